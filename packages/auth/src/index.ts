@@ -1,4 +1,4 @@
-export { readBearer } from './bearer';
+export { readBasic, readBearer } from './bearer';
 export { checkTimes, type Leeways, usualLeeways } from './claim-times';
 export { claimAt, isScalar, textsOf } from './claim-values';
 export { equalSecrets } from './compare';
@@ -19,7 +19,16 @@ export {
   matchCounter,
 } from './one-time-code';
 export { type OpenidClient, OpenidProvider, ProviderRefusal, type ProviderTokens } from './openid-provider';
-export { newSigningKey, publicJwk, type SigningKey, signJwt } from './sign';
+export { isAllowedRedirect, isPlainAddress } from './redirect';
+export {
+  digestOf,
+  newSigningKey,
+  publicJwk,
+  type SigningAlgorithm,
+  type SigningKey,
+  signingAlgorithms,
+  signJwt,
+} from './sign';
 export {
   type Claims,
   type JwtAlgorithm,

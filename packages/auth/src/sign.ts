@@ -1,6 +1,9 @@
-import { createPublicKey, generateKeyPair, type JsonWebKey, randomUUID } from 'node:crypto';
+import { createPublicKey, generateKeyPair, type JsonWebKey, randomUUID, sign } from 'node:crypto';
 import { promisify } from 'node:util';
-import jwt from 'jsonwebtoken';
+
+/** What keys of this service can sign with. */
+export const signingAlgorithms = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const;
+export type SigningAlgorithm = (typeof signingAlgorithms)[number];
 
 /** A key that signs tokens, in a form that can be stored; `privatePem` is a secret. */
 export interface SigningKey {
@@ -8,26 +11,45 @@ export interface SigningKey {
   readonly privatePem: string;
   /** Epoch milliseconds. */
   readonly createdAtMs: number;
+  /** RS256 where it says nothing. */
+  readonly algorithm?: SigningAlgorithm;
 }
 
 const bits = 2048;
+const curves = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' } as const;
+const generate = promisify(generateKeyPair);
 
-/** Makes a key for RS256, which everybody understands who checks identity tokens. */
-export async function newSigningKey(nowMs: number): Promise<SigningKey> {
-  const { privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: bits });
+/** Makes a key; without an algorithm for RS256, which everybody understands who checks identity tokens. */
+export async function newSigningKey(nowMs: number, algorithm?: SigningAlgorithm): Promise<SigningKey> {
+  const { privateKey } = await generatePair(algorithm ?? 'RS256');
   const privatePem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
-  return { kid: randomUUID(), privatePem, createdAtMs: nowMs };
+  return { kid: randomUUID(), privatePem, createdAtMs: nowMs, ...(algorithm && { algorithm }) };
 }
 
 /** The public half of a key, as it stands in a key set. */
-export function publicJwk({ kid, privatePem }: SigningKey): JsonWebKey & { kid: string } {
-  return { ...createPublicKey(privatePem).export({ format: 'jwk' }), kid, use: 'sig', alg: 'RS256' };
+export function publicJwk({ kid, privatePem, algorithm = 'RS256' }: SigningKey): JsonWebKey & { kid: string } {
+  return { ...createPublicKey(privatePem).export({ format: 'jwk' }), kid, use: 'sig', alg: algorithm };
 }
 
-/** A signed token with these claims, as they are: `iat` is the caller's, since the library would take this machine's clock. */
+/** A signed token with these claims, as they are: what it says of time is the caller's. */
 export function signJwt(
   claims: Readonly<Record<string, unknown>> & { readonly iat: number },
-  { kid, privatePem }: SigningKey,
+  { kid, privatePem, algorithm = 'RS256' }: SigningKey,
 ): string {
-  return jwt.sign(claims, privatePem, { algorithm: 'RS256', keyid: kid });
+  const text = `${encoded({ alg: algorithm, typ: 'JWT', kid })}.${encoded(claims)}`;
+  const digest = digestOf(algorithm);
+  return `${text}.${sign(digest ?? null, Buffer.from(text), { key: privatePem, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`;
 }
+
+/** The digest that an algorithm signs; undefined where it takes the text itself. */
+export function digestOf(algorithm: SigningAlgorithm): string | undefined {
+  return algorithm === 'EdDSA' ? undefined : `sha${algorithm.slice(2)}`;
+}
+
+function generatePair(algorithm: SigningAlgorithm) {
+  if (algorithm === 'EdDSA') return generate('ed25519', {});
+  if (algorithm.startsWith('RS')) return generate('rsa', { modulusLength: bits });
+  return generate('ec', { namedCurve: curves[algorithm as keyof typeof curves] });
+}
+
+const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');

@@ -1,3 +1,4 @@
+import { readBasic } from '@keystead/auth';
 import type { Envelope } from '@keystead/envelope';
 import type { Guessed, GuessRule } from '../kernel/attempts/attempts';
 import type { RouteMatch } from '../kernel/routing/route-match';
@@ -105,6 +106,11 @@ export class RequestCall implements Call {
 
   forgetGuesses(subject: string): Promise<void> {
     return this.kernel.attempts.forget(this.passwordOf(subject));
+  }
+
+  get sentBasic(): { name: string; password: string } | undefined {
+    if (this.match.mount?.backend.kind !== 'system') return undefined;
+    return readBasic(this.request.header('authorization')?.[0]);
   }
 
   get birthplace(): Birthplace {

@@ -101,6 +101,8 @@ export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<
   readonly requestId: string;
   /** The token as sent; only the system's own backends are shown it. */
   readonly sentToken?: string;
+  /** Name and password that a client proves itself with (`Authorization: Basic`); only the system's own backends are shown them. */
+  readonly sentBasic?: { readonly name: string; readonly password: string };
   /** Second factors sent along with a login. */
   readonly mfa: readonly string[];
   /** The clock once per call, epoch milliseconds. */

@@ -1,3 +1,4 @@
+import { isAllowedRedirect } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
@@ -8,7 +9,7 @@ import { authorizationUrl, beginning, browserConfig, browserRole, challengeOf, s
 import type { JwtConfig } from './config';
 import { keep } from './pending';
 import { type OidcProvider, ProviderRefusal } from './provider';
-import { isAllowedRedirect, takeNamespace } from './redirect';
+import { takeNamespace } from './redirect';
 import type { JwtRole } from './role';
 
 const Input = z.object({

@@ -1,30 +1,3 @@
-const loopback = new Set(['localhost', '127.0.0.1', '[::1]']);
-
-/**
- * Whether people may be sent back to an address: it stands on the list as it is; of a listener on the person's own
- * machine the port is free, as it takes any that is (RFC 8252, 7.3), and nothing else.
- */
-export function isAllowedRedirect(given: string, allowed: readonly string[]): boolean {
-  if (!isPlain(given)) return false;
-  if (allowed.includes(given)) return true;
-  const url = new URL(given);
-  if (url.protocol !== 'http:' || !loopback.has(url.hostname)) return false;
-  return allowed.some((one) => isPlain(one) && withoutPort(one) === withoutPort(given));
-}
-
-/** An absolute address that every reader reads alike: no fragment, no user, none of the signs that some read as slashes. */
-function isPlain(text: string): boolean {
-  if (!URL.canParse(text) || /[\\\s\u0000-\u001f#]/.test(text)) return false;
-  const { username, password } = new URL(text);
-  return username === '' && password === '';
-}
-
-function withoutPort(text: string): string {
-  const url = new URL(text);
-  url.port = '';
-  return url.href;
-}
-
 /** The namespace parameter of an address, and the address without it. */
 export function takeNamespace(given: string): { redirectUri: string; namespace: string } {
   if (!URL.canParse(given)) return { redirectUri: given, namespace: '' };

@@ -1,0 +1,26 @@
+const loopback = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+/**
+ * Whether people may be sent back to an address: it stands on the list as it is; of a listener on the person's own
+ * machine the port is free, as it takes any that is (RFC 8252, 7.3), and nothing else.
+ */
+export function isAllowedRedirect(given: string, allowed: readonly string[]): boolean {
+  if (!isPlainAddress(given)) return false;
+  if (allowed.includes(given)) return true;
+  const url = new URL(given);
+  if (url.protocol !== 'http:' || !loopback.has(url.hostname)) return false;
+  return allowed.some((one) => isPlainAddress(one) && withoutPort(one) === withoutPort(given));
+}
+
+/** An absolute address that every reader reads alike: no fragment, no user, none of the signs that some read as slashes. */
+export function isPlainAddress(text: string): boolean {
+  if (!URL.canParse(text) || /[\\\s\u0000-\u001f#]/.test(text)) return false;
+  const { username, password } = new URL(text);
+  return username === '' && password === '';
+}
+
+function withoutPort(text: string): string {
+  const url = new URL(text);
+  url.port = '';
+  return url.href;
+}
