@@ -165,6 +165,12 @@ path "sys/*" { capabilities = ["deny"] }`;
     allowed_entity_aliases: [kept],
     orphan: true,
   });
+  await make('POST', `identity/oidc/key/${kept}`, { algorithm: 'ES256', allowed_client_ids: '*' });
+  await make('POST', `identity/oidc/role/${kept}`, { key: kept });
+  await make('POST', `identity/oidc/scope/${kept}`, { description: kept });
+  await make('POST', `identity/oidc/assignment/${kept}`, { entity_ids: entity });
+  await make('POST', `identity/oidc/client/${kept}`, { assignments: kept, key: kept });
+  await make('POST', `identity/oidc/provider/${kept}`, { allowed_client_ids: '*', scopes_supported: kept });
   for (const kind of ['rate-limit', 'lease-count']) {
     await make('POST', `sys/quotas/${kind}/${kept}-${kind}`, { rate: 1e6, max_leases: 1e6 });
   }

@@ -236,7 +236,7 @@ function outsideOf(modules: Modules, config: Config, log: Logger, system: readon
     kubernetes: new Cluster(storage.clock),
     ldap: new Directory(storage.clock),
     tokens: { ...modules, log },
-    identity: { ...modules, issuer },
+    identity: { ...modules, issuer, publicUrl: config.publicUrl },
     system,
   };
 }

@@ -1,6 +1,8 @@
 /** What an example makes its objects with: the answer's body; throws when it is not a success. */
 export interface World {
   root(method: string, path: string, body?: object): Promise<Body>;
+  /** The same with another token. */
+  as(token: string, method: string, path: string, body?: object): Promise<Body>;
   /** A name that nobody else has. */
   fresh(): string;
   readonly schedulerAddress: string;
@@ -121,6 +123,21 @@ const methodAndEntity =
     return { body: () => fields, also };
   };
 const once = [400] as const;
+/** An application, what it asks for, and somebody who may sign in to it. */
+const application = async (world: World) => {
+  const name = world.fresh();
+  const redirect_uri = 'https://app.example/back';
+  const policy = 'path "identity/oidc/provider/+/authorize" { capabilities = ["read", "update"] }';
+  await world.root('POST', `sys/policies/acl/${name}`, { policy });
+  await world.root('POST', `auth/userpass/users/${name}`, { password: 'p4ssw0rd-long', token_policies: name });
+  const { auth } = await world.root('POST', `auth/userpass/login/${name}`, { password: 'p4ssw0rd-long' });
+  const fields = { redirect_uris: redirect_uri, assignments: 'allow_all' };
+  await world.root('POST', `identity/oidc/client/${name}`, fields);
+  await world.root('POST', 'identity/oidc/provider/default', { issuer: 'https://secrets.example' });
+  const { client_id, client_secret } = (await world.root('GET', `identity/oidc/client/${name}`)).data;
+  const asked = { client_id, redirect_uri, response_type: 'code', scope: 'openid' };
+  return { asked, client_secret, token: auth.client_token as string };
+};
 const fileDevice = (name: string) => ({ type: 'file', options: { file_path: `${name}.log` } });
 
 /** How each writing operation is called, by verb, type of its mount, and pattern. */
@@ -256,6 +273,51 @@ export const examples: Readonly<Record<string, Making>> = {
     const name = world.fresh();
     await world.root('POST', `identity/mfa/login-enforcement/${name}`, fields);
     return { at: { name }, also: [404] };
+  },
+
+  'write identity/oidc/config': readsOnly({ issuer: 'https://secrets.example' }),
+  'write identity/oidc/key/:name': asNamed((n) => ({
+    algorithm: 'ES256',
+    rotation_period: 3600 + n,
+    verification_ttl: 60,
+  })),
+  'delete identity/oidc/key/:name': removedByName('identity/oidc/key', { algorithm: 'ES256' }),
+  'write identity/oidc/key/:name/rotate': async (world) => {
+    const name = world.fresh();
+    await world.root('POST', `identity/oidc/key/${name}`, { algorithm: 'ES256' });
+    return { at: { name } };
+  },
+  'write identity/oidc/role/:name': asNamed((n) => ({ key: 'default', ttl: n + 1 })),
+  'delete identity/oidc/role/:name': removedByName('identity/oidc/role', { key: 'default' }),
+  'write identity/oidc/introspect': readsOnly({ token: 'a.b.c' }),
+  'write identity/oidc/scope/:name': asNamed((n) => ({ description: `${n}` })),
+  'delete identity/oidc/scope/:name': removedByName('identity/oidc/scope'),
+  'write identity/oidc/assignment/:name': async (world) => {
+    const group_ids = [await entity(world)];
+    return { at: { name: world.fresh() }, body: () => ({ group_ids }) };
+  },
+  'delete identity/oidc/assignment/:name': removedByName('identity/oidc/assignment'),
+  'write identity/oidc/client/:name': asNamed((n) => ({ access_token_ttl: n + 1 })),
+  'delete identity/oidc/client/:name': removedByName('identity/oidc/client'),
+  'write identity/oidc/provider/:name': asNamed((n) => ({ allowed_client_ids: [`${n}`] })),
+  'delete identity/oidc/provider/:name': removedByName('identity/oidc/provider'),
+  'write identity/oidc/provider/:name/authorize': async (world) => {
+    const { asked, token } = await application(world);
+    return { at: { name: 'default' }, body: () => asked, token };
+  },
+  'write identity/oidc/provider/:name/token': async (world) => {
+    const { asked, token, client_secret } = await application(world);
+    const { code } = await world.as(token, 'POST', 'identity/oidc/provider/default/authorize', asked);
+    const body = { grant_type: 'authorization_code', code, client_secret, ...asked };
+    // One of them is the first.
+    return { at: { name: 'default' }, body: () => body, also: once };
+  },
+  'write identity/oidc/provider/:name/userinfo': async (world) => {
+    const { asked, token, client_secret } = await application(world);
+    const { code } = await world.as(token, 'POST', 'identity/oidc/provider/default/authorize', asked);
+    const body = { grant_type: 'authorization_code', code, client_secret, ...asked };
+    const { access_token } = await world.root('POST', 'identity/oidc/provider/default/token', body);
+    return { at: { name: 'default' }, token: access_token };
   },
 
   'write system/init': wholeInstallation,

@@ -89,7 +89,12 @@ const subject: FuzzSubject = {
     };
     for (const [at, body] of mounts) await ask('POST', `/${at}`, body);
     const tend = gardenOf(
-      (method, at, body) => (method === 'WRAP' ? wrapping.must('POST', `/${at}`, body) : must(method, `/${at}`, body)),
+      {
+        root: (method, at, body) =>
+          method === 'WRAP' ? wrapping.must('POST', `/${at}`, body) : must(method, `/${at}`, body),
+        as: (by, method, at, body) =>
+          asker(`${service.url}/v1`, () => ({ 'X-Service-Token': by })).must(method, `/${at}`, body),
+      },
       scheduler,
     );
     await must('POST', '/sys/policies/acl/caller', { policy: callerPolicy });

@@ -30,7 +30,7 @@ function named([name, example]: [string, (typeof examples)[string]]): Named {
 
 /** Objects that are made again and again beside whoever takes them away, and requests about them that are right. */
 export function gardenOf(
-  root: World['root'],
+  { root, as }: Pick<World, 'root' | 'as'>,
   scheduler: { address: string; management: string },
 ): () => Promise<readonly FuzzExample[]> {
   const all = Object.entries(examples).map(named);
@@ -38,6 +38,7 @@ export function gardenOf(
   let made = 0;
   const world: World = {
     root,
+    as,
     fresh: () => `thing${++made % names}`,
     schedulerAddress: scheduler.address,
     schedulerToken: scheduler.management,

@@ -48,6 +48,7 @@ const exempt: ReadonlyMap<string, string> = new Map(
     'write approle/role/:role_name/secret-id/lookup': proof,
     'write approle/role/:role_name/secret-id/destroy': proof,
     'delete approle/role/:role_name/secret-id/destroy': proof,
+    'write identity/oidc/introspect': proof,
     'write system/wrapping/rewrap': proof,
     'write system/capabilities': proof,
     'write system/capabilities-self': proof,

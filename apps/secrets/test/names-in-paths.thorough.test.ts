@@ -97,6 +97,12 @@ describe('a thing under a denied path', () => {
       mfa_method_ids: [method.method_id],
       auth_method_types: ['jwt'],
     });
+    await put('identity/oidc/key/:name', `identity/oidc/key/${name}`, { algorithm: 'ES256', verification_ttl: 77 });
+    await put('identity/oidc/role/:name', `identity/oidc/role/${name}`, { key: name, ttl: 77 });
+    await put('identity/oidc/scope/:name', `identity/oidc/scope/${name}`, { description: 'mine' });
+    await put('identity/oidc/assignment/:name', `identity/oidc/assignment/${name}`, { entity_ids: entity.id });
+    await put('identity/oidc/client/:name', `identity/oidc/client/${name}`, { access_token_ttl: 77 });
+    await put('identity/oidc/provider/:name', `identity/oidc/provider/${name}`, { allowed_client_ids: 'mine' });
     things.delete('');
 
     const paths = [...things.values()];
@@ -113,6 +119,11 @@ describe('a thing under a denied path', () => {
       'cloudtwo/creds/:name',
       'cloudtwo/sts/:name',
       'identity/mfa/method/:type/:method_id',
+      'identity/oidc/provider/:name/.well-known/keys',
+      'identity/oidc/provider/:name/.well-known/openid-configuration',
+      'identity/oidc/provider/:name/authorize',
+      'identity/oidc/provider/:name/userinfo',
+      'identity/oidc/token/:name',
       'scheduler/creds/:name',
       'system/internal/counters/:what',
       'system/internal/ui/mounts/:path*',

@@ -106,6 +106,7 @@ function kindsOf(name: string): readonly string[] | undefined {
   if (/accessor/.test(name)) return ['accessor', 'mount-accessor'];
   if (/lease_id|prefix/.test(name)) return ['lease'];
   if (/token$/.test(name)) return ['token'];
+  if (/client_ids?$/.test(name)) return ['client', 'name'];
   if (/(^|_)ids?$/.test(name)) return [...ids, 'name'];
   return /policies/.test(name) ? ['name'] : undefined;
 }
@@ -118,6 +119,7 @@ function usual(caller: Furnished, { declared }: Visit): Record<string, unknown> 
     alias_mount_accessor: caller.of('auth mount accessor'),
     alias_name: name,
     auth_method_types: ['userpass'],
+    client_id: caller.of('client'),
     canonical_id: declared.pattern.startsWith('group') ? caller.of('external group') : caller.of('entity'),
     entity_id: caller.of('entity'),
     from: `${name}-from`,

@@ -65,7 +65,7 @@ export function asker(secrets: Secrets): Ask & { close(): void } {
 }
 
 /** What can name something: how such a text looks decides where it is tried. */
-export type Form = 'name' | 'uuid' | 'accessor' | 'mount-accessor' | 'token' | 'lease';
+export type Form = 'name' | 'client' | 'uuid' | 'accessor' | 'mount-accessor' | 'token' | 'lease';
 
 /** Something of a namespace, and what it is called. */
 export interface Named {
@@ -159,6 +159,15 @@ export async function furnish(
   add('enforcement', 'uuid', (await make('read', `identity/mfa/login-enforcement/${name}`)).data.id);
   const login = await make('write', `auth/${name}/login/${name}`, { password: name });
   add('waiting login', 'uuid', login.auth.mfa_requirement.mfa_request_id);
+  // What it vouches for people with.
+  await make('write', `identity/oidc/key/${name}`, { algorithm: 'ES256', allowed_client_ids: '*' });
+  await make('write', `identity/oidc/role/${name}`, { key: name });
+  await make('write', `identity/oidc/scope/${name}`, { description: name });
+  await make('write', `identity/oidc/assignment/${name}`, { entity_ids: entity });
+  const application = { assignments: name, key: name, redirect_uris: `https://${name}.example/back` };
+  await make('write', `identity/oidc/client/${name}`, application);
+  add('client', 'client', (await make('read', `identity/oidc/client/${name}`)).data.client_id);
+  await make('write', `identity/oidc/provider/${name}`, { allowed_client_ids: '*', scopes_supported: name });
   // What was given out.
   const { client_token, accessor } = (
     await make('write', 'auth/token/create', {

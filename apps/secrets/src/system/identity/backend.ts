@@ -9,6 +9,7 @@ import { groupPaths } from './group';
 import { groupAliasPaths } from './group-alias';
 import { loginEnforcementPaths } from './login-enforcement';
 import { lookupPaths } from './lookup';
+import { oidcPaths } from './oidc/paths';
 import { type IssuerAddress, pluginIssuerPaths } from './plugin-issuer';
 import { totpMethodPaths } from './totp-method';
 import { totpSecretPaths } from './totp-secret';
@@ -20,14 +21,16 @@ export interface IdentityParts {
   readonly mounts: Mounts;
   readonly namespaces: Namespaces;
   readonly issuer: IssuerAddress;
+  /** Under which address others reach this service; undefined where nobody said. */
+  readonly publicUrl: string | undefined;
 }
 
 /** Who callers are: entities, groups, their aliases, and their second factors. */
-export const identity = ({ identity: known, mfa, mounts, namespaces, issuer }: IdentityParts): Backend =>
+export const identity = ({ identity: known, mfa, mounts, namespaces, issuer, publicUrl }: IdentityParts): Backend =>
   backend({
     type: 'identity',
     kind: 'system',
-    summary: 'Entities, groups, aliases and login MFA.',
+    summary: 'Entities, groups, aliases and login MFA; identity tokens and OpenID providers.',
     paths: [
       ...entityPaths(known, mounts),
       ...entityAliasPaths(known, mounts),
@@ -35,6 +38,7 @@ export const identity = ({ identity: known, mfa, mounts, namespaces, issuer }: I
       ...groupAliasPaths(known, mounts),
       ...lookupPaths(known, mounts),
       ...pluginIssuerPaths(issuer),
+      ...oidcPaths(known, publicUrl),
       ...totpMethodPaths(mfa, namespaces),
       ...totpSecretPaths(mfa, known),
       ...loginEnforcementPaths(mfa, namespaces),

@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import type { IdentityView } from '../../../kernel/identity/types';
+import { collection } from '../../../sdk/collection';
+import { idList } from '../../../sdk/fields';
+import { PageInput, pageOf } from '../../../sdk/paging';
+import { path } from '../../../sdk/path';
+import { data, empty, keys, missing } from '../../../sdk/reply';
+import type { Storage } from '../../../sdk/storage';
+import { type Client, clients } from './clients';
+import { allOf, distinct, refuse, requireUnused, settle, withName } from './settings';
+
+const Assignment = z.object({ entity_ids: z.array(z.string()), group_ids: z.array(z.string()) });
+const assignments = collection('oidc/assignment/', Assignment);
+
+/** The assignment that every namespace has: everybody. */
+const allowAll = 'allow_all';
+
+/** Finds an assignment, or the one of everybody. */
+export async function findAssignment(storage: Storage, name: string) {
+  return name === allowAll ? { entity_ids: ['*'], group_ids: ['*'] } : assignments.find(storage, name);
+}
+
+/** Whether somebody may sign in to an application. */
+export async function isAssigned(storage: Storage, entity: IdentityView, client: Client): Promise<boolean> {
+  if (entity.disabled) return false;
+  if (client.assignments.includes(allowAll)) return true;
+  const found = await Promise.all(client.assignments.map((name) => assignments.find(storage, name)));
+  return found.some(
+    (one) => one?.entity_ids.includes(entity.entityId) || one?.group_ids.some((id) => entity.groupIds.has(id)),
+  );
+}
+
+/** Who may sign in to which application. */
+export const assignmentPaths = [
+  path('oidc/assignment', {
+    summary: 'Who may sign in to applications.',
+    list: {
+      summary: 'List the assignments.',
+      input: PageInput,
+      output: z.object({ keys: z.array(z.string()) }),
+      async run({ input, storage }) {
+        const { after = '', limit } = pageOf(input);
+        return keys(
+          withName(await assignments.list(storage), allowAll)
+            .filter((name) => name > after)
+            .slice(0, limit),
+        );
+      },
+    },
+  }),
+  path('oidc/assignment/:name', {
+    summary: 'Entities and groups that may sign in to applications.',
+    exists: async ({ params, storage }) => (await findAssignment(storage, params.name)) !== undefined,
+    read: {
+      summary: 'Read an assignment.',
+      output: Assignment,
+      async run({ params, storage }) {
+        const found = await findAssignment(storage, params.name);
+        return found ? data(found) : missing;
+      },
+    },
+    write: {
+      summary: 'Create an assignment, or change what is named.',
+      input: z.object({
+        entity_ids: idList().optional().describe('Ids of entities.'),
+        group_ids: idList().optional().describe('Ids of groups.'),
+      }),
+      async run({ params: { name }, input, storage }) {
+        if (name === allowAll) refuse(`modification of assignment ${JSON.stringify(name)} not allowed`);
+        await settle(storage, async (tx) => {
+          const { entity_ids, group_ids } = (await assignments.find(tx, name)) ?? { entity_ids: [], group_ids: [] };
+          assignments.put(tx, name, {
+            entity_ids: distinct(input.entity_ids ?? entity_ids),
+            group_ids: distinct(input.group_ids ?? group_ids),
+          });
+        });
+        return empty;
+      },
+    },
+    delete: {
+      summary: 'Delete an assignment that no client names.',
+      async run({ params: { name }, storage }) {
+        if (name === allowAll) refuse(`deletion of assignment ${JSON.stringify(name)} not allowed`);
+        await settle(storage, async (tx) => {
+          const users = (await allOf(tx, clients)).filter(([, one]) => one.assignments.includes(name));
+          requireUnused(
+            'assignment',
+            name,
+            'clients',
+            users.map(([user]) => user),
+          );
+          assignments.delete(tx, name);
+        });
+        return empty;
+      },
+    },
+  }),
+];

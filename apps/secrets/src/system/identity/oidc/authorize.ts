@@ -1,0 +1,132 @@
+import { isAllowedRedirect } from '@keystead/auth';
+import { z } from 'zod';
+import type { Identity } from '../../../kernel/identity/identity';
+import type { Call } from '../../../sdk/call';
+import { announced, int, string } from '../../../sdk/fields';
+import { operation, path } from '../../../sdk/path';
+import { type RawReply, raw } from '../../../sdk/reply';
+import { isAssigned } from './assignments';
+import { type Client, findClient } from './clients';
+import { type Grant, keepGrant } from './grants';
+import type { PublicUrl } from './issuer';
+import { OAuthError, oauthError, oauthStatuses } from './oauth';
+import { findProvider, issuerOf, type Provider, serves } from './providers';
+import { openidScope } from './scope-paths';
+
+const Input = z.object({
+  client_id: string().optional().describe('Id of the client.'),
+  scope: string().optional().describe('What is asked for, parted by spaces; openid must be among it.'),
+  redirect_uri: string().optional().describe('Where the person is sent back to: one of the client.'),
+  response_type: string().optional().describe('Only code.'),
+  response_mode: string().optional().describe('Only query.'),
+  state: string().optional().describe('Comes back with the answer.'),
+  nonce: string().optional().describe('Comes back in the ID token.'),
+  max_age: int().optional().describe('How many seconds ago the person may have proved who they are.'),
+  code_challenge: string().optional().describe('PKCE: what the code is bound to. Public clients must send one.'),
+  code_challenge_method: announced(string(), { default: 'plain', enum: ['S256', 'plain'] })
+    .optional()
+    .describe('How it was made.'),
+  request: string().optional().describe('Not supported.'),
+  request_uri: string().optional().describe('Not supported.'),
+});
+type Input = z.output<typeof Input>;
+type Asked = Call<{ readonly name: string }, Input>;
+
+/** `state` and `nonce` are kept, or come back: nothing real is as long. */
+const longest = 4096;
+const challengeForm = /^[A-Za-z0-9._~-]{43,128}$/;
+
+/** The authorization endpoint: whoever has a token gets a code for the application, which the console brings there. */
+export function authorizePath(identity: Identity, publicUrl: PublicUrl) {
+  const authorize = operation<{ readonly name: string }, typeof Input>({
+    summary: 'Allow an application to know who the caller is; answers the code for it.',
+    responseFormat: 'raw',
+    input: Input,
+    output: z.union([z.object({ code: z.string(), state: z.string(), iss: z.string() }), OAuthError]),
+    responses: oauthStatuses,
+    run: (call) => answer(identity, publicUrl, call),
+  });
+  return path('oidc/provider/:name/authorize', {
+    summary: 'The authorization endpoint of a provider, for who has a token.',
+    responseFormat: 'raw',
+    read: authorize,
+    write: { ...authorize, operationId: 'oidc-provider-authorize-by-form' },
+  });
+}
+
+async function answer(identity: Identity, publicUrl: PublicUrl, call: Asked): Promise<RawReply> {
+  const { input, storage, params, caller, namespace, nowMs } = call;
+  const { client_id: clientId = '', redirect_uri: redirectUri = '' } = input;
+  const state = input.state ?? '';
+  const isLong = state.length > longest;
+  const unsent = (error: string, description: string) => oauthError(error, description, isLong ? {} : { state });
+  if (!clientId) return unsent('invalid_client_id', 'client_id parameter is required');
+  const client = await findClient(storage, clientId);
+  if (!client) return unsent('invalid_client_id', 'client with client_id not found');
+  if (!redirectUri) return unsent('invalid_request', 'redirect_uri parameter is required');
+  if (!isAllowedRedirect(redirectUri, client.redirect_uris)) {
+    return unsent('invalid_redirect_uri', 'redirect_uri is not allowed for the client');
+  }
+  if (isLong || (input.nonce?.length ?? 0) > longest) {
+    return unsent('invalid_request', `state and nonce have at most ${longest} characters`);
+  }
+  const provider = await findProvider(storage, params.name);
+  if (!provider) return unsent('invalid_request', 'provider not found');
+  const iss = issuerOf(provider, params.name, namespace.path, publicUrl);
+  if (!iss) return unsent('server_error', 'no issuer: neither "issuer" nor SECRETS_PUBLIC_URL is set');
+  // Only now is known that this is for the application to read: the page goes there with what has an address.
+  const no = (error: string, description: string) =>
+    oauthError(error, description, { state, iss, redirect_uri: redirectUri });
+  if (!serves(provider, clientId)) return no('unauthorized_client', 'client is not authorized to use the provider');
+  const wrong = wrongWith(input, client);
+  if (wrong) return no(...wrong);
+  const scopes = scopesOf(input, provider);
+  if (!scopes) return no('invalid_request', `scope parameter must contain the "${openidScope}" value`);
+  const entity = caller.entityId === '' ? undefined : await identity.find(caller.entityId);
+  if (!entity) return no('access_denied', 'identity entity must be associated with the request');
+  if (!(await isAssigned(storage, entity, client))) {
+    return no('access_denied', 'identity entity not authorized by client assignment');
+  }
+  const authTime = Math.floor((caller.token?.createdAtMs ?? 0) / 1000);
+  if (input.max_age !== undefined && Math.floor(nowMs / 1000) - authTime > input.max_age) {
+    return unsent('max_age_violation', 'active re-authentication is required by max_age');
+  }
+  const grant: Grant = {
+    provider: params.name,
+    clientId,
+    entityId: entity.entityId,
+    redirectUri,
+    nonce: input.nonce ?? '',
+    scopes,
+    authTime,
+    codeChallenge: input.code_challenge ?? '',
+    codeChallengeMethod: input.code_challenge_method === 'S256' ? 'S256' : 'plain',
+  };
+  return raw({ code: await keepGrant(storage, grant, nowMs), state, iss });
+}
+
+/** What of the request is refused whoever makes it. */
+function wrongWith(input: Input, client: Client): [string, string] | undefined {
+  const { response_type: type, response_mode: mode, code_challenge: challenge, max_age: age } = input;
+  if (input.request !== undefined) return ['request_not_supported', 'request parameter is not supported'];
+  if (input.request_uri !== undefined) return ['request_uri_not_supported', 'request_uri parameter is not supported'];
+  if (!type) return ['invalid_request', 'response_type parameter is required'];
+  if (type !== 'code') return ['unsupported_response_type', 'unsupported response_type value'];
+  if (mode !== undefined && mode !== 'query') return ['invalid_request', 'unsupported response_mode value'];
+  if (age !== undefined && age < 1) return ['invalid_request', 'max_age must be greater than zero'];
+  if (challenge === undefined) {
+    if (client.client_type === 'public') return ['invalid_request', 'PKCE is required for public clients'];
+    // Whoever says how means to say what.
+    return input.code_challenge_method ? ['invalid_request', 'code_challenge parameter is required'] : undefined;
+  }
+  if (!['S256', 'plain', ''].includes(input.code_challenge_method ?? '')) {
+    return ['invalid_request', 'invalid code_challenge_method'];
+  }
+  return challengeForm.test(challenge) ? undefined : ['invalid_request', 'invalid code_challenge'];
+}
+
+/** Of the scopes asked for, those that the provider has; undefined without `openid`. */
+function scopesOf({ scope = '' }: Input, provider: Provider): string[] | undefined {
+  const asked = new Set(scope.split(' ').filter(Boolean));
+  return asked.has(openidScope) ? provider.scopes_supported.filter((name) => asked.has(name)) : undefined;
+}

@@ -1,0 +1,148 @@
+import { isPlainAddress, mintToken, randomBase62 } from '@keystead/auth';
+import { z } from 'zod';
+import { announced, bool, commaList, duration, string } from '../../../sdk/fields';
+import { PageInput, pageOf } from '../../../sdk/paging';
+import { path } from '../../../sdk/path';
+import { data, empty, keys, missing } from '../../../sdk/reply';
+import type { Storage } from '../../../sdk/storage';
+import { findAssignment } from './assignments';
+import { type Client, clientNames, clients } from './clients';
+import { requireRing } from './key-ring';
+import { defaultKeyName, findKey } from './named-keys';
+import { distinct, refuse, settle } from './settings';
+
+const dayInSeconds = 24 * 3600;
+const types = ['confidential', 'public'] as const;
+
+const Input = z.object({
+  redirect_uris: commaList()
+    .optional()
+    .describe('Where people may be sent back to, letter by letter; the port of http addresses on loopback is free.'),
+  assignments: commaList().optional().describe('Who may sign in; allow_all is everybody, none is nobody.'),
+  key: announced(string(), { default: defaultKeyName })
+    .optional()
+    .describe('The key that signs its ID tokens; stays what it was made with.'),
+  id_token_ttl: announced(duration(), { default: '24h' })
+    .optional()
+    .describe('Lifetime of ID tokens; at most the verification_ttl of the key.'),
+  access_token_ttl: announced(duration(), { default: '24h' }).optional().describe('Lifetime of access tokens.'),
+  client_type: announced(string(), { default: 'confidential', enum: types })
+    .optional()
+    .describe('confidential has a secret; public has none, and must use PKCE. Stays what it was made with.'),
+  authorization_code: bool().optional().describe('Only true: there is no other flow.'),
+  client_credentials: bool().optional().describe('Only false: machines log in by an auth method.'),
+});
+type Input = z.output<typeof Input>;
+
+const texts = z.array(z.string());
+const shown = {
+  redirect_uris: texts,
+  assignments: texts,
+  key: z.string(),
+  id_token_ttl: z.int(),
+  access_token_ttl: z.int(),
+  client_type: z.string(),
+  client_id: z.string(),
+};
+
+/** The applications that people sign in to. */
+export const clientPaths = [
+  path('oidc/client', {
+    summary: 'The applications that people sign in to.',
+    list: {
+      summary: 'List the clients, without their secrets.',
+      input: PageInput,
+      output: z.object({ keys: texts, key_info: z.record(z.string(), z.object(shown)) }),
+      async run({ input, storage }) {
+        const names = await clients.list(storage, pageOf(input));
+        const found = await Promise.all(names.map((name) => clients.find(storage, name)));
+        return keys(names, Object.fromEntries(names.map((name, i) => [name, withoutSecret(found[i]!)])));
+      },
+    },
+  }),
+  path('oidc/client/:name', {
+    summary: 'An application that people sign in to.',
+    exists: async ({ params, storage }) => (await clients.find(storage, params.name)) !== undefined,
+    read: {
+      summary: 'Read a client, with its secret.',
+      stepUp: true,
+      output: z.object({ ...shown, client_secret: z.string().optional() }),
+      async run({ params, storage }) {
+        const found = await clients.find(storage, params.name);
+        if (!found) return missing;
+        const { client_secret } = found;
+        return data({ ...withoutSecret(found), ...(client_secret && { client_secret }) });
+      },
+    },
+    write: {
+      summary: 'Create a client, or change what is named.',
+      input: Input,
+      async run({ params: { name }, input, storage, nowMs }) {
+        const { client, key } = await settle(storage, async (tx) => {
+          const before = await clients.find(tx, name);
+          const client = changed(before, input);
+          await checkAssignments(tx, client.assignments);
+          const key = (await findKey(tx, client.key)) ?? refuse(`key ${JSON.stringify(client.key)} does not exist`);
+          if (client.id_token_ttl > key.verification_ttl) {
+            refuse("a client's id_token_ttl cannot be greater than the verification_ttl of the key it references");
+          }
+          clients.put(tx, name, client);
+          if (!before) clientNames.put(tx, client.client_id, { name });
+          return { client, key };
+        });
+        await requireRing(storage, client.key, key, nowMs);
+        return empty;
+      },
+    },
+    delete: {
+      summary: 'Delete a client; what it was given ends. Deleting an absent one succeeds.',
+      async run({ params: { name }, storage }) {
+        await settle(storage, async (tx) => {
+          const found = await clients.find(tx, name);
+          if (!found) return;
+          clients.delete(tx, name);
+          clientNames.delete(tx, found.client_id);
+        });
+        return empty;
+      },
+    },
+  }),
+];
+
+function withoutSecret({ client_secret: _secret, ...rest }: Client): Omit<Client, 'client_secret'> {
+  return rest;
+}
+
+function changed(before: Client | undefined, input: Input): Client {
+  if (input.authorization_code === false) refuse('authorization_code cannot be false: there is no other flow');
+  if (input.client_credentials) refuse('client_credentials is not supported: machines log in by an auth method');
+  const key = input.key ?? before?.key ?? defaultKeyName;
+  if (before && key !== before.key) refuse('key modification is not allowed');
+  const type = input.client_type ?? before?.client_type ?? 'confidential';
+  if (before && type !== before.client_type) refuse('client_type modification is not allowed');
+  if (!isType(type)) return refuse(`invalid client_type ${JSON.stringify(type)}`);
+  const redirect_uris = distinct(input.redirect_uris ?? before?.redirect_uris ?? []);
+  const wrong = redirect_uris.find((uri) => !isPlainAddress(uri) || scripts.test(uri));
+  if (wrong !== undefined) refuse(`redirect_uris: ${JSON.stringify(wrong)} is no address to send people back to`);
+  return {
+    redirect_uris,
+    assignments: distinct(input.assignments ?? before?.assignments ?? []),
+    key,
+    id_token_ttl: input.id_token_ttl ?? before?.id_token_ttl ?? dayInSeconds,
+    access_token_ttl: input.access_token_ttl ?? before?.access_token_ttl ?? dayInSeconds,
+    client_type: type,
+    client_id: before?.client_id ?? randomBase62(32),
+    client_secret: before?.client_secret ?? (type === 'confidential' ? mintToken('hvo_secret_', 64) : ''),
+  };
+}
+
+/** What a browser would carry out instead of going there. */
+const scripts = /^(?:javascript|data|vbscript|blob|file|about):/i;
+
+const isType = (text: string): text is Client['client_type'] => types.some((type) => type === text);
+
+async function checkAssignments(tx: Storage, names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    if (!(await findAssignment(tx, name))) refuse(`assignment ${JSON.stringify(name)} does not exist`);
+  }
+}

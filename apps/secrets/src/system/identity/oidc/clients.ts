@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { collection } from '../../../sdk/collection';
+import type { Storage } from '../../../sdk/storage';
+
+const Client = z.object({
+  redirect_uris: z.array(z.string()),
+  assignments: z.array(z.string()),
+  key: z.string(),
+  /** Seconds. */
+  id_token_ttl: z.int(),
+  access_token_ttl: z.int(),
+  client_type: z.enum(['confidential', 'public']),
+  client_id: z.string(),
+  /** Empty for public clients. */
+  client_secret: z.string(),
+});
+/** An application that people sign in to with what this service knows of them. */
+export type Client = z.output<typeof Client>;
+
+/** Applications, by name. */
+export const clients = collection('oidc/client/', Client);
+
+/** The names of applications, by their client id. */
+export const clientNames = collection('oidc/client-id/', z.object({ name: z.string() }));
+
+const idForm = /^[0-9A-Za-z]{32}$/;
+
+/** Finds an application by its client id. */
+export async function findClient(storage: Storage, clientId: string): Promise<Client | undefined> {
+  const found = idForm.test(clientId) ? await clientNames.find(storage, clientId) : undefined;
+  const client = found && (await clients.find(storage, found.name));
+  return client?.client_id === clientId ? client : undefined;
+}

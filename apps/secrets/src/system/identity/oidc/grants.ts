@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto';
+import { randomBase62 } from '@keystead/auth';
+import type { Storage } from '../../../sdk/storage';
+
+/** What somebody allowed an application, between authorization and token endpoint. */
+export interface Grant {
+  readonly provider: string;
+  readonly clientId: string;
+  readonly entityId: string;
+  readonly redirectUri: string;
+  readonly nonce: string;
+  /** Besides `openid`. */
+  readonly scopes: readonly string[];
+  /** Epoch seconds: when the person proved who they are. */
+  readonly authTime: number;
+  /** Empty where PKCE was not used. */
+  readonly codeChallenge: string;
+  readonly codeChallengeMethod: 'S256' | 'plain';
+}
+
+/** What an access token says. */
+export type AccessGrant = Pick<Grant, 'provider' | 'clientId' | 'entityId' | 'scopes'>;
+
+interface KeptGrant extends Grant {
+  /** Where the access token lies that was given for it: after that the code is only known to be spent. */
+  readonly spentFor?: string;
+}
+
+const codeSeconds = 300;
+const codes = 'oidc/code/';
+const accessTokens = 'oidc/access/';
+/** Old ones that go with each new one. */
+const sweptPerNew = 16;
+const form = /^(?:hvo_access_)?[0-9a-z]{8}\.[0-9A-Za-z]{32}$/;
+const accessPrefix = 'hvo_access_';
+
+/** Keeps a grant under a new code, which is good once, for five minutes. */
+export async function keepGrant(storage: Storage, grant: Grant, nowMs: number): Promise<string> {
+  const now = Math.floor(nowMs / 1000);
+  await sweep(storage, codes, now);
+  const code = mint('', now + codeSeconds);
+  storage.put(keyOf(codes, code), JSON.stringify(grant));
+  return code;
+}
+
+/**
+ * Takes a grant by its code, once among all nodes, and gives an access token for it where `judge` finds nothing wrong; what
+ * it finds, or undefined for a code that is not good. A wrong redemption spends the code, and a second one ends the access
+ * token of the first: one of the two is a thief.
+ */
+export async function redeem<T extends object>(
+  storage: Storage,
+  code: string,
+  nowMs: number,
+  accessSeconds: number,
+  judge: (grant: Grant) => T | undefined,
+): Promise<{ grant: Grant; accessToken: string } | T | undefined> {
+  const now = Math.floor(nowMs / 1000);
+  if (!form.test(code) || code.slice(0, 8) < timeText(now)) return undefined;
+  const accessToken = mint(accessPrefix, now + accessSeconds);
+  const [key, accessKey] = [keyOf(codes, code), keyOf(accessTokens, accessToken)];
+  await sweep(storage, accessTokens, now);
+  return storage.transaction(key, async (tx) => {
+    const text = await tx.get(key);
+    if (text === undefined) return undefined;
+    const { spentFor, ...grant } = JSON.parse(text) as KeptGrant;
+    if (spentFor !== undefined) {
+      if (spentFor !== '') tx.delete(spentFor);
+      return undefined;
+    }
+    const wrong = judge(grant);
+    tx.put(key, JSON.stringify({ ...grant, spentFor: wrong ? '' : accessKey }));
+    if (wrong) return wrong;
+    const { provider, clientId, entityId, scopes } = grant;
+    tx.put(accessKey, JSON.stringify({ provider, clientId, entityId, scopes } satisfies AccessGrant));
+    return { grant, accessToken };
+  });
+}
+
+/** What an access token is good for; undefined for one that is not good. */
+export async function findAccess(storage: Storage, token: string, nowMs: number): Promise<AccessGrant | undefined> {
+  if (!token.startsWith(accessPrefix) || !form.test(token)) return undefined;
+  if (endOf(token) <= timeText(Math.floor(nowMs / 1000))) return undefined;
+  const text = await storage.get(keyOf(accessTokens, token));
+  return text === undefined ? undefined : (JSON.parse(text) as AccessGrant);
+}
+
+/** They are named by their end, so the oldest stand first. */
+async function sweep(storage: Storage, prefix: string, now: number): Promise<void> {
+  for (const name of await storage.list(prefix, { limit: sweptPerNew })) {
+    if (name < timeText(now)) storage.delete(prefix + name);
+  }
+}
+
+const mint = (prefix: string, end: number): string => `${prefix}${timeText(end)}.${randomBase62(32)}`;
+
+const timeText = (seconds: number): string => seconds.toString(36).padStart(8, '0');
+
+const endOf = (text: string): string => text.slice(0, text.indexOf('.')).slice(-8);
+
+// Who reads the database has neither code nor token.
+function keyOf(prefix: string, text: string): string {
+  return `${prefix}${endOf(text)}-${createHash('sha256').update(text).digest('hex')}`;
+}

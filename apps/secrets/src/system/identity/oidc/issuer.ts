@@ -1,0 +1,85 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Call } from '../../../sdk/call';
+import { single } from '../../../sdk/collection';
+import { string } from '../../../sdk/fields';
+import { path } from '../../../sdk/path';
+import { data, empty } from '../../../sdk/reply';
+import type { Storage } from '../../../sdk/storage';
+
+/** Scheme, host and port under which others reach this service; undefined while that is not known. */
+export type PublicUrl = string | undefined;
+
+const config = single('oidc/config', z.object({ issuer: z.string() }));
+
+const explicit =
+  'If "issuer" is set explicitly, all tokens must be validated against that address. Setting issuer to "" goes back to SECRETS_PUBLIC_URL.';
+const unknown =
+  'Both "issuer" and SECRETS_PUBLIC_URL are empty: no token can be issued, as nobody could find the keys to verify it with.';
+
+/**
+ * The issuer of a namespace's tokens: each namespace has its own, below its own path, so that none can speak for another.
+ * Undefined where neither the configuration nor the installation says under which address.
+ */
+export async function findIssuer(storage: Storage, namespacePath: string, publicUrl: PublicUrl) {
+  const { issuer = '' } = (await config.find(storage)) ?? {};
+  return belowAddress(issuer || publicUrl, namespacePath, 'identity/oidc');
+}
+
+/** An issuer below an address that is known. */
+export function belowAddress(address: string | undefined, namespacePath: string, at: string): string | undefined {
+  return address ? `${address}/v1/${namespacePath}${at}` : undefined;
+}
+
+/** The issuer, or `invalid` with what to do. */
+export function requireKnown(issuer: string | undefined): string {
+  if (issuer) return issuer;
+  throw new Refusal('invalid', 'no issuer: set "issuer", or start the service with SECRETS_PUBLIC_URL');
+}
+
+/** Throws `invalid` for what is more than scheme, host and port; adds the warning that goes with an explicit one. */
+export function checkIssuer(issuer: string, { warn }: Pick<Call, 'warn'>): void {
+  if (issuer === '') return;
+  const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
+  if (!url || !['http:', 'https:'].includes(url.protocol) || (issuer !== url.origin && !isDefaultPort(issuer, url))) {
+    throw new Refusal(
+      'invalid',
+      'invalid issuer, which must include only a scheme, host, and optional port (e.g. https://example.com:8200)',
+    );
+  }
+  warn(explicit);
+}
+
+/** A port that addresses of the scheme leave out. */
+function isDefaultPort(issuer: string, url: URL): boolean {
+  return issuer === `${url.origin}:${url.protocol === 'https:' ? 443 : 80}`;
+}
+
+/** `oidc/config`: under which address the tokens of this namespace are issued. */
+export const configPath = (publicUrl: PublicUrl) =>
+  path('oidc/config', {
+    summary: 'Under which address the identity tokens of this namespace are issued.',
+    read: {
+      summary: 'Read the configuration.',
+      output: z.object({ issuer: z.string() }),
+      async run({ storage, warn }) {
+        const { issuer } = (await config.find(storage)) ?? { issuer: '' };
+        if (!issuer && !publicUrl) warn(unknown);
+        return data({ issuer });
+      },
+    },
+    write: {
+      summary: 'Set the issuer.',
+      input: z.object({
+        issuer: string()
+          .optional()
+          .describe('Scheme, host and port of the iss claim; empty for the public address of the service.'),
+      }),
+      run({ input: { issuer }, storage, warn }) {
+        if (issuer === undefined) return empty;
+        checkIssuer(issuer, { warn });
+        config.put(storage, { issuer });
+        return empty;
+      },
+    },
+  });

@@ -1,0 +1,138 @@
+import { type SigningAlgorithm, signingAlgorithms } from '@keystead/auth';
+import { z } from 'zod';
+import type { Collection } from '../../../sdk/collection';
+import { announced, commaList, duration, string } from '../../../sdk/fields';
+import { PageInput, pageOf } from '../../../sdk/paging';
+import { path } from '../../../sdk/path';
+import { data, empty, keys, missing } from '../../../sdk/reply';
+import type { Storage } from '../../../sdk/storage';
+import { clients } from './clients';
+import { deleteRing, requireRing, turn } from './key-ring';
+import { defaultKeyName, findKey, type NamedKey, namedKeys, newNamedKey } from './named-keys';
+import { roles } from './roles';
+import { allOf, distinct, refuse, requireUnused, settle, withName } from './settings';
+
+const Input = z.object({
+  algorithm: announced(string(), { default: 'RS256', enum: signingAlgorithms })
+    .optional()
+    .describe('What tokens are signed with.'),
+  rotation_period: announced(duration(), { default: '24h' })
+    .optional()
+    .describe('How long a key signs before the next one takes over; at least a minute.'),
+  verification_ttl: announced(duration(), { default: '24h' })
+    .optional()
+    .describe('How long tokens can be verified after their key was replaced; at most ten times the rotation_period.'),
+  allowed_client_ids: commaList().optional().describe('Roles and clients that may use the key; * for all.'),
+});
+type Input = z.output<typeof Input>;
+
+const Output = z.object({
+  algorithm: z.string(),
+  allowed_client_ids: z.array(z.string()),
+  rotation_period: z.int(),
+  verification_ttl: z.int(),
+});
+
+/** The keys that tokens of roles and clients are signed with. */
+export const keyPaths = [
+  path('oidc/key', {
+    summary: 'The keys that identity tokens are signed with.',
+    list: {
+      summary: 'List the keys.',
+      input: PageInput,
+      output: z.object({ keys: z.array(z.string()) }),
+      run: async ({ input, storage }) => keys(await namesWithDefault(storage, pageOf(input))),
+    },
+  }),
+  path('oidc/key/:name', {
+    summary: 'A key that identity tokens are signed with.',
+    exists: async ({ params, storage }) => (await findKey(storage, params.name)) !== undefined,
+    read: {
+      summary: 'Read the settings of a key.',
+      output: Output,
+      async run({ params, storage }) {
+        const found = await findKey(storage, params.name);
+        return found ? data(found) : missing;
+      },
+    },
+    write: {
+      summary: 'Create a key, or change what is named. Another algorithm makes new keys.',
+      input: Input,
+      async run({ params: { name }, input, storage, nowMs }) {
+        const key = await settle(storage, async (tx) => {
+          const changed = changedKey((await findKey(tx, name)) ?? newNamedKey, input);
+          await checkUsers(tx, name, changed);
+          namedKeys.put(tx, name, changed);
+          return changed;
+        });
+        await requireRing(storage, name, key, nowMs);
+        return empty;
+      },
+    },
+    delete: {
+      summary: 'Delete a key that no role and no client uses.',
+      async run({ params: { name }, storage }) {
+        if (name === defaultKeyName) refuse(`deletion of key ${JSON.stringify(name)} not allowed`);
+        await settle(storage, async (tx) => {
+          requireUnused('key', name, 'roles', await usersOf(tx, roles, name));
+          requireUnused('key', name, 'clients', await usersOf(tx, clients, name));
+          namedKeys.delete(tx, name);
+          deleteRing(tx, name);
+        });
+        return empty;
+      },
+    },
+  }),
+  path('oidc/key/:name/rotate', {
+    summary: 'The next signing key takes over.',
+    write: {
+      summary: 'Rotate a key at once.',
+      input: z.object({
+        verification_ttl: duration()
+          .optional()
+          .describe('How long tokens of the present key can still be verified; else as the key says.'),
+      }),
+      async run({ params: { name }, input, storage, nowMs }) {
+        const key = await findKey(storage, name);
+        if (!key) return refuse(`no named key found at ${JSON.stringify(name)}`);
+        await turn(storage, name, key, nowMs, { verificationTtl: input.verification_ttl });
+        return empty;
+      },
+    },
+  }),
+];
+
+function changedKey(before: NamedKey, input: Input): NamedKey {
+  const algorithm = input.algorithm ?? before.algorithm;
+  if (!isAlgorithm(algorithm)) return refuse(`unknown signing algorithm ${JSON.stringify(algorithm)}`);
+  const rotation_period = input.rotation_period ?? before.rotation_period;
+  const verification_ttl = input.verification_ttl ?? before.verification_ttl;
+  if (rotation_period < 60) refuse('rotation_period must be at least one minute');
+  if (verification_ttl > 10 * rotation_period) refuse('verification_ttl cannot be longer than 10x rotation_period');
+  const allowed_client_ids = distinct(input.allowed_client_ids ?? before.allowed_client_ids);
+  return { algorithm, allowed_client_ids, rotation_period, verification_ttl };
+}
+
+/** What was signed must be verifiable for as long as it is good. */
+async function checkUsers(tx: Storage, name: string, { verification_ttl: ttl }: NamedKey): Promise<void> {
+  const why = (who: string) =>
+    `unable to update key ${JSON.stringify(name)} because it is currently referenced by one or more ${who} greater than ${ttl} seconds`;
+  if ((await allOf(tx, roles)).some(([, role]) => role.key === name && role.ttl > ttl)) {
+    refuse(why('roles with a token ttl'));
+  }
+  if ((await allOf(tx, clients)).some(([, client]) => client.key === name && client.id_token_ttl > ttl)) {
+    refuse(why('clients with an id_token_ttl'));
+  }
+}
+
+async function usersOf<T extends { readonly key: string }>(tx: Storage, kind: Collection<T>, key: string) {
+  return (await allOf(tx, kind)).filter(([, user]) => user.key === key).map(([name]) => name);
+}
+
+/** The one that is always there counts as any other, in its place. */
+async function namesWithDefault(storage: Storage, { after = '', limit }: { after?: string; limit?: number }) {
+  const names = withName(await namedKeys.list(storage), defaultKeyName).filter((name) => name > after);
+  return names.slice(0, limit);
+}
+
+const isAlgorithm = (text: string): text is SigningAlgorithm => signingAlgorithms.some((one) => one === text);

@@ -1,0 +1,41 @@
+import { z } from 'zod';
+import type { RawReply } from '../../../sdk/reply';
+
+/** A refusal as OAuth clients read it. */
+export const OAuthError = z.object({
+  error: z.string(),
+  error_description: z.string(),
+  state: z.string().optional(),
+  iss: z.string().optional().describe('Who refuses.'),
+  redirect_uri: z.string().optional().describe('Where the refusal may be brought: one of the client.'),
+});
+
+/** Statuses of such refusals, for the document. */
+export const oauthStatuses = {
+  400: 'The request is refused; error says why.',
+  401: 'The client or the access token is not known.',
+  403: 'The person may not sign in there.',
+};
+
+const unproven = new Set(['invalid_client', 'invalid_token']);
+
+/** A refusal of the token endpoint, and what all refusals have in common. */
+export function oauthError(error: string, description: string, more: object = {}): RawReply {
+  return {
+    kind: 'raw',
+    status: unproven.has(error) ? 401 : 400,
+    body: { error, error_description: description, ...more },
+    headers: {
+      Pragma: 'no-cache',
+      ...(error === 'invalid_client' && { 'WWW-Authenticate': 'Basic realm="OIDC provider"' }),
+    },
+  };
+}
+
+/** A refusal of the userinfo endpoint. */
+export function userinfoError(error: string, description: string): RawReply {
+  const answer = oauthError(error, description);
+  if (error === 'access_denied') return { ...answer, status: 403 };
+  const challenge = `Bearer error="${error}",error_description="${description}"`;
+  return { ...answer, headers: { ...answer.headers, 'WWW-Authenticate': challenge } };
+}

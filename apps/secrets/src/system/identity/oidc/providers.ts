@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { collection } from '../../../sdk/collection';
+import type { Storage } from '../../../sdk/storage';
+import { belowAddress, type PublicUrl } from './issuer';
+import { allows } from './named-keys';
+
+const Provider = z.object({
+  issuer: z.string(),
+  allowed_client_ids: z.array(z.string()),
+  scopes_supported: z.array(z.string()),
+});
+/** An OpenID provider that applications trust. */
+export type Provider = z.output<typeof Provider>;
+
+/** Providers as they were configured, by name. */
+export const providers = collection('oidc/provider/', Provider);
+
+/** The provider that every namespace has. */
+export const defaultProviderName = 'default';
+
+/** A provider of which nothing was said. */
+export const newProvider: Provider = { issuer: '', allowed_client_ids: [], scopes_supported: [] };
+
+/** Finds a provider; that of the name `default` is there before anybody changed it, for all clients. */
+export async function findProvider(storage: Storage, name: string): Promise<Provider | undefined> {
+  const found = await providers.find(storage, name);
+  return found ?? (name === defaultProviderName ? { ...newProvider, allowed_client_ids: ['*'] } : undefined);
+}
+
+/** Whether an application may be signed in to by a provider. */
+export const serves = (provider: Provider, clientId: string): boolean => allows(provider, clientId);
+
+/** What a provider is called in its tokens; undefined where nobody knows under which address it answers. */
+export const issuerOf = (provider: Provider, name: string, namespacePath: string, publicUrl: PublicUrl) =>
+  belowAddress(provider.issuer || publicUrl, namespacePath, `identity/oidc/provider/${name}`);

@@ -1,0 +1,38 @@
+import { Refusal } from '@keystead/refusal';
+import type { Collection } from '../../../sdk/collection';
+import type { Storage } from '../../../sdk/storage';
+
+/**
+ * Decides about the settings of the identity provider of a namespace, one after the other on all nodes: they refer to each
+ * other, and nothing may be removed while somebody begins to refer to it.
+ */
+export function settle<T>(storage: Storage, decide: (tx: Storage) => Promise<T>): Promise<T> {
+  return storage.transaction('oidc/settings', decide);
+}
+
+/** All records of a kind with their names, in the order of names. */
+export async function allOf<T>(storage: Storage, kind: Collection<T>): Promise<[string, T][]> {
+  const names = await kind.list(storage);
+  const found = await Promise.all(names.map((name) => kind.find(storage, name)));
+  return names.flatMap((name, i): [string, T][] => (found[i] === undefined ? [] : [[name, found[i]]]));
+}
+
+/** Refuses to remove what others refer to. */
+export function requireUnused(what: string, name: string, who: string, users: readonly string[]): void {
+  if (users.length === 0) return;
+  refuse(
+    `unable to delete ${what} ${JSON.stringify(name)} because it is currently referenced by these ${who}: ${users.join(', ')}`,
+  );
+}
+
+/** Each once, in the order of first appearance. */
+export const distinct = (list: readonly string[]): string[] => [...new Set(list)];
+
+/** A name among others, sorted as listings are. */
+export const withName = (names: readonly string[], name: string): string[] =>
+  names.includes(name) ? [...names] : [...names, name].sort();
+
+/** Throws `invalid`. */
+export function refuse(text: string): never {
+  throw new Refusal('invalid', text);
+}

@@ -1,0 +1,78 @@
+import { signingAlgorithms } from '@keystead/auth';
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { path } from '../../../sdk/path';
+import { type RawReply, raw } from '../../../sdk/reply';
+import type { Storage } from '../../../sdk/storage';
+import { findIssuer, type PublicUrl } from './issuer';
+import { publicKeys } from './key-ring';
+import { roles } from './roles';
+import { allOf } from './settings';
+
+/** Whoever checks our tokens may keep it for a while: keys are published before they sign. */
+const cached = { 'cache-control': 'public, max-age=3600' };
+/** Shorter: a key that has to go can be gone at once. */
+const cachedKeys = { 'cache-control': 'public, max-age=300' };
+
+const jwk = z.looseObject({ kty: z.string(), kid: z.string(), use: z.string(), alg: z.string() });
+
+/** A set of public keys. */
+export const KeySet = z.object({ keys: z.array(jwk) });
+
+/** A document that may be kept. */
+export const discoveryDocument = (document: object): RawReply => ({ ...raw(document), headers: cached });
+
+/** A key set that may be kept. */
+export const keySet = (keys: readonly object[]): RawReply => ({ ...raw({ keys }), headers: cachedKeys });
+
+/** Where nobody knows under which address tokens are issued. */
+export const noIssuer = (): Refusal =>
+  new Refusal('missing', 'no issuer: neither "issuer" nor SECRETS_PUBLIC_URL is set');
+
+/** The public keys of all roles. */
+export async function keysOfRoles(storage: Storage, nowMs: number): Promise<object[]> {
+  const names = (await allOf(storage, roles)).map(([, role]) => role.key);
+  return publicKeys(storage, names, nowMs);
+}
+
+/** What others need to verify the tokens of roles: the discovery document and the keys. */
+export const wellKnownPaths = (publicUrl: PublicUrl) => [
+  path('oidc/.well-known/openid-configuration', {
+    summary: 'Who signs the identity tokens of this namespace.',
+    auth: 'none',
+    responseFormat: 'raw',
+    read: {
+      summary: 'Read the discovery document.',
+      operationId: 'oidc-discovery',
+      output: z.object({
+        issuer: z.string(),
+        jwks_uri: z.string(),
+        response_types_supported: z.array(z.string()),
+        subject_types_supported: z.array(z.string()),
+        id_token_signing_alg_values_supported: z.array(z.string()),
+      }),
+      async run({ storage, namespace }) {
+        const issuer = await findIssuer(storage, namespace.path, publicUrl);
+        if (!issuer) throw noIssuer();
+        return discoveryDocument({
+          issuer,
+          jwks_uri: `${issuer}/.well-known/keys`,
+          response_types_supported: ['id_token'],
+          subject_types_supported: ['public'],
+          id_token_signing_alg_values_supported: signingAlgorithms,
+        });
+      },
+    },
+  }),
+  path('oidc/.well-known/keys', {
+    summary: 'The public keys of those tokens.',
+    auth: 'none',
+    responseFormat: 'raw',
+    read: {
+      summary: 'Read the key set.',
+      operationId: 'oidc-keys',
+      output: KeySet,
+      run: async ({ storage, nowMs }) => keySet(await keysOfRoles(storage, nowMs)),
+    },
+  }),
+];
