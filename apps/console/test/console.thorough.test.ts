@@ -2,6 +2,7 @@
 import './journeys/secrets';
 import './journeys/workspaces';
 import './journeys/organization';
+import './journeys/doors';
 import './journeys/session';
 import './journeys/keyboard';
 import './journeys/screens';

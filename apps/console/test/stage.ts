@@ -13,6 +13,8 @@ export type Theme = 'light' | 'dark';
 interface OpenOptions {
   readonly theme?: Theme;
   readonly width?: number;
+  /** Where else the page may lead to, as an origin; whoever is asked there says yes. */
+  readonly leadsTo?: string;
 }
 
 /** A real installation, as `npm start` makes it, and a real browser before it. */
@@ -56,7 +58,7 @@ export function stage(env: Record<string, string> = {}): Stage {
       expect(troubles.splice(0)).toEqual([]);
     });
   }
-  const open = async (url: string, { theme = 'light', width = 1440 }: OpenOptions = {}): Promise<Page> => {
+  const open = async (url: string, { theme = 'light', width = 1440, leadsTo }: OpenOptions = {}): Promise<Page> => {
     const context = await browser.newContext({
       viewport: { width, height: 900 },
       colorScheme: theme,
@@ -66,7 +68,8 @@ export function stage(env: Record<string, string> = {}): Stage {
     contexts.push(context);
     const page = await context.newPage();
     page.setDefaultTimeout(60_000);
-    const own = new Set([installation.secretsUrl, installation.workspacesUrl]);
+    const own = new Set([installation.secretsUrl, installation.workspacesUrl, leadsTo]);
+    if (leadsTo !== undefined) await page.route(`${leadsTo}/**`, (route) => route.fulfill({ body: 'Thank you.' }));
     page.on('request', (request) => {
       const { protocol, origin } = new URL(request.url());
       if (protocol.startsWith('http') && !own.has(origin)) troubles.push(`request: ${request.url()}`);

@@ -128,6 +128,7 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
     checksSshKeys: config.checksSshKeys,
     configurationBytes: config.configurationBytes,
     publicUrl: config.publicUrl,
+    hasConsole: config.console.on,
     defaultFeatureSet: config.defaultFeatureSet,
     ipRanges: config.ipRanges,
     keyring,

@@ -1,27 +1,32 @@
-import { createHash } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 import { startWorkspaces } from './start-workspaces';
 
-describe('pages', () => {
-  const workspaces = startWorkspaces();
+const places = ['/app/settings/tokens?source=login', '/app/one-time-links/some-secret'];
 
-  it.each(['/app/settings/tokens?source=login', '/app/one-time-links/some-secret'])(
-    '%s runs only what it brings along, loads nothing, and is kept nowhere',
-    async (path) => {
-      const { text, headers } = await request(workspaces.server).get(path).expect(200);
-      expect(headers['content-type']).toBe('text/html; charset=utf-8');
-      expect(headers['cache-control']).toBe('no-store');
-      expect(headers['referrer-policy']).toBe('no-referrer');
-      const policy = headers['content-security-policy']!;
-      expect(policy).toContain("default-src 'none'");
-      expect(policy).toContain("frame-ancestors 'none'");
-      const script = /<script>([\s\S]*)<\/script>/.exec(text)![1]!;
-      // A page whose own script the browser refuses would be a page that does nothing.
-      expect(policy).toContain(`'sha256-${createHash('sha256').update(script).digest('base64')}'`);
-      expect(() => new Function(script)).not.toThrow();
-      expect(text).not.toMatch(/(src|href)=/);
-      expect(text).not.toContain('some-secret');
-    },
-  );
+describe('addresses that people were given', () => {
+  const workspaces = startWorkspaces();
+  const led = async (address: string) => {
+    const { headers } = await request(workspaces.server).get(address).expect(302);
+    expect(headers['cache-control']).toBe('no-store');
+    return headers.location;
+  };
+
+  it('lead to pages of the console; the secret of a link stays behind the mark, which is sent to nobody', async () => {
+    expect(await led(places[0]!)).toBe('/ui/account');
+    expect(await led(places[1]!)).toBe('/ui/one-time-link#some-secret');
+    expect(await led('/app/one-time-links/a%0d%0aSet-Cookie:%20b=c')).toBe(
+      '/ui/one-time-link#a%0D%0ASet-Cookie%3A%20b%3Dc',
+    );
+  });
+});
+
+describe('addresses that people were given, without a console', () => {
+  const workspaces = startWorkspaces({ env: { WORKSPACES_UI: 'off' } });
+
+  it('lead nowhere, and no tool is told to sign in there', async () => {
+    for (const place of places) await request(workspaces.server).get(place).expect(404);
+    const { body } = await workspaces.anyone.get('/.well-known/terraform.json').expect(200);
+    expect(body).not.toHaveProperty('login.v1');
+  });
 });

@@ -59,13 +59,21 @@ describe('the sign-in of the tool', () => {
       token: '/oauth2/token',
       ports: [10000, 10010],
     });
-    const shown = await page().expect(200).expect('Content-Type', /html/);
-    const policy = shown.headers['content-security-policy'] ?? '';
-    for (const rule of ["default-src 'none'", "form-action 'none'", "frame-ancestors 'none'"])
-      expect(policy).toContain(rule);
-    expect(policy).not.toContain('unsafe');
-    const script = /<script>([\s\S]*)<\/script>/.exec(shown.text)![1]!;
-    expect(policy).toContain(createHash('sha256').update(script).digest('base64'));
+  });
+
+  it('leads to a page of the console, which is told all that was asked for letter for letter', async () => {
+    const { headers } = await page({ state: '0123 +"ü' }).expect(302);
+    const { pathname, searchParams } = new URL(headers.location!, 'http://here');
+    expect(pathname).toBe('/ui/authorize');
+    const asked = Buffer.from(searchParams.get('asked')!, 'base64url').toString();
+    expect(Object.fromEntries(new URLSearchParams(asked))).toEqual({
+      client_id: 'keystead-cli',
+      redirect_uri: redirect,
+      response_type: 'code',
+      code_challenge: challenge,
+      code_challenge_method: 'S256',
+      state: '0123 +"ü',
+    });
   });
 
   it.each([
@@ -78,7 +86,7 @@ describe('the sign-in of the tool', () => {
     [{ code_challenge: '' }, 'code_challenge'],
     [{ code_challenge_method: 'plain' }, 'code_challenge_method'],
     [{ response_type: 'token' }, 'response_type'],
-  ])('shows no page for %j', async (more, name) => {
+  ])('leads to no page for %j', async (more, name) => {
     const { body } = await page(more).expect(400);
     expect(body.errors[0].detail).toContain(name);
   });

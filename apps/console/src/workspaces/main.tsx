@@ -8,12 +8,13 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { Console } from '../shell/console';
 import { applyTheme, chosenTheme } from '../shell/theme';
+import { before } from './doors/before';
 import { router } from './routes';
 
 applyTheme(chosenTheme());
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
-    <Console>
+    <Console before={before}>
       <RouterProvider router={router} />
     </Console>
   </StrictMode>,

@@ -9,6 +9,12 @@ const search = keeps('q', 'page');
 
 /** The pages that manage an organization and its people, and everybody's own. */
 export const organizationRoutes = [
+  createRoute({ getParentRoute, path: '/authorize', validateSearch: keeps('asked') }).lazy(() =>
+    import('./doors/routes').then((m) => m.authorize),
+  ),
+  createRoute({ getParentRoute, path: '/one-time-link' }).lazy(() =>
+    import('./doors/routes').then((m) => m.oneTimeLink),
+  ),
   createRoute({ getParentRoute, path: '/account', validateSearch: page }).lazy(() =>
     import('./account/routes').then((m) => m.account),
   ),

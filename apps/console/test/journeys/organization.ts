@@ -73,14 +73,23 @@ describe('the pages of an organization', () => {
     await page.locator('form').getByRole('button', { name: 'Invite' }).click();
     await page.getByRole('button', { name: 'Show value Invitation of ana@example.com' }).click();
     const link = (await page.getByRole('alert').locator('pre').textContent()) ?? '';
-    const secret = link.slice(link.lastIndexOf('/') + 1);
-    const attributes = {
-      username: 'ana',
-      password: 'a long enough password',
-      'password-confirmation': 'a long enough password',
-    };
-    await call('POST', `one-time-links/${secret}`, { type: 'one-time-links', attributes });
-    const hers = await at.open(`${at.installation.workspacesUrl}/ui/organizations/net/teams`);
+    const hers = await at.open(link);
+    await hers.getByRole('heading', { name: 'Join net' }).waitFor();
+    expect(hers.url()).toBe(`${at.installation.workspacesUrl}/ui/one-time-link`);
+    expect(await at.violations(hers)).toEqual([]);
+    await at.picture(hers, 'workspaces-one-time-link');
+    await hers.getByLabel('User name').fill('ana');
+    await hers.getByLabel('Password').fill('short');
+    await hers.getByLabel('The same again').fill('short');
+    await hers.getByRole('button', { name: 'Join', exact: true }).click();
+    await hers.getByRole('alert').waitFor();
+    await hers.getByLabel('Password').fill('a long enough password');
+    await hers.getByLabel('The same again').fill('a long enough password');
+    await hers.getByRole('button', { name: 'Join', exact: true }).click();
+    await hers.getByText('You can sign in as ana.').waitFor();
+    const late = await at.open(link);
+    await late.getByText('This link has been used, or is too old.').waitFor();
+    await hers.goto(`${at.installation.workspacesUrl}/ui/organizations/net/teams`);
     await hers.getByLabel('User name').fill('ana');
     await hers.getByLabel('Password').fill('a long enough password');
     await hers.getByRole('button', { name: 'Sign in' }).click();

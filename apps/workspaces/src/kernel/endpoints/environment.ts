@@ -41,6 +41,8 @@ export interface Environment {
   readonly reasons: boolean;
   /** Where clients reach the service, without a trailing slash: the start of absolute links. */
   readonly publicUrl: string;
+  /** Whether there are pages for people below `/ui/`. */
+  readonly hasConsole: boolean;
   /** Refuses SSH keys that are no private keys, or have a passphrase. */
   readonly checksSshKeys: boolean;
   /** The largest configuration that can be uploaded. */

@@ -12,7 +12,7 @@ const ping = raw('GET')('/ping', {
 
 const BASE = '/api/v2/';
 
-/** The sign-in of the tool's `login` command, as the sessions resource answers it. */
+/** The sign-in of the tool's `login` command, as the sessions resource answers it: on a page of the console. */
 const login = {
   client: 'keystead-cli',
   grant_types: ['authz_code'],
@@ -26,7 +26,7 @@ const discovery = raw('GET')('/.well-known/terraform.json', {
   answers: { 200: { description: 'Where everything is.', type: 'application/json', schema: { type: 'object' } } },
   auth: 'none',
   outside: true,
-  run: async () => ({
+  run: async ({ env }) => ({
     status: 200,
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify({
@@ -34,7 +34,7 @@ const discovery = raw('GET')('/.well-known/terraform.json', {
       'tfe.v2.1': BASE,
       'tfe.v2.2': BASE,
       'state.v2': BASE,
-      'login.v1': login,
+      ...(env.hasConsole ? { 'login.v1': login } : {}),
     }),
   }),
 });

@@ -1,73 +1,34 @@
-import { endpoints } from '../../../kernel/endpoints/endpoint';
-import { page } from './page';
+import { Refusal } from '@keystead/refusal';
+import { type Answers, endpoints, type Raw } from '../../../kernel/endpoints/endpoint';
+import type { Environment } from '../../../kernel/endpoints/environment';
 
 const { raw } = endpoints({}, undefined, { organizationsOf: () => [] });
 
-const tokenPage = page(
-  'Create an API token',
-  `<p>Sign in to create a token for the command line. It is shown once.</p>
-<form>
-<label>User name or e-mail address <input name="username" autocomplete="username" required></label>
-<label>Password <input name="password" type="password" autocomplete="current-password" required></label>
-<label>Code, if the account has a second factor <input name="code" inputmode="numeric" autocomplete="one-time-code"></label>
-<label>What the token is for <input name="description" maxlength="255"></label>
-<button>Create token</button>
-</form>`,
-  `const run = async ({ description, ...credentials }) => {
-  const session = await api('POST', '/api/v2/session', { type: 'sessions', attributes: credentials });
-  const key = session.data.attributes.token;
-  const user = session.data.relationships.user.data.id;
-  const token = { type: 'authentication-tokens', attributes: description ? { description } : {} };
-  const made = await api('POST', '/api/v2/users/' + user + '/authentication-tokens', token, key);
-  await api('DELETE', '/api/v2/session', undefined, key);
-  form.reset();
-  say('Your token: ', made.data.attributes.token);
-};`,
-);
+/** What endpoints answer that lead a browser to a page of the console. */
+export const leads: Answers = { 302: { description: 'The page of the console.' } };
+
+/** Leads a browser to a page of the console. Throws `missing` where there is none. */
+export function leadTo({ hasConsole }: Environment, page: string): Raw {
+  if (!hasConsole) throw new Refusal('missing', '');
+  return { status: 302, headers: { Location: `/ui/${page}` } };
+}
 
 /** Where clients without a login of their own send people for a token. */
 export const tokenPageEndpoint = raw('GET')('/app/settings/tokens', {
-  summary: 'A page to sign in on and create an API token.',
-  answers: { 200: { description: 'The page.', type: 'text/html', schema: { type: 'string' } } },
+  summary: 'Lead to the page on which people make API tokens.',
+  answers: leads,
   outside: true,
   auth: 'none',
-  run: async () => tokenPage,
+  query: { source: 'Who sends people here.' },
+  run: async ({ env }) => leadTo(env, 'account'),
 });
-
-const linkPage = page(
-  'Welcome',
-  `<p id="what">One moment…</p>
-<form hidden>
-<label id="name">User name <input name="username" autocomplete="username"></label>
-<label id="new">Password, at least ten characters
-<input name="password" type="password" autocomplete="new-password"></label>
-<label id="own">Token of your account <input name="token" type="password" autocomplete="off"></label>
-<button>Go on</button>
-</form>`,
-  `const path = '/api/v2/one-time-links/' + encodeURIComponent(location.pathname.split('/').pop());
-const what = document.querySelector('#what');
-const run = async ({ token, ...attributes }) => {
-  const { data } = await api('POST', path, { type: 'one-time-links', attributes }, token);
-  form.remove();
-  what.textContent = 'Done. You can sign in as ' + data.attributes.username + '.';
-  say('');
-};
-api('GET', path).then(({ data: { attributes: link } }) => {
-  const invited = link.kind === 'invitation';
-  what.textContent = invited
-    ? 'You are invited to the organization ' + link.organization + ' as ' + link.email + '.'
-    : 'Choose a new password for ' + link.email + '.';
-  if (!link['needs-username']) document.querySelector('#name').remove();
-  document.querySelector(link['needs-password'] ? '#own' : '#new').remove();
-  form.hidden = false;
-}).catch(() => { what.textContent = 'This link has been used, or is too old.'; });`,
-);
 
 /** Where a person opens an invitation or a password reset. */
 export const linkPageEndpoint = raw('GET')('/app/one-time-links/:secret', {
-  summary: 'A page to accept an invitation or set a new password on.',
-  answers: { 200: { description: 'The page.', type: 'text/html', schema: { type: 'string' } } },
+  summary: 'Lead to the page that accepts an invitation or sets a new password.',
+  answers: leads,
   outside: true,
   auth: 'none',
-  run: async () => linkPage,
+  // Behind the mark it is sent to nobody, and no log or history of the page has it.
+  run: async ({ env, params }) => leadTo(env, `one-time-link#${encodeURIComponent(params.secret)}`),
 });

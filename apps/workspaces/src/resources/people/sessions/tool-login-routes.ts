@@ -2,7 +2,7 @@ import { credential, instant, serializer } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { type Endpoint, endpoints, type Raw, type View } from '../../../kernel/endpoints/endpoint';
 import { requireFreshSession } from '../tokens/fresh-session';
-import { page } from './page';
+import { leads, leadTo } from './pages';
 import { NewLoginCode } from './schema';
 import { createLoginCode, exchangeCode, type LoginCode, problemOf } from './tool-login';
 
@@ -22,38 +22,9 @@ const codeSerializer = serializer<LoginCode, View, typeof codeAttributes>({
 const { post } = endpoints({}, codeSerializer, { organizationsOf: () => [] });
 const { raw } = endpoints({}, undefined, { organizationsOf: () => [] });
 
-const signInPage = page(
-  'Sign in for the command line',
-  `<p>A program on this machine asks for a token to act as you. Go on only if you have just started its <code>login</code>
-command.</p>
-<form>
-<label>User name or e-mail address <input name="username" autocomplete="username" required></label>
-<label>Password <input name="password" type="password" autocomplete="current-password" required></label>
-<label>Code, if the account has a second factor <input name="code" inputmode="numeric" autocomplete="one-time-code"></label>
-<button>Sign in</button>
-</form>`,
-  `const asked = new URLSearchParams(location.search);
-const run = async (credentials) => {
-  const session = await api('POST', '/api/v2/session', { type: 'sessions', attributes: credentials });
-  const key = session.data.attributes.token;
-  const attributes = {
-    'client-id': asked.get('client_id'),
-    'redirect-uri': asked.get('redirect_uri'),
-    'code-challenge': asked.get('code_challenge'),
-  };
-  const made = await api('POST', '/api/v2/account/login-codes', { type: 'login-codes', attributes }, key);
-  await api('DELETE', '/api/v2/session', undefined, key);
-  form.reset();
-  const back = new URL(asked.get('redirect_uri'));
-  back.searchParams.set('code', made.data.attributes.code);
-  if (asked.has('state')) back.searchParams.set('state', asked.get('state'));
-  location.replace(back);
-};`,
-);
-
 const authorize = raw('GET')('/app/oauth2/auth', {
-  summary: "The page on which the user of the tool's login command signs in.",
-  answers: { 200: { description: 'The page.', type: 'text/html', schema: { type: 'string' } } },
+  summary: "Lead the user of the tool's login command to the page that asks whether the tool gets a token.",
+  answers: leads,
   outside: true,
   auth: 'none',
   query: {
@@ -64,7 +35,7 @@ const authorize = raw('GET')('/app/oauth2/auth', {
     code_challenge_method: 'S256',
     state: 'Comes back as it was sent.',
   },
-  run: async ({ query }) => {
+  run: async ({ env, query }) => {
     const given = (name: string) => query.get(name) ?? '';
     const problem =
       given('response_type') !== 'code'
@@ -78,7 +49,9 @@ const authorize = raw('GET')('/app/oauth2/auth', {
             });
     // Nobody is sent anywhere by a request that is not sound.
     if (problem) throw new Refusal('malformed', problem);
-    return signInPage;
+    // In one piece: the page hands back letter for letter what it was given.
+    const asked = Buffer.from(new URLSearchParams([...query.entries]).toString()).toString('base64url');
+    return leadTo(env, `authorize?asked=${asked}`);
   },
 });
 
@@ -163,5 +136,5 @@ const exchange = raw('POST')('/oauth2/token', {
   },
 });
 
-/** The tool's `login` command: an authorization page, codes, and their exchange, with proof of possession. */
+/** The tool's `login` command: the way to its page, codes, and their exchange, with proof of possession. */
 export const toolLoginEndpoints: readonly Endpoint[] = [authorize, makeCode, exchange];
