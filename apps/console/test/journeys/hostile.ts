@@ -63,6 +63,8 @@ export function gardenOf({ workspacesUrl, firstRun }: TestInstallation): Promise
     const team = await make(`${below}/teams`, 'teams', { name: 'gardeners' });
     const pool = await make(`${below}/agent-pools`, 'agent-pools', { name: 'shed' });
     const hedge = await make(`${below}/workspaces`, 'workspaces', { name: 'hedge', description: hostile });
+    // One that nothing has happened to: no configuration, no run, no state.
+    await make(`${below}/workspaces`, 'workspaces', { name: 'bare' });
     await make(`${below}/varsets`, 'varsets', { name: 'all', description: hostile, global: true });
     const variable = { key: 'colour', value: hostile, description: hostile, category: 'terraform' };
     await make(`workspaces/${hedge.id}/vars`, 'vars', variable);

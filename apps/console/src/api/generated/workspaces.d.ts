@@ -2898,6 +2898,36 @@ export interface paths {
       };
     };
   };
+  "/api/v2/organizations/{organization_name}/authentication-tokens": {
+    /** List the organization's tokens of a kind, without their texts: one, or none. */
+    get: {
+      parameters: {
+        query?: {
+          "page[number]"?: number;
+          "page[size]"?: number;
+          token?: string;
+        };
+        path: {
+          organization_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["AuthenticationTokensResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/organizations/{organization_name}/capacity": {
     /** Show how many runs of an organization wait, and how many are being carried out. */
     get: {

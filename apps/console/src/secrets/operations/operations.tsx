@@ -1,6 +1,5 @@
-import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { ApiError } from '../../api/api-error';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
@@ -8,7 +7,6 @@ import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { PageHead, SameBy, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
-import { useSession } from '../../shell/session';
 import { useChange, useRead } from '../reads';
 
 interface KeyStatus {
@@ -30,35 +28,17 @@ interface Nodes {
   }[];
 }
 interface RotationProgress {
-  readonly done?: boolean;
-  readonly finished?: boolean;
-  readonly total?: number;
-  readonly remaining?: number;
-  readonly [name: string]: unknown;
-}
-
-/** What is left to be sealed under the key in force; nothing where no rotation is under way. */
-function useRotation() {
-  const { transport } = useSession();
-  return useQuery<RotationProgress>({
-    queryKey: ['v1', 'rotation'],
-    queryFn: async () => {
-      try {
-        return (await transport.call<{ data: RotationProgress }>('GET', '/v1/sys/rotate/progress')).data;
-      } catch (error) {
-        if (error instanceof ApiError && error.status === 404) return { remaining: 0 };
-        throw error;
-      }
-    },
-    refetchInterval: 5000,
-  });
+  readonly running: boolean;
+  /** How many have been sealed anew. */
+  readonly values: number;
+  readonly failures: number;
 }
 
 /** The seal, the keys that values are sealed under, and the nodes. */
 export function Operations() {
   const keys = useRead<KeyStatus>('sys/key-status');
   const rules = useRead<RotationRules>('sys/rotate/config');
-  const progress = useRotation();
+  const progress = useRead<RotationProgress>('sys/rotate/progress', { everyMs: 5000 });
   const nodes = useRead<Nodes>('sys/ha-status', { everyMs: 5000 });
   const change = useChange();
   const [asking, setAsking] = useState<'seal' | 'rotate'>();
@@ -79,6 +59,9 @@ export function Operations() {
         state={<Badge tone="green">unsealed</Badge>}
         actions={
           <>
+            <Link className="button" to="/operations/key-shares">
+              Key shares
+            </Link>
             <Button onClick={() => setAsking('rotate')}>Rotate the key</Button>
             <Button kind="danger" onClick={() => setAsking('seal')}>
               Seal
@@ -182,15 +165,8 @@ export function Operations() {
 
 function ProgressText({ progress }: { readonly progress: RotationProgress | undefined }) {
   if (progress === undefined) return <span className="second">…</span>;
-  const { total, remaining } = progress;
-  if (typeof remaining === 'number' && remaining > 0) {
-    const of = typeof total === 'number' && total > 0 ? ` of ${total.toLocaleString()}` : '';
-    return (
-      <Badge tone="amber">
-        {remaining.toLocaleString()}
-        {of} left
-      </Badge>
-    );
-  }
+  const { running, values, failures } = progress;
+  if (running) return <Badge tone="amber">{values.toLocaleString('en')} values so far</Badge>;
+  if (failures > 0) return <Badge tone="red">{failures.toLocaleString('en')} values could not be read</Badge>;
   return <Badge tone="green">everything is under this key</Badge>;
 }

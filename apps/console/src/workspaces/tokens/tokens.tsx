@@ -1,4 +1,3 @@
-import { ApiError } from '../../api/api-error';
 import { Empty, PageHead } from '../../design/page';
 import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
@@ -75,7 +74,7 @@ function OrganizationToken({
   const params = { path: { organization_name: name }, query: { token: kind } };
   const token = useRead(
     ['organization-token', name, kind],
-    (api) => api.GET('/api/v2/organizations/{organization_name}/authentication-token', { params }),
+    (api) => api.GET('/api/v2/organizations/{organization_name}/authentication-tokens', { params }),
     { enabled: may === true },
   );
   const making = useChange((api, attributes: TokenInput) =>
@@ -85,7 +84,7 @@ function OrganizationToken({
     }),
   );
   const forbidden = rule(may, 'can-update-api-token');
-  const isNone = token.error instanceof ApiError && token.error.status === 404;
+  const isNone = token.data?.data.length === 0;
   const id = kind ?? 'organization';
   return (
     <section className="stack-tight" aria-labelledby={id}>
@@ -93,7 +92,7 @@ function OrganizationToken({
       <p className="second">{about}</p>
       {may === true && !isNone ? (
         <Loaded query={token} rows={1}>
-          {({ data }) => (data === null ? null : <TokenList label={title} tokens={[data]} />)}
+          {({ data }) => <TokenList label={title} tokens={data} />}
         </Loaded>
       ) : null}
       {may === false ? <p className="second">{forbidden}</p> : null}

@@ -4,7 +4,7 @@ import type { RootAttempt, RootGeneration } from '../../../kernel/seal/generate-
 import type { Rotation } from '../../../kernel/seal/rotation';
 import { string } from '../../../sdk/fields';
 import { operation, type Path, path } from '../../../sdk/path';
-import { data, empty, missing, raw } from '../../../sdk/reply';
+import { data, empty, raw } from '../../../sdk/reply';
 
 /** `sys/rotate`, `sys/key-status`, `sys/generate-root` and `sys/generate-root-token`. */
 export function keyPaths(rotation: Rotation, root: RootGeneration): Path[] {
@@ -35,12 +35,19 @@ export function keyPaths(rotation: Rotation, root: RootGeneration): Path[] {
       sudo: true,
       rootNamespaceOnly: true,
       read: {
-        summary: 'Read the progress of the last rotation.',
+        summary: 'Read the progress of the last rotation; nothing was sealed anew where there was none.',
         operationId: 'rotate-read-progress',
         auditClear: 'all',
+        output: z.object({
+          running: z.boolean(),
+          values: z.int().describe('How many have been sealed anew.'),
+          failures: z.int(),
+          start_time: z.string().optional(),
+          last_update_time: z.string().optional(),
+        }),
         async run() {
           const job = await rotation.progress();
-          if (!job) return missing;
+          if (!job) return data({ running: false, values: 0, failures: 0 });
           return data({
             running: job.running,
             values: job.done,

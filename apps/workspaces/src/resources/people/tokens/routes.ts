@@ -136,6 +136,20 @@ const showOfOrganization = ofOrganizations.get('/organizations/:organization_nam
   run: async ({ db, target, query }) => present(await tokens.findOfOrganization(db, target.id, kindOf(query))),
 });
 
+const listOfOrganization = ofOrganizations.list('/organizations/:organization_name/authentication-tokens', {
+  summary: "List the organization's tokens of a kind, without their texts: one, or none.",
+  query: owners.query,
+  tokens: owners.tokens,
+  requires: owners.requires,
+  paging: 'optional',
+  load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
+  run: async ({ db, target, query }) => {
+    const found = await tokens.findOfOrganization(db, target.id, kindOf(query));
+    const items = found === undefined ? [] : [found];
+    return { items, total: items.length };
+  },
+});
+
 const removeOfOrganization = ofOrganizations.remove('/organizations/:organization_name/authentication-token', {
   ...owners,
   summary: "End the organization's token.",
@@ -189,6 +203,7 @@ export const tokenResource: Resource = {
     teamTokens,
     createForOrganization,
     showOfOrganization,
+    listOfOrganization,
     removeOfOrganization,
   ],
   includable: { 'authentication-tokens': tokensIncluded },
