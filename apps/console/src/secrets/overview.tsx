@@ -3,6 +3,7 @@ import { Copied } from '../design/copy';
 import { PageHead, SameBy } from '../design/page';
 import { Time } from '../design/time';
 import { useSession } from '../shell/session';
+import { Counts } from './counts';
 import { holdsValues, kindOf, useMounts } from './mounts';
 
 const areas = [
@@ -21,6 +22,7 @@ export function Overview() {
   return (
     <div className="stack">
       <PageHead title="Overview" />
+      <Counts />
       <div className="columns">
         <div className="stack">
           <section className="stack-tight" aria-labelledby="values">

@@ -39,11 +39,13 @@ const routes = [
   createRoute({ getParentRoute: at, path: '/access/entities' }).lazy(() => access().then((m) => m.entities)),
   createRoute({ getParentRoute: at, path: '/access/groups' }).lazy(() => access().then((m) => m.groups)),
   createRoute({ getParentRoute: at, path: '/access/tokens' }).lazy(() => access().then((m) => m.tokens)),
+  createRoute({ getParentRoute: at, path: '/access/view-as' }).lazy(() => access().then((m) => m.viewAs)),
   createRoute({ getParentRoute: at, path: '/access/second-factor' }).lazy(() => access().then((m) => m.secondFactor)),
   createRoute({ getParentRoute: at, path: '/engines' }).lazy(() => engines().then((m) => m.engines)),
   createRoute({ getParentRoute: at, path: '/engines/new' }).lazy(() => engines().then((m) => m.newEngine)),
   createRoute({ getParentRoute: at, path: '/engines/mount' }).lazy(() => engines().then((m) => m.mount)),
   createRoute({ getParentRoute: at, path: '/operations' }).lazy(() => operations().then((m) => m.operations)),
+  createRoute({ getParentRoute: at, path: '/operations/key-shares' }).lazy(() => operations().then((m) => m.keyShares)),
   createRoute({ getParentRoute: at, path: '/limits' }).lazy(() => operations().then((m) => m.limits)),
   createRoute({ getParentRoute: at, path: '/namespaces' }).lazy(() => operations().then((m) => m.namespaces)),
   createRoute({ getParentRoute: at, path: '/audit', validateSearch: auditSearch }).lazy(() =>

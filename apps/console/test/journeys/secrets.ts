@@ -143,17 +143,83 @@ describe('the console of the secrets service', () => {
   });
 
   journey('enrols somebody for a second factor with a code to scan', async () => {
-    const { data: entity } = await api('POST', 'identity/entity', { name: 'scanner' });
+    await api('POST', 'identity/entity', { name: 'scanner' });
     const page = await at.signedIn('secrets', '/ui/access/second-factor');
     await button(page, 'New method').click();
     await page.getByLabel('Name').fill('phones');
     await button(page, 'Create the method').click();
     await button(page, 'Enrol somebody').click();
-    await page.getByLabel('Entity id').fill(entity.id);
+    await page.getByLabel('Entity').fill('scanner');
     await button(page, 'Make the secret').click();
     await page.getByRole('img', { name: 'The secret as a QR code' }).waitFor();
     await button(page, 'Done').click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await button(page, 'New enforcement').click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('everybody');
+    await dialog.getByRole('checkbox', { name: /^userpass\// }).check();
+    await dialog.getByRole('button', { name: 'Create the enforcement' }).click();
+    await page.getByText('logins at userpass/ need a code of phones').waitFor();
+    expect((await api('GET', 'identity/mfa/login-enforcement/everybody')).data.auth_method_accessors).toHaveLength(1);
+    await button(page, 'Delete the enforcement everybody').click();
+    await button(page, 'Delete the enforcement').click();
+    await page.getByText('No login needs a second factor.').waitFor();
+    await page.goto(`${at.installation.secretsUrl}/ui/access/entities`);
+    await page.getByRole('link', { name: 'scanner', exact: true }).click();
+    await button(page, 'Remove the second factor phones').click();
+    await button(page, 'Remove the second factor').click();
+    await page.getByRole('region', { name: 'Second factors' }).getByText('none').waitFor();
+  });
+
+  journey('shows what another token may do, to whom the right for it is', async () => {
+    await api('POST', 'sys/policies/acl/galley', {
+      policy: 'path "kv/galley/*" { capabilities = ["read"] }\npath "kv/bridge" { capabilities = ["deny"] }',
+    });
+    const { auth } = await api('POST', 'auth/token/create', { policies: ['galley'], no_default_policy: true });
+    const page = await at.signedIn('secrets', `/ui/access/tokens?accessor=${auth.accessor}`);
+    await page.getByRole('link', { name: 'View as this token' }).click();
+    const rules = page.getByRole('table', { name: 'Its rules' });
+    await rules.getByRole('row').filter({ hasText: 'kv/galley/*' }).getByText('read').waitFor();
+    await rules.getByRole('row').filter({ hasText: 'kv/bridge' }).getByText('deny').waitFor();
+    await page.getByLabel('Path').fill('kv/galley/stove');
+    await button(page, 'Explain').click();
+    await page.getByRole('heading', { name: 'Yes', exact: true }).waitFor();
+    const weak = await at.open(`${at.installation.secretsUrl}/ui/access/view-as?accessor=${auth.accessor}`);
+    await weak
+      .getByLabel('Token', { exact: true })
+      .fill((await api('POST', 'auth/token/create', { policies: ['default'] })).auth.client_token);
+    await button(weak, 'Sign in').click();
+    await weak.getByRole('alert').getByText('permission denied').waitFor();
+  });
+
+  journey('makes a root token and new recovery keys with enough of the keys', async () => {
+    const { recovery_keys: keys } = at.installation.firstRun().secrets;
+    const page = await at.signedIn('secrets', '/ui/operations');
+    await page.getByRole('link', { name: 'Key shares' }).click();
+    const root = page.getByRole('region', { name: 'A root token' });
+    await root.getByRole('button', { name: 'Begin a root token' }).click();
+    const give = async (region: typeof root, count: number) => {
+      for (let given = 0; given < count; given++) {
+        await region.getByText(`${given} of ${count} keys given`).waitFor();
+        await region.getByLabel('Key', { exact: true }).fill(keys[given]!);
+        await region.getByRole('button', { name: 'Give this key' }).click();
+      }
+    };
+    await give(root, 3);
+    await root.getByRole('button', { name: 'Show value root token' }).click();
+    const token = (await root.locator('pre').textContent()) ?? '';
+    const self = await fetch(`${at.installation.secretsUrl}/v1/auth/token/lookup-self`, {
+      headers: { 'X-Service-Token': token },
+    });
+    expect(((await self.json()) as { data: { policies: string[] } }).data.policies).toEqual(['root']);
+    await root.getByRole('button', { name: 'I have it' }).click();
+    expect(await page.content()).not.toContain(token);
+    const rekey = page.getByRole('region', { name: 'New recovery keys' });
+    await rekey.getByRole('button', { name: 'Begin new keys' }).click();
+    await rekey.getByText('0 of 3 keys given').waitFor();
+    await at.picture(page, 'secrets-key-shares');
+    await rekey.getByRole('button', { name: 'Cancel' }).click();
+    await rekey.getByRole('button', { name: 'Begin new keys' }).waitFor();
   });
 
   journey('shows names as text, whatever they are', async () => {

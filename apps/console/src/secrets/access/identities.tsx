@@ -13,6 +13,7 @@ import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
 import { useChange, useRead } from '../reads';
 import { AccessTabs } from './access';
+import { Factors } from './factors';
 
 type IdentityKind = 'entity' | 'group';
 
@@ -32,6 +33,8 @@ interface IdentityRecord {
   readonly group_ids?: readonly string[] | null;
   readonly member_entity_ids?: readonly string[] | null;
   readonly member_group_ids?: readonly string[] | null;
+  /** Second factors of an entity, by the id of their method. */
+  readonly mfa_secrets?: Readonly<Record<string, { readonly method_name: string; readonly type: string }>>;
 }
 
 const words = {
@@ -265,6 +268,7 @@ function Identity({ kind, id }: { readonly kind: IdentityKind; readonly id: stri
               </ul>
             </section>
           ) : null}
+          {kind === 'entity' ? <Factors entity={shown} /> : null}
           <section className="stack-tight" aria-labelledby="members">
             <h2 id="members">{kind === 'entity' ? 'In the groups' : 'Members'}</h2>
             {members.length === 0 ? <p className="second">none</p> : null}

@@ -4,6 +4,7 @@ import { Identities } from './identities';
 import { Methods } from './methods';
 import { SecondFactor } from './second-factor';
 import { Tokens } from './tokens';
+import { ViewAs } from './view-as';
 
 export const methods = createLazyRoute('/access')({ component: Methods });
 export const entities = createLazyRoute('/access/entities')({
@@ -13,4 +14,5 @@ export const groups = createLazyRoute('/access/groups')({
   component: () => createElement(Identities, { kind: 'group' }),
 });
 export const tokens = createLazyRoute('/access/tokens')({ component: Tokens });
+export const viewAs = createLazyRoute('/access/view-as')({ component: ViewAs });
 export const secondFactor = createLazyRoute('/access/second-factor')({ component: SecondFactor });

@@ -12,6 +12,9 @@ import { SecretValue } from '../../design/secret-value';
 import { useSession } from '../../shell/session';
 import { useChange } from '../reads';
 import { AccessTabs } from './access';
+import { Enforcements } from './enforcements';
+import { entityIdOf } from './entity-id';
+import { RemoveFactor } from './remove-factor';
 
 interface Method {
   readonly id: string;
@@ -31,10 +34,13 @@ interface NewSecret {
   readonly recovery_codes?: readonly string[];
 }
 
-/** Methods of second factors, and people's enrolment at them. */
+const nameOf = ({ name, issuer }: Method): string => name || issuer;
+
+/** Methods of second factors, people's enrolment at them, and the logins that need one. */
 export function SecondFactor() {
   const { transport, session } = useSession();
   const [making, setMaking] = useState(false);
+  const [removing, setRemoving] = useState<Method>();
   const [enrolling, setEnrolling] = useState<{ readonly method: Method; readonly entity: string | undefined }>();
   const found = useQuery<MethodList>({
     queryKey: ['v1', 'mfa'],
@@ -71,7 +77,7 @@ export function SecondFactor() {
         <ul className="list" aria-label="Methods">
           {methods.map((method) => (
             <li key={method.id}>
-              <span className="strong">{method.name || method.issuer}</span>
+              <span className="strong">{nameOf(method)}</span>
               <span className="second small">
                 {method.digits} digits every {method.period} s
               </span>
@@ -86,9 +92,23 @@ export function SecondFactor() {
               <Button small onClick={() => setEnrolling({ method, entity: undefined })}>
                 Enrol somebody
               </Button>
+              <Button
+                small
+                kind="danger"
+                label={`Remove a factor at ${nameOf(method)}`}
+                onClick={() => setRemoving(method)}
+              >
+                Remove a factor
+              </Button>
             </li>
           ))}
         </ul>
+      )}
+      {found.data === undefined ? null : (
+        <Enforcements methods={methods.map((method) => ({ id: method.id, name: nameOf(method) }))} />
+      )}
+      {removing === undefined ? null : (
+        <RemoveFactor method={{ id: removing.id, name: nameOf(removing) }} onClose={() => setRemoving(undefined)} />
       )}
       {making ? <NewMethod onClose={() => setMaking(false)} /> : null}
       {enrolling === undefined ? null : <Enrol {...enrolling} onClose={() => setEnrolling(undefined)} />}
@@ -141,31 +161,44 @@ function Enrol({
   readonly onClose: () => void;
 }) {
   const [typed, setTyped] = useState('');
+  const { transport } = useSession();
   const [made, setMade] = useState<NewSecret>();
+  const [unknown, setUnknown] = useState<unknown>();
   const change = useChange<{ data: NewSecret | null }>((answer) => setMade(answer.data ?? undefined));
-  const id = entity ?? typed.trim();
-  const send = (event: FormEvent) => {
+  const send = async (event: FormEvent) => {
     event.preventDefault();
+    setUnknown(undefined);
     const own = entity !== undefined;
-    change.mutate({
-      method: 'POST',
-      path: `identity/mfa/method/totp/${own ? 'generate' : 'admin-generate'}`,
-      body: { method_id: method.id, ...(own ? {} : { entity_id: id }) },
-    });
+    try {
+      change.mutate({
+        method: 'POST',
+        path: `identity/mfa/method/totp/${own ? 'generate' : 'admin-generate'}`,
+        body: { method_id: method.id, ...(own ? {} : { entity_id: await entityIdOf(transport, typed) }) },
+      });
+    } catch (error) {
+      setUnknown(error);
+    }
   };
   return (
     <Dialog title={entity === undefined ? 'Enrol somebody' : 'Enrol'} onClose={onClose}>
       {made === undefined ? (
-        <form className="stack" onSubmit={send}>
+        <form className="stack" onSubmit={(event) => void send(event)}>
           {entity === undefined ? (
-            <TextField label="Entity id" required autoFocus value={typed} onChange={setTyped} />
+            <TextField
+              label="Entity"
+              required
+              autoFocus
+              value={typed}
+              onChange={setTyped}
+              hint="Its name, or its id."
+            />
           ) : (
             <p>Makes a secret for your authenticator. It is shown once.</p>
           )}
           {change.isSuccess ? (
             <Notice tone="amber">There is a secret already. Whoever lost it asks an administrator to remove it.</Notice>
           ) : null}
-          <ErrorNotice error={change.error} />
+          <ErrorNotice error={unknown ?? change.error} />
           <div className="row end">
             <Button onClick={onClose}>Back</Button>
             <Button type="submit" kind="primary" busy={change.isPending}>

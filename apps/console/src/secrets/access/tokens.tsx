@@ -118,7 +118,7 @@ function TokenFacts({ accessor }: { readonly accessor: string }) {
       ) : (
         <>
           <div className="row">
-            <Link className="button" to="/policies/explain" search={{ accessor, operation: 'read' } as never}>
+            <Link className="button" to="/access/view-as" search={{ accessor } as never}>
               View as this token
             </Link>
             <Button

@@ -5,6 +5,7 @@ import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
 import { Notice } from '../../design/notice';
 import { SecretValue, ValuesShown } from '../../design/secret-value';
+import { KeyFiles } from './key-files';
 
 interface Made {
   readonly keys_base64?: readonly string[];
@@ -26,7 +27,7 @@ export function FirstRun({
   const [shares, setShares] = useState('5');
   const [threshold, setThreshold] = useState('3');
   const [made, setMade] = useState<Made>();
-  const [saved, setSaved] = useState<readonly number[]>([]);
+  const [left, setLeft] = useState<number>();
   const [error, setError] = useState<unknown>();
 
   const begin = async (event: FormEvent) => {
@@ -43,16 +44,6 @@ export function FirstRun({
     }
   };
   const keys = made?.recovery_keys_base64?.length ? made.recovery_keys_base64 : (made?.keys_base64 ?? []);
-  const save = (index: number) => {
-    const text = `${recovery ? 'Recovery' : 'Unseal'} key ${index + 1} of ${keys.length}; ${threshold} of them act together.\n${keys[index]}\n`;
-    const link = document.createElement('a');
-    link.href = URL.createObjectURL(new Blob([text], { type: 'text/plain' }));
-    link.download = `keystead-key-${index + 1}.txt`;
-    link.click();
-    URL.revokeObjectURL(link.href);
-    setSaved((before) => [...new Set([...before, index])]);
-  };
-
   return (
     <main className="sign-in">
       <div className="stack">
@@ -91,18 +82,12 @@ export function FirstRun({
           <ValuesShown>
             <h1>Give the keys to their holders</h1>
             <Notice tone="amber">This is shown once. Whoever has {threshold} of these keys has everything.</Notice>
-            <ul className="list">
-              {keys.map((key, index) => (
-                <li key={key}>
-                  <span className="grow">
-                    Key {index + 1} {saved.includes(index) ? <span className="second">saved</span> : null}
-                  </span>
-                  <Button small onClick={() => save(index)}>
-                    Save as a file
-                  </Button>
-                </li>
-              ))}
-            </ul>
+            <KeyFiles
+              keys={keys}
+              threshold={Number(threshold)}
+              kind={recovery ? 'Recovery' : 'Unseal'}
+              onSaved={setLeft}
+            />
             <div className="stack-tight">
               <h2>Root token</h2>
               <SecretValue name="root token" value={made.root_token} />
@@ -110,9 +95,7 @@ export function FirstRun({
             </div>
             <Button
               kind="primary"
-              forbidden={
-                saved.length < keys.length ? `save the other ${keys.length - saved.length} keys first` : undefined
-              }
+              forbidden={left === 0 ? undefined : `save the other ${left ?? keys.length} keys first`}
               onClick={onDone}
             >
               Go on to sign in

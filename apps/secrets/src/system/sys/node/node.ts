@@ -129,17 +129,18 @@ export function nodePaths(parts: NodeParts, node: NodeFacts) {
       },
     }),
     path('internal/counters/:what', {
-      summary: 'Counts of tokens and entities.',
+      summary: 'Counts of tokens, entities and leases.',
       rootNamespaceOnly: true,
       read: {
-        summary: 'Count tokens or entities.',
+        summary: 'Count tokens, entities or leases.',
         operationId: 'internal-count',
         output: z.looseObject({ counters: z.looseObject({}) }),
         auditClear: 'all',
         async run({ params }) {
-          const { tokens, entities } = await countsOf(parts);
+          const { tokens, entities, leases } = await countsOf(parts);
           if (params.what === 'tokens') return data({ counters: { service_tokens: { total: tokens } } });
           if (params.what === 'entities') return data({ counters: { entities: { total: entities } } });
+          if (params.what === 'leases') return data({ counters: { leases: { total: leases } } });
           return missing;
         },
       },

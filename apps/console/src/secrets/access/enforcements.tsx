@@ -1,0 +1,174 @@
+import { useQuery } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { ApiError } from '../../api/api-error';
+import { Button } from '../../design/button';
+import { Confirm, Dialog } from '../../design/dialog';
+import { ErrorNotice } from '../../design/error-notice';
+import { CheckField, SelectField, TextField } from '../../design/field';
+import { Skeleton } from '../../design/page';
+import { useSession } from '../../shell/session';
+import { useMounts } from '../mounts';
+import { useChange } from '../reads';
+
+interface Enforcement {
+  readonly name: string;
+  readonly mfa_method_ids: readonly string[];
+  readonly auth_method_accessors: readonly string[];
+  readonly auth_method_types: readonly string[];
+  readonly identity_group_ids: readonly string[];
+  readonly identity_entity_ids: readonly string[];
+}
+interface EnforcementList {
+  readonly keys: readonly string[];
+  readonly key_info: Readonly<Record<string, Enforcement>>;
+}
+interface NamedMethod {
+  readonly id: string;
+  readonly name: string;
+}
+
+const path = 'identity/mfa/login-enforcement';
+
+/** Which logins need which second factors. */
+export function Enforcements({ methods }: { readonly methods: readonly NamedMethod[] }) {
+  const { transport } = useSession();
+  const mounts = useMounts();
+  const [adding, setAdding] = useState(false);
+  const [removing, setRemoving] = useState<string>();
+  const change = useChange(() => setRemoving(undefined));
+  const found = useQuery<EnforcementList>({
+    queryKey: ['v1', path],
+    queryFn: async () => {
+      try {
+        return (await transport.call<{ data: EnforcementList }>('GET', `/v1/${path}?list=true`)).data;
+      } catch (error) {
+        if (error instanceof ApiError && error.status === 404) return { keys: [], key_info: {} };
+        throw error;
+      }
+    },
+  });
+  const mountOf = (accessor: string) => mounts.auth.find((one) => one.accessor === accessor)?.path ?? accessor;
+  const whoOf = (one: Enforcement): string =>
+    [
+      ...one.auth_method_accessors.map((accessor) => `at ${mountOf(accessor)}`),
+      ...one.auth_method_types.map((type) => `at every ${type} method`),
+      ...(one.identity_group_ids.length > 0 ? [`of ${one.identity_group_ids.length} groups`] : []),
+      ...(one.identity_entity_ids.length > 0 ? [`of ${one.identity_entity_ids.length} entities`] : []),
+    ].join(', ');
+  const nameOf = (id: string) => methods.find((method) => method.id === id)?.name ?? id;
+  return (
+    <section className="stack-tight" aria-labelledby="enforcements">
+      <div className="row spread">
+        <h2 id="enforcements">Login enforcements</h2>
+        <Button
+          small
+          forbidden={methods.length === 0 ? 'there is no method yet: make one first' : undefined}
+          onClick={() => setAdding(true)}
+        >
+          New enforcement
+        </Button>
+      </div>
+      <ErrorNotice error={found.error ?? (removing === undefined ? change.error : null)} />
+      {found.isPending ? <Skeleton rows={2} /> : null}
+      {found.data?.keys.length === 0 ? (
+        <p className="second">No login needs a second factor. An enforcement says which do.</p>
+      ) : null}
+      {found.data === undefined || found.data.keys.length === 0 ? null : (
+        <ul className="list" aria-label="Login enforcements">
+          {found.data.keys.map((name) => {
+            const one = found.data.key_info[name];
+            return (
+              <li key={name}>
+                <span className="strong">{name}</span>
+                {one === undefined ? null : (
+                  <span className="second small grow">
+                    logins {whoOf(one)} need a code of {one.mfa_method_ids.map(nameOf).join(' or ')}
+                  </span>
+                )}
+                <Button small kind="danger" label={`Delete the enforcement ${name}`} onClick={() => setRemoving(name)}>
+                  Delete
+                </Button>
+              </li>
+            );
+          })}
+        </ul>
+      )}
+      {adding ? <NewEnforcement methods={methods} onClose={() => setAdding(false)} /> : null}
+      {removing === undefined ? null : (
+        <Confirm
+          title={`Delete the enforcement ${removing}?`}
+          action="Delete the enforcement"
+          danger
+          busy={change.isPending}
+          onClose={() => setRemoving(undefined)}
+          onConfirm={() => change.mutate({ method: 'DELETE', path: `${path}/${encodeURIComponent(removing)}` })}
+        >
+          <p>Logins that only it is about need no second factor any more.</p>
+          <ErrorNotice error={change.error} />
+        </Confirm>
+      )}
+    </section>
+  );
+}
+
+function NewEnforcement({
+  methods,
+  onClose,
+}: {
+  readonly methods: readonly NamedMethod[];
+  readonly onClose: () => void;
+}) {
+  const mounts = useMounts();
+  const [name, setName] = useState('');
+  const [method, setMethod] = useState(methods[0]?.id ?? '');
+  const [accessors, setAccessors] = useState<readonly string[]>([]);
+  const change = useChange(onClose);
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    const body = { mfa_method_ids: [method], auth_method_accessors: accessors };
+    change.mutate({ method: 'POST', path: `${path}/${encodeURIComponent(name.trim())}`, body });
+  };
+  const ways = mounts.auth.filter(({ type }) => type !== 'token');
+  return (
+    <Dialog title="New enforcement" onClose={onClose}>
+      <form className="stack" onSubmit={send}>
+        <TextField label="Name" required autoFocus value={name} onChange={setName} />
+        <SelectField
+          label="Needs a code of"
+          value={method}
+          onChange={setMethod}
+          options={methods.map(({ id, name }) => ({ value: id, label: name }))}
+        />
+        <fieldset className="fields">
+          <legend className="label">At every login of</legend>
+          {ways.length === 0 ? (
+            <p className="second small">No login method is mounted but tokens, which need no second factor.</p>
+          ) : null}
+          {ways.map(({ path, type, accessor }) => (
+            <CheckField
+              key={accessor}
+              label={`${path} (${type})`}
+              checked={accessors.includes(accessor)}
+              onChange={(on) =>
+                setAccessors((before) => (on ? [...before, accessor] : before.filter((one) => one !== accessor)))
+              }
+            />
+          ))}
+        </fieldset>
+        <p className="second small">Who has no secret there cannot log in by it any more: enrol people first.</p>
+        <ErrorNotice error={change.error} />
+        <div className="row end">
+          <Button onClick={onClose}>Back</Button>
+          <Button
+            type="submit"
+            kind="primary"
+            busy={change.isPending}
+            forbidden={accessors.length === 0 ? 'choose at least one login method' : undefined}
+          >
+            Create the enforcement
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,17 @@
+import { ApiError } from '../../api/api-error';
+import type { Transport } from '../../api/transport';
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** The id of an entity that somebody named by its name, or by its id. Throws where nobody is called so. */
+export async function entityIdOf(transport: Transport, given: string): Promise<string> {
+  const text = given.trim();
+  if (uuid.test(text)) return text;
+  try {
+    const path = `/v1/identity/entity/name/${encodeURIComponent(text)}`;
+    return (await transport.call<{ data: { id: string } }>('GET', path)).data.id;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) throw new Error(`No entity is called ${text}.`);
+    throw error;
+  }
+}

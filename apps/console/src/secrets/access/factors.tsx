@@ -1,0 +1,44 @@
+import { useState } from 'react';
+import { Button } from '../../design/button';
+import { RemoveFactor } from './remove-factor';
+
+interface Holder {
+  readonly id: string;
+  readonly name: string;
+  /** By the id of their method. */
+  readonly mfa_secrets?: Readonly<Record<string, { readonly method_name: string; readonly type: string }>>;
+}
+
+/** The second factors of an entity, and their removal. */
+export function Factors({ entity }: { readonly entity: Holder }) {
+  const [removing, setRemoving] = useState<{ readonly id: string; readonly name: string }>();
+  const factors = Object.entries(entity.mfa_secrets ?? {});
+  return (
+    <section className="stack-tight" aria-labelledby="factors">
+      <h2 id="factors">Second factors</h2>
+      {factors.length === 0 ? <p className="second">none</p> : null}
+      {factors.length === 0 ? null : (
+        <ul className="list">
+          {factors.map(([id, { method_name, type }]) => (
+            <li key={id}>
+              <span className="grow">
+                {method_name || id} <span className="second">{type}</span>
+              </span>
+              <Button
+                small
+                kind="danger"
+                label={`Remove the second factor ${method_name || id}`}
+                onClick={() => setRemoving({ id, name: method_name || id })}
+              >
+                Remove
+              </Button>
+            </li>
+          ))}
+        </ul>
+      )}
+      {removing === undefined ? null : (
+        <RemoveFactor method={removing} entity={entity} onClose={() => setRemoving(undefined)} />
+      )}
+    </section>
+  );
+}

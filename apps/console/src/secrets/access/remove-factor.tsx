@@ -1,0 +1,51 @@
+import { useState } from 'react';
+import { Confirm } from '../../design/dialog';
+import { ErrorNotice } from '../../design/error-notice';
+import { TextField } from '../../design/field';
+import { useSession } from '../../shell/session';
+import { useChange } from '../reads';
+import { entityIdOf } from './entity-id';
+
+export interface RemoveFactorProps {
+  readonly method: { readonly id: string; readonly name: string };
+  /** Whose it is; left out, it is asked. */
+  readonly entity?: { readonly id: string; readonly name: string };
+  readonly onClose: () => void;
+}
+
+/** Takes away somebody's secret at a method, as after the loss of a device. */
+export function RemoveFactor({ method, entity, onClose }: RemoveFactorProps) {
+  const { transport } = useSession();
+  const [typed, setTyped] = useState('');
+  const [unknown, setUnknown] = useState<unknown>();
+  const change = useChange(onClose);
+  const send = async () => {
+    setUnknown(undefined);
+    try {
+      const entity_id = entity?.id ?? (await entityIdOf(transport, typed));
+      const body = { method_id: method.id, entity_id };
+      change.mutate({ method: 'POST', path: 'identity/mfa/method/totp/admin-destroy', body });
+    } catch (error) {
+      setUnknown(error);
+    }
+  };
+  return (
+    <Confirm
+      title={entity === undefined ? 'Remove a second factor' : `Remove the second factor of ${entity.name}?`}
+      action="Remove the second factor"
+      danger
+      busy={change.isPending}
+      onClose={onClose}
+      onConfirm={() => void send()}
+    >
+      {entity === undefined ? (
+        <TextField label="Entity" required autoFocus value={typed} onChange={setTyped} hint="Its name, or its id." />
+      ) : null}
+      <p className="second">
+        Codes of their authenticator at {method.name} are worth nothing then. Where a login enforcement demands one,
+        they cannot log in until they are enrolled anew.
+      </p>
+      <ErrorNotice error={unknown ?? change.error} />
+    </Confirm>
+  );
+}

@@ -1,0 +1,136 @@
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import { Badge } from '../../design/badge';
+import { Button } from '../../design/button';
+import { ErrorNotice } from '../../design/error-notice';
+import { SelectField, TextField } from '../../design/field';
+import { Notice } from '../../design/notice';
+import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
+import { useRead } from '../reads';
+
+type Rules = Readonly<Record<string, { readonly capabilities: readonly string[] }>>;
+interface ResultantRules {
+  readonly root: boolean;
+  readonly exact_paths: Rules | null;
+  readonly glob_paths: Rules | null;
+}
+
+const operations = ['read', 'list', 'create', 'update', 'patch', 'delete', 'scan'];
+
+/** What another token may do, by its accessor: all its rules together, and one question to them. Needs sudo here. */
+export function ViewAs() {
+  const { accessor = '' } = useSearch({ strict: false }) as { accessor?: string };
+  const found = useRead<ResultantRules>(`sys/internal/ui/resultant-acl?accessor=${encodeURIComponent(accessor)}`, {
+    enabled: accessor !== '',
+  });
+  const rules = found.data;
+  return (
+    <div className="stack">
+      <PageHead
+        title="View as a token"
+        crumbs={[
+          { label: 'Tokens', to: '/access/tokens' },
+          ...(accessor === '' ? [] : [{ label: accessor, to: '/access/tokens', search: { accessor } }]),
+          { label: 'View as' },
+        ]}
+      />
+      {accessor === '' ? (
+        <Empty command="keystead token capabilities -accessor=ACCESSOR PATH">
+          Look a token up by its accessor first: its page leads here.
+        </Empty>
+      ) : (
+        <>
+          <Notice>
+            <span>
+              You see what the token with the accessor <code>{accessor}</code> may do. You act as yourself all the same,
+              and need sudo on <code>sys/internal/ui/resultant-acl</code> to see it.
+            </span>
+          </Notice>
+          <Question accessor={accessor} />
+          <ErrorNotice error={found.error} />
+          {found.isPending ? <Skeleton rows={4} /> : null}
+          {rules === undefined ? null : rules.root ? (
+            <p>It is a root token: it may do everything, and no rule is asked.</p>
+          ) : (
+            <RuleTable rules={rules} />
+          )}
+        </>
+      )}
+      <SameBy
+        api={`GET /v1/sys/internal/ui/resultant-acl?accessor=${accessor}`}
+        command={`keystead read sys/internal/ui/resultant-acl accessor=${accessor}`}
+      />
+    </div>
+  );
+}
+
+function Question({ accessor }: { readonly accessor: string }) {
+  const navigate = useNavigate();
+  const [operation, setOperation] = useState('read');
+  const [path, setPath] = useState('');
+  const ask = (event: FormEvent) => {
+    event.preventDefault();
+    void navigate({ to: '/policies/explain', search: { accessor, operation, path: path.trim() } as never });
+  };
+  return (
+    <form className="filters at-end" onSubmit={ask}>
+      <SelectField label="Operation" value={operation} onChange={setOperation} options={operations} />
+      <TextField
+        label="Path"
+        type="search"
+        required
+        value={path}
+        onChange={setPath}
+        placeholder="secret/data/team/db"
+      />
+      <div>
+        <Button type="submit">Explain</Button>
+      </div>
+    </form>
+  );
+}
+
+function RuleTable({ rules }: { readonly rules: ResultantRules }) {
+  const rows = [
+    ...Object.entries(rules.exact_paths ?? {}).map(([path, rule]) => ({ path, below: '', ...rule })),
+    ...Object.entries(rules.glob_paths ?? {}).map(([path, rule]) => ({
+      path,
+      below: path.includes('+') ? '' : '*',
+      ...rule,
+    })),
+  ].sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
+  if (rows.length === 0) return <p>None of its policies has a rule: it may do nothing.</p>;
+  return (
+    <div className="table-frame">
+      <table className="table" aria-label="Its rules">
+        <thead>
+          <tr>
+            <th>Path</th>
+            <th>May</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ path, below, capabilities }) => (
+            <tr key={path + below}>
+              <td>
+                <code>
+                  {path}
+                  {below}
+                </code>
+              </td>
+              <td>
+                <span className="tags">
+                  {capabilities.map((one) => (
+                    <Badge key={one} {...(one === 'deny' ? { tone: 'red' as const } : {})}>
+                      {one}
+                    </Badge>
+                  ))}
+                </span>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

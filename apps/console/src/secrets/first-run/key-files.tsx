@@ -1,0 +1,42 @@
+import { useState } from 'react';
+import { Button } from '../../design/button';
+
+export interface KeyFilesProps {
+  readonly keys: readonly string[];
+  /** How many of them act together. */
+  readonly threshold: number;
+  /** What they are: "Unseal", "Recovery". */
+  readonly kind: string;
+  /** Told how many have not been saved yet. */
+  readonly onSaved: (left: number) => void;
+}
+
+/** Shares of a key: one file for each holder, so that no screen ever shows them all. */
+export function KeyFiles({ keys, threshold, kind, onSaved }: KeyFilesProps) {
+  const [saved, setSaved] = useState<readonly number[]>([]);
+  const save = (index: number) => {
+    const text = `${kind} key ${index + 1} of ${keys.length}; ${threshold} of them act together.\n${keys[index]}\n`;
+    const link = document.createElement('a');
+    link.href = URL.createObjectURL(new Blob([text], { type: 'text/plain' }));
+    link.download = `keystead-key-${index + 1}.txt`;
+    link.click();
+    URL.revokeObjectURL(link.href);
+    const now = [...new Set([...saved, index])];
+    setSaved(now);
+    onSaved(keys.length - now.length);
+  };
+  return (
+    <ul className="list">
+      {keys.map((key, index) => (
+        <li key={key}>
+          <span className="grow">
+            Key {index + 1} {saved.includes(index) ? <span className="second">saved</span> : null}
+          </span>
+          <Button small label={`Save key ${index + 1} as a file`} onClick={() => save(index)}>
+            Save as a file
+          </Button>
+        </li>
+      ))}
+    </ul>
+  );
+}

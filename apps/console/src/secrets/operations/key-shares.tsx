@@ -1,0 +1,155 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Button } from '../../design/button';
+import { TextField } from '../../design/field';
+import { Notice } from '../../design/notice';
+import { PageHead, SameBy, Skeleton } from '../../design/page';
+import { SecretValue } from '../../design/secret-value';
+import { useSession } from '../../shell/session';
+import { KeyFiles } from '../first-run/key-files';
+import { Ceremony, type CeremonyState } from './ceremony';
+
+/** What holders of keys do together: a root token when nobody has one, and new keys. */
+export function KeyShares() {
+  const { transport } = useSession();
+  const { data: seal } = useQuery({
+    queryKey: ['v1', 'seal-status'],
+    queryFn: () => transport.call<{ type: string; n: number; t: number }>('GET', '/v1/sys/seal-status'),
+  });
+  return (
+    <div className="stack">
+      <PageHead title="Key shares" crumbs={[{ label: 'Operations', to: '/operations' }, { label: 'Key shares' }]} />
+      <RootToken />
+      {seal === undefined ? <Skeleton rows={3} /> : <NewKeys recovery={seal.type !== 'shamir'} />}
+      <SameBy api="PUT /v1/sys/generate-root-token/attempt" command="keystead operator generate-root --init" />
+    </div>
+  );
+}
+
+function RootToken() {
+  const [otp, setOtp] = useState<string>();
+  const [encoded, setEncoded] = useState<string>();
+  const token = encoded === undefined || otp === undefined ? undefined : undisguised(encoded, otp);
+  return (
+    <Ceremony
+      at="sys/generate-root-token/attempt"
+      give="sys/generate-root-token/update"
+      title="A root token"
+      about="Enough keys together make one, for when nobody has another way in. Revoke it when it has served."
+      begin="Begin a root token"
+      onBegun={(state) => {
+        setEncoded(undefined);
+        setOtp(state.otp);
+      }}
+      onDone={(state) => setEncoded(state.encoded_token)}
+    >
+      {otp !== undefined && encoded === undefined ? (
+        <Notice tone="amber">
+          <span>
+            The token will come disguised by this one-time password. Keep this page open, or keep the password: it is
+            shown this once.
+          </span>
+          <SecretValue name="one-time password" value={otp} />
+        </Notice>
+      ) : null}
+      {encoded === undefined ? null : (
+        <Notice tone="green">
+          {token === undefined ? (
+            <>
+              <span>Done. Whoever began it has the one-time password that reads the token.</span>
+              <SecretValue name="encoded token" value={encoded} />
+            </>
+          ) : (
+            <>
+              <span>Done. The root token, shown this once:</span>
+              <SecretValue name="root token" value={token} />
+            </>
+          )}
+          <span>
+            <Button
+              small
+              onClick={() => {
+                setOtp(undefined);
+                setEncoded(undefined);
+              }}
+            >
+              I have it
+            </Button>
+          </span>
+        </Notice>
+      )}
+    </Ceremony>
+  );
+}
+
+/** The token, which is encoded by a one-time pad; undefined where the two do not belong together. */
+function undisguised(encoded: string, otp: string): string | undefined {
+  const bytes = atob(encoded.replace(/-/g, '+').replace(/_/g, '/'));
+  if (bytes.length !== otp.length) return undefined;
+  return [...bytes].map((byte, at) => String.fromCharCode(byte.charCodeAt(0) ^ otp.charCodeAt(at))).join('');
+}
+
+function NewKeys({ recovery }: { readonly recovery: boolean }) {
+  const base = recovery ? 'sys/rekey-recovery-key' : 'sys/rekey';
+  const [shares, setShares] = useState('5');
+  const [threshold, setThreshold] = useState('3');
+  const [made, setMade] = useState<CeremonyState & { readonly threshold: number }>();
+  const [left, setLeft] = useState<number>();
+  const keys = made?.keys_base64 ?? [];
+  return (
+    <Ceremony
+      at={`${base}/init`}
+      give={`${base}/update`}
+      title={recovery ? 'New recovery keys' : 'New unseal keys'}
+      about="Enough of the keys in force together make new ones, and the old ones are worth nothing."
+      begin="Begin new keys"
+      body={() => ({ secret_shares: Number(shares), secret_threshold: Number(threshold) })}
+      fields={
+        <>
+          <TextField
+            label="Keys"
+            type="number"
+            required
+            value={shares}
+            onChange={setShares}
+            hint="One for each holder."
+          />
+          <TextField
+            label="Keys that act together"
+            type="number"
+            required
+            value={threshold}
+            onChange={setThreshold}
+            hint="Fewer than these can do nothing."
+          />
+        </>
+      }
+      onDone={(state) => {
+        setLeft(undefined);
+        setMade({ ...state, threshold: Number(threshold) });
+      }}
+    >
+      {made === undefined ? null : (
+        <>
+          <Notice tone="amber">
+            The old keys are worth nothing any more, and these are shown once: give each to its holder.
+          </Notice>
+          <KeyFiles
+            keys={keys}
+            threshold={made.t ?? made.threshold}
+            kind={recovery ? 'Recovery' : 'Unseal'}
+            onSaved={setLeft}
+          />
+          <span>
+            <Button
+              forbidden={left === 0 ? undefined : `save the other ${left ?? keys.length} keys first`}
+              onClick={() => setMade(undefined)}
+            >
+              All have theirs
+            </Button>
+          </span>
+        </>
+      )}
+    </Ceremony>
+  );
+}
