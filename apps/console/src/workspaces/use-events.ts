@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'react';
 import type { Transport } from '../api/transport';
 import { useSession } from '../shell/session';
+import { withSlot } from './stream-slots';
 
 /** One server-sent event. */
 export interface SentEvent {
@@ -9,10 +10,13 @@ export interface SentEvent {
 }
 
 const againMs = [1000, 2000, 5000, 10_000];
+/** Where too many pages look on at once: how long one listens when all has been said, and when it listens again. */
+const briefMs = 500;
+const brieflyAgainMs = 5000;
 
 /**
- * Follows a stream of the service while the page is seen: a hidden page asks for nothing, and goes on where it was. Answers
- * whether it is connected.
+ * Follows a stream of the service while the page is seen: a hidden page asks for nothing, and goes on where it was. Of many
+ * pages that are seen at once only some hold a stream, the others listen now and then. Answers whether it is connected.
  */
 export function useEvents(path: string | undefined, tell: (event: SentEvent) => void): boolean {
   const { transport } = useSession();
@@ -34,21 +38,25 @@ export function useEvents(path: string | undefined, tell: (event: SentEvent) => 
       if (document.hidden || state.over || abort !== undefined) return;
       const mine = new AbortController();
       abort = mine;
+      let held = true;
       try {
-        await follow(
-          transport,
-          path,
-          state,
-          mine.signal,
-          (event) => latest.current(event),
-          () => setLive(true),
-        );
+        await withSlot((lasting) => {
+          held = lasting;
+          const tellNow = (event: SentEvent) => latest.current(event);
+          const connected = () => {
+            setLive(lasting);
+            // What happened while nobody listened is told of by some streams alone.
+            if (!lasting) tellNow({ event: 'missed', data: undefined });
+          };
+          return follow(transport, path, state, { signal: mine.signal, lasting }, tellNow, connected);
+        });
       } catch {
         state.failures += 1;
       }
       if (abort !== mine) return;
       stop();
-      if (!state.over) timer = setTimeout(() => void start(), againMs[Math.min(state.failures, 3)]);
+      const pause = held ? againMs[Math.min(state.failures, 3)] : brieflyAgainMs;
+      if (!state.over) timer = setTimeout(() => void start(), pause);
     };
     const seen = () => (document.hidden ? stop() : void start());
     document.addEventListener('visibilitychange', seen);
@@ -73,7 +81,7 @@ async function follow(
   transport: Transport,
   path: string,
   state: Following,
-  signal: AbortSignal,
+  { signal, lasting }: { readonly signal: AbortSignal; readonly lasting: boolean },
   tell: (event: SentEvent) => void,
   connected: () => void,
 ): Promise<void> {
@@ -88,7 +96,7 @@ async function follow(
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = '';
   for (;;) {
-    const { value, done } = await reader.read();
+    const { value, done } = await (lasting ? reader.read() : unlessSilent(reader));
     if (done) return;
     const blocks = (text + value).split('\n\n');
     text = blocks.pop() ?? '';
@@ -99,6 +107,21 @@ async function follow(
       if (read.event === 'end' || read.event === 'gone') state.over = true;
       tell(read);
     }
+  }
+}
+
+/** The next piece; the end where nothing comes for a while. */
+async function unlessSilent(reader: ReadableStreamDefaultReader<string>): Promise<{ value?: string; done: boolean }> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const silence = new Promise<{ done: true }>((resolve) => {
+    timer = setTimeout(() => resolve({ done: true }), briefMs);
+  });
+  try {
+    const next = await Promise.race([reader.read(), silence]);
+    if (next.done) await reader.cancel();
+    return next;
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -1,36 +1,11 @@
-import { gzipSync } from 'node:zlib';
 import { describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { journey } from '../stage';
-import { hostile, tarOf } from '../stand-in-tool';
+import { hostile } from '../stand-in-tool';
 import { at, forgetProofs } from './installation';
+import { api, type Made, of, upload } from './workspaces-api';
 
-const type = 'application/vnd.api+json';
 const patient = 240_000;
-
-/** Asks the service past its console, as its administrator unless told. */
-async function api<T>(
-  method: string,
-  path: string,
-  body?: object,
-  token = at.installation.firstRun().workspaces.token,
-) {
-  const answer = await fetch(`${at.installation.workspacesUrl}/api/v2/${path}`, {
-    method,
-    headers: { Authorization: `Bearer ${token}`, 'Content-Type': type },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
-  return (answer.status === 204 ? undefined : await answer.json()) as T;
-}
-
-interface Made {
-  readonly data: { readonly id: string; readonly attributes: Readonly<Record<string, string>> };
-  readonly meta?: Readonly<Record<string, string>>;
-}
-const of = (kind: string, attributes: object, relationships: object = {}) => ({
-  data: { type: kind, attributes, relationships },
-});
 
 let counter = 0;
 
@@ -43,19 +18,7 @@ async function prepared(main = 'output "height" { value = 3 }'): Promise<{ org: 
     `organizations/${org}/workspaces`,
     of('workspaces', { name: 'web', description: hostile }),
   );
-  const version = await api<Made>(
-    'POST',
-    `workspaces/${made.data.id}/configuration-versions`,
-    of('configuration-versions', { 'auto-queue-runs': false }),
-  );
-  const archive = gzipSync(tarOf({ 'main.tf': main, 'README.md': hostile }));
-  const url = new URL(version.data.attributes['upload-url']!);
-  const put = await fetch(at.installation.workspacesUrl + url.pathname + url.search, {
-    method: 'PUT',
-    headers: { 'Content-Type': 'application/octet-stream' },
-    body: new Uint8Array(archive),
-  });
-  expect(put.status).toBe(200);
+  await upload(made.data.id, main);
   return { org, id: made.data.id };
 }
 
@@ -272,6 +235,25 @@ describe('the first day in the workspace console', () => {
       await button(admin, 'Confirm & apply').click();
       await dialog(admin, 'Confirm & apply').click();
       await status(page, 'applied').waitFor();
+    },
+    patient,
+  );
+
+  journey(
+    'shows in any number of windows what happens, though a browser keeps but six connections',
+    async () => {
+      const { org, id } = await prepared();
+      const first = await at.signedIn('workspaces', workspace(org, '/runs'));
+      const windows = [first];
+      while (windows.length < 8) {
+        const next = await first.context().newPage();
+        await next.goto(first.url());
+        await next.getByRole('heading', { name: 'web', level: 1 }).waitFor();
+        windows.push(next);
+      }
+      const web = { data: { type: 'workspaces', id } };
+      await api('POST', 'runs', of('runs', { message: 'For all to see', 'plan-only': true }, { workspace: web }));
+      for (const window of windows) await window.getByText('For all to see').first().waitFor();
     },
     patient,
   );
