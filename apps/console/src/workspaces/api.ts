@@ -85,15 +85,6 @@ export function useOrganization() {
   );
 }
 
-/** The projects of an organization, as many as a choice shows. */
-export function useProjects(organization: string) {
-  return useRead(['projects', organization, 'all'], (api) =>
-    api.GET('/api/v2/organizations/{organization_name}/projects', {
-      params: { path: { organization_name: organization }, query: { 'page[size]': 100 } },
-    }),
-  );
-}
-
 /** The crumbs above a page of an organization. */
 export function organizationCrumbs(organization: string, ...more: { label: string; to?: string }[]) {
   return [

@@ -4,10 +4,11 @@ import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, SelectField, TextField } from '../../design/field';
-import { Empty, PageHead } from '../../design/page';
+import { Empty, PageHead, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
 import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
+import { useChoices } from '../parts/choices';
 import { fieldError } from '../parts/draft';
 import { Loaded } from '../parts/loaded';
 import { Pages } from '../parts/pages';
@@ -136,11 +137,7 @@ function teamsOf({ relationships }: Membership, included: Included): string[] {
 function Invite({ organization, onClose }: { readonly organization: string; readonly onClose: () => void }) {
   const [email, setEmail] = useState('');
   const [chosen, setChosen] = useState<readonly string[]>([]);
-  const teams = useRead(['teams', organization, 'all'], (api) =>
-    api.GET('/api/v2/organizations/{organization_name}/teams', {
-      params: { path: { organization_name: organization }, query: { 'page[size]': 100 } },
-    }),
-  );
+  const teams = useChoices('teams', organization);
   const invite = useChange(
     (api) =>
       api.POST('/api/v2/organizations/{organization_name}/organization-memberships', {
@@ -181,19 +178,26 @@ function Invite({ organization, onClose }: { readonly organization: string; read
       />
       <fieldset className="stack-tight">
         <legend>Teams</legend>
-        <Loaded query={teams} rows={2}>
-          {({ data }) =>
-            data.map(({ id, attributes }) => (
-              <CheckField
-                key={id}
-                label={attributes.name}
-                checked={chosen.includes(id)}
-                onChange={(on) => setChosen(on ? [...chosen, id] : chosen.filter((one) => one !== id))}
-                hint={attributes.name === 'owners' ? 'They may do everything.' : undefined}
-              />
-            ))
-          }
-        </Loaded>
+        <ErrorNotice error={teams.error} />
+        {teams.isLong ? (
+          <TextField
+            label={`Find among ${teams.total} teams`}
+            type="search"
+            value={teams.part}
+            onChange={teams.setPart}
+            hint={chosen.length === 0 ? undefined : `${chosen.length} chosen`}
+          />
+        ) : null}
+        {teams.choices === undefined && teams.error === null ? <Skeleton rows={2} /> : null}
+        {(teams.choices ?? []).map(({ id, name }) => (
+          <CheckField
+            key={id}
+            label={name}
+            checked={chosen.includes(id)}
+            onChange={(on) => setChosen(on ? [...chosen, id] : chosen.filter((one) => one !== id))}
+            hint={name === 'owners' ? 'They may do everything.' : undefined}
+          />
+        ))}
       </fieldset>
       <ErrorNotice error={invite.error} />
       <div className="row">

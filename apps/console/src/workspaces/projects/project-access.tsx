@@ -6,6 +6,8 @@ import { ErrorNotice } from '../../design/error-notice';
 import { SelectField } from '../../design/field';
 import { Empty } from '../../design/page';
 import { rule, useChange, useRead } from '../api';
+import { ChoiceField } from '../parts/choice-field';
+import type { Choice } from '../parts/choices';
 import { Loaded } from '../parts/loaded';
 import { Table } from '../parts/table';
 
@@ -31,11 +33,6 @@ export function ProjectAccess({
   const grants = useRead(['team-projects', project.id], (api) =>
     api.GET('/api/v2/team-projects', { params: { query } }),
   );
-  const teams = useRead(['teams', organization, 'all'], (api) =>
-    api.GET('/api/v2/organizations/{organization_name}/teams', {
-      params: { path: { organization_name: organization }, query: { 'page[size]': 100 } },
-    }),
-  );
   const change = useChange((api, { id, access }: { id: string; access: ProjectLevel }) =>
     api.PATCH('/api/v2/team-projects/{team_project_id}', {
       params: { path: { team_project_id: id } },
@@ -45,12 +42,13 @@ export function ProjectAccess({
   const remove = useChange((api, id: string) =>
     api.DELETE('/api/v2/team-projects/{team_project_id}', { params: { path: { team_project_id: id } } }),
   );
-  const nameOf = (id: string) => teams.data?.data.find((team) => team.id === id)?.attributes.name ?? id;
+  const nameOf = (id: string) => {
+    const team = grants.data?.included?.find((one) => one.type === 'teams' && one.id === id);
+    return team?.type === 'teams' ? team.attributes.name : id;
+  };
   const { permissions } = project.attributes;
   const forbidden = rule(permissions['can-manage-teams'], 'can-manage-teams', 'an administrator of the project');
   const granted = new Set(grants.data?.data.map(({ relationships }) => relationships.team.data?.id));
-  const others =
-    teams.data?.data.filter(({ id, attributes }) => !granted.has(id) && attributes.name !== 'owners') ?? [];
   return (
     <section className="stack-tight" aria-labelledby="access">
       <h2 id="access">Members’ access</h2>
@@ -103,18 +101,25 @@ export function ProjectAccess({
         }
       </Loaded>
       <ErrorNotice error={change.error ?? remove.error} />
-      {others.length === 0 ? null : <Grant project={project.id} teams={others} forbidden={forbidden} />}
+      <Grant
+        project={project.id}
+        organization={organization}
+        leaveOut={({ id, name }) => granted.has(id) || name === 'owners'}
+        forbidden={forbidden}
+      />
     </section>
   );
 }
 
 function Grant({
   project,
-  teams,
+  organization,
+  leaveOut,
   forbidden,
 }: {
   readonly project: string;
-  readonly teams: readonly Resource<'TeamsResource'>[];
+  readonly organization: string;
+  readonly leaveOut: (team: Choice) => boolean;
   readonly forbidden: string | undefined;
 }) {
   const [team, setTeam] = useState('');
@@ -141,14 +146,14 @@ function Grant({
   };
   return (
     <form className="inline-form" onSubmit={send}>
-      <SelectField
+      <ChoiceField
         label="Team"
+        kind="teams"
+        organization={organization}
         value={team}
         onChange={setTeam}
-        options={[
-          { value: '', label: 'Choose a team' },
-          ...teams.map(({ id, attributes }) => ({ value: id, label: attributes.name })),
-        ]}
+        none="Choose a team"
+        leaveOut={leaveOut}
       />
       <SelectField
         label="Access"

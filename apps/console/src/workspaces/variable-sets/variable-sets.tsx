@@ -3,7 +3,7 @@ import { useState } from 'react';
 import type { Resource, WorkspacesApi } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
 import { ErrorNotice } from '../../design/error-notice';
-import { CheckField, SelectField, TextField } from '../../design/field';
+import { CheckField, TextField } from '../../design/field';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import {
   type ApiAnswer,
@@ -12,9 +12,10 @@ import {
   useChange,
   useOrganization,
   useOrganizationName,
-  useProjects,
   useRead,
 } from '../api';
+import { ChoiceField } from '../parts/choice-field';
+import type { ChoiceKind } from '../parts/choices';
 import { FormDialog, faultOf, Opener } from '../parts/form';
 import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
@@ -129,12 +130,19 @@ export function VariableSetPage() {
   const { set: id = '' } = useParams({ strict: false }) as { set?: string };
   const navigate = useNavigate();
   const params = { path: { varset_id: id } };
-  const { data, error } = useRead(['varset', id], (api) => api.GET('/api/v2/varsets/{varset_id}', { params }));
+  const { data, error } = useRead(['varset', id], (api) =>
+    api.GET('/api/v2/varsets/{varset_id}', { params: { ...params, query: { include: 'workspaces,projects' } } }),
+  );
   const variables = useRead(['varset', id, 'vars'], (api) =>
     api.GET('/api/v2/varsets/{varset_id}/relationships/vars', { params }),
   );
   const home = variablesOfSet(id);
   const set = data?.data ?? undefined;
+  const names = new Map(
+    data?.included?.flatMap((one) =>
+      one.type === 'workspaces' || one.type === 'projects' ? [[one.id, one.attributes.name] as const] : [],
+    ),
+  );
   const forbidden = rule(set?.attributes.permissions['can-update'], 'can-update');
   return (
     <div className="stack">
@@ -210,8 +218,8 @@ export function VariableSetPage() {
       />
       {set === undefined || set.attributes.global ? null : (
         <>
-          <InWorkspaces set={set} org={org} forbidden={forbidden} />
-          <InProjects set={set} org={org} forbidden={forbidden} />
+          <InWorkspaces set={set} org={org} names={names} forbidden={forbidden} />
+          <InProjects set={set} org={org} names={names} forbidden={forbidden} />
         </>
       )}
       <SameBy api={`GET /api/v2/varsets/${id}`} />
@@ -222,22 +230,20 @@ export function VariableSetPage() {
 interface ReachProps {
   readonly set: VariableSet;
   readonly org: string;
+  /** Of what it reaches, by id. */
+  readonly names: ReadonlyMap<string, string>;
   readonly forbidden: string | undefined;
 }
 
-function InWorkspaces({ set, org, forbidden }: ReachProps) {
+function InWorkspaces({ set, org, names, forbidden }: ReachProps) {
   const params = { path: { varset_id: set.id } };
   const address = '/api/v2/varsets/{varset_id}/relationships/workspaces';
   const body = (id: string) => ({ data: [{ type: 'workspaces' as const, id }] });
-  const all = useRead(['workspaces', org, 'all'], (api) =>
-    api.GET('/api/v2/organizations/{organization_name}/workspaces', {
-      params: { path: { organization_name: org }, query: { 'page[size]': 100 } },
-    }),
-  );
   return (
     <Reach
       kind="workspaces"
-      all={all.data?.data ?? []}
+      org={org}
+      names={names}
       assigned={set.relationships.workspaces.data}
       add={(api, id) => api.POST(address, { params, body: body(id) })}
       remove={(api, id) => api.DELETE(address, { params, body: body(id) })}
@@ -246,15 +252,15 @@ function InWorkspaces({ set, org, forbidden }: ReachProps) {
   );
 }
 
-function InProjects({ set, org, forbidden }: ReachProps) {
+function InProjects({ set, org, names, forbidden }: ReachProps) {
   const params = { path: { varset_id: set.id } };
   const address = '/api/v2/varsets/{varset_id}/relationships/projects';
   const body = (id: string) => ({ data: [{ type: 'projects' as const, id }] });
-  const all = useProjects(org);
   return (
     <Reach
       kind="projects"
-      all={all.data?.data ?? []}
+      org={org}
+      names={names}
       assigned={set.relationships.projects.data}
       add={(api, id) => api.POST(address, { params, body: body(id) })}
       remove={(api, id) => api.DELETE(address, { params, body: body(id) })}
@@ -266,14 +272,16 @@ function InProjects({ set, org, forbidden }: ReachProps) {
 /** What a set is given to, one by one. */
 function Reach({
   kind,
-  all,
+  org,
+  names,
   assigned,
   add,
   remove,
   forbidden,
 }: {
-  readonly kind: string;
-  readonly all: readonly { readonly id: string; readonly attributes: { readonly name: string } }[];
+  readonly kind: ChoiceKind;
+  readonly org: string;
+  readonly names: ReadonlyMap<string, string>;
   readonly assigned: readonly { readonly id: string }[];
   readonly add: (api: WorkspacesApi, id: string) => Promise<ApiAnswer<unknown>>;
   readonly remove: (api: WorkspacesApi, id: string) => Promise<ApiAnswer<unknown>>;
@@ -281,8 +289,7 @@ function Reach({
 }) {
   const [chosen, setChosen] = useState('');
   const adding = useChange(add, () => setChosen(''));
-  const nameOf = (id: string) => all.find((one) => one.id === id)?.attributes.name ?? id;
-  const others = all.filter(({ id }) => !assigned.some((one) => one.id === id));
+  const nameOf = (id: string) => names.get(id) ?? id;
   return (
     <section className="stack-tight">
       <h2>Given to {kind}</h2>
@@ -309,14 +316,14 @@ function Reach({
           if (chosen !== '') adding.mutate(chosen);
         }}
       >
-        <SelectField
+        <ChoiceField
           label={`Give it to one of the ${kind}`}
+          kind={kind}
+          organization={org}
           value={chosen}
           onChange={setChosen}
-          options={[
-            { value: '', label: 'Choose …' },
-            ...others.map(({ id, attributes }) => ({ value: id, label: attributes.name })),
-          ]}
+          none="Choose …"
+          leaveOut={({ id }) => assigned.some((one) => one.id === id)}
         />
         <button
           type="submit"

@@ -4,7 +4,8 @@ import type { Resource } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
 import { SelectField } from '../../design/field';
 import { Empty, SameBy } from '../../design/page';
-import { rule, useChange, useRead } from '../api';
+import { includedOf, rule, useChange, useRead } from '../api';
+import { ChoiceField } from '../parts/choice-field';
 import { FormDialog, Opener } from '../parts/form';
 import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
@@ -24,20 +25,15 @@ const levels = [
 /** Who may do what with a workspace: its teams, and what the reader may and may not. */
 export function WorkspaceAccess() {
   const { org, ws, workspace } = useWorkspace();
-  const query = { 'filter[workspace][id]': workspace?.id ?? '' };
+  const query = { 'filter[workspace][id]': workspace?.id ?? '', include: 'team', 'page[size]': 100 };
   const { data, error, refetch } = useRead(
     ['team-workspaces', workspace?.id],
     (api) => api.GET('/api/v2/team-workspaces', { params: { query } }),
     { enabled: workspace !== undefined },
   );
-  const teams = useRead(['teams', org, 'all'], (api) =>
-    api.GET('/api/v2/organizations/{organization_name}/teams', {
-      params: { path: { organization_name: org }, query: { 'page[size]': 100 } },
-    }),
-  );
   const nameOf = (grant: Grant) => {
     const id = grant.relationships.team.data?.id ?? '';
-    return { id, name: teams.data?.data.find((team) => team.id === id)?.attributes.name ?? id };
+    return { id, name: includedOf(data?.included, grant.relationships.team)?.attributes.name ?? id };
   };
   const forbidden = rule(workspace?.attributes.permissions['can-update'], 'can-update');
   return (
@@ -46,7 +42,7 @@ export function WorkspaceAccess() {
       <div className="row spread">
         <h2>Teams with access</h2>
         <Opener label="Give a team access" kind="primary" forbidden={forbidden}>
-          {(close) => <Give workspace={workspace!} teams={teams.data?.data ?? []} onClose={close} />}
+          {(close) => <Give workspace={workspace!} org={org} onClose={close} />}
         </Opener>
       </div>
       <ResourceTable
@@ -98,14 +94,14 @@ export function WorkspaceAccess() {
 
 function Give({
   workspace,
-  teams,
+  org,
   onClose,
 }: {
   readonly workspace: Workspace;
-  readonly teams: readonly Resource<'TeamsResource'>[];
+  readonly org: string;
   readonly onClose: () => void;
 }) {
-  const [team, setTeam] = useState(teams[0]?.id ?? '');
+  const [team, setTeam] = useState('');
   const [access, setAccess] = useState<Level>('read');
   const relationships = {
     team: { data: { type: 'teams' as const, id: team } },
@@ -125,13 +121,18 @@ function Give({
       busy={give.isPending}
       error={give.error}
       onClose={onClose}
-      onSubmit={() => give.mutate()}
+      onSubmit={() => {
+        if (team !== '') give.mutate();
+      }}
     >
-      <SelectField
+      <ChoiceField
         label="Team"
+        kind="teams"
+        organization={org}
         value={team}
         onChange={setTeam}
-        options={teams.map(({ id, attributes }) => ({ value: id, label: attributes.name }))}
+        none="Choose a team"
+        leaveOut={({ name }) => name === 'owners'}
       />
       <SelectField label="Access" value={access} onChange={(level) => setAccess(level as Level)} options={levels} />
     </FormDialog>

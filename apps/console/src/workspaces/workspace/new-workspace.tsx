@@ -1,7 +1,8 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { SelectField, TextField } from '../../design/field';
-import { rule, useChange, useOrganization, useProjects } from '../api';
+import { rule, useChange, useOrganization } from '../api';
+import { ChoiceField } from '../parts/choice-field';
 import { FormDialog, faultOf, Opener } from '../parts/form';
 import type { Workspace } from './use-workspace';
 
@@ -22,7 +23,6 @@ function Create({ org, onClose }: { readonly org: string; readonly onClose: () =
   const [description, setDescription] = useState('');
   const [project, setProject] = useState('');
   const [mode, setMode] = useState<Mode | ''>('');
-  const projects = useProjects(org);
   const navigate = useNavigate();
   const attributes = {
     name,
@@ -60,14 +60,13 @@ function Create({ org, onClose }: { readonly org: string; readonly onClose: () =
         hint="Letters, numbers, dashes and underscores."
       />
       <TextField label="Description" value={description} onChange={setDescription} />
-      <SelectField
+      <ChoiceField
         label="Project"
+        kind="projects"
+        organization={org}
         value={project}
         onChange={setProject}
-        options={[
-          { value: '', label: 'The default project' },
-          ...(projects.data?.data ?? []).map((one) => ({ value: one.id, label: one.attributes.name })),
-        ]}
+        none="The default project"
       />
       <SelectField
         label="Runs take place"

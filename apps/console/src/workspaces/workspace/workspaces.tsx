@@ -9,7 +9,8 @@ import { SelectField, TextField } from '../../design/field';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
-import { includedOf, useOrganizationName, useProjects } from '../api';
+import { includedOf, useOrganizationName } from '../api';
+import { ChoiceField } from '../parts/choice-field';
 import { Status, statusOptions } from '../parts/states';
 import { VirtualList } from '../parts/virtual-list';
 import { useEvents } from '../use-events';
@@ -47,7 +48,6 @@ export function Workspaces() {
     const timer = setTimeout(() => change({ q: text, tags }), 250);
     return () => clearTimeout(timer);
   }, [text, tags, change]);
-  const projects = useProjects(org);
   const hasFilters = Object.values(filters).some(Boolean);
   return (
     <div className="stack">
@@ -59,14 +59,13 @@ export function Workspaces() {
       <search className="filters">
         <TextField label="Search by name" type="search" value={text} onChange={setText} />
         <TextField label="Tags" type="search" value={tags} onChange={setTags} placeholder="env, team" />
-        <SelectField
+        <ChoiceField
           label="Project"
+          kind="projects"
+          organization={org}
           value={filters.project ?? ''}
           onChange={(project) => change({ project })}
-          options={[
-            { value: '', label: 'All projects' },
-            ...(projects.data?.data ?? []).map(({ id, attributes }) => ({ value: id, label: attributes.name })),
-          ]}
+          none="All projects"
         />
         <SelectField
           label="Status of the current run"

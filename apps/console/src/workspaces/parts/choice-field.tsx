@@ -1,0 +1,49 @@
+import { useState } from 'react';
+import { SelectField, TextField } from '../../design/field';
+import { type Choice, type ChoiceKind, useChoices } from './choices';
+
+export interface ChoiceFieldProps {
+  readonly label: string;
+  readonly kind: ChoiceKind;
+  readonly organization: string;
+  /** The id; empty for none. */
+  readonly value: string;
+  readonly onChange: (id: string) => void;
+  /** What stands there while none is chosen. */
+  readonly none: string;
+  readonly leaveOut?: (choice: Choice) => boolean;
+}
+
+/** A choice of one of what may be very many: where there are more than a list takes, they are searched for by name. */
+export function ChoiceField({ label, kind, organization, value, onChange, none, leaveOut }: ChoiceFieldProps) {
+  const { choices = [], total, isLong, part, setPart } = useChoices(kind, organization);
+  const [chosen, setChosen] = useState<Choice>();
+  const offered = choices.filter((choice) => !leaveOut?.(choice));
+  const kept = chosen !== undefined && chosen.id === value && !offered.some(({ id }) => id === value) ? [chosen] : [];
+  const choose = (id: string) => {
+    setChosen(offered.find((one) => one.id === id));
+    onChange(id);
+  };
+  return (
+    <>
+      {isLong ? (
+        <TextField
+          label={`Find among ${total.toLocaleString('en')} ${kind}`}
+          type="search"
+          value={part}
+          onChange={setPart}
+          placeholder="part of a name"
+        />
+      ) : null}
+      <SelectField
+        label={label}
+        value={value}
+        onChange={choose}
+        options={[
+          { value: '', label: none },
+          ...[...kept, ...offered].map(({ id, name }) => ({ value: id, label: name })),
+        ]}
+      />
+    </>
+  );
+}

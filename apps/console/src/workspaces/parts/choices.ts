@@ -1,0 +1,61 @@
+import { useEffect, useState } from 'react';
+import type { Pagination, WorkspacesApi } from '../../api/workspaces';
+import { type ApiAnswer, useRead } from '../api';
+
+/** What can be chosen of an organization. */
+export type ChoiceKind = 'projects' | 'teams' | 'workspaces';
+
+export interface Choice {
+  readonly id: string;
+  readonly name: string;
+}
+
+interface Found {
+  readonly data: readonly { readonly id: string; readonly attributes: { readonly name: string } }[];
+  readonly meta?: { readonly pagination?: Pagination };
+}
+
+/** As many as a choice shows; more are found by a part of their names. */
+const shown = 100;
+
+const reads: Readonly<
+  Record<ChoiceKind, (api: WorkspacesApi, organization_name: string, part: string) => Promise<ApiAnswer<Found>>>
+> = {
+  projects: (api, organization_name, part) =>
+    api.GET('/api/v2/organizations/{organization_name}/projects', {
+      params: { path: { organization_name }, query: { 'page[size]': shown, ...(part === '' ? {} : { q: part }) } },
+    }),
+  teams: (api, organization_name, part) =>
+    api.GET('/api/v2/organizations/{organization_name}/teams', {
+      params: { path: { organization_name }, query: { 'page[size]': shown, ...(part === '' ? {} : { q: part }) } },
+    }),
+  workspaces: (api, organization_name, part) =>
+    api.GET('/api/v2/organizations/{organization_name}/workspaces', {
+      params: {
+        path: { organization_name },
+        query: { 'page[size]': shown, ...(part === '' ? {} : { 'search[name]': part }) },
+      },
+    }),
+};
+
+/**
+ * What an organization has to choose from: the first hundred, or those with a part of their name, which the service looks
+ * for. `isLong` where there are more than can be shown at once.
+ */
+export function useChoices(kind: ChoiceKind, organization: string) {
+  const [part, setPart] = useState('');
+  const [asked, setAsked] = useState('');
+  useEffect(() => {
+    const timer = setTimeout(() => setAsked(part.trim()), 250);
+    return () => clearTimeout(timer);
+  }, [part]);
+  const all = useRead<Found>(['choices', kind, organization, ''], (api) => reads[kind](api, organization, ''));
+  const found = useRead<Found>(['choices', kind, organization, asked], (api) => reads[kind](api, organization, asked), {
+    enabled: asked !== '',
+    keeps: true,
+  });
+  const { data } = asked === '' ? all : found;
+  const choices = data?.data.map(({ id, attributes }): Choice => ({ id, name: attributes.name }));
+  const total = all.data?.meta?.pagination?.['total-count'] ?? 0;
+  return { choices, total, isLong: total > shown, part, setPart, error: all.error ?? found.error };
+}
