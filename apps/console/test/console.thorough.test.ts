@@ -3,6 +3,7 @@ import './journeys/secrets';
 import './journeys/workspaces';
 import './journeys/organization';
 import './journeys/doors';
+import './journeys/first-day';
 import './journeys/session';
 import './journeys/keyboard';
 import './journeys/screens';
