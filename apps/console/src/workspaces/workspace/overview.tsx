@@ -69,7 +69,7 @@ function Lock({ workspace }: { readonly workspace: Workspace }) {
 function FirstSteps({ org, ws }: { readonly org: string; readonly ws: string }) {
   const block = `terraform {\n  cloud {\n    hostname     = "${location.host}"\n    organization = "${org}"\n    workspaces { name = "${ws}" }\n  }\n}`;
   return (
-    <Empty action={<Command text="terraform login && terraform init && terraform plan" />}>
+    <Empty action={<Command text={`terraform login ${location.host} && terraform init && terraform plan`} />}>
       Nothing has run here. Point your configuration at this workspace, and push a plan:
       <br />
       <code className="pre">{block}</code>
