@@ -66,48 +66,74 @@ async function screens(service: Service, page: Page): Promise<string[]> {
   return [...new Set([...begin, ...(await rail(page)), ...workspacePages(planted)])];
 }
 
-describe.each(services)('every screen of the %s console', (service) => {
+/** Looks at every screen of a service from all sides; answers what is wrong. */
+async function inspect(service: Service): Promise<string[]> {
+  const page = await at.signedIn(service);
+  const all = await screens(service, page);
+  expect(all.length).toBeGreaterThan(20);
+  const found: string[] = [];
+  let refused: string[] = [];
+  page.on('response', (answer) => {
+    if (answer.status() >= 400) refused.push(`${answer.status()} ${answer.request().method()} ${answer.url()}`);
+  });
+  for (const address of all) {
+    refused = [];
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await page.goto(new URL(address, page.url()).href);
+    await settled(page);
+    const note = (what: string) => found.push(`${address}: ${what}`);
+    for (const violation of await at.violations(page)) note(violation);
+    await at.picture(page, `${service}${address.replace(/\W+/g, '-')}-light`);
+    // The other theme has other colours, and nothing else.
+    await page.emulateMedia({ colorScheme: 'dark' });
+    for (const violation of await at.violations(page, ['color-contrast'])) note(`dark: ${violation}`);
+    await at.picture(page, `${service}${address.replace(/\W+/g, '-')}-dark`);
+    // A window of 1440 pixels at 200 % has 720 of the style sheet's.
+    for (const width of [768, 720, 320]) {
+      await page.setViewportSize({ width, height: 900 });
+      const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      if (over > 0) note(`${over} pixels too wide for ${width}`);
+    }
+    // The narrow page has a menu for its rail: names and roles are others there.
+    for (const violation of await at.violations(page, ['button-name', 'aria-hidden-focus', 'region'])) note(violation);
+    const [harmed, images] = await page.evaluate(() => [
+      (window as unknown as { harmed?: number }).harmed,
+      document.images.length,
+    ]);
+    if (harmed !== undefined || images !== 0) note('took markup from text');
+    for (const answer of refused.filter((one) => !isEmptyList.test(one))) note(answer);
+  }
+  return found;
+}
+
+interface Tab {
+  readonly address: string;
+  readonly page: Page;
+  readonly asked: string[];
+}
+
+/** Every screen of a service, each in a window of its own. */
+async function openAll(service: Service): Promise<Tab[]> {
+  const first = await at.signedIn(service);
+  const tabs: Tab[] = [];
+  for (const address of await screens(service, first)) {
+    const page = await first.context().newPage();
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(request.url()));
+    await page.goto(new URL(address, first.url()).href);
+    await settled(page);
+    tabs.push({ address, page, asked });
+  }
+  return tabs;
+}
+
+// Both services at once: each has its own half of the machine, and what is waited for is the same.
+describe('every screen of both consoles', () => {
   journey(
-    'is without a violation of axe in both themes, fits any width, takes no markup from text, and asks little',
+    'is without a violation of axe in both themes, fits any width, takes no markup from text, and is refused nothing',
     async () => {
-      const page = await at.signedIn(service);
-      const all = await screens(service, page);
-      expect(all.length).toBeGreaterThan(20);
-      const found: string[] = [];
-      let refused: string[] = [];
-      page.on('response', (answer) => {
-        if (answer.status() >= 400) refused.push(`${answer.status()} ${answer.request().method()} ${answer.url()}`);
-      });
-      for (const address of all) {
-        refused = [];
-        await page.emulateMedia({ colorScheme: 'light' });
-        await page.setViewportSize({ width: 1440, height: 900 });
-        await page.goto(new URL(address, page.url()).href);
-        await settled(page);
-        const note = (what: string) => found.push(`${address}: ${what}`);
-        for (const violation of await at.violations(page)) note(violation);
-        await at.picture(page, `${service}${address.replace(/\W+/g, '-')}-light`);
-        // The other theme has other colours, and nothing else.
-        await page.emulateMedia({ colorScheme: 'dark' });
-        for (const violation of await at.violations(page, ['color-contrast'])) note(`dark: ${violation}`);
-        await at.picture(page, `${service}${address.replace(/\W+/g, '-')}-dark`);
-        // A window of 1440 pixels at 200 % has 720 of the style sheet's.
-        for (const width of [768, 720, 320]) {
-          await page.setViewportSize({ width, height: 900 });
-          const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-          if (over > 0) note(`${over} pixels too wide for ${width}`);
-        }
-        // The narrow page has a menu for its rail: names and roles are others there.
-        for (const violation of await at.violations(page, ['button-name', 'aria-hidden-focus', 'region']))
-          note(violation);
-        const [harmed, images] = await page.evaluate(() => [
-          (window as unknown as { harmed?: number }).harmed,
-          document.images.length,
-        ]);
-        if (harmed !== undefined || images !== 0) note('took markup from text');
-        for (const answer of refused.filter((one) => !isEmptyList.test(one))) note(answer);
-      }
-      expect(found).toEqual([]);
+      expect((await Promise.all(services.map(inspect))).flat()).toEqual([]);
     },
     300_000,
   );
@@ -115,44 +141,28 @@ describe.each(services)('every screen of the %s console', (service) => {
   journey(
     'asks at most once a second while it is seen, and not at all while it is not',
     async () => {
-      const first = await at.signedIn(service);
-      // All at once: what is waited for is the same. A browser keeps six connections to a service, and streams hold theirs.
-      const all = await screens(service, first);
-      const state = await first.context().storageState();
-      const groups = Array.from({ length: Math.ceil(all.length / 4) }, (_, at) => all.slice(at * 4, at * 4 + 4));
-      const tabs: { address: string; page: Page; asked: string[] }[] = [];
-      for (const group of groups) {
-        const context = await first.context().browser()!.newContext({ storageState: state });
-        context.setDefaultNavigationTimeout(100_000);
-        for (const address of group) {
-          const page = await context.newPage();
-          const asked: string[] = [];
-          page.on('request', (request) => asked.push(request.url()));
-          await page.goto(new URL(address, first.url()).href);
-          await settled(page);
-          tabs.push({ address, page, asked });
-        }
-      }
+      const tabs = (await Promise.all(services.map(openAll))).flat();
       const watch = async (ms: number) => {
         for (const { asked } of tabs) asked.length = 0;
-        await first.waitForTimeout(ms);
+        await tabs[0]!.page.waitForTimeout(ms);
         return tabs.map(({ address, asked }) => ({ address, asked: [...asked] }));
       };
-      await first.waitForTimeout(1000);
+      await tabs[0]!.page.waitForTimeout(1000);
       expect((await watch(5000)).filter(({ asked }) => asked.length > 5)).toEqual([]);
-      for (const { page } of tabs) {
-        await page.evaluate(() => {
-          for (const [name, value] of [
-            ['visibilityState', 'hidden'],
-            ['hidden', true],
-          ] as const)
-            Object.defineProperty(document, name, { value, configurable: true });
-          document.dispatchEvent(new Event('visibilitychange'));
-        });
-      }
-      await first.waitForTimeout(1000);
+      await Promise.all(
+        tabs.map(({ page }) =>
+          page.evaluate(() => {
+            for (const [name, value] of [
+              ['visibilityState', 'hidden'],
+              ['hidden', true],
+            ] as const)
+              Object.defineProperty(document, name, { value, configurable: true });
+            document.dispatchEvent(new Event('visibilitychange'));
+          }),
+        ),
+      );
+      await tabs[0]!.page.waitForTimeout(1000);
       expect((await watch(6000)).filter(({ asked }) => asked.length > 0)).toEqual([]);
-      for (const context of new Set(tabs.map(({ page }) => page.context()))) await context.close();
     },
     300_000,
   );

@@ -158,6 +158,7 @@ describe('the console of the secrets service', () => {
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Name').fill('everybody');
     await dialog.getByRole('checkbox', { name: /^userpass\// }).check();
+    await at.picture(page, 'secrets-new-enforcement');
     await dialog.getByRole('button', { name: 'Create the enforcement' }).click();
     await page.getByText('logins at userpass/ need a code of phones').waitFor();
     expect((await api('GET', 'identity/mfa/login-enforcement/everybody')).data.auth_method_accessors).toHaveLength(1);
@@ -181,6 +182,7 @@ describe('the console of the secrets service', () => {
     const rules = page.getByRole('table', { name: 'Its rules' });
     await rules.getByRole('row').filter({ hasText: 'kv/galley/*' }).getByText('read').waitFor();
     await rules.getByRole('row').filter({ hasText: 'kv/bridge' }).getByText('deny').waitFor();
+    await at.picture(page, 'secrets-view-as');
     await page.getByLabel('Path').fill('kv/galley/stove');
     await button(page, 'Explain').click();
     await page.getByRole('heading', { name: 'Yes', exact: true }).waitFor();

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { expect } from '@jest/globals';
 import { hostile, tarOf } from '../stand-in-tool';
@@ -43,4 +44,20 @@ export async function upload(workspaceId: string, main: string, token?: string):
     body: new Uint8Array(gzipSync(tarOf({ 'main.tf': main, 'README.md': hostile }))),
   });
   expect(put.status).toBe(200);
+}
+
+/** Pushes a state of one resource, as the tool does after an apply. The workspace has to be locked. */
+export async function pushState(workspaceId: string, serial: number): Promise<void> {
+  const instances = [{ schema_version: 0, attributes: { height: serial } }];
+  const provider = 'provider["registry.terraform.io/made/up"]';
+  const resources = [{ mode: 'managed', type: 'stone', name: 'wall', provider, instances }];
+  const outputs = { height: { value: serial, type: 'number' } };
+  const text = JSON.stringify({ version: 4, terraform_version: '1.11.4', serial, lineage: 'kept', outputs, resources });
+  const attributes = {
+    serial,
+    lineage: 'kept',
+    md5: createHash('md5').update(text).digest('hex'),
+    state: Buffer.from(text).toString('base64'),
+  };
+  await api('POST', `workspaces/${workspaceId}/state-versions`, of('state-versions', attributes));
 }

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { journey } from '../stage';
 import { hostile } from '../stand-in-tool';
 import { at, forgetProofs } from './installation';
-import { api, type Made, of, upload } from './workspaces-api';
+import { api, type Made, of, pushState, upload } from './workspaces-api';
 
 const patient = 240_000;
 
@@ -129,15 +129,10 @@ describe('the first day in the workspace console', () => {
     'compares two states, and goes back to the first',
     async () => {
       const { org, id } = await prepared();
-      const page = await at.signedIn('workspaces', workspace(org));
-      for (const message of ['one', 'two']) {
-        await page.goto(at.installation.workspacesUrl + workspace(org));
-        await planned(page, message);
-        await button(page, 'Confirm & apply').click();
-        await dialog(page, 'Confirm & apply').click();
-        await status(page, 'applied').waitFor();
-      }
-      await page.goto(at.installation.workspacesUrl + workspace(org, '/states'));
+      await api('POST', `workspaces/${id}/actions/lock`, { reason: 'pushing' });
+      for (const serial of [1, 2]) await pushState(id, serial);
+      await api('POST', `workspaces/${id}/actions/unlock`);
+      const page = await at.signedIn('workspaces', workspace(org, '/states'));
       await button(page, 'Compare').first().click();
       await button(page, 'Compare').first().click();
       await page.getByText('stone.wall').waitFor();
