@@ -102,7 +102,7 @@ const own: readonly RegExp[] = [
   /\/v1\/sys\/(seal|unseal|rotate|generate-root\/(attempt|update))$/,
   /\/v1\/identity\/(entity|group|group-alias)\/id\/[0-9a-f-]{36}$/,
   /\/v1\/identity\/mfa\/method\/totp(\/[0-9a-f-]{36}|\/admin-\w+|\/self-enroll)?$/,
-  /\/v1\/identity\/group-alias$/,
+  /\/v1\/identity\/(group-alias|oidc\/introspect)$/,
   /\/api\/v2\/[a-z/-]+\/[a-z]+-[A-Za-z0-9]{16}(\/|$)/,
   /\/api\/v2\/(state-versions|configuration-versions)\/.*\/upload\//,
   /\/api\/v2\/(runs|team-workspaces)$/,

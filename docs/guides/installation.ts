@@ -54,7 +54,7 @@ export async function startInstallation(secretsSettings: Record<string, string> 
       [`${prefix}_SEAL_KEY`]: (name === 'secrets' ? '11' : '22').repeat(32),
       ...(name === 'workspaces'
         ? { WORKSPACES_PUBLIC_URL: addresses.workspaces }
-        : { SECRETS_AUDIT_FILE: join(data, 'audit.log'), ...secretsSettings }),
+        : { SECRETS_PUBLIC_URL: addresses.secrets, SECRETS_AUDIT_FILE: join(data, 'audit.log'), ...secretsSettings }),
     };
   };
   const running: { name: Name; child: ChildProcess; ended: Promise<unknown> }[] = [];

@@ -178,7 +178,7 @@ function serviceEnvironment(
     // Links must lead here also when the service listens on all addresses.
     ...(name === 'workspaces'
       ? { WORKSPACES_PUBLIC_URL: service.address, WORKSPACES_SECRETS_PUBLIC_URL: config.services.secrets.address }
-      : { SECRETS_UI_WORKSPACES_URL: config.services.workspaces.address }),
+      : { SECRETS_PUBLIC_URL: service.address, SECRETS_UI_WORKSPACES_URL: config.services.workspaces.address }),
     ...Object.fromEntries(given),
     [`${prefix}_HOST`]: service.host,
     [`${prefix}_PORT`]: String(service.port),

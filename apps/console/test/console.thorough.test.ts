@@ -5,5 +5,6 @@ import './journeys/organization';
 import './journeys/doors';
 import './journeys/first-day';
 import './journeys/session';
+import './journeys/one-sign-in';
 import './journeys/keyboard';
 import './journeys/screens';

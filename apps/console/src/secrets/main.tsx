@@ -4,18 +4,32 @@ import '../design/components.css';
 import '../design/frame.css';
 import './secrets.css';
 import { RouterProvider } from '@tanstack/react-router';
-import { StrictMode } from 'react';
+import { lazy, StrictMode, Suspense, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { Console } from '../shell/console';
 import { applyTheme, chosenTheme } from '../shell/theme';
+import { authorizeRequest } from './authorize/request';
 import { before } from './first-run/before';
 import { router } from './routes';
+
+const Authorize = lazy(() => import('./authorize/authorize').then((m) => ({ default: m.Authorize })));
+
+/** The pages, or the one that applications send people to. Asked when somebody is signed in: the address may be of before. */
+function Pages() {
+  const [asked] = useState(() => authorizeRequest(location));
+  if (asked === undefined) return <RouterProvider router={router} />;
+  return (
+    <Suspense>
+      <Authorize request={asked} />
+    </Suspense>
+  );
+}
 
 applyTheme(chosenTheme());
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
     <Console before={before}>
-      <RouterProvider router={router} />
+      <Pages />
     </Console>
   </StrictMode>,
 );

@@ -9,6 +9,8 @@ interface Begun {
   readonly mount: string;
   readonly namespace: string;
   readonly nonce: string;
+  /** Where the person was. */
+  readonly to?: string;
 }
 
 /** Leaves for the provider of a mount. Throws `ApiError`, or says why nobody can be sent there. */
@@ -30,7 +32,10 @@ export async function leaveForProvider(
   if (state !== undefined || !/^https?:\/\//.test(auth_url)) {
     throw new Error('The role is for other clients: the console needs callback_mode client.');
   }
-  sessionStorage.setItem(key, JSON.stringify({ mount, namespace, nonce } satisfies Begun));
+  sessionStorage.setItem(
+    key,
+    JSON.stringify({ mount, namespace, nonce, to: location.pathname + location.search } satisfies Begun),
+  );
   location.assign(auth_url);
 }
 
@@ -51,8 +56,9 @@ export function takeWhatCameBack(): Record<string, string> | undefined {
   const sent = new URLSearchParams(location.search);
   const kept = sessionStorage.getItem(key);
   sessionStorage.removeItem(key);
+  const { to = '/ui/' } = kept === null ? {} : (JSON.parse(kept) as Begun);
   // Neither code nor state stay in the address, or in the history.
-  history.replaceState(null, '', '/ui/');
+  history.replaceState(null, '', to.startsWith('/ui/') ? to : '/ui/');
   if (sent.has('error')) return { method: 'oidc', refused: sent.get('error') ?? '' };
   if (kept === null) return { method: 'oidc', refused: 'this page did not begin the sign-in' };
   const { mount, namespace, nonce } = JSON.parse(kept) as Begun;

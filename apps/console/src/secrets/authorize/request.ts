@@ -1,0 +1,35 @@
+/** What an application sent a person here with. */
+export interface AuthorizeRequest {
+  readonly provider: string;
+  /** Empty for the root namespace. */
+  readonly namespace: string;
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+const place = /^\/ui\/((?:[^/]+\/)*)identity\/oidc\/provider\/([^/]+)\/authorize\/?$/;
+
+/** The authorization endpoint of a provider, if that is the address; parameters as they came, before any router reads them. */
+export function authorizeRequest({ pathname, search }: Pick<Location, 'pathname' | 'search'>) {
+  const [, namespace, provider] = place.exec(pathname) ?? [];
+  if (provider === undefined) return undefined;
+  return {
+    provider: decodeURIComponent(provider),
+    namespace: decodeURIComponent(namespace ?? '').replace(/\/$/, ''),
+    parameters: Object.fromEntries(new URLSearchParams(search)),
+  } satisfies AuthorizeRequest;
+}
+
+/** Where the browser goes with an answer: never to what would be carried out here. */
+export function addressWith(redirectUri: string, answer: Readonly<Record<string, string | undefined>>): string {
+  const url = new URL(redirectUri);
+  if (/^(javascript|data|vbscript|blob|file|about):$/.test(url.protocol)) throw new Error('nobody is sent there');
+  for (const [name, value] of Object.entries(answer)) if (value) url.searchParams.append(name, value);
+  return url.href;
+}
+
+/** The same request, asked without conditions on how the person shows up. */
+export function withoutPrompt(search: string): string {
+  const parameters = new URLSearchParams(search);
+  parameters.delete('prompt');
+  return `?${parameters}`;
+}

@@ -1,0 +1,123 @@
+import { beforeAll, describe, expect } from '@jest/globals';
+import { findBrowser } from '@keystead/testing';
+import type { Page } from 'playwright-core';
+import { journey } from '../stage';
+import { at } from './installation';
+
+const password = 'correct-horse-battery';
+const button = 'Sign in with One sign-in';
+
+// One installation, one sign-in: the secrets service vouches for people to the workspace service.
+describe('an installation with one sign-in', () => {
+  const secrets = async (method: string, path: string, body?: object) => {
+    const headers = { 'X-Service-Token': at.installation.firstRun().secrets.root_token };
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    const answer = await fetch(`${at.installation.secretsUrl}/v1/${path}`, { method, headers, ...sent });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
+    return text === '' ? undefined : JSON.parse(text);
+  };
+  let clientId = '';
+  if (findBrowser() !== undefined) {
+    beforeAll(async () => {
+      const { secretsUrl, workspacesUrl } = at.installation;
+      const policy = 'path "identity/oidc/provider/+/authorize" { capabilities = ["read", "update"] }';
+      await secrets('POST', 'sys/policies/acl/one-sign-in', { policy });
+      await secrets('POST', 'sys/auth/people', { type: 'userpass', config: { listing_visibility: 'unauth' } });
+      await secrets('POST', 'auth/people/users/ada', { password, token_policies: 'one-sign-in' });
+      const template = '{"preferred_username": {{identity.entity.aliases.ACCESSOR.name}}}';
+      const { accessor } = (await secrets('GET', 'sys/auth')).data['people/'];
+      await secrets('POST', 'identity/oidc/scope/profile', { template: template.replace('ACCESSOR', accessor) });
+      const client = { redirect_uris: `${workspacesUrl}/ui/sign-in/callback`, assignments: 'allow_all' };
+      await secrets('POST', 'identity/oidc/client/workspaces', client);
+      const { client_id, client_secret } = (await secrets('GET', 'identity/oidc/client/workspaces')).data;
+      clientId = client_id;
+      const provider = { allowed_client_ids: client_id, scopes_supported: 'profile' };
+      await secrets('POST', 'identity/oidc/provider/company', provider);
+      const attributes = {
+        name: 'One sign-in',
+        issuer: `${secretsUrl}/v1/identity/oidc/provider/company`,
+        'client-id': client_id,
+        'client-secret': client_secret,
+        scopes: ['openid', 'profile'],
+      };
+      const made = await fetch(`${workspacesUrl}/api/v2/admin/sign-in-providers`, {
+        method: 'POST',
+        headers: {
+          Authorization: `Bearer ${at.installation.firstRun().workspaces.token}`,
+          'Content-Type': 'application/vnd.api+json',
+        },
+        body: JSON.stringify({ data: { type: 'sign-in-providers', attributes } }),
+      });
+      expect([made.status, await made.text()]).toEqual([201, expect.any(String)]);
+    }, 60_000);
+  }
+
+  const prove = async (page: Page) => {
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    const ways = page.getByLabel('Sign in with');
+    if ((await ways.count()) > 0) await ways.selectOption({ label: 'User name and password at people/' });
+    await page.getByLabel('User name').fill('ada');
+    await page.getByLabel('Password').fill(password);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  };
+
+  journey('lets a person in to the workspaces console by the secrets service, and asks once', async () => {
+    const { secretsUrl, workspacesUrl } = at.installation;
+    const page = await at.open(`${workspacesUrl}/ui/`);
+    await page.getByRole('button', { name: button }).click();
+    await page.waitForURL((url) => url.origin === secretsUrl);
+    expect(new URL(page.url()).pathname).toBe('/ui/identity/oidc/provider/company/authorize');
+    expect(await at.violations(page)).toEqual([]);
+    await prove(page);
+    await page.waitForURL((url) => url.origin === workspacesUrl && url.pathname === '/ui/');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('button', { name: button }).click();
+    // Who is known there already goes straight through.
+    await page.waitForURL((url) => url.origin === workspacesUrl && url.pathname === '/ui/');
+    await page.getByRole('button', { name: 'Sign out' }).waitFor();
+    const { name } = await page.evaluate(async () => {
+      const answer = await fetch('/ui/session', { headers: { 'X-Keystead-Console': '1' } });
+      return answer.json() as Promise<{ name: string }>;
+    });
+    expect(name).toBe('ada');
+  });
+
+  journey(
+    'sends nobody to an address that is not the application’s, and goes on only when the person agrees',
+    async () => {
+      const { secretsUrl, workspacesUrl } = at.installation;
+      const address = (parameters: Record<string, string>) =>
+        `${secretsUrl}/ui/identity/oidc/provider/company/authorize?${new URLSearchParams({
+          client_id: clientId,
+          response_type: 'code',
+          scope: 'openid',
+          state: '1',
+          redirect_uri: `${workspacesUrl}/ui/sign-in/callback`,
+          ...parameters,
+        })}`;
+      const page = await at.open(address({ redirect_uri: 'https://evil.example/' }));
+      await prove(page);
+      await page.getByRole('heading', { name: 'You cannot be signed in there' }).waitFor();
+      await page.getByText('redirect_uri is not allowed for the client').waitFor();
+      expect(new URL(page.url()).origin).toBe(secretsUrl);
+      expect(await at.violations(page)).toEqual([]);
+      await page.goto(address({ prompt: 'consent', response_type: 'token' }));
+      const arrives = () => page.waitForRequest((one) => one.url().startsWith(`${workspacesUrl}/ui/sign-in/callback?`));
+      const refused = arrives();
+      await page.getByRole('button', { name: 'Go on' }).click();
+      // A refusal is brought to the application, with the state it sent, and who refuses.
+      expect(Object.fromEntries(new URL((await refused).url()).searchParams)).toMatchObject({
+        error: 'unsupported_response_type',
+        state: '1',
+        iss: `${secretsUrl}/v1/identity/oidc/provider/company`,
+      });
+      await page.waitForURL((url) => url.origin === workspacesUrl);
+      // Asked to prove anew, the person does, and comes through.
+      await page.goto(address({ prompt: 'login' }));
+      const allowed = arrives();
+      await prove(page);
+      expect(new URL((await allowed).url()).searchParams.get('code')).toEqual(expect.any(String));
+    },
+  );
+});
