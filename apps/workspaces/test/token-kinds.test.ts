@@ -96,7 +96,8 @@ describe('kinds of token', () => {
     expect(cd.relationships.team.data.id).toBe(id);
     const taken = await admin.post(many, tokenBody({ description: 'ci' })).expect(422);
     expect(taken.body.errors[0]).toMatchObject({
-      detail: 'Description has already been taken',
+      title: 'invalid attributes',
+      detail: 'Validation failed: Description has already been taken',
       source: { pointer: '/data/attributes/description' },
     });
     const alive = async (...tokens: { attributes: { token: string } }[]) =>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Refusal, type RefusalKind } from '@keystead/refusal';
-import { badParameter, errorObjects, invalidAll, MissingPermission, statusOf } from './index';
+import { badParameter, errorObjects, invalidAll, MissingPermission, statusOf, ValidationFailed } from './index';
 
 describe('a refusal', () => {
   it.each<[RefusalKind, string, string]>([
@@ -52,6 +52,17 @@ describe('a refusal', () => {
         title: 'bad request',
         detail: 'page[size] must be a positive integer',
         source: { parameter: 'page[size]' },
+      },
+    ]);
+  });
+
+  it('in the older wording has its own title and sentence', () => {
+    expect(errorObjects(new ValidationFailed('description', 'Description has already been taken'))).toEqual([
+      {
+        status: '422',
+        title: 'invalid attributes',
+        detail: 'Validation failed: Description has already been taken',
+        source: { pointer: '/data/attributes/description' },
       },
     ]);
   });

@@ -48,6 +48,13 @@ export class StepUpRequired extends Refusal {
   }
 }
 
+/** A refusal of one attribute in the older wording, which clients know by its whole text. */
+export class ValidationFailed extends Refusal {
+  constructor(name: string, sentence: string) {
+    super('invalid', 'invalid attributes', [{ path: [name], message: `Validation failed: ${sentence}` }]);
+  }
+}
+
 /** Where the parts of a parsed body were sent: attribute or relationship name to JSON pointer. */
 export type Pointers = ReadonlyMap<string, string>;
 
@@ -108,9 +115,10 @@ function issueObject(refusal: Refusal, issue: Issue, pointers?: Pointers): Error
     return { status: String(status), title, detail: issue.message, source: { parameter: String(issue.path[1]) } };
   }
   const isAttribute = issue.path.length > 0 && !(issue.path[0] === 'data' && issue.path.length < 3);
+  const named = refusal instanceof ValidationFailed ? refusal.message : 'invalid attribute';
   return {
     status: String(status),
-    title: refusal.kind === 'invalid' && isAttribute ? 'invalid attribute' : title,
+    title: refusal.kind === 'invalid' && isAttribute ? named : title,
     detail: isAttribute ? detailOf(issue) : issue.message,
     source: { pointer: pointerOf(issue, pointers) },
   };

@@ -1,4 +1,4 @@
-import { invalid } from '@keystead/jsonapi';
+import { invalid, ValidationFailed } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
 import { type Actor, accountIdOf, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
@@ -69,7 +69,7 @@ type TokenRow = Awaited<ReturnType<Database['prisma']['token']['findUniqueOrThro
 /**
  * Makes a token and answers its secret, this once. An organization has one token of a kind, a team one without a
  * description: making another ends the first in the same transaction.
- * Throws `invalid` when the expiry lies in the past, and for a description that another token of the team has.
+ * Throws `invalid` when the expiry lies in the past, `ValidationFailed` for a description that another token of the team has.
  */
 export async function create(
   db: Database,
@@ -127,8 +127,9 @@ async function endPrevious(
     await lockRow(tx, 'team', teamId!);
     const former = { teamId, kind, ...(description ? { description } : { OR: withoutDescription }) };
     if (!description) await tx.prisma.token.deleteMany({ where: former });
+    // The very words that Go's client knows this refusal by.
     else if ((await tx.prisma.token.count({ where: former })) > 0)
-      throw invalid('description', 'has already been taken');
+      throw new ValidationFailed('description', 'Description has already been taken');
   }
   if (isOfOrganization(kind)) {
     await lockRow(tx, 'organization', organizationId!);
