@@ -114,6 +114,7 @@ export async function makeWorkspaces(
       organizations: [kept],
     }),
   );
+  await make('PATCH', 'admin/saml-settings', document('saml-settings', { 'site-admin-role': kept }));
   await makeDirectory(address, make, people.team);
   const pool = await id(`${under}/agent-pools`, 'agent-pools', { name: kept, 'organization-scoped': false });
   const agent = await make(

@@ -739,6 +739,11 @@ export const examples: Readonly<Record<string, Making>> = {
     resource('sign-in-providers', { 'links-accounts': n % 2 === 0 }),
   ),
   'DELETE /admin/sign-in-providers/:provider_id': ofProvider(undefined, once),
+  'PATCH /admin/saml-settings': () => ({
+    body: (n) => resource('saml-settings', { debug: n % 2 === 0, 'attr-groups': `groups-${n}` }),
+  }),
+  'POST /admin/saml-settings/actions/revoke-old-certificate': () => ({}),
+  'POST /users/saml/auth': 'takes what a provider has signed for one sign-in: once, as its own test shows',
   'PATCH /admin/scim-settings': () => ({ body: () => resource('scim-settings', { enabled: true }) }),
   'DELETE /admin/scim-settings': () => ({}),
   'POST /admin/scim-tokens': () => ({ body: description('authentication-tokens') }),

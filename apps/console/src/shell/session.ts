@@ -21,10 +21,10 @@ export interface Session {
 
 /** One way to sign in. */
 export interface SignInMethod {
-  readonly method: 'token' | 'userpass' | 'password' | 'oidc';
+  readonly method: 'token' | 'userpass' | 'password' | 'oidc' | 'saml';
   /** For `userpass` and `oidc`: the mount it is at. */
   readonly mount?: string;
-  /** For `oidc` of the workspace service: the provider, which the service itself leads to. */
+  /** For `oidc` and `saml` of the workspace service: the provider, which the service itself leads to. */
   readonly id?: string;
   readonly name?: string;
 }

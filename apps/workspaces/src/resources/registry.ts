@@ -16,6 +16,7 @@ import { membershipResource } from './people/memberships/routes';
 import { scimResource } from './people/scim/admin-routes';
 import { sessionResource } from './people/sessions/routes';
 import { signInProviderResource } from './people/sign-in-providers/routes';
+import { samlResource } from './people/sign-in-providers/saml/routes';
 import { teamResource } from './people/teams/routes';
 import { tokenResource } from './people/tokens/routes';
 import { userResource } from './people/users/routes';
@@ -51,6 +52,7 @@ const described: readonly Resource[] = [
   tokenResource,
   sessionResource,
   signInProviderResource,
+  samlResource,
   scimResource,
   projectResource,
   sshKeyResource,

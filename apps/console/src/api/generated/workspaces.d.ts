@@ -783,6 +783,84 @@ export interface paths {
       };
     };
   };
+  "/api/v2/admin/saml-settings": {
+    /** Show how people sign in by SAML. */
+    get: {
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["SamlSettingsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Change how people sign in by SAML; what is left out stays. Switched off, sessions of those who came end. */
+    patch: {
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                "attr-groups"?: string;
+                "attr-site-admin"?: string;
+                "attr-username"?: string;
+                "authn-requests-signed"?: boolean;
+                certificate?: string | null;
+                debug?: boolean;
+                enabled?: boolean;
+                "idp-cert"?: string | null;
+                "private-key"?: string | null;
+                "signature-digest-method"?: "SHA1" | "SHA256";
+                "signature-signing-method"?: "SHA1" | "SHA256";
+                "site-admin-role"?: string;
+                "slo-endpoint-url"?: string | null;
+                "sso-api-token-session-timeout"?: number;
+                "sso-endpoint-url"?: string | null;
+                "team-management-enabled"?: boolean;
+                "want-assertions-signed"?: boolean;
+              };
+              id?: string;
+              type: "saml-settings";
+            };
+          };
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["SamlSettingsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/admin/saml-settings/actions/revoke-old-certificate": {
+    /** Take away the certificate of the provider that was there before the present one. */
+    post: {
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["SamlSettingsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/admin/scim-groups": {
     /** List the groups of the directory, by name. */
     get: {
@@ -9511,6 +9589,34 @@ export interface components {
         workspace: components["schemas"]["WorkspacesToOne"];
       };
       type: "run-triggers";
+    };
+    SamlSettingsResource: {
+      attributes: {
+        "acs-consumer-url": string;
+        "attr-groups": string;
+        "attr-site-admin": string;
+        "attr-username": string;
+        "authn-requests-signed": boolean;
+        certificate: string | null;
+        debug: boolean;
+        enabled: boolean;
+        "idp-cert": string | null;
+        "metadata-url": string;
+        "old-idp-cert": string | null;
+        "signature-digest-method": string;
+        "signature-signing-method": string;
+        "site-admin-role": string;
+        "slo-endpoint-url": string | null;
+        "sso-api-token-session-timeout": number;
+        "sso-endpoint-url": string | null;
+        "team-management-enabled": boolean;
+        "want-assertions-signed": boolean;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      type: "saml-settings";
     };
     ScimGroupMappingsResource: {
       attributes: {

@@ -21,6 +21,8 @@ export interface SiteSettings {
   defaultWorkspacesPerOrganizationCeiling: number;
   defaultRemoteStateAccess: boolean;
   costEstimationEnabled: boolean;
+  /** Whether people sign in by SAML. */
+  samlEnabled: boolean;
   /** How long a plan may take where its organization says nothing, such as `2h`. */
   planTimeout: string;
   applyTimeout: string;

@@ -20,6 +20,7 @@ function defaultSettings(edition: 'hosted' | 'self-hosted'): SiteSettings {
     defaultWorkspacesPerOrganizationCeiling: 500,
     defaultRemoteStateAccess: false,
     costEstimationEnabled: true,
+    samlEnabled: false,
     planTimeout: defaultTimeouts.plan,
     applyTimeout: defaultTimeouts.apply,
   };

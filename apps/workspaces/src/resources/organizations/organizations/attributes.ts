@@ -67,7 +67,7 @@ export const organizationAttributes = table({
   'allow-force-delete-workspaces': toggle('allowForceDeleteWorkspaces', false),
   'user-tokens-enabled': toggle('userTokensEnabled', true),
   'fair-run-queuing-enabled': shown(flag, (_, { settings }) => settings.fairRunQueuingEnabled),
-  'saml-enabled': shown(flag, () => false),
+  'saml-enabled': shown(flag, (_, { settings }) => settings.samlEnabled),
   'owners-team-saml-role-id': setting('ownersTeamSamlRoleId', {
     type: text.nullable(),
     takes: z.string().max(255).nullable(),

@@ -63,8 +63,8 @@ export const cachedOrganizations: Cached<Organization, Organization> = {
   key(org, { access, settings }) {
     const may = Object.values(organizationPolicy).map((rule) => (rule(access, org) ? '1' : '0'));
     const expired = org.planEndsAt !== null && org.planEndsAt.getTime() <= Date.now();
-    const { fairRunQueuingEnabled, costEstimationEnabled } = settings;
-    const around = `${fairRunQueuingEnabled} ${costEstimationEnabled} ${expired} ${org.twoFactorConformant}`;
+    const { fairRunQueuingEnabled, costEstimationEnabled, samlEnabled } = settings;
+    const around = `${fairRunQueuingEnabled} ${costEstimationEnabled} ${samlEnabled} ${expired} ${org.twoFactorConformant}`;
     return `${org.id} ${org.revision} ${around} ${may.join('')}`;
   },
   load: async (_db, organizations) => organizations,

@@ -2,6 +2,7 @@ import { credential, instant, serializer } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { type Endpoint, endpoints, type Raw, type View } from '../../../kernel/endpoints/endpoint';
 import { requireFreshSession } from '../tokens/fresh-session';
+import { readForm } from './form';
 import { leads, leadTo } from './pages';
 import { NewLoginCode } from './schema';
 import { createLoginCode, exchangeCode, type LoginCode, problemOf } from './tool-login';
@@ -73,17 +74,6 @@ const oauthError = (error: string): Raw => ({
   body: JSON.stringify({ error }),
 });
 
-async function readForm(stream: AsyncIterable<Uint8Array> | undefined): Promise<URLSearchParams> {
-  const pieces: Uint8Array[] = [];
-  let size = 0;
-  for await (const piece of stream ?? []) {
-    size += piece.length;
-    if (size > formBytes) throw new Refusal('too-large', 'the form is too large');
-    pieces.push(piece);
-  }
-  return new URLSearchParams(Buffer.concat(pieces).toString('utf8'));
-}
-
 const exchange = raw('POST')('/oauth2/token', {
   summary: 'Exchange the code of the tool’s login for a token.',
   outside: true,
@@ -112,7 +102,7 @@ const exchange = raw('POST')('/oauth2/token', {
     },
   },
   run: async ({ db, env, request }) => {
-    const form = await readForm(request.stream);
+    const form = await readForm(request.stream, formBytes);
     const given = (name: string) => form.get(name) ?? '';
     if (given('grant_type') !== 'authorization_code') return oauthError('unsupported_grant_type');
     const token = await exchangeCode(

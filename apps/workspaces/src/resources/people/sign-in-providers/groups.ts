@@ -16,9 +16,7 @@ export async function followGroups(
   groups: readonly string[],
   userLimit: UserLimit,
 ): Promise<void> {
-  const { siteAdminGroup } = provider;
-  const administers = siteAdminGroup !== null && groups.includes(siteAdminGroup);
-  await fillSiteAdmins(tx, actor, provider, [actor.id], new Set(administers ? [actor.id] : []));
+  await followSiteAdmin(tx, actor, provider, groups);
   const wanted = await teamsOf(tx, provider.id, groups);
   await fillTeams(
     tx,
@@ -30,11 +28,25 @@ export async function followGroups(
   );
 }
 
+/** The same of site administration alone. */
+export async function followSiteAdmin(
+  tx: Database,
+  actor: Actor,
+  provider: Pick<SignInProvider, 'id' | 'name' | 'siteAdminGroup'>,
+  groups: readonly string[],
+): Promise<void> {
+  const { siteAdminGroup } = provider;
+  const administers = siteAdminGroup !== null && groups.includes(siteAdminGroup);
+  await fillSiteAdmins(tx, actor, provider, [actor.id], new Set(administers ? [actor.id] : []));
+}
+
 async function teamsOf(tx: Database, providerId: string, groups: readonly string[]): Promise<{ id: string }[]> {
   return tx.prisma.$queryRaw<{ id: string }[]>`
     SELECT t.id
       FROM team t JOIN organization o ON o.id = t.organization_id
-     WHERE t.sso_team_id = ANY(${[...groups]}::text[]) AND o.removed_at IS NULL
+     WHERE (t.sso_team_id = ANY(${[...groups]}::text[])
+         OR (${providerId === 'saml'} AND t.is_owners AND o.owners_team_saml_role_id = ANY(${[...groups]}::text[])))
+       AND o.removed_at IS NULL
        AND (NOT EXISTS (SELECT 1 FROM sign_in_provider_organization p WHERE p.provider_id = ${providerId})
          OR EXISTS (SELECT 1 FROM sign_in_provider_organization p
                      WHERE p.provider_id = ${providerId} AND p.organization_id = o.id))

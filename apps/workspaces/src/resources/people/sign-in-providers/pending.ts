@@ -21,7 +21,12 @@ export interface ComeBack {
   readonly sessionHash: Uint8Array<ArrayBuffer> | null;
   readonly client: string;
   readonly beganAtMs: number;
+  /** What the provider has already said, where it says so by another way. */
+  readonly answer: string | undefined;
 }
+
+/** A sign-in whose provider has not answered yet. */
+export type Pending = Pick<ComeBack, 'providerId' | 'nonce' | 'sessionHash' | 'beganAtMs'>;
 
 const lifetimeMs = 10 * 60_000;
 /** Random bytes in base64url: 32 of them. */
@@ -31,7 +36,7 @@ const form = /^[\w-]{43}$/;
 export async function leave(
   db: Database,
   keyring: Keyring,
-  provider: SignInProvider,
+  provider: Pick<SignInProvider, 'id' | 'issuer' | 'clientId'>,
   begun: { browser: string; returnTo: string; sessionHash?: Uint8Array<ArrayBuffer> },
   nowMs: number,
 ): Promise<Leaving> {
@@ -74,10 +79,11 @@ export async function comeBack(
       client: string;
       created_at: Date;
       expires_at: Date;
+      answer: Uint8Array | null;
     }[]
   >`DELETE FROM pending_sign_in
      WHERE state_hash = ${hashOf(keyring, 'state', state)} AND browser_hash = ${hashOf(keyring, 'browser', browser)}
-    RETURNING provider_id, return_to, session_hash, client, created_at, expires_at`;
+    RETURNING provider_id, return_to, session_hash, client, created_at, expires_at, answer`;
   if (!row || row.expires_at.getTime() <= nowMs) return undefined;
   return {
     ...derived(keyring, state),
@@ -86,11 +92,47 @@ export async function comeBack(
     sessionHash: row.session_hash,
     client: row.client,
     beganAtMs: row.created_at.getTime(),
+    answer: row.answer === null ? undefined : keyring.open(row.answer, cellOf(keyring, state)).toString('utf8'),
   };
 }
 
+/** The sign-in that a state stands for, while nothing has answered it. */
+export async function leaving(
+  db: Database,
+  keyring: Keyring,
+  state: string,
+  nowMs: number,
+): Promise<Pending | undefined> {
+  if (!form.test(state)) return undefined;
+  const row = await db.prisma.pendingSignIn.findUnique({
+    where: { stateHash: hashOf(keyring, 'state', state), answer: null, expiresAt: { gt: new Date(nowMs) } },
+    select: { providerId: true, sessionHash: true, createdAt: true },
+  });
+  if (row === null) return undefined;
+  const { providerId, sessionHash, createdAt } = row;
+  const { nonce } = derived(keyring, state);
+  return { providerId, sessionHash: sessionHash as ComeBack['sessionHash'], beganAtMs: createdAt.getTime(), nonce };
+}
+
+/** Keeps what a provider said until the browser comes for it. False where something was said before: one answer counts. */
+export async function keepAnswer(db: Database, keyring: Keyring, state: string, answer: object): Promise<boolean> {
+  const sealed = new Uint8Array(keyring.seal(Buffer.from(JSON.stringify(answer)), cellOf(keyring, state)));
+  const { count } = await db.prisma.pendingSignIn.updateMany({
+    where: { stateHash: hashOf(keyring, 'state', state), answer: null },
+    data: { answer: sealed },
+  });
+  return count === 1;
+}
+
+const cellOf = (keyring: Keyring, state: string) => ({
+  table: 'pending_sign_in',
+  row: Buffer.from(hashOf(keyring, 'state', state)).toString('hex'),
+  column: 'answer',
+});
+
 /** What a sign-in was begun with: after a change of it, it is no longer good. */
-export const clientOf = ({ issuer, clientId }: SignInProvider): string => JSON.stringify([issuer, clientId]);
+export const clientOf = ({ issuer, clientId }: Pick<SignInProvider, 'issuer' | 'clientId'>): string =>
+  JSON.stringify([issuer, clientId]);
 
 // Who reads the database finds neither; who reads the address bar cannot make them without the key.
 function derived(keyring: Keyring, state: string): { nonce: string; verifier: string } {

@@ -6,11 +6,14 @@ import type { Actor } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import type { ConsoleSessions } from '../sessions/console';
 import { accountOf } from './accounts';
-import { followGroups, type UserLimit } from './groups';
+import { followGroups, followSiteAdmin, type UserLimit } from './groups';
 import { endFromProvider } from './logout';
 import { Openid, type Person, type ProviderClient, personOf } from './openid';
 import { type ComeBack, clientOf, comeBack, leave } from './pending';
+import type { SignInProvider } from './provider';
 import { isProvisioned } from './provisioned';
+import { samlId } from './saml/settings';
+import { SamlSignIn } from './saml/sign-in';
 import * as providers from './service';
 
 /** What sign-in by providers is made with. */
@@ -32,35 +35,38 @@ const again = 'Begin again from the sign-in page.';
 /** People who come from a provider of theirs. Decision 0120. */
 export class SignIn implements ProviderSignIn {
   private readonly openid: Openid;
+  private readonly saml: SamlSignIn;
 
   constructor(private readonly parts: SignInParts) {
     this.openid = new Openid(parts);
+    this.saml = new SamlSignIn(parts);
   }
 
   /** What the sign-in page offers. */
-  async offered(): Promise<{ method: 'oidc'; id: string; name: string }[]> {
+  async offered(): Promise<{ method: string; id: string; name: string }[]> {
     const rows = await this.parts.db.prisma.signInProvider.findMany({
-      where: { enabled: true, kind: 'oidc' },
-      select: { id: true, name: true },
+      where: { enabled: true, kind: { in: ['oidc', samlId] } },
+      select: { kind: true, id: true, name: true },
       orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
       take: 100,
     });
-    return rows.map((row) => ({ method: 'oidc', ...row }));
+    return rows.map(({ kind, id, name }) => ({ method: kind, id, name }));
   }
 
   /** Where the browser goes. Throws `missing`, or `upstream` while the provider is away. */
   async leave({ provider: id, browser, returnTo = '/ui/', session }: Leave): Promise<string> {
     const { db, keyring, publicUrl, sessions } = this.parts;
-    const provider = await this.client(id);
     if (session !== undefined && (await sessions.find(session))?.['sign-in-provider']?.id !== id) {
       throw new Refusal('denied', 'This session did not come from this provider.');
     }
-    const url = await this.openid.requireEndpoint(provider, 'authorization_endpoint');
     const begun = {
       browser,
       returnTo: ownPage.test(returnTo) ? returnTo : '/ui/',
       sessionHash: session === undefined ? undefined : sessions.hashOf(session),
     };
+    if (id === samlId) return this.saml.leave(begun);
+    const provider = await this.client(id);
+    const url = await this.openid.requireEndpoint(provider, 'authorization_endpoint');
     const { state, nonce, challenge } = await leave(db, keyring, provider, begun, this.parts.now());
     const asked = {
       response_type: 'code',
@@ -88,10 +94,11 @@ export class SignIn implements ProviderSignIn {
       );
     }
     const { returnTo } = begun;
-    const provider = await this.client(begun.providerId);
+    const isSaml = begun.providerId === samlId;
+    const provider = isSaml ? await this.saml.provider() : await this.client(begun.providerId);
     if (begun.client !== clientOf(provider))
       throw new Refusal('denied', `The provider was changed meanwhile. ${again}`);
-    const person = await this.vouchedFor(provider, begun, sent);
+    const person = isSaml ? this.saml.person(begun) : await this.vouchedFor(provider as ProviderClient, begun, sent);
     if (begun.sessionHash !== null) {
       const who = { providerId: provider.id, subject: person.subject };
       await this.parts.sessions.provedAgain(begun.sessionHash, who, person.session);
@@ -152,14 +159,16 @@ export class SignIn implements ProviderSignIn {
     }
   }
 
-  private async enter(provider: ProviderClient, person: ProvenPerson, requestId: string): Promise<NewSession> {
+  private async enter(provider: SignInProvider, person: ProvenPerson, requestId: string): Promise<NewSession> {
     const { db, sessions, userLimit } = this.parts;
     const inTurn = db.inTurn(`sign-in ${provider.id} ${person.subject}`);
     const account = await inTurn.transaction(async (tx) => {
       const found = await accountOf(tx, provider, person, requestId);
       const actor: Actor = { type: 'users', id: found.userId, name: found.username, requestId };
       const decides = person.groups !== undefined && !(await isProvisioned(tx, provider.id, found.userId));
-      if (decides) await followGroups(tx, actor, provider, person.groups!, userLimit);
+      if (decides && person.fillsTeams === false) await followSiteAdmin(tx, actor, provider, person.groups!);
+      else if (decides) await followGroups(tx, actor, provider, person.groups!, userLimit);
+      if (provider.kind === samlId) await this.saml.prolongTokens(tx, found.userId);
       return found;
     });
     const made = await sessions.createFor(
@@ -174,6 +183,8 @@ export class SignIn implements ProviderSignIn {
 /** Somebody, and when they last proved to their provider who they are. */
 interface ProvenPerson extends Person {
   readonly provenAtMs: number;
+  /** False: groups decide about site administration alone. */
+  readonly fillsTeams?: boolean;
 }
 
 /** A provider that knows its person from before says when it was; one that says nothing asked just now. */

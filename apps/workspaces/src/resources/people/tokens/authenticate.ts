@@ -41,7 +41,7 @@ const readTokens = {
   text: `
 SELECT k.key, json_build_array(t.id, t.kind, t.user_id, t.team_id, o.id, coalesce(u.username, g.name, o.name),
          u.site_admin, f.verified_at IS NOT NULL, ${ms('t.created_at')}, ${ms('t.last_used_at')},
-         ${ms('t.expires_at')}, t.longest_rest_ms)::text AS columns,
+         ${ms("least(t.expires_at, CASE t.kind WHEN 'user' THEN u.sso_until END)")}, t.longest_rest_ms)::text AS columns,
        ${storedSettings} AS settings
   FROM unnest($1::text[]) AS k(key)
   JOIN token t ON t.hash = decode(k.key, 'hex')

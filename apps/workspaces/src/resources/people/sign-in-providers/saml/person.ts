@@ -1,0 +1,31 @@
+import type { Person } from '../openid';
+import type { Vouched } from './response';
+import type { SamlSettings } from './settings';
+
+/** Somebody whom the provider of SAML vouches for. */
+export interface SamlPerson extends Person {
+  readonly groups: readonly string[];
+  /** Whether the provider's groups decide about teams, or about site administration alone. */
+  readonly fillsTeams: boolean;
+  readonly provenAtMs: number;
+}
+
+/** Reads who signed in, as the settings name the attributes. */
+export function personOf({ subject, attributes, session, provenAtMs }: Vouched, settings: SamlSettings): SamlPerson {
+  const valuesOf = (name: string) => (Object.hasOwn(attributes, name) ? attributes[name]! : []);
+  const sent = valuesOf(settings.attrGroups);
+  // Some providers send them all in one.
+  const groups = (sent.length === 1 ? sent[0]!.split(',') : sent).map((group) => group.trim()).filter(Boolean);
+  const isSiteAdmin = valuesOf(settings.attrSiteAdmin).some((value) => value.trim().toLowerCase() === 'true');
+  const isAddress = /^[^\s@]+@[^\s@]+$/.test(subject);
+  return {
+    subject,
+    username: valuesOf(settings.attrUsername)[0] || subject,
+    // The one for a new account; it never leads to one that is there.
+    email: isAddress ? subject : undefined,
+    groups: [...new Set([...groups, ...(isSiteAdmin ? [settings.siteAdminRole] : [])])],
+    fillsTeams: settings.teamManagementEnabled,
+    session,
+    provenAtMs,
+  };
+}

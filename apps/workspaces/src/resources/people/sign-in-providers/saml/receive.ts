@@ -1,0 +1,56 @@
+import type { Keyring } from '@keystead/keyring';
+import { Refusal } from '@keystead/refusal';
+import type { Database } from '../../../../kernel/database/database';
+import { keepAnswer, leaving, type Pending } from '../pending';
+import { personOf, type SamlPerson } from './person';
+import { requestIdOf } from './request';
+import { readResponse } from './response';
+import { find, samlId } from './settings';
+
+/** What is needed to receive an answer. */
+export interface Receiving {
+  readonly db: Database;
+  readonly keyring: Keyring;
+  readonly publicUrl: string;
+  readonly nowMs: number;
+}
+
+/**
+ * Takes the answer of the provider to a sign-in that left, once; the browser that began it comes for it with its state.
+ * Nothing is read for whoever began nothing. Throws `denied` with what the person can do; why exactly, only where `debug`
+ * is set.
+ */
+export async function receive(parts: Receiving, form: URLSearchParams): Promise<{ state: string }> {
+  const { db, keyring, publicUrl, nowMs } = parts;
+  const state = form.get('RelayState') ?? '';
+  const settings = await find(db);
+  const pending = settings.enabled ? await leaving(db, keyring, state, nowMs) : undefined;
+  if (pending?.providerId !== samlId) throw tooLate();
+  const expected = { settings, publicUrl, requestId: requestIdOf(pending.nonce), nowMs };
+  const vouched = await readResponse(form.get('SAMLResponse') ?? '', expected).catch((failure) => {
+    const why = settings.debug && failure instanceof Refusal ? `: ${failure.message}` : '';
+    throw new Refusal('denied', `What the provider answered is not good${why}. Ask whoever runs it.`, [], {
+      cause: failure,
+    });
+  });
+  requireProven(pending, vouched.provenAtMs);
+  if (!(await keepAnswer(db, keyring, state, personOf(vouched, settings)))) throw tooLate();
+  return { state };
+}
+
+/** Whoever proves again who they are has to have done so since. */
+function requireProven({ sessionHash, beganAtMs }: Pending, provenAtMs: number): void {
+  const leewayMs = 60_000;
+  if (sessionHash !== null && provenAtMs < beganAtMs - leewayMs) {
+    throw new Refusal('denied', 'The provider did not ask again who you are. Ask whoever runs it.');
+  }
+}
+
+const tooLate = (): Refusal =>
+  new Refusal(
+    'denied',
+    'This sign-in was not begun here, or lately, or is over already. Begin again from the sign-in page.',
+  );
+
+/** A person as they wait for their browser. */
+export const readAnswer = (text: string): SamlPerson => JSON.parse(text) as SamlPerson;

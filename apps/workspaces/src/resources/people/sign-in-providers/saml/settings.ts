@@ -1,0 +1,156 @@
+import { X509Certificate } from 'node:crypto';
+import { invalid } from '@keystead/jsonapi';
+import type { Keyring } from '@keystead/keyring';
+import type { SamlSetting } from '../../../../generated/prisma/client';
+import { type Actor, recordChange } from '../../../../kernel/audit/audit';
+import type { Database } from '../../../../kernel/database/database';
+import type { SiteSettings } from '../../../../kernel/endpoints/environment';
+import { updateSettings } from '../../../installation/settings/service';
+import { endSessionsOf } from '../../sessions/ended';
+
+/** The row of the providers that stands for the one of SAML, and how it is called. */
+export const samlId = 'saml';
+
+/** How people sign in by SAML. */
+export type SamlSettings = Omit<SamlSetting, 'id' | 'privateKey'>;
+
+const off: SamlSettings = {
+  enabled: false,
+  debug: false,
+  idpCert: null,
+  oldIdpCert: null,
+  sloEndpointUrl: null,
+  ssoEndpointUrl: null,
+  attrUsername: 'Username',
+  attrGroups: 'MemberOf',
+  attrSiteAdmin: 'SiteAdmin',
+  siteAdminRole: 'site-admins',
+  ssoApiTokenSessionTimeout: 1_209_600,
+  teamManagementEnabled: false,
+  certificate: null,
+  authnRequestsSigned: false,
+  wantAssertionsSigned: false,
+  signatureSigningMethod: 'SHA256',
+  signatureDigestMethod: 'SHA256',
+};
+
+const cell = { table: 'saml_setting', row: samlId, column: 'private_key' };
+
+/** The settings, without the key. */
+export async function find(db: Database): Promise<SamlSettings> {
+  const row = await db.prisma.samlSetting.findUnique({ where: { id: samlId }, omit: { id: true, privateKey: true } });
+  return row ?? off;
+}
+
+/** The key that signs requests; undefined where there is none. */
+export async function keyOf(db: Database, keyring: Keyring): Promise<string | undefined> {
+  const row = await db.prisma.samlSetting.findUnique({ where: { id: samlId }, select: { privateKey: true } });
+  return row?.privateKey ? keyring.open(row.privateKey, cell).toString('utf8') : undefined;
+}
+
+/** What a request may say of the settings; what is left out stays. */
+export type SamlInput = Partial<Omit<SamlSettings, 'oldIdpCert'>> & { readonly privateKey?: string | null };
+
+/**
+ * Changes the settings. A new certificate of the provider leaves the one before good until it is revoked. Switched off, the
+ * sessions of those who came end. Throws `invalid` for what is missing.
+ */
+export async function update(
+  db: Database,
+  keyring: Keyring,
+  actor: Actor,
+  site: SiteSettings,
+  { privateKey, ...input }: SamlInput,
+): Promise<SamlSettings> {
+  return db.transaction(async (tx) => {
+    // Two at once are one after the other: each sees what the other made.
+    await tx.prisma.$queryRaw`SELECT 1 FROM saml_setting FOR UPDATE`;
+    const before = await find(tx);
+    const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
+    const wanted: SamlSettings = { ...before, ...given };
+    const isNewCert = before.idpCert !== null && wanted.idpCert !== before.idpCert;
+    const after = isNewCert ? { ...wanted, oldIdpCert: before.idpCert } : wanted;
+    const hasKey = privateKey === undefined ? (await keyOf(tx, keyring)) !== undefined : privateKey !== null;
+    requireWhole(after, hasKey);
+    const sealed =
+      privateKey === undefined
+        ? {}
+        : {
+            privateKey: privateKey === null ? null : new Uint8Array(keyring.seal(Buffer.from(privateKey), cell)),
+          };
+    const data = { ...after, ...sealed };
+    await tx.prisma.samlSetting.upsert({ where: { id: samlId }, create: { id: samlId, ...data }, update: data });
+    await keepProvider(tx, after);
+    await updateSettings(tx, site, { samlEnabled: after.enabled });
+    await changeTokens(tx, before, after);
+    await recordChange(tx, actor, {
+      organizationId: null,
+      action: 'saml-settings.update',
+      target: { type: 'saml-settings', id: samlId },
+      before: { ...before },
+      after: { ...after },
+    });
+    return after;
+  });
+}
+
+/** Takes away the certificate that was there before the present one. */
+export async function revokeOld(db: Database, actor: Actor): Promise<SamlSettings> {
+  return db.transaction(async (tx) => {
+    const before = await find(tx);
+    await tx.prisma.samlSetting.updateMany({ where: { id: samlId }, data: { oldIdpCert: null } });
+    const after = { ...before, oldIdpCert: null };
+    await recordChange(tx, actor, {
+      organizationId: null,
+      action: 'saml-settings.update',
+      target: { type: 'saml-settings', id: samlId },
+      before: { ...before },
+      after,
+    });
+    return after;
+  });
+}
+
+async function keepProvider(tx: Database, { enabled, siteAdminRole }: SamlSettings): Promise<void> {
+  const data = { enabled, siteAdminGroup: siteAdminRole };
+  const row = { id: samlId, kind: samlId, name: 'SAML', ...data };
+  await tx.prisma.signInProvider.upsert({ where: { id: samlId }, create: row, update: data });
+}
+
+/** API tokens of those who came count for as long as is set, and for ever again when nobody comes this way any more. */
+async function changeTokens(tx: Database, before: SamlSettings, after: SamlSettings): Promise<void> {
+  if (!after.enabled) {
+    await endSessionsOf(tx, { providerId: samlId });
+    await tx.prisma.user.updateMany({ where: { ssoUntil: { not: null } }, data: { ssoUntil: null } });
+    return;
+  }
+  const more = after.ssoApiTokenSessionTimeout - before.ssoApiTokenSessionTimeout;
+  if (more === 0) return;
+  await tx.prisma.$executeRaw`
+    UPDATE user_account SET sso_until = sso_until + make_interval(secs => ${more}) WHERE sso_until IS NOT NULL`;
+}
+
+function requireWhole(settings: SamlSettings, hasKey: boolean): void {
+  if (settings.enabled && settings.idpCert === null) throw invalid('idpCert', "can't be blank");
+  if (settings.enabled && settings.ssoEndpointUrl === null) throw invalid('ssoEndpointUrl', "can't be blank");
+  if (settings.authnRequestsSigned && !(hasKey && settings.certificate !== null)) {
+    throw invalid('authnRequestsSigned', 'needs certificate and private-key');
+  }
+}
+
+/** Whether a text is a certificate in PEM. */
+export function isCertificate(text: string): boolean {
+  if (!/^\s*-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*$/.test(text)) return false;
+  try {
+    return new X509Certificate(text).subject !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/** The places of this service as a provider is told them. */
+export const placesOf = (publicUrl: string) => ({
+  /** Also its entity id. */
+  metadata: `${publicUrl}/users/saml/metadata`,
+  consumer: `${publicUrl}/users/saml/auth`,
+});

@@ -1,0 +1,72 @@
+import type { Keyring } from '@keystead/keyring';
+import { Refusal } from '@keystead/refusal';
+import type { Database } from '../../../../kernel/database/database';
+import { type ComeBack, leave } from '../pending';
+import type { SignInProvider } from '../provider';
+import type { SamlPerson } from './person';
+import { readAnswer } from './receive';
+import { requestUrl } from './request';
+import { find, type SamlSettings, samlId } from './settings';
+
+/** What sign-in by SAML is made with. */
+export interface SamlParts {
+  readonly db: Database;
+  readonly keyring: Keyring;
+  readonly publicUrl: string;
+  now(): number;
+}
+
+/** The browser’s part of sign-in by SAML: it leaves, and comes for what the provider has answered. Decision 0125. */
+export class SamlSignIn {
+  constructor(private readonly parts: SamlParts) {}
+
+  /** Where the browser goes. Throws `missing`. */
+  async leave(begun: {
+    browser: string;
+    returnTo: string;
+    sessionHash: Uint8Array<ArrayBuffer> | undefined;
+  }): Promise<string> {
+    const { db, keyring, publicUrl, now } = this.parts;
+    const settings = await this.settings();
+    const left = await leave(db, keyring, { id: samlId, ...clientOf(settings) }, begun, now());
+    const { state, nonce } = left;
+    return requestUrl(db, keyring, settings, { publicUrl, state, nonce, again: begun.sessionHash !== undefined });
+  }
+
+  /** The provider as accounts and teams know it. Throws `missing` where it was switched off. */
+  async provider(): Promise<SignInProvider> {
+    const settings = await this.settings();
+    const row = await this.parts.db.prisma.signInProvider.findUniqueOrThrow({
+      where: { id: samlId },
+      omit: { clientSecret: true },
+    });
+    return { ...row, ...clientOf(settings), organizations: null };
+  }
+
+  /** Whom it vouched for. Throws `denied` where it has not answered. */
+  person({ answer }: ComeBack): SamlPerson {
+    if (answer === undefined) {
+      throw new Refusal('denied', 'The provider has not answered. Begin again from the sign-in page.');
+    }
+    return readAnswer(answer);
+  }
+
+  /** Own API tokens of somebody who came now count for as long as the settings say. */
+  async prolongTokens(tx: Database, userId: string): Promise<void> {
+    const { ssoApiTokenSessionTimeout } = await find(tx);
+    const ssoUntil = new Date(this.parts.now() + ssoApiTokenSessionTimeout * 1000);
+    await tx.prisma.user.update({ where: { id: userId }, data: { ssoUntil } });
+  }
+
+  private async settings(): Promise<SamlSettings> {
+    const settings = await find(this.parts.db);
+    if (!settings.enabled) throw new Refusal('missing', 'There is no such provider here.');
+    return settings;
+  }
+}
+
+/** What a sign-in was begun with: a change of it meanwhile ends it. */
+const clientOf = ({ ssoEndpointUrl, idpCert }: SamlSettings) => ({
+  issuer: ssoEndpointUrl ?? '',
+  clientId: idpCert ?? '',
+});
