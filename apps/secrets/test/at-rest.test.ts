@@ -47,6 +47,27 @@ describe('what is stored', () => {
       .expect(204);
     await root.write('cloudtwo/config/root', { access_key: plant('access'), secret_key: plant('secret') }).expect(204);
     await root.write('identity/entity', { name: 'bob', metadata: { k: plant('entity') } }).expect(200);
+    const ada = await root.write('auth/userpass/login/bob', { password: planted.get('password') }).expect(200);
+    const back = 'https://app.example/back';
+    await root.write('sys/policies/acl/default', {
+      policy: 'path "identity/oidc/provider/+/authorize" { capabilities = ["update"] }',
+    });
+    await root.write('identity/oidc/client/app', { redirect_uris: back, assignments: 'allow_all' }).expect(204);
+    await root.write('identity/oidc/provider/default', { issuer: 'https://secrets.example' }).expect(200);
+    const { client_id, client_secret } = (await root.read('identity/oidc/client/app').expect(200)).body.data;
+    planted.set('client secret', client_secret);
+    const asked = { client_id, redirect_uri: back, response_type: 'code', scope: 'openid', nonce: plant('nonce') };
+    const at = 'identity/oidc/provider/default';
+    for (const what of ['code', 'spent code']) {
+      const by = secrets.as(ada.body.auth.client_token);
+      planted.set(what, (await by.write(`${at}/authorize`, asked).expect(200)).body.code);
+    }
+    const grant = { client_id, client_secret, redirect_uri: back, grant_type: 'authorization_code' };
+    const redeemed = await secrets.nobody
+      .write(`${at}/token`, { ...grant, code: planted.get('spent code') })
+      .expect(200);
+    planted.set('access token', redeemed.body.access_token);
+    planted.set('signing keys', 'PRIVATE KEY');
     planted.set('root token', secrets.rootToken);
     planted.set('seal key', 'ab'.repeat(32));
     secrets.recoveryKeys.forEach((key, i) => {

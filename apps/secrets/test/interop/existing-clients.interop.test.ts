@@ -45,6 +45,7 @@ describe('existing clients', () => {
         '--disable-pip-version-check',
         'hvac==2.4.0',
         'pyotp==2.9.0',
+        'PyJWT[crypto]==2.10.1',
       ]);
       const session = path.join(__dirname, 'hvac-identity-session.py');
       const { stdout } = await run(python, [session, address(), secrets.rootToken]);

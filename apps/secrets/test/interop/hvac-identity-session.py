@@ -5,6 +5,7 @@ import sys
 import time
 
 import hvac
+import jwt
 import pyotp
 from hvac import exceptions
 
@@ -95,6 +96,34 @@ assert identity.lookup_group(name="crew")["data"]["id"] == crew
 identity.delete_group_alias(group_alias)
 for one in (outer, group, crew):
     identity.delete_group(one)
+
+# Identity tokens
+identity.configure_tokens_backend(issuer="https://secrets.example:8200")
+assert identity.read_tokens_backend_configuration()["data"]["issuer"] == "https://secrets.example:8200"
+identity.create_named_key("pipeline", allowed_client_ids=["*"], algorithm="ES256", verification_ttl="48h")
+key = identity.read_named_key("pipeline")["data"]
+assert key == {"algorithm": "ES256", "allowed_client_ids": ["*"], "rotation_period": 86400, "verification_ttl": 172800}, key
+assert identity.list_named_keys()["data"]["keys"] == ["default", "pipeline"]
+identity.create_or_update_role("build", key="pipeline", template='{"team": {{identity.entity.metadata.team}}}', ttl="10m")
+role = identity.read_role("build")["data"]
+assert role["ttl"] == 600 and identity.list_roles()["data"]["keys"] == ["build"]
+client.sys.create_or_update_policy("writer", 'path "identity/oidc/token/build" { capabilities = ["read"] }')
+made = dora.secrets.identity.generate_signed_id_token("build")["data"]
+assert made["client_id"] == role["client_id"] and made["ttl"] == 600
+discovery = identity.read_well_known_configurations()
+assert discovery["issuer"] == "https://secrets.example:8200/v1/identity/oidc", discovery
+kids = [one["kid"] for one in identity.read_active_public_keys()["keys"]]
+assert jwt.get_unverified_header(made["token"])["kid"] in kids
+public = [jwt.PyJWK(one).key for one in identity.read_active_public_keys()["keys"] if one["kid"] == jwt.get_unverified_header(made["token"])["kid"]]
+claims = jwt.decode(made["token"], public[0], algorithms=["ES256"], audience=role["client_id"], issuer=discovery["issuer"])
+assert claims["sub"] == entity and claims["team"] == "sea", claims
+assert identity.introspect_signed_id_token(made["token"]) == {"active": True}
+assert identity.introspect_signed_id_token(made["token"], client_id="another")["active"] is False
+client.write("identity/oidc/key/pipeline/rotate", verification_ttl=0)
+assert identity.introspect_signed_id_token(made["token"])["active"] is False
+refused(lambda: identity.delete_named_key("pipeline"), exceptions.InvalidRequest, "referenced by these roles: build")
+identity.delete_role("build")
+identity.delete_named_key("pipeline")
 
 # Second factors: an authenticator that knows nothing of this service reads the URI.
 method = client.write("identity/mfa/method/totp", issuer="Acme Co", algorithm="SHA256", digits=8)["data"]["method_id"]
