@@ -1,3 +1,6 @@
+const access = 'apps/workspaces/src/kernel/access';
+const pipeline = 'apps/secrets/src/pipeline';
+
 /** What StrykerJS alters, a part at a time, and the tests that should notice: those beside the code, without a database. */
 export const parts = {
   keyring: folder('packages/keyring/src'),
@@ -7,6 +10,13 @@ export const parts = {
   auth: folder('packages/auth/src'),
   policy: folder('apps/secrets/src/kernel/policy', ['store']),
   server: folder('packages/server/src'),
+  // What a grant and a right allow; who has which is asked of the database.
+  rights: {
+    mutate: ['access-levels', 'capabilities', 'organization-rights'].map((file) => `${access}/${file}.ts`),
+    tests: [`${access}/*.test.ts`],
+  },
+  // The turns that requests take before they are decided; the rest of the pipeline is a whole service.
+  'decision-queues': { mutate: [`${pipeline}/decision-queues.ts`], tests: [`${pipeline}/decision-queues.test.ts`] },
 };
 
 /** The sources of a folder and the tests beside them, but for those of a name that need a database. */

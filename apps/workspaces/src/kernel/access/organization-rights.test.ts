@@ -1,0 +1,60 @@
+import { describe, expect, it } from '@jest/globals';
+import { projectAdmin, workspaceAdmin, workspaceGrant } from './access-levels';
+import { maskOf, namesOf } from './capabilities';
+import {
+  everyRight,
+  hasRight,
+  type OrganizationRight,
+  organizationRights,
+  projectFloor,
+  rightsOf,
+  withImplied,
+  workspaceFloor,
+} from './organization-rights';
+
+const implies: Partial<Record<OrganizationRight, readonly OrganizationRight[]>> = {
+  'manage-organization-access': ['manage-teams', 'manage-membership'],
+  'manage-teams': ['manage-membership'],
+  'manage-projects': ['manage-workspaces', 'read-projects', 'read-workspaces'],
+  'manage-workspaces': ['read-workspaces'],
+  'read-projects': ['read-workspaces'],
+};
+const inWorkspaces: Partial<Record<OrganizationRight, number>> = {
+  'manage-workspaces': workspaceAdmin,
+  'manage-projects': workspaceAdmin,
+  'read-workspaces': workspaceGrant('read'),
+  'read-projects': workspaceGrant('read'),
+  'manage-policies': maskOf('runs:read'),
+  'manage-policy-overrides': maskOf('runs:read'),
+  'manage-agent-pools': maskOf('runs:read'),
+};
+const inProjects: Partial<Record<OrganizationRight, number>> = {
+  'manage-projects': projectAdmin,
+  'read-projects': maskOf('project:read', 'varsets:read'),
+  'manage-workspaces': maskOf('project:read', 'workspaces:create'),
+};
+const named = (rights: number) => organizationRights.filter((right) => hasRight(rights, right));
+
+describe('rights in an organization', () => {
+  it.each(organizationRights)('%s is itself, with what it implies, and grants what it should below', (right) => {
+    const alone = rightsOf(right);
+    expect(named(alone)).toEqual([right]);
+    expect(named(withImplied(alone)).sort()).toEqual([right, ...(implies[right] ?? [])].sort());
+    expect(namesOf(workspaceFloor(alone))).toEqual(namesOf(inWorkspaces[right] ?? 0));
+    expect(namesOf(projectFloor(alone))).toEqual(namesOf(inProjects[right] ?? 0));
+  });
+
+  it('together grant the most of each', () => {
+    expect(named(everyRight)).toEqual([...organizationRights]);
+    expect(withImplied(everyRight)).toBe(everyRight);
+    expect(workspaceFloor(everyRight)).toBe(workspaceAdmin);
+    expect(projectFloor(everyRight)).toBe(projectAdmin);
+    const both = projectFloor(rightsOf('read-projects', 'manage-workspaces'));
+    expect(namesOf(both)).toEqual(['project:read', 'workspaces:create', 'varsets:read']);
+    expect(workspaceFloor(rightsOf('read-workspaces', 'manage-policies'))).toBe(workspaceGrant('read'));
+  });
+
+  it('none grants nothing', () => {
+    expect([named(0), withImplied(0), workspaceFloor(0), projectFloor(0)]).toEqual([[], 0, 0, 0]);
+  });
+});
