@@ -95,6 +95,8 @@ describe('login with signed tokens', () => {
       issuer.published = [];
       issuer.further = [{ kty: 'oct', k: 'c2VjcmV0' }, { kty: 'RSA', n: 'x' }, 7, null];
       await configure({ jwks_url: issuer.keysAddress }).expect(400, /no key there can verify a signature/);
+      // A provider that has signed nothing yet is one all the same, and its keys are looked for when a token comes.
+      await configure({ oidc_discovery_url: issuer.address }).expect(204);
       Object.assign(issuer, { published, further: [] });
     });
 

@@ -52,7 +52,7 @@ export class IssuerKeys {
     return this.sets.document(source);
   }
 
-  /** Fetches the keys once. Throws `invalid` with the name of the field that leads nowhere. */
+  /** Fetches what is there once. Throws `invalid` with the name of the field that leads nowhere. */
   async check(config: JwtConfig): Promise<void> {
     const source = sourceOf(config);
     if (!source) return;
@@ -62,7 +62,8 @@ export class IssuerKeys {
     });
     const refusal = source.kind === 'discovery' && foreignIssuer(config.oidc_discovery_url, found.issuer);
     if (refusal) throw new Refusal('invalid', `error checking ${field}: ${refusal}`);
-    if (found.usableKeys === 0) {
+    // A provider makes its first key when the first token is signed; an address of keys alone has nothing else to show.
+    if (found.usableKeys === 0 && source.kind === 'key-set') {
       throw new Refusal('invalid', `error checking ${field}: no key there can verify a signature`);
     }
   }

@@ -100,8 +100,10 @@ export const configPath = path('config', {
   read: {
     summary: 'Read the configuration, without the secrets in it; the defaults where there is none.',
     output: z.object({ ...shapeOf(own), ...tokenParamsOutput.shape }),
-    async run({ storage }) {
+    async run({ storage, warn }) {
       const { bindpass: _password, client_tls_key: _key, ...shown } = (await config.find(storage)) ?? defaults;
+      // Existing clients expect 204 of the write, and take a body for a failure: what is amiss is told to who reads.
+      if (isInTheClear(shown)) warn('passwords are sent in the clear: use ldaps:// or starttls');
       return data({ ...shown, ...showTokenParams(shown) });
     },
   },
@@ -110,22 +112,19 @@ export const configPath = path('config', {
     update: 'merge',
     defaults,
     input: Config,
-    run({ input, fields, storage, warn }) {
+    run({ input, fields, storage }) {
       const wanted = settleTokenParams(input, fields);
       checkConfig(wanted);
-      const clear = wanted.url.split(',').some((url) => url.trim().startsWith('ldap:')) && !wanted.starttls;
-      if (clear && !/^ldap:\/\/(localhost|127\.|\[::1\])/.test(wanted.url)) {
-        said('passwords are sent in the clear: use ldaps:// or starttls', fields, warn);
-      }
       config.put(storage, { ...wanted, url: wanted.url.toLowerCase() });
       return empty;
     },
   },
 });
 
-/** Existing clients expect 204 of every write: what is amiss is told to who changes the address. */
-function said(text: string, fields: Readonly<Record<string, unknown>>, warn: (text: string) => void): void {
-  if (fields.url != null || fields.starttls != null) warn(text);
+/** Does a password leave this machine for one of the directories without TLS? */
+function isInTheClear({ url, starttls }: Pick<LdapConfig, 'url' | 'starttls'>): boolean {
+  const isClear = (one: string) => one.startsWith('ldap:') && !/^ldap:\/\/(localhost|127\.|\[::1\])/.test(one);
+  return !starttls && url.split(',').some((one) => isClear(one.trim()));
 }
 
 function checkConfig(wanted: LdapConfig): void {

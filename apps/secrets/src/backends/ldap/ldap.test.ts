@@ -102,9 +102,21 @@ describe('login by a directory', () => {
   });
 
   it('warns of passwords in the clear', async () => {
-    expect((await configure({ url: 'ldap://directory.invalid' }).expect(200)).body.warnings[0]).toContain(
-      'in the clear',
-    );
+    const warnings = async () => (await secrets.root.read('auth/ldap/config').expect(200)).body.warnings;
+    for (const url of [
+      'ldap://directory.invalid',
+      'ldap://127.0.0.1, ldap://directory.invalid',
+      'LDAP://far.invalid',
+    ]) {
+      await configure({ url, starttls: false }).expect(204);
+      expect((await warnings())[0]).toContain('in the clear');
+    }
+    await configure({ url: 'ldap://directory.invalid', starttls: true }).expect(204);
+    expect(await warnings()).toBeNull();
+    for (const url of ['ldaps://directory.invalid', 'ldap://127.0.0.1:1389, ldap://localhost, ldap://[::1]']) {
+      await configure({ url, starttls: false }).expect(204);
+      expect(await warnings()).toBeNull();
+    }
   });
 
   it('gives a token for the password of the directory, with the policies of its groups', async () => {
