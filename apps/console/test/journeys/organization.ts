@@ -128,6 +128,24 @@ describe('the pages of an organization', () => {
     await page.getByText('No policy: states and configurations are kept').waitFor();
   });
 
+  journey('find a team by its name where there are more than a list takes', async () => {
+    await call('POST', 'organizations', {
+      type: 'organizations',
+      attributes: { name: 'fleet', email: 'ops@example.com' },
+    });
+    const names = ['zebra', ...Array.from({ length: 100 }, (_, at) => `crew-${at}`)];
+    const make = (name: string) => call('POST', 'organizations/fleet/teams', { type: 'teams', attributes: { name } });
+    for (let at = 0; at < names.length; at += 10) await Promise.all(names.slice(at, at + 10).map(make));
+    const attributes = { name: 'hull' };
+    const { data } = await call('POST', 'organizations/fleet/projects', { type: 'projects', attributes });
+    const page = await at.signedIn('workspaces', `/ui/organizations/fleet/projects/${data.id}`);
+    await page.getByLabel('Find among 102 teams').fill('zeb');
+    await page.getByLabel('Team', { exact: true }).selectOption({ label: 'zebra' });
+    await page.getByRole('button', { name: 'Give access' }).click();
+    await page.getByRole('link', { name: 'zebra' }).waitFor();
+    await at.picture(page, 'workspaces-choice');
+  });
+
   journey('turn on a second factor by its QR code, and ask for it at the next sign-in', async () => {
     const { username, password } = at.installation.firstRun().workspaces;
     const page = await at.signedIn('workspaces', '/ui/account');

@@ -144,6 +144,7 @@ describe('the console of the secrets service', () => {
 
   journey('enrols somebody for a second factor with a code to scan', async () => {
     await api('POST', 'identity/entity', { name: 'scanner' });
+    await api('POST', 'sys/auth/bridge', { type: 'userpass' });
     const page = await at.signedIn('secrets', '/ui/access/second-factor');
     await button(page, 'New method').click();
     await page.getByLabel('Name').fill('phones');
@@ -157,10 +158,10 @@ describe('the console of the secrets service', () => {
     await button(page, 'New enforcement').click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Name').fill('everybody');
-    await dialog.getByRole('checkbox', { name: /^userpass\// }).check();
+    await dialog.getByRole('checkbox', { name: /^bridge\// }).check();
     await at.picture(page, 'secrets-new-enforcement');
     await dialog.getByRole('button', { name: 'Create the enforcement' }).click();
-    await page.getByText('logins at userpass/ need a code of phones').waitFor();
+    await page.getByText('logins at bridge/ need a code of phones').waitFor();
     expect((await api('GET', 'identity/mfa/login-enforcement/everybody')).data.auth_method_accessors).toHaveLength(1);
     await button(page, 'Delete the enforcement everybody').click();
     await button(page, 'Delete the enforcement').click();
