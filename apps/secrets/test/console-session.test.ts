@@ -328,6 +328,8 @@ describe('what asks for the proof anew', () => {
         'write identity/mfa/method/totp/admin-generate',
         'write identity/mfa/method/totp/admin-destroy',
         'delete identity/mfa/method/totp/:method_id',
+        'read identity/oidc/client/:name',
+        'read identity/oidc/token/:name',
         'write system/namespaces/api-lock/lock',
         'write system/namespaces/api-lock/lock/:path*',
         'delete kv/metadata/:path*',
