@@ -25,24 +25,26 @@ const goFolders = Object.fromEntries(
 );
 
 interface Need {
-  readonly program: string;
+  readonly programs: readonly string[];
   /** A module that Go has to be able to fetch. */
   readonly module?: string;
 }
 
-/** What a page needs, from the comment at its top: `<!-- needs: bao -->`, `<!-- needs: go example.com/a@v1.0.0 -->`. */
+/** What a page needs, from the comment at its top: `<!-- needs: terraform bao -->`, `<!-- needs: go example.com/a@v1.0.0 -->`. */
 function neededBy(page: string): Need {
   const text = readFileSync(path.join(__dirname, page), 'utf8');
-  const [, program, module] = /^<!-- needs: (\S+)(?: (\S+))? -->/.exec(text) ?? [];
-  if (!program) throw new Error(`${page} does not say what it needs`);
-  return { program, module };
+  const words = /^<!-- needs: (.+) -->/.exec(text)?.[1]?.split(' ') ?? [];
+  const programs = words.filter((word) => !word.includes('@'));
+  if (programs.length === 0) throw new Error(`${page} does not say what it needs`);
+  return { programs, module: words.find((word) => word.includes('@')) };
 }
 
 const isFetched = (module: string): boolean =>
   spawnSync('go', ['mod', 'download', module], { cwd: tmpdir(), timeout: 60_000 }).status === 0;
 
-const isHere = ({ program, module }: Need): boolean =>
-  folders.some((folder) => existsSync(path.join(folder, program))) && (module === undefined || isFetched(module));
+const isHere = ({ programs, module }: Need): boolean =>
+  programs.every((program) => folders.some((folder) => existsSync(path.join(folder, program)))) &&
+  (module === undefined || isFetched(module));
 
 describe('every command of the pages about clients', () => {
   let installation: Installation;
@@ -61,7 +63,7 @@ describe('every command of the pages about clients', () => {
     // A page whose client is not here shows as skipped, with its name.
     const runs = isHere(needed) ? it : it.skip;
     runs(
-      `of ${page} works as printed with ${needed.program}, twice, and leaves everything as it was`,
+      `of ${page} works as printed with ${needed.programs.join(' and ')}, twice, and leaves everything as it was`,
       async () => {
         const at = path.join(__dirname, page);
         const env = { PATH: [installation.path, ...folders].join(path.delimiter), HOME: home, ...goFolders };
