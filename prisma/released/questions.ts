@@ -187,6 +187,9 @@ class Names {
     if (Array.isArray(data?.keys)) for (const key of data.keys) this.add(`${list}/`, String(key).replace(/\/$/, ''));
     else if (/\/sys\/(auth|mounts)$/.test(list))
       for (const key of Object.keys(data ?? {})) this.add(`${list}/`, key.slice(0, -1));
+    // Tokens have one type, wherever they are listed.
+    else if (/\/scim-tokens$/.test(list) && Array.isArray(data))
+      for (const { id } of data as { id: string }[]) this.add('scim-tokens', id);
     this.learnIds(body);
   }
 
