@@ -45,8 +45,8 @@ export const proseOfWorkspaces: Readonly<Record<string, readonly Mutant[]>> = {
     ),
   ],
   'WP.7': [
-    text('apps/workspaces/src/http/body.ts', '!ACCEPTED.has(type)', 'false'),
-    text('apps/workspaces/src/http/body.ts', '!ACCEPTED.has(type)', "type !== 'application/json'"),
+    text('apps/workspaces/src/http/body.ts', '!accepted.includes(type)', 'false'),
+    text('apps/workspaces/src/http/body.ts', '!accepted.includes(type)', "type !== 'application/json'"),
   ],
   'WP.8': each('query of GET /organizations', 'ignored', 'page[number]', 'page[size]'),
   'WP.9': [

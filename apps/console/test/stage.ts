@@ -99,7 +99,7 @@ export function stage(env: Record<string, string> = {}): Stage {
         await page.getByLabel('User name').fill(first.workspaces.username);
         await page.getByLabel('Password').fill(first.workspaces.password);
       }
-      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click();
       await page.getByRole('button', { name: 'Sign out' }).waitFor();
       return page;
     },

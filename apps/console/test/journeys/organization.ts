@@ -92,7 +92,7 @@ describe('the pages of an organization', () => {
     await hers.goto(`${at.installation.workspacesUrl}/ui/organizations/net/teams`);
     await hers.getByLabel('User name').fill('ana');
     await hers.getByLabel('Password').fill('a long enough password');
-    await hers.getByRole('button', { name: 'Sign in' }).click();
+    await hers.getByRole('button', { name: 'Sign in', exact: true }).click();
     const button = hers.getByRole('button', { name: 'New team' });
     await hers.locator('button[title^="Needs can-create-team"]').waitFor();
     expect(await button.getAttribute('aria-disabled')).toBe('true');
@@ -160,10 +160,10 @@ describe('the pages of an organization', () => {
     const next = await at.open(`${at.installation.workspacesUrl}/ui/`);
     await next.getByLabel('User name').fill(username);
     await next.getByLabel('Password').fill(password);
-    await next.getByRole('button', { name: 'Sign in' }).click();
+    await next.getByRole('button', { name: 'Sign in', exact: true }).click();
     // A code counts once: the one of the next step is taken as well.
     await next.getByLabel('Code').fill(codeOf(secret, 1));
-    await next.getByRole('button', { name: 'Sign in' }).click();
+    await next.getByRole('button', { name: 'Sign in', exact: true }).click();
     await next.getByRole('button', { name: 'Sign out' }).waitFor();
     await page.getByLabel('Password, to remove it').fill(password);
     await page.getByRole('button', { name: 'Remove second factor' }).click();

@@ -56,7 +56,7 @@ describe.each(services)('a session of the %s console', (service) => {
       await page.getByLabel('User name').fill('nobody');
       await page.getByLabel('Password').fill('wrong');
     }
-    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
     await page.getByRole('alert').waitFor();
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   });

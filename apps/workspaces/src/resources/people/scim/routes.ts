@@ -21,6 +21,8 @@ import { readValues } from './values';
 const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
 
 const spoken = { dialect: scim, outside: true, tokens: ['scim'], edition: 'self-hosted' } as const;
+/** People and groups are kept while the settings say so. */
+const kept = { ...spoken, refuses: [403] } as const;
 const [type] = scim.mediaTypes;
 const resource = { type, schema: { type: 'object' } };
 const found = { 200: { description: 'The resource.', ...resource } };
@@ -52,7 +54,7 @@ const loadGroup = async ({ db, params }: { db: Database; params: { scim_group_id
 
 const userEndpoints: readonly Endpoint[] = [
   raw('GET')(users_, {
-    ...spoken,
+    ...kept,
     summary: 'List the people of the directory.',
     query: listing,
     answers: listed,
@@ -70,7 +72,7 @@ const userEndpoints: readonly Endpoint[] = [
     },
   }),
   raw('POST')(users_, {
-    ...spoken,
+    ...kept,
     summary: 'Add a person, with an account.',
     turns: false,
     query: choosing,
@@ -82,7 +84,7 @@ const userEndpoints: readonly Endpoint[] = [
     },
   }),
   raw('GET')(user, {
-    ...spoken,
+    ...kept,
     summary: 'Show a person of the directory.',
     query: choosing,
     answers: found,
@@ -90,7 +92,7 @@ const userEndpoints: readonly Endpoint[] = [
     run: async ({ env, target, query }) => answer(200, showUser(target, env.publicUrl), query),
   }),
   raw('PUT')(user, {
-    ...spoken,
+    ...kept,
     summary: 'Replace what the directory says of a person.',
     query: choosing,
     body: UserBody,
@@ -102,7 +104,7 @@ const userEndpoints: readonly Endpoint[] = [
     },
   }),
   raw('PATCH')(user, {
-    ...spoken,
+    ...kept,
     summary: 'Change what the directory says of a person; no longer active, they are out at once.',
     query: choosing,
     body: PatchBody,
@@ -114,7 +116,7 @@ const userEndpoints: readonly Endpoint[] = [
     },
   }),
   raw('DELETE')(user, {
-    ...spoken,
+    ...kept,
     summary: 'Take a person out of the directory. Their account stays, suspended.',
     answers: done,
     load: loadUser,
@@ -146,7 +148,7 @@ const fewGroups = 20;
 
 const groupEndpoints: readonly Endpoint[] = [
   raw('GET')(groups_, {
-    ...spoken,
+    ...kept,
     summary: `List the groups of the directory; at most ${fewGroups} on a page unless members are left out.`,
     query: { ...listing, filter: 'One comparison for equality: displayName eq "operators".' },
     answers: listed,
@@ -173,7 +175,7 @@ const groupEndpoints: readonly Endpoint[] = [
     },
   }),
   raw('POST')(groups_, {
-    ...spoken,
+    ...kept,
     summary: 'Add a group.',
     turns: false,
     query: choosing,
@@ -185,7 +187,7 @@ const groupEndpoints: readonly Endpoint[] = [
     },
   }),
   raw('GET')(group, {
-    ...spoken,
+    ...kept,
     summary: 'Show a group of the directory.',
     query: choosing,
     answers: found,
@@ -193,7 +195,7 @@ const groupEndpoints: readonly Endpoint[] = [
     run: async ({ db, env, target, query }) => answer(200, await shownGroup(db, env, target, query), query),
   }),
   raw('PUT')(group, {
-    ...spoken,
+    ...kept,
     summary: 'Replace a group, and who is in it.',
     query: choosing,
     body: GroupBody,
@@ -205,7 +207,7 @@ const groupEndpoints: readonly Endpoint[] = [
     },
   }),
   raw('PATCH')(group, {
-    ...spoken,
+    ...kept,
     summary: 'Change a group, or who is in it.',
     body: PatchBody,
     answers: done,
@@ -216,7 +218,7 @@ const groupEndpoints: readonly Endpoint[] = [
     },
   }),
   raw('DELETE')(group, {
-    ...spoken,
+    ...kept,
     summary: 'Remove a group. Teams that it filled lose whom it gave them.',
     answers: done,
     load: loadGroup,
