@@ -64,9 +64,10 @@ const secretsZones: Readonly<Record<string, readonly string[]>> = {
 const workspacesZones: Readonly<Record<string, readonly string[]>> = {
   main: ['service', 'housekeeping', 'config'],
   housekeeping: ['*'],
-  'worker-main': ['worker', 'config'],
+  'worker-main': ['worker', 'agent', 'config'],
   service: ['*'],
   worker: ['*'],
+  agent: ['*'],
   config: ['kernel'],
   keys: ['kernel'],
   http: ['kernel'],

@@ -5,9 +5,11 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@keystead/server';
 import { startSecrets } from '../../apps/secrets/test/start-secrets';
+import { revokeLeft } from '../../apps/workspaces/src/resources/runs/runs/jobs/credentials';
 import { jobBoard, type RunJob } from '../../apps/workspaces/src/resources/runs/runs/jobs/jobs';
 import { carryOut } from '../../apps/workspaces/src/worker/job/carry-out';
-import { credentialsFor, revokeLeftCredentials } from '../../apps/workspaces/src/worker/job/credentials';
+import { credentialsFor } from '../../apps/workspaces/src/worker/job/credentials';
+import { databaseSource } from '../../apps/workspaces/src/worker/job/database-source';
 import { announced, archiveOf, putUrl, startRun } from '../../apps/workspaces/test/configurations';
 import { resource, startWorkspaces } from '../../apps/workspaces/test/start-workspaces';
 import { makeExecutor } from '../../apps/workspaces/test/worker-fixture';
@@ -38,14 +40,25 @@ describe('a run with a role of the secrets service', () => {
 
   const portOf = (server: { address(): AddressInfo | string | null }) => (server.address() as AddressInfo).port;
   const address = () => `http://127.0.0.1:${portOf(secrets.server)}`;
-  const credentialParts = (workerId = 'worker-1') => ({
-    db: workspaces.service.db,
-    keyring: workspaces.service.env.keyring,
-    workerId,
-    log,
-    now: Date.now,
-    service: { address: address(), mount: 'jwt', audience, issuer },
-  });
+  const secretsService = () => ({ address: address(), mount: 'jwt', audience, issuer });
+  const sourceOf = (board = jobBoard) =>
+    databaseSource({
+      board,
+      db: workspaces.service.db,
+      keyring: workspaces.service.env.keyring,
+      workerId: 'worker-1',
+      leaseSeconds: 60,
+      versions: [],
+      secrets: secretsService(),
+      now: Date.now,
+    });
+  const revokeAll = () =>
+    revokeLeft(
+      { db: workspaces.service.db, keyring: workspaces.service.env.keyring, secrets: secretsService() },
+      (error) => {
+        throw error;
+      },
+    );
 
   beforeAll(async () => {
     const file = path.join(box, 'terraform');
@@ -55,7 +68,7 @@ describe('a run with a role of the secrets service', () => {
     const job = await claimed(id);
     executor = await makeExecutor('same-user', { file, version: job.infraVersion, product: 'Terraform' });
     await workspaces.admin.patch(`workspaces/${id}`, resource('workspaces', { 'secrets-role': 'x' })).expect(200);
-    await expect(credentialsFor(credentialParts(), job)).rejects.toThrow('gave no credentials for role "x"');
+    await expect(credentialsFor(sourceOf(), log, job)).rejects.toThrow('gave no credentials for role "x"');
     await jobBoard.finishPlan(workspaces.service.db, workspaces.service.env.keyring, job, 'worker-1', {
       outcome: 'errored',
     });
@@ -97,27 +110,22 @@ describe('a run with a role of the secrets service', () => {
 
   async function carried(workspaceId: string) {
     const job = await claimed(workspaceId);
-    const { db, env } = workspaces.service;
     let said = '';
     const appendLog: typeof jobBoard.appendLog = async (given, keyring, about, bytes) => {
       said += Buffer.from(bytes).toString();
-      await jobBoard.appendLog(given, keyring, about, bytes);
+      return jobBoard.appendLog(given, keyring, about, bytes);
     };
     const tokens: string[] = [];
     await carryOut(
       {
-        board: { ...jobBoard, appendLog },
-        db,
-        keyring: env.keyring,
+        source: sourceOf({ ...jobBoard, appendLog }),
         executor: { ...executor, workerId: 'worker-1' },
-        workerId: 'worker-1',
         log,
-        leaseSeconds: 60,
         heartbeatMs: 200,
         graceSeconds: 5,
         logBytes: 1_000_000,
         credentials: async (about) => {
-          const given = await credentialsFor(credentialParts(), about);
+          const given = await credentialsFor(sourceOf(), log, about);
           tokens.push(...given.secrets);
           return given;
         },
@@ -200,15 +208,15 @@ describe('a run with a role of the secrets service', () => {
       .expect(204);
     await workspaces.admin.patch(`workspaces/${id}`, resource('workspaces', { 'secrets-role': 'any' })).expect(200);
     const job = await claimed(id);
-    const lost = await credentialsFor(credentialParts(), job);
+    const lost = await credentialsFor(sourceOf(), log, job);
     const given = lost.secrets;
-    expect(await revokeLeftCredentials(credentialParts('worker-2'))).toBe(0);
+    expect(await revokeAll()).toBe(0);
     await secrets.as(given[0]).read('auth/token/lookup-self').expect(200);
     await workspaces.service.db.prisma.runJob.update({
       where: { id: job.id },
       data: { claimedUntil: new Date(Date.now() - 60_000) },
     });
-    expect(await revokeLeftCredentials(credentialParts('worker-2'))).toBe(1);
+    expect(await revokeAll()).toBe(1);
     await secrets.as(given[0]).read('auth/token/lookup-self').expect(403);
     await lost.end();
   });

@@ -51,6 +51,7 @@ const unasked: readonly (readonly [RegExp, string])[] = [
   [/\/(metrics|host-info|in-flight-req)$/, 'says how the process is'],
   [/^\/sys\/monitor$/, 'goes on for ever'],
   [/^\/scim\/v2\//, 'is asked by a directory alone'],
+  [/^\/api\/agent\//, 'is asked by agents alone'],
   [/\/oidc\/(token\/\{|provider\/\{\w+\}\/(authorize|userinfo)$)/, 'signs or answers what was signed'],
 ];
 

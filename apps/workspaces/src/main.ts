@@ -62,7 +62,10 @@ async function run(config: Config): Promise<void> {
     ready: service.ready,
     drainDelay: config.drainDelaySeconds > 0 ? () => sleep(config.drainDelaySeconds * 1000) : undefined,
     drainSeconds: config.drainSeconds,
-    onClose: () => service.env.streams.endAll(),
+    onClose: () => {
+      service.env.streams.endAll();
+      service.env.waiting.endAll();
+    },
   }).catch(async (error) => {
     await service.close();
     throw error;

@@ -17,6 +17,7 @@ import type { Environment } from './kernel/endpoints/environment';
 import { EventStreams } from './kernel/endpoints/event-streams';
 import { Fragments } from './kernel/endpoints/fragments';
 import { Routes } from './kernel/endpoints/routes';
+import { Waiting } from './kernel/endpoints/waiting';
 import { Watches } from './kernel/endpoints/watches';
 import { openKeyring } from './keys';
 import { settingsReader } from './resources/installation/settings/service';
@@ -135,6 +136,12 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
     accessStore: new AccessStore(pool, db, now),
     largeUploads: new Gate(largeUploads, 'large uploads'),
     streams: new EventStreams(),
+    waiting: new Waiting(),
+    // Agents are where browsers are: outside.
+    secretsService: config.secretsService && {
+      ...config.secretsService,
+      address: config.console.secretsUrl ?? config.secretsService.address,
+    },
     watches: new Watches({ db, keyring }, (error) => {
       if (isConnectionLoss(error)) outage.lost(error);
       else log.error({ err: error }, 'what is watched could not be read');
@@ -192,6 +199,7 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
     },
     async close() {
       env.streams.endAll();
+      env.waiting.endAll();
       env.watches.close();
       await watch.stop();
       silence.stop();

@@ -1,60 +1,97 @@
 #!/usr/bin/env node
-import { createLogger } from '@keystead/server';
+import { createLogger, type Logger } from '@keystead/server';
 import { BadConfig } from './config';
 
-import { describeWorkerConfig, readWorkerConfig, type WorkerConfig } from './worker/config';
-import { findMeans, NoWorker } from './worker/means';
+import { type AgentConfig, describeAgentConfig, isAgent, readAgentConfig } from './worker/agent-config';
+import { describeWorkerConfig, type OwnConfig, readWorkerConfig, type WorkerConfig } from './worker/config';
+import { findMeans, type Means, NoWorker } from './worker/means';
 
 const usage = `keystead-workspaces worker: carries out remote runs with terraform or tofu
 
-  worker-main.js          run a worker
+  worker-main.js          run a worker of the service; an agent where the environment has the token of one
+  worker-main.js agent    run an agent: it needs no database, only the service's address and the token of an agent pool
   worker-main.js check    say what this machine offers, and end: 0 when a worker can run here
   worker-main.js --help   this text
 
-Any number of workers may run, on any machine that reaches the database. Settings come from the environment: those of the
-service for database and keys, and these. [..] is what holds when nothing is set.
+Any number may run: workers on any machine that reaches the database, agents on any that reaches the service by HTTP. Settings
+come from the environment: of a worker those of the service for database and keys, of an agent its own, and of both these.
+[..] is what holds when nothing is set.
 `;
 
 const unusable = 78;
 
-async function check(config: WorkerConfig): Promise<void> {
+async function check(config: OwnConfig): Promise<void> {
   const { binaries, said } = await findMeans(config);
   const found = binaries.map(({ product, version, file }) => `${product} ${version} (${file})`);
   process.stdout.write(`${[...found, ...said].join('\n')}\n`);
 }
 
-async function run(config: WorkerConfig): Promise<void> {
-  const log = createLogger({ name: 'worker', level: config.service.logLevel });
+/** What this machine offers; what is missing is said loudly. */
+async function meansOf(config: OwnConfig, log: Logger): Promise<Means> {
   const means = await findMeans(config);
   for (const line of means.said) {
     if (/[A-Z]{4}/.test(line) || line.startsWith('not possible')) log.warn(line);
     else log.info(line);
   }
+  return means;
+}
+
+async function run(config: WorkerConfig): Promise<void> {
+  const log = createLogger({ name: 'worker', level: config.service.logLevel });
+  const means = await meansOf(config, log);
   // Not before it is needed: a check is quick without it.
   const { startWorker } = require('./worker') as typeof import('./worker');
   const worker = await startWorker(config, means, log);
   const binaries = means.binaries.map(({ product, version }) => `${product} ${version}`);
   log.info({ worker: worker.id, binaries, isolation: means.isolation.kind }, 'waiting for runs');
+  stopOnSignal(worker, log);
+}
+
+async function runAgent(config: AgentConfig): Promise<void> {
+  const log = createLogger({ name: 'agent', level: config.logLevel });
+  const means = await meansOf(config, log);
+  const { startAgent } = require('./agent') as typeof import('./agent');
+  let stop: (code: number) => void = () => undefined;
+  const agent = await startAgent(config, means, log, () => {
+    log.error('the token of this agent is none any more');
+    stop(unusable);
+  });
+  const binaries = means.binaries.map(({ product, version }) => `${product} ${version}`);
+  const { pool, id } = agent;
+  log.info(
+    { agent: id, pool, binaries, isolation: means.isolation.kind, proxy: config.proxy?.host },
+    'waiting for runs',
+  );
+  stop = stopOnSignal(agent, log);
+}
+
+function stopOnSignal(worker: { close(): Promise<void> }, log: Logger): (code: number) => void {
   let closing = false;
-  const stop = async () => {
+  const stop = async (code: number) => {
     if (closing) return;
     closing = true;
     log.info('stopping');
     await worker.close();
-    process.exit(0);
+    process.exit(code);
   };
-  process.on('SIGTERM', () => void stop());
-  process.on('SIGINT', () => void stop());
+  process.on('SIGTERM', () => void stop(0));
+  process.on('SIGINT', () => void stop(0));
+  return (code) => void stop(code);
 }
 
 async function main([command]: string[]): Promise<void> {
   if (command === '--help' || command === 'help') {
-    process.stdout.write(`${usage}\n${describeWorkerConfig()}\n`);
+    process.stdout.write(`${usage}\n${describeAgentConfig()}\n${describeWorkerConfig()}\n`);
     return;
   }
-  if (command !== undefined && command !== 'check') {
+  if (command !== undefined && command !== 'check' && command !== 'agent') {
     process.stderr.write(`${command} is no command; --help lists them\n`);
     process.exitCode = 64;
+    return;
+  }
+  if (command === 'agent' || isAgent(process.env)) {
+    const config = readAgentConfig(process.env);
+    await (command === 'check' ? check(config) : runAgent(config));
     return;
   }
   const config = readWorkerConfig(process.env);

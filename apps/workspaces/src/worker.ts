@@ -6,13 +6,13 @@ import { withObjects } from './kernel/blobs/objects';
 import { openS3 } from './kernel/blobs/s3-objects';
 import { openDatabase } from './kernel/database/open-database';
 import { openKeyring } from './keys';
-import { jobBoard, type RunJob } from './resources/runs/runs/jobs/jobs';
+import { revokeLeft } from './resources/runs/runs/jobs/credentials';
+import { jobBoard } from './resources/runs/runs/jobs/jobs';
 import { prepareSchema } from './schema';
 import type { WorkerConfig } from './worker/config';
-import { startClaiming } from './worker/job/claim-loop';
-import { credentialsFor, revokeLeftCredentials } from './worker/job/credentials';
-import { recoverStates } from './worker/job/recover';
+import { databaseSource } from './worker/job/database-source';
 import type { Means } from './worker/means';
+import { startWork } from './worker/work';
 
 /** A worker process at work. */
 export interface Worker {
@@ -60,47 +60,33 @@ export async function startWorker(config: WorkerConfig, means: Means, log: Logge
   try {
     const keyring = await openKeyring(db, config.service.sealKey, (line) => log.warn(line));
     await watch.start();
-    const credentials = { db, keyring, workerId: id, log, now: clock.now, service: config.service.secretsService };
-    const parts = {
+    const secrets = config.service.secretsService;
+    const source = databaseSource({
       board: jobBoard,
       db,
       keyring,
       workerId: id,
-      log,
       leaseSeconds: config.leaseSeconds,
-      heartbeatMs: Math.min(2000, (config.leaseSeconds * 1000) / 5),
-      graceSeconds: config.graceSeconds,
-      logBytes: config.logBytes,
-      credentials: (job: RunJob) => credentialsFor(credentials, job),
-      executor: {
-        workerId: id,
-        installation: installationOf(config.service.databaseUrl),
-        isolation: means.isolation,
-        scratch: config.scratch,
-        binaries: means.binaries,
-        settings: config.tool,
-        limits: {
-          archive: { bytes: config.archiveBytes, entries: 200_000 },
-          stateBytes: 512 * 1024 * 1024,
-          planBytes: config.archiveBytes,
-          disk: { bytes: config.diskBytes, everyMs: 3000, graceMs: config.graceSeconds * 1000 },
-        },
-        stateEveryMs: 10_000,
-      },
-    };
-    await recoverStates(parts);
-    const claiming = startClaiming(parts, { parallel: config.jobs, pollMs: 1000 });
-    const recovering = setInterval(() => {
-      void means.closeAgain();
-      recoverStates(parts)
-        .then(() => revokeLeftCredentials(credentials))
-        .catch((error) => log.error({ err: error }, 'not cleaned up'));
-    }, 60_000);
+      versions: means.binaries.map(({ version }) => version),
+      secrets,
+      now: clock.now,
+    });
+    const work = await startWork({
+      source,
+      config,
+      means,
+      log,
+      installation: installationOf(config.service.databaseUrl),
+      pollMs: 1000,
+      tidy: () =>
+        revokeLeft({ db, keyring, secrets }, (error) =>
+          log.warn({ err: error }, 'credentials that a worker left are not revoked yet'),
+        ),
+    });
     return {
       id,
       async close() {
-        clearInterval(recovering);
-        await claiming.close(config.drainSeconds);
+        await work.close();
         await disconnect();
         keyring.destroy();
       },

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { agentExamples } from './at-once-agents';
 import { stateOf } from './run-fixture';
 import { ref, resource } from './start-workspaces';
 
@@ -17,7 +18,13 @@ export interface World {
   /** Answers `data` of the answer to a request of the site administrator, who owns every organization; throws when it is refused. */
   root(method: string, path: string, body?: object): Promise<Body>;
   /** The same of somebody else. */
-  as(token: string, method: string, path: string, body?: object): Promise<Body>;
+  as(
+    token: string,
+    method: string,
+    path: string,
+    body?: object,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<Body>;
   /** A name that nobody else has. */
   fresh(): string;
   person(): Promise<Person>;
@@ -45,6 +52,8 @@ export interface Example {
   /** The body of the n-th call. */
   readonly body?: (n: number) => object | Buffer | string;
   readonly token?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly query?: string;
   /**
    * Statuses that are right beside success: of those who come second to what can be done once. Nothing else makes a
    * refusal right, as the object lives throughout.
@@ -469,6 +478,7 @@ export const examples: Readonly<Record<string, Making>> = {
   'POST /organizations/:organization_name/agent-pools': adding('agent-pools'),
   'PATCH /agent-pools/:pool_id': onThing('pool_id', pool, named('agent-pools')),
   'DELETE /agent-pools/:pool_id': onThing('pool_id', pool, undefined, once),
+  ...agentExamples,
   'POST /agent-pools/:pool_id/authentication-tokens': onThing('pool_id', pool, (n) =>
     resource('authentication-tokens', { description: `a${n}` }),
   ),

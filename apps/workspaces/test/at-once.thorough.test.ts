@@ -34,12 +34,19 @@ describe('every writing operation, called by many at once about one object', () 
   const agent = new http.Agent({ keepAlive: true, maxSockets: callers });
   afterAll(() => agent.destroy());
 
-  const send = (node: string, method: string, path: string, token: string, body?: object | Buffer | string) =>
+  const send = (
+    node: string,
+    method: string,
+    path: string,
+    token: string,
+    body?: object | Buffer | string,
+    more: Readonly<Record<string, string>> = {},
+  ) =>
     new Promise<Answer>((resolve, reject) => {
       const isJson = typeof body === 'object' && !Buffer.isBuffer(body);
       const form = typeof body === 'string' ? 'application/x-www-form-urlencoded' : 'application/octet-stream';
       const json = path.startsWith('/scim/') ? 'application/scim+json' : 'application/vnd.api+json';
-      const headers: Record<string, string> = { 'Content-Type': isJson ? json : form };
+      const headers: Record<string, string> = { ...more, 'Content-Type': isJson ? json : form };
       if (token !== '') headers.Authorization = `Bearer ${token}`;
       const sentMs = performance.now();
       const text = isJson ? JSON.stringify(body) : body;
@@ -54,7 +61,7 @@ describe('every writing operation, called by many at once about one object', () 
           // A machine that stands still, or needs most of a minute for what waits, says so, and is not what is looked for.
           const isSlow = answer.includes('storage is unavailable') || performance.now() - sentMs > slowMs;
           const stoodStill = response.statusCode === 503 && isSlow;
-          if (stoodStill) send(node, method, path, token, body).then(resolve, reject);
+          if (stoodStill) send(node, method, path, token, body, more).then(resolve, reject);
           else resolve({ status: response.statusCode!, text: answer });
         });
       });
@@ -66,13 +73,14 @@ describe('every writing operation, called by many at once about one object', () 
   let archive: Buffer = Buffer.alloc(0);
   let organization = '';
   const worker = fakeWorker(workspaces);
-  const as: World['as'] = async (token, method, path, body) => {
+  const as: World['as'] = async (token, method, path, body, headers) => {
     const { status, text } = await send(
       nodes[0]!,
       method,
       path.startsWith('/') ? path : `/api/v2/${path}`,
       token,
       body,
+      headers,
     );
     if (status >= 300) throw new Error(`${method} ${path} was answered ${status}: ${text}`);
     const answer = text === '' ? {} : JSON.parse(text);
@@ -147,7 +155,8 @@ describe('every writing operation, called by many at once about one object', () 
       if (value === undefined) throw new Error(`the example says nothing about ${param}`);
       return value;
     });
-    const at = example.url?.replace(/^https?:\/\/[^/]+/, '') ?? (endpoint.outside ? path : `/api/v2${path}`);
+    const query = example.query ?? '';
+    const at = example.url?.replace(/^https?:\/\/[^/]+/, '') ?? `${endpoint.outside ? '' : '/api/v2'}${path}${query}`;
     const token =
       example.url === undefined && endpoint.auth !== 'none' ? (example.token ?? workspaces.admin.token!) : '';
     const statuses = announced(endpoint);
@@ -162,7 +171,14 @@ describe('every writing operation, called by many at once about one object', () 
             await example.between().catch(() => undefined);
             continue;
           }
-          const { status, text } = await send(on[caller % on.length]!, endpoint.method, at, token, example.body?.(n));
+          const { status, text } = await send(
+            on[caller % on.length]!,
+            endpoint.method,
+            at,
+            token,
+            example.body?.(n),
+            example.headers,
+          );
           const isMeant = (status >= 200 && status < 300) || example.also?.includes(status);
           const fine = isMeant && statuses.includes(String(status));
           const what = fine ? String(status) : `${status} ${text.slice(0, 200)}`;

@@ -148,6 +148,17 @@ export async function tenant(
   });
   const signInProvider = (await workspaces.admin.post('admin/sign-in-providers', provider).expect(201)).body.data;
 
+  const registration = {
+    name: `${name}-agent`,
+    version: '0.2.0',
+    protocol: { oldest: 1, newest: 1 },
+    'tool-versions': ['1.11.4'],
+    isolation: 'own-user',
+  };
+  const agent = (
+    await workspaces.as(agentToken.attributes.token).post('/api/agent/v1/agents', registration).expect(201)
+  ).body;
+
   const oauthToken = oauthClient.relationships['oauth-tokens'].data[0].id;
   return {
     name,
@@ -171,6 +182,7 @@ export async function tenant(
       ':oauth_client_id': oauthClient.id,
       ':oauth_token_id': oauthToken,
       ':pool_id': pool.id,
+      ':agent_id': agent.id,
       ':tag_id': tag.id,
       ':reserved_tag_key_id': reserved.id,
       ':team_workspace_id': teamWorkspace.id,

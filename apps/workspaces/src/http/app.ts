@@ -107,6 +107,7 @@ export function buildApp(parts: AppParts): express.Express {
         search: cut < 0 ? '' : url.slice(cut + 1),
         params: match.params,
         headers: req.headers,
+        isGone: () => res.destroyed,
         address,
         principal,
         settings,

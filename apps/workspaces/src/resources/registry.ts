@@ -20,6 +20,7 @@ import { samlResource } from './people/sign-in-providers/saml/routes';
 import { teamResource } from './people/teams/routes';
 import { tokenResource } from './people/tokens/routes';
 import { userResource } from './people/users/routes';
+import { agentResource } from './runs/agents/routes';
 import { applyResource } from './runs/applies';
 import { commentResource } from './runs/comments';
 import { configurationVersionResource } from './runs/configuration-versions/routes';
@@ -65,6 +66,7 @@ const described: readonly Resource[] = [
   variableSetResource,
   stateVersionResource,
   runResource,
+  agentResource,
   runTriggerResource,
   planResource,
   planExportResource,

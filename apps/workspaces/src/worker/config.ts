@@ -74,18 +74,26 @@ const Variables = z.object({
     .describe('After this long without a sign of life a worker is given up, and its jobs go to others.'),
 });
 
-const secretFile = /^WORKSPACES_(?!WORKER_|TLS_CERT_).*_FILE$/;
+const secretFile = /^(WORKSPACES_(?!WORKER_|TLS_CERT_).*|AGENT_TOKEN)_FILE$/;
 
 /** User ids for runs. */
 export const slots = 64;
 
-/** How a worker process is set up. */
+/** How a worker process of the service is set up. */
 export type WorkerConfig = ReturnType<typeof readWorkerConfig>;
+
+/** How a process is set up that carries out runs, wherever they come from. */
+export type OwnConfig = ReturnType<typeof readOwnConfig>;
 
 /** Reads the configuration from the environment. Throws `BadConfig` naming every unknown or bad variable. */
 export function readWorkerConfig(environment: NodeJS.ProcessEnv) {
   // Database, keys and stores mean the same to both processes.
   const service = readConfig(environment);
+  return { ...readOwnConfig(environment), databaseUrl: service.databaseUrl, service };
+}
+
+/** Reads what workers and agents have in common. Throws as `readWorkerConfig`. */
+export function readOwnConfig(environment: NodeJS.ProcessEnv) {
   const problems: string[] = [];
   const values = Object.fromEntries(
     Object.entries(environment).filter(([name, value]) => name.startsWith('WORKSPACES_WORKER_') && value !== ''),
@@ -107,8 +115,8 @@ export function readWorkerConfig(environment: NodeJS.ProcessEnv) {
   const toolText = toolFile && readGiven('WORKSPACES_WORKER_TOOL_CONFIG_FILE', toolFile, problems);
   if (problems.length > 0) throw new BadConfig(problems);
   return {
-    /** What the service is set up with: the worker shares its database, keys and stores. */
-    service,
+    /** What runs must not reach; undefined for an agent, which does not know it either. */
+    databaseUrl: undefined as string | undefined,
     /** Files that no run may read. */
     secrets: Object.entries(environment).flatMap(([name, file]) => (secretFile.test(name) && file ? [file] : [])),
     binaries: given.WORKSPACES_WORKER_BINARY,

@@ -1,4 +1,4 @@
-import type { WorkerConfig } from './config';
+import type { OwnConfig } from './config';
 import { type Confinement, findConfinement } from './isolation/confinement';
 import { findControlGroups } from './isolation/control-groups';
 import type { Isolation } from './isolation/isolation';
@@ -33,7 +33,7 @@ const protectedBy: Readonly<Record<Isolation['kind'], string>> = {
 };
 
 /** Finds out what this machine offers. Throws NoWorker where it is not enough. */
-export async function findMeans(config: WorkerConfig): Promise<Means> {
+export async function findMeans(config: OwnConfig): Promise<Means> {
   const binaries = await findBinaries(config.binaries, config.searchPath).catch((error: Error) => {
     throw new NoWorker(error.message);
   });
@@ -74,7 +74,8 @@ export async function findMeans(config: WorkerConfig): Promise<Means> {
   if (config.isolation.network === 'none') said.push('runs have no network');
   else {
     said.push(await endpointsText(config, isolation, trial));
-    if (isolation.kind !== 'same-user') said.push(await databaseText(config, isolation, trial));
+    const isClosable = isolation.kind !== 'same-user' && config.databaseUrl !== undefined;
+    if (isClosable) said.push(await databaseText(config, isolation, trial));
     said.push('all else of the network of this machine is open to runs, and they see the names of its sockets');
   }
   said.push(
@@ -106,7 +107,7 @@ async function namespaceText(isolation: Isolation, trial: Trial): Promise<string
     : 'runs can make no user namespaces';
 }
 
-const uidsOf = ({ scratch }: WorkerConfig) => ({
+const uidsOf = ({ scratch }: OwnConfig) => ({
   first: scratch.firstUid,
   last: scratch.firstUid + scratch.slots - 1,
 });
@@ -114,7 +115,7 @@ const uidsOf = ({ scratch }: WorkerConfig) => ({
 const noUid = 'runs have no user id of their own';
 
 /** What counts is what a run can do, not which rules there are: it is tried. */
-async function endpointsText(config: WorkerConfig, isolation: Isolation, trial: Trial): Promise<string> {
+async function endpointsText(config: OwnConfig, isolation: Isolation, trial: Trial): Promise<string> {
   const problem = isolation.ownUid ? await blockCloudEndpoints(uidsOf(config)) : noUid;
   const open = problem === undefined ? await tryCloudEndpoints(isolation, trial) : [];
   if (problem === undefined && open?.length === 0)
@@ -126,10 +127,10 @@ async function endpointsText(config: WorkerConfig, isolation: Isolation, trial: 
 }
 
 /** Closes the database to runs where it takes more than what keeps them apart. Answers why that failed. */
-async function closeDatabase(config: WorkerConfig, isolation: Isolation): Promise<string | undefined> {
-  if (config.isolation.network === 'none') return undefined;
+async function closeDatabase(config: OwnConfig, isolation: Isolation): Promise<string | undefined> {
+  if (config.isolation.network === 'none' || config.databaseUrl === undefined) return undefined;
   try {
-    const database = await findDatabaseAddress(config.service.databaseUrl);
+    const database = await findDatabaseAddress(config.databaseUrl);
     if ('socket' in database) return undefined;
     return isolation.ownUid ? await blockDatabase(uidsOf(config), database) : noUid;
   } catch (error) {
@@ -138,9 +139,9 @@ async function closeDatabase(config: WorkerConfig, isolation: Isolation): Promis
 }
 
 /** What counts is what a run can do, not which rules there are: it is tried. */
-async function databaseText(config: WorkerConfig, isolation: Isolation, trial: Trial): Promise<string> {
+async function databaseText(config: OwnConfig, isolation: Isolation, trial: Trial): Promise<string> {
   const problem = await closeDatabase(config, isolation);
-  const reach = await findDatabaseAddress(config.service.databaseUrl)
+  const reach = await findDatabaseAddress(config.databaseUrl ?? '')
     .then((database) => tryDatabase(isolation, trial, database))
     .catch(() => undefined);
   if (reach === 'closed') return 'the database is closed to runs';

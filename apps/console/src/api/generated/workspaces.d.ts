@@ -1783,7 +1783,7 @@ export interface paths {
         200: {
           content: {
             "application/vnd.api+json": {
-              data: components["schemas"]["AuthenticationTokensResource"][];
+              data: components["schemas"]["AgentsResource"][];
               links?: components["schemas"]["PageLinks"];
               meta?: {
                 pagination?: components["schemas"]["Pagination"];
@@ -1854,6 +1854,40 @@ export interface paths {
               };
             };
           };
+        };
+      };
+    };
+  };
+  "/api/v2/agents/{agent_id}": {
+    /** Show an agent. */
+    get: {
+      parameters: {
+        path: {
+          agent_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["AgentsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Delete an agent that is over. */
+    delete: {
+      parameters: {
+        path: {
+          agent_id: string;
+        };
+      };
+      responses: {
+        204: {
         };
       };
     };
@@ -8569,6 +8603,25 @@ export interface components {
     AgentPoolsToOne: {
       data: components["schemas"]["AgentPoolsReference"] | components["schemas"]["Nothing"];
       links?: components["schemas"]["RelationshipLinks"];
+    };
+    AgentsResource: {
+      attributes: {
+        "ip-address": string;
+        /** Format: date-time */
+        "last-ping-at": string;
+        name: string;
+        status: "idle" | "busy" | "unknown" | "exited" | "errored";
+        "tool-versions": string[];
+        version: string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        "agent-pool": components["schemas"]["AgentPoolsToOne"];
+      };
+      type: "agents";
     };
     AnyToOne: {
       data: components["schemas"]["Reference"] | components["schemas"]["Nothing"];

@@ -1,13 +1,13 @@
 /**
- * Kinds of token that may call this service; agent tokens may not, those for audit trails may read these alone, and that of
- * a directory keeps people and groups by SCIM alone.
+ * Kinds of token that may call this service; those for audit trails may read these alone, that of a directory keeps people
+ * and groups by SCIM alone, and that of an agent pool carries out runs alone.
  */
-export type PrincipalKind = 'user' | 'team' | 'organization' | 'audit-trails' | 'scim';
+export type PrincipalKind = 'user' | 'team' | 'organization' | 'audit-trails' | 'scim' | 'agent';
 
 /**
  * Who is calling, as the token says; read from the database for each request, never remembered.
  *
- * `id` names the user, team or organization (its `org-…` id). A token of another kind than a person's belongs to
+ * `id` names the user, team, agent pool or organization (its `org-…` id). A token of another kind than a person's belongs to
  * `organizationId`, but for a directory's. `siteAdmin` and `twoFactor` are only ever true for users.
  */
 export interface Principal {

@@ -33,6 +33,7 @@ const kinds = {
   organization: 'organizations',
   'audit-trails': 'organizations',
   scim: 'system',
+  agent: 'system',
 } as const;
 
 /** The actor of a request. */

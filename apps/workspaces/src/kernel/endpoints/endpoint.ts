@@ -52,6 +52,8 @@ export interface Call<P extends string, Body, Target> extends Lookup<P> {
     readonly id: string;
     readonly address: string;
     readonly headers: NodeJS.Dict<string | string[]>;
+    /** Nobody is there to hear the answer. */
+    isGone(): boolean;
     /** The body as it comes, where the endpoint streams it; throws `late` when it comes too slowly. */
     readonly stream?: AsyncIterable<Uint8Array>;
   };

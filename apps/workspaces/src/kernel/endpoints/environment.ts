@@ -4,6 +4,7 @@ import type { AccessStore } from '../access/access-store';
 import type { Principal } from '../access/principal';
 import type { Edition } from '../installation/edition';
 import type { EventStreams } from './event-streams';
+import type { Waiting } from './waiting';
 import type { Watches } from './watches';
 
 /** Settings of the whole installation, as site administrators see them. */
@@ -34,6 +35,14 @@ export interface AuthenticatedCaller {
   readonly settings: SiteSettings;
 }
 
+/** Where runs log in at the secrets service, and by whose word. */
+export interface SecretsPlace {
+  readonly address: string;
+  readonly mount: string;
+  readonly audience: string;
+  readonly issuer: string;
+}
+
 /** What a service process is made of, lent to every endpoint. Built once, in `service.ts`. */
 export interface Environment {
   readonly edition: Edition;
@@ -61,6 +70,10 @@ export interface Environment {
   readonly streams: EventStreams;
   /** What they look at. */
   readonly watches: Watches;
+  /** Requests that wait. */
+  readonly waiting: Waiting;
+  /** The secrets service as agents reach it, where runs get credentials; undefined where there is none. */
+  readonly secretsService: SecretsPlace | undefined;
   now(): number;
   /** The installation's settings as they are now. */
   settings(): Promise<SiteSettings>;

@@ -30,6 +30,8 @@ export interface Request {
   readonly params: Record<string, string>;
   readonly headers: NodeJS.Dict<string | string[]>;
   readonly address: string;
+  /** Nobody is there to hear the answer. */
+  isGone(): boolean;
   /** Who calls; undefined for endpoints that need nobody. */
   readonly principal: Principal | undefined;
   /** The same looked up anew, for answers that go on; undefined when the token or session has ended. */
@@ -65,14 +67,15 @@ export interface EndpointResponse {
 const nobody: Principal = { kind: 'user', id: '', name: '', tokenId: '', siteAdmin: false, twoFactor: false };
 
 /** Kinds of token that are good for one thing, and for nothing that everybody may ask. */
-const forOneThing: readonly PrincipalKind[] = ['audit-trails', 'scim'];
+const forOneThing: readonly PrincipalKind[] = ['audit-trails', 'scim', 'agent'];
 
 function refuseUnlessFor(endpoint: Endpoint, env: Environment, principal: Principal): void {
   const wrongEdition = endpoint.edition !== undefined && endpoint.edition !== env.edition;
   const asked = endpoint.auth === 'token' || forOneThing.includes(principal.kind);
   const wrongToken = asked && !endpoint.tokens.includes(principal.kind);
-  // Who speaks the dialect has one kind of token: any other is none to them.
-  if (!wrongEdition && wrongToken && endpoint.dialect !== undefined) throw new Refusal('unauthenticated', '');
+  // Who speaks the dialect has one kind of token: any other is none to them. That of agents is none to all but agents.
+  const isNone = endpoint.dialect !== undefined || principal.kind === 'agent';
+  if (!wrongEdition && wrongToken && isNone) throw new Refusal('unauthenticated', '');
   if (wrongEdition || wrongToken || (endpoint.siteAdmin && !principal.siteAdmin)) {
     throw new Refusal('missing', '');
   }
@@ -239,7 +242,13 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
     body: parseBody(endpoint, request, env, at.target) as never,
     settings,
     ifMatch: wanted,
-    request: { id: request.id, address: request.address, headers: request.headers, stream: request.stream },
+    request: {
+      id: request.id,
+      address: request.address,
+      headers: request.headers,
+      isGone: request.isGone,
+      stream: request.stream,
+    },
     accessTo,
     renew,
   } satisfies Call<string, never, never> & { request: { stream: unknown } };

@@ -11,6 +11,7 @@ import type { Database } from '../../kernel/database/database';
 import type { ApplyResult, Heartbeat, JobBoard, PlanResult, RunJob } from '../../resources/runs/runs/jobs/jobs';
 import { carryOut, type WorkerParts } from './carry-out';
 import { startClaiming } from './claim-loop';
+import { databaseSource } from './database-source';
 
 // Stands in for the tool: does what the configuration's script says.
 const standIn = `#!/bin/sh
@@ -22,7 +23,7 @@ case $1 in
 esac
 `;
 
-type Given = Partial<JobBoard> & { beats?: () => Heartbeat | Promise<Heartbeat> };
+type Given = Partial<JobBoard> & { leaseSeconds?: number; beats?: () => Heartbeat | Promise<Heartbeat> };
 
 describe('carrying out a job', () => {
   const box = mkdtempSync(path.join(tmpdir(), 'carry-out-'));
@@ -65,16 +66,24 @@ describe('carrying out a job', () => {
       finishApply: finish,
       releaseJob: async () => undefined,
       retireWorker: async (_db, id) => void retired.push(id),
+      jobLogin: async () => undefined,
+      keepToken: async () => '',
+      forgetToken: async () => undefined,
       ...given,
     };
     const parts: WorkerParts = {
-      board,
-      db: {} as Database,
-      keyring: {} as Keyring,
+      source: databaseSource({
+        board,
+        db: {} as Database,
+        keyring: {} as Keyring,
+        workerId: 'worker-1',
+        leaseSeconds: given.leaseSeconds ?? 60,
+        versions: [],
+        secrets: undefined,
+        now: Date.now,
+      }),
       executor,
-      workerId: 'worker-1',
       log: createLogger({ name: 'worker', level: 'silent' }),
-      leaseSeconds: 60,
       heartbeatMs: 50,
       graceSeconds: 1,
       logBytes: 1_000_000,
@@ -134,7 +143,7 @@ describe('carrying out a job', () => {
   });
 
   it('stops before its lease is over when the database does not answer', async () => {
-    const under = await start(forever, {}, { beats: () => Promise.reject(new Error('away')) }, { leaseSeconds: 2 });
+    const under = await start(forever, {}, { beats: () => Promise.reject(new Error('away')), leaseSeconds: 2 });
     await carryOut(under.parts, under.job).done;
     expect(under.results).toEqual([]);
   });

@@ -1,26 +1,21 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Keyring } from '@keystead/keyring';
 import { isRefusal } from '@keystead/refusal';
 import type { Logger } from '@keystead/server';
-import type { Database } from '../../kernel/database/database';
-import type { ApplyResult, JobBoard, JobInputs, PlanResult, RunJob } from '../../resources/runs/runs/jobs/jobs';
+import type { ApplyResult, JobInputs, PlanResult, RunJob } from '../../resources/runs/runs/jobs/jobs';
 import { Stopping } from '../isolation/command';
 import { type Executor, executeApply, executePlan } from '../tool/execute';
 import { RunLog } from '../tool/run-log';
 import { Concealer } from './conceal';
 import { type JobCredentials, NoCredentials } from './credentials';
+import type { JobSource } from './job-source';
 
 /** What a worker is made of. */
 export interface WorkerParts {
-  readonly board: JobBoard;
-  readonly db: Database;
-  readonly keyring: Keyring;
+  readonly source: JobSource;
   readonly executor: Executor;
-  readonly workerId: string;
   readonly log: Logger;
-  readonly leaseSeconds: number;
   /** How often a job's cancel is looked for. */
   readonly heartbeatMs: number;
   /** How long the tool may go on after it was interrupted because of a limit. */
@@ -55,12 +50,12 @@ function stopSoon(stopping: Stopping, reason: 'shutdown' | 'timeout' | 'output' 
 }
 
 async function carry(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logger): Promise<void> {
-  const { board, db, keyring, workerId } = parts;
-  const inputs = await board.jobInputs(db, keyring, job).catch(async (error) => {
+  const { source } = parts;
+  const inputs = await source.inputs(job).catch(async (error) => {
     log.error({ err: error }, 'the inputs of a job cannot be read');
     return undefined;
   });
-  if (!(await board.started(db, keyring, job, workerId))) return;
+  if (!(await source.started(job))) return;
   const startedAtMs = performance.now();
   log.info({ workspace: job.workspaceName, attempt: job.attempt }, 'started');
   const beating = keepHold(parts, job, stopping, log);
@@ -87,14 +82,14 @@ async function execute(
   stopping: Stopping,
   log: Logger,
 ): Promise<Result> {
-  const { board, db, keyring } = parts;
+  const { source } = parts;
   const failed = (errorMessage: string): Result => ({ outcome: 'errored', errorMessage });
   if (!inputs) return failed('what the run works with cannot be read; the log of the worker says why');
   const credentials = await parts.credentials(job).catch((error: Error) => error);
   const concealer = new Concealer(credentials instanceof Error ? [] : credentials.secrets);
   const append = async (bytes: Buffer) => {
     if (bytes.length === 0) return;
-    await insist(() => board.appendLog(db, keyring, job, bytes), { log, until: () => stopping.killed });
+    await insist(() => source.appendLog(job, bytes), { log, until: () => stopping.killed });
   };
   const runLog = new RunLog({
     limit: parts.logBytes,
@@ -103,7 +98,7 @@ async function execute(
     full: () => stopSoon(stopping, 'output', parts.graceSeconds),
   });
   const saveState = async (state: Buffer) => {
-    await board.saveState(db, keyring, job, state).catch((error) => log.warn({ err: error }, 'state not saved yet'));
+    await source.saveState(job, state).catch((error) => log.warn({ err: error }, 'state not saved yet'));
   };
   if (credentials instanceof Error) {
     if (!(credentials instanceof NoCredentials)) log.error({ err: credentials }, 'no credentials for a run');
@@ -133,18 +128,19 @@ function withCredentials(inputs: JobInputs, { environment }: JobCredentials): Jo
 }
 
 /**
- * Keeps the lease of a job and looks for its cancel. A worker that cannot reach the database stops the tool before its
+ * Keeps the lease of a job and looks for its cancel. A worker that cannot reach whoever gives out jobs stops the tool before its
  * lease is over: somebody else will have the workspace then.
  */
 function keepHold(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logger): { stop(): Promise<void> } {
-  const { board, db, workerId, leaseSeconds } = parts;
+  const { source } = parts;
+  const { leaseSeconds } = source;
   let heldUntilMs = performance.now() + leaseSeconds * 1000;
   let over = false;
   let beating: Promise<void> = Promise.resolve();
   const beat = async () => {
     const askedAtMs = performance.now();
     try {
-      const { mine, cancel } = await board.heartbeat(db, job, { workerId, leaseSeconds });
+      const { mine, cancel } = await source.heartbeat(job);
       if (mine) heldUntilMs = askedAtMs + leaseSeconds * 1000;
       if (cancel === 'force-cancel') stopping.kill('force-canceled');
       else if (!mine) stopping.kill('lost');
@@ -178,12 +174,10 @@ function keepHold(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logg
 
 /** Hands a result in, for as long as it takes: a state is never thrown away because the database is away. */
 async function finish(parts: WorkerParts, job: RunJob, result: Result, log: Logger): Promise<boolean> {
-  const { board, db, keyring, workerId } = parts;
+  const { source } = parts;
   const giveUpAtMs = performance.now() + longestSaveMs;
   const hand = () =>
-    job.kind === 'plan'
-      ? board.finishPlan(db, keyring, job, workerId, result as PlanResult)
-      : board.finishApply(db, keyring, job, workerId, result as ApplyResult);
+    job.kind === 'plan' ? source.finishPlan(job, result as PlanResult) : source.finishApply(job, result as ApplyResult);
   try {
     return await insist(hand, { log, until: () => performance.now() > giveUpAtMs });
   } catch (error) {
@@ -201,14 +195,14 @@ async function keepAside({ executor }: WorkerParts, job: RunJob, state: Uint8Arr
   return file;
 }
 
-/** Does something again until the database takes it. Refusals are answers and thrown at once. */
+/** Does something again until it is taken. Refusals are answers and thrown at once. */
 async function insist<T>(work: () => Promise<T>, options: { log: Logger; until: () => boolean }): Promise<T> {
   for (let pauseMs = 100; ; pauseMs = Math.min(pauseMs * 2, 5000)) {
     try {
       return await work();
     } catch (error) {
       if (isRefusal(error) || options.until()) throw error;
-      options.log.warn({ err: error }, 'the database did not take it: trying again');
+      options.log.warn({ err: error }, 'not taken yet: trying again');
       await sleep(pauseMs);
     }
   }

@@ -13,8 +13,8 @@ const longestPauseMs = 10_000;
 
 /** Takes jobs, up to `parallel` at a time, until it is closed. */
 export function startClaiming(parts: WorkerParts, options: { parallel: number; pollMs: number }): Claiming {
-  const { board, db, keyring, workerId, leaseSeconds, log } = parts;
-  const versions = parts.executor.binaries.map(({ version }) => version);
+  const { source, log } = parts;
+  const stopped = new AbortController();
   const carrying = new Set<Carrying>();
   let closing = false;
   let wake = () => {};
@@ -27,10 +27,10 @@ export function startClaiming(parts: WorkerParts, options: { parallel: number; p
       };
     });
   const claim = async (): Promise<boolean> => {
-    const job = await board.claimJob(db, keyring, { workerId, leaseSeconds, versions });
+    const job = await source.claim(stopped.signal);
     if (!job) return false;
     if (closing) {
-      await board.releaseJob(db, job, workerId);
+      await source.release(job);
       return false;
     }
     const one = carryOut(parts, job);
@@ -49,6 +49,7 @@ export function startClaiming(parts: WorkerParts, options: { parallel: number; p
         pauseMs = options.pollMs;
         if (more) continue;
       } catch (error) {
+        if (closing) break;
         log.error({ err: error }, 'no job could be taken');
         pauseMs = Math.min(pauseMs * 2, longestPauseMs);
       }
@@ -59,6 +60,7 @@ export function startClaiming(parts: WorkerParts, options: { parallel: number; p
     count: () => carrying.size,
     async close(drainSeconds) {
       closing = true;
+      stopped.abort();
       wake();
       await looping;
       const ended = Promise.all([...carrying].map(({ done }) => done));
@@ -70,7 +72,7 @@ export function startClaiming(parts: WorkerParts, options: { parallel: number; p
       drain.abort();
       for (const one of carrying) one.stop();
       await ended;
-      await board.retireWorker(db, workerId).catch((error) => log.warn({ err: error }, 'not signed off'));
+      await source.retire().catch((error) => log.warn({ err: error }, 'not signed off'));
     },
   };
 }

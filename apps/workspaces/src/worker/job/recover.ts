@@ -16,7 +16,7 @@ export async function recoverStates(parts: WorkerParts): Promise<void> {
 }
 
 async function handIn(parts: WorkerParts, { jobFolder, note }: Leftover): Promise<void> {
-  const { board, db, keyring, log, executor } = parts;
+  const { source, log, executor } = parts;
   const { job, workerId, installation, stateMd5 } = (note ?? {}) as Note;
   if (job?.kind !== 'apply' || !workerId) return;
   if (installation !== executor.installation)
@@ -27,7 +27,7 @@ async function handIn(parts: WorkerParts, { jobFolder, note }: Leftover): Promis
   const errorMessage = 'The worker was killed while applying; the state it left was found';
   try {
     const result = { outcome: 'errored', state, errorMessage } as const;
-    const own = await board.finishApply(db, keyring, job, workerId, result);
+    const own = await source.finishApply(job, result, workerId);
     log.warn({ run: job.runId, own }, 'the state of an interrupted apply was handed in');
   } catch (error) {
     log.error({ err: error, run: job.runId }, 'the state of an interrupted apply was not taken');

@@ -1,46 +1,131 @@
-import { actorOf } from '../../../kernel/audit/audit';
+import { badParameter, choice, hasOne, instant, type Page, serializer, text, toOne } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import { type Actor, actorOf, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
-import { endpoints } from '../../../kernel/endpoints/endpoint';
-import { CreateAgentToken } from '../../people/tokens/schema';
-import { tokenSerializer } from '../../people/tokens/serializer';
-import * as tokens from '../../people/tokens/service';
+import { endpoints, type Lookup, type View } from '../../../kernel/endpoints/endpoint';
 import { poolPolicy } from './policy';
 import * as pools from './service';
 
-const { list, post } = endpoints(poolPolicy, tokenSerializer, {
-  visible: poolPolicy['can-read'],
-  organizationsOf: (item) => (item.organizationId === null ? [] : [item.organizationId]),
-});
-const tokensPath = '/agent-pools/:pool_id/authentication-tokens';
-const load = ({ db, params }: { db: Database; params: { pool_id: string } }) => pools.find(db, params.pool_id);
+/** What an agent does: `unknown` while nothing is heard of it, `errored` once its token is none any more. */
+const agentStatuses = ['idle', 'busy', 'unknown', 'exited', 'errored'] as const;
+type AgentStatus = (typeof agentStatuses)[number];
 
-const listTokens = list(tokensPath, {
-  summary: "List the tokens of a pool's agents.",
-  requires: 'can-update',
-  load,
-  run: ({ db, target, page }) => tokens.listOfPool(db, target.id, page),
+/** An agent is unknown when nothing was heard of it for so long. */
+const silenceSeconds = 120;
+
+/** An agent as people see it. */
+interface Agent {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly agentPoolId: string;
+  readonly name: string;
+  readonly status: AgentStatus;
+  readonly ipAddress: string;
+  readonly seenAt: Date;
+  readonly version: string;
+  readonly toolVersions: readonly string[];
+}
+
+const agentAttributes = {
+  name: text,
+  status: choice(agentStatuses),
+  'ip-address': text,
+  'last-ping-at': instant,
+  version: text,
+  'tool-versions': text.array(),
+};
+const agentRelations = { 'agent-pool': hasOne('agent-pools') };
+
+const agentSerializer = serializer<Agent, View, typeof agentAttributes, typeof agentRelations>({
+  type: 'agents',
+  shape: agentAttributes,
+  relations: agentRelations,
+  id: ({ id }) => id,
+  self: ({ id }) => `/api/v2/agents/${id}`,
+  attributes: ({ name, status, ipAddress, seenAt, version, toolVersions }) => ({
+    name,
+    status,
+    'ip-address': ipAddress,
+    'last-ping-at': seenAt,
+    version,
+    'tool-versions': [...toolVersions],
+  }),
+  relationships: ({ agentPoolId }) => ({ 'agent-pool': toOne('agent-pools', agentPoolId) }),
 });
 
-const createToken = post(tokensPath, {
-  summary: 'Create a token for the agents of a pool. It is good for nothing else.',
-  requires: 'can-update',
-  idempotent: false,
-  stepUp: true,
-  body: CreateAgentToken,
-  load,
-  run: ({ db, env, target, body, ...call }) => {
-    const holder = { kind: 'agent', agentPoolId: target.id, organizationId: target.organizationId } as const;
-    return tokens.create(db, env.keyring, actorOf(call), holder, body, env.now());
-  },
-});
+/** Agents by pool or by id, the one heard of last first; `total` counts those before the page is cut. */
+async function read(
+  db: Database,
+  where: { pool?: string; id?: string; since?: Date },
+  page: Page = { offset: 0, size: 1, number: 1 },
+): Promise<{ items: Agent[]; total: number }> {
+  const rows = await db.prisma.$queryRaw<(Agent & { total: number })[]>`
+    SELECT k.id, p.organization_id AS "organizationId", k.agent_pool_id AS "agentPoolId", coalesce(k.name, k.id) AS name,
+           coalesce(k.ip_address, '') AS "ipAddress", k.seen_at AS "seenAt", coalesce(k.version, '') AS version,
+           k.versions AS "toolVersions", count(*) OVER ()::int AS total,
+           CASE WHEN k.ended_at IS NOT NULL THEN k.ended_as WHEN k.token_id IS NULL THEN 'errored'
+                WHEN k.seen_at < now() - make_interval(secs => ${silenceSeconds}) THEN 'unknown'
+                WHEN EXISTS (SELECT 1 FROM run_job j WHERE j.worker_id = k.id AND j.state IN ('claimed', 'started')) THEN 'busy'
+                ELSE 'idle' END AS status
+      FROM run_worker k JOIN agent_pool p ON p.id = k.agent_pool_id
+      JOIN organization o ON o.id = p.organization_id AND o.removed_at IS NULL
+     WHERE (${where.pool ?? null}::text IS NULL OR k.agent_pool_id = ${where.pool ?? null})
+       AND (${where.id ?? null}::text IS NULL OR k.id = ${where.id ?? null})
+       AND (${where.since ?? null}::timestamptz IS NULL OR k.seen_at >= ${where.since ?? null})
+     ORDER BY k.seen_at DESC, k.id LIMIT ${page.size} OFFSET ${page.offset}`;
+  return { items: rows, total: rows[0]?.total ?? 0 };
+}
 
-const agents = list('/agent-pools/:pool_id/agents', {
+/** Forgets an agent that is over, or of which nothing was heard. Throws `transition` for one that works. */
+async function forget(db: Database, actor: Actor, agent: Agent): Promise<void> {
+  if (agent.status === 'idle' || agent.status === 'busy') {
+    throw new Refusal(
+      'transition',
+      'the agent is connected: only agents that are unknown, errored or exited are deleted',
+    );
+  }
+  await db.transaction(async (tx) => {
+    const { count } = await tx.prisma.runWorker.deleteMany({ where: { id: agent.id } });
+    if (count === 0) return;
+    await recordChange(tx, actor, {
+      organizationId: agent.organizationId,
+      action: 'agent.delete',
+      target: { type: 'agents', id: agent.id, name: agent.name },
+    });
+  });
+}
+
+function instantOf(given: string | undefined, name: string): Date | undefined {
+  if (given === undefined) return undefined;
+  const found = new Date(given);
+  if (!/^\d{4}-\d{2}-\d{2}/.test(given) || Number.isNaN(found.getTime())) {
+    throw badParameter(name, `${name} must be an instant such as 2026-11-23T12:00:00Z`);
+  }
+  return found;
+}
+
+const { get, list, remove } = endpoints(poolPolicy, agentSerializer, { visible: poolPolicy['can-read'] });
+const byId = '/agents/:agent_id';
+const load = async ({ db, params }: Lookup<typeof byId>) => (await read(db, { id: params.agent_id })).items[0];
+const since = 'filter[last-ping-since]';
+
+const index = list('/agent-pools/:pool_id/agents', {
   summary: 'List the agents that have registered with a pool.',
-  query: { 'filter[last-ping-since]': 'Only agents heard of at or after this instant.' },
-  load,
-  // Agents register by the worker protocol, which this service does not speak: there is none to list.
-  run: async () => ({ items: [], total: 0 }),
+  query: { [since]: 'Only agents heard of at or after this instant.' },
+  load: ({ db, params }) => pools.find(db, params.pool_id),
+  run: ({ db, target, query, page }) =>
+    read(db, { pool: (target as pools.AgentPool).id, since: instantOf(query.get(since), since) }, page),
 });
 
-/** Endpoints of the agents of a pool and of their tokens. */
-export const agentEndpoints = [listTokens, createToken, agents];
+const show = get(byId, { summary: 'Show an agent.', load, run: async ({ target }) => target as Agent });
+
+const destroy = remove(byId, {
+  summary: 'Delete an agent that is over.',
+  requires: 'can-update',
+  refuses: [409],
+  load,
+  run: ({ db, target, ...call }) => forget(db, actorOf(call), target as Agent),
+});
+
+/** Endpoints of the agents of a pool, for people; agents themselves have their own. */
+export const agentEndpoints = [index, show, destroy];

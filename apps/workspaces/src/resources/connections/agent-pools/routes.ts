@@ -20,6 +20,7 @@ import { endpoints, includable, type Lookup, type Resource, type View } from '..
 import type { Organization } from '../../organizations/organizations/organization';
 import { organizationPolicy } from '../../organizations/organizations/policy';
 import * as organizations from '../../organizations/organizations/service';
+import { agentTokenEndpoints } from './agent-tokens';
 import { agentEndpoints } from './agents';
 import { poolPolicy } from './policy';
 import type { AgentPool } from './service';
@@ -52,7 +53,7 @@ const poolSerializer = serializer<AgentPool, View, typeof poolAttributes, typeof
     name: pool.name,
     'created-at': pool.createdAt,
     'organization-scoped': pool.organizationScoped,
-    'agent-count': 0,
+    'agent-count': pool.agentCount,
   }),
   relationships: (pool, { access }) => {
     const { id, organization, organizationId, workspaceIds, allowedIds, excludedIds } = pool;
@@ -149,7 +150,7 @@ const destroy = remove(path, {
 /** Agent pools. */
 export const agentPoolResource: Resource = {
   name: 'agent-pools',
-  endpoints: [index, create, show, update, destroy, ...agentEndpoints],
+  endpoints: [index, create, show, update, destroy, ...agentTokenEndpoints, ...agentEndpoints],
   includable: {
     'agent-pools': includable({
       serializer: poolSerializer,

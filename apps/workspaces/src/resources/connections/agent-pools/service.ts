@@ -15,6 +15,8 @@ export interface AgentPool {
   readonly organizationScoped: boolean;
   readonly createdAt: Date;
   readonly revision: bigint;
+  /** Agents that have not ended. */
+  readonly agentCount: number;
   readonly workspaceIds: readonly string[];
   readonly allowedIds: readonly string[];
   readonly excludedIds: readonly string[];
@@ -46,14 +48,16 @@ const whole = {
   allowed: listed,
   excluded: listed,
   projects: { select: { projectId: true }, orderBy: { projectId: 'asc' } },
+  _count: { select: { agents: { where: { endedAt: null, tokenId: { not: null } } } } },
 } as const;
 
 type AgentPoolRow = Prisma.AgentPoolGetPayload<{ include: typeof whole }>;
 
-function poolOf({ organization, workspaces, allowed, excluded, projects, ...row }: AgentPoolRow): AgentPool {
+function poolOf({ organization, workspaces, allowed, excluded, projects, _count, ...row }: AgentPoolRow): AgentPool {
   return {
     ...row,
     organization: organization.name,
+    agentCount: _count.agents,
     workspaceIds: workspaces.map(({ id }) => id),
     allowedIds: allowed.map(({ workspaceId }) => workspaceId),
     excludedIds: excluded.map(({ workspaceId }) => workspaceId),

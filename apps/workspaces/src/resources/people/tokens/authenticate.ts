@@ -22,7 +22,8 @@ type TokenColumns = [
   id: string,
   kind: string,
   userId: string | null,
-  teamId: string | null,
+  /** Of a team, or of an agent pool. */
+  groupId: string | null,
   organizationId: string | null,
   name: string | null,
   siteAdmin: boolean | null,
@@ -39,7 +40,8 @@ const ms = (column: string): string => `floor(extract(epoch FROM ${column}) * 10
 const readTokens = {
   name: 'token_authenticate',
   text: `
-SELECT k.key, json_build_array(t.id, t.kind, t.user_id, t.team_id, o.id, coalesce(u.username, g.name, o.name),
+SELECT k.key, json_build_array(t.id, t.kind, t.user_id, coalesce(t.team_id, t.agent_pool_id), o.id,
+         coalesce(u.username, g.name, ap.name, o.name),
          u.site_admin, f.verified_at IS NOT NULL, ${ms('t.created_at')}, ${ms('t.last_used_at')},
          ${ms("least(t.expires_at, CASE t.kind WHEN 'user' THEN u.sso_until END)")}, t.longest_rest_ms)::text AS columns,
        ${storedSettings} AS settings
@@ -48,8 +50,9 @@ SELECT k.key, json_build_array(t.id, t.kind, t.user_id, t.team_id, o.id, coalesc
   LEFT JOIN user_account u ON u.id = t.user_id
   LEFT JOIN two_factor f ON f.user_id = t.user_id
   LEFT JOIN team g ON g.id = t.team_id
-  LEFT JOIN organization o ON o.id = coalesce(t.organization_id, g.organization_id)
- WHERE t.kind IN ('user', 'session', 'team', 'organization', 'audit-trails', 'scim') AND u.suspended_at IS NULL
+  LEFT JOIN agent_pool ap ON ap.id = t.agent_pool_id
+  LEFT JOIN organization o ON o.id = coalesce(t.organization_id, g.organization_id, ap.organization_id)
+ WHERE t.kind IN ('user', 'session', 'team', 'organization', 'audit-trails', 'scim', 'agent') AND u.suspended_at IS NULL
    AND (t.kind IN ('user', 'session') OR o.removed_at IS NULL)`,
   quick: true,
 };
@@ -177,12 +180,12 @@ interface Recognised {
 }
 
 function recognised(columns: TokenColumns): Recognised {
-  const [id, kind, userId, teamId, organizationId, name, siteAdmin, twoFactor, ...times] = columns;
+  const [id, kind, userId, groupId, organizationId, name, siteAdmin, twoFactor, ...times] = columns;
   const [createdAtMs, usedAtMs, expiresAtMs, longestRestMs] = times;
   const isSession = kind === 'session';
   const principal: Principal = {
     kind: isSession ? 'user' : (kind as Principal['kind']),
-    id: userId ?? teamId ?? organizationId ?? kind,
+    id: userId ?? groupId ?? organizationId ?? kind,
     // A directory's token is nobody's.
     name: name ?? kind,
     tokenId: id,

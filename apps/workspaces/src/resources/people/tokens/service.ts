@@ -7,7 +7,7 @@ import { lockRow } from '../../../kernel/database/lock-row';
 import { hashSecret, newSecret } from './secret';
 
 /**
- * Kinds of credential; `agent` is good for nothing on this interface, `audit-trails` reads these of its organization, with
+ * Kinds of credential; with `agent` runs are carried out and nothing else, `audit-trails` reads these of its organization, with
  * `scim` a directory keeps people and groups.
  */
 export type TokenKind = 'user' | 'session' | 'team' | 'organization' | 'audit-trails' | 'agent' | 'scim';

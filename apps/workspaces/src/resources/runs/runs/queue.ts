@@ -22,7 +22,6 @@ interface WorkspaceQueue {
   readonly locked_by_id: string | null;
   readonly current_run_id: string | null;
   readonly current_state_version_id: string | null;
-  readonly mode: string;
   readonly worker_versions: readonly string[];
 }
 
@@ -31,13 +30,15 @@ const bypasses = (run: QueuedRun): boolean => run.plan_only || (run.save_plan &&
 const isApplying = ({ status }: QueuedRun): boolean => ['confirmed', 'apply_queued', 'applying'].includes(status);
 const waits = (run: QueuedRun): boolean => run.status === 'pending' || (run.save_plan && run.status === 'confirmed');
 
+const places = { w: 'w', p: 'p', o: 'o' };
+
 async function read(
   tx: Database,
   workspaceId: string,
 ): Promise<{ workspace: WorkspaceQueue | undefined; runs: QueuedRun[] }> {
   const [workspace] = await tx.prisma.$queryRawUnsafe<WorkspaceQueue[]>(
     `SELECT w.locked_by_type, w.locked_by_id, w.current_run_id, w.current_state_version_id,
-            coalesce(w.execution_mode, p.execution_mode, o.default_execution_mode) AS mode, ${workerVersions} AS worker_versions
+            ${workerVersions(places)} AS worker_versions
        FROM workspace w JOIN project p ON p.id = w.project_id JOIN organization o ON o.id = w.organization_id
       WHERE w.id = $1`,
     workspaceId,
@@ -98,7 +99,7 @@ export async function advance(tx: Database, workspaceId: string): Promise<void> 
   if (!workspace) return;
   const offered = new Set(workspace.worker_versions);
   const mayStart = ({ infra_version: version }: QueuedRun): boolean =>
-    workspace.mode === 'remote' && (version === null ? offered.size > 0 : offered.has(version));
+    version === null ? offered.size > 0 : offered.has(version);
   for (const run of runs.filter((one) => bypasses(one) && waits(one) && mayStart(one))) {
     await enqueue(tx, { id: run.id, phaseId: run.plan_id }, 'plan');
   }

@@ -49,12 +49,43 @@ export interface Run extends Omit<Row, 'variables'> {
   readonly workerVersions: readonly string[];
 }
 
-const alive = `seen_at > now() - interval '${workerSilenceSeconds} seconds'`;
+/** Names of rows in a statement: of a workspace, its project and its organization. */
+interface Placed {
+  readonly w: string;
+  readonly p: string;
+  readonly o: string;
+}
 
-/** SQL: the versions of the tool that workers have which were heard of lately. */
-export const workerVersions = `ARRAY(SELECT DISTINCT v FROM run_worker, unnest(versions) v WHERE ${alive} ORDER BY v)`;
+/** SQL: the execution mode of a workspace, wherever it is said. */
+export const modeOf = ({ w, p, o }: Placed): string =>
+  `coalesce(${w}.execution_mode, ${p}.execution_mode, ${o}.default_execution_mode)`;
+
+/** SQL: the agent pool of a workspace, said where its mode is. */
+export const poolOf = ({ w, p, o }: Placed): string =>
+  `CASE WHEN ${w}.execution_mode IS NOT NULL THEN ${w}.agent_pool_id
+        WHEN ${p}.execution_mode IS NOT NULL THEN ${p}.agent_pool_id ELSE ${o}.default_agent_pool_id END`;
+
+/** SQL: whether a workspace may use the pool that it has. */
+export const isPoolOpen = (at: Placed): string => `EXISTS (SELECT 1 FROM agent_pool ap WHERE ap.id = ${poolOf(at)}
+  AND NOT EXISTS (SELECT 1 FROM agent_pool_exclusion x WHERE x.agent_pool_id = ap.id AND x.workspace_id = ${at.w}.id)
+  AND (ap.organization_scoped
+    OR EXISTS (SELECT 1 FROM agent_pool_workspace x WHERE x.agent_pool_id = ap.id AND x.workspace_id = ${at.w}.id)
+    OR EXISTS (SELECT 1 FROM agent_pool_project x WHERE x.agent_pool_id = ap.id AND x.project_id = ${at.p}.id)))`;
+
+// Workers of the service for remote runs, and those of its pool for a workspace in agent mode, heard of lately.
+const workersOf = (at: Placed): string => `run_worker k
+  WHERE k.seen_at > now() - interval '${workerSilenceSeconds} seconds' AND k.ended_at IS NULL
+    AND CASE ${modeOf(at)} WHEN 'remote' THEN k.agent_pool_id IS NULL
+        WHEN 'agent' THEN k.agent_pool_id = ${poolOf(at)} AND k.token_id IS NOT NULL AND ${isPoolOpen(at)}
+        ELSE false END`;
+
+/** SQL: the versions of the tool that those have who may carry out runs of a workspace. */
+export const workerVersions = (at: Placed): string =>
+  `ARRAY(SELECT DISTINCT v FROM (SELECT unnest(k.versions) AS v FROM ${workersOf(at)}) offered ORDER BY v)`;
 
 const quoted = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ');
+
+const places = { w: 'w', p: 'j', o: 'o' };
 
 /** Everything a `Run` is made of, from rows named `r`; conditions follow. */
 export const selectRuns = `
@@ -70,8 +101,8 @@ SELECT r.*, w.organization_id, w.project_id, w.name AS workspace_name, o.name AS
            WHERE v.organization_id = w.organization_id AND q.finished_at IS NULL AND q.number < r.number
              AND q.status IN (${quoted(queuedStatuses)})) END AS position,
        now() AS read_at, w.locked_by_type, w.locked_by_id, w.current_run_id,
-       coalesce(w.execution_mode, j.execution_mode, o.default_execution_mode) AS execution_mode,
-       EXISTS (SELECT 1 FROM run_worker WHERE ${alive}) AS workers_alive, ${workerVersions} AS worker_versions`;
+       ${modeOf(places)} AS execution_mode,
+       EXISTS (SELECT 1 FROM ${workersOf(places)}) AS workers_alive, ${workerVersions(places)} AS worker_versions`;
 
 /** The tables behind `selectRuns`. */
 export const fromRuns = `

@@ -27,7 +27,7 @@ export function accountOf(type: string | null, id: string | null) {
 /** Why a run is where it is: what was noted when it ended, or what it waits for. */
 function statusReason(run: Run): string | null {
   if (run.statusReason !== null || !waitingStatuses.includes(run.status)) return run.statusReason;
-  if (run.executionMode !== 'remote') {
+  if (run.executionMode === 'local') {
     return `The execution mode of the workspace is ${run.executionMode}: workers of this service do not carry out its runs`;
   }
   const { currentRunId } = run;
@@ -40,12 +40,21 @@ function statusReason(run: Run): string | null {
   if (run.status === 'pending' && !bypasses && currentRunId !== null && currentRunId !== run.id) {
     return `Waiting for ${currentRunId} to end: one run of a workspace takes place at a time`;
   }
-  if (!run.workersAlive) return 'No worker is running: plans and applies start as soon as one does';
-  if (run.infraVersion !== null && !run.workerVersions.includes(run.infraVersion)) {
-    const has = run.workerVersions.length === 0 ? '' : ` Workers have ${run.workerVersions.join(', ')}.`;
-    return `Waiting for a worker with version ${run.infraVersion} of the tool.${has}`;
+  const isOfAgents = run.executionMode === 'agent';
+  if (!run.workersAlive) {
+    return isOfAgents
+      ? 'No agent of the workspace’s pool is connected: plans and applies start as soon as one is'
+      : 'No worker is running: plans and applies start as soon as one does';
   }
-  return 'Waiting for a worker that is free';
+  const one = isOfAgents ? 'an agent' : 'a worker';
+  if (run.infraVersion !== null && !run.workerVersions.includes(run.infraVersion)) {
+    const has =
+      run.workerVersions.length === 0
+        ? ''
+        : ` ${isOfAgents ? 'Agents of the pool' : 'Workers'} have ${run.workerVersions.join(', ')}.`;
+    return `Waiting for ${one} with version ${run.infraVersion} of the tool.${has}`;
+  }
+  return `Waiting for ${one} that is free`;
 }
 
 const runAttributes = {

@@ -14,7 +14,7 @@ const readVersions = {
   text: `SELECT k.key, (SELECT coalesce(json_agg(json_build_array(version, enabled AND NOT beta)), '[]')
                          FROM infra_version) AS versions,
                 (SELECT coalesce(json_agg(DISTINCT v ORDER BY v), '[]') FROM run_worker, unnest(versions) v
-                  WHERE seen_at > now() - interval '${workerSilenceSeconds} seconds') AS offered
+                  WHERE seen_at > now() - interval '${workerSilenceSeconds} seconds' AND agent_pool_id IS NULL) AS offered
            FROM unnest($1::text[]) AS k(key)`,
   quick: true,
 };

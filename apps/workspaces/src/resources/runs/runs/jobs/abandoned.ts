@@ -23,9 +23,10 @@ export async function settleAbandoned(db: Database, keyring: Keyring): Promise<n
   return abandoned.length;
 }
 
-/** Forgets workers that were last heard of a day ago. */
+/** Forgets workers that were last heard of a day ago, and agents a week ago: people see for a while that they were there. */
 export async function forgetWorkers(db: Database): Promise<number> {
-  return db.prisma.$executeRaw`DELETE FROM run_worker WHERE seen_at < now() - interval '1 day'`;
+  return db.prisma.$executeRaw`DELETE FROM run_worker 
+     WHERE seen_at < now() - CASE WHEN agent_pool_id IS NULL THEN interval '1 day' ELSE interval '7 days' END`;
 }
 
 /**

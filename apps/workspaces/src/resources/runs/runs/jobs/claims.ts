@@ -6,22 +6,30 @@ import type { SiteSettings } from '../../../../kernel/endpoints/environment';
 import { defaultTimeouts, timeoutSeconds } from '../../../../kernel/installation/run-timeouts';
 import { storedSettings } from '../../../installation/settings/service';
 import { advance, finish, lockFor } from '../queue';
-import { type RunVariable, variablesCell, workerVersions } from '../run';
+import { isPoolOpen, modeOf, poolOf, type RunVariable, variablesCell, workerVersions } from '../run';
 import { lockRunIfThere, movePhase, moveRun } from '../transition';
 import { settleAbandoned } from './abandoned';
 import type { ClaimingWorker, Heartbeat, RunJob } from './job';
 
 const BATCH = 20;
 
-async function noteWorker(db: Database, { workerId, versions }: ClaimingWorker): Promise<void> {
+/** Says that a worker is alive. Agents said more when they registered. */
+async function noteWorker(db: Database, { workerId, versions, agentPoolId }: ClaimingWorker): Promise<void> {
+  if (agentPoolId !== undefined) {
+    await db.prisma.$executeRaw`UPDATE run_worker SET seen_at = now() WHERE id = ${workerId}`;
+    return;
+  }
   await db.prisma.$executeRaw`
     INSERT INTO run_worker (id, versions) VALUES (${workerId}, ${[...versions]})
     ON CONFLICT (id) DO UPDATE SET seen_at = now(), versions = EXCLUDED.versions`;
 }
 
+const places = { w: 'w', p: 'p', o: 'o' };
+const offered = workerVersions(places);
+
 // The run of the workspace w that comes next waits for no version that no worker has.
 const nextIsOffered = Prisma.raw(`coalesce((
-  SELECT f.infra_version IS NULL OR f.infra_version = ANY(${workerVersions}) FROM run f
+  SELECT f.infra_version IS NULL OR f.infra_version = ANY(${offered}) FROM run f
    WHERE f.workspace_id = w.id AND f.finished_at IS NULL AND NOT f.plan_only
      AND NOT (f.save_plan AND f.status NOT IN ('confirmed', 'apply_queued', 'applying'))
    ORDER BY f.status = 'confirmed' DESC, f.forced DESC, f.number LIMIT 1), false)`);
@@ -34,9 +42,9 @@ async function startWaiting(db: Database): Promise<void> {
       JOIN project p ON p.id = w.project_id
       JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
      WHERE r.finished_at IS NULL
-       AND coalesce(w.execution_mode, p.execution_mode, o.default_execution_mode) = 'remote'
+       AND cardinality(${Prisma.raw(offered)}) > 0
        AND (r.status = 'pending' AND (r.plan_only OR r.save_plan)
-            AND (r.infra_version IS NULL OR r.infra_version = ANY(${Prisma.raw(workerVersions)}))
+            AND (r.infra_version IS NULL OR r.infra_version = ANY(${Prisma.raw(offered)}))
          OR (r.status = 'pending' OR (r.save_plan AND r.status = 'confirmed')) AND w.locked_at IS NULL
             AND ${nextIsOffered} AND NOT EXISTS (SELECT 1 FROM run b WHERE b.workspace_id = w.id AND b.finished_at IS NULL AND NOT b.plan_only
               AND CASE WHEN b.save_plan THEN b.status IN ('apply_queued', 'applying') ELSE b.status <> 'pending' END))
@@ -49,6 +57,14 @@ async function startWaiting(db: Database): Promise<void> {
   }
 }
 
+const isForAgents = `${modeOf(places)} = 'agent'`;
+const forWorkers = Prisma.raw(`NOT (${isForAgents})`);
+const forPool = Prisma.raw(`${isForAgents} AND ${isPoolOpen(places)} AND ${poolOf(places)}`);
+
+/** Whose jobs somebody is given: as the workspace is set up now, not as it was when the run was queued. */
+const mayTake = ({ agentPoolId }: ClaimingWorker): Prisma.Sql =>
+  agentPoolId === undefined ? forWorkers : Prisma.sql`${forPool} = ${agentPoolId}`;
+
 /** Takes one queued job. Applies go first, speculative plans last; the fair way, whoever has least under way goes first. */
 async function takeNext(db: Database, by: ClaimingWorker): Promise<string | undefined> {
   const rows = await db.prisma.$queryRaw<{ id: string }[]>`
@@ -56,7 +72,8 @@ async function takeNext(db: Database, by: ClaimingWorker): Promise<string | unde
            claimed_until = now() + make_interval(secs => ${by.leaseSeconds})
      WHERE id = (
        SELECT j.id FROM run_job j JOIN run r ON r.id = j.run_id JOIN workspace w ON w.id = r.workspace_id
-        WHERE j.state = 'queued' AND (r.infra_version IS NULL OR r.infra_version = ANY(${[...by.versions]}))
+         JOIN project p ON p.id = w.project_id JOIN organization o ON o.id = w.organization_id
+        WHERE j.state = 'queued' AND ${mayTake(by)} AND (r.infra_version IS NULL OR r.infra_version = ANY(${[...by.versions]}))
         ORDER BY CASE WHEN (SELECT (value ->> 'fairRunQueuingEnabled')::boolean FROM setting WHERE name = 'general') THEN
             (SELECT count(*) FROM run_job k JOIN run s ON s.id = k.run_id JOIN workspace v ON v.id = s.workspace_id
               WHERE k.state IN ('claimed', 'started') AND v.organization_id = w.organization_id) ELSE 0 END,
@@ -96,7 +113,8 @@ interface JobRow {
   readonly variables: Uint8Array | null;
 }
 
-async function describe(db: Database, keyring: Keyring, id: string): Promise<RunJob | undefined> {
+/** A job as whoever carries it out needs it. */
+export async function describe(db: Database, keyring: Keyring, id: string): Promise<RunJob | undefined> {
   const [row] = await db.prisma.$queryRaw<JobRow[]>`
     SELECT j.kind, j.attempt, r.id AS run_id, r.workspace_id, w.name AS workspace_name, w.organization_id,
            o.name AS organization_name, p.id AS plan_id, a.id AS apply_id, c.blob_id, o.plan_timeout, o.apply_timeout,

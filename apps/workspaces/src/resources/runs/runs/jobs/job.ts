@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../../../kernel/database/database';
+import type { SecretsService } from './secrets-service';
 
 /** A piece of work that one worker does at a time: the plan of a run, or its apply. */
 export interface RunJob {
@@ -36,6 +37,9 @@ export interface RunJob {
   readonly timeoutSeconds: number;
   /** Values are expressions of the configuration language. */
   readonly variables: readonly { readonly key: string; readonly value: string }[];
+  /** What an agent proves with that it holds the job, and who it was to the service then. */
+  readonly lease?: string;
+  readonly agentId?: string;
 }
 
 /** A variable for the tool; `hcl` values are expressions, the others plain strings. */
@@ -67,8 +71,51 @@ export interface Heartbeat {
   readonly cancel: 'no' | 'cancel' | 'force-cancel';
 }
 
-/** Bytes of a result. */
-export type Bytes = Uint8Array | AsyncIterable<Uint8Array>;
+/** Bytes of a result, or the provisional blob that they are in already. */
+export type Bytes = Uint8Array | AsyncIterable<Uint8Array> | StoredBytes;
+
+/** Bytes that were handed in before. */
+export interface StoredBytes {
+  readonly blobId: string;
+}
+
+/** A state, and what it says of its place in history. */
+export interface SentState {
+  readonly serial: number;
+  readonly lineage: string | null;
+  /** In hexadecimal digits. */
+  readonly md5: string;
+  readonly bytes: AsyncIterable<Uint8Array>;
+}
+
+/** What logging in at the secrets service is done with. */
+export interface LoginParts {
+  readonly db: Database;
+  readonly keyring: Keyring;
+  /** Undefined: runs that ask for credentials fail. */
+  readonly secrets: SecretsService | undefined;
+  readonly nowMs: number;
+}
+
+/** Where a job logs in at the secrets service, and as whom; or why it cannot, for the person whose run it is. */
+export type JobLogin =
+  | {
+      readonly role: string;
+      /** Empty for the root namespace. */
+      readonly namespace: string;
+      readonly address: string;
+      readonly mount: string;
+      /** An identity token, good for some minutes. */
+      readonly jwt: string;
+    }
+  | { readonly problem: string };
+
+/** A token of the secrets service that a job was given. */
+export interface KeptToken {
+  readonly token: string;
+  readonly accessor: string;
+  readonly namespace: string;
+}
 
 /** How a plan ended. Of a plan that did not succeed only `errorMessage` is looked at. */
 export interface PlanResult {
@@ -94,7 +141,7 @@ export interface ApplyResult {
   /** The state the tool left, whatever the outcome; becomes a state version of the run unless nothing changed. */
   readonly state?: Uint8Array;
   /** What the tool wrote because it could not save its state. */
-  readonly erroredState?: Uint8Array;
+  readonly erroredState?: Uint8Array | StoredBytes;
   readonly additions?: number;
   readonly changes?: number;
   readonly destructions?: number;
@@ -107,6 +154,8 @@ export interface ClaimingWorker {
   readonly workerId: string;
   readonly leaseSeconds: number;
   readonly versions: readonly string[];
+  /** Of an agent: it is given runs of the workspaces that use the pool, and others are not. */
+  readonly agentPoolId?: string;
 }
 
 /** What workers may do to runs: everything a worker process needs of this service. */
@@ -122,7 +171,7 @@ export interface JobBoard {
   started(db: Database, keyring: Keyring, job: RunJob, workerId: string): Promise<boolean>;
   jobInputs(db: Database, keyring: Keyring, job: RunJob): Promise<JobInputs>;
   /** Adds to the log of the job. STX and ETX are added here. One call after the other. */
-  appendLog(db: Database, keyring: Keyring, job: RunJob, bytes: Uint8Array): Promise<void>;
+  appendLog(db: Database, keyring: Keyring, job: RunJob, bytes: Uint8Array): Promise<unknown>;
   /** Makes a state the current one while the apply goes on. Throws the refusal; the state is then in quarantine. */
   saveState(db: Database, keyring: Keyring, job: RunJob, state: Uint8Array): Promise<void>;
   /** Ends a plan job. False: it was not this worker's any more, and nothing was changed. */
@@ -133,4 +182,10 @@ export interface JobBoard {
   releaseJob(db: Database, job: RunJob, workerId: string): Promise<void>;
   /** Says that a worker is gone. */
   retireWorker(db: Database, workerId: string): Promise<void>;
+  /** Where a job logs in at the secrets service; undefined where its workspace has no role there. */
+  jobLogin(parts: LoginParts, job: RunJob): Promise<JobLogin | undefined>;
+  /** Records a token of the secrets service, so that it ends also when its worker does not live to end it. Answers its id. */
+  keepToken(db: Database, keyring: Keyring, job: RunJob, workerId: string, token: KeptToken): Promise<string>;
+  /** Forgets one that was revoked. */
+  forgetToken(db: Database, id: string): Promise<void>;
 }

@@ -1,10 +1,22 @@
 import { claimJob, heartbeat, releaseJob, retireWorker, started } from './claims';
+import { forgetToken, jobLogin, keepToken } from './credentials';
 import { jobInputs } from './inputs';
 import type { JobBoard } from './job';
 import { append } from './logs';
 import { finishApply, finishPlan, saveState } from './results';
 
-export type { ApplyResult, Heartbeat, JobBoard, JobInputs, JobVariable, PlanResult, RunJob } from './job';
+export type {
+  ApplyResult,
+  Heartbeat,
+  JobBoard,
+  JobInputs,
+  JobLogin,
+  JobVariable,
+  KeptToken,
+  PlanResult,
+  RunJob,
+} from './job';
+export type { SecretsService } from './secrets-service';
 
 /** All that a worker process needs of this service. */
 export const jobBoard: JobBoard = {
@@ -18,4 +30,7 @@ export const jobBoard: JobBoard = {
   finishApply,
   releaseJob,
   retireWorker,
+  jobLogin,
+  keepToken,
+  forgetToken,
 };

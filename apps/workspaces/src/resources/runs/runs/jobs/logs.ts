@@ -16,24 +16,35 @@ function harmless(bytes: Uint8Array): Uint8Array {
   return bytes.map((byte) => (byte === STX[0] || byte === ETX[0] ? SPACE : byte));
 }
 
+/** Where the log of a job ends, and whether what was to be added came from further on. */
+export interface Appended {
+  readonly size: bigint;
+  readonly gap: boolean;
+}
+
 /**
  * Adds to the log of a job: sealed pieces that never change again. What a worker says after another one took its place is
- * left out.
+ * left out: undefined. `offset` is where the bytes stand in the log; what is there already is not added again.
  */
 export async function append(
   db: Database,
   keyring: Keyring,
   job: Pick<RunJob, 'id' | 'attempt'>,
-  bytes: Uint8Array,
-): Promise<void> {
-  if (bytes.length === 0) return;
-  await db.transaction(async (tx) => {
+  given: Uint8Array,
+  offset?: bigint,
+): Promise<Appended | undefined> {
+  if (given.length === 0 && offset === undefined) return undefined;
+  return db.transaction(async (tx) => {
     const [phase] = await tx.prisma.$queryRaw<{ id: string; log_size: bigint }[]>`
       SELECT p.id, p.log_size FROM run_phase p JOIN run_job j ON j.phase_id = p.id
        WHERE j.id = ${job.id} AND j.attempt = ${job.attempt} AND j.state IN ('claimed', 'started') FOR UPDATE OF p`;
-    if (!phase) return;
+    if (!phase) return undefined;
     const phaseId = phase.id;
     let start = BigInt(phase.log_size);
+    if (offset !== undefined && offset > start) return { size: start, gap: true };
+    const known = offset === undefined ? 0n : start - offset;
+    const bytes = known < BigInt(given.length) ? given.subarray(Number(known)) : given.subarray(given.length);
+    if (bytes.length === 0) return { size: start, gap: false };
     for (let at = 0; at < bytes.length; at += chunkBytes) {
       const piece = harmless(bytes.subarray(at, at + chunkBytes));
       const sealed = new Uint8Array(keyring.seal(piece, cell(phaseId, start)));
@@ -41,6 +52,7 @@ export async function append(
       start += BigInt(piece.length);
     }
     await tx.prisma.runPhase.update({ where: { id: phaseId }, data: { logSize: start } });
+    return { size: start, gap: false };
   });
 }
 

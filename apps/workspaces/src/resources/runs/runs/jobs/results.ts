@@ -14,12 +14,13 @@ import type { Run } from '../run';
 import { lockRunIfThere, movePhase, moveRun, recordEvent } from '../transition';
 import { noteApplied } from '../triggered';
 import { isMine } from './claims';
-import type { ApplyResult, Bytes, PlanResult, RunJob } from './job';
+import type { ApplyResult, Bytes, PlanResult, RunJob, SentState } from './job';
 
 const limit = 1024 * 1024 * 1024;
 
 async function stored(db: Database, keyring: Keyring, bytes: Bytes | undefined): Promise<string | null> {
   if (bytes === undefined) return null;
+  if ('blobId' in bytes) return bytes.blobId;
   const source = bytes instanceof Uint8Array ? Readable.from([bytes]) : bytes;
   return (await writeBlob(db, keyring, source, { limit, provisional: true })).id;
 }
@@ -119,23 +120,46 @@ function headOf(state: Uint8Array): { serial: number; lineage: string | null } {
 
 /** Makes a state the current one, as the run whose lock the workspace is under. Throws the refusal. */
 export async function saveState(db: Database, keyring: Keyring, job: RunJob, state: Uint8Array): Promise<void> {
-  const workspace = await requireWorkspace(db, job.workspaceId);
   const md5 = createHash('md5').update(state).digest('hex');
+  await takeState(db, keyring, job, { ...headOf(state), md5, bytes: Readable.from([state]) });
+}
+
+/** Keeps a state that does not count, as long as any in quarantine. */
+export async function quarantineState(
+  db: Database,
+  keyring: Keyring,
+  job: Pick<RunJob, 'runId' | 'workspaceId'>,
+  { serial, lineage, md5, bytes }: SentState,
+  reason: string,
+): Promise<void> {
+  const workspace = await requireWorkspace(db, job.workspaceId);
+  const blob = await writeBlob(db, keyring, bytes, { limit, provisional: true });
+  await quarantine.keep(
+    db,
+    holderOf(job.runId),
+    workspace,
+    { serial: BigInt(serial), lineage, md5, force: false },
+    blob,
+    reason,
+  );
+}
+
+/** The same of a state whose bytes come one after the other. */
+export async function takeState(db: Database, keyring: Keyring, job: RunJob, state: SentState): Promise<void> {
+  const workspace = await requireWorkspace(db, job.workspaceId);
+  const { serial, lineage, md5, bytes } = state;
   const current = workspace.currentStateVersionId
     ? await db.prisma.stateVersion.findUnique({ where: { id: workspace.currentStateVersionId } })
     : null;
   if (current?.md5 === md5) return;
-  const { serial, lineage } = headOf(state);
   const given = { serial, lineage, md5, run: job.runId };
   const actor = holderOf(job.runId);
   const version = await states.create(db, { keyring }, actor, workspace, given).catch(async (error: Error) => {
     // Refused before its bytes were looked at, as when the run has lost the lock: they are kept all the same.
-    const blob = await writeBlob(db, keyring, Readable.from([state]), { limit, provisional: true });
-    const claim = { serial: BigInt(serial), lineage, md5, force: false };
-    await quarantine.keep(db, actor, workspace, claim, blob, error.message);
+    await quarantineState(db, keyring, job, state, error.message);
     throw error;
   });
-  await uploadRaw(db, { keyring }, version, Readable.from([state]), limit);
+  await uploadRaw(db, { keyring }, version, bytes, limit);
   const run = await db.prisma.run.findUnique({ where: { id: job.runId } });
   if (!run?.createdById) return;
   // The run held the lock; the version is the work of whoever started it.
@@ -152,7 +176,20 @@ export async function finishApply(
   result: ApplyResult,
 ): Promise<boolean> {
   const lost = result.state && (await saveOrSay(db, keyring, job, result.state));
-  const stateBlobId = await stored(db, keyring, lost ? result.state : result.erroredState);
+  const erroredState = lost ? result.state : result.erroredState;
+  return endApply(db, keyring, job, workerId, { ...result, erroredState, lost });
+}
+
+/** Ends an apply job whose state was handed in before; `lost` says why that was not taken. */
+export async function endApply(
+  db: Database,
+  keyring: Keyring,
+  job: RunJob,
+  workerId: string,
+  result: Omit<ApplyResult, 'state'> & { readonly lost?: string },
+): Promise<boolean> {
+  const { lost } = result;
+  const stateBlobId = await stored(db, keyring, result.erroredState);
   const errorMessage = [lost, result.errorMessage].filter(Boolean).join('. ') || undefined;
   const kept = await db.transaction(async (tx) => {
     const run = await lockRunIfThere(tx, keyring, job.runId);

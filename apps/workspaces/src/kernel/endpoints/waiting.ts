@@ -1,0 +1,28 @@
+import { Refusal } from '@keystead/refusal';
+
+const perNode = 5_000;
+
+/** Requests on this node that wait for something to happen: one for each asker, the newest. */
+export class Waiting {
+  private readonly newest = new Map<string, symbol>();
+  private ending = false;
+
+  /** Runs `work`, which is told when to leave: when the same asker waits again, and when this node stops. */
+  async run<T>(asker: string, work: (left: () => boolean) => Promise<T>): Promise<T> {
+    if (this.newest.size >= perNode && !this.newest.has(asker)) {
+      throw new Refusal('unavailable', 'too many requests wait on this node');
+    }
+    const own = Symbol(asker);
+    this.newest.set(asker, own);
+    try {
+      return await work(() => this.ending || this.newest.get(asker) !== own);
+    } finally {
+      if (this.newest.get(asker) === own) this.newest.delete(asker);
+    }
+  }
+
+  /** Nobody waits here any more. */
+  endAll(): void {
+    this.ending = true;
+  }
+}

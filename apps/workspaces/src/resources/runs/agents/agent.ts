@@ -1,0 +1,109 @@
+import { invalid } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import type { z } from 'zod';
+import type { Principal } from '../../../kernel/access/principal';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
+import { commonProtocol, type Registration, spoken } from './protocol';
+
+/** An agent that asks. */
+export interface Agent {
+  readonly id: string;
+  readonly agentPoolId: string;
+  readonly name: string;
+  readonly versions: readonly string[];
+  /** It may be given jobs: it has not signed off, and its token is the one that is sent now. */
+  readonly alive: boolean;
+}
+
+/** What an agent is looked for by. */
+export interface Loading {
+  readonly db: Database;
+  readonly principal: Principal;
+  readonly params: { readonly agent_id: string };
+}
+
+/** Agents that a pool may have at a time; who asks for more has a loop somewhere. */
+const mostAlive = 500;
+
+/** The agent of an id, of the pool whose token is sent. */
+export async function findAgent(db: Database, principal: Principal, id: string): Promise<Agent | undefined> {
+  const row = await db.prisma.runWorker.findFirst({ where: { id, agentPoolId: principal.id } });
+  if (!row) return undefined;
+  const { name, versions, endedAt, tokenId } = row;
+  const alive = endedAt === null && tokenId === principal.tokenId;
+  return { id, agentPoolId: principal.id, name: name ?? id, versions, alive };
+}
+
+/** Throws `transition` for an agent that has signed off, and for one that registered with another token. */
+export function requireAlive({ alive }: Agent): void {
+  if (!alive)
+    throw new Refusal('transition', 'this agent has signed off, or registered with another token: register again');
+}
+
+/** Takes an agent into the pool of its token. Throws `conflict` where it speaks no protocol that this version speaks. */
+export async function register(
+  db: Database,
+  actor: Actor,
+  principal: Principal,
+  input: z.infer<typeof Registration>,
+  address: string,
+): Promise<{ id: string; protocol: number; pool: string }> {
+  const protocol = commonProtocol(input.protocol);
+  if (protocol === undefined) {
+    const { oldest, newest } = input.protocol;
+    const older = newest < spoken.oldest ? 'agent' : 'service';
+    throw new Refusal(
+      'conflict',
+      `the agent speaks the protocols ${oldest} to ${newest}, this service ${spoken.oldest} to ${spoken.newest}: upgrade the ${older}`,
+    );
+  }
+  const id = newId('agent');
+  await db.transaction(async (tx) => {
+    await lockRow(tx, 'agent_pool', principal.id);
+    const alive = { agentPoolId: principal.id, endedAt: null, seenAt: { gt: new Date(Date.now() - 3_600_000) } };
+    if ((await tx.prisma.runWorker.count({ where: alive })) >= mostAlive) {
+      throw invalid('name', `belongs to a pool that has ${mostAlive} agents already`);
+    }
+    await tx.prisma.runWorker.create({
+      data: {
+        id,
+        agentPoolId: principal.id,
+        tokenId: principal.tokenId,
+        name: input.name,
+        version: input.version,
+        protocol,
+        isolation: input.isolation,
+        versions: [...input['tool-versions']],
+        ipAddress: address,
+      },
+    });
+    await recordChange(tx, actor, {
+      organizationId: principal.organizationId ?? null,
+      action: 'agent.register',
+      target: { type: 'agents', id, name: input.name },
+      after: { agentPoolId: principal.id, version: input.version, toolVersions: input['tool-versions'] },
+    });
+  });
+  return { id, protocol, pool: principal.name };
+}
+
+/** Signs an agent off: what it had claimed and not begun is for others at once. */
+export async function signOff(db: Database, actor: Actor, agent: Agent, organizationId: string | null): Promise<void> {
+  await db.transaction(async (tx) => {
+    const ended = await tx.prisma.$executeRaw`
+      UPDATE run_worker SET ended_at = now(), ended_as = 'exited' WHERE id = ${agent.id} AND ended_at IS NULL`;
+    if (ended === 0) return;
+    await tx.prisma.runJob.updateMany({
+      where: { workerId: agent.id, state: 'claimed' },
+      data: { state: 'queued', workerId: null, claimedUntil: null },
+    });
+    await recordChange(tx, actor, {
+      organizationId,
+      action: 'agent.exit',
+      target: { type: 'agents', id: agent.id, name: agent.name },
+    });
+  });
+}

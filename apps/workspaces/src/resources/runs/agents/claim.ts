@@ -1,0 +1,48 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Keyring } from '@keystead/keyring';
+import type { z } from 'zod';
+import type { Database } from '../../../kernel/database/database';
+import { claimJob, describe, releaseJob } from '../runs/jobs/claims';
+import type { RunJob } from '../runs/jobs/job';
+import type { Agent } from './agent';
+import type { Claim } from './protocol';
+
+/** How often it is looked for a job while an agent waits for one. */
+const lookMs = 500;
+
+/** A job that was given to the agent in an answer which it never saw. */
+async function findUnheard(
+  db: Database,
+  keyring: Keyring,
+  agentId: string,
+  { holds, 'lease-seconds': leaseSeconds }: z.infer<typeof Claim>,
+): Promise<RunJob | undefined> {
+  const [row] = await db.prisma.$queryRaw<{ id: string }[]>`
+    UPDATE run_job SET claimed_until = now() + make_interval(secs => ${leaseSeconds})
+     WHERE id = (SELECT id FROM run_job WHERE worker_id = ${agentId} AND state = 'claimed' AND claimed_until > now()
+                    AND NOT id = ANY(${[...holds]}) ORDER BY queued_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+     RETURNING id`;
+  return row && describe(db, keyring, row.id);
+}
+
+/** The next job for an agent; waits for one as long as it asks for, and until `left`: then nobody would hear of it. */
+export async function claimFor(
+  db: Database,
+  keyring: Keyring,
+  agent: Agent,
+  asked: z.infer<typeof Claim>,
+  left: () => boolean,
+): Promise<RunJob | undefined> {
+  const { id: workerId, versions, agentPoolId } = agent;
+  const by = { workerId, versions, agentPoolId, leaseSeconds: asked['lease-seconds'] };
+  const untilMs = performance.now() + asked['wait-seconds'] * 1000;
+  const unheard = await findUnheard(db, keyring, agent.id, asked);
+  if (unheard) return unheard;
+  for (;;) {
+    const job = await claimJob(db, keyring, by);
+    if (job && !left()) return job;
+    if (job) await releaseJob(db, job, agent.id);
+    if (left() || performance.now() + lookMs > untilMs) return undefined;
+    await sleep(lookMs);
+  }
+}

@@ -1,0 +1,277 @@
+import { badParameter, type Query } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import type { Policy } from '../../../kernel/access/policy';
+import { BlobTooLarge, writeBlob } from '../../../kernel/blobs/blobs';
+import type { Database } from '../../../kernel/database/database';
+import { type Endpoint, endpoints, type Raw } from '../../../kernel/endpoints/endpoint';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import { describe, heartbeat, releaseJob, started } from '../runs/jobs/claims';
+import { forgetToken, jobLogin, keepToken } from '../runs/jobs/credentials';
+import { jobInputs } from '../runs/jobs/inputs';
+import type { RunJob } from '../runs/jobs/job';
+import { append } from '../runs/jobs/logs';
+import { findAgent, type Loading } from './agent';
+import { isHeld, type Lease, lost, nameUpload, requireHeld, requireLease } from './lease';
+import { toWire } from './names';
+import * as wire from './protocol';
+import { finishJob, saveSent } from './results';
+import { bodyOf, described, json } from './wire';
+
+const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
+
+const spoken = { outside: true, tokens: ['agent'], turns: false, refuses: [403, 409] } as const;
+const job = `${wire.agentPrefix}/agents/:agent_id/jobs/:job_id` as const;
+const load = ({ db, principal, params }: Loading) => findAgent(db, principal, params.agent_id);
+const octets = 'application/octet-stream';
+const bytes = { type: octets, schema: { type: 'string', format: 'binary' } };
+const done: Raw = { status: 204, headers: {} };
+const largestPiece = 1024 * 1024;
+const largestUpload = 1024 * 1024 * 1024;
+
+/** What is asked about a job. */
+interface Asked {
+  readonly db: Database;
+  readonly env: Environment;
+  readonly params: { readonly agent_id: string; readonly job_id: string };
+  readonly request: { readonly headers: NodeJS.Dict<string | string[]> };
+}
+
+const leaseOf = ({ env, params, request }: Asked): Lease =>
+  requireLease(env.keyring, params.agent_id, params.job_id, request.headers);
+
+/** The job of a lease that is held now, whole. Throws `transition`. */
+async function heldJob(call: Asked, begun = false): Promise<RunJob> {
+  const lease = leaseOf(call);
+  await requireHeld(call.db, call.params.agent_id, lease, begun);
+  const found = await describe(call.db, call.env.keyring, lease.id);
+  if (!found) throw lost();
+  return { ...found, attempt: lease.attempt };
+}
+
+const starting = raw('POST')(`${job}/start`, {
+  ...spoken,
+  summary: 'Say that the tool is about to run.',
+  answers: { 200: described('It may; where the log goes on.', wire.StartAnswer) },
+  load,
+  run: async (call) => {
+    const { db, env, params } = call;
+    const held = await heldJob(call);
+    // Said again by an agent that did not hear the answer.
+    const isBegun = await isHeld(db, params.agent_id, held, true);
+    if (!isBegun && !(await started(db, env.keyring, held, params.agent_id))) throw lost();
+    const end = await append(db, env.keyring, held, new Uint8Array(), 0n);
+    return json({ 'log-offset': Number(end?.size ?? 0) });
+  },
+});
+
+const beating = raw('POST')(`${job}/heartbeat`, {
+  ...spoken,
+  summary: 'Keep a job for another lease, and hear whether it is to stop.',
+  body: bodyOf(wire.Beat),
+  answers: { 200: described('It is still the agent’s.', wire.BeatAnswer) },
+  load,
+  run: async (call) => {
+    const lease = leaseOf(call);
+    const by = { workerId: call.params.agent_id, leaseSeconds: call.body['lease-seconds'] };
+    const { mine, cancel } = await heartbeat(call.db, lease as RunJob, by);
+    if (!mine && cancel !== 'force-cancel') throw lost();
+    return json({ cancel });
+  },
+});
+
+const inputs = raw('GET')(`${job}/inputs`, {
+  ...spoken,
+  summary: 'Read the variables and the key of a job.',
+  answers: { 200: described('Values after all precedence.', wire.InputsAnswer) },
+  load,
+  run: async (call) => {
+    const { variables, environment, sshKey } = await jobInputs(call.db, call.env.keyring, await heldJob(call));
+    return json(toWire({ variables, environment, sshKey: sshKey ?? null }));
+  },
+});
+
+const fileNames = { configuration: 'configuration', state: 'state', plan: 'planFile' } as const;
+
+const files = (Object.keys(fileNames) as (keyof typeof fileNames)[]).map((name) =>
+  raw('GET')(`${job}/${name}`, {
+    ...spoken,
+    summary: `Download the ${name} that a job works with.`,
+    answers: { 200: { description: 'The bytes.', ...bytes }, 204: { description: 'There is none.' } },
+    load,
+    run: async (call) => {
+      const held = await heldJob(call);
+      const body = await (await jobInputs(call.db, call.env.keyring, held))[fileNames[name]]();
+      return body ? { status: 200, headers: { 'Content-Type': octets }, body } : done;
+    },
+  }),
+);
+
+/** A whole number of a query. Throws `malformed`. */
+function numberOf({ query }: { query: Query }, name: string): number {
+  const text = query.get(name) ?? '';
+  if (!/^\d{1,15}$/.test(text)) throw badParameter(name, `${name} must be a whole number`);
+  return Number(text);
+}
+
+async function gather(stream: AsyncIterable<Uint8Array>, limit: number): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of stream) {
+    size += piece.length;
+    if (size > limit) throw new Refusal('too-large', `a piece of a log has ${limit} bytes at most`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+const logging = raw('PUT')(`${job}/log`, {
+  ...spoken,
+  summary: 'Add to the log of a job. The same piece sent again is taken once.',
+  query: { offset: 'Where the piece stands in the log, in bytes.' },
+  refuses: [403, 409, 413],
+  takes: octets,
+  streams: true,
+  answers: { 200: described('Where the log ends now.', wire.LogAnswer) },
+  load,
+  run: async (call) => {
+    const lease = leaseOf(call);
+    const offset = numberOf(call, 'offset');
+    await requireHeld(call.db, call.params.agent_id, lease, true);
+    const piece = await gather(call.request.stream!, largestPiece);
+    const end = await append(call.db, call.env.keyring, lease, piece, BigInt(offset));
+    if (!end) throw lost();
+    if (end.gap) throw new Refusal('conflict', `the log ends at ${end.size}: send what comes there first`);
+    return json({ size: Number(end.size) });
+  },
+});
+
+const saving = raw('PUT')(`${job}/state`, {
+  ...spoken,
+  summary: 'Hand in the state that an apply left; it becomes the current one. What is refused is kept in quarantine.',
+  query: {
+    serial: 'Of the state.',
+    lineage: 'Of the state.',
+    md5: 'Of the bytes, in hexadecimal digits.',
+  },
+  takes: octets,
+  streams: true,
+  answers: { 204: { description: 'Taken.' } },
+  load,
+  run: async (call) => {
+    const md5 = call.query.get('md5') ?? '';
+    if (!/^[0-9a-f]{32}$/.test(md5)) throw badParameter('md5', 'md5 must be 32 hexadecimal digits');
+    const state = {
+      serial: numberOf(call, 'serial'),
+      lineage: call.query.get('lineage') ?? null,
+      md5,
+      bytes: call.request.stream!,
+    };
+    await saveSent(call.db, call.env.keyring, call.params.agent_id, leaseOf(call), state);
+    return done;
+  },
+});
+
+const uploads = wire.uploadNames.map((name) =>
+  raw('PUT')(`${job}/uploads/${name}`, {
+    ...spoken,
+    summary: `Hand in the ${name.replaceAll('-', ' ')} of a job; it counts when the result names it.`,
+    takes: octets,
+    streams: true,
+    refuses: [403, 409, 413],
+    answers: { 201: described('What the result names it by.', wire.UploadAnswer) },
+    load,
+    run: async (call) => {
+      const lease = leaseOf(call);
+      const { db, env } = call;
+      await requireHeld(db, call.params.agent_id, lease, true);
+      const { id } = await writeBlob(db, env.keyring, call.request.stream!, {
+        limit: largestUpload,
+        provisional: true,
+      }).catch((error) => {
+        throw error instanceof BlobTooLarge ? new Refusal('too-large', error.message) : error;
+      });
+      return json({ upload: nameUpload(env.keyring, lease, name, id) }, 201);
+    },
+  }),
+);
+
+const finishing = raw('POST')(`${job}/finish`, {
+  ...spoken,
+  summary: 'Hand in how a job ended.',
+  body: bodyOf(wire.Result),
+  answers: { 204: { description: 'It counts.' } },
+  load,
+  run: async (call) => {
+    const lease = leaseOf(call);
+    await finishJob(call.db, call.env.keyring, call.params.agent_id, lease, call.body);
+    return done;
+  },
+});
+
+const releasing = raw('POST')(`${job}/release`, {
+  ...spoken,
+  summary: 'Give back a job that was not started.',
+  answers: { 204: { description: 'It is for others.' } },
+  load,
+  run: async (call) => {
+    await releaseJob(call.db, leaseOf(call) as RunJob, call.params.agent_id);
+    return done;
+  },
+});
+
+const loggingIn = raw('POST')(`${job}/login`, {
+  ...spoken,
+  summary: 'Ask where a job logs in at the secrets service, with an identity token of its own.',
+  answers: {
+    200: described('There, or why it cannot.', wire.LoginAnswer),
+    204: { description: 'Its workspace has no role there.' },
+  },
+  load,
+  run: async (call) => {
+    const { db, env } = call;
+    const login = await jobLogin(
+      { db, keyring: env.keyring, secrets: env.secretsService, nowMs: env.now() },
+      await heldJob(call),
+    );
+    return login ? json(login) : done;
+  },
+});
+
+const keeping = raw('POST')(`${job}/credentials`, {
+  ...spoken,
+  summary: 'Record a token that a job was given by the secrets service, so that it ends with the job.',
+  body: bodyOf(wire.Kept),
+  answers: { 201: described('Recorded.', wire.KeptAnswer) },
+  load,
+  run: async (call) => {
+    const id = await keepToken(call.db, call.env.keyring, await heldJob(call), call.params.agent_id, call.body);
+    return json({ id }, 201);
+  },
+});
+
+const forgetting = raw('DELETE')(`${job}/credentials/:credential_id`, {
+  ...spoken,
+  summary: 'Say that such a token was revoked.',
+  answers: { 204: { description: 'Forgotten.' } },
+  load,
+  run: async (call) => {
+    await forgetToken(call.db, call.params.credential_id, leaseOf(call).id);
+    return done;
+  },
+});
+
+/** What the agent that holds a job does with it. */
+export const jobEndpoints: readonly Endpoint[] = [
+  starting,
+  beating,
+  inputs,
+  ...files,
+  logging,
+  saving,
+  ...uploads,
+  finishing,
+  releasing,
+  loggingIn,
+  keeping,
+  forgetting,
+];

@@ -1,0 +1,78 @@
+import { equalSecrets } from '@keystead/auth';
+import type { Keyring } from '@keystead/keyring';
+import { Refusal } from '@keystead/refusal';
+import type { Database } from '../../../kernel/database/database';
+import { leaseHeader, type UploadName } from './protocol';
+
+/** A job in the hands of one agent, by the number of times that it was given out. */
+export interface Lease {
+  readonly id: string;
+  readonly attempt: number;
+}
+
+const macOf = (keyring: Keyring, agentId: string, { id, attempt }: Lease): string =>
+  keyring.mac('agent-lease', `${agentId}\n${id}\n${attempt}`).toString('base64url');
+
+/**
+ * What an agent proves with that a job was given to it, and in which attempt. It is good for this job alone, for this agent
+ * alone, and as long as the job is held.
+ */
+export function mintLease(keyring: Keyring, agentId: string, lease: Lease): string {
+  return `${lease.attempt}.${macOf(keyring, agentId, lease)}`;
+}
+
+/** The lease that a request proves. Throws `denied` for none, for another's, and for that of another job. */
+export function requireLease(
+  keyring: Keyring,
+  agentId: string,
+  jobId: string,
+  headers: NodeJS.Dict<string | string[]>,
+): Lease {
+  const [, attempt = '', mac = ''] = /^([1-9]\d{0,8})\.([\w-]{43})$/.exec(String(headers[leaseHeader] ?? '')) ?? [];
+  const lease = { id: jobId, attempt: Number(attempt) };
+  if (mac === '' || !equalSecrets(mac, macOf(keyring, agentId, lease))) {
+    throw new Refusal('denied', `the header ${leaseHeader} does not say that this agent was given this job`);
+  }
+  return lease;
+}
+
+/** Refuses what comes from an agent that does not hold the job any more. */
+export const lost = (): Refusal =>
+  new Refusal(
+    'transition',
+    'the job is not this agent’s any more: it has ended, or was given to another; nothing was changed',
+  );
+
+/** Throws `transition` unless the job is held in this attempt; `begun`: unless it was started as well. */
+export async function requireHeld(db: Database, agentId: string, lease: Lease, begun = false): Promise<void> {
+  if (!(await isHeld(db, agentId, lease, begun))) throw lost();
+}
+
+/** Whether a job is held in this attempt; `begun`: whether it was started as well. */
+export async function isHeld(db: Database, workerId: string, { id, attempt }: Lease, begun: boolean): Promise<boolean> {
+  const state = { in: begun ? ['started'] : ['claimed', 'started'] };
+  return (await db.prisma.runJob.count({ where: { id, attempt, workerId, state } })) > 0;
+}
+
+const uploadMac = (keyring: Keyring, { id, attempt }: Lease, name: UploadName, blobId: string): string =>
+  keyring.mac('agent-upload', `${id}\n${attempt}\n${name}\n${blobId}`).toString('base64url');
+
+/** Names bytes that were handed in for a job under one name. */
+export function nameUpload(keyring: Keyring, lease: Lease, name: UploadName, blobId: string): string {
+  return `${blobId}.${uploadMac(keyring, lease, name, blobId)}`;
+}
+
+/** The bytes that a name stands for. Throws `denied` where they were not handed in for this job under this name. */
+export function openUpload(
+  keyring: Keyring,
+  lease: Lease,
+  name: UploadName,
+  upload: string | undefined,
+): { blobId: string } | undefined {
+  if (upload === undefined) return undefined;
+  const [blobId = '', mac = ''] = upload.split('.');
+  if (!equalSecrets(mac, uploadMac(keyring, lease, name, blobId))) {
+    throw new Refusal('denied', `${name} names nothing that was handed in for this job`);
+  }
+  return { blobId };
+}

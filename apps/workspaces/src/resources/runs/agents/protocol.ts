@@ -1,0 +1,152 @@
+import { z } from 'zod';
+
+/**
+ * What agents and this service say to each other, for both sides. Names are in kebab-case, bodies plain JSON; logs,
+ * states, configurations and plans are bytes.
+ */
+
+/** The protocols that this version speaks. An agent one version older or newer finds one that both speak. */
+export const spoken = { oldest: 1, newest: 1 } as const;
+
+/** Where the endpoints of agents are. */
+export const agentPrefix = '/api/agent/v1';
+
+/** The header in which an agent proves that it holds a job. */
+export const leaseHeader = 'x-agent-lease';
+
+const most = 2_147_483_647;
+const whole = (largest = most) => z.number().int().min(0).max(largest);
+const word = z.string().min(1).max(255);
+
+/** Says who an agent is and what it has. */
+export const Registration = z.strictObject({
+  name: word.regex(/^[\w .:@-]+$/, 'Name can only include letters, numbers, spaces and . : @ _ -'),
+  version: word,
+  protocol: z.strictObject({ oldest: whole(1000), newest: whole(1000) }),
+  'tool-versions': z.array(word).min(1).max(100),
+  isolation: word,
+});
+
+/** What an agent is told when it registered. */
+export const Registered = z.looseObject({
+  id: z.string(),
+  protocol: z.number(),
+  pool: z.string(),
+  /** Of the whole installation, for agents of several on one machine. */
+  installation: z.string(),
+});
+
+const leaseSeconds = z.number().int().min(5).max(3600);
+
+/** Asks for a job; `holds` are those that the agent knows it has. */
+export const Claim = z.strictObject({
+  'lease-seconds': leaseSeconds,
+  'wait-seconds': whole(30),
+  holds: z.array(word).max(64),
+});
+
+/** A sign of life for a job. */
+export const Beat = z.strictObject({ 'lease-seconds': leaseSeconds });
+
+/** Whether people want a job to stop. */
+export const BeatAnswer = z.looseObject({ cancel: z.enum(['no', 'cancel', 'force-cancel']) });
+
+/** A job as an agent is given it. */
+export const JobAnswer = z.looseObject({
+  id: z.string(),
+  kind: z.enum(['plan', 'apply']),
+  'run-id': z.string(),
+  'workspace-id': z.string(),
+  'workspace-name': z.string(),
+  'organization-id': z.string(),
+  'organization-name': z.string(),
+  'plan-id': z.string(),
+  'apply-id': z.string(),
+  attempt: z.number(),
+  'is-destroy': z.boolean(),
+  refresh: z.boolean(),
+  'refresh-only': z.boolean(),
+  targets: z.array(z.string()),
+  replaces: z.array(z.string()),
+  'plan-only': z.boolean(),
+  'save-plan': z.boolean(),
+  'allow-empty-apply': z.boolean(),
+  'generate-config': z.boolean(),
+  'infra-version': z.string(),
+  'working-directory': z.string().nullable(),
+  'debugging-mode': z.boolean(),
+  'structured-output': z.boolean(),
+  'timeout-seconds': z.number(),
+  lease: z.string(),
+});
+
+/** The job is about to be carried out: where its log goes on. */
+export const StartAnswer = z.looseObject({ 'log-offset': z.number() });
+
+const variable = z.looseObject({
+  key: z.string(),
+  value: z.string(),
+  hcl: z.boolean(),
+  sensitive: z.boolean(),
+});
+
+/** What a job works with, besides its files. */
+export const InputsAnswer = z.looseObject({
+  variables: z.array(variable),
+  environment: z.array(variable),
+  'ssh-key': z.string().nullable(),
+});
+
+/** Where a log ends. */
+export const LogAnswer = z.looseObject({ size: z.number() });
+
+/** What an upload is named by when the job ends. */
+export const UploadAnswer = z.looseObject({ upload: z.string() });
+
+/** What may be handed in beside a result. */
+export const uploadNames = ['json-plan', 'redacted-json-plan', 'plan-file', 'errored-state'] as const;
+export type UploadName = (typeof uploadNames)[number];
+
+/** How a plan or an apply ended. */
+export const Result = z.strictObject({
+  outcome: z.enum(['planned', 'applied', 'errored', 'canceled']),
+  'has-changes': z.boolean().optional(),
+  additions: whole().optional(),
+  changes: whole().optional(),
+  destructions: whole().optional(),
+  imports: whole().optional(),
+  'generated-configuration': z.boolean().optional(),
+  'error-message': z.string().max(10_000).optional(),
+  'state-lost': z.string().max(10_000).optional(),
+  uploads: z
+    .strictObject(Object.fromEntries(uploadNames.map((name) => [name, z.string().max(200).optional()])))
+    .optional(),
+});
+
+/** Where a job logs in at the secrets service. */
+export const LoginAnswer = z.union([
+  z.looseObject({ problem: z.string() }),
+  z.looseObject({
+    role: z.string(),
+    namespace: z.string(),
+    address: z.string(),
+    mount: z.string(),
+    jwt: z.string(),
+  }),
+]);
+
+/** A token of the secrets service that a job was given. */
+export const Kept = z.strictObject({
+  token: z.string().min(1).max(8192),
+  accessor: z.string().max(200),
+  namespace: z.string().max(1024),
+});
+
+/** What the record of a token is named by. */
+export const KeptAnswer = z.looseObject({ id: z.string() });
+
+/** The newest protocol that both speak; undefined where there is none. */
+export function commonProtocol(theirs: { readonly oldest: number; readonly newest: number }): number | undefined {
+  const common = Math.min(theirs.newest, spoken.newest);
+  return common >= Math.max(theirs.oldest, spoken.oldest) ? common : undefined;
+}

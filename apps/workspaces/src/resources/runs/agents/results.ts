@@ -1,0 +1,79 @@
+import type { Keyring } from '@keystead/keyring';
+import { Refusal } from '@keystead/refusal';
+import type { z } from 'zod';
+import { BlobTooLarge } from '../../../kernel/blobs/blobs';
+import type { Database } from '../../../kernel/database/database';
+import { describe } from '../runs/jobs/claims';
+import type { RunJob, SentState } from '../runs/jobs/job';
+import { endApply, finishPlan, quarantineState, takeState } from '../runs/jobs/results';
+import { type Lease, lost, openUpload, requireHeld } from './lease';
+import type { Result } from './protocol';
+
+async function jobOf(db: Database, keyring: Keyring, lease: Lease): Promise<RunJob> {
+  const found = await describe(db, keyring, lease.id);
+  if (!found) throw lost();
+  return { ...found, attempt: lease.attempt };
+}
+
+/**
+ * Makes the state of an apply the current one. Throws the refusal, and `transition` where the job is not the agent's any
+ * more; the state is in quarantine then.
+ */
+export async function saveSent(
+  db: Database,
+  keyring: Keyring,
+  agentId: string,
+  lease: Lease,
+  state: SentState,
+): Promise<void> {
+  const job = await jobOf(db, keyring, lease);
+  if (job.kind !== 'apply') throw new Refusal('transition', 'a plan leaves no state');
+  try {
+    await requireHeld(db, agentId, lease, true);
+  } catch (error) {
+    await quarantineState(db, keyring, job, state, 'the agent that sent it did not hold the apply any more');
+    throw error;
+  }
+  await takeState(db, keyring, job, state).catch((error) => {
+    throw error instanceof BlobTooLarge ? new Refusal('too-large', error.message) : error;
+  });
+}
+
+/** Ends a job. Throws `transition` where it is not the agent's any more: nothing was changed. */
+export async function finishJob(
+  db: Database,
+  keyring: Keyring,
+  agentId: string,
+  lease: Lease,
+  result: z.infer<typeof Result>,
+): Promise<void> {
+  await requireHeld(db, agentId, lease, true);
+  const job = await jobOf(db, keyring, lease);
+  const { outcome, additions, changes, destructions, imports, uploads = {} } = result;
+  const counts = { additions, changes, destructions, imports };
+  const errorMessage = result['error-message'];
+  const sent = (name: Parameters<typeof openUpload>[2]) => openUpload(keyring, lease, name, uploads[name]);
+  if (outcome === (job.kind === 'plan' ? 'applied' : 'planned')) {
+    throw new Refusal('transition', `the job is of the kind ${job.kind}`);
+  }
+  const kept =
+    job.kind === 'plan'
+      ? await finishPlan(db, keyring, job, agentId, {
+          ...counts,
+          outcome: outcome as 'planned',
+          hasChanges: result['has-changes'],
+          generatedConfiguration: result['generated-configuration'],
+          errorMessage,
+          jsonPlan: sent('json-plan'),
+          redactedJsonPlan: sent('redacted-json-plan'),
+          planFile: sent('plan-file'),
+        })
+      : await endApply(db, keyring, job, agentId, {
+          ...counts,
+          outcome: outcome as 'applied',
+          errorMessage,
+          lost: result['state-lost'],
+          erroredState: sent('errored-state'),
+        });
+  if (!kept) throw lost();
+}

@@ -1,0 +1,70 @@
+import type { Policy } from '../../../kernel/access/policy';
+import { actorOf } from '../../../kernel/audit/audit';
+import { type Call, endpoints, type Resource } from '../../../kernel/endpoints/endpoint';
+import { type Agent, findAgent, type Loading, register, requireAlive, signOff } from './agent';
+import { claimFor } from './claim';
+import { jobEndpoints } from './job-routes';
+import { mintLease } from './lease';
+import { toWire } from './names';
+import { agentPrefix, Claim, JobAnswer, Registered, Registration } from './protocol';
+import { bodyOf, described, json } from './wire';
+
+const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
+
+const spoken = { outside: true, tokens: ['agent'], turns: false } as const;
+const agents = `${agentPrefix}/agents` as const;
+const agent = `${agents}/:agent_id` as const;
+const load = ({ db, principal, params }: Loading) => findAgent(db, principal, params.agent_id);
+
+const registering = raw('POST')(agents, {
+  ...spoken,
+  summary: 'Register an agent with the pool of its token.',
+  body: bodyOf(Registration),
+  refuses: [409],
+  answers: { 201: described('Registered; the id is for all that follows.', Registered) },
+  run: async ({ db, env, principal, body, request }) => {
+    const made = await register(db, actorOf({ principal, request }), principal, body, request.address);
+    const installation = env.keyring.mac('agent-installation', '').toString('hex').slice(0, 32);
+    return json({ ...made, installation }, 201);
+  },
+});
+
+const exiting = raw('DELETE')(agent, {
+  ...spoken,
+  summary: 'Sign an agent off. What it had been given and not begun is for others.',
+  refuses: [403],
+  answers: { 204: { description: 'Signed off.' } },
+  load,
+  run: async ({ db, principal, target, request }: Call<typeof agent, undefined, Agent>) => {
+    await signOff(db, actorOf({ principal, request }), target, principal.organizationId ?? null);
+    return { status: 204, headers: {} };
+  },
+});
+
+/** A job as it is sent: without what only this service needs, and without values, which are asked for by themselves. */
+const claiming = raw('POST')(`${agent}/jobs`, {
+  ...spoken,
+  summary: 'Take the next job of a workspace that uses the pool; waits for one as long as the agent asks for.',
+  body: bodyOf(Claim),
+  refuses: [403, 409],
+  answers: {
+    200: described('A job, and what proves that the agent holds it.', JobAnswer),
+    204: { description: 'None now.' },
+  },
+  load,
+  run: async ({ db, env, target, body, request }) => {
+    requireAlive(target as Agent);
+    const job = await env.waiting.run((target as Agent).id, (left) =>
+      claimFor(db, env.keyring, target as Agent, body, () => left() || request.isGone()),
+    );
+    if (!job) return { status: 204, headers: {} };
+    const { variables: _values, configurationBlobId: _blob, ...shown } = job;
+    return json(toWire({ ...shown, lease: mintLease(env.keyring, (target as Agent).id, job) }));
+  },
+});
+
+/** What agents ask for: by the token of their pool, and of a job by proof that they hold it. */
+export const agentResource: Resource = {
+  name: 'agents',
+  endpoints: [registering, exiting, claiming, ...jobEndpoints],
+};

@@ -1,0 +1,41 @@
+import { freeForm } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { Raw } from '../../../kernel/endpoints/endpoint';
+
+/** A body that is plain JSON of a shape. */
+export function bodyOf<T>(shape: z.ZodType<T>) {
+  return freeForm(
+    (raw) => {
+      const read = shape.safeParse(raw);
+      if (read.success) return read.data;
+      const issues = read.error.issues.map(({ path, message }) => ({
+        path: ['data', ...path.map(String)],
+        message: `${path.join('.') || 'the body'}: ${message}`,
+      }));
+      throw new Refusal('invalid', '', issues);
+    },
+    schemaOf(shape),
+    false,
+  );
+}
+
+/** The schema of a shape, for the description. */
+function schemaOf(shape: z.ZodType, io: 'input' | 'output' = 'input'): Record<string, unknown> {
+  const { $schema: _, ...schema } = z.toJSONSchema(shape, { target: 'openapi-3.0', io, unrepresentable: 'any' });
+  return schema as Record<string, unknown>;
+}
+
+/** The description of an answer that is plain JSON of a shape. */
+export const described = (description: string, shape: z.ZodType) => ({
+  description,
+  type: 'application/json',
+  schema: schemaOf(shape, 'output'),
+});
+
+/** An answer of plain JSON. */
+export const json = (value: object, status = 200): Raw => ({
+  status,
+  headers: { 'Content-Type': 'application/json' },
+  body: JSON.stringify(value),
+});

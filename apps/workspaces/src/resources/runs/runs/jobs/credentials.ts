@@ -1,0 +1,80 @@
+import type { Keyring } from '@keystead/keyring';
+import type { Database } from '../../../../kernel/database/database';
+import { newId } from '../../../../kernel/database/ids';
+import { identityToken, secretsLoginOf } from '../../../installation/identity-tokens/identity-token';
+import type { JobLogin, KeptToken, LoginParts, RunJob } from './job';
+import { revokeToken, type SecretsService } from './secrets-service';
+
+const cell = (id: string) => ({ table: 'run_credential', row: id, column: 'sealed' });
+
+/** Where a job logs in; see `JobBoard`. */
+export async function jobLogin(
+  { db, keyring, secrets, nowMs }: LoginParts,
+  job: RunJob,
+): Promise<JobLogin | undefined> {
+  const login = await secretsLoginOf(db, job.workspaceId);
+  if (!login) return undefined;
+  const { role, namespace } = login;
+  if (!secrets) {
+    return {
+      problem: `the workspace asks for the secrets role ${JSON.stringify(role)}, but this worker knows no secrets service: set WORKSPACES_SECRETS_ADDR`,
+    };
+  }
+  const { issuer, audience, address, mount } = secrets;
+  const jwt = await identityToken(db, keyring, { issuer, audience, job, login, nowMs });
+  return { role, namespace, address, mount, jwt };
+}
+
+/** Records a token of a job; see `JobBoard`. */
+export async function keepToken(
+  db: Database,
+  keyring: Keyring,
+  job: RunJob,
+  workerId: string,
+  { token, accessor, namespace }: KeptToken,
+): Promise<string> {
+  const id = newId('cred');
+  const sealed = new Uint8Array(keyring.seal(Buffer.from(token), cell(id)));
+  await db.prisma.runCredential.create({ data: { id, jobId: job.id, workerId, namespace, sealed } });
+  // By this people find the token in the secrets service; it opens nothing.
+  if (accessor !== '') {
+    const data = { secretsAccessor: accessor, secretsNamespace: namespace };
+    await db.prisma.runPhase.updateMany({ where: { id: job.kind === 'plan' ? job.planId : job.applyId }, data });
+  }
+  return id;
+}
+
+/** Forgets a token that was revoked; see `JobBoard`. */
+export async function forgetToken(db: Database, id: string, jobId?: string): Promise<void> {
+  await db.prisma.runCredential.deleteMany({ where: { id, jobId } });
+}
+
+interface Left {
+  readonly id: string;
+  readonly namespace: string;
+  readonly sealed: Uint8Array;
+}
+
+/** Revokes tokens whose job is over or was lost with its worker. Answers how many; `failed` is told what could not be. */
+export async function revokeLeft(
+  { db, keyring, secrets }: Omit<LoginParts, 'nowMs'> & { secrets: SecretsService | undefined },
+  failed: (error: unknown) => void,
+): Promise<number> {
+  if (!secrets) return 0;
+  const left = await db.prisma.$queryRaw<Left[]>`
+    SELECT c.id, c.namespace, c.sealed FROM run_credential c
+     WHERE NOT EXISTS (SELECT 1 FROM run_job j WHERE j.id = c.job_id AND j.worker_id = c.worker_id
+                          AND j.state IN ('claimed', 'started') AND j.claimed_until > now())
+     ORDER BY c.created_at LIMIT 100`;
+  let revoked = 0;
+  for (const { id, namespace, sealed } of left) {
+    try {
+      await revokeToken(secrets.address, namespace, keyring.open(sealed, cell(id)).toString('utf8'));
+      await forgetToken(db, id);
+      revoked++;
+    } catch (error) {
+      failed(error);
+    }
+  }
+  return revoked;
+}

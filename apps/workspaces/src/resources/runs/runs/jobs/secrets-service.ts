@@ -1,0 +1,37 @@
+/** The secrets service that runs get credentials from. */
+export interface SecretsService {
+  /** Without a slash at the end. */
+  readonly address: string;
+  /** Where its login with signed tokens is mounted, below `auth/`. */
+  readonly mount: string;
+  readonly audience: string;
+  /** Who signs: the public address of the workspace service. */
+  readonly issuer: string;
+}
+
+const timeoutMs = 15_000;
+
+/** Sends something to the secrets service, `path` below `/v1/`. */
+export async function postSecrets(
+  address: string,
+  path: string,
+  given: { namespace: string; token?: string; body?: object },
+): Promise<Response> {
+  return fetch(`${address}/v1/${path}`, {
+    method: 'POST',
+    redirect: 'error',
+    signal: AbortSignal.timeout(timeoutMs),
+    headers: {
+      'Content-Type': 'application/json',
+      ...(given.namespace === '' ? {} : { 'X-Vault-Namespace': given.namespace }),
+      ...(given.token === undefined ? {} : { 'X-Vault-Token': given.token }),
+    },
+    body: JSON.stringify(given.body ?? {}),
+  });
+}
+
+/** Ends a token; one that is over already is as good. */
+export async function revokeToken(address: string, namespace: string, token: string): Promise<void> {
+  const answer = await postSecrets(address, 'auth/token/revoke-self', { namespace, token });
+  if (!answer.ok && answer.status !== 403) throw new Error(`revoke-self answered ${answer.status}`);
+}

@@ -1,0 +1,86 @@
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { z } from 'zod';
+import { BadConfig } from '../config';
+import { proxyFor } from './agent/proxy';
+import { readOwnConfig } from './config';
+
+/** Names that agents of the reference are set up with. */
+const alsoCalled = {
+  AGENT_ADDRESS: 'TFC_ADDRESS',
+  AGENT_TOKEN: 'TFC_AGENT_TOKEN',
+  AGENT_NAME: 'TFC_AGENT_NAME',
+  AGENT_LOG_LEVEL: 'TFC_AGENT_LOG_LEVEL',
+} as const;
+
+const Variables = z.object({
+  AGENT_ADDRESS: z
+    .url({ protocol: /^https?$/ })
+    .describe('Where the service is, such as https://workspaces.example.com. Also as TFC_ADDRESS.'),
+  AGENT_TOKEN: z
+    .string()
+    .min(1)
+    .regex(/^[\x21-\x7e]+$/, 'is no token')
+    .describe('Token of an agent pool. Also as AGENT_TOKEN_FILE, which holds it, and as TFC_AGENT_TOKEN.'),
+  AGENT_NAME: z
+    .string()
+    .regex(/^[\w .:@-]{1,255}$/, 'may have letters, numbers, spaces and . : @ _ -')
+    .default(
+      () =>
+        hostname()
+          .replace(/[^\w .:@-]/g, '-')
+          .slice(0, 255) || 'agent',
+    )
+    .describe('What people see it as; the name of the machine unless set. Also as TFC_AGENT_NAME.'),
+  AGENT_LOG_LEVEL: z
+    .string()
+    .toLowerCase()
+    .pipe(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']))
+    .default('info')
+    .describe('What is logged. Also as TFC_AGENT_LOG_LEVEL.'),
+});
+
+/** How an agent process is set up. */
+export type AgentConfig = ReturnType<typeof readAgentConfig>;
+
+/** Whether the environment is that of an agent. */
+export const isAgent = (environment: NodeJS.ProcessEnv): boolean =>
+  ['AGENT_TOKEN', 'AGENT_TOKEN_FILE', 'TFC_AGENT_TOKEN'].some((name) => environment[name]);
+
+/** Reads the configuration of an agent. Throws `BadConfig` naming every bad variable. */
+export function readAgentConfig(environment: NodeJS.ProcessEnv) {
+  const problems: string[] = [];
+  const values: Record<string, string | undefined> = {};
+  for (const [name, other] of Object.entries(alsoCalled))
+    values[name] = environment[name] || environment[other] || undefined;
+  const { AGENT_TOKEN_FILE: file } = environment;
+  if (file && values.AGENT_TOKEN) problems.push('AGENT_TOKEN and AGENT_TOKEN_FILE are both set; keep one');
+  else if (file) values.AGENT_TOKEN = readToken(file, problems);
+  const result = Variables.safeParse(values);
+  if (!result.success) {
+    for (const { path, message } of result.error.issues) {
+      const name = String(path[0]);
+      problems.push(values[name] === undefined ? `${name} is not set` : `${name}: ${message}`);
+    }
+  }
+  if (!result.success || problems.length > 0) throw new BadConfig(problems);
+  const { AGENT_ADDRESS: address, AGENT_TOKEN: token, AGENT_NAME: name, AGENT_LOG_LEVEL: logLevel } = result.data;
+  const url = new URL(address);
+  return { ...readOwnConfig(environment), address: url, token, name, logLevel, proxy: proxyFor(url, environment) };
+}
+
+function readToken(file: string, problems: string[]): string | undefined {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch {
+    problems.push(`AGENT_TOKEN_FILE: cannot read ${file}`);
+    return undefined;
+  }
+}
+
+/** One line per variable, for `--help`. */
+export function describeAgentConfig(): string {
+  return Object.entries(Variables.shape)
+    .map(([name, schema]) => `  ${name}\n      ${schema.description ?? ''}`)
+    .join('\n');
+}

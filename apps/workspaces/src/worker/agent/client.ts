@@ -1,0 +1,137 @@
+import http from 'node:http';
+import https from 'node:https';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { Refusal, type RefusalKind } from '@keystead/refusal';
+import { agentPrefix } from '../../resources/runs/agents/protocol';
+import { connectionsTo } from './proxy';
+
+/** What is sent to the service. */
+export interface Sent {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Below the prefix of agents. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as JSON. */
+  readonly json?: object;
+  /** Sent as it is. */
+  readonly bytes?: Uint8Array | AsyncIterable<Uint8Array>;
+  readonly signal?: AbortSignal;
+  /** How long nothing may come. */
+  readonly silenceMs?: number;
+}
+
+const usualSilenceMs = 60_000;
+const largestText = 64 * 1024 * 1024;
+
+/** An answer whose body has not been read. */
+export interface Got {
+  readonly status: number;
+  readonly body: Readable;
+}
+
+const kinds: Readonly<Record<number, RefusalKind>> = {
+  400: 'malformed',
+  401: 'unauthenticated',
+  403: 'denied',
+  404: 'missing',
+  409: 'transition',
+  413: 'too-large',
+  422: 'invalid',
+};
+
+/** Sends requests of an agent, through a proxy where there is one. */
+export class AgentClient {
+  private readonly connections: http.Agent;
+
+  constructor(
+    private readonly address: URL,
+    private readonly token: string,
+    proxy: URL | undefined,
+  ) {
+    this.connections = connectionsTo(address, proxy);
+  }
+
+  /**
+   * Sends something; the body of the answer is the caller's to read. Throws a `Refusal` for what is refused for good, and
+   * another error for what may be tried again.
+   */
+  async ask(sent: Sent): Promise<Got> {
+    const answer = await this.send(sent);
+    const status = answer.statusCode ?? 0;
+    if (status >= 200 && status < 300) return { status, body: answer };
+    const said = reasonOf(await textOf(answer, 1024 * 1024).catch(() => ''));
+    const kind = Object.hasOwn(kinds, status) ? kinds[status] : undefined;
+    if (kind) throw new Refusal(kind, said || `${sent.method} ${sent.path} answered ${status}`);
+    throw new Error(`${sent.method} ${sent.path} answered ${status}${said === '' ? '' : `: ${said}`}`);
+  }
+
+  /** The same for an answer that is JSON; undefined where there is none. */
+  async json(sent: Sent): Promise<unknown> {
+    const { status, body } = await this.ask(sent);
+    const text = await textOf(body, largestText);
+    return status === 204 ? undefined : JSON.parse(text);
+  }
+
+  /** Ends connections that nobody uses. */
+  close(): void {
+    this.connections.destroy();
+  }
+
+  private send({ method, path, query, headers, json, bytes, signal, silenceMs }: Sent): Promise<http.IncomingMessage> {
+    const base = this.address.pathname.replace(/\/+$/, '');
+    const search = query === undefined ? '' : `?${new URLSearchParams(query)}`;
+    const text = json === undefined ? undefined : Buffer.from(JSON.stringify(json));
+    const whole = text ?? (bytes instanceof Uint8Array ? bytes : undefined);
+    const type = text ? 'application/json' : bytes === undefined ? undefined : 'application/octet-stream';
+    const asking = (this.address.protocol === 'https:' ? https : http).request({
+      protocol: this.connections instanceof https.Agent ? 'https:' : undefined,
+      host: this.address.hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: this.address.port || undefined,
+      method,
+      path: `${base}${agentPrefix}${path}${search}`,
+      agent: this.connections,
+      signal,
+      headers: {
+        Host: this.address.host,
+        Authorization: `Bearer ${this.token}`,
+        Accept: 'application/json',
+        ...(type === undefined ? {} : { 'Content-Type': type }),
+        ...(whole === undefined ? {} : { 'Content-Length': String(whole.length) }),
+        ...headers,
+      },
+    });
+    asking.setTimeout(silenceMs ?? usualSilenceMs, () => asking.destroy(new Error('the service does not answer')));
+    return new Promise((resolve, reject) => {
+      asking.once('response', resolve);
+      asking.once('error', reject);
+      if (whole !== undefined || bytes === undefined) asking.end(whole);
+      else pipeline(Readable.from(bytes as AsyncIterable<Uint8Array>), asking).catch(reject);
+    });
+  }
+}
+
+async function textOf(stream: Readable, limit: number): Promise<string> {
+  const pieces: Buffer[] = [];
+  let size = 0;
+  for await (const piece of stream) {
+    size += (piece as Buffer).length;
+    if (size > limit) throw new Error('the answer is larger than it may be');
+    pieces.push(piece as Buffer);
+  }
+  return Buffer.concat(pieces).toString('utf8');
+}
+
+/** What the service said; the words of a proxy are left out. */
+function reasonOf(text: string): string {
+  try {
+    const { errors } = JSON.parse(text) as { errors?: { title?: string; detail?: string }[] };
+    return (errors ?? [])
+      .map(({ detail, title }) => detail || title || '')
+      .join('; ')
+      .slice(0, 1000);
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,290 @@
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isRefusal } from '@keystead/refusal';
+import type { z } from 'zod';
+import { fromWire, toWire } from '../../resources/runs/agents/names';
+import * as wire from '../../resources/runs/agents/protocol';
+import type { ApplyResult, Bytes, JobInputs, JobLogin, PlanResult, RunJob } from '../../resources/runs/runs/jobs/job';
+import type { JobSource } from '../job/job-source';
+import type { AgentClient, Got, Sent } from './client';
+
+const waitSeconds = 20;
+const pieceBytes = 512 * 1024;
+const mostCuts = 5;
+
+/** An agent that the service took. */
+export interface RegisteredAgent {
+  readonly id: string;
+  readonly pool: string;
+  readonly installation: string;
+}
+
+/** Says who this agent is. Throws the refusal: of a token that is none, or of a protocol that only one side speaks. */
+export async function register(
+  client: AgentClient,
+  about: z.infer<typeof wire.Registration>,
+): Promise<RegisteredAgent> {
+  return wire.Registered.parse(await client.json({ method: 'POST', path: '/agents', json: about }));
+}
+
+/** The job was ended, or given to another. */
+const isLost = (error: unknown): boolean => isRefusal(error) && error.kind === 'transition';
+/** The same, or the agent itself is nobody any more. */
+const isOver = (error: unknown): boolean =>
+  isLost(error) || (isRefusal(error) && ['denied', 'missing', 'unauthenticated'].includes(error.kind));
+
+/**
+ * Jobs of a pool, over HTTP. `again` registers anew where the service does not know this agent any more; `revoked` is told
+ * when its token is none any more.
+ */
+export class HttpSource implements JobSource {
+  /** Jobs that this agent knows it has, each with the lease that it proves. */
+  private readonly held = new Map<string, RunJob>();
+  private readonly offsets = new Map<string, number>();
+  private id: string;
+
+  constructor(
+    private readonly client: AgentClient,
+    agent: RegisteredAgent,
+    readonly leaseSeconds: number,
+    private readonly again: () => Promise<RegisteredAgent>,
+    private readonly revoked: () => void,
+  ) {
+    this.id = agent.id;
+  }
+
+  get workerId(): string {
+    return this.id;
+  }
+
+  async claim(closing: AbortSignal): Promise<RunJob | undefined> {
+    const json = { 'lease-seconds': this.leaseSeconds, 'wait-seconds': waitSeconds, holds: [...this.held.keys()] };
+    const path = `/agents/${this.id}/jobs`;
+    try {
+      const answer = await this.client.json({ method: 'POST', path, json, signal: closing });
+      if (answer === undefined) return undefined;
+      const job = {
+        ...fromWire(wire.JobAnswer.parse(answer)),
+        variables: [],
+        configurationBlobId: '',
+      } as never as RunJob;
+      const mine = { ...job, agentId: this.id };
+      this.held.set(job.id, mine);
+      return mine;
+    } catch (error) {
+      if (isRefusal(error) && error.kind === 'unauthenticated') this.revoked();
+      const isUnknown = isRefusal(error) && ['missing', 'transition', 'denied'].includes(error.kind);
+      if (!isUnknown || this.held.size > 0) throw error;
+      this.id = (await this.again()).id;
+      return undefined;
+    }
+  }
+
+  async heartbeat(job: RunJob) {
+    try {
+      const json = { 'lease-seconds': this.leaseSeconds };
+      const answer = await this.ask(job, { method: 'POST', path: '/heartbeat', json, silenceMs: this.patienceMs });
+      const { cancel } = wire.BeatAnswer.parse(answer);
+      return { mine: cancel !== 'force-cancel', cancel };
+    } catch (error) {
+      if (!isOver(error)) throw error;
+      return { mine: false, cancel: 'no' as const };
+    }
+  }
+
+  async started(job: RunJob): Promise<boolean> {
+    try {
+      const answer = await this.persist(() => this.ask(job, { method: 'POST', path: '/start' }));
+      this.offsets.set(job.id, wire.StartAnswer.parse(answer)['log-offset']);
+      return true;
+    } catch (error) {
+      if (!isOver(error)) throw error;
+      this.forget(job);
+      return false;
+    }
+  }
+
+  async inputs(job: RunJob): Promise<JobInputs> {
+    const sent = { method: 'GET', path: '/inputs' } as const;
+    const answer = wire.InputsAnswer.parse(await this.persist(() => this.ask(job, sent)));
+    const file = (name: string) => async () => {
+      const open = () => this.persist(() => this.client.ask(this.of(job, { method: 'GET', path: `/${name}` })));
+      const { status, body } = await open();
+      if (status !== 204) return Readable.from(resumed(body, open), { objectMode: false });
+      body.resume();
+      return undefined;
+    };
+    const { variables, environment, 'ssh-key': sshKey } = answer;
+    return {
+      variables,
+      environment,
+      sshKey: sshKey ?? undefined,
+      state: file('state'),
+      configuration: file('configuration'),
+      planFile: file('plan'),
+    };
+  }
+
+  async appendLog(job: RunJob, bytes: Uint8Array): Promise<void> {
+    for (let at = 0; at < bytes.length; at += pieceBytes) {
+      const piece = bytes.subarray(at, at + pieceBytes);
+      const offset = this.offsets.get(job.id) ?? 0;
+      try {
+        await this.ask(job, { method: 'PUT', path: '/log', query: { offset: String(offset) }, bytes: piece });
+      } catch (error) {
+        // Somebody else has the job: what this agent says of it is nothing any more, and the next heartbeat stops it.
+        if (!isOver(error)) throw error;
+        return;
+      }
+      this.offsets.set(job.id, offset + piece.length);
+    }
+  }
+
+  async saveState(job: RunJob, state: Uint8Array): Promise<void> {
+    const { serial = 0, lineage } = JSON.parse(Buffer.from(state).toString('utf8')) as {
+      serial?: number;
+      lineage?: string;
+    };
+    const md5 = createHash('md5').update(state).digest('hex');
+    const query = { serial: String(serial), md5, ...(lineage === undefined ? {} : { lineage }) };
+    await this.ask(job, { method: 'PUT', path: '/state', query, bytes: state });
+  }
+
+  async finishPlan(job: RunJob, result: PlanResult): Promise<boolean> {
+    const { jsonPlan, redactedJsonPlan, planFile, ...said } = result;
+    return this.finish(job, said, {
+      'json-plan': jsonPlan,
+      'redacted-json-plan': redactedJsonPlan,
+      'plan-file': planFile,
+    });
+  }
+
+  async finishApply(job: RunJob, result: ApplyResult): Promise<boolean> {
+    const { state, erroredState, ...said } = result;
+    const lost = state && (await this.saveOrSay(job, state));
+    return this.finish(job, { ...said, stateLost: lost }, { 'errored-state': lost ? state : erroredState });
+  }
+
+  async release(job: RunJob): Promise<void> {
+    this.forget(job);
+    await this.ask(job, { method: 'POST', path: '/release' });
+  }
+
+  async retire(): Promise<void> {
+    await this.client.json({ method: 'DELETE', path: `/agents/${this.id}`, silenceMs: 10_000 });
+  }
+
+  async login(job: RunJob): Promise<JobLogin | undefined> {
+    const answer = await this.persist(() => this.ask(job, { method: 'POST', path: '/login' }));
+    return answer === undefined ? undefined : (wire.LoginAnswer.parse(answer) as JobLogin);
+  }
+
+  async keepToken(job: RunJob, token: { token: string; accessor: string; namespace: string }): Promise<string> {
+    const sent = { method: 'POST', path: '/credentials', json: token } as const;
+    return wire.KeptAnswer.parse(await this.persist(() => this.ask(job, sent))).id;
+  }
+
+  async forgetToken(job: RunJob, id: string): Promise<void> {
+    await this.ask(job, { method: 'DELETE', path: `/credentials/${id}` });
+  }
+
+  /** A sign of life that is not answered within a part of the lease is sent again. */
+  private get patienceMs(): number {
+    return Math.max(2000, (this.leaseSeconds * 1000) / 4);
+  }
+
+  /** Asks again while the job is held, as when the service is started anew. */
+  private async persist<T>(work: () => Promise<T>): Promise<T> {
+    const untilMs = performance.now() + this.leaseSeconds * 1000;
+    for (let pauseMs = 200; ; pauseMs = Math.min(pauseMs * 2, 2000)) {
+      try {
+        return await work();
+      } catch (error) {
+        if (isRefusal(error) || performance.now() + pauseMs > untilMs) throw error;
+        await sleep(pauseMs);
+      }
+    }
+  }
+
+  private forget({ id }: RunJob): void {
+    this.held.delete(id);
+    this.offsets.delete(id);
+  }
+
+  private of(job: RunJob, sent: Sent): Sent {
+    const { agentId = this.id, lease = '' } = job;
+    const path = `/agents/${agentId}/jobs/${job.id}${sent.path}`;
+    return { ...sent, path, headers: { ...sent.headers, [wire.leaseHeader]: lease } };
+  }
+
+  private ask(job: RunJob, sent: Sent): Promise<unknown> {
+    return this.client.json(this.of(job, sent));
+  }
+
+  private async finish(
+    job: RunJob,
+    said: object,
+    files: Partial<Record<wire.UploadName, Bytes | undefined>>,
+  ): Promise<boolean> {
+    try {
+      const uploads: Partial<Record<wire.UploadName, string>> = {};
+      for (const name of wire.uploadNames) {
+        const bytes = files[name];
+        if (bytes === undefined || 'blobId' in bytes) continue;
+        const source = bytes instanceof Uint8Array ? bytes : Readable.from(bytes);
+        const answer = await this.ask(job, {
+          method: 'PUT',
+          path: `/uploads/${name}`,
+          bytes: source,
+          silenceMs: 300_000,
+        });
+        uploads[name] = wire.UploadAnswer.parse(answer).upload;
+      }
+      await this.ask(job, { method: 'POST', path: '/finish', json: { ...toWire(said), uploads } });
+      this.forget(job);
+      return true;
+    } catch (error) {
+      if (!isLost(error)) throw error;
+      this.forget(job);
+      return false;
+    }
+  }
+
+  /** Hands the state of an apply in; where that is refused, answers why. */
+  private async saveOrSay(job: RunJob, state: Uint8Array): Promise<string | undefined> {
+    try {
+      await this.saveState(job, state);
+      return undefined;
+    } catch (error) {
+      // Who is nobody any more has not handed anything in: the state stays where it is.
+      const isKept = isLost(error) || !isOver(error);
+      if (!isKept || !(isRefusal(error) || error instanceof SyntaxError)) throw error;
+      return `The state after the apply could not be saved: ${error.message || 'its workspace is gone'}`;
+    }
+  }
+}
+
+/** Bytes that go on where they were cut off: what is downloaded for a job does not change. */
+async function* resumed(first: Readable, open: () => Promise<Got>): AsyncGenerator<Buffer> {
+  let body = first;
+  let got = 0;
+  for (let cuts = 0; ; ) {
+    let skipped = 0;
+    try {
+      for await (const piece of body) {
+        const bytes = piece as Buffer;
+        const skip = Math.min(bytes.length, got - skipped);
+        skipped += skip;
+        if (skip === bytes.length) continue;
+        got += bytes.length - skip;
+        skipped = got;
+        yield bytes.subarray(skip);
+      }
+      return;
+    } catch (error) {
+      if (isRefusal(error) || ++cuts > mostCuts) throw error;
+      ({ body } = await open());
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import type { Logger } from '@keystead/server';
+import type { RunJob } from '../resources/runs/runs/jobs/jobs';
+import type { OwnConfig } from './config';
+import type { WorkerParts } from './job/carry-out';
+import { startClaiming } from './job/claim-loop';
+import { credentialsFor } from './job/credentials';
+import type { JobSource } from './job/job-source';
+import { recoverStates } from './job/recover';
+import type { Means } from './means';
+
+/** A worker at work. */
+export interface Work {
+  /** Lets runs end, then interrupts them. */
+  close(): Promise<void>;
+}
+
+/** What a worker does, whoever gives it its jobs. */
+export async function startWork(options: {
+  source: JobSource;
+  config: OwnConfig;
+  means: Means;
+  log: Logger;
+  /** Tells apart the installations whose workers share a machine. */
+  installation: string;
+  /** How long to wait after there was no job. */
+  pollMs: number;
+  /** Done about once a minute. */
+  tidy?(): Promise<unknown>;
+}): Promise<Work> {
+  const { source, config, means, log, installation, pollMs, tidy } = options;
+  const parts: WorkerParts = {
+    source,
+    log,
+    heartbeatMs: Math.min(2000, (source.leaseSeconds * 1000) / 5),
+    graceSeconds: config.graceSeconds,
+    logBytes: config.logBytes,
+    credentials: (job: RunJob) => credentialsFor(source, log, job),
+    executor: {
+      workerId: source.workerId,
+      installation,
+      isolation: means.isolation,
+      scratch: config.scratch,
+      binaries: means.binaries,
+      settings: config.tool,
+      limits: {
+        archive: { bytes: config.archiveBytes, entries: 200_000 },
+        stateBytes: 512 * 1024 * 1024,
+        planBytes: config.archiveBytes,
+        disk: { bytes: config.diskBytes, everyMs: 3000, graceMs: config.graceSeconds * 1000 },
+      },
+      stateEveryMs: 10_000,
+    },
+  };
+  await recoverStates(parts);
+  const claiming = startClaiming(parts, { parallel: config.jobs, pollMs });
+  const recovering = setInterval(() => {
+    void means.closeAgain();
+    recoverStates(parts)
+      .then(() => tidy?.())
+      .catch((error) => log.error({ err: error }, 'not cleaned up'));
+  }, 60_000);
+  return {
+    async close() {
+      clearInterval(recovering);
+      await claiming.close(config.drainSeconds);
+    },
+  };
+}

@@ -1,0 +1,338 @@
+import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
+import { mintLease } from '../src/resources/runs/agents/lease';
+import { agentResource } from '../src/resources/runs/agents/routes';
+import { configured, fetchUrl, startRun } from './configurations';
+import { allRows } from './database-rows';
+import { resource, startWorkspaces } from './start-workspaces';
+
+const prefix = '/api/agent/v1/agents';
+const registration = {
+  name: 'builder-1',
+  version: '0.2.0',
+  protocol: { oldest: 1, newest: 1 },
+  'tool-versions': ['1.11.4'],
+  isolation: 'own-user',
+};
+const bodies: Readonly<Record<string, object>> = {
+  '/jobs': { 'lease-seconds': 60, 'wait-seconds': 0, holds: [] },
+  '/heartbeat': { 'lease-seconds': 60 },
+  '/finish': { outcome: 'errored' },
+  '/credentials': { token: 't', accessor: '', namespace: '' },
+};
+const endOf = (path: string): string => path.replace(/^.*(?=\/)/, '');
+const bodyOf = (path: string): object | undefined => new Map(Object.entries(bodies)).get(endOf(path));
+const queryOf = (path: string): string =>
+  path.endsWith('/log') ? '?offset=0' : path.endsWith('/state') ? `?serial=1&md5=${'0'.repeat(32)}` : '';
+const asked = { 'lease-seconds': 60, 'wait-seconds': 0, holds: [] };
+
+describe('agents', () => {
+  const workspaces = startWorkspaces();
+  const { admin } = workspaces;
+  let counter = 0;
+  let pool = '';
+  let token = '';
+  let workspace = '';
+
+  const makePool = async (attributes: object = {}) =>
+    (
+      await admin
+        .post('organizations/acme/agent-pools', resource('agent-pools', { name: `pool-${++counter}`, ...attributes }))
+        .expect(201)
+    ).body.data.id as string;
+  const makeToken = async (poolId: string) => {
+    const body = resource('authentication-tokens', { description: `t-${++counter}` });
+    const { id, attributes } = (await admin.post(`agent-pools/${poolId}/authentication-tokens`, body).expect(201)).body
+      .data;
+    return { id: id as string, secret: attributes.token as string };
+  };
+  const makeWorkspace = async (poolId: string) =>
+    (await workspaces.workspace('acme', `ws-${++counter}`, { 'execution-mode': 'agent', 'agent-pool-id': poolId })).id;
+  const send = (method: 'get' | 'post' | 'put' | 'delete', path: string, secret = token, lease?: string) => {
+    const test = request(workspaces.server)[method](`${prefix}${path}`).set('Authorization', `Bearer ${secret}`);
+    return lease === undefined ? test : test.set('X-Agent-Lease', lease);
+  };
+  const register = async (secret = token, more: object = {}): Promise<string> =>
+    (
+      await send('post', '', secret)
+        .send({ ...registration, ...more })
+        .expect(201)
+    ).body.id;
+  const claim = async (agent: string, more: object = {}, secret = token) => {
+    const { status, body } = await send('post', `/${agent}/jobs`, secret).send({ ...asked, ...more });
+    expect([200, 204]).toContain(status);
+    return status === 204 ? undefined : body;
+  };
+  const queued = async (workspaceId = workspace): Promise<string> => {
+    await configured(workspaces, workspaceId);
+    return (await startRun(admin, workspaceId).expect(201)).body.data.id;
+  };
+  const run = async (id: string) => (await admin.get(`runs/${id}`).expect(200)).body.data.attributes;
+  const actor = (agent: string, job: { id: string; lease: string }, secret = token) => ({
+    post: (path: string, body?: object) =>
+      send('post', `/${agent}/jobs/${job.id}${path}`, secret, job.lease).send(body),
+    get: (path: string) => send('get', `/${agent}/jobs/${job.id}${path}`, secret, job.lease).buffer(true),
+    put: (path: string, bytes: Buffer) =>
+      send('put', `/${agent}/jobs/${job.id}${path}`, secret, job.lease)
+        .set('Content-Type', 'application/octet-stream')
+        .send(bytes),
+  });
+  /** An agent with a plan of a fresh run that it has begun. */
+  const begun = async () => {
+    const id = await queued();
+    const agent = await register();
+    await claim(agent);
+    const job = await claim(agent);
+    const held = job ?? (await claim(agent));
+    const doing = actor(agent, held);
+    await doing.post('/start').expect(200);
+    return { run: id, agent, job: held, doing };
+  };
+
+  beforeAll(() => workspaces.organization('acme'));
+  beforeEach(async () => {
+    await workspaces.service.pool.query('DELETE FROM run; DELETE FROM run_worker');
+    pool = await makePool();
+    token = (await makeToken(pool)).secret;
+    workspace = await makeWorkspace(pool);
+  });
+
+  it('carry out a plan by the token of their pool alone', async () => {
+    const id = await queued();
+    expect((await run(id))['status-reason']).toContain('No agent of the workspace’s pool is connected');
+    const agent = await register();
+    const job = await claim(agent);
+    expect(job).toMatchObject({ kind: 'plan', 'run-id': id, 'workspace-id': workspace, attempt: 1 });
+    expect(JSON.stringify(job)).not.toContain('blob');
+    const doing = actor(agent, job);
+    await doing.get('/inputs').expect(200, { variables: [], environment: [], 'ssh-key': null });
+    expect((await doing.get('/configuration').expect(200)).body.length).toBeGreaterThan(50);
+    await doing.get('/state').expect(204);
+    await doing.post('/start').expect(200, { 'log-offset': 0 });
+    await doing.post('/start').expect(200, { 'log-offset': 0 });
+    expect((await run(id)).status).toBe('planning');
+    await doing.put('/log?offset=0', Buffer.from('hello ')).expect(200, { size: 6 });
+    await doing.put('/log?offset=0', Buffer.from('hello world')).expect(200, { size: 11 });
+    await doing.put('/log?offset=3', Buffer.from('lo')).expect(200, { size: 11 });
+    await doing.put('/log?offset=12', Buffer.from('gap')).expect(409);
+    await doing.post('/heartbeat', { 'lease-seconds': 60 }).expect(200, { cancel: 'no' });
+    const upload = async (name: string, text: string) =>
+      (await doing.put(`/uploads/${name}`, Buffer.from(text)).expect(201)).body.upload;
+    const uploads = {
+      'json-plan': await upload('json-plan', '{"format_version":"1.2"}'),
+      'plan-file': await upload('plan-file', 'plan'),
+    };
+    await doing.post('/finish', { outcome: 'planned', 'has-changes': true, additions: 1, uploads }).expect(204);
+    expect((await run(id)).status).toBe('planned');
+    await doing.post('/finish', { outcome: 'planned', 'has-changes': true, uploads }).expect(409);
+    const plan = (await admin.get(`runs/${id}/plan`).expect(200)).body.data;
+    expect(plan.attributes).toMatchObject({ 'resource-additions': 1, 'has-changes': true });
+    const log = await fetchUrl(workspaces, plan.attributes['log-read-url']).expect(200);
+    expect(log.body.toString()).toBe('\x02hello world\x03');
+  });
+
+  it('are told to stop, and stop counting when they are given up', async () => {
+    const { run: id, job, agent, doing } = await begun();
+    await admin.post(`runs/${id}/actions/cancel`, {}).expect(202);
+    await doing.post('/heartbeat', { 'lease-seconds': 60 }).expect(200, { cancel: 'cancel' });
+    await workspaces.service.pool.query(`UPDATE run_job SET claimed_until = now() - interval '1 s'`);
+    await claim(await register());
+    expect((await run(id)).status).toBe('canceled');
+    for (const answer of [
+      doing.post('/heartbeat', { 'lease-seconds': 60 }),
+      doing.post('/start'),
+      doing.get('/inputs'),
+      doing.put('/log?offset=0', Buffer.from('late')),
+      doing.put('/uploads/json-plan', Buffer.from('{}')),
+      doing.post('/finish', { outcome: 'planned' }),
+      doing.post('/login'),
+      doing.post('/credentials', { token: 't', accessor: '', namespace: '' }),
+    ]) {
+      const { body } = await answer.expect(409);
+      expect(body.errors[0].detail).toContain('not this agent’s any more');
+    }
+    expect(mintLease(workspaces.service.env.keyring, agent, { id: job.id, attempt: 1 })).toBe(job.lease);
+  });
+
+  it('prove for each request that they hold the job: others’ proofs, other jobs’ and older ones count for nothing', async () => {
+    const { agent, job, doing } = await begun();
+    const other = await register();
+    const elsewhere = await makeToken(await makePool());
+    const stranger = await register(elsewhere.secret);
+    await actor(other, job).post('/heartbeat', { 'lease-seconds': 60 }).expect(403);
+    await actor(agent, { ...job, id: 'job-x' })
+      .post('/heartbeat', { 'lease-seconds': 60 })
+      .expect(403);
+    const later = { ...job, lease: job.lease.replace(/^1/, '2') };
+    await actor(agent, later).post('/heartbeat', { 'lease-seconds': 60 }).expect(403);
+    await actor(agent, { ...job, lease: '' })
+      .get('/inputs')
+      .expect(403);
+    // Of another pool: that there is such an agent is not said.
+    await actor(agent, job, elsewhere.secret).get('/inputs').expect(404);
+    await actor(stranger, job, elsewhere.secret).get('/inputs').expect(403);
+    await claim(agent, {}, token);
+    await send('post', `/${agent}/jobs`, elsewhere.secret).send(asked).expect(404);
+    await send('delete', `/${agent}`, elsewhere.secret).expect(404);
+    // What was handed in for one job, or under one name, is named by none else.
+    const { body } = await doing.put('/uploads/json-plan', Buffer.from('{}')).expect(201);
+    await doing.post('/finish', { outcome: 'planned', uploads: { 'plan-file': body.upload } }).expect(403);
+    await doing.post('/finish', { outcome: 'planned', uploads: { 'json-plan': 'blob-1.abc' } }).expect(403);
+    await doing.post('/finish', { outcome: 'applied' }).expect(409);
+    await doing.post('/finish', { outcome: 'errored', fresh: 1 }).expect(422);
+    await doing.post('/heartbeat', { 'lease-seconds': 60 }).expect(200);
+  });
+
+  it('bring a result of an attempt that is over, and change nothing', async () => {
+    const { run: id, agent, job, doing } = await begun();
+    await workspaces.service.pool.query(`UPDATE run_job SET claimed_until = now() - interval '1 s'`);
+    const second = await register();
+    const again = await claim(second);
+    expect(again).toMatchObject({ id: job.id, attempt: 2 });
+    await doing.post('/finish', { outcome: 'errored', 'error-message': 'old' }).expect(409);
+    await doing.put('/log?offset=0', Buffer.from('old')).expect(409);
+    // The same agent that is given the job anew has a new proof; the old one stays void.
+    await actor(second, again).post('/start').expect(200);
+    await doing.post('/heartbeat', { 'lease-seconds': 60 }).expect(409);
+    expect((await run(id)).status).toBe('planning');
+    expect(agent).not.toBe(second);
+  });
+
+  it('are given an answer again that they did not hear, and each job once', async () => {
+    const ids = [];
+    for (let n = 0; n < 20; n++) ids.push(await queued(await makeWorkspace(pool)));
+    const two = [await register(), await register()];
+    await Promise.all(two.map((agent) => claim(agent, { holds: ['job-none'] })));
+    const unheard = await Promise.all(two.map((agent) => claim(agent)));
+    const got = new Map<string, string>();
+    for (const [index, job] of unheard.entries()) got.set(job.id, two[index]!);
+    await Promise.all(
+      two.map(async (agent) => {
+        for (;;) {
+          const holds = [...got].flatMap(([id, by]) => (by === agent ? [id] : []));
+          const job = await claim(agent, { holds });
+          if (!job) return;
+          expect(got.has(job.id)).toBe(false);
+          got.set(job.id, agent);
+        }
+      }),
+    );
+    expect(got.size).toBe(20);
+    const { rows } = await workspaces.service.pool.query('SELECT attempt, count(*)::int AS n FROM run_job GROUP BY 1');
+    expect(rows).toEqual([{ attempt: 1, n: 20 }]);
+    expect(ids).toHaveLength(20);
+  });
+
+  it('have runs of workspaces that use their pool now, and of no others', async () => {
+    const other = await makePool();
+    const elsewhere = (await makeToken(other)).secret;
+    const id = await queued();
+    const mine = await register();
+    const theirs = await register(elsewhere);
+    expect(await claim(theirs, {}, elsewhere)).toBeUndefined();
+    const { id: plain } = await workspaces.workspace('acme', `plain-${++counter}`, { 'execution-mode': 'remote' });
+    await queued(plain);
+    const exclude = (...ids: string[]) =>
+      workspaces.service.pool.query(
+        ids.length === 0
+          ? 'DELETE FROM agent_pool_exclusion'
+          : `INSERT INTO agent_pool_exclusion (agent_pool_id, workspace_id) VALUES ('${pool}', '${ids[0]}')`,
+      );
+    await exclude(workspace);
+    expect(await claim(mine)).toBeUndefined();
+    expect((await run(id))['status-reason']).toContain('No agent');
+    await exclude();
+    expect((await claim(mine))['run-id']).toBe(id);
+  });
+
+  it('end with the token that they registered with', async () => {
+    const first = await makeToken(pool);
+    const agent = await register(first.secret);
+    const id = await queued();
+    const job = await claim(agent, {}, first.secret);
+    expect(job['run-id']).toBe(id);
+    const shown = async () => (await admin.get(`agents/${agent}`).expect(200)).body.data.attributes.status;
+    expect(await shown()).toBe('busy');
+    // Of the same pool, but not what it registered with.
+    await send('post', `/${agent}/jobs`).send(asked).expect(409);
+    await admin.delete(`authentication-tokens/${first.id}`).expect(204);
+    await actor(agent, job, first.secret).get('/inputs').expect(401);
+    expect(await shown()).toBe('errored');
+    await admin.delete(`agents/${agent}`).expect(204);
+    await admin.get(`agents/${agent}`).expect(404);
+  });
+
+  it('are shown with their pool, and sign off', async () => {
+    const agent = await register();
+    const listed = async (query = '') =>
+      (await admin.get(`agent-pools/${pool}/agents${query}`).expect(200)).body.data.map(
+        ({ id, attributes }: { id: string; attributes: { status: string } }) => [id, attributes.status],
+      );
+    expect(await listed()).toEqual([[agent, 'idle']]);
+    expect(await listed('?filter[last-ping-since]=2100-01-01T00:00:00Z')).toEqual([]);
+    await admin.get(`agent-pools/${pool}/agents?filter[last-ping-since]=soon`).expect(400);
+    await admin.delete(`agents/${agent}`).expect(409);
+    const count = async () => (await admin.get(`agent-pools/${pool}`).expect(200)).body.data.attributes['agent-count'];
+    expect(await count()).toBe(1);
+    const id = await queued();
+    expect((await claim(agent))['run-id']).toBe(id);
+    await send('delete', `/${agent}`).expect(204);
+    expect([await listed(), await count()]).toEqual([[[agent, 'exited']], 0]);
+    await send('post', `/${agent}/jobs`).send(asked).expect(409);
+    expect((await claim(await register()))['run-id']).toBe(id);
+  });
+
+  it('of a version too old or too new are refused with what to do', async () => {
+    const older = await send('post', '')
+      .send({ ...registration, protocol: { oldest: 0, newest: 0 } })
+      .expect(409);
+    expect(older.body.errors[0].detail).toContain('upgrade the agent');
+    const newer = await send('post', '')
+      .send({ ...registration, protocol: { oldest: 3, newest: 4 } })
+      .expect(409);
+    expect(newer.body.errors[0].detail).toContain('upgrade the service');
+    await register(token, { protocol: { oldest: 1, newest: 2 } });
+  });
+
+  it('have a token that is good for nothing else, and no other token is good for theirs', async () => {
+    await workspaces.as(token).get('organizations/acme').expect(401);
+    await workspaces.as(token).get('account/details').expect(401);
+    await send('post', '', admin.token).send(registration).expect(404);
+    await request(workspaces.server).post(prefix).send(registration).expect(401);
+  });
+
+  it('of one pool reach nothing of another’s, whatever they ask for', async () => {
+    const { agent, job } = await begun();
+    const { secret } = await makeToken(await makePool());
+    const own = await register(secret);
+    const before = await allRows(workspaces.databaseUrl);
+    const reached: string[] = [];
+    const paths = agentResource.endpoints.filter(({ path }) => path.includes(':agent_id'));
+    expect(paths.length).toBeGreaterThan(15);
+    for (const { method, path } of paths) {
+      for (const [as, expected] of [
+        [agent, 404],
+        [own, 403],
+      ] as const) {
+        const at = path.replace(prefix, '').replace(':agent_id', as).replace(':job_id', job.id).replace(/:\w+/, 'x');
+        const isAboutJob = path.includes(':job_id');
+        if (as === own && !isAboutJob) continue;
+        const word = method.toLowerCase() as 'get';
+        const query = method === 'PUT' ? queryOf(path) : '';
+        const test = send(word, `${at}${query}`, secret, job.lease);
+        const { status } = await (method === 'GET' || method === 'DELETE' ? test : test.send(bodyOf(path)));
+        if (status !== expected) reached.push(`${method} ${path}: ${status}`);
+      }
+    }
+    expect(reached).toEqual([]);
+    expect(await allRows(workspaces.databaseUrl)).toEqual(before);
+  });
+
+  it('wait for a job until there is one', async () => {
+    const agent = await register();
+    await configured(workspaces, workspace);
+    const waiting = claim(agent, { 'wait-seconds': 30 });
+    const { id } = (await startRun(admin, workspace).expect(201)).body.data;
+    expect((await waiting)['run-id']).toBe(id);
+  });
+});
