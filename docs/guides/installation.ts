@@ -29,6 +29,20 @@ function keystead(folder: string): string {
   return `'${process.execPath}' '${file}'`;
 }
 
+/** Puts the worker's program where a build has it; the guides start agents with it. */
+function placeWorker(folder: string, firstUid: number): void {
+  const at = join(folder, 'apps/workspaces/dist');
+  mkdirSync(at, { recursive: true });
+  const args = [...inSource, join(root, 'apps/workspaces/src/worker-main.ts')];
+  const text = `const { spawn } = require('node:child_process');
+const env = { ...process.env, WORKSPACES_WORKER_FIRST_UID: '${firstUid}' };
+const child = spawn(process.execPath, [...${JSON.stringify(args)}, ...process.argv.slice(2)], { env, stdio: 'inherit' });
+process.on('SIGTERM', () => child.kill('SIGTERM'));
+child.on('exit', (code) => process.exit(code ?? 1));
+`;
+  writeFileSync(join(at, 'worker-main.js'), text);
+}
+
 /** Starts an installation as the guides expect it: initialised, with root token and site administrator. */
 export async function startInstallation(secretsSettings: Record<string, string> = {}): Promise<Installation> {
   const folder = mkdtempSync(join(tmpdir(), 'keystead-guides-'));
@@ -64,6 +78,7 @@ export async function startInstallation(secretsSettings: Record<string, string> 
     await answers(`${addresses[name]}${name === 'secrets' ? '/livez' : '/readyz'}`, child, said);
   };
   const uids = { first: 200_000, last: 200_063 };
+  placeWorker(folder, uids.first + 100);
   // Remote runs wait until it is there.
   const startWorker = () => {
     const main = join(root, 'apps/workspaces/src/worker-main.ts');

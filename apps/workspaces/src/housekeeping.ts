@@ -10,6 +10,8 @@ import { eraseRemoved } from './resources/organizations/organizations/removal';
 import { sweepConsoleSessions } from './resources/people/sessions/console';
 import { sweep as sweepExports } from './resources/runs/plan-exports/service';
 import { forgetWorkers, settleAbandoned } from './resources/runs/runs/jobs/abandoned';
+import { revokeLeft } from './resources/runs/runs/jobs/credentials';
+import type { SecretsService } from './resources/runs/runs/jobs/jobs';
 import { startTriggered } from './resources/runs/runs/triggered';
 import { type Swept, sweep } from './resources/states/data-retention/sweep';
 import { sweep as sweepQuarantine } from './resources/states/state-versions/quarantine';
@@ -64,6 +66,8 @@ interface Options {
   readonly now: () => number;
   readonly clockTrouble: () => string | undefined;
   readonly consoleIdleMinutes: number;
+  /** Where tokens end that agents left; undefined where runs get none. */
+  readonly secrets?: SecretsService;
   readonly registry?: Registry;
 }
 
@@ -75,10 +79,22 @@ export interface Housekeeping {
 
 const DAY_MS = 86_400_000;
 
-function jobsOf(db: Database, { keyring, now, consoleIdleMinutes }: Options, metrics: JobMetrics): readonly Job[] {
+function jobsOf(
+  db: Database,
+  { keyring, now, consoleIdleMinutes, secrets, log }: Options,
+  metrics: JobMetrics,
+): readonly Job[] {
   return [
     { name: 'settle runs of lost workers', everySeconds: 10, run: () => settleAbandoned(db, keyring) },
     { name: 'start triggered runs', everySeconds: 5, run: () => startTriggered(db, keyring) },
+    {
+      name: 'revoke credentials of runs that are over',
+      everySeconds: 60,
+      run: () =>
+        revokeLeft({ db, keyring, secrets }, (error) =>
+          log.warn({ err: error }, 'credentials that a run left are not revoked yet'),
+        ),
+    },
     { name: 'forget workers that are gone', everySeconds: 3600, run: () => forgetWorkers(db) },
     { name: 'erase removed organizations', everySeconds: 5, run: () => eraseRemoved(db) },
     {

@@ -79,6 +79,7 @@ async function run(config: Config): Promise<void> {
     now,
     clockTrouble,
     consoleIdleMinutes: config.console.idleMinutes,
+    secrets: config.secretsService,
     registry,
   });
   log.info({ url: serving.url, edition: config.edition }, 'listening');

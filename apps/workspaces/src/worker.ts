@@ -77,7 +77,8 @@ export async function startWorker(config: WorkerConfig, means: Means, log: Logge
       means,
       log,
       installation: installationOf(config.service.databaseUrl),
-      pollMs: 1000,
+      // It waits for a job for a second by itself.
+      pollMs: 50,
       tidy: () =>
         revokeLeft({ db, keyring, secrets }, (error) =>
           log.warn({ err: error }, 'credentials that a worker left are not revoked yet'),

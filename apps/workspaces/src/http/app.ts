@@ -48,6 +48,9 @@ export interface AppParts {
 /** A run's page, as the tool prints its address. */
 const RUN_PAGE = /^\/app\/([\w.-]+)\/([\w.-]+)\/runs\/(run-\w+)(?:\?.*)?$/;
 
+/** All agents of a pool count as one caller, and each says something every moment. */
+const AGENTS_OF_A_POOL = 20;
+
 const UNLIMITED: RateVerdict = { allowed: true, limit: 0, remaining: 0, resetSeconds: 0 };
 
 /** The HTTP application: finds the endpoint, finds the caller, reads the body, answers; the error edge is here alone. */
@@ -62,8 +65,8 @@ export function buildApp(parts: AppParts): express.Express {
       ? parts.inside.find(method, path.slice(PREFIX.length))
       : parts.outside.find(method, path);
 
-  const limitFor = (caller: string, { apiRateLimitingEnabled, apiRateLimit }: SiteSettings): RateVerdict =>
-    apiRateLimitingEnabled ? rates.take(caller, apiRateLimit) : UNLIMITED;
+  const limitFor = (caller: string, { apiRateLimitingEnabled, apiRateLimit }: SiteSettings, times = 1): RateVerdict =>
+    apiRateLimitingEnabled ? rates.take(caller, apiRateLimit * times) : UNLIMITED;
 
   const silent = (): Refusal => {
     const refusal = new Refusal('unavailable', 'storage is unavailable');
@@ -92,7 +95,8 @@ export function buildApp(parts: AppParts): express.Express {
       const principal = caller?.principal;
       const settings = caller?.settings ?? (await env.settings());
       const address = clientAddress(req, parts.trustedProxies);
-      rate = limitFor(principal === undefined ? address : `${principal.kind} ${principal.id}`, settings);
+      const times = principal?.kind === 'agent' ? AGENTS_OF_A_POOL : 1;
+      rate = limitFor(principal === undefined ? address : `${principal.kind} ${principal.id}`, settings, times);
       if (!rate.allowed) {
         return sendLimited(res, commonHeaders(fixed, id, rate), dialect);
       }

@@ -85,10 +85,10 @@ export class AgentClient {
     const text = json === undefined ? undefined : Buffer.from(JSON.stringify(json));
     const whole = text ?? (bytes instanceof Uint8Array ? bytes : undefined);
     const type = text ? 'application/json' : bytes === undefined ? undefined : 'application/octet-stream';
-    const asking = (this.address.protocol === 'https:' ? https : http).request({
-      protocol: this.connections instanceof https.Agent ? 'https:' : undefined,
+    // A tunnel of a proxy is secured by itself.
+    const asking = (this.connections instanceof https.Agent ? https : http).request({
       host: this.address.hostname.replace(/^\[(.*)\]$/, '$1'),
-      port: this.address.port || undefined,
+      port: this.address.port || (this.address.protocol === 'https:' ? 443 : 80),
       method,
       path: `${base}${agentPrefix}${path}${search}`,
       agent: this.connections,

@@ -55,6 +55,7 @@ describe('carrying out a job', () => {
     };
     const board: JobBoard = {
       claimJob: async () => undefined,
+      newestQueued: async () => '',
       heartbeat: async () => given.beats?.() ?? { mine: true, cancel: 'no' },
       started: async () => true,
       jobInputs: async () => inputs,

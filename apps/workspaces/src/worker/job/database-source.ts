@@ -1,7 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../kernel/database/database';
 import type { JobBoard, SecretsService } from '../../resources/runs/runs/jobs/jobs';
 import type { JobSource } from './job-source';
+
+/** How often it is looked for a job within a second. */
+const looks = 5;
+const lookMs = 200;
 
 /** Jobs from the database itself, for workers of the service. */
 export function databaseSource(parts: {
@@ -21,7 +26,19 @@ export function databaseSource(parts: {
   return {
     workerId,
     leaseSeconds,
-    claim: () => board.claimJob(db, keyring, { workerId, leaseSeconds, versions }),
+    async claim(closing) {
+      const take = () => board.claimJob(db, keyring, { workerId, leaseSeconds, versions });
+      // What is queued now is for others, if it is not given to this worker.
+      const known = await board.newestQueued(db);
+      const job = await take();
+      if (job) return job;
+      for (let look = 0; look < looks && !closing.aborted; look++) {
+        const newest = await board.newestQueued(db);
+        if (newest !== '' && newest !== known) return take();
+        await sleep(lookMs, undefined, { signal: closing }).catch(() => undefined);
+      }
+      return undefined;
+    },
     heartbeat: (job) => board.heartbeat(db, job, { workerId, leaseSeconds }),
     started: (job) => board.started(db, keyring, job, workerId),
     inputs: (job) => board.jobInputs(db, keyring, job),

@@ -70,13 +70,16 @@ export async function executePlan(executor: Executor, running: RunningJob): Prom
     const { code } = await work.run(planArguments(job, work.up));
     if (code !== 0 && code !== 2) throw new Failed('the plan failed');
     await log.flush();
-    const json = await work.output(['show', '-json', `${work.up}/${files.plan}`], jsonLimit);
-    const plan = parsePlan(json);
     const hasChanges = code === 2;
-    const schemas = await work.output(['providers', 'schema', '-json'], jsonLimit);
+    const keeps = !job.planOnly && (hasChanges || job.allowEmptyApply);
+    const [json, schemas, bundle] = await work.together(
+      () => work.output(['show', '-json', `${work.up}/${files.plan}`], jsonLimit),
+      () => work.output(['providers', 'schema', '-json'], jsonLimit),
+      () => (keeps ? work.bundle() : Promise.resolve(undefined)),
+    );
+    const plan = parsePlan(json);
     const redacted = Buffer.from(JSON.stringify(redactPlan(plan, JSON.parse(schemas.toString('utf8')))));
     const generated = job.generateConfig ? await work.read(path.join(work.folder, files.generated)) : undefined;
-    const bundle = job.planOnly || !(hasChanges || job.allowEmptyApply) ? undefined : await work.bundle();
     return {
       outcome: 'planned',
       hasChanges,
@@ -290,6 +293,20 @@ class Work {
     if (code === null || code > 1)
       throw new BadConfiguration(`the folder cannot be kept for the apply: ${Buffer.concat(said)}`);
     return Buffer.concat(pieces);
+  }
+
+  /** Does what only reads at once, where the end of one command does not end the others. */
+  async together<T extends readonly unknown[]>(...steps: { [I in keyof T]: () => Promise<T[I]> }): Promise<T> {
+    const isAlone = this.executor.isolation.endAll(this.slot.jobFolder) !== undefined;
+    const done: Promise<unknown>[] = [];
+    for (const step of steps) {
+      const one = step();
+      done.push(one);
+      one.catch(() => undefined);
+      if (isAlone) await one;
+    }
+    await Promise.allSettled(done);
+    return Promise.all(done) as Promise<unknown> as Promise<T>;
   }
 
   /** A file in the job's folder. */

@@ -2,13 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Keyring } from '@keystead/keyring';
 import type { z } from 'zod';
 import type { Database } from '../../../kernel/database/database';
-import { claimJob, describe, releaseJob } from '../runs/jobs/claims';
+import { claimJob, describe, newestQueued, releaseJob } from '../runs/jobs/claims';
 import type { RunJob } from '../runs/jobs/job';
 import type { Agent } from './agent';
 import type { Claim } from './protocol';
 
-/** How often it is looked for a job while an agent waits for one. */
-const lookMs = 500;
+/** How often it is looked whether anything is queued while an agent waits, and in how many of these looks for all else. */
+const lookMs = 200;
+const wholeLooks = 5;
 
 /** A job that was given to the agent in an answer which it never saw. */
 async function findUnheard(
@@ -38,8 +39,13 @@ export async function claimFor(
   const untilMs = performance.now() + asked['wait-seconds'] * 1000;
   const unheard = await findUnheard(db, keyring, agent.id, asked);
   if (unheard) return unheard;
-  for (;;) {
-    const job = await claimJob(db, keyring, by);
+  let known = '';
+  for (let look = 0; ; look++) {
+    // What was queued before is for others. Runs that wait for a lock, and jobs of the dead, are looked for more seldom.
+    const newest = await newestQueued(db);
+    const asks = look % wholeLooks === 0 || (newest !== '' && newest !== known);
+    known = newest;
+    const job = asks ? await claimJob(db, keyring, by) : undefined;
     if (job && !left()) return job;
     if (job) await releaseJob(db, job, agent.id);
     if (left() || performance.now() + lookMs > untilMs) return undefined;

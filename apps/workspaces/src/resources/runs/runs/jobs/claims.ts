@@ -162,6 +162,13 @@ export async function describe(db: Database, keyring: Keyring, id: string): Prom
   };
 }
 
+/** When the newest job was queued; see `JobBoard`. */
+export async function newestQueued(db: Database): Promise<string> {
+  const [row] = await db.prisma.$queryRaw<{ newest: string }[]>`
+    SELECT coalesce(max(queued_at)::text, '') AS newest FROM run_job WHERE state <> 'done' AND state = 'queued'`;
+  return row?.newest ?? '';
+}
+
 /** Takes the next job; see `JobBoard`. */
 export async function claimJob(db: Database, keyring: Keyring, by: ClaimingWorker): Promise<RunJob | undefined> {
   await noteWorker(db, by);

@@ -165,6 +165,8 @@ export interface JobBoard {
    * abandoned jobs to others, and starts runs that wait. For any number of workers at once; call it about once a second.
    */
   claimJob(db: Database, keyring: Keyring, by: ClaimingWorker): Promise<RunJob | undefined>;
+  /** When the newest of the jobs was queued that wait, empty without any: cheap, so that a new one waits for no second. */
+  newestQueued(db: Database): Promise<string>;
   /** Keeps a job for another lease; to be called at a third of the lease. */
   heartbeat(db: Database, job: RunJob, by: { workerId: string; leaseSeconds: number }): Promise<Heartbeat>;
   /** The tool is about to run: plan_queued becomes planning, apply_queued applying. False: the job is not ours any more. */

@@ -1,4 +1,4 @@
-import { claimJob, heartbeat, releaseJob, retireWorker, started } from './claims';
+import { claimJob, heartbeat, newestQueued, releaseJob, retireWorker, started } from './claims';
 import { forgetToken, jobLogin, keepToken } from './credentials';
 import { jobInputs } from './inputs';
 import type { JobBoard } from './job';
@@ -21,6 +21,7 @@ export type { SecretsService } from './secrets-service';
 /** All that a worker process needs of this service. */
 export const jobBoard: JobBoard = {
   claimJob,
+  newestQueued,
   heartbeat,
   started,
   jobInputs,
