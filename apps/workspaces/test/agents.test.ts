@@ -328,6 +328,14 @@ describe('agents', () => {
     expect(await allRows(workspaces.databaseUrl)).toEqual(before);
   });
 
+  it('that wait hear that their token has ended', async () => {
+    const first = await makeToken(pool);
+    const agent = await register(first.secret);
+    const waiting = send('post', `/${agent}/jobs`, first.secret).send({ ...asked, 'wait-seconds': 30 });
+    const [answer] = await Promise.all([waiting, admin.delete(`authentication-tokens/${first.id}`).expect(204)]);
+    expect(answer.status).toBe(401);
+  });
+
   it('wait for a job until there is one', async () => {
     const agent = await register();
     await configured(workspaces, workspace);

@@ -292,6 +292,27 @@ credentials "workspaces.test" { token = "${admin.token}" }`,
     return file;
   }
 
+  it('end with their token, and with what they carry out', async () => {
+    const body = resource('authentication-tokens', { description: 'short' });
+    const { data } = (await admin.post(`agent-pools/${pool}/authentication-tokens`, body).expect(201)).body;
+    const settings = { ...quick, TFC_AGENT_TOKEN: data.attributes.token, WORKSPACES_WORKER_BINARY: await binary() };
+    const agent = await startAgent(settings);
+    writeFileSync(held, '');
+    const id = await started();
+    await until(() => began(id, 'plan'), agent.said);
+    await admin.delete(`authentication-tokens/${data.id}`).expect(204);
+    await until(() => agent.child.exitCode !== null, agent.said);
+    expect(agent.child.exitCode).toBe(78);
+    agents.splice(0);
+    rmSync(held);
+    // Another one, with a token that is good, does the plan again.
+    await startAgent(quick);
+    await becomes(id, 'planned');
+    const refused = await startAgent({ TFC_AGENT_TOKEN: 'none' }).catch((error: Error) => error.message);
+    expect(refused).toContain('its token is none, or has been revoked');
+    agents.splice(1);
+  }, 300_000);
+
   it('leave nothing of a token or of values in their words', () => {
     for (const { said } of agents) expect(said()).not.toContain(token);
     expect(readFileSync(__filename, 'utf8')).not.toContain(token);

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Keyring } from '@keystead/keyring';
+import { Refusal } from '@keystead/refusal';
 import type { z } from 'zod';
 import type { Database } from '../../../kernel/database/database';
 import { claimJob, describe, newestQueued, releaseJob } from '../runs/jobs/claims';
@@ -26,13 +27,16 @@ async function findUnheard(
   return row && describe(db, keyring, row.id);
 }
 
-/** The next job for an agent; waits for one as long as it asks for, and until `left`: then nobody would hear of it. */
+/**
+ * The next job for an agent; waits for one as long as it asks for, and until `left`: then nobody would hear of it. Throws
+ * `unauthenticated` when its token ends meanwhile.
+ */
 export async function claimFor(
   db: Database,
   keyring: Keyring,
   agent: Agent,
   asked: z.infer<typeof Claim>,
-  left: () => boolean,
+  { left, isKnown }: { left: () => boolean; isKnown: () => Promise<boolean> },
 ): Promise<RunJob | undefined> {
   const { id: workerId, versions, agentPoolId } = agent;
   const by = { workerId, versions, agentPoolId, leaseSeconds: asked['lease-seconds'] };
@@ -45,6 +49,7 @@ export async function claimFor(
     const newest = await newestQueued(db);
     const asks = look % wholeLooks === 0 || (newest !== '' && newest !== known);
     known = newest;
+    if (asks && look > 0 && !(await isKnown())) throw new Refusal('unauthenticated', '');
     const job = asks ? await claimJob(db, keyring, by) : undefined;
     if (job && !left()) return job;
     if (job) await releaseJob(db, job, agent.id);

@@ -52,10 +52,13 @@ const claiming = raw('POST')(`${agent}/jobs`, {
     204: { description: 'None now.' },
   },
   load,
-  run: async ({ db, env, target, body, request }) => {
+  run: async ({ db, env, target, body, request, renew }) => {
     requireAlive(target as Agent);
     const job = await env.waiting.run((target as Agent).id, (left) =>
-      claimFor(db, env.keyring, target as Agent, body, () => left() || request.isGone()),
+      claimFor(db, env.keyring, target as Agent, body, {
+        left: () => left() || request.isGone(),
+        isKnown: async () => (await renew()) !== undefined,
+      }),
     );
     if (!job) return { status: 204, headers: {} };
     const { variables: _values, configurationBlobId: _blob, ...shown } = job;
