@@ -67,7 +67,9 @@ export class ArchiveCheck {
 
   async write(piece: Uint8Array): Promise<void> {
     if (this.over) return this.reading;
-    if (!this.gunzip.write(piece)) await Promise.race([once(this.gunzip, 'drain'), this.reading]);
+    if (this.gunzip.write(piece)) return;
+    // What is no gzip ends the wait in words of its own; what it means is said by whoever reads.
+    await Promise.race([once(this.gunzip, 'drain').catch(() => this.reading), this.reading]);
   }
 
   async end(): Promise<void> {
