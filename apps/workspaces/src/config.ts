@@ -92,6 +92,25 @@ const Variables = z.object({
     })
     .optional()
     .describe('Addresses or CIDR blocks of the service, which /api/meta/ip-ranges tells everybody; 404 unless set.'),
+  WORKSPACES_VCS: onOff(true).describe(
+    'Talk to the Git hosts that workspaces are connected to. Off: repositories are kept and shown, no host is called.',
+  ),
+  WORKSPACES_VCS_NETWORKS: z
+    .string()
+    .transform((text, context) => {
+      const blocks = parseRanges(text);
+      if (!blocks) context.addIssue({ code: 'custom', message: 'must be comma-separated addresses or CIDR blocks' });
+      return blocks;
+    })
+    .optional()
+    .describe('Private addresses or CIDR blocks in which Git hosts may be; public ones may be called anyway.'),
+  WORKSPACES_VCS_POLL_SECONDS: z.coerce
+    .number()
+    .int()
+    .min(5)
+    .max(86_400)
+    .default(3600)
+    .describe('How often repositories are looked at without being told; low where no webhook reaches the service.'),
   WORKSPACES_REASONS: onOff(true).describe('Refusals name the missing permission where the caller may see the target.'),
   WORKSPACES_CONFIGURATION_LIMIT_MIB: z.coerce
     .number()
@@ -326,6 +345,10 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     apiPage: given.WORKSPACES_API_PAGE,
     reasons: given.WORKSPACES_REASONS,
     ipRanges: given.WORKSPACES_IP_RANGES,
+    /** Undefined: no Git host is called. */
+    vcs: given.WORKSPACES_VCS
+      ? { networks: given.WORKSPACES_VCS_NETWORKS ?? [], pollSeconds: given.WORKSPACES_VCS_POLL_SECONDS }
+      : undefined,
     configurationBytes: given.WORKSPACES_CONFIGURATION_LIMIT_MIB * 1024 * 1024,
     checksSshKeys: given.WORKSPACES_CHECK_SSH_KEYS,
     rateLimit: given.WORKSPACES_RATE_LIMIT,

@@ -1,4 +1,5 @@
 import type { Keyring } from '@keystead/keyring';
+import type { Reach } from '@keystead/outside';
 import { isConnectionLoss } from '@keystead/postgres';
 import type { Logger, Registry } from '@keystead/server';
 import { Counter, Gauge } from 'prom-client';
@@ -6,6 +7,7 @@ import { sweepBlobs } from './kernel/blobs/blobs';
 import { removeObjects } from './kernel/blobs/objects';
 import type { Database } from './kernel/database/database';
 import type { Outage } from './kernel/database/outage';
+import type { SiteSettings } from './kernel/endpoints/environment';
 import { eraseRemoved } from './resources/organizations/organizations/removal';
 import { sweepConsoleSessions } from './resources/people/sessions/console';
 import { sweep as sweepExports } from './resources/runs/plan-exports/service';
@@ -13,6 +15,9 @@ import { forgetWorkers, settleAbandoned } from './resources/runs/runs/jobs/aband
 import { revokeLeft } from './resources/runs/runs/jobs/credentials';
 import type { SecretsService } from './resources/runs/runs/jobs/jobs';
 import { startTriggered } from './resources/runs/runs/triggered';
+import { forgetDeliveries, processDeliveries } from './resources/runs/vcs/deliveries';
+import { reportStatuses, writeComments } from './resources/runs/vcs/reports';
+import { tendRepositories } from './resources/runs/vcs/tend';
 import { type Swept, sweep } from './resources/states/data-retention/sweep';
 import { sweep as sweepQuarantine } from './resources/states/state-versions/quarantine';
 import { readUnread } from './resources/states/state-versions/unread';
@@ -69,6 +74,16 @@ interface Options {
   /** Where tokens end that agents left; undefined where runs get none. */
   readonly secrets?: SecretsService;
   readonly registry?: Registry;
+  /** Undefined: no Git host is called. */
+  readonly vcs?: VcsWork;
+}
+
+/** What calling Git hosts takes. */
+export interface VcsWork {
+  readonly reach: Reach;
+  readonly publicUrl: string;
+  readonly pollSeconds: number;
+  settings(): Promise<SiteSettings>;
 }
 
 /** Work that no request waits for. */
@@ -79,12 +94,25 @@ export interface Housekeeping {
 
 const DAY_MS = 86_400_000;
 
+/** What is done about repositories. Each host is waited for, so that none holds the others up for long. */
+function vcsJobs(db: Database, keyring: Keyring, { reach, publicUrl, pollSeconds, settings }: VcsWork): readonly Job[] {
+  const means = { db, keyring, reach, publicUrl };
+  return [
+    { name: 'heed what Git hosts told', everySeconds: 1, run: () => processDeliveries(means, settings) },
+    { name: 'look after repositories', everySeconds: 2, run: () => tendRepositories(means, settings, pollSeconds) },
+    { name: 'tell the state of commits', everySeconds: 2, run: () => reportStatuses(means) },
+    { name: 'comment on pull requests', everySeconds: 3, run: () => writeComments(means) },
+    { name: 'forget what Git hosts told', everySeconds: 3600, run: () => forgetDeliveries(db) },
+  ];
+}
+
 function jobsOf(
   db: Database,
-  { keyring, now, consoleIdleMinutes, secrets, log }: Options,
+  { keyring, now, consoleIdleMinutes, secrets, log, vcs }: Options,
   metrics: JobMetrics,
 ): readonly Job[] {
   return [
+    ...(vcs ? vcsJobs(db, keyring, vcs) : []),
     { name: 'settle runs of lost workers', everySeconds: 10, run: () => settleAbandoned(db, keyring) },
     { name: 'start triggered runs', everySeconds: 5, run: () => startTriggered(db, keyring) },
     {

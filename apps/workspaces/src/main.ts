@@ -70,7 +70,7 @@ async function run(config: Config): Promise<void> {
     await service.close();
     throw error;
   });
-  const { keyring, now } = service.env;
+  const { keyring, now, vcsReach: reach, publicUrl, settings } = service.env;
   const { outage, clockTrouble } = service;
   const housekeeping = startHousekeeping(service.db, {
     log,
@@ -81,6 +81,7 @@ async function run(config: Config): Promise<void> {
     consoleIdleMinutes: config.console.idleMinutes,
     secrets: config.secretsService,
     registry,
+    vcs: config.vcs && reach && { reach, publicUrl, settings, pollSeconds: config.vcs.pollSeconds },
   });
   log.info({ url: serving.url, edition: config.edition }, 'listening');
   stopOnSignal(serving, housekeeping, service);

@@ -1,5 +1,6 @@
 import { ApiPage } from '@keystead/api-page';
 import { ConsoleHost } from '@keystead/console-host';
+import { Reach } from '@keystead/outside';
 import { createPool, DatabaseClock, DatabaseWatch, isConnectionLoss, Silence } from '@keystead/postgres';
 import { clientAddress, createLogger, Gate, type Logger, requestId } from '@keystead/server';
 import type { Express } from 'express';
@@ -132,6 +133,7 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
     hasConsole: config.console.on,
     defaultFeatureSet: config.defaultFeatureSet,
     ipRanges: config.ipRanges,
+    vcsReach: config.vcs && new Reach(config.vcs.networks),
     keyring,
     accessStore: new AccessStore(pool, db, now),
     largeUploads: new Gate(largeUploads, 'large uploads'),

@@ -10,6 +10,8 @@ import { revokeLeft } from './resources/runs/runs/jobs/credentials';
 import { jobBoard } from './resources/runs/runs/jobs/jobs';
 import { prepareSchema } from './schema';
 import type { WorkerConfig } from './worker/config';
+import { startFetching } from './worker/fetch/fetch-loop';
+import { fetchParts } from './worker/fetch/fetch-parts';
 import { databaseSource } from './worker/job/database-source';
 import type { Means } from './worker/means';
 import { startWork } from './worker/work';
@@ -27,6 +29,16 @@ function installationOf(databaseUrl: string): string {
   return createHash('sha256')
     .update(`${searchParams.get('host') ?? host}${pathname}`)
     .digest('hex');
+}
+
+/** Fetches commits of repositories, where Git hosts are called at all. */
+function startFetchingOf(config: WorkerConfig, { isolation }: Means, shared: Parameters<typeof fetchParts>[1]) {
+  const { configurationBytes, vcs } = config.service;
+  if (!vcs) return undefined;
+  const { scratch, diskBytes, fetchSeconds: seconds } = config;
+  const { environment } = config.tool;
+  const given = { isolation, scratch, networks: vcs.networks, environment, configurationBytes, diskBytes, seconds };
+  return startFetching(fetchParts(given, shared), 1000);
 }
 
 /** Builds a worker and starts it: the second composition root of this app. */
@@ -84,10 +96,11 @@ export async function startWorker(config: WorkerConfig, means: Means, log: Logge
           log.warn({ err: error }, 'credentials that a worker left are not revoked yet'),
         ),
     });
+    const fetching = startFetchingOf(config, means, { db, keyring, log });
     return {
       id,
       async close() {
-        await work.close();
+        await Promise.all([work.close(), fetching?.close()]);
         await disconnect();
         keyring.destroy();
       },

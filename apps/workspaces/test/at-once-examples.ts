@@ -753,6 +753,8 @@ export const examples: Readonly<Record<string, Making>> = {
     body: (n) => resource('saml-settings', { debug: n % 2 === 0, 'attr-groups': `groups-${n}` }),
   }),
   'POST /admin/saml-settings/actions/revoke-old-certificate': () => ({}),
+  'POST /webhooks/vcs/:vcs_repository_id':
+    'takes what a Git host has signed, each delivery once, as its own test shows',
   'POST /users/saml/auth': 'takes what a provider has signed for one sign-in: once, as its own test shows',
   'PATCH /admin/scim-settings': () => ({ body: () => resource('scim-settings', { enabled: true }) }),
   'DELETE /admin/scim-settings': () => ({}),

@@ -138,6 +138,7 @@ export function startWorkspaces(options: StartOptions = {}): Workspaces {
       WORKSPACES_SEAL_KEY: SEAL_KEY,
       WORKSPACES_PUBLIC_URL: 'https://workspaces.test',
       WORKSPACES_RATE_LIMIT: '0',
+      WORKSPACES_VCS: 'off',
       WORKSPACES_MIGRATE: 'off',
       ...options.env,
     });

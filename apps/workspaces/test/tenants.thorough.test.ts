@@ -10,7 +10,7 @@ import { absentLike, type Tenant, tenant } from './tenant';
 jest.setTimeout(300_000);
 
 /** What stands in paths and belongs to no organization. */
-const nobodys = [':expires', ':signature', ':version_id', ':provider_id', ':scim_token_id'];
+const nobodys = [':expires', ':signature', ':version_id', ':provider_id', ':scim_token_id', ':vcs_repository_id'];
 
 const wordOf = { GET: 'get', POST: 'post', PATCH: 'patch', PUT: 'put', DELETE: 'delete' } as const;
 

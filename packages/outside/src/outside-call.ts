@@ -1,13 +1,15 @@
 import http from 'node:http';
 import https from 'node:https';
+import { isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import { Circuit, Unreachable } from './circuit';
+import { ClosedAddress, type Reach } from './reach';
 
 const answerLimitBytes = 4 * 1024 * 1024;
 
 /** What is sent to an outside system. */
 export interface OutsideRequest {
-  readonly method?: 'GET' | 'POST';
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as a form. */
   readonly form?: URLSearchParams;
@@ -15,6 +17,8 @@ export interface OutsideRequest {
   readonly json?: unknown;
   /** Certificates (PEM) to trust instead of the usual ones. */
   readonly ca?: string;
+  /** Which addresses may be called; any, unless told. A name counts by what it stands for when the connection is made. */
+  readonly reach?: Reach;
 }
 
 /** An answer of an outside system: its status, and its body where that is JSON. */
@@ -69,12 +73,20 @@ export class OutsideCalls {
   }
 }
 
-function send(url: string, { method = 'GET', headers = {}, form, json, ca }: OutsideRequest, signal: AbortSignal) {
+function send(
+  url: string,
+  { method = 'GET', headers = {}, form, json, ca, reach }: OutsideRequest,
+  signal: AbortSignal,
+) {
   const target = new URL(url);
+  const address = target.hostname.replace(/^\[|\]$/g, '');
+  if (reach && isIP(address) && !reach.allows(address)) return Promise.reject(new ClosedAddress(address));
   const body = json === undefined ? form?.toString() : JSON.stringify(json);
   const type = json === undefined ? 'application/x-www-form-urlencoded' : 'application/json';
   const typed = body === undefined ? headers : { ...headers, 'content-type': type };
   const options = { method, headers: { accept: 'application/json', ...typed }, signal };
+  // A connection that somebody made without asking is not used again.
+  const guarded = reach ? { ...options, lookup: reach.lookup, agent: false as const } : options;
   return new Promise<OutsideResponse>((resolve, reject) => {
     const receive = (answer: http.IncomingMessage) => {
       const chunks: Buffer[] = [];
@@ -95,8 +107,8 @@ function send(url: string, { method = 'GET', headers = {}, form, json, ca }: Out
     };
     const call =
       target.protocol === 'https:'
-        ? https.request(target, { ...options, ...(ca ? { ca } : {}) }, receive)
-        : http.request(target, options, receive);
+        ? https.request(target, { ...guarded, ...(ca ? { ca } : {}) }, receive)
+        : http.request(target, guarded, receive);
     call.on('error', (error) => reject(Object.assign(error, { reused: call.reusedSocket })));
     call.end(body);
   });

@@ -29,6 +29,7 @@ import { planResource } from './runs/plans';
 import { runEventResource } from './runs/run-events';
 import { runTriggerResource } from './runs/run-triggers/routes';
 import { runResource } from './runs/runs/routes';
+import { vcsResource } from './runs/vcs/routes';
 import { retentionResource } from './states/data-retention/routes';
 import { stateVersionResource } from './states/state-versions/routes';
 import { projectResource } from './workspaces/projects/routes';
@@ -74,6 +75,7 @@ const described: readonly Resource[] = [
   runEventResource,
   commentResource,
   configurationVersionResource,
+  vcsResource,
   retentionResource,
   adminResource,
   auditResource,

@@ -63,6 +63,9 @@ const Variables = z.object({
     .describe('Processors of one run, as in 1.5. Needs control groups. Unless set: as many as there are.'),
   WORKSPACES_WORKER_PROCESSES: count(50, 1_000_000).default(2000).describe('Processes and threads of one run.'),
   WORKSPACES_WORKER_OPEN_FILES: count(64, 1_048_576).default(8192).describe('Open files of a process of a run.'),
+  WORKSPACES_WORKER_FETCH_SECONDS: count(1, 3600)
+    .default(300)
+    .describe('How long fetching a commit of a repository may take.'),
   WORKSPACES_WORKER_DRAIN_SECONDS: count(0, 86_400)
     .default(20)
     .describe('How long runs may go on when the worker is stopped; then they are interrupted.'),
@@ -150,6 +153,7 @@ export function readOwnConfig(environment: NodeJS.ProcessEnv) {
     },
     logBytes: given.WORKSPACES_WORKER_LOG_LIMIT_MIB * mebibyte,
     archiveBytes: given.WORKSPACES_WORKER_ARCHIVE_LIMIT_MIB * mebibyte,
+    fetchSeconds: given.WORKSPACES_WORKER_FETCH_SECONDS,
     drainSeconds: given.WORKSPACES_WORKER_DRAIN_SECONDS,
     graceSeconds: given.WORKSPACES_WORKER_GRACE_SECONDS,
     leaseSeconds: given.WORKSPACES_WORKER_LEASE_SECONDS,

@@ -2066,7 +2066,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["Nothing"];
-              included?: components["schemas"]["WorkspacesResource"][];
+              included?: (components["schemas"]["IngressAttributesResource"] | components["schemas"]["WorkspacesResource"])[];
               meta?: {
                 [key: string]: unknown;
               };
@@ -2217,7 +2217,18 @@ export interface paths {
           configuration_version_id: string;
         };
       };
-      responses: never;
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["IngressAttributesResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
     };
   };
   "/api/v2/entitlement-sets/{id}": {
@@ -3140,7 +3151,7 @@ export interface paths {
                 "private-key"?: string | null;
                 "rsa-public-key"?: string | null;
                 secret?: string | null;
-                "service-provider": "github" | "github_enterprise" | "gitlab_hosted" | "gitlab_community_edition" | "gitlab_enterprise_edition" | "ado_server" | "ado_services" | "bitbucket_hosted" | "bitbucket_server" | "bitbucket_data_center";
+                "service-provider": "github" | "github_enterprise" | "gitlab_hosted" | "gitlab_community_edition" | "gitlab_enterprise_edition" | "ado_server" | "ado_services" | "bitbucket_hosted" | "bitbucket_server" | "bitbucket_data_center" | "gitea" | "forgejo";
               };
               id?: string;
               relationships?: {
@@ -3645,7 +3656,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["RunsResource"][];
-              included?: (components["schemas"]["AppliesResource"] | components["schemas"]["CommentsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["RunEventsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["WorkspacesResource"])[];
+              included?: (components["schemas"]["AppliesResource"] | components["schemas"]["CommentsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["IngressAttributesResource"] | components["schemas"]["PlansResource"] | components["schemas"]["RunEventsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["WorkspacesResource"])[];
               links?: components["schemas"]["PageLinks"];
               meta?: {
                 pagination?: components["schemas"]["UncountedPagination"];
@@ -3676,7 +3687,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["RunsResource"][];
-              included?: (components["schemas"]["AppliesResource"] | components["schemas"]["CommentsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["RunEventsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["WorkspacesResource"])[];
+              included?: (components["schemas"]["AppliesResource"] | components["schemas"]["CommentsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["IngressAttributesResource"] | components["schemas"]["PlansResource"] | components["schemas"]["RunEventsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["WorkspacesResource"])[];
               links?: components["schemas"]["PageLinks"];
               meta?: {
                 pagination?: components["schemas"]["Pagination"];
@@ -4071,7 +4082,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["WorkspacesResource"][];
-              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["EffectiveTagBindingsResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["StateVersionOutputsResource"] | components["schemas"]["StateVersionsResource"] | components["schemas"]["TeamsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspaceOutputsResource"] | components["schemas"]["WorkspaceReadmeResource"])[];
+              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["EffectiveTagBindingsResource"] | components["schemas"]["IngressAttributesResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["StateVersionOutputsResource"] | components["schemas"]["StateVersionsResource"] | components["schemas"]["TeamsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspaceOutputsResource"] | components["schemas"]["WorkspaceReadmeResource"])[];
               links?: components["schemas"]["PageLinks"];
               meta?: {
                 pagination?: components["schemas"]["Pagination"];
@@ -4198,7 +4209,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["WorkspacesResource"] | components["schemas"]["Nothing"];
-              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["EffectiveTagBindingsResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["StateVersionOutputsResource"] | components["schemas"]["StateVersionsResource"] | components["schemas"]["TeamsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspaceOutputsResource"] | components["schemas"]["WorkspaceReadmeResource"])[];
+              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["EffectiveTagBindingsResource"] | components["schemas"]["IngressAttributesResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["StateVersionOutputsResource"] | components["schemas"]["StateVersionsResource"] | components["schemas"]["TeamsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspaceOutputsResource"] | components["schemas"]["WorkspaceReadmeResource"])[];
               meta?: {
                 [key: string]: unknown;
               };
@@ -4311,7 +4322,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["WorkspacesResource"] | components["schemas"]["Nothing"];
-              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["EffectiveTagBindingsResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["StateVersionOutputsResource"] | components["schemas"]["StateVersionsResource"] | components["schemas"]["TeamsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspaceOutputsResource"] | components["schemas"]["WorkspaceReadmeResource"])[];
+              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["EffectiveTagBindingsResource"] | components["schemas"]["IngressAttributesResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["StateVersionOutputsResource"] | components["schemas"]["StateVersionsResource"] | components["schemas"]["TeamsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspaceOutputsResource"] | components["schemas"]["WorkspaceReadmeResource"])[];
               meta?: {
                 [key: string]: unknown;
               };
@@ -4338,7 +4349,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["WorkspacesResource"] | components["schemas"]["Nothing"];
-              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["EffectiveTagBindingsResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["StateVersionOutputsResource"] | components["schemas"]["StateVersionsResource"] | components["schemas"]["TeamsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspaceOutputsResource"] | components["schemas"]["WorkspaceReadmeResource"])[];
+              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["EffectiveTagBindingsResource"] | components["schemas"]["IngressAttributesResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["StateVersionOutputsResource"] | components["schemas"]["StateVersionsResource"] | components["schemas"]["TeamsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspaceOutputsResource"] | components["schemas"]["WorkspaceReadmeResource"])[];
               meta?: {
                 [key: string]: unknown;
               };
@@ -4365,7 +4376,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["WorkspacesResource"] | components["schemas"]["Nothing"];
-              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["EffectiveTagBindingsResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["StateVersionOutputsResource"] | components["schemas"]["StateVersionsResource"] | components["schemas"]["TeamsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspaceOutputsResource"] | components["schemas"]["WorkspaceReadmeResource"])[];
+              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["EffectiveTagBindingsResource"] | components["schemas"]["IngressAttributesResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["StateVersionOutputsResource"] | components["schemas"]["StateVersionsResource"] | components["schemas"]["TeamsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspaceOutputsResource"] | components["schemas"]["WorkspaceReadmeResource"])[];
               meta?: {
                 [key: string]: unknown;
               };
@@ -4404,7 +4415,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["WorkspacesResource"] | components["schemas"]["Nothing"];
-              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["EffectiveTagBindingsResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["StateVersionOutputsResource"] | components["schemas"]["StateVersionsResource"] | components["schemas"]["TeamsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspaceOutputsResource"] | components["schemas"]["WorkspaceReadmeResource"])[];
+              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["EffectiveTagBindingsResource"] | components["schemas"]["IngressAttributesResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["StateVersionOutputsResource"] | components["schemas"]["StateVersionsResource"] | components["schemas"]["TeamsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspaceOutputsResource"] | components["schemas"]["WorkspaceReadmeResource"])[];
               meta?: {
                 [key: string]: unknown;
               };
@@ -4446,7 +4457,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["WorkspacesResource"] | components["schemas"]["Nothing"];
-              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["EffectiveTagBindingsResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["StateVersionOutputsResource"] | components["schemas"]["StateVersionsResource"] | components["schemas"]["TeamsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspaceOutputsResource"] | components["schemas"]["WorkspaceReadmeResource"])[];
+              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["EffectiveTagBindingsResource"] | components["schemas"]["IngressAttributesResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["StateVersionOutputsResource"] | components["schemas"]["StateVersionsResource"] | components["schemas"]["TeamsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspaceOutputsResource"] | components["schemas"]["WorkspaceReadmeResource"])[];
               meta?: {
                 [key: string]: unknown;
               };
@@ -5157,7 +5168,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["RunsResource"] | components["schemas"]["Nothing"];
-              included?: (components["schemas"]["AppliesResource"] | components["schemas"]["CommentsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["RunEventsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["WorkspacesResource"])[];
+              included?: (components["schemas"]["AppliesResource"] | components["schemas"]["CommentsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["IngressAttributesResource"] | components["schemas"]["PlansResource"] | components["schemas"]["RunEventsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["WorkspacesResource"])[];
               meta?: {
                 [key: string]: unknown;
               };
@@ -7190,7 +7201,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["WorkspacesResource"] | components["schemas"]["Nothing"];
-              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["EffectiveTagBindingsResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["StateVersionOutputsResource"] | components["schemas"]["StateVersionsResource"] | components["schemas"]["TeamsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspaceOutputsResource"] | components["schemas"]["WorkspaceReadmeResource"])[];
+              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["EffectiveTagBindingsResource"] | components["schemas"]["IngressAttributesResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["StateVersionOutputsResource"] | components["schemas"]["StateVersionsResource"] | components["schemas"]["TeamsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspaceOutputsResource"] | components["schemas"]["WorkspaceReadmeResource"])[];
               meta?: {
                 [key: string]: unknown;
               };
@@ -7301,7 +7312,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["WorkspacesResource"] | components["schemas"]["Nothing"];
-              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["EffectiveTagBindingsResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["StateVersionOutputsResource"] | components["schemas"]["StateVersionsResource"] | components["schemas"]["TeamsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspaceOutputsResource"] | components["schemas"]["WorkspaceReadmeResource"])[];
+              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["EffectiveTagBindingsResource"] | components["schemas"]["IngressAttributesResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["StateVersionOutputsResource"] | components["schemas"]["StateVersionsResource"] | components["schemas"]["TeamsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspaceOutputsResource"] | components["schemas"]["WorkspaceReadmeResource"])[];
               meta?: {
                 [key: string]: unknown;
               };
@@ -7327,7 +7338,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["WorkspacesResource"] | components["schemas"]["Nothing"];
-              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["EffectiveTagBindingsResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["StateVersionOutputsResource"] | components["schemas"]["StateVersionsResource"] | components["schemas"]["TeamsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspaceOutputsResource"] | components["schemas"]["WorkspaceReadmeResource"])[];
+              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["EffectiveTagBindingsResource"] | components["schemas"]["IngressAttributesResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["StateVersionOutputsResource"] | components["schemas"]["StateVersionsResource"] | components["schemas"]["TeamsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspaceOutputsResource"] | components["schemas"]["WorkspaceReadmeResource"])[];
               meta?: {
                 [key: string]: unknown;
               };
@@ -7353,7 +7364,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["WorkspacesResource"] | components["schemas"]["Nothing"];
-              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["EffectiveTagBindingsResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["StateVersionOutputsResource"] | components["schemas"]["StateVersionsResource"] | components["schemas"]["TeamsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspaceOutputsResource"] | components["schemas"]["WorkspaceReadmeResource"])[];
+              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["EffectiveTagBindingsResource"] | components["schemas"]["IngressAttributesResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["StateVersionOutputsResource"] | components["schemas"]["StateVersionsResource"] | components["schemas"]["TeamsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspaceOutputsResource"] | components["schemas"]["WorkspaceReadmeResource"])[];
               meta?: {
                 [key: string]: unknown;
               };
@@ -7391,7 +7402,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["WorkspacesResource"] | components["schemas"]["Nothing"];
-              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["EffectiveTagBindingsResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["StateVersionOutputsResource"] | components["schemas"]["StateVersionsResource"] | components["schemas"]["TeamsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspaceOutputsResource"] | components["schemas"]["WorkspaceReadmeResource"])[];
+              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["EffectiveTagBindingsResource"] | components["schemas"]["IngressAttributesResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["StateVersionOutputsResource"] | components["schemas"]["StateVersionsResource"] | components["schemas"]["TeamsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspaceOutputsResource"] | components["schemas"]["WorkspaceReadmeResource"])[];
               meta?: {
                 [key: string]: unknown;
               };
@@ -7431,7 +7442,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["WorkspacesResource"] | components["schemas"]["Nothing"];
-              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["EffectiveTagBindingsResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["StateVersionOutputsResource"] | components["schemas"]["StateVersionsResource"] | components["schemas"]["TeamsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspaceOutputsResource"] | components["schemas"]["WorkspaceReadmeResource"])[];
+              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["EffectiveTagBindingsResource"] | components["schemas"]["IngressAttributesResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["StateVersionOutputsResource"] | components["schemas"]["StateVersionsResource"] | components["schemas"]["TeamsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspaceOutputsResource"] | components["schemas"]["WorkspaceReadmeResource"])[];
               meta?: {
                 [key: string]: unknown;
               };
@@ -7483,7 +7494,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["ConfigurationVersionsResource"][];
-              included?: components["schemas"]["WorkspacesResource"][];
+              included?: (components["schemas"]["IngressAttributesResource"] | components["schemas"]["WorkspacesResource"])[];
               links?: components["schemas"]["PageLinks"];
               meta?: {
                 pagination?: components["schemas"]["Pagination"];
@@ -8147,7 +8158,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["RunsResource"][];
-              included?: (components["schemas"]["AppliesResource"] | components["schemas"]["CommentsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["PlansResource"] | components["schemas"]["RunEventsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["WorkspacesResource"])[];
+              included?: (components["schemas"]["AppliesResource"] | components["schemas"]["CommentsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["IngressAttributesResource"] | components["schemas"]["PlansResource"] | components["schemas"]["RunEventsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["WorkspacesResource"])[];
               links?: components["schemas"]["PageLinks"];
               meta?: {
                 pagination?: components["schemas"]["Pagination"];
@@ -8771,7 +8782,7 @@ export interface components {
         provisional: boolean;
         source: string;
         speculative: boolean;
-        status: "pending" | "uploaded" | "errored" | "archived" | "backing_data_soft_deleted" | "backing_data_permanently_deleted";
+        status: "pending" | "fetching" | "uploaded" | "errored" | "archived" | "backing_data_soft_deleted" | "backing_data_permanently_deleted";
         "status-timestamps": {
           [key: string]: string;
         } | null;
@@ -9064,6 +9075,32 @@ export interface components {
       id: string;
       type: "ingress-attributes";
     };
+    IngressAttributesResource: {
+      attributes: {
+        branch: string | null;
+        "clone-url": string;
+        "commit-message": string;
+        "commit-sha": string;
+        "commit-url": string;
+        "compare-url": string | null;
+        identifier: string;
+        "is-pull-request": boolean;
+        "on-default-branch": boolean;
+        "pull-request-body": string | null;
+        "pull-request-number": number | null;
+        "pull-request-title": string | null;
+        "pull-request-url": string | null;
+        "sender-avatar-url": string | null;
+        "sender-html-url": string | null;
+        "sender-username": string | null;
+        tag: string | null;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      type: "ingress-attributes";
+    };
     IngressAttributesToOne: {
       data: components["schemas"]["IngressAttributesReference"] | components["schemas"]["Nothing"];
       links?: components["schemas"]["RelationshipLinks"];
@@ -9114,7 +9151,7 @@ export interface components {
         "rsa-public-key": string | null;
         secret: string | null;
         "service-provider": string;
-        "service-provider-display-name": "GitHub" | "GitHub Enterprise" | "GitLab.com" | "GitLab Community Edition" | "GitLab Enterprise Edition" | "Azure DevOps Server" | "Azure DevOps Services" | "Bitbucket Cloud" | "Bitbucket Server" | "Bitbucket Data Center";
+        "service-provider-display-name": "GitHub" | "GitHub Enterprise" | "GitLab.com" | "GitLab Community Edition" | "GitLab Enterprise Edition" | "Azure DevOps Server" | "Azure DevOps Services" | "Bitbucket Cloud" | "Bitbucket Server" | "Bitbucket Data Center" | "Gitea" | "Forgejo";
       };
       id: string;
       links?: {

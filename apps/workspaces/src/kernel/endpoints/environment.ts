@@ -1,4 +1,5 @@
 import type { Keyring } from '@keystead/keyring';
+import type { Reach } from '@keystead/outside';
 import type { Gate } from '@keystead/server';
 import type { AccessStore } from '../access/access-store';
 import type { Principal } from '../access/principal';
@@ -62,6 +63,8 @@ export interface Environment {
   readonly defaultFeatureSet: string;
   /** Where the service is and calls from, as blocks of addresses; undefined where nobody says. */
   readonly ipRanges: readonly string[] | undefined;
+  /** Which addresses Git hosts may have; undefined where none is called. */
+  readonly vcsReach: Reach | undefined;
   readonly keyring: Keyring;
   readonly accessStore: AccessStore;
   /** Where uploads wait that are too large to be many at once. */

@@ -10,5 +10,7 @@ export const providers = {
   bitbucket_hosted: 'Bitbucket Cloud',
   bitbucket_server: 'Bitbucket Server',
   bitbucket_data_center: 'Bitbucket Data Center',
+  gitea: 'Gitea',
+  forgejo: 'Forgejo',
 } as const;
 export type Provider = keyof typeof providers;

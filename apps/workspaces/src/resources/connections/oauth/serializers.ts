@@ -20,6 +20,8 @@ const clientAttributes = {
     'Bitbucket Cloud',
     'Bitbucket Server',
     'Bitbucket Data Center',
+    'Gitea',
+    'Forgejo',
   ]),
   'http-url': text,
   'api-url': text,

@@ -3,22 +3,27 @@ import type { WorkspaceTarget } from '../../../kernel/access/access';
 import type { Database } from '../../../kernel/database/database';
 
 const whole = {
+  ingress: { select: { id: true, changedFiles: true } },
   workspace: { select: { projectId: true, organizationId: true, organization: { select: { removedAt: true } } } },
 } as const;
 
 type ConfigurationVersionRow = Prisma.ConfigurationVersionGetPayload<{ include: typeof whole }>;
 
 /** A bundle of configuration with the workspace whose rules protect it. */
-export interface ConfigurationVersion extends Omit<ConfigurationVersionRow, 'workspace'> {
+export interface ConfigurationVersion extends Omit<ConfigurationVersionRow, 'workspace' | 'ingress'> {
   readonly organizationId: string;
   readonly workspace: WorkspaceTarget;
+  /** Of the commit it came from; null for one that was uploaded. */
+  readonly ingressId: string | null;
+  readonly changedFiles: readonly string[];
   /** Only when it was just created. */
   readonly uploadUrl?: string;
 }
 
-function configurationOf({ workspace, ...row }: ConfigurationVersionRow): ConfigurationVersion {
+function configurationOf({ workspace, ingress, ...row }: ConfigurationVersionRow): ConfigurationVersion {
   const { projectId, organizationId } = workspace;
-  return { ...row, organizationId, workspace: { id: row.workspaceId, projectId, organizationId } };
+  const more = { ingressId: ingress?.id ?? null, changedFiles: ingress?.changedFiles ?? [] };
+  return { ...row, ...more, organizationId, workspace: { id: row.workspaceId, projectId, organizationId } };
 }
 
 /** Configuration versions by id, in no order; unknown ones are left out. */

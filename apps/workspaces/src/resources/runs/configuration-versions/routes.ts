@@ -1,7 +1,7 @@
 import { document } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
-import { policy } from '../../../kernel/access/policy';
+import { type Policy, policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
 import { backingDataActions } from '../../../kernel/blobs/backing-data';
 import { readBlob } from '../../../kernel/blobs/blobs';
@@ -12,6 +12,7 @@ import * as workspaces from '../../workspaces/workspaces/service';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
 import { organizationsOf, type RunTarget, readsRun } from '../runs/policy';
 import { type ConfigurationVersion, find, findMany, list as listConfigurations } from './configuration-version';
+import { findIngress, type Ingress, ingressIncluded, ingressSerializer } from './ingress';
 import { readmeIncluded } from './readme';
 import { configurationVersionSerializer } from './serializer';
 import { archive, changeContent, create as createConfiguration } from './service';
@@ -90,14 +91,15 @@ const download = ofConfiguration.raw('GET')(`${byId}/download`, {
   },
 });
 
-const ingress = ofConfiguration.raw('GET')(`${byId}/ingress-attributes`, {
-  summary: 'Show the commit behind a configuration; those that were uploaded have none.',
-  answers: {},
-  load,
-  run: async () => {
-    throw new Refusal('missing', '');
+const ingress = endpoints({} as Policy<Ingress>, ingressSerializer, { visible: readsRun, organizationsOf }).get(
+  `${byId}/ingress-attributes`,
+  {
+    summary: 'Show the commit behind a configuration; those that were uploaded have none.',
+    load: ({ db, params }: Lookup<string>) =>
+      findIngress(db, (params as Record<string, string>).configuration_version_id ?? ''),
+    run: async ({ target }) => target,
   },
-});
+);
 
 const content = ofConfiguration.raw('GET')(`${byId}/content`, {
   summary: 'Download the archive of a configuration, by a link that holds its own secret.',
@@ -163,6 +165,7 @@ export const configurationVersionResource: Resource = {
       visible: readsRun,
       organizationsOf,
     }),
+    'ingress-attributes': ingressIncluded,
     'workspace-readme': readmeIncluded,
   },
 };

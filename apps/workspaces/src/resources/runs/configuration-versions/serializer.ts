@@ -15,7 +15,7 @@ const configurationVersionAttributes = {
   provisional: flag,
   source: text,
   speculative: flag,
-  status: choice(['pending', 'uploaded', 'errored', 'archived', hidden, gone]),
+  status: choice(['pending', 'fetching', 'uploaded', 'errored', 'archived', hidden, gone]),
   'status-timestamps': timestamps,
   'upload-url': text.optional(),
 };
@@ -40,7 +40,7 @@ export const configurationVersionSerializer = serializer<
   links: (cv) => (cv.status === 'uploaded' ? { download: `${self(cv)}/download` } : ({} as Record<string, string>)),
   attributes: (cv) => ({
     'auto-queue-runs': cv.autoQueueRuns,
-    'changed-files': [],
+    'changed-files': [...(cv.changedFiles ?? [])],
     'created-at': cv.createdAt,
     error: cv.error,
     'error-message': cv.errorMessage,
@@ -51,9 +51,11 @@ export const configurationVersionSerializer = serializer<
     'status-timestamps': cv.timestamps,
     ...(cv.uploadUrl === undefined ? {} : { 'upload-url': cv.uploadUrl }),
   }),
-  relationships: ({ workspaceId }) => ({
+  relationships: ({ id, workspaceId, ingressId }) => ({
     workspace: toOne('workspaces', workspaceId),
-    // Configurations come by upload; those of repositories would have them.
-    'ingress-attributes': toOne('ingress-attributes', null),
+    'ingress-attributes':
+      ingressId === null
+        ? toOne('ingress-attributes', null)
+        : toOne('ingress-attributes', ingressId, `/api/v2/configuration-versions/${id}/ingress-attributes`),
   }),
 });

@@ -63,6 +63,25 @@ export async function create(
   });
 }
 
+/** Announces a configuration that a worker is to fetch from a repository; answers its id. */
+export async function createFetched(
+  tx: Database,
+  actor: Actor,
+  workspace: Pick<Workspace, 'id' | 'organizationId'>,
+  given: { source: string; speculative: boolean; autoQueueRuns: boolean },
+): Promise<string> {
+  const id = newId('cv');
+  const data = { id, workspaceId: workspace.id, status: 'fetching', createdByType: actor.type, creatorApplies: true };
+  await tx.prisma.configurationVersion.create({ data: { ...data, ...given } });
+  await recordChange(tx, actor, {
+    organizationId: workspace.organizationId,
+    action: 'configuration-version.create',
+    target: { type: 'configuration-versions', id, name: workspace.id },
+    after: given,
+  });
+  return id;
+}
+
 /** Notes when a configuration came to a status. */
 export async function stamp(tx: Database, id: string, name: string): Promise<void> {
   await tx.prisma.$executeRaw`

@@ -16,6 +16,8 @@ import type { ConfigurationVersion } from './configuration-version';
 import { stamp } from './service';
 
 const mostEntries = 100_000;
+/** Statuses of a configuration without files. */
+const awaited = ['pending', 'fetching'];
 /** How many times its size an archive may be once it is unpacked. */
 const growth = 4;
 
@@ -45,7 +47,7 @@ export async function upload(
   configuration: ConfigurationVersion,
   source: AsyncIterable<Uint8Array>,
 ): Promise<void> {
-  if (configuration.status !== 'pending') return requireSame(db, configuration, source, limit);
+  if (!awaited.includes(configuration.status)) return requireSame(db, configuration, source, limit);
   const digest = createHash('sha256');
   const check = new ArchiveCheck({ bytes: growth * limit, entries: mostEntries });
   let blob: { id: string; size: number };
@@ -99,12 +101,18 @@ async function keepReadme(db: Database, keyring: Keyring, readme: Buffer | undef
   return id;
 }
 
-async function refuse(db: Database, { id, workspaceId }: ConfigurationVersion, reason: string): Promise<void> {
+/** Ends the wait for the files of a configuration: they will never come, and why. */
+export async function refuse(
+  db: Database,
+  { id, workspaceId }: Pick<ConfigurationVersion, 'id' | 'workspaceId'>,
+  reason: string,
+  error = 'invalid archive',
+): Promise<void> {
   await db.transaction(async (tx) => {
     await lockRow(tx, 'workspace', workspaceId);
     const { count } = await tx.prisma.configurationVersion.updateMany({
-      where: { id, status: 'pending' },
-      data: { status: 'errored', error: 'invalid archive', errorMessage: reason },
+      where: { id, status: { in: awaited } },
+      data: { status: 'errored', error, errorMessage: reason },
     });
     if (count === 0) return;
     await stamp(tx, id, 'finished-at');
@@ -133,7 +141,7 @@ async function take(db: Database, configuration: ConfigurationVersion, blob: Con
   return db.transaction(async (tx) => {
     await lockRow(tx, 'workspace', workspaceId);
     const { count } = await tx.prisma.configurationVersion.updateMany({
-      where: { id, status: 'pending' },
+      where: { id, status: { in: awaited } },
       data: {
         status: 'uploaded',
         blobId: blob.id,
@@ -167,6 +175,7 @@ async function queueRun(db: Database, keyring: Keyring, configuration: Configura
     applies: configuration.creatorApplies,
     source: 'tfe-configuration-version',
   };
-  const message = 'Queued by the upload of a configuration';
+  const ingress = await db.prisma.ingressAttributes.findUnique({ where: { configurationVersionId: configuration.id } });
+  const message = ingress?.commitMessage || 'Queued by the upload of a configuration';
   await createRun(db, keyring, starter, workspace, { configurationVersion: configuration.id, message });
 }

@@ -2,6 +2,7 @@ import { attributesOf, flag, instant, text, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { abilities, permissions } from '../../../kernel/access/policy';
 import type { View } from '../../../kernel/endpoints/endpoint';
+import { webhookUrl } from '../../connections/repositories/repository';
 import { secretsLogin } from '../../installation/identity-tokens/schema';
 import { workspacePolicy } from './policy';
 import { effectiveMode, isAssessed, type Workspace } from './workspace';
@@ -63,22 +64,23 @@ const repositoryShown = z.object({
   'webhook-url': text.nullable(),
 });
 
-function repository(workspace: Workspace) {
+function repository(workspace: Workspace, { publicUrl }: View) {
   const { vcsIdentifier, oauthTokenId, vcsInstallationId } = workspace;
   if (vcsIdentifier === null) {
     return null;
   }
   return {
     branch: workspace.vcsBranch,
-    'display-identifier': vcsIdentifier,
+    'display-identifier': workspace.vcsDisplayIdentifier ?? vcsIdentifier,
     identifier: vcsIdentifier,
     'ingress-submodules': workspace.vcsIngressSubmodules,
     'oauth-token-id': oauthTokenId,
     ...(vcsInstallationId === null ? {} : { 'vcshost-app-installation-id': vcsInstallationId }),
-    'repository-http-url': workspace.vcsHttpUrl === null ? null : `${workspace.vcsHttpUrl}/${vcsIdentifier}`,
+    'repository-http-url':
+      workspace.vcsRepositoryUrl ?? (workspace.vcsHttpUrl === null ? null : `${workspace.vcsHttpUrl}/${vcsIdentifier}`),
     'service-provider': workspace.vcsProvider,
     'tags-regex': workspace.vcsTagsRegex,
-    'webhook-url': null,
+    'webhook-url': workspace.vcsRepositoryId === null ? null : webhookUrl(publicUrl, workspace.vcsRepositoryId),
   };
 }
 

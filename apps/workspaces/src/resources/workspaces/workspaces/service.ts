@@ -12,6 +12,7 @@ import { type WorkspaceSettings, workspaceAttributes } from './attributes';
 import type { WorkspaceCaller } from './caller';
 import { requireWorkspace } from './find';
 import { requireVersion } from './infra-version';
+import { checkLink, keepLink } from './repository-link';
 import type { NewWorkspace, WorkspaceChanges } from './schema';
 import { initialSettings, settingsAfter } from './settings';
 import type { WorkspaceStamp } from './stamp';
@@ -60,7 +61,12 @@ export async function create(
   const after = settingsAfter(initial, body, { inherited, edition, isNew: true });
   const id = newId('ws');
   await requireAllowed(db, { organizationId: organization.id, projectId: target.projectId, id }, initial, after);
-  const isPlain = body.tags === undefined && body.tagBindings === undefined && !hasCeiling(settings, organization);
+  const link = await checkLink(db, caller, organization.id, initial, after);
+  const isPlain =
+    link === undefined &&
+    body.tags === undefined &&
+    body.tagBindings === undefined &&
+    !hasCeiling(settings, organization);
   const row: NewRow = {
     actor: caller.actor,
     id,
@@ -74,6 +80,7 @@ export async function create(
   if (isPlain) return db.write(creating, row);
   return db.transaction(async (tx) => {
     await requireRoom(tx, settings, organization);
+    await keepLink(tx, caller, link, after);
     await tx.write(creating, row);
     const bound = { organizationId: organization.id, projectId: target.projectId, workspaceId: id };
     await tag(tx, bound, body.tags, body.tagBindings);
@@ -137,6 +144,7 @@ export async function update(
   }
   const projectId = await moveOf(db, caller.access, workspace, changes.project);
   const version = changes.infraVersion ? await requireVersion(db, changes.infraVersion) : undefined;
+  const link = changes.vcsRepo ? await checkNewLink(db, caller, workspace, changes) : undefined;
   return db.transaction(async (tx) => {
     await lockRow(tx, 'workspace', workspace.id);
     const current = await requireWorkspace(tx, workspace.id);
@@ -147,6 +155,7 @@ export async function update(
     const after = editedSettings(current, changes, caller.edition, version);
     const goal = { ...current, projectId: projectId ?? current.projectId };
     await requireAllowed(tx, goal, projectId === undefined ? before : 'moved', after);
+    await keepLink(tx, caller, link, after);
     await tx.write(editing, {
       db: tx,
       current,
@@ -158,4 +167,12 @@ export async function update(
     await tag(tx, { ...goal, workspaceId: current.id }, changes.tags, changes.tagBindings);
     return requireWorkspace(tx, current.id);
   });
+}
+
+/** Nobody waits for a Git host with the workspace held. */
+async function checkNewLink(db: Database, caller: WorkspaceCaller, { id }: WorkspaceStamp, changes: WorkspaceChanges) {
+  const current = await requireWorkspace(db, id);
+  const after = editedSettings(current, changes, caller.edition);
+  await requireAllowed(db, current, workspaceAttributes.stored(current), after);
+  return checkLink(db, caller, current.organizationId, current, after);
 }

@@ -27,6 +27,10 @@ export interface Workspace extends Row {
   /** Of the connection behind the repository. */
   readonly vcsHttpUrl: string | null;
   readonly vcsProvider: string | null;
+  /** The repository as it is known here, once its host was asked. */
+  readonly vcsRepositoryId: string | null;
+  readonly vcsDisplayIdentifier: string | null;
+  readonly vcsRepositoryUrl: string | null;
   /** The plan of the organization; null in the self-hosted edition. */
   readonly featureSet: string | null;
   readonly retentionId: string | null;
@@ -40,7 +44,8 @@ SELECT w.*, o.name AS organization, o.revision AS organization_revision, p.revis
        o.default_agent_pool_id AS organization_pool_id, p.execution_mode AS project_mode,
        p.agent_pool_id AS project_pool_id, p.auto_destroy_activity_duration AS project_auto_destroy, r.id AS retention_id, r.delete_older_than_n_days AS retention_days,
        (SELECT s.feature_set FROM subscription s WHERE s.organization_id = w.organization_id) AS feature_set,
-       c.http_url AS vcs_http_url, c.service_provider AS vcs_provider`;
+       c.http_url AS vcs_http_url, c.service_provider AS vcs_provider,
+       g.id AS vcs_repository_id, g.display_identifier AS vcs_display_identifier, g.http_url AS vcs_repository_url`;
 
 /** Everything a `Workspace` is made of, from rows named `w`; conditions follow. */
 export const selectWorkspaces = `${columns},
@@ -66,7 +71,8 @@ export const fromWorkspaces = (rows = 'workspace'): string => `
   JOIN project p ON p.id = w.project_id
   LEFT JOIN retention_policy r ON r.workspace_id = w.id
   LEFT JOIN oauth_token a ON a.id = w.oauth_token_id
-  LEFT JOIN oauth_client c ON c.id = a.oauth_client_id`;
+  LEFT JOIN oauth_client c ON c.id = a.oauth_client_id
+  LEFT JOIN vcs_repository g ON g.oauth_token_id = w.oauth_token_id AND g.identifier = w.vcs_identifier`;
 
 /**
  * The rows with the ids of `$1`, one look-up each. Joined freely, a table that was never analyzed may be read through

@@ -2,6 +2,7 @@ import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../../../kernel/database/database';
 import { newId } from '../../../../kernel/database/ids';
 import { identityToken, secretsLoginOf } from '../../../installation/identity-tokens/identity-token';
+import { isOfFork } from './inputs';
 import type { JobLogin, KeptToken, LoginParts, RunJob } from './job';
 import { revokeToken, type SecretsService } from './secrets-service';
 
@@ -13,7 +14,7 @@ export async function jobLogin(
   job: RunJob,
 ): Promise<JobLogin | undefined> {
   const login = await secretsLoginOf(db, job.workspaceId);
-  if (!login) return undefined;
+  if (!login || (await isOfFork(db, job.runId))) return undefined;
   const { role, namespace } = login;
   if (!secrets) {
     return {

@@ -19,9 +19,18 @@ async function sshKeyOf(db: Database, keyring: Keyring, workspaceId: string): Pr
   return key ? keyring.open(key.value, { table: 'ssh_key', row: key.id, column: 'value' }).toString('utf8') : undefined;
 }
 
+/** Whether a run plans what somebody proposes who may not write to the repository: nothing secret is given to it. */
+export async function isOfFork(db: Database, runId: string): Promise<boolean> {
+  const [row] = await db.prisma.$queryRaw<unknown[]>`
+    SELECT 1 FROM run r JOIN ingress_attributes i ON i.configuration_version_id = r.configuration_version_id
+     WHERE r.id = ${runId} AND i.from_fork`;
+  return row !== undefined;
+}
+
 /** Everything a job works with, opened; large things as streams when they are asked for. */
 export async function jobInputs(db: Database, keyring: Keyring, job: RunJob): Promise<JobInputs> {
-  const found = await candidates(db, job.workspaceId);
+  const forked = await isOfFork(db, job.runId);
+  const found = (await candidates(db, job.workspaceId)).filter(({ sensitive }) => !(forked && sensitive));
   const chosen = { terraform: new Map<string, JobVariable>(), env: new Map<string, JobVariable>() };
   const take = (ranked: readonly Candidate[]) => {
     for (const one of ranked) {
@@ -37,7 +46,7 @@ export async function jobInputs(db: Database, keyring: Keyring, job: RunJob): Pr
   return {
     variables: [...chosen.terraform.values()],
     environment: [...chosen.env.values()],
-    sshKey: await sshKeyOf(db, keyring, job.workspaceId),
+    sshKey: forked ? undefined : await sshKeyOf(db, keyring, job.workspaceId),
     configuration: () => blob(job.configurationBlobId),
     async state() {
       const [row] = await db.prisma.$queryRaw<{ raw_blob_id: string | null }[]>`

@@ -1,0 +1,94 @@
+import type { HostApi } from './host-api';
+
+/** A repository as its host knows it. */
+export interface HostRepository {
+  /** The host's own id; stays when the repository is renamed. */
+  readonly id: string;
+  readonly identifier: string;
+  readonly httpUrl: string;
+  readonly cloneUrl: string;
+  readonly defaultBranch: string;
+}
+
+/** A commit with what people are shown of it. */
+export interface HostCommit {
+  readonly sha: string;
+  readonly message: string;
+  readonly url: string;
+  readonly author: string;
+}
+
+/** An open proposal to merge one branch into another; the one word for pull and merge requests. */
+export interface PullRequest {
+  readonly number: number;
+  readonly title: string;
+  readonly body: string;
+  readonly url: string;
+  readonly isOpen: boolean;
+  readonly head: string;
+  readonly headBranch: string;
+  readonly baseBranch: string;
+  /** Its commits come from another repository. */
+  readonly fromFork: boolean;
+}
+
+/** Something that happened in a repository. Whatever it says is looked up again before it counts. */
+export type HostEvent = { readonly repositoryId: string; readonly sender: Sender } & (
+  | { readonly kind: 'push'; readonly branch: string; readonly before: string | null; readonly after: string | null }
+  | { readonly kind: 'tag'; readonly tag: string; readonly after: string | null }
+  | { readonly kind: 'pull-request'; readonly number: number }
+);
+
+/** Who did it. */
+export interface Sender {
+  readonly username: string;
+  readonly avatarUrl: string | null;
+  readonly url: string | null;
+}
+
+/** The headers of a delivery, names in lower case. */
+export type DeliveryHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
+/** How a commit fares, in the words of most hosts. */
+export type CommitState = 'pending' | 'success' | 'failure' | 'error';
+
+/** What is shown beside a commit. */
+export interface CommitStatus {
+  readonly state: CommitState;
+  /** Tells apart the statuses of a commit. */
+  readonly context: string;
+  readonly description: string;
+  readonly url: string;
+}
+
+/** How one kind of Git host is spoken to. `at` is a repository's identifier. */
+export interface GitHost {
+  /** Headers by which a token is given to the interface. */
+  authorization(token: string): Readonly<Record<string, string>>;
+  findRepository(api: HostApi, at: string): Promise<HostRepository>;
+  /** The commit a branch is at; undefined where there is no such branch. */
+  findHead(api: HostApi, at: string, branch: string): Promise<HostCommit | undefined>;
+  /** The commit a tag stands for. */
+  findTag(api: HostApi, at: string, tag: string): Promise<HostCommit | undefined>;
+  findCommit(api: HostApi, at: string, sha: string): Promise<HostCommit | undefined>;
+  findPullRequest(api: HostApi, at: string, number: number): Promise<PullRequest | undefined>;
+  listPullRequests(api: HostApi, at: string): Promise<readonly PullRequest[]>;
+  /** Paths that differ between two commits; undefined where the host cannot tell all of them. */
+  listChanges(api: HostApi, at: string, base: string, head: string): Promise<readonly string[] | undefined>;
+  /** Paths that a pull request changes; undefined where the host cannot tell all of them. */
+  listProposed(api: HostApi, at: string, number: number): Promise<readonly string[] | undefined>;
+  /** Asks for deliveries; answers what removes them again. */
+  createHook(api: HostApi, at: string, hook: { url: string; secret: string }): Promise<string>;
+  deleteHook(api: HostApi, at: string, id: string): Promise<void>;
+  /** Whether a delivery was made by whoever has the secret; takes the same time whatever is wrong. */
+  isGenuine(headers: DeliveryHeaders, body: Buffer, secret: string): boolean;
+  /** The host's name of a delivery; undefined where it gives none. */
+  deliveryId(headers: DeliveryHeaders, body: unknown): string | undefined;
+  /** What a delivery tells; nothing where it tells nothing that matters. */
+  eventsOf(headers: DeliveryHeaders, body: unknown): readonly HostEvent[];
+  setStatus(api: HostApi, at: string, sha: string, status: CommitStatus): Promise<void>;
+  /** Writes a comment on a pull request, or anew where `id` is; answers its id. */
+  writeComment(api: HostApi, at: string, number: number, text: string, id: string | null): Promise<string>;
+  /** The HTTP header by which Git is given a token. */
+  gitAuthorization(token: string): string;
+}

@@ -1,0 +1,165 @@
+import type { GitHost, HostCommit, PullRequest } from './git-host';
+import type { HostApi } from './host-api';
+import {
+  basic,
+  header,
+  isHmacOf,
+  listAt,
+  mostPages,
+  moved,
+  segments,
+  textAt,
+  textOrNull,
+  at as valueAt,
+} from './reading';
+
+const repo = (identifier: string): string => `/repos/${segments(identifier)}`;
+const pageSize = 50;
+
+/** A commit as most of its endpoints show it. */
+function commitOf(json: unknown): HostCommit {
+  return {
+    sha: textAt(json, 'sha'),
+    message: textAt(json, 'commit', 'message'),
+    url: textAt(json, 'html_url'),
+    author: textAt(json, 'author', 'login') || textAt(json, 'commit', 'author', 'name'),
+  };
+}
+
+/** A pull request, which GitHub shows in the same words. */
+export function pullRequestOf(json: unknown): PullRequest {
+  const [from, to] = [textAt(json, 'head', 'repo', 'id'), textAt(json, 'base', 'repo', 'id')];
+  return {
+    number: Number(textAt(json, 'number')),
+    title: textAt(json, 'title'),
+    body: textAt(json, 'body'),
+    url: textAt(json, 'html_url'),
+    isOpen: textAt(json, 'state') === 'open',
+    head: textAt(json, 'head', 'sha'),
+    headBranch: textAt(json, 'head', 'ref'),
+    baseBranch: textAt(json, 'base', 'ref'),
+    // A repository that is gone was somebody else's.
+    fromFork: from === '' || from !== to,
+  };
+}
+
+/** Every page of a list; undefined where there are too many. */
+export async function everyPage(api: HostApi, path: string, size = pageSize): Promise<readonly unknown[] | undefined> {
+  const all: unknown[] = [];
+  for (let page = 1; page <= mostPages; page++) {
+    const items = listAt(
+      await api.get(`${path}${path.includes('?') ? '&' : '?'}page=${page}&limit=${size}&per_page=${size}`),
+    );
+    all.push(...items);
+    if (items.length < size) return all;
+  }
+  return undefined;
+}
+
+const pathsOf = (files: readonly unknown[]): string[] => [
+  ...new Set(files.flatMap((file) => [textAt(file, 'filename'), textAt(file, 'previous_filename')].filter(Boolean))),
+];
+
+async function findCommit(api: HostApi, at: string, sha: string): Promise<HostCommit | undefined> {
+  const json = await api.find(`${repo(at)}/git/commits/${encodeURIComponent(sha)}`);
+  return json === undefined ? undefined : commitOf(json);
+}
+
+/** Gitea and Forgejo, by their interface of version 1 (`https://host/api/v1`). */
+export const gitea: GitHost = {
+  authorization: (token) => ({ authorization: `token ${token}` }),
+
+  async findRepository(api, at) {
+    const json = await api.get(repo(at));
+    return {
+      id: textAt(json, 'id'),
+      identifier: textAt(json, 'full_name'),
+      httpUrl: textAt(json, 'html_url'),
+      cloneUrl: textAt(json, 'clone_url'),
+      defaultBranch: textAt(json, 'default_branch'),
+    };
+  },
+
+  async findHead(api, at, branch) {
+    const json = await api.find(`${repo(at)}/branches/${segments(branch)}`);
+    const sha = textAt(json, 'commit', 'id');
+    return sha === '' ? undefined : findCommit(api, at, sha);
+  },
+
+  async findTag(api, at, tag) {
+    const json = await api.find(`${repo(at)}/tags/${segments(tag)}`);
+    const sha = textAt(json, 'commit', 'sha');
+    return sha === '' ? undefined : findCommit(api, at, sha);
+  },
+
+  findCommit,
+
+  async findPullRequest(api, at, number) {
+    const json = await api.find(`${repo(at)}/pulls/${number}`);
+    return json === undefined ? undefined : pullRequestOf(json);
+  },
+
+  async listPullRequests(api, at) {
+    return ((await everyPage(api, `${repo(at)}/pulls?state=open`)) ?? []).map(pullRequestOf);
+  },
+
+  async listChanges(api, at, base, head) {
+    // Each commit names its files. One that is dropped from a branch changes files as well, and would not be named.
+    const back = await api.find(`${repo(at)}/compare/${head}...${base}`);
+    const forth = await api.find(`${repo(at)}/compare/${base}...${head}`);
+    if (back === undefined || forth === undefined || listAt(back, 'commits').length > 0) return undefined;
+    const commits = listAt(forth, 'commits');
+    if (Number(textAt(forth, 'total_commits')) !== commits.length) return undefined;
+    if (commits.some((commit) => !Array.isArray(valueAt(commit, 'files')))) return undefined;
+    return pathsOf(commits.flatMap((commit) => listAt(commit, 'files')));
+  },
+
+  async listProposed(api, at, number) {
+    const files = await everyPage(api, `${repo(at)}/pulls/${number}/files`);
+    return files && pathsOf(files);
+  },
+
+  async createHook(api, at, { url, secret }) {
+    const config = { url, content_type: 'json', secret };
+    const events = ['push', 'pull_request', 'pull_request_sync'];
+    const json = await api.call('POST', `${repo(at)}/hooks`, { type: 'gitea', active: true, events, config });
+    return textAt(json, 'id');
+  },
+
+  deleteHook: (api, at, id) => api.remove(`${repo(at)}/hooks/${encodeURIComponent(id)}`),
+
+  isGenuine: (headers, body, secret) => isHmacOf(body, secret, header(headers, 'x-gitea-signature')),
+
+  deliveryId: (headers) => header(headers, 'x-gitea-delivery') || undefined,
+
+  eventsOf(headers, body) {
+    const sender = {
+      username: textAt(body, 'sender', 'login'),
+      avatarUrl: textOrNull(body, 'sender', 'avatar_url'),
+      url: textOrNull(body, 'sender', 'html_url'),
+    };
+    const about = { repositoryId: textAt(body, 'repository', 'id'), sender };
+    const event = header(headers, 'x-gitea-event');
+    if (event === 'push') return moved(about, textAt(body, 'ref'), textAt(body, 'before'), textAt(body, 'after'));
+    if (!event.startsWith('pull_request')) return [];
+    const number = Number(textAt(body, 'number'));
+    return number > 0 ? [{ ...about, kind: 'pull-request', number }] : [];
+  },
+
+  async setStatus(api, at, sha, { state, context, description, url }) {
+    await api.call('POST', `${repo(at)}/statuses/${sha}`, { state, context, description, target_url: url });
+  },
+
+  async writeComment(api, at, number, body, id) {
+    if (id !== null) {
+      const known = await api.find(`${repo(at)}/issues/comments/${encodeURIComponent(id)}`);
+      if (known !== undefined) {
+        await api.call('PATCH', `${repo(at)}/issues/comments/${encodeURIComponent(id)}`, { body });
+        return id;
+      }
+    }
+    return textAt(await api.call('POST', `${repo(at)}/issues/${number}/comments`, { body }), 'id');
+  },
+
+  gitAuthorization: (token) => basic('oauth2', token),
+};

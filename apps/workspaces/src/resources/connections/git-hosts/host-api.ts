@@ -1,0 +1,74 @@
+import { outsideCall, type Reach, Unreachable } from '@keystead/outside';
+
+/** A Git host answered, and said no. */
+export class HostRefused extends Error {
+  override readonly name = 'HostRefused';
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+const timeoutMs = 15_000;
+const longestMessage = 300;
+
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** The interface of one Git host, with the credential of one connection. */
+export class HostApi {
+  readonly base: string;
+
+  constructor(
+    base: string,
+    private readonly headers: Readonly<Record<string, string>>,
+    private readonly reach: Reach,
+  ) {
+    this.base = base.replace(/\/+$/, '');
+  }
+
+  /** Throws HostRefused for statuses of 300 and above, `upstream` where nobody answers. */
+  async call(method: Method, path: string, json?: unknown): Promise<unknown> {
+    const url = path.startsWith('/') ? this.base + path : path;
+    const { headers, reach } = this;
+    const answer = await outsideCall('the Git host', url, { method, headers, json, reach }, timeoutMs);
+    if (answer.status === 429 || answer.status >= 500) {
+      throw new Unreachable(`the Git host answered ${answer.status}: ${messageOf(answer.json)}`);
+    }
+    if (answer.status >= 300) {
+      throw new HostRefused(answer.status, `the Git host answered ${answer.status}: ${messageOf(answer.json)}`);
+    }
+    return answer.json;
+  }
+
+  get(path: string): Promise<unknown> {
+    return this.call('GET', path);
+  }
+
+  /** Undefined where there is no such thing. */
+  async find(path: string): Promise<unknown> {
+    try {
+      return await this.get(path);
+    } catch (error) {
+      if (error instanceof HostRefused && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+
+  /** Deletes; what is gone already is fine. */
+  async remove(path: string): Promise<void> {
+    try {
+      await this.call('DELETE', path);
+    } catch (error) {
+      if (!(error instanceof HostRefused && [404, 410].includes(error.status))) throw error;
+    }
+  }
+}
+
+function messageOf(json: unknown): string {
+  const { message, error } = (json ?? {}) as { message?: unknown; error?: unknown };
+  const inner = (error as { message?: unknown } | undefined)?.message;
+  const text = [message, inner, error].find((one) => typeof one === 'string') as string | undefined;
+  return (text ?? 'it said nothing more').slice(0, longestMessage);
+}

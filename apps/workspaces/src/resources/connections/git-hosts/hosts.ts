@@ -1,0 +1,26 @@
+import type { Reach } from '@keystead/outside';
+import type { GitHost } from './git-host';
+import { gitea } from './gitea';
+import { github } from './github';
+import { gitlab } from './gitlab';
+import { HostApi } from './host-api';
+
+const hosts: ReadonlyMap<string, GitHost> = new Map([
+  ['gitea', gitea],
+  ['forgejo', gitea],
+  ['github', github],
+  ['github_enterprise', github],
+  ['gitlab_hosted', gitlab],
+  ['gitlab_community_edition', gitlab],
+  ['gitlab_enterprise_edition', gitlab],
+]);
+
+/** How a provider is spoken to; undefined for one that is only kept. */
+export function hostOf(serviceProvider: string): GitHost | undefined {
+  return hosts.get(serviceProvider);
+}
+
+/** The interface of a provider, for one connection. */
+export function apiOf(host: GitHost, apiUrl: string, token: string, reach: Reach): HostApi {
+  return new HostApi(apiUrl, host.authorization(token), reach);
+}

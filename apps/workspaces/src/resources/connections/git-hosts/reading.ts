@@ -1,0 +1,86 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { DeliveryHeaders } from './git-host';
+
+/** A value of an answer by its path; undefined where there is none. Nothing about an answer is taken for granted. */
+export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
+  let found = value;
+  for (const key of path) {
+    if (typeof found !== 'object' || found === null) return undefined;
+    found = (found as Record<string | number, unknown>)[key];
+  }
+  return found;
+}
+
+/** A text or number of an answer, as text; empty where there is none. */
+export function textAt(value: unknown, ...path: readonly (string | number)[]): string {
+  const found = at(value, ...path);
+  return typeof found === 'string' ? found : typeof found === 'number' ? String(found) : '';
+}
+
+/** The same, null where it is empty. */
+export function textOrNull(value: unknown, ...path: readonly (string | number)[]): string | null {
+  return textAt(value, ...path) || null;
+}
+
+/** A list of an answer; empty where there is none. */
+export function listAt(value: unknown, ...path: readonly (string | number)[]): readonly unknown[] {
+  const found = at(value, ...path);
+  return Array.isArray(found) ? found : [];
+}
+
+/** A header as one text. */
+export function header(headers: DeliveryHeaders, name: string): string {
+  const value = headers[name];
+  return (Array.isArray(value) ? value[0] : value) ?? '';
+}
+
+/** A commit named in full; null for anything else, such as the zeros that stand for none. */
+function commitOf(text: string): string | null {
+  return /^[0-9a-f]{40}$|^[0-9a-f]{64}$/.test(text) && !/^0+$/.test(text) ? text : null;
+}
+
+/** Whether two secrets are the same, in a time that tells nothing. */
+export function sameSecret(given: string, expected: string): boolean {
+  const digest = (text: string) => createHmac('sha256', 'compare').update(text).digest();
+  return timingSafeEqual(digest(given), digest(expected)) && expected !== '';
+}
+
+/** Whether a text is the hexadecimal HMAC-SHA256 of a body. */
+export function isHmacOf(body: Buffer, secret: string, given: string): boolean {
+  return sameSecret(given, createHmac('sha256', secret).update(body).digest('hex'));
+}
+
+/** An identifier as part of a path. */
+export const segments = (identifier: string): string => identifier.split('/').map(encodeURIComponent).join('/');
+
+/** The form of HTTP in which Git is given a name and a password. */
+export const basic = (name: string, password: string): string =>
+  `Authorization: Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
+
+/** `refs/heads/main` as a branch, `refs/tags/v1` as a tag. */
+function refOf(ref: string): { branch: string } | { tag: string } | undefined {
+  if (ref.startsWith('refs/heads/')) return { branch: ref.slice('refs/heads/'.length) };
+  if (ref.startsWith('refs/tags/')) return { tag: ref.slice('refs/tags/'.length) };
+  return undefined;
+}
+
+/** The event of a reference that moved; nothing for references that are neither branch nor tag. */
+export function moved<T extends object>(
+  about: T,
+  ref: string,
+  before: string,
+  after: string,
+): (T &
+  (
+    | { kind: 'push'; branch: string; before: string | null; after: string | null }
+    | { kind: 'tag'; tag: string; after: string | null }
+  ))[] {
+  const named = refOf(ref);
+  if (!named) return [];
+  const to = commitOf(after);
+  if ('tag' in named) return [{ ...about, kind: 'tag', tag: named.tag, after: to }];
+  return [{ ...about, kind: 'push', branch: named.branch, before: commitOf(before), after: to }];
+}
+
+/** Pages at most, of what a host lists: beyond, not all of it is known. */
+export const mostPages = 30;

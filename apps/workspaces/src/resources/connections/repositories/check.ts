@@ -1,0 +1,55 @@
+import { invalid } from '@keystead/jsonapi';
+import type { Keyring } from '@keystead/keyring';
+import type { Reach } from '@keystead/outside';
+import { isRefusal } from '@keystead/refusal';
+import type { Database } from '../../../kernel/database/database';
+import type { HostRepository } from '../git-hosts/git-host';
+import { HostRefused } from '../git-hosts/host-api';
+import { apiOf, hostOf } from '../git-hosts/hosts';
+import { tokenText } from './repository';
+
+const refused = (error: HostRefused): string => {
+  if (error.status === 401) return 'cannot be read: the host does not know the token of the connection';
+  if (error.status === 403) return 'cannot be read: the token of the connection has no right to it';
+  if (error.status === 404) return 'was not found by the token of the connection';
+  if (error.status < 400) return 'is somewhere else: the host leads to another address, so correct api-url';
+  return `cannot be read: ${error.message}`;
+};
+
+/**
+ * Asks the host for a repository, and its branch. Throws `invalid` where it has none, or cannot be asked. Undefined where
+ * its kind of host is only kept. To be called outside any transaction.
+ */
+export async function checkRepository(
+  { db, keyring, reach }: { db: Database; keyring: Keyring; reach: Reach },
+  {
+    organizationId,
+    tokenId,
+    identifier,
+    branch,
+  }: { organizationId: string; tokenId: string; identifier: string; branch: string | null },
+): Promise<HostRepository | undefined> {
+  const client = await db.prisma.oauthClient.findFirst({
+    where: { organizationId, tokens: { some: { id: tokenId } } },
+  });
+  const host = client && hostOf(client.serviceProvider);
+  if (!host) return undefined;
+  const token = await tokenText(db, keyring, tokenId);
+  if (token === undefined) return undefined;
+  const api = apiOf(host, client.apiUrl, token, reach);
+  try {
+    const found = await host.findRepository(api, identifier);
+    if (found.id === '' || found.cloneUrl === '') {
+      throw invalid(['vcsRepo', 'identifier'], 'cannot be read: the host answered something else than a repository');
+    }
+    if (branch !== null && (await host.findHead(api, identifier, branch)) === undefined) {
+      throw invalid(['vcsRepo', 'branch'], 'was not found in the repository');
+    }
+    return found;
+  } catch (error) {
+    if (error instanceof HostRefused) throw invalid(['vcsRepo', 'identifier'], refused(error));
+    if (isRefusal(error) && error.kind === 'upstream')
+      throw invalid(['vcsRepo', 'identifier'], `cannot be read: ${error.message}`);
+    throw error;
+  }
+}

@@ -1,0 +1,92 @@
+import type { VcsRepository } from '../../../generated/prisma/client';
+import type { Database } from '../../../kernel/database/database';
+import { HostRefused } from '../git-hosts/host-api';
+import {
+  factsOf,
+  hookSecretOf,
+  keepRepository,
+  type Reached,
+  reachRepository,
+  type VcsMeans,
+  webhookUrl,
+} from './repository';
+
+/** A host that never lets a webhook be removed is asked so often, over a week and more. */
+const mostRemovals = 40;
+
+/** Remembers repositories of workspaces that were connected before hosts were called. */
+export async function adoptRepositories({ db, keyring }: VcsMeans): Promise<void> {
+  const rows = await db.prisma.$queryRaw<{ token: string; identifier: string }[]>`
+    SELECT DISTINCT w.oauth_token_id AS token, w.vcs_identifier AS identifier FROM workspace w
+     WHERE w.oauth_token_id IS NOT NULL AND w.vcs_identifier IS NOT NULL AND NOT EXISTS (
+       SELECT 1 FROM vcs_repository v WHERE v.oauth_token_id = w.oauth_token_id AND v.identifier = w.vcs_identifier)
+     LIMIT 20`;
+  for (const { token, identifier } of rows) {
+    await keepRepository(db, keyring, { tokenId: token, identifier }, undefined);
+  }
+}
+
+const isUsed = `EXISTS (SELECT 1 FROM workspace w WHERE w.oauth_token_id = v.oauth_token_id AND w.vcs_identifier = v.identifier)`;
+
+/** Takes one repository that is due, for a while; of several nodes, one. `used`: a workspace is connected to it. */
+export async function takeDue(db: Database): Promise<{ row: VcsRepository; used: boolean } | undefined> {
+  const [taken] = await db.prisma.$queryRawUnsafe<{ id: string; used: boolean }[]>(
+    `UPDATE vcs_repository SET next_at = now() + interval '3 minutes', attempts = attempts + 1
+      WHERE id = (SELECT v.id FROM vcs_repository v WHERE v.next_at <= now() OR (v.orphaned_at IS NULL AND NOT ${isUsed})
+                   ORDER BY v.next_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+      RETURNING id, (SELECT ${isUsed} FROM vcs_repository v WHERE v.id = vcs_repository.id) AS used`,
+  );
+  if (!taken) return undefined;
+  const row = await db.prisma.vcsRepository.findUnique({ where: { id: taken.id } });
+  return row ? { row, used: taken.used } : undefined;
+}
+
+/** Until what failed `attempts` times is tried again. */
+export const pauseSeconds = (attempts: number): number => Math.min(6 * 3600, 5 * 2 ** Math.min(attempts, 12));
+
+/** Removes the webhook of a repository that nobody is connected to, and forgets it. Again later where the host is away. */
+export async function removeHook(means: VcsMeans, row: VcsRepository): Promise<void> {
+  const { db } = means;
+  const reached = await reachRepository(means, row);
+  try {
+    if (row.hookId !== null) await reached?.host.deleteHook(reached.api, row.identifier, row.hookId);
+  } catch (error) {
+    const attempts = row.orphanedAt === null ? 1 : row.attempts;
+    if (attempts < mostRemovals) {
+      const problem = (error as Error).message.slice(0, 1000);
+      await db.prisma.$executeRaw`
+        UPDATE vcs_repository SET attempts = ${attempts}, problem = ${problem}, orphaned_at = coalesce(orphaned_at, now()),
+               next_at = now() + make_interval(secs => ${pauseSeconds(attempts)}) WHERE id = ${row.id}`;
+      return;
+    }
+  }
+  // A workspace may have been connected to it meanwhile.
+  await db.prisma.$executeRawUnsafe(`DELETE FROM vcs_repository v WHERE v.id = $1 AND NOT ${isUsed}`, row.id);
+  await db.prisma.vcsRepository.updateMany({
+    where: { id: row.id },
+    data: { hookId: null, orphanedAt: null, nextAt: new Date(0) },
+  });
+}
+
+/** Reads what the host says of a repository, and makes its webhook where there is none. Answers what is known then. */
+export async function refresh(means: VcsMeans, { row, host, api }: Reached): Promise<VcsRepository> {
+  const facts = factsOf(await host.findRepository(api, row.identifier));
+  const { db } = means;
+  await db.prisma.vcsRepository.updateMany({ where: { id: row.id }, data: { ...facts, problem: null } });
+  if (row.hookId !== null) return { ...row, ...facts };
+  const hook = { url: webhookUrl(means.publicUrl, row.id), secret: hookSecretOf(means.keyring, row) };
+  try {
+    const hookId = await host.createHook(api, row.identifier, hook);
+    await db.prisma.vcsRepository.updateMany({ where: { id: row.id }, data: { hookId, hookAttempts: 0 } });
+    return { ...row, ...facts, hookId };
+  } catch (error) {
+    // Without one it is looked at now and then.
+    if (!(error instanceof HostRefused)) throw error;
+    const problem = `no webhook could be made: ${error.message}`.slice(0, 1000);
+    await db.prisma.vcsRepository.updateMany({
+      where: { id: row.id },
+      data: { problem, hookAttempts: { increment: 1 } },
+    });
+    return { ...row, ...facts, problem };
+  }
+}

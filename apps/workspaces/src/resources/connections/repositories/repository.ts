@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto';
+import type { Keyring } from '@keystead/keyring';
+import type { Reach } from '@keystead/outside';
+import type { VcsRepository } from '../../../generated/prisma/client';
+import type { Database } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import type { GitHost, HostRepository } from '../git-hosts/git-host';
+import type { HostApi } from '../git-hosts/host-api';
+import { apiOf, hostOf } from '../git-hosts/hosts';
+
+/** What work with repositories takes. */
+export interface VcsMeans {
+  readonly db: Database;
+  readonly keyring: Keyring;
+  readonly reach: Reach;
+  readonly publicUrl: string;
+}
+
+/** A repository with its host, ready to be asked. */
+export interface Reached {
+  readonly row: VcsRepository;
+  readonly host: GitHost;
+  readonly api: HostApi;
+}
+
+const credentialCell = (id: string) => ({ table: 'vcs_repository', row: id, column: 'credential' });
+const secretCell = (id: string) => ({ table: 'vcs_repository', row: id, column: 'hook_secret' });
+
+const sealed = (keyring: Keyring, text: string, cell: Parameters<Keyring['seal']>[1]) =>
+  new Uint8Array(keyring.seal(Buffer.from(text, 'utf8'), cell));
+
+/** Where the host is to send its deliveries. */
+export const webhookUrl = (publicUrl: string, id: string): string => `${publicUrl}/webhooks/vcs/${id}`;
+
+/** The secret by which deliveries of a repository are known. */
+export const hookSecretOf = (keyring: Keyring, { id, hookSecret }: VcsRepository): string =>
+  keyring.open(hookSecret, secretCell(id)).toString('utf8');
+
+/** The token of a connection as it is now. */
+export async function tokenText(db: Database, keyring: Keyring, id: string): Promise<string | undefined> {
+  const row = await db.prisma.oauthToken.findUnique({ where: { id }, select: { value: true } });
+  return row ? keyring.open(row.value, { table: 'oauth_token', row: id, column: 'value' }).toString('utf8') : undefined;
+}
+
+/** The credential for a repository: its connection's, or the last one there was, to clean up with. */
+export async function credentialOf({ db, keyring }: Pick<VcsMeans, 'db' | 'keyring'>, row: VcsRepository) {
+  const current = await tokenText(db, keyring, row.oauthTokenId);
+  const kept = keyring.open(row.credential, credentialCell(row.id)).toString('utf8');
+  if (current !== undefined && current !== kept) {
+    const credential = sealed(keyring, current, credentialCell(row.id));
+    await db.prisma.vcsRepository.updateMany({ where: { id: row.id }, data: { credential } });
+  }
+  return current ?? kept;
+}
+
+/** A repository ready to be asked; undefined where its host is of a kind that is only kept. */
+export async function reachRepository(means: VcsMeans, row: VcsRepository): Promise<Reached | undefined> {
+  const host = hostOf(row.serviceProvider);
+  if (!host) return undefined;
+  return { row, host, api: apiOf(host, row.apiUrl, await credentialOf(means, row), means.reach) };
+}
+
+/** What the host says of a repository, as columns. */
+export const factsOf = (found: HostRepository) => ({
+  remoteId: found.id,
+  displayIdentifier: found.identifier,
+  httpUrl: found.httpUrl,
+  cloneUrl: found.cloneUrl,
+  defaultBranch: found.defaultBranch,
+});
+
+/** Remembers a repository that a workspace is connected to, to be looked at now. To be called where the two are joined. */
+export async function keepRepository(
+  tx: Database,
+  keyring: Keyring,
+  { tokenId, identifier }: { tokenId: string; identifier: string },
+  found: HostRepository | undefined,
+): Promise<void> {
+  const client = await tx.prisma.oauthClient.findFirst({ where: { tokens: { some: { id: tokenId } } } });
+  const token = await tokenText(tx, keyring, tokenId);
+  if (!client || token === undefined) return;
+  const id = newId('vr');
+  const facts = found ? factsOf(found) : {};
+  await tx.prisma.vcsRepository.upsert({
+    where: { oauthTokenId_identifier: { oauthTokenId: tokenId, identifier } },
+    create: {
+      id,
+      organizationId: client.organizationId,
+      oauthTokenId: tokenId,
+      serviceProvider: client.serviceProvider,
+      apiUrl: client.apiUrl,
+      identifier,
+      credential: sealed(keyring, token, credentialCell(id)),
+      hookSecret: sealed(keyring, randomBytes(32).toString('hex'), secretCell(id)),
+      ...facts,
+    },
+    update: { ...facts, orphanedAt: null, attempts: 0, hookAttempts: 0, nextAt: new Date(0) },
+  });
+}

@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto';
+import { Refusal } from '@keystead/refusal';
+import type { VcsRepository } from '../../../generated/prisma/client';
+import type { Database } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import type { Environment, SiteSettings } from '../../../kernel/endpoints/environment';
+import type { DeliveryHeaders, HostEvent } from '../../connections/git-hosts/git-host';
+import { hostOf } from '../../connections/git-hosts/hosts';
+import { pauseSeconds } from '../../connections/repositories/hooks';
+import { factsOf, hookSecretOf, reachRepository, type VcsMeans } from '../../connections/repositories/repository';
+import { heed } from './events';
+
+/** The largest delivery that is read: hosts leave commits out beyond a few megabytes. */
+export const deliveryBytes = 4 * 1024 * 1024;
+const mostAttempts = 12;
+const longestId = 200;
+
+/** The repository that a webhook is of. */
+export const findRepository = (db: Database, id: string): Promise<VcsRepository | null> =>
+  db.prisma.vcsRepository.findUnique({ where: { id } });
+
+function parsed(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    throw new Refusal('malformed', 'the delivery is not valid JSON: choose the content type application/json');
+  }
+}
+
+/**
+ * Takes a delivery of a webhook, once: it is remembered before it is answered, and done later by any node. Throws `denied`
+ * for one that was not signed with the secret, and for one about another repository.
+ */
+export async function receive(
+  { db, env }: { db: Database; env: Pick<Environment, 'keyring'> },
+  row: VcsRepository,
+  headers: DeliveryHeaders,
+  body: Buffer,
+): Promise<void> {
+  const host = hostOf(row.serviceProvider);
+  if (!host?.isGenuine(headers, body, hookSecretOf(env.keyring, row))) {
+    throw new Refusal('denied', 'the delivery is not signed with the secret of this webhook');
+  }
+  const json = parsed(body);
+  const events = host.eventsOf(headers, json);
+  if (row.remoteId !== null && events.some(({ repositoryId }) => repositoryId !== row.remoteId)) {
+    throw new Refusal('denied', 'the delivery is about another repository than this webhook');
+  }
+  if (events.length === 0) return;
+  const named = host.deliveryId(headers, json)?.slice(0, longestId);
+  const deliveryId = named ?? createHash('sha256').update(body).digest('hex');
+  await db.prisma.vcsDelivery.createMany({
+    data: [{ id: newId('vd'), repositoryId: row.id, deliveryId, events: JSON.parse(JSON.stringify(events)) }],
+    skipDuplicates: true,
+  });
+}
+
+interface Taken {
+  readonly id: string;
+  readonly repository_id: string;
+  readonly events: readonly HostEvent[];
+  readonly attempts: number;
+}
+
+/** Does the deliveries that wait, oldest first. For any number of callers: each delivery is claimed for a while. */
+export async function processDeliveries(means: VcsMeans, settings: () => Promise<SiteSettings>): Promise<void> {
+  const { db } = means;
+  for (let done = 0; done < 50; done++) {
+    const [taken] = await db.prisma.$queryRaw<Taken[]>`
+      UPDATE vcs_delivery SET attempts = attempts + 1, next_at = now() + interval '3 minutes'
+       WHERE id = (SELECT id FROM vcs_delivery WHERE state = 'waiting' AND next_at <= now()
+                    ORDER BY next_at, received_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+       RETURNING id, repository_id, events, attempts`;
+    if (!taken) return;
+    await processOne(means, taken, await settings());
+  }
+}
+
+async function processOne(means: VcsMeans, taken: Taken, settings: SiteSettings): Promise<void> {
+  const { db } = means;
+  try {
+    const row = await findRepository(db, taken.repository_id);
+    const reached = row ? await reachRepository(means, row) : undefined;
+    if (reached) {
+      const facts = factsOf(await reached.host.findRepository(reached.api, reached.row.identifier));
+      await db.prisma.vcsRepository.updateMany({ where: { id: reached.row.id }, data: facts });
+      for (const event of taken.events)
+        await heed(db, { ...reached, row: { ...reached.row, ...facts } }, event, settings);
+    }
+    await db.prisma.vcsDelivery.updateMany({ where: { id: taken.id }, data: { state: 'done', problem: null } });
+  } catch (error) {
+    const problem = (error as Error).message.slice(0, 1000);
+    const state = taken.attempts >= mostAttempts ? 'failed' : 'waiting';
+    await db.prisma.$executeRaw`
+      UPDATE vcs_delivery SET state = ${state}, problem = ${problem},
+             next_at = now() + make_interval(secs => ${pauseSeconds(taken.attempts)}) WHERE id = ${taken.id}`;
+  }
+}
+
+/** Forgets deliveries that were done two weeks ago; what is sent again after that finds its commit known. */
+export async function forgetDeliveries(db: Database): Promise<void> {
+  await db.prisma.$executeRaw`
+    DELETE FROM vcs_delivery WHERE state <> 'waiting' AND received_at < now() - interval '14 days'`;
+}

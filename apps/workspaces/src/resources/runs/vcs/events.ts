@@ -1,0 +1,124 @@
+import type { Database } from '../../../kernel/database/database';
+import type { SiteSettings } from '../../../kernel/endpoints/environment';
+import type { HostCommit, HostEvent, PullRequest, Sender } from '../../connections/git-hosts/git-host';
+import type { Reached } from '../../connections/repositories/repository';
+import { findMany } from '../../workspaces/workspaces/find';
+import type { Workspace } from '../../workspaces/workspaces/workspace';
+import { type Arrival, ingest } from './ingest';
+import { isTagOf } from './triggers';
+
+/** The workspaces that are connected to a repository. */
+export async function workspacesOf(db: Database, { row }: Pick<Reached, 'row'>): Promise<readonly Workspace[]> {
+  const where = { oauthTokenId: row.oauthTokenId, vcsIdentifier: row.identifier };
+  const ids = await db.prisma.workspace.findMany({ where, select: { id: true }, orderBy: { id: 'asc' } });
+  return findMany(
+    db,
+    ids.map(({ id }) => id),
+  );
+}
+
+/** The branch a workspace follows. */
+export const branchOf = (workspace: Workspace, { row }: Pick<Reached, 'row'>): string | null =>
+  workspace.vcsBranch ?? row.defaultBranch;
+
+/** Every answer of a host is asked for once in a while, however many workspaces need it. */
+function once<T>(find: (key: string) => Promise<T>): (key: string) => Promise<T> {
+  const known = new Map<string, Promise<T>>();
+  return (key) => {
+    const answer = known.get(key) ?? find(key);
+    known.set(key, answer);
+    return answer;
+  };
+}
+
+/** A branch as it is now, for all workspaces that follow it. */
+export async function branchMoved(
+  db: Database,
+  reached: Reached,
+  branch: string,
+  more: { before: string | null; sender?: Sender; looked?: boolean },
+): Promise<void> {
+  const { host, api, row } = reached;
+  const following = (await workspacesOf(db, reached)).filter(
+    (one) => branchOf(one, reached) === branch && one.vcsTagsRegex === null,
+  );
+  if (following.length === 0) return;
+  // Deliveries come late, twice and in any order: what counts is where the branch is.
+  const commit = await host.findHead(api, row.identifier, branch);
+  if (commit === undefined) return;
+  const changes = once((base) => host.listChanges(api, row.identifier, base, commit.sha));
+  for (const workspace of following) {
+    const changesSince = async (base: string | null) => (base === null ? undefined : changes(base));
+    await ingest(db, reached, workspace, {
+      ref: `branch:${branch}`,
+      commit,
+      branch,
+      changesSince,
+      before: more.before,
+      sender: more.sender,
+      looked: more.looked,
+    });
+  }
+}
+
+async function tagMoved(db: Database, reached: Reached, tag: string, sender: Sender): Promise<void> {
+  const { host, api, row } = reached;
+  const waiting = (await workspacesOf(db, reached)).filter(
+    ({ vcsTagsRegex }) => vcsTagsRegex !== null && isTagOf(vcsTagsRegex, tag),
+  );
+  if (waiting.length === 0) return;
+  const commit = await host.findTag(api, row.identifier, tag);
+  if (commit === undefined) return;
+  for (const workspace of waiting) {
+    const changesSince = async () => undefined;
+    await ingest(db, reached, workspace, {
+      ref: `tag:${tag}`,
+      commit,
+      branch: null,
+      tag,
+      sender,
+      before: null,
+      changesSince,
+    });
+  }
+}
+
+/** A pull request as it is now, for all workspaces that plan what is proposed to their branch. */
+export async function pullMoved(
+  db: Database,
+  reached: Reached,
+  pull: PullRequest,
+  settings: SiteSettings,
+  { sender, looked }: { sender?: Sender; looked?: boolean },
+): Promise<void> {
+  const { host, api, row } = reached;
+  if (!pull.isOpen) return;
+  if (pull.fromFork && !settings.allowSpeculativePlansOnPullRequestsFromForks) return;
+  const planning = (await workspacesOf(db, reached)).filter(
+    (one) => one.speculativeEnabled && branchOf(one, reached) === pull.baseBranch,
+  );
+  if (planning.length === 0) return;
+  const commit: HostCommit | undefined = await host.findCommit(api, row.identifier, pull.head);
+  if (commit === undefined) return;
+  const changes = once(() => host.listProposed(api, row.identifier, pull.number));
+  const arrival: Arrival = {
+    ref: `pull:${pull.number}`,
+    commit,
+    branch: pull.headBranch,
+    pull,
+    sender,
+    looked,
+    before: null,
+    changesSince: () => changes(''),
+  };
+  for (const workspace of planning) await ingest(db, reached, workspace, arrival);
+}
+
+/** Does what an event asks for, by what the host says now. */
+export async function heed(db: Database, reached: Reached, event: HostEvent, settings: SiteSettings): Promise<void> {
+  const { host, api, row } = reached;
+  if (event.kind === 'push') return branchMoved(db, reached, event.branch, event);
+  if (event.kind === 'tag') return tagMoved(db, reached, event.tag, event.sender);
+  const pull = await host.findPullRequest(api, row.identifier, event.number);
+  if (pull) await pullMoved(db, reached, pull, settings, { sender: event.sender });
+}

@@ -1,0 +1,89 @@
+import type { Keyring } from '@keystead/keyring';
+import type { Database } from '../../../kernel/database/database';
+import { hostOf } from '../../connections/git-hosts/hosts';
+import { pauseSeconds } from '../../connections/repositories/hooks';
+import { credentialOf } from '../../connections/repositories/repository';
+import { find as findConfiguration } from '../configuration-versions/configuration-version';
+import { refuse, upload } from '../configuration-versions/upload';
+
+const mostAttempts = 4;
+const leaseSeconds = 900;
+
+/** A commit to be fetched, with the credential for it; for no eyes but those of the program that fetches. */
+export interface Fetch {
+  readonly configurationVersionId: string;
+  readonly workspaceId: string;
+  readonly attempt: number;
+  readonly cloneUrl: string;
+  readonly commit: string;
+  readonly submodules: boolean;
+  /** An HTTP header for the host of the repository. */
+  readonly authorization: string;
+  /** A private key for submodules that are fetched by SSH. */
+  readonly sshKey: string | undefined;
+}
+
+/** Takes one commit that is to be fetched, for a while; of all workers, one. */
+export async function claimFetch(db: Database, keyring: Keyring): Promise<Fetch | undefined> {
+  const [row] = await db.prisma.$queryRaw<
+    { configuration_version_id: string; workspace_id: string; fetch_attempts: number }[]
+  >`
+    UPDATE ingress_attributes i SET fetch_attempts = fetch_attempts + 1,
+           fetch_at = now() + make_interval(secs => ${leaseSeconds})
+      FROM configuration_version c
+     WHERE c.id = i.configuration_version_id AND i.id = (
+       SELECT j.id FROM ingress_attributes j JOIN configuration_version d ON d.id = j.configuration_version_id
+        WHERE d.status = 'fetching' AND j.fetch_at <= now() ORDER BY j.fetch_at LIMIT 1 FOR UPDATE OF j SKIP LOCKED)
+     RETURNING i.configuration_version_id, c.workspace_id, i.fetch_attempts`;
+  if (!row) return undefined;
+  const configurationVersionId = row.configuration_version_id;
+  const ingress = await db.prisma.ingressAttributes.findUnique({
+    where: { configurationVersionId },
+    include: { repository: true },
+  });
+  const host = ingress?.repository && hostOf(ingress.repository.serviceProvider);
+  if (!ingress?.repository || !host) {
+    const target = { id: configurationVersionId, workspaceId: row.workspace_id };
+    await refuse(db, target, 'the workspace is not connected to the repository any more', 'fetch failed');
+    return undefined;
+  }
+  const token = await db.prisma.oauthToken.findUnique({ where: { id: ingress.repository.oauthTokenId } });
+  const sshKey =
+    token?.sshKey &&
+    keyring.open(token.sshKey, { table: 'oauth_token', row: token.id, column: 'ssh_key' }).toString('utf8');
+  return {
+    configurationVersionId,
+    workspaceId: row.workspace_id,
+    attempt: row.fetch_attempts,
+    cloneUrl: ingress.cloneUrl,
+    commit: ingress.commitSha,
+    submodules: ingress.submodules,
+    authorization: host.gitAuthorization(await credentialOf({ db, keyring }, ingress.repository)),
+    sshKey: sshKey || undefined,
+  };
+}
+
+/** Takes the archive of a commit; its run begins. */
+export async function finishFetch(
+  db: Database,
+  means: { keyring: Keyring; configurationBytes: number },
+  { configurationVersionId }: Fetch,
+  archive: AsyncIterable<Uint8Array>,
+): Promise<void> {
+  const configuration = await findConfiguration(db, configurationVersionId);
+  if (configuration?.status !== 'fetching') return;
+  await upload(db, means, configuration, archive);
+}
+
+/** A commit could not be fetched: it is tried again where that may help, and else its configuration ends in error. */
+export async function failFetch(
+  db: Database,
+  { configurationVersionId: id, workspaceId, attempt }: Fetch,
+  reason: string,
+  again: boolean,
+): Promise<void> {
+  if (!again || attempt >= mostAttempts) return refuse(db, { id, workspaceId }, reason, 'fetch failed');
+  await db.prisma.$executeRaw`
+    UPDATE ingress_attributes SET fetch_at = now() + make_interval(secs => ${pauseSeconds(attempt)})
+     WHERE configuration_version_id = ${id}`;
+}

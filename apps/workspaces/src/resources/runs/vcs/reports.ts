@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto';
+import type { Database } from '../../../kernel/database/database';
+import { pauseSeconds } from '../../connections/repositories/hooks';
+import { reachRepository, type VcsMeans } from '../../connections/repositories/repository';
+import { type Progress, type Standing, standingOf } from './standing';
+
+interface Row extends Progress {
+  readonly id: string;
+  readonly repositoryId: string;
+  readonly number: number | null;
+  readonly sha: string;
+  readonly statusSent: string | null;
+  readonly attempts: number;
+  readonly runId: string | null;
+  readonly workspace: string;
+  readonly organization: string;
+}
+
+const select = `
+SELECT i.id, i.repository_id AS "repositoryId", i.pull_request_number AS number, i.commit_sha AS sha,
+       i.status_sent AS "statusSent", i.status_attempts AS attempts,
+       c.status AS "configurationStatus", c.error_message AS "configurationError", c.auto_queue_runs AS "autoQueueRuns",
+       r.id AS "runId", r.status AS "runStatus", r.status_reason AS "statusReason", p.has_changes AS "hasChanges",
+       p.additions, p.changes, p.destructions, w.name AS workspace, o.name AS organization
+  FROM ingress_attributes i
+  JOIN configuration_version c ON c.id = i.configuration_version_id
+  JOIN workspace w ON w.id = c.workspace_id
+  JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
+  LEFT JOIN LATERAL (SELECT * FROM run x WHERE x.configuration_version_id = c.id ORDER BY x.number DESC LIMIT 1) r ON true
+  LEFT JOIN run_phase p ON p.run_id = r.id AND p.kind = 'plan'`;
+
+const textOf = (row: Row, standing: Standing): string => `${row.runId ?? ''} ${standing.state} ${standing.description}`;
+
+const linkOf = ({ publicUrl }: VcsMeans, { organization, workspace, runId }: Row): string =>
+  runId === null
+    ? `${publicUrl}/ui/organizations/${organization}/workspaces/${workspace}`
+    : `${publicUrl}/app/${organization}/${workspace}/runs/${runId}`;
+
+/** A report that ended and was told is not looked at again, unless somebody starts another run of the commit. */
+const settled = `coalesce(i.status_sent LIKE 'done %' AND r.finished_at IS NOT NULL
+  AND i.status_sent LIKE 'done ' || r.id || ' %', false)`;
+
+/**
+ * Tells hosts how their commits fare: what was told last is compared with what there is to tell, so that nothing is lost
+ * with a process, and a host that was away hears of the newest alone. For any number of callers.
+ */
+export async function reportStatuses(means: VcsMeans): Promise<void> {
+  const { db } = means;
+  const rows = await db.prisma.$queryRawUnsafe<Row[]>(
+    `${select} WHERE i.repository_id IS NOT NULL AND i.status_at <= now() AND i.status_sent IS DISTINCT FROM 'given up'
+        AND NOT ${settled} AND (c.status <> 'errored' OR i.status_sent IS NULL OR i.status_sent NOT LIKE 'done %')
+      ORDER BY i.status_at LIMIT 100`,
+  );
+  for (const row of rows) {
+    const standing = standingOf(row);
+    if (!standing) continue;
+    const text = textOf(row, standing);
+    const sent = `${standing.state === 'pending' ? 'open' : 'done'} ${text}`;
+    if (row.statusSent === sent || !(await take(db, row))) continue;
+    await report(means, row, standing, sent);
+  }
+}
+
+/** Of several nodes, one tells. */
+async function take(db: Database, { id, statusSent }: Row): Promise<boolean> {
+  const taken = await db.prisma.$executeRaw`
+    UPDATE ingress_attributes SET status_attempts = status_attempts + 1, status_at = now() + interval '1 minute'
+     WHERE id = ${id} AND status_at <= now() AND status_sent IS NOT DISTINCT FROM ${statusSent}`;
+  return taken > 0;
+}
+
+const mostAttempts = 20;
+
+async function report(means: VcsMeans, row: Row, standing: Standing, sent: string): Promise<void> {
+  const { db } = means;
+  try {
+    const repository = await db.prisma.vcsRepository.findUnique({ where: { id: row.repositoryId } });
+    const reached = repository && (await reachRepository(means, repository));
+    if (reached) {
+      const context = `keystead/${row.organization}/${row.workspace}`;
+      const status = { ...standing, context, url: linkOf(means, row) };
+      await reached.host.setStatus(reached.api, reached.row.identifier, row.sha, status);
+    }
+    await db.prisma.$executeRaw`
+      UPDATE ingress_attributes SET status_sent = ${sent}, status_attempts = 0, status_at = now() WHERE id = ${row.id}`;
+    if (row.number !== null) await wantComment(db, row.repositoryId, row.number);
+  } catch {
+    const given = row.attempts + 1 >= mostAttempts ? 'given up' : row.statusSent;
+    await db.prisma.$executeRaw`
+      UPDATE ingress_attributes SET status_sent = ${given}, status_at = now() + make_interval(secs => ${pauseSeconds(row.attempts)})
+       WHERE id = ${row.id}`;
+  }
+}
+
+async function wantComment(db: Database, repositoryId: string, number: number): Promise<void> {
+  await db.prisma.$executeRaw`
+    INSERT INTO vcs_comment (repository_id, number) VALUES (${repositoryId}, ${number})
+    ON CONFLICT (repository_id, number) DO UPDATE SET next_at = least(vcs_comment.next_at, now())`;
+}
+
+const icons = { pending: '⏳', success: '✅', failure: '❌', error: '⚠️' } as const;
+const marker = '<!-- keystead -->';
+const cell = (text: string): string => text.replace(/[|\r\n]+/g, ' ').replace(/[<>`\\[\]]/g, '\\$&');
+
+/** Keeps one comment on each pull request: the newest plan of every workspace that it concerns. */
+export async function writeComments(means: VcsMeans): Promise<void> {
+  const { db } = means;
+  for (let done = 0; done < 20; done++) {
+    const [due] = await db.prisma.$queryRaw<
+      { repository_id: string; number: number; comment_id: string | null; digest: string | null; attempts: number }[]
+    >`
+      UPDATE vcs_comment v SET attempts = attempts + 1, next_at = now() + interval '1 minute'
+       WHERE (v.repository_id, v.number) = (SELECT repository_id, number FROM vcs_comment WHERE next_at <= now()
+              ORDER BY next_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+       RETURNING repository_id, number, comment_id, digest, attempts`;
+    if (!due) return;
+    const rows = await db.prisma.$queryRawUnsafe<Row[]>(
+      `SELECT DISTINCT ON (t.organization, t.workspace) t.* FROM (${select}
+         WHERE i.repository_id = $1 AND i.pull_request_number = $2) t
+         JOIN ingress_attributes j ON j.id = t.id JOIN configuration_version d ON d.id = j.configuration_version_id
+        ORDER BY t.organization, t.workspace, d.created_at DESC, t.id`,
+      due.repository_id,
+      due.number,
+    );
+    const text = commentOf(means, rows);
+    const digest = createHash('sha256').update(text).digest('hex');
+    const where = { repositoryId_number: { repositoryId: due.repository_id, number: due.number } };
+    // Far away: until a status is told that changes it.
+    const rest = { nextAt: new Date('9999-01-01T00:00:00Z'), attempts: 0 };
+    try {
+      const repository = await db.prisma.vcsRepository.findUnique({ where: { id: due.repository_id } });
+      const reached = repository && (await reachRepository(means, repository));
+      if (!reached || rows.length === 0 || digest === due.digest) {
+        await db.prisma.vcsComment.update({ where, data: rest });
+        continue;
+      }
+      const { host, api, row } = reached;
+      const commentId = await host.writeComment(api, row.identifier, due.number, text, due.comment_id);
+      await db.prisma.vcsComment.update({ where, data: { ...rest, commentId, digest } });
+    } catch {
+      await db.prisma.$executeRaw`
+        UPDATE vcs_comment SET next_at = now() + make_interval(secs => ${due.attempts >= mostAttempts ? 86_400 : pauseSeconds(due.attempts)})
+         WHERE repository_id = ${due.repository_id} AND number = ${due.number}`;
+    }
+  }
+}
+
+function commentOf(means: VcsMeans, rows: readonly Row[]): string {
+  const lines = rows.flatMap((row) => {
+    const standing = standingOf(row);
+    if (!standing) return [];
+    const name = `${cell(row.organization)}/${cell(row.workspace)}`;
+    const { state, description } = standing;
+    return `| ${icons[state]} | ${name} | [${cell(description)}](${linkOf(means, row)}) | ${row.sha.slice(0, 10)} |`;
+  });
+  return [marker, '| | Workspace | Plan | Commit |', '|---|---|---|---|', ...lines].join('\n');
+}

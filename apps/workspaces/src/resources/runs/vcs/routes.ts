@@ -1,0 +1,44 @@
+import { Refusal } from '@keystead/refusal';
+import type { VcsRepository } from '../../../generated/prisma/client';
+import type { Policy } from '../../../kernel/access/policy';
+import { endpoints, type Resource } from '../../../kernel/endpoints/endpoint';
+import { deliveryBytes, findRepository, receive } from './deliveries';
+
+const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
+
+async function readBody(stream: AsyncIterable<Uint8Array> | undefined): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of stream ?? []) {
+    size += piece.length;
+    if (size > deliveryBytes) throw new Refusal('too-large', `the delivery is larger than ${deliveryBytes} bytes`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+const webhook = raw('POST')('/webhooks/vcs/:vcs_repository_id', {
+  summary: 'Where a Git host delivers what happened in a repository, signed with the secret of its webhook.',
+  outside: true,
+  auth: 'none',
+  streams: true,
+  takes: 'application/json',
+  refuses: [413],
+  answers: {
+    202: { description: 'Taken, or had before.' },
+    400: { description: 'It is no JSON.' },
+    403: { description: 'It is not signed with the secret, or about another repository.' },
+  },
+  load: ({ db, env, params }) =>
+    env.vcsReach === undefined
+      ? Promise.resolve(undefined)
+      : findRepository(db, (params as Record<string, string>).vcs_repository_id ?? ''),
+  run: async ({ db, env, target, request }) => {
+    const body = await readBody(request.stream);
+    await receive({ db, env }, target as unknown as VcsRepository, request.headers, body);
+    return { status: 202, headers: {}, body: '' };
+  },
+});
+
+/** What Git hosts tell. */
+export const vcsResource: Resource = { name: 'vcs', endpoints: [webhook] };

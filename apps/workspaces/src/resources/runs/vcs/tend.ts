@@ -1,0 +1,49 @@
+import type { SiteSettings } from '../../../kernel/endpoints/environment';
+import { adoptRepositories, pauseSeconds, refresh, removeHook, takeDue } from '../../connections/repositories/hooks';
+import { type Reached, reachRepository, type VcsMeans } from '../../connections/repositories/repository';
+import { branchMoved, branchOf, pullMoved, workspacesOf } from './events';
+
+/**
+ * Looks after the repositories that are due: makes and removes webhooks, and looks for commits that nobody told of. For any
+ * number of callers.
+ */
+export async function tendRepositories(
+  means: VcsMeans,
+  settings: () => Promise<SiteSettings>,
+  pollSeconds: number,
+): Promise<void> {
+  const { db } = means;
+  await adoptRepositories(means);
+  for (let done = 0; done < 50; done++) {
+    const taken = await takeDue(db);
+    if (!taken) return;
+    const { row, used } = taken;
+    if (!used) {
+      await removeHook(means, row);
+      continue;
+    }
+    try {
+      const reached = await reachRepository(means, row);
+      if (reached) await look(means, { ...reached, row: await refresh(means, reached) }, await settings());
+      await db.prisma.$executeRaw`
+        UPDATE vcs_repository SET attempts = 0, next_at = now() + make_interval(secs => ${pollSeconds}) WHERE id = ${row.id}`;
+    } catch (error) {
+      const problem = (error as Error).message.slice(0, 1000);
+      const pause = pauseSeconds(row.attempts);
+      await db.prisma.$executeRaw`
+        UPDATE vcs_repository SET problem = ${problem}, next_at = now() + make_interval(secs => ${pause}) WHERE id = ${row.id}`;
+    }
+  }
+}
+
+/** Looks where the branches and the pull requests of a repository are. */
+async function look({ db }: VcsMeans, reached: Reached, settings: SiteSettings): Promise<void> {
+  const workspaces = await workspacesOf(db, reached);
+  const branches = new Set(workspaces.flatMap((one) => branchOf(one, reached) ?? []));
+  for (const branch of branches) await branchMoved(db, reached, branch, { before: null, looked: true });
+  if (!workspaces.some(({ speculativeEnabled }) => speculativeEnabled)) return;
+  const pulls = await reached.host.listPullRequests(reached.api, reached.row.identifier);
+  for (const pull of pulls.filter(({ baseBranch }) => branches.has(baseBranch))) {
+    await pullMoved(db, reached, pull, settings, { looked: true });
+  }
+}

@@ -1,0 +1,38 @@
+import { describe, expect, it } from '@jest/globals';
+import { concerns, isTagOf, type Triggers } from './triggers';
+
+const settings = (given: Partial<Triggers>): Triggers => ({
+  fileTriggersEnabled: true,
+  triggerPrefixes: [],
+  triggerPatterns: [],
+  workingDirectory: null,
+  ...given,
+});
+
+describe('which changes concern a workspace', () => {
+  it.each<[string, Partial<Triggers>, string[] | undefined, boolean]>([
+    ['every change, without a folder', {}, ['a.tf'], true],
+    ['all of them, when not all are known', { workingDirectory: 'net' }, undefined, true],
+    ['those in its folder', { workingDirectory: 'net/' }, ['net/a/b.tf'], true],
+    ['not those beside it', { workingDirectory: 'net' }, ['network/a.tf', 'b.tf'], false],
+    ['those below a prefix', { workingDirectory: 'net', triggerPrefixes: ['/modules'] }, ['modules/x.tf'], true],
+    ['not those elsewhere, with prefixes', { triggerPrefixes: ['modules'] }, ['net/x.tf'], false],
+    ['any, without file triggers', { fileTriggersEnabled: false, workingDirectory: 'net' }, ['b.tf'], true],
+    ['those that match a pattern', { triggerPatterns: ['/modules/**/*.tf'] }, ['modules/a/b/c.tf'], true],
+    ['a pattern at its first folder', { triggerPatterns: ['modules/**/*.tf'] }, ['modules/c.tf'], true],
+    ['no star across folders', { triggerPatterns: ['modules/*.tf'] }, ['modules/a/c.tf'], false],
+    ['signs of patterns as they are', { triggerPatterns: ['a.c'] }, ['abc'], false],
+    ['paths in any script', { triggerPatterns: ['größe/*'] }, ['größe/ß.tf'], true],
+    ['nothing, where nothing changed', { workingDirectory: 'net' }, [], false],
+  ])('%s', (_what, given, files, expected) => {
+    expect(concerns(settings(given), files)).toBe(expected);
+  });
+
+  it('finds the expression of tags anywhere in them', () => {
+    expect([isTagOf('^v\\d+$', 'v12'), isTagOf('^v\\d+$', 'v12-rc'), isTagOf('\\d+\\.\\d+', 'rel-1.2')]).toEqual([
+      true,
+      false,
+      true,
+    ]);
+  });
+});

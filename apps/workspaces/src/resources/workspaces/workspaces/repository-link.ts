@@ -1,0 +1,47 @@
+import type { Database } from '../../../kernel/database/database';
+import type { HostRepository } from '../../connections/git-hosts/git-host';
+import { checkRepository } from '../../connections/repositories/check';
+import { keepRepository } from '../../connections/repositories/repository';
+import type { WorkspaceSettings } from './attributes';
+import type { WorkspaceCaller } from './caller';
+
+/** The repository that a workspace is to be connected to, as its host describes it. */
+export interface Link {
+  readonly tokenId: string;
+  readonly identifier: string;
+  readonly found: HostRepository | undefined;
+}
+
+type Linked = Pick<WorkspaceSettings, 'oauthTokenId' | 'vcsIdentifier' | 'vcsBranch'>;
+
+const isSame = (a: Linked, b: Linked): boolean =>
+  a.oauthTokenId === b.oauthTokenId && a.vcsIdentifier === b.vcsIdentifier && a.vcsBranch === b.vcsBranch;
+
+/**
+ * Asks the host for the repository of new settings; undefined where none is new, or no host is called. Throws `invalid`.
+ * To be called outside any transaction.
+ */
+export async function checkLink(
+  db: Database,
+  { vcs }: WorkspaceCaller,
+  organizationId: string,
+  before: Linked,
+  after: Linked,
+): Promise<Link | undefined> {
+  const { oauthTokenId: tokenId, vcsIdentifier: identifier, vcsBranch: branch } = after;
+  if (!vcs.reach || tokenId === null || identifier === null || isSame(before, after)) return undefined;
+  const means = { db, keyring: vcs.keyring, reach: vcs.reach };
+  return { tokenId, identifier, found: await checkRepository(means, { organizationId, tokenId, identifier, branch }) };
+}
+
+/** Remembers a repository that was asked for, where it is still the one. To be called with the settings written together. */
+export async function keepLink(
+  tx: Database,
+  { vcs }: WorkspaceCaller,
+  link: Link | undefined,
+  after: Linked,
+): Promise<void> {
+  if (link && link.tokenId === after.oauthTokenId && link.identifier === after.vcsIdentifier) {
+    await keepRepository(tx, vcs.keyring, link, link.found);
+  }
+}

@@ -1,0 +1,104 @@
+import path from 'node:path';
+import { PassThrough } from 'node:stream';
+import type { Reach } from '@keystead/outside';
+import type { Fetch } from '../../resources/runs/vcs/fetches';
+import { runCommand, Stopping } from '../isolation/command';
+import type { Isolation } from '../isolation/isolation';
+import { watchDisk } from '../isolation/limits';
+import { type ScratchOptions, type Slot, takeSlot } from '../isolation/scratch';
+import { FetchFailed, fetchCommands, placeOf, writeGitFiles } from './git';
+
+/** What commits are fetched with. */
+export interface Fetcher {
+  readonly isolation: Isolation;
+  readonly scratch: ScratchOptions;
+  readonly reach: Reach;
+  readonly proxies: Readonly<Record<string, string>>;
+  readonly limits: { readonly seconds: number; readonly bytes: number };
+}
+
+const longestReason = 600;
+
+/** What makes no difference however often it is tried. */
+const lasting =
+  /not our ref|authentication failed|error: 40[134]|not found|could not read|transport .* not allowed|another commit/i;
+
+function reasonOf(said: string): string {
+  const lines = said.split('\n').flatMap((line) => line.replace(/^(?:fatal|error|remote): /, '').trim() || []);
+  return lines.slice(-3).join('; ').slice(0, longestReason) || 'git failed';
+}
+
+/**
+ * Fetches a commit as a run would: confined, within limits of time and size, and in a folder of its own that is gone
+ * afterwards. `take` is given the archive. Throws FetchFailed.
+ */
+export async function fetchCommit(
+  fetcher: Fetcher,
+  fetch: Fetch,
+  take: (archive: AsyncIterable<Uint8Array>) => Promise<void>,
+): Promise<void> {
+  const { isolation, limits } = fetcher;
+  const place = await placeOf(fetch.cloneUrl, fetcher.reach);
+  const slot = await takeSlot(fetcher.scratch, isolation, `run-fetch-${fetch.configurationVersionId}`);
+  const stopping = new Stopping();
+  const disk = watchDisk(path.dirname(slot.jobFolder.folder), {
+    bytes: limits.bytes,
+    everyMs: 1000,
+    stopping,
+    graceMs: 1000,
+  });
+  const late = setTimeout(() => stopping.kill('timeout'), limits.seconds * 1000);
+  try {
+    await writeGitFiles(isolation, slot.jobFolder, fetch, { place, proxies: fetcher.proxies });
+    const { lay, pack } = fetchCommands(fetch);
+    await run(fetcher, slot, stopping, lay, () => undefined);
+    const archive = new PassThrough();
+    const packing = run(fetcher, slot, stopping, pack, (bytes) => {
+      if (archive.write(bytes) || archive.destroyed) return;
+      return new Promise<void>((resolve) => {
+        archive.once('drain', resolve);
+        archive.once('close', resolve);
+      });
+    }).then(
+      () => void archive.end(),
+      (error: Error) => void archive.destroy(error),
+    );
+    try {
+      await take(archive);
+    } finally {
+      archive.destroy();
+      await packing;
+    }
+  } finally {
+    clearTimeout(late);
+    disk.stop();
+    await slot.release();
+  }
+}
+
+async function run(
+  { isolation, limits }: Fetcher,
+  { jobFolder, group }: Slot,
+  stopping: Stopping,
+  argv: readonly string[],
+  stdout: (bytes: Buffer) => Promise<void> | void,
+): Promise<void> {
+  let said = '';
+  const ended = await runCommand(isolation.launch(jobFolder, '', { argv, cwd: '.' }), {
+    outlets: {
+      stdout,
+      stderr: (bytes) => {
+        said = (said + bytes.toString('utf8')).slice(-4000);
+      },
+      started: (pid) => void group(pid).catch(() => undefined),
+    },
+    stopping,
+    endAll: isolation.endAll(jobFolder),
+  });
+  if (stopping.reason === 'timeout')
+    throw new FetchFailed(`the commit was not there after ${limits.seconds} seconds`, true);
+  if (stopping.reason === 'disk') throw new FetchFailed(`the commit needs more than ${limits.bytes} bytes`, false);
+  if (stopping.reason) throw new FetchFailed('the worker was stopped', true);
+  if (ended.code !== 0)
+    throw new FetchFailed(`the commit could not be fetched: ${reasonOf(said)}`, !lasting.test(said));
+}

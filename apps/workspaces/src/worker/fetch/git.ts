@@ -1,0 +1,140 @@
+import { lookup } from 'node:dns/promises';
+import { open } from 'node:fs/promises';
+import { isIP } from 'node:net';
+import path from 'node:path';
+import type { Reach } from '@keystead/outside';
+import type { Fetch } from '../../resources/runs/vcs/fetches';
+import { cleanPath } from '../files/clean-path';
+import { environmentFile, type Isolation, type JobFolder, makeFolder } from '../isolation/isolation';
+
+/** A commit that cannot be fetched; the message is for people. */
+export class FetchFailed extends Error {
+  override readonly name = 'FetchFailed';
+  constructor(
+    message: string,
+    /** It may work later. */
+    readonly again: boolean,
+  ) {
+    super(message);
+  }
+}
+
+/**
+ * Shell text that fetches one commit of an address and lays it out: `tree` below the job's folder, without its history.
+ * Nothing of the repository is executed: there are no hooks, no filters and no other transports.
+ */
+const fetchScript = `
+git init --quiet --template= tree
+cd tree
+git remote add origin "$1"
+git fetch --quiet --depth=1 --no-tags --no-recurse-submodules origin "$2"
+git checkout --quiet --detach FETCH_HEAD
+[ "$(git rev-parse HEAD)" = "$2" ] || { echo "the host sent another commit" >&2; exit 1; }
+if [ "$3" = submodules ]; then git submodule --quiet update --init --recursive --depth=1; fi
+`;
+
+/** The commands of a fetch: the first lays the commit out, the second prints it as an archive. */
+export function fetchCommands({ cloneUrl, commit, submodules }: Fetch): { lay: string[]; pack: string[] } {
+  return {
+    lay: ['/bin/sh', '-eu', '-c', fetchScript, 'sh', cloneUrl, commit, submodules ? 'submodules' : 'alone'],
+    pack: ['tar', '--create', '--gzip', '--exclude=.git', '--directory=tree', '.'],
+  };
+}
+
+/** Where a repository is, by an address that may be called. Throws FetchFailed. */
+export async function placeOf(cloneUrl: string, reach: Reach): Promise<{ origin: string; pinned: string | undefined }> {
+  const url = URL.canParse(cloneUrl) ? new URL(cloneUrl) : undefined;
+  if (!url || !['https:', 'http:'].includes(url.protocol) || url.username !== '' || url.password !== '') {
+    throw new FetchFailed('the repository is not at an http or https address', false);
+  }
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const addresses = isIP(host)
+    ? [host]
+    : await lookup(host, { all: true }).then(
+        (found) => found.map(({ address }) => address),
+        () => {
+          throw new FetchFailed(`the host ${host} cannot be found`, true);
+        },
+      );
+  const closed = addresses.find((address) => !reach.allows(address));
+  if (closed !== undefined)
+    throw new FetchFailed(`the address ${closed} of ${host} is closed to calls from here`, false);
+  const port = url.port || (url.protocol === 'https:' ? '443' : '80');
+  // What was looked at is what is called.
+  return {
+    origin: url.origin,
+    pinned: isIP(host) ? undefined : `${host}:${port}:${addresses.map(bracketed).join(',')}`,
+  };
+}
+
+const bracketed = (address: string): string => (isIP(address) === 6 ? `[${address}]` : address);
+
+/** What Git is told to do and to leave, whatever the repository says. */
+function settingsOf(fetch: Fetch, place: { origin: string; pinned: string | undefined }): [string, string][] {
+  return [
+    ['protocol.allow', 'never'],
+    ['protocol.https.allow', 'always'],
+    ...(place.origin.startsWith('http:') ? [['protocol.http.allow', 'always'] as [string, string]] : []),
+    ...(fetch.sshKey === undefined ? [] : [['protocol.ssh.allow', 'always'] as [string, string]]),
+    ['http.followRedirects', 'false'],
+    ['http.lowSpeedLimit', '500'],
+    ['http.lowSpeedTime', '30'],
+    [`http.${place.origin}/.extraHeader`, fetch.authorization],
+    ...(place.pinned === undefined ? [] : [['http.curloptResolve', place.pinned] as [string, string]]),
+    ['credential.helper', ''],
+    ['core.hooksPath', '/dev/null'],
+    ['core.fsmonitor', 'false'],
+    ['core.longpaths', 'true'],
+    ['gc.auto', '0'],
+    ['maintenance.auto', 'false'],
+    ['advice.detachedHead', 'false'],
+  ];
+}
+
+const quoted = (value: string): string => `'${value.replaceAll('\0', '').replaceAll("'", `'\\''`)}'`;
+
+/** Puts what Git needs into the folder of a fetch, which nothing but the fetch ever sees. */
+export async function writeGitFiles(
+  isolation: Isolation,
+  jobFolder: JobFolder,
+  fetch: Fetch,
+  given: { place: { origin: string; pinned: string | undefined }; proxies: Readonly<Record<string, string>> },
+): Promise<void> {
+  const home = isolation.inside(jobFolder);
+  const settings = settingsOf(fetch, given.place);
+  const ssh = `ssh -F /dev/null -i ${home}/home/.ssh/key -o IdentitiesOnly=yes -o BatchMode=yes -o StrictHostKeyChecking=accept-new`;
+  const environment: Record<string, string> = {
+    PATH: cleanPath,
+    LANG: 'C.UTF-8',
+    HOME: `${home}/home`,
+    TMPDIR: `${home}/tmp`,
+    ...given.proxies,
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_ASKPASS: '/bin/false',
+    GIT_LFS_SKIP_SMUDGE: '1',
+    GIT_CONFIG_COUNT: String(settings.length),
+    ...Object.fromEntries(
+      settings.flatMap(([key, value], index) => [
+        [`GIT_CONFIG_KEY_${index}`, key],
+        [`GIT_CONFIG_VALUE_${index}`, value],
+      ]),
+    ),
+    ...(fetch.sshKey === undefined ? {} : { GIT_SSH_COMMAND: ssh }),
+  };
+  const text = Object.entries(environment).map(([name, value]) => `export ${name}=${quoted(value)}\n`);
+  await write(jobFolder, environmentFile, text.join(''));
+  if (fetch.sshKey === undefined) return;
+  await makeFolder(path.join(jobFolder.folder, 'home', '.ssh'), jobFolder.owner, 0o700);
+  await write(jobFolder, 'home/.ssh/key', `${fetch.sshKey.trimEnd()}\n`);
+}
+
+async function write({ folder, owner }: JobFolder, name: string, content: string): Promise<void> {
+  const file = await open(path.join(folder, name), 'wx', 0o600);
+  try {
+    await file.writeFile(content);
+    if (owner) await file.chown(owner.uid, owner.gid);
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,170 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { accessSync, constants, mkdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { freePort } from '@keystead/testing';
+
+const execute = promisify(execFile);
+
+function findGitea(): string | undefined {
+  const named = process.env.KEYSTEAD_GITEA;
+  const places = named
+    ? [named]
+    : (process.env.PATH ?? '').split(path.delimiter).map((folder) => path.join(folder, 'gitea'));
+  return places.find((file) => {
+    try {
+      accessSync(file, constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** The program of a Gitea, if there is one here. */
+export const giteaProgram = findGitea();
+
+/** Waits for something, a minute at most. */
+export async function eventually<T>(
+  what: string,
+  find: () => Promise<T | undefined | false>,
+  seconds = 90,
+): Promise<T> {
+  const until = Date.now() + seconds * 1000;
+  for (;;) {
+    const found = await find();
+    if (found !== undefined && found !== false) return found;
+    if (Date.now() > until) throw new Error(`${what}: not in ${seconds} seconds`);
+    await sleep(200);
+  }
+}
+
+/** A Gitea of its own below a folder, with one person. */
+export class Gitea {
+  readonly user = 'grace';
+  private readonly password = 'a long enough password';
+  private child: ChildProcess | undefined;
+  private token = '';
+  port = 0;
+
+  constructor(private readonly box: string) {}
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  get secret(): string {
+    return this.token;
+  }
+
+  async start(): Promise<void> {
+    this.port ||= await freePort();
+    const { box } = this;
+    mkdirSync(path.join(box, 'gitea'), { recursive: true });
+    const ini = path.join(box, 'gitea', 'app.ini');
+    const program = realpathSync(giteaProgram!);
+    writeFileSync(
+      ini,
+      `RUN_MODE = prod
+WORK_PATH = ${box}/gitea
+I_AM_BEING_UNSAFE_RUNNING_AS_ROOT = true
+[server]
+HTTP_ADDR = 127.0.0.1
+HTTP_PORT = ${this.port}
+ROOT_URL = ${this.url}/
+DISABLE_SSH = true
+OFFLINE_MODE = true
+STATIC_ROOT_PATH = ${path.dirname(program)}
+[database]
+DB_TYPE = sqlite3
+PATH = ${box}/gitea/gitea.db
+[security]
+INSTALL_LOCK = true
+SECRET_KEY = a key that nobody else has
+[webhook]
+ALLOWED_HOST_LIST = loopback
+[log]
+LEVEL = Warn
+[service]
+DISABLE_REGISTRATION = true
+`,
+    );
+    const env = { PATH: process.env.PATH, HOME: box, USER: 'root' };
+    const run = (...args: string[]) => execute(program, ['--config', ini, ...args], { env, cwd: box });
+    const known = this.token !== '';
+    if (!known) {
+      await run('migrate');
+      const person = ['--username', this.user, '--password', this.password, '--email', 'grace@example.com', '--admin'];
+      await run('admin', 'user', 'create', ...person, '--must-change-password=false');
+    }
+    this.child = spawn(program, ['--config', ini, 'web'], { env, cwd: box, stdio: 'ignore' });
+    await eventually('Gitea', () =>
+      fetch(`${this.url}/api/v1/version`).then(
+        (answer) => answer.ok,
+        () => false,
+      ),
+    );
+    if (known) return;
+    const { sha1 } = await this.call('POST', `users/${this.user}/tokens`, { name: 'all', scopes: ['all'] });
+    this.token = sha1 as string;
+  }
+
+  async stop(): Promise<void> {
+    const { child } = this;
+    if (!child || child.exitCode !== null) return;
+    const gone = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGKILL');
+    await gone;
+  }
+
+  /** Its interface. */
+  // biome-ignore lint/suspicious/noExplicitAny: an answer of somebody else
+  async call(method: string, at: string, body?: object): Promise<any> {
+    const basic = `Basic ${Buffer.from(`${this.user}:${this.password}`).toString('base64')}`;
+    const headers = { authorization: this.token ? `token ${this.token}` : basic, 'content-type': 'application/json' };
+    const answer = await fetch(`${this.url}/api/v1/${at}`, { method, headers, body: body && JSON.stringify(body) });
+    if (!answer.ok) throw new Error(`${method} ${at}: ${answer.status} ${await answer.text()}`);
+    const text = await answer.text();
+    return text === '' ? undefined : JSON.parse(text);
+  }
+
+  /** A repository of its person, cloned. */
+  async repository(name: string): Promise<Clone> {
+    await this.call('POST', 'user/repos', { name, default_branch: 'main', auto_init: true });
+    const folder = path.join(this.box, 'clones', name);
+    const address = `http://${this.user}:${this.token}@127.0.0.1:${this.port}/${this.user}/${name}.git`;
+    await execute('git', ['clone', '--quiet', address, folder]);
+    return new Clone(folder, `${this.user}/${name}`);
+  }
+}
+
+/** A clone in which a person works. */
+export class Clone {
+  constructor(
+    readonly folder: string,
+    readonly identifier: string,
+  ) {}
+
+  async git(...args: string[]): Promise<string> {
+    const who = ['-c', 'user.name=Grace', '-c', 'user.email=grace@example.com'];
+    return (await execute('git', [...who, ...args], { cwd: this.folder })).stdout.trim();
+  }
+
+  write(files: Readonly<Record<string, string>>): void {
+    for (const [name, text] of Object.entries(files)) {
+      const at = path.join(this.folder, name);
+      mkdirSync(path.dirname(at), { recursive: true });
+      rmSync(at, { force: true });
+      writeFileSync(at, text);
+    }
+  }
+
+  /** Commits everything and pushes it; answers the commit. */
+  async push(message: string, branch = 'main', ...more: string[]): Promise<string> {
+    await this.git('add', '--all');
+    await this.git('commit', '--quiet', '--allow-empty', '-m', message);
+    await this.git('push', '--quiet', ...more, 'origin', `HEAD:${branch}`);
+    return this.git('rev-parse', 'HEAD');
+  }
+}

@@ -1,0 +1,278 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createHmac } from 'node:crypto';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { createServer as createNet, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { createLogger, createServer } from '@keystead/server';
+import { freePort } from '@keystead/testing';
+import { type Housekeeping, startHousekeeping } from '../../src/housekeeping';
+import { hookSecretOf } from '../../src/resources/connections/repositories/repository';
+import { resource, startWorkspaces } from '../start-workspaces';
+import { findTool, noTool } from '../worker-fixture';
+import { type Clone, eventually, Gitea, giteaProgram } from './gitea-stand';
+
+const it = noTool || !giteaProgram ? test.skip : test;
+const root = path.resolve(__dirname, '../../../..');
+const inSource = ['--conditions=source', `--require=${require.resolve('tsx/cjs')}`];
+const firstUid = 80_000 + (process.pid % 400) * 100;
+const main = (text: string): string => `output "said" {\n  value = "${text}"\n}\n`;
+
+// Everything real: a Git host with its webhooks, the service, a worker process and the tool.
+describe('runs that follow a repository', () => {
+  const box = mkdtempSync(path.join(tmpdir(), 'gitea-'));
+  const gitea = new Gitea(box);
+  const env: Record<string, string> = { WORKSPACES_VCS: 'on', WORKSPACES_VCS_NETWORKS: '127.0.0.1/32' };
+  let port = 0;
+  beforeAll(async () => {
+    port = await freePort();
+    env.WORKSPACES_PUBLIC_URL = `http://127.0.0.1:${port}`;
+    if (giteaProgram) await gitea.start();
+  });
+  const workspaces = startWorkspaces({ env });
+  const { admin } = workspaces;
+  let listening: ReturnType<typeof createServer>;
+  let keeping: Housekeeping;
+  let worker: ChildProcess;
+  let said = '';
+  let token = '';
+  beforeAll(async () => {
+    if (!giteaProgram || noTool) return;
+    listening = createServer(workspaces.service.app);
+    await new Promise<void>((resolve) => listening.listen(port, '127.0.0.1', resolve));
+    const { db, env, outage, clockTrouble } = workspaces.service;
+    const { keyring, now, vcsReach, publicUrl, settings } = env;
+    const vcs = { reach: vcsReach!, publicUrl, settings, pollSeconds: 3600 };
+    const log = createLogger({ name: 'test', level: process.env.TEST_LOG ?? 'silent' });
+    keeping = startHousekeeping(db, { log, outage, keyring, now, clockTrouble, consoleIdleMinutes: 30, vcs });
+    await workspaces.organization('acme', { 'default-execution-mode': 'remote' });
+    const { version } = await findTool();
+    expect(version).toMatch(/^1\./);
+    worker = spawn(process.execPath, [...inSource, path.join(root, 'apps/workspaces/src/worker-main.ts')], {
+      cwd: root,
+      env: {
+        PATH: process.env.PATH,
+        WORKSPACES_DATABASE_URL: workspaces.databaseUrl,
+        WORKSPACES_SEAL_KEY: '07'.repeat(32),
+        WORKSPACES_VCS_NETWORKS: '127.0.0.1/32',
+        WORKSPACES_WORKER_SCRATCH: path.join(box, 'scratch'),
+        WORKSPACES_WORKER_FIRST_UID: String(firstUid),
+        WORKSPACES_WORKER_TRUST: 'same-user',
+        WORKSPACES_WORKER_FETCH_SECONDS: '8',
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    for (const stream of [worker.stdout!, worker.stderr!]) stream.on('data', (bytes) => (said += bytes));
+    await eventually('a worker', async () => said.includes('waiting for runs'));
+    const made = await admin
+      .post(
+        'organizations/acme/oauth-clients',
+        resource('oauth-clients', {
+          'service-provider': 'gitea',
+          'http-url': gitea.url,
+          'api-url': `${gitea.url}/api/v1`,
+          'oauth-token-string': gitea.secret,
+        }),
+      )
+      .expect(201);
+    token = made.body.data.relationships['oauth-tokens'].data[0].id;
+  });
+  afterAll(async () => {
+    if (process.env.TEST_LOG) process.stderr.write(said);
+    await keeping?.close();
+    if (worker) {
+      const gone = new Promise((resolve) => worker.once('exit', resolve));
+      worker.kill('SIGTERM');
+      await gone;
+    }
+    listening?.closeAllConnections();
+    listening?.close();
+    await gitea.stop();
+    rmSync(box, { recursive: true, force: true });
+  });
+
+  const connected = async (name: string, clone: Clone, attributes: object = {}) => {
+    const body = resource('workspaces', {
+      name,
+      'queue-all-runs': true,
+      'vcs-repo': { identifier: clone.identifier, 'oauth-token-id': token },
+      ...attributes,
+    });
+    return (await admin.post('organizations/acme/workspaces', body).expect(201)).body.data;
+  };
+  const runsOf = async (workspace: string) =>
+    (await admin.get(`workspaces/${workspace}/runs?filter[operation]=plan_only,plan_and_apply`).expect(200)).body.data;
+  const runWith = (workspace: string, message: string, statuses: readonly string[]) =>
+    eventually(`a run of ${JSON.stringify(message)} that is ${statuses}`, async () =>
+      (await runsOf(workspace)).find(
+        ({ attributes }: { attributes: Record<string, string> }) =>
+          attributes.message?.startsWith(message) && statuses.includes(attributes.status ?? ''),
+      ),
+    );
+  const hooksOf = ({ identifier }: Clone) => gitea.call('GET', `repos/${identifier}/hooks`);
+  const connectedHook = (clone: Clone) => eventually('a webhook', async () => (await hooksOf(clone)).length === 1);
+  const statusOf = async (clone: Clone, commit: string) =>
+    (await gitea.call('GET', `repos/${clone.identifier}/commits/${commit}/status`)).state;
+
+  it('a push plans, a pull request is planned beside it with status and comment, its merge applies', async () => {
+    const clone = await gitea.repository('net');
+    clone.write({ 'main.tf': main('one') });
+    const first = await clone.push('Say one');
+    const { id, attributes } = await connected('net', clone, { 'auto-apply': true });
+    expect(attributes['vcs-repo']).toMatchObject({
+      'display-identifier': clone.identifier,
+      'repository-http-url': `${gitea.url}/${clone.identifier}`,
+      'service-provider': 'gitea',
+      'webhook-url': expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/webhooks\/vcs\/vr-/),
+    });
+    const run = await runWith(id, 'Say one', ['applied']);
+    const configuration = run.relationships['configuration-version'].data.id;
+    const ingress = (await admin.get(`configuration-versions/${configuration}/ingress-attributes`).expect(200)).body
+      .data;
+    expect(ingress.attributes).toMatchObject({ 'commit-sha': first, branch: 'main', 'is-pull-request': false });
+    await eventually('a status', async () => (await statusOf(clone, first)) === 'success');
+
+    await connectedHook(clone);
+    clone.write({ 'main.tf': main('two') });
+    const pushedAtMs = Date.now();
+    await clone.push('Say two');
+    await eventually('a run', async () => (await runsOf(id)).length === 2);
+    const queuedMs = Date.now() - pushedAtMs;
+    await runWith(id, 'Say two', ['applied']);
+    process.stderr.write(`push to run: ${queuedMs} ms, to applied: ${Date.now() - pushedAtMs} ms\n`);
+
+    await clone.git('checkout', '--quiet', '-b', 'three');
+    clone.write({ 'main.tf': main('three') });
+    const proposed = await clone.push('Say three', 'three');
+    const pull = await gitea.call('POST', `repos/${clone.identifier}/pulls`, {
+      title: 'Three',
+      head: 'three',
+      base: 'main',
+    });
+    const plan = await runWith(id, 'Say three', ['planned_and_finished']);
+    expect(plan.attributes['plan-only']).toBe(true);
+    await eventually('a status', async () => (await statusOf(clone, proposed)) === 'success');
+    const comments = () => gitea.call('GET', `repos/${clone.identifier}/issues/${pull.number}/comments`);
+    const [comment] = await eventually('a comment', async () => {
+      const all = await comments();
+      return all[0]?.body.includes('to change') && all;
+    });
+    expect(comment.body).toContain(plan.id);
+
+    clone.write({ 'main.tf': main('four') });
+    await clone.push('Say four', 'three');
+    const next = await runWith(id, 'Say four', ['planned_and_finished']);
+    await eventually('the comment', async () => (await comments())[0].body.includes(next.id));
+    expect(await comments()).toHaveLength(1);
+
+    await gitea.call('POST', `repos/${clone.identifier}/pulls/${pull.number}/merge`, { Do: 'merge' });
+    const merged = await runWith(id, "Merge pull request 'Three'", ['applied']);
+    expect(merged.attributes['plan-only']).toBe(false);
+    expect(said).not.toContain(gitea.secret);
+    expect(await runsOf(id)).toHaveLength(5);
+
+    await admin.delete(`workspaces/${id}`).expect(204);
+    await eventually('no webhook', async () => (await hooksOf(clone)).length === 0);
+  }, 240_000);
+
+  it('forged and foreign deliveries are refused; those sent again or late change nothing', async () => {
+    const clone = await gitea.repository('forged');
+    clone.write({ 'main.tf': main('one') });
+    const first = await clone.push('Say one');
+    const { id, attributes } = await connected('forged', clone);
+    await runWith(id, 'Say one', ['planned', 'planned_and_finished']);
+    await connectedHook(clone);
+    const url: string = attributes['vcs-repo']['webhook-url'];
+    const row = await workspaces.service.db.prisma.vcsRepository.findUniqueOrThrow({
+      where: { id: url.split('/').at(-1)! },
+    });
+    const secret = hookSecretOf(workspaces.service.env.keyring, row);
+    const deliver = (body: object, key = secret, delivery = 'd-1') => {
+      const text = JSON.stringify(body);
+      const signature = createHmac('sha256', key).update(text).digest('hex');
+      const headers = { 'x-gitea-event': 'push', 'x-gitea-delivery': delivery, 'x-gitea-signature': signature };
+      return fetch(url, { method: 'POST', body: text, headers: { ...headers, 'content-type': 'application/json' } });
+    };
+    const push = {
+      ref: 'refs/heads/main',
+      before: first,
+      after: 'f'.repeat(40),
+      repository: { id: Number(row.remoteId) },
+    };
+    expect((await deliver(push, 'another secret')).status).toBe(403);
+    expect((await deliver(push, '')).status).toBe(403);
+    expect((await deliver({ ...push, repository: { id: 999_999 } })).status).toBe(403);
+    clone.write({ 'main.tf': main('two') });
+    await clone.push('Say two');
+    await runWith(id, 'Say two', ['pending', 'planned', 'planned_and_finished']);
+    const count = (await runsOf(id)).length;
+    // The push before, told again and under other names.
+    for (const [index, after] of [first, first, 'f'.repeat(40)].entries()) {
+      expect((await deliver({ ...push, after }, secret, `late-${index % 2}`)).status).toBe(202);
+    }
+    await eventually('nothing waiting', async () => {
+      const where = { repositoryId: row.id, state: 'waiting' };
+      return (await workspaces.service.db.prisma.vcsDelivery.count({ where })) === 0;
+    });
+    expect(await runsOf(id)).toHaveLength(count);
+    // The rest of one that is too large is not waited for.
+    const large = await deliver({ ...push, filler: 'x'.repeat(5 * 1024 * 1024) }).catch(() => ({ status: 413 }));
+    expect(large.status).toBe(413);
+    await admin.delete(`workspaces/${id}`).expect(204);
+  }, 120_000);
+
+  it('a link that leaves the tree and a host that says nothing end the configuration, and the commit is told', async () => {
+    const clone = await gitea.repository('bad');
+    clone.write({ 'main.tf': main('one') });
+    symlinkSync('/etc/passwd', path.join(clone.folder, 'passwd.tf'));
+    const commit = await clone.push('Lead out');
+    const { id } = await connected('bad', clone);
+    const errored = () =>
+      eventually('an error', async () => {
+        const { data } = (await admin.get(`workspaces/${id}/configuration-versions`).expect(200)).body;
+        return data[0]?.attributes.status === 'errored' && data[0].attributes;
+      });
+    expect((await errored())['error-message']).toContain('a link that leaves it');
+    await eventually('a status', async () => ['error', 'failure'].includes(await statusOf(clone, commit)));
+    expect(await runsOf(id)).toEqual([]);
+
+    const silent: Server = createNet(() => undefined);
+    const at = await freePort();
+    await new Promise<void>((resolve) => silent.listen(at, '127.0.0.1', resolve));
+    try {
+      const { db } = workspaces.service;
+      const made = await db.prisma.configurationVersion.findFirstOrThrow({ where: { workspaceId: id } });
+      await db.prisma.configurationVersion.update({ where: { id: made.id }, data: { status: 'fetching' } });
+      await db.prisma.ingressAttributes.update({
+        where: { configurationVersionId: made.id },
+        data: { cloneUrl: `http://127.0.0.1:${at}/a/b.git`, fetchAttempts: 3, fetchAt: new Date(0) },
+      });
+      expect((await errored())['error-message']).toContain('not there after 8 seconds');
+    } finally {
+      silent.close();
+    }
+    await admin.delete(`workspaces/${id}`).expect(204);
+  }, 120_000);
+
+  it('refuses a repository that is not there, and one in a network that is closed', async () => {
+    const create = (name: string, repo: object) =>
+      admin.post('organizations/acme/workspaces', resource('workspaces', { name, 'vcs-repo': repo })).expect(422);
+    const gone = await create('gone', { identifier: 'grace/nothing', 'oauth-token-id': token });
+    expect(gone.body.errors[0].detail).toContain('was not found by the token');
+    const made = await admin
+      .post(
+        'organizations/acme/oauth-clients',
+        resource('oauth-clients', {
+          'service-provider': 'gitea',
+          'http-url': 'http://169.254.169.254',
+          'api-url': 'http://169.254.169.254/latest',
+          'oauth-token-string': 'none',
+        }),
+      )
+      .expect(201);
+    const closed = made.body.data.relationships['oauth-tokens'].data[0].id;
+    const answer = await create('closed', { identifier: 'a/b', 'oauth-token-id': closed });
+    expect(answer.body.errors[0].detail).toMatch(/closed to calls|ECLOSEDADDRESS/);
+  });
+});

@@ -1,0 +1,53 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it } from '@jest/globals';
+import { outsideCall, Reach } from './index';
+
+describe('which addresses may be called', () => {
+  it.each([
+    ['203.0.114.9', true],
+    ['2a00:1450::1', true],
+    ['127.0.0.1', false],
+    ['10.1.2.3', false],
+    ['::1', false],
+    ['::ffff:10.0.0.1', false],
+    ['::ffff:a00:1', false],
+    ['169.254.169.254', false],
+    ['fd00:ec2::254', false],
+    ['64:ff9b::a00:1', false],
+    ['no address', false],
+  ])('%s: %s', (address, allowed) => {
+    expect(new Reach().allows(address)).toBe(allowed);
+  });
+
+  it('opens what is named, and never what clouds answer from inside', () => {
+    const reach = new Reach(['10.0.0.0/8', '169.254.0.0/16', '0.0.0.0/0']);
+    expect([reach.allows('10.1.2.3'), reach.allows('169.254.169.254'), reach.allows('::ffff:a00:1')]).toEqual([
+      true,
+      false,
+      true,
+    ]);
+  });
+
+  it('calls no closed address, named or written as a number', async () => {
+    let called = 0;
+    const server = createServer((_, res) => {
+      called++;
+      res.end('{}');
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    try {
+      for (const host of ['127.0.0.1', 'localhost', '2130706433', '[::ffff:127.0.0.1]']) {
+        const call = outsideCall('the host', `http://${host}:${port}/`, { reach: new Reach() });
+        await expect(call).rejects.toMatchObject({ kind: 'upstream' });
+      }
+      expect(called).toBe(0);
+      const answer = await outsideCall('the host', `http://127.0.0.1:${port}/`, { reach: new Reach(['127.0.0.1/32']) });
+      expect([answer.status, called]).toEqual([200, 1]);
+    } finally {
+      server.close();
+    }
+  });
+});

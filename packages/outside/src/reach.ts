@@ -1,0 +1,80 @@
+import { lookup as lookUp } from 'node:dns';
+import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net';
+
+/** An address that is not to be called. */
+export class ClosedAddress extends Error {
+  override readonly name = 'ClosedAddress';
+  readonly code = 'ECLOSEDADDRESS';
+  constructor(address: string) {
+    super(`the address ${address} is closed to calls from here`);
+  }
+}
+
+/** Networks that belong to whoever runs this: themselves, their neighbours, and what clouds answer from inside. */
+const ownNetworks: readonly string[] = [
+  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],
+  ...['192.168.0.0/16', '198.18.0.0/15', '224.0.0.0/4', '240.0.0.0/4', '168.63.129.16/32'],
+  ...['::/128', '::1/128', '64:ff9b::/96', '64:ff9b:1::/48', '100::/64', '2001::/32', '2002::/16'],
+  ...['fc00::/7', 'fe80::/10', 'ff00::/8'],
+];
+
+/** Where clouds hand out credentials: closed whatever is opened. */
+const metadata: readonly string[] = [
+  ...['169.254.0.0/16', 'fe80::/10', '168.63.129.16/32', '192.0.0.192/32', '100.100.100.200/32'],
+  ...['fd00:100::100:200/128', 'fd00:ec2::/32', 'fd20:ce::254/128', 'fd00:c1::a9fe:a9fe/128', 'fd00:42::42/128'],
+  'fd00:a9fe:a9fe::1/128',
+];
+
+function listOf(ranges: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const range of ranges) {
+    const [address = '', bits] = range.split('/');
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4';
+    list.addSubnet(address, Number(bits ?? (family === 'ipv6' ? 128 : 32)), family);
+  }
+  return list;
+}
+
+const closed = listOf(ownNetworks);
+const never = listOf(metadata);
+
+/** `::ffff:10.0.0.1`, also written `::ffff:a00:1`, is 10.0.0.1. */
+function plain(address: string): string {
+  const dotted = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
+  if (dotted) return dotted;
+  const [, high, low] = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/i.exec(address) ?? [];
+  if (high === undefined || low === undefined) return address;
+  const bytes = Buffer.from(high.padStart(4, '0') + low.padStart(4, '0'), 'hex');
+  return [...bytes].join('.');
+}
+
+/** Which addresses may be called for somebody else: public ones, and ranges (CIDR) that were opened by hand. */
+export class Reach {
+  private readonly opened: BlockList;
+
+  constructor(opened: readonly string[] = []) {
+    this.opened = listOf(opened);
+  }
+
+  /** Whether an address may be called. What clouds answer from inside never is. */
+  allows(given: string): boolean {
+    const address = plain(given);
+    const version = isIP(address);
+    if (version === 0) return false;
+    const family = version === 6 ? 'ipv6' : 'ipv4';
+    if (never.check(address, family)) return false;
+    return this.opened.check(address, family) || !closed.check(address, family);
+  }
+
+  /** Looks a name up as `dns.lookup` does; fails where any of its addresses is closed. */
+  readonly lookup: LookupFunction = (hostname, options, callback) => {
+    lookUp(hostname, { ...options, all: true }, (error, addresses) => {
+      const bad = error ? undefined : addresses.find(({ address }) => !this.allows(address));
+      const failure = error ?? (bad ? new ClosedAddress(bad.address) : undefined);
+      if (failure) return callback(failure, [] as never);
+      if (options.all) return callback(null, addresses);
+      const [first] = addresses;
+      return callback(null, first?.address ?? '', first?.family);
+    });
+  };
+}
