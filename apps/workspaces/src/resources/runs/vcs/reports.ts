@@ -48,6 +48,7 @@ export async function reportStatuses(means: VcsMeans): Promise<void> {
   const { db } = means;
   const rows = await db.prisma.$queryRawUnsafe<Row[]>(
     `${select} WHERE i.repository_id IS NOT NULL AND i.status_at <= now() AND i.status_sent IS DISTINCT FROM 'given up'
+        AND c.created_at > now() - interval '30 days' AND (c.auto_queue_runs OR r.id IS NOT NULL OR c.status = 'errored')
         AND NOT ${settled} AND (c.status <> 'errored' OR i.status_sent IS NULL OR i.status_sent NOT LIKE 'done %')
       ORDER BY i.status_at LIMIT 100`,
   );
@@ -56,7 +57,13 @@ export async function reportStatuses(means: VcsMeans): Promise<void> {
     if (!standing) continue;
     const text = textOf(row, standing);
     const sent = `${standing.state === 'pending' ? 'open' : 'done'} ${text}`;
-    if (row.statusSent === sent || !(await take(db, row))) continue;
+    if (row.statusSent === sent) {
+      // The others are looked at before it comes up again.
+      await db.prisma
+        .$executeRaw`UPDATE ingress_attributes SET status_at = now() WHERE id = ${row.id} AND status_at <= now()`;
+      continue;
+    }
+    if (!(await take(db, row))) continue;
     await report(means, row, standing, sent);
   }
 }
