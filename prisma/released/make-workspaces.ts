@@ -176,6 +176,17 @@ export async function makeWorkspaces(
     () => {},
   );
   await id(`workspaces/${source}/run-triggers`, 'run-triggers', {}, { sourceable: ref('workspaces', workspace) });
+  const notification = {
+    name: 'kept',
+    'destination-type': 'generic',
+    url: 'https://hooks.example/runs',
+    token: 'signs',
+  };
+  // Not in the first releases.
+  for (const at of [`workspaces/${workspace}`, `projects/${project}`]) {
+    const body = document('notification-configurations', { ...notification, triggers: ['run:errored'] });
+    await make('POST', `${at}/notification-configurations`, body).catch(() => {});
+  }
   await makeStates(address, make, local);
   const planned = await makeRuns(address, make, workspace, source);
   const tokenOf = async (at: string) =>

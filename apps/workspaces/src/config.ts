@@ -111,6 +111,23 @@ const Variables = z.object({
     .max(86_400)
     .default(3600)
     .describe('How often repositories are looked at without being told; low where no webhook reaches the service.'),
+  WORKSPACES_NOTIFICATION_NETWORKS: z
+    .string()
+    .transform((text, context) => {
+      const blocks = parseRanges(text);
+      if (!blocks) context.addIssue({ code: 'custom', message: 'must be comma-separated addresses or CIDR blocks' });
+      return blocks;
+    })
+    .optional()
+    .describe('Private addresses or CIDR blocks that notifications may go to; public ones they may anyway.'),
+  WORKSPACES_SMTP_URL: z
+    .url({ protocol: /^smtps?$/ })
+    .optional()
+    .describe('Mail server for notifications: smtp(s)://user:password@host:port. Also as WORKSPACES_SMTP_URL_FILE.'),
+  WORKSPACES_SMTP_FROM: z
+    .string()
+    .default('keystead@localhost')
+    .describe('Whom mails of notifications are from, as address or `Name <address>`.'),
   WORKSPACES_REASONS: onOff(true).describe('Refusals name the missing permission where the caller may see the target.'),
   WORKSPACES_CONFIGURATION_LIMIT_MIB: z.coerce
     .number()
@@ -197,7 +214,7 @@ const Variables = z.object({
 });
 
 /** Variables that may instead name a file holding the value. */
-const fromFile = ['WORKSPACES_DATABASE_URL', 'WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY'] as const;
+const fromFile = ['WORKSPACES_DATABASE_URL', 'WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY', 'WORKSPACES_SMTP_URL'] as const;
 
 /** How a service process is set up. */
 export type Config = ReturnType<typeof readConfig>;
@@ -349,6 +366,12 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     vcs: given.WORKSPACES_VCS
       ? { networks: given.WORKSPACES_VCS_NETWORKS ?? [], pollSeconds: given.WORKSPACES_VCS_POLL_SECONDS }
       : undefined,
+    notifications: {
+      networks: given.WORKSPACES_NOTIFICATION_NETWORKS ?? [],
+      smtp: given.WORKSPACES_SMTP_URL
+        ? { url: given.WORKSPACES_SMTP_URL, from: given.WORKSPACES_SMTP_FROM }
+        : undefined,
+    },
     configurationBytes: given.WORKSPACES_CONFIGURATION_LIMIT_MIB * 1024 * 1024,
     checksSshKeys: given.WORKSPACES_CHECK_SSH_KEYS,
     rateLimit: given.WORKSPACES_RATE_LIMIT,

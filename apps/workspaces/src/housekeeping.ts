@@ -7,9 +7,11 @@ import { sweepBlobs } from './kernel/blobs/blobs';
 import { removeObjects } from './kernel/blobs/objects';
 import type { Database } from './kernel/database/database';
 import type { Outage } from './kernel/database/outage';
-import type { SiteSettings } from './kernel/endpoints/environment';
+import type { Environment, SiteSettings } from './kernel/endpoints/environment';
 import { eraseRemoved } from './resources/organizations/organizations/removal';
 import { sweepConsoleSessions } from './resources/people/sessions/console';
+import { deliverDue, forgetDelivered } from './resources/runs/notifications/deliver';
+import { Sender } from './resources/runs/notifications/sender';
 import { sweep as sweepExports } from './resources/runs/plan-exports/service';
 import { forgetWorkers, settleAbandoned } from './resources/runs/runs/jobs/abandoned';
 import { revokeLeft } from './resources/runs/runs/jobs/credentials';
@@ -64,10 +66,11 @@ class JobMetrics {
   }
 }
 
-interface Options {
+interface Options extends Pick<Environment, 'notificationReach' | 'mailer'> {
   readonly log: Logger;
   readonly outage: Outage;
   readonly keyring: Keyring;
+  readonly publicUrl: string;
   readonly now: () => number;
   readonly clockTrouble: () => string | undefined;
   readonly consoleIdleMinutes: number;
@@ -108,13 +111,16 @@ function vcsJobs(db: Database, keyring: Keyring, { reach, publicUrl, pollSeconds
 
 function jobsOf(
   db: Database,
-  { keyring, now, consoleIdleMinutes, secrets, log, vcs }: Options,
+  { keyring, publicUrl, now, consoleIdleMinutes, secrets, log, vcs, ...given }: Options,
   metrics: JobMetrics,
 ): readonly Job[] {
+  const sender = new Sender({ keyring, now, ...given });
   return [
     ...(vcs ? vcsJobs(db, keyring, vcs) : []),
     { name: 'settle runs of lost workers', everySeconds: 10, run: () => settleAbandoned(db, keyring) },
     { name: 'start triggered runs', everySeconds: 5, run: () => startTriggered(db, keyring) },
+    { name: 'deliver notifications', everySeconds: 3, run: () => deliverDue(db, sender, publicUrl) },
+    { name: 'forget delivered notifications', everySeconds: 3600, run: () => forgetDelivered(db) },
     {
       name: 'revoke credentials of runs that are over',
       everySeconds: 60,

@@ -70,12 +70,15 @@ async function run(config: Config): Promise<void> {
     await service.close();
     throw error;
   });
-  const { keyring, now, vcsReach: reach, publicUrl, settings } = service.env;
+  const { keyring, now, vcsReach: reach, notificationReach, mailer, publicUrl, settings } = service.env;
   const { outage, clockTrouble } = service;
   const housekeeping = startHousekeeping(service.db, {
     log,
     outage,
     keyring,
+    notificationReach,
+    mailer,
+    publicUrl,
     now,
     clockTrouble,
     consoleIdleMinutes: config.console.idleMinutes,

@@ -20,6 +20,7 @@ import { Fragments } from './kernel/endpoints/fragments';
 import { Routes } from './kernel/endpoints/routes';
 import { Waiting } from './kernel/endpoints/waiting';
 import { Watches } from './kernel/endpoints/watches';
+import { Mailer } from './kernel/installation/mailer';
 import { openKeyring } from './keys';
 import { settingsReader } from './resources/installation/settings/service';
 import { findByName } from './resources/organizations/organizations/service';
@@ -135,6 +136,8 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
     ipRanges: config.ipRanges,
     vcsReach: config.vcs && new Reach(config.vcs.networks),
     keyring,
+    notificationReach: new Reach(config.notifications.networks),
+    mailer: config.notifications.smtp && new Mailer(config.notifications.smtp.url, config.notifications.smtp.from),
     accessStore: new AccessStore(pool, db, now),
     largeUploads: new Gate(largeUploads, 'large uploads'),
     streams: new EventStreams(),

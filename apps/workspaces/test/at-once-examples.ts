@@ -68,6 +68,19 @@ export type Making = ((world: World) => Promise<Example> | Example) | string;
 
 const hosted = 'is of the other edition';
 const once = { also: [404] } as const;
+
+const notification = (name: string, isNew = true) =>
+  resource('notification-configurations', {
+    name,
+    ...(isNew ? { 'destination-type': 'generic' } : {}),
+    url: 'http://127.0.0.1:1/',
+    triggers: ['run:errored'],
+  });
+const ofNotification = async (world: World) => {
+  const { id } = await workspace(world);
+  const made = await world.root('POST', `workspaces/${id}/notification-configurations`, notification(world.fresh()));
+  return { at: { notification_configuration_id: made.id } };
+};
 const second = { also: [409] } as const;
 const taken = { also: [422] } as const;
 
@@ -662,6 +675,28 @@ export const examples: Readonly<Record<string, Making>> = {
     const made = await world.root('POST', `workspaces/${id}/run-triggers`, body);
     return { at: { run_trigger_id: made.id }, ...once };
   },
+  'POST /workspaces/:workspace_id/notification-configurations': async (world) => ({
+    at: await ofWorkspace(world),
+    body: () => notification(world.fresh()),
+  }),
+  'POST /projects/:project_id/notification-configurations': async (world) => {
+    const { id } = await world.root(
+      'POST',
+      `organizations/${world.organization}/projects`,
+      resource('projects', { name: world.fresh() }),
+    );
+    return { at: { project_id: id }, body: () => notification(world.fresh()) };
+  },
+  'PATCH /notification-configurations/:notification_configuration_id': async (world) => ({
+    ...(await ofNotification(world)),
+    body: () => notification(world.fresh(), false),
+  }),
+  'POST /notification-configurations/:notification_configuration_id/actions/verify':
+    'sends to an address that has to answer: notifications.test.ts',
+  'DELETE /notification-configurations/:notification_configuration_id': async (world) => ({
+    ...(await ofNotification(world)),
+    ...once,
+  }),
   // One at a time.
   'POST /plan-exports': async (world) => {
     const body = await planExport(world);

@@ -173,13 +173,16 @@ describe('the sweep of retention policies', () => {
     expect(await softDeleted()).toBe(count);
 
     const registry = new Registry();
-    const { keyring } = workspaces.service.env;
+    const { keyring, publicUrl, notificationReach, mailer } = workspaces.service.env;
     const later = () => Date.now() + 8 * DAY_MS;
     const log = createLogger({ name: 'test', level: 'silent' });
     const housekeeping = startHousekeeping(db, {
       log,
       outage: workspaces.service.outage,
       keyring,
+      notificationReach,
+      mailer,
+      publicUrl,
       now: later,
       consoleIdleMinutes: 30,
       clockTrouble: () => undefined,

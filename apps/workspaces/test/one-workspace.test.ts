@@ -57,6 +57,7 @@ describe('an administrator of one workspace', () => {
       'output',
       'quarantined',
       'run_trigger',
+      'notification_configuration',
       'plan_export',
       'run_event',
       'comment',

@@ -119,6 +119,15 @@ export async function tenant(
     `workspaces/${source.id}/run-triggers`,
     resource('run-triggers', {}, { sourceable: ref('workspaces', workspace.id) }),
   );
+  const notification = await make(
+    `${at}/notification-configurations`,
+    resource('notification-configurations', {
+      name: `${name}-notification`,
+      'destination-type': 'generic',
+      url: `https://${name}.example/hook`,
+      triggers: ['run:errored'],
+    }),
+  );
   const configuration = (await owner.get(`${at}/configuration-versions`).expect(200)).body.data[0];
 
   await owner.post(`${at}/actions/lock`, { reason: `${name}-reason` }).expect(200);
@@ -195,6 +204,7 @@ export async function tenant(
       ':quarantined_id': kept.id,
       ':run_id': run.id,
       ':run_trigger_id': trigger.id,
+      ':notification_configuration_id': notification.id,
       ':plan_export_id': planExport.id,
       ':run_event_id': event.id,
       ':comment_id': comment.id,
@@ -212,6 +222,8 @@ export async function tenant(
       'organization-memberships': member.membershipId,
       projects: project.id,
       workspaces: source.id,
+      // One of two types.
+      subscribable: source.id,
       'ssh-keys': sshKey.id,
       'oauth-clients': oauthClient.id,
       'oauth-tokens': oauthToken,

@@ -24,6 +24,7 @@ import { agentResource } from './runs/agents/routes';
 import { applyResource } from './runs/applies';
 import { commentResource } from './runs/comments';
 import { configurationVersionResource } from './runs/configuration-versions/routes';
+import { notificationResource } from './runs/notifications/routes';
 import { planExportResource } from './runs/plan-exports/routes';
 import { planResource } from './runs/plans';
 import { runEventResource } from './runs/run-events';
@@ -69,6 +70,7 @@ const described: readonly Resource[] = [
   runResource,
   agentResource,
   runTriggerResource,
+  notificationResource,
   planResource,
   planExportResource,
   applyResource,

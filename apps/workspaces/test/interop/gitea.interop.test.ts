@@ -42,10 +42,10 @@ describe('runs that follow a repository', () => {
     listening = createServer(workspaces.service.app);
     await new Promise<void>((resolve) => listening.listen(port, '127.0.0.1', resolve));
     const { db, env, outage, clockTrouble } = workspaces.service;
-    const { keyring, now, vcsReach, publicUrl, settings } = env;
+    const { vcsReach, publicUrl, settings } = env;
     const vcs = { reach: vcsReach!, publicUrl, settings, pollSeconds: 3600 };
     const log = createLogger({ name: 'test', level: process.env.TEST_LOG ?? 'silent' });
-    keeping = startHousekeeping(db, { log, outage, keyring, now, clockTrouble, consoleIdleMinutes: 30, vcs });
+    keeping = startHousekeeping(db, { ...env, log, outage, clockTrouble, consoleIdleMinutes: 30, vcs });
     await workspaces.organization('acme', { 'default-execution-mode': 'remote' });
     const { version } = await findTool();
     expect(version).toMatch(/^1\./);

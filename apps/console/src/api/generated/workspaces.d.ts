@@ -2253,6 +2253,108 @@ export interface paths {
       };
     };
   };
+  "/api/v2/notification-configurations/{notification_configuration_id}": {
+    /** Show who is told of what, and how the last deliveries went. */
+    get: {
+      parameters: {
+        path: {
+          notification_configuration_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["NotificationConfigurationsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Tell nobody any more. */
+    delete: {
+      parameters: {
+        path: {
+          notification_configuration_id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+    /** Change who is told of what; an address that is enabled has to answer well first. */
+    patch: {
+      parameters: {
+        path: {
+          notification_configuration_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                "email-addresses"?: string[] | null;
+                enabled?: boolean;
+                name?: string;
+                token?: string | null;
+                triggers?: ("run:created" | "run:planning" | "run:needs_attention" | "run:applying" | "run:completed" | "run:errored" | "assessment:drifted" | "assessment:failed" | "assessment:check_failure" | "workspace:auto_destroy_reminder" | "workspace:auto_destroy_run_results")[];
+                url?: string | null;
+              };
+              id?: string;
+              relationships?: {
+                users?: {
+                  data?: ({
+                    id?: string;
+                    type?: "users";
+                  } | null)[];
+                };
+              };
+              type: "notification-configurations";
+            };
+          };
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["NotificationConfigurationsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/notification-configurations/{notification_configuration_id}/actions/verify": {
+    /** Send something now, to see whether it arrives. */
+    post: {
+      parameters: {
+        path: {
+          notification_configuration_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["NotificationConfigurationsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/oauth-clients/{oauth_client_id}": {
     /** Show a VCS connection. */
     get: {
@@ -4827,6 +4929,88 @@ export interface paths {
               meta?: {
                 pagination?: components["schemas"]["Pagination"];
               } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/projects/{project_id}/notification-configurations": {
+    /** List who is told of the runs of all workspaces of a project. */
+    get: {
+      parameters: {
+        query?: {
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          project_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["NotificationConfigurationsResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Tell somebody of the runs of all workspaces of a project. */
+    post: {
+      parameters: {
+        path: {
+          project_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                "destination-type": "generic" | "slack" | "microsoft-teams" | "email";
+                "email-addresses"?: string[] | null;
+                enabled?: boolean;
+                name: string;
+                token?: string | null;
+                triggers?: ("run:created" | "run:planning" | "run:needs_attention" | "run:applying" | "run:completed" | "run:errored" | "assessment:drifted" | "assessment:failed" | "assessment:check_failure" | "workspace:auto_destroy_reminder" | "workspace:auto_destroy_run_results")[];
+                url?: string | null;
+              };
+              id?: string;
+              relationships?: {
+                subscribable?: {
+                  data?: {
+                    id?: string;
+                    type?: "workspaces" | "projects";
+                  } | null;
+                };
+                users?: {
+                  data?: ({
+                    id?: string;
+                    type?: "users";
+                  } | null)[];
+                };
+              };
+              type: "notification-configurations";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["NotificationConfigurationsResource"] | components["schemas"]["Nothing"];
+              meta?: {
                 [key: string]: unknown;
               };
             };
@@ -7669,6 +7853,88 @@ export interface paths {
       };
     };
   };
+  "/api/v2/workspaces/{workspace_id}/notification-configurations": {
+    /** List who is told of the runs of a workspace. */
+    get: {
+      parameters: {
+        query?: {
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          workspace_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["NotificationConfigurationsResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Tell somebody of the runs of a workspace. */
+    post: {
+      parameters: {
+        path: {
+          workspace_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                "destination-type": "generic" | "slack" | "microsoft-teams" | "email";
+                "email-addresses"?: string[] | null;
+                enabled?: boolean;
+                name: string;
+                token?: string | null;
+                triggers?: ("run:created" | "run:planning" | "run:needs_attention" | "run:applying" | "run:completed" | "run:errored" | "assessment:drifted" | "assessment:failed" | "assessment:check_failure" | "workspace:auto_destroy_reminder" | "workspace:auto_destroy_run_results")[];
+                url?: string | null;
+              };
+              id?: string;
+              relationships?: {
+                subscribable?: {
+                  data?: {
+                    id?: string;
+                    type?: "workspaces" | "projects";
+                  } | null;
+                };
+                users?: {
+                  data?: ({
+                    id?: string;
+                    type?: "users";
+                  } | null)[];
+                };
+              };
+              type: "notification-configurations";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["NotificationConfigurationsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/workspaces/{workspace_id}/quarantined-states": {
     /** List the uploads of states that were refused, newest first. */
     get: {
@@ -9133,6 +9399,39 @@ export interface components {
       type: "organizations";
     };
     Nothing: never | null;
+    NotificationConfigurationsResource: {
+      attributes: {
+        /** Format: date-time */
+        "created-at": string;
+        "delivery-responses": {
+          body: string;
+          code: string;
+          /** Format: date-time */
+          "sent-at": string;
+          successful: "true" | "false";
+          url: string | null;
+        }[];
+        "destination-type": "generic" | "slack" | "microsoft-teams" | "email";
+        "email-addresses": string[];
+        "email-all-members": boolean;
+        enabled: boolean;
+        name: string;
+        token: null;
+        triggers: ("run:created" | "run:planning" | "run:needs_attention" | "run:applying" | "run:completed" | "run:errored" | "assessment:drifted" | "assessment:failed" | "assessment:check_failure" | "workspace:auto_destroy_reminder" | "workspace:auto_destroy_run_results")[];
+        /** Format: date-time */
+        "updated-at": string;
+        url: string | null;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        subscribable: components["schemas"]["WorkspacesOrProjectsToOne"];
+        users: components["schemas"]["UsersToMany"];
+      };
+      type: "notification-configurations";
+    };
     OauthClientsReference: {
       id: string;
       type: "oauth-clients";
@@ -10313,6 +10612,10 @@ export interface components {
     };
     WorkspaceRunAlertsToMany: {
       data: components["schemas"]["WorkspaceRunAlertsReference"][];
+      links?: components["schemas"]["RelationshipLinks"];
+    };
+    WorkspacesOrProjectsToOne: {
+      data: components["schemas"]["WorkspacesReference"] | components["schemas"]["ProjectsReference"] | components["schemas"]["Nothing"];
       links?: components["schemas"]["RelationshipLinks"];
     };
     WorkspacesReference: {

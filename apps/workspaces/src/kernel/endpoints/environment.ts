@@ -4,6 +4,7 @@ import type { Gate } from '@keystead/server';
 import type { AccessStore } from '../access/access-store';
 import type { Principal } from '../access/principal';
 import type { Edition } from '../installation/edition';
+import type { Mailer } from '../installation/mailer';
 import type { EventStreams } from './event-streams';
 import type { Waiting } from './waiting';
 import type { Watches } from './watches';
@@ -66,6 +67,10 @@ export interface Environment {
   /** Which addresses Git hosts may have; undefined where none is called. */
   readonly vcsReach: Reach | undefined;
   readonly keyring: Keyring;
+  /** Which addresses notifications may go to. */
+  readonly notificationReach: Reach;
+  /** Undefined where no mail server is set. */
+  readonly mailer: Mailer | undefined;
   readonly accessStore: AccessStore;
   /** Where uploads wait that are too large to be many at once. */
   readonly largeUploads: Gate;

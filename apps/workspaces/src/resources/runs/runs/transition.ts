@@ -5,6 +5,7 @@ import type { Actor } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
+import { noteStatus } from './note-notifications';
 import { find, type Run } from './run';
 import { finalStatuses, type PhaseStatus, type RunStatus } from './statuses';
 
@@ -60,7 +61,7 @@ export async function recordEvent(
   });
 }
 
-/** Moves a run to a status: with its timestamp, its reason, and an event. A final status is noted as the end. */
+/** Moves a run to a status: with its timestamp, its reason, an event, and what is to be told of it. A final status is noted as the end. */
 export async function moveRun(
   tx: Database,
   id: string,
@@ -75,6 +76,7 @@ export async function moveRun(
      WHERE id = ${id}`;
   const { actor, reason: description } = more;
   await recordEvent(tx, id, more.event ?? status.replace(/_/g, '-'), { actor, description });
+  await noteStatus(tx, id, status, actor);
 }
 
 /** Moves a plan or an apply to a status, with its timestamp. */

@@ -1,0 +1,268 @@
+import { invalid, invalidAll } from '@keystead/jsonapi';
+import type { Keyring } from '@keystead/keyring';
+import { type Issue, Refusal } from '@keystead/refusal';
+import type { Prisma, NotificationConfiguration as Row } from '../../../generated/prisma/client';
+import type { ProjectTarget, WorkspaceTarget } from '../../../kernel/access/access';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import { type Database, still } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
+import type { Sender } from './sender';
+
+/** Where notifications go. */
+export const destinations = ['generic', 'slack', 'microsoft-teams', 'email'] as const;
+export type Destination = (typeof destinations)[number];
+
+/** So many of a workspace or a project. */
+const MOST = 20;
+
+/** The last try of a delivery. */
+export interface Tried {
+  readonly trigger: string;
+  readonly sentAt: Date | null;
+  readonly successful: boolean | null;
+  readonly code: string | null;
+  readonly body: string | null;
+}
+
+/** Who is told what of the runs of a workspace, or of all workspaces of a project. */
+export interface NotificationConfiguration extends Omit<Row, 'url' | 'token'> {
+  readonly organizationId: string;
+  readonly workspace: (WorkspaceTarget & { readonly name: string }) | null;
+  readonly project: (ProjectTarget & { readonly name: string }) | null;
+  readonly url: string | null;
+  readonly token: string | null;
+  readonly deliveries: readonly Tried[];
+}
+
+/** What a request says of one. */
+export interface NotificationInput {
+  readonly name?: string;
+  readonly enabled?: boolean;
+  readonly triggers?: readonly string[];
+  readonly url?: string | null;
+  readonly token?: string | null;
+  readonly emailAddresses?: readonly string[] | null;
+  readonly users?: readonly { readonly id?: string }[];
+}
+
+/** What is told of: the runs of one workspace, or those of all workspaces of a project. */
+export type Subscribed =
+  | { readonly workspace: WorkspaceTarget & { readonly name: string } }
+  | { readonly project: ProjectTarget & { readonly name: string } };
+
+const parts = {
+  workspace: { select: { id: true, name: true, projectId: true, organizationId: true } },
+  project: { select: { id: true, name: true, organizationId: true } },
+  deliveries: {
+    where: { sentAt: { not: null } },
+    orderBy: [{ sentAt: 'desc' }, { id: 'desc' }],
+    take: 10,
+    select: { trigger: true, sentAt: true, successful: true, code: true, body: true },
+  },
+} satisfies Prisma.NotificationConfigurationInclude;
+
+type Found = Prisma.NotificationConfigurationGetPayload<{ include: typeof parts }>;
+
+const cellOf = (row: string, column: 'url' | 'token') => ({ table: 'notification_configuration', row, column });
+
+function configurationOf(keyring: Keyring, row: Found): NotificationConfiguration {
+  const open = (column: 'url' | 'token') => {
+    const sealed = row[column];
+    return sealed === null ? null : keyring.open(sealed, cellOf(row.id, column)).toString('utf8');
+  };
+  const organizationId = (row.workspace ?? row.project)!.organizationId;
+  return { ...row, organizationId, url: open('url'), token: open('token') };
+}
+
+function sealedParts(keyring: Keyring, id: string, input: Pick<NotificationInput, 'url' | 'token'>) {
+  const seal = (column: 'url' | 'token') => {
+    const text = input[column];
+    if (text === undefined) return undefined;
+    return text === null || text === '' ? null : new Uint8Array(keyring.seal(Buffer.from(text), cellOf(id, column)));
+  };
+  return { url: seal('url'), token: seal('token') };
+}
+
+const alive: Prisma.NotificationConfigurationWhereInput = {
+  OR: [{ workspace: { organization: { removedAt: null } } }, { project: { organization: { removedAt: null } } }],
+};
+
+/** The configuration with an `nc-…` id. */
+export async function find(db: Database, keyring: Keyring, id: string): Promise<NotificationConfiguration | undefined> {
+  const row = await db.prisma.notificationConfiguration.findFirst({ where: { id, ...alive }, include: parts });
+  return row ? configurationOf(keyring, row) : undefined;
+}
+
+/** Those of a workspace or of a project, the oldest first. */
+export async function list(
+  db: Database,
+  keyring: Keyring,
+  where: { workspaceId: string } | { projectId: string },
+  page: { offset: number; size: number },
+): Promise<{ items: NotificationConfiguration[]; total: number }> {
+  const rows = await db.prisma.notificationConfiguration.findMany({
+    where,
+    include: parts,
+    orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
+    skip: page.offset,
+    take: page.size,
+  });
+  const total = await db.prisma.notificationConfiguration.count({ where });
+  return { items: rows.map((row) => configurationOf(keyring, row)), total };
+}
+
+/** What does not go together. */
+async function requireSense(db: Database, made: Checked): Promise<void> {
+  const issues: Issue[] = [];
+  const isMail = made.destinationType === 'email';
+  if (!isMail && !made.url) issues.push({ path: ['url'], message: "can't be blank" });
+  if (isMail && made.url) issues.push({ path: ['url'], message: 'goes with addresses of the web alone' });
+  if (made.destinationType !== 'generic' && made.token) {
+    issues.push({ path: ['token'], message: 'signs what goes to generic addresses alone' });
+  }
+  if (!isMail && made.emailAddresses.length > 0) {
+    issues.push({ path: ['email-addresses'], message: 'goes with the destination-type email alone' });
+  }
+  if (!isMail && made.userIds.length > 0) {
+    issues.push({ path: ['users'], message: 'goes with the destination-type email alone' });
+  }
+  if (issues.length > 0) throw invalidAll(issues);
+  const { organizationId, userIds } = made;
+  const members = await db.prisma.membership.findMany({
+    where: { organizationId, userId: { in: [...userIds] }, status: 'active' },
+    select: { userId: true },
+  });
+  const known = new Set(members.map(({ userId }) => userId));
+  if (userIds.some((id) => !known.has(id))) throw invalid('users', 'must be active members of the organization');
+}
+
+type Checked = Pick<NotificationConfiguration, 'destinationType' | 'url' | 'token' | 'emailAddresses' | 'userIds'> & {
+  readonly organizationId: string;
+};
+
+const idsOf = (users: NotificationInput['users']) => users && [...new Set(users.map(({ id }) => id ?? ''))];
+
+/**
+ * Tells somebody of runs from now on. One that is enabled is tried first: throws `invalid` where what it names does not
+ * answer well. Decision 0129.
+ */
+export async function create(
+  db: Database,
+  sender: Sender,
+  actor: Actor,
+  subscribed: Subscribed,
+  input: NotificationInput & { readonly name: string; readonly destinationType: Destination },
+): Promise<NotificationConfiguration> {
+  const { keyring } = sender;
+  const id = newId('nc');
+  const of = 'workspace' in subscribed ? subscribed.workspace : subscribed.project;
+  const made = {
+    id,
+    name: input.name,
+    destinationType: input.destinationType,
+    enabled: input.enabled ?? false,
+    triggers: [...new Set(input.triggers ?? [])],
+    emailAddresses: [...new Set(input.emailAddresses ?? [])],
+    userIds: idsOf(input.users) ?? [],
+  };
+  const { url = null, token = null } = input;
+  const checked = { ...made, url: url === '' ? null : url, token, organizationId: of.organizationId };
+  await requireSense(db, checked);
+  const tried = made.enabled ? await sender.requireAnswer(db, checked) : undefined;
+  return db.transaction(async (tx) => {
+    // Two at the same moment are counted one after the other.
+    const isWorkspace = 'workspace' in subscribed;
+    await lockRow(tx, isWorkspace ? 'workspace' : 'project', of.id);
+    const where = isWorkspace ? { workspaceId: of.id } : { projectId: of.id };
+    const count = await tx.prisma.notificationConfiguration.count({ where });
+    if (count >= MOST) throw invalid('name', `has too many beside it (maximum is ${MOST})`);
+    await tx.prisma.notificationConfiguration.create({
+      data: { ...made, ...where, ...sealedParts(keyring, id, input) },
+    });
+    if (tried) await recordTry(tx, id, tried);
+    const after = still(await find(tx, keyring, id));
+    await recordChange(tx, actor, { ...changeOf(after, 'create'), after: facts(after) });
+    return after;
+  });
+}
+
+/** Changes what is said; where it is enabled and goes elsewhere, that is tried first. */
+export async function update(
+  db: Database,
+  sender: Sender,
+  actor: Actor,
+  before: NotificationConfiguration,
+  input: NotificationInput,
+): Promise<NotificationConfiguration> {
+  const { keyring } = sender;
+  const given = {
+    name: input.name,
+    enabled: input.enabled,
+    triggers: input.triggers && [...new Set(input.triggers)],
+    emailAddresses: input.emailAddresses === undefined ? undefined : [...new Set(input.emailAddresses ?? [])],
+    userIds: idsOf(input.users),
+  };
+  const checked = {
+    ...before,
+    enabled: input.enabled ?? before.enabled,
+    name: input.name ?? before.name,
+    emailAddresses: given.emailAddresses ?? before.emailAddresses,
+    userIds: given.userIds ?? before.userIds,
+    url: input.url === undefined ? before.url : input.url || null,
+    token: input.token === undefined ? before.token : input.token,
+  };
+  await requireSense(db, checked);
+  const isNew = !before.enabled || checked.url !== before.url || checked.token !== before.token;
+  const tried = checked.enabled && isNew ? await sender.requireAnswer(db, checked) : undefined;
+  return db.transaction(async (tx) => {
+    await lockRow(tx, 'notification_configuration', before.id);
+    const { count } = await tx.prisma.notificationConfiguration.updateMany({
+      where: { id: before.id },
+      data: { ...given, ...sealedParts(keyring, before.id, input), updatedAt: new Date() },
+    });
+    if (count === 0) throw new Refusal('missing', '');
+    if (tried) await recordTry(tx, before.id, tried);
+    const after = still(await find(tx, keyring, before.id));
+    await recordChange(tx, actor, { ...changeOf(after, 'update'), before: facts(before), after: facts(after) });
+    return after;
+  });
+}
+
+/** Tries a configuration now, whatever it is told of; throws `invalid` where nothing answers well. */
+export async function verify(
+  db: Database,
+  sender: Sender,
+  configuration: NotificationConfiguration,
+): Promise<NotificationConfiguration> {
+  const tried = await sender.tryNow(db, configuration);
+  await recordTry(db, configuration.id, tried);
+  sender.requireWell(tried);
+  return still(await find(db, sender.keyring, configuration.id));
+}
+
+/** Tells nobody any more; what waits to be told is dropped. */
+export async function remove(db: Database, actor: Actor, configuration: NotificationConfiguration): Promise<void> {
+  await db.transaction(async (tx) => {
+    const { count } = await tx.prisma.notificationConfiguration.deleteMany({ where: { id: configuration.id } });
+    if (count === 0) throw new Refusal('missing', '');
+    await recordChange(tx, actor, { ...changeOf(configuration, 'delete'), before: facts(configuration) });
+  });
+}
+
+async function recordTry(db: Database, configurationId: string, tried: Omit<Tried, 'trigger' | 'sentAt'>) {
+  const { successful, code, body } = tried;
+  await db.prisma.$executeRaw`
+    INSERT INTO notification_delivery (id, configuration_id, trigger, attempts, done_at, sent_at, successful, code, body)
+    VALUES (${newId('nd')}, ${configurationId}, 'verification', 1, now(), now(), ${successful}, ${code}, ${body})`;
+}
+
+/** Where things go is a credential as often as not: the trail keeps the host. */
+function facts({ name, destinationType, enabled, triggers, url, emailAddresses, userIds }: NotificationConfiguration) {
+  return { name, destinationType, enabled, triggers, host: url && new URL(url).host, emailAddresses, userIds };
+}
+
+function changeOf({ id, name, organizationId }: NotificationConfiguration, verb: string) {
+  const target = { type: 'notification-configurations', id, name };
+  return { organizationId, action: `notification-configuration.${verb}`, target };
+}

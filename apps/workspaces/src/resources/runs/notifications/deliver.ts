@@ -1,0 +1,113 @@
+import type { Database } from '../../../kernel/database/database';
+import { find } from './configuration';
+import type { RunFacts } from './messages';
+import type { Sender } from './sender';
+
+/** So many at once, of as many configurations: one that stalls holds up no other. */
+const BATCH = 50;
+const ROUNDS = 20;
+/** A try every so often: about a day in all. */
+const TRIES = 12;
+
+interface Due {
+  readonly id: string;
+  readonly configuration_id: string;
+  readonly run_id: string | null;
+  readonly trigger: string;
+  readonly run_status: string | null;
+  readonly actor_type: string | null;
+  readonly actor_id: string | null;
+  readonly created_at: Date;
+  readonly attempts: number;
+}
+
+/**
+ * Delivers what is due, each by one node at a time; answers how many it tried. What was not answered well is tried again,
+ * later and later. Whoever dies while it sends leaves it to others, after a minute: then it may arrive twice.
+ */
+export async function deliverDue(db: Database, sender: Sender, publicUrl: string): Promise<number> {
+  let tried = 0;
+  for (let round = 0; round < ROUNDS; round++) {
+    const due = await take(db);
+    if (due.length === 0) break;
+    tried += due.length;
+    await Promise.all(due.map((one) => deliver(db, sender, publicUrl, one)));
+  }
+  return tried;
+}
+
+/** Takes the oldest of each configuration. */
+const take = ({ prisma }: Database) => prisma.$queryRaw<Due[]>`
+  UPDATE notification_delivery SET attempts = attempts + 1, due_at = now() + interval '1 minute'
+   WHERE id IN (
+     SELECT d.id FROM notification_delivery d
+      WHERE d.id IN (
+        SELECT f.id FROM (
+          SELECT DISTINCT ON (configuration_id) id, due_at FROM notification_delivery
+           WHERE done_at IS NULL AND due_at <= now() ORDER BY configuration_id, due_at, id) f
+         ORDER BY f.due_at LIMIT ${BATCH})
+        AND d.done_at IS NULL AND d.due_at <= now()
+      FOR UPDATE SKIP LOCKED)
+  RETURNING id, configuration_id, run_id, trigger, run_status, actor_type, actor_id, created_at, attempts`;
+
+async function deliver(db: Database, sender: Sender, publicUrl: string, due: Due): Promise<void> {
+  const configuration = await find(db, sender.keyring, due.configuration_id);
+  if (!configuration) return;
+  if (!configuration.enabled) {
+    await db.prisma.notificationDelivery.deleteMany({ where: { id: due.id } });
+    return;
+  }
+  const run = due.run_id === null ? undefined : await factsOf(db, publicUrl, due.run_id);
+  const { successful, code, body } = await sender.send(db, configuration, {
+    configurationId: configuration.id,
+    name: configuration.name,
+    trigger: due.trigger,
+    status: due.run_status,
+    at: due.created_at,
+    by: await nameOf(db, due.actor_type, due.actor_id),
+    run,
+  });
+  const over = successful || due.attempts >= TRIES;
+  // Doubling from half a minute up to four hours, by the database's clock.
+  const wait = Math.min(30 * 2 ** (due.attempts - 1), 4 * 3600);
+  await db.prisma.$executeRaw`
+    UPDATE notification_delivery
+       SET sent_at = now(), successful = ${successful}, code = ${code}, body = ${body},
+           done_at = CASE WHEN ${over} THEN now() END, due_at = now() + ${wait} * interval '1 second'
+     WHERE id = ${due.id}`;
+}
+
+async function factsOf({ prisma }: Database, publicUrl: string, id: string): Promise<RunFacts | undefined> {
+  const run = await prisma.run.findUnique({
+    where: { id },
+    select: {
+      message: true,
+      createdAt: true,
+      createdByType: true,
+      createdById: true,
+      workspace: { select: { id: true, name: true, organization: { select: { name: true } } } },
+    },
+  });
+  if (!run) return undefined;
+  const { workspace } = run;
+  return {
+    id,
+    message: run.message,
+    createdAt: run.createdAt,
+    createdBy: await nameOf({ prisma } as Database, run.createdByType, run.createdById),
+    workspaceId: workspace.id,
+    workspaceName: workspace.name,
+    organizationName: workspace.organization.name,
+    url: `${publicUrl}/app/${workspace.organization.name}/${workspace.name}/runs/${id}`,
+  };
+}
+
+/** Who did something, as people know them; null for whatever is no person. */
+async function nameOf({ prisma }: Database, type: string | null, id: string | null): Promise<string | null> {
+  if (type !== 'users' || id === null) return null;
+  return (await prisma.user.findUnique({ where: { id }, select: { username: true } }))?.username ?? null;
+}
+
+/** Forgets what was told, or given up, thirty days ago. */
+export const forgetDelivered = ({ prisma }: Database) =>
+  prisma.$executeRaw`DELETE FROM notification_delivery WHERE done_at < now() - interval '30 days'`;

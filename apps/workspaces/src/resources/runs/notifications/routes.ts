@@ -1,0 +1,207 @@
+import {
+  choice,
+  document,
+  flag,
+  hasMany,
+  hasOne,
+  instant,
+  invalid,
+  many,
+  one,
+  serializer,
+  text,
+  toMany,
+  toOne,
+} from '@keystead/jsonapi';
+import { z } from 'zod';
+import { actorOf } from '../../../kernel/audit/audit';
+import { endpoints, type Lookup, type Resource, type View } from '../../../kernel/endpoints/endpoint';
+import { projectPolicy } from '../../workspaces/projects/policy';
+import * as projects from '../../workspaces/projects/service';
+import { workspacePolicy } from '../../workspaces/workspaces/policy';
+import * as workspaces from '../../workspaces/workspaces/service';
+import { quietTriggers, runTriggers } from '../runs/notification-triggers';
+import * as configurations from './configuration';
+import { destinations, type NotificationConfiguration } from './configuration';
+import { notificationPolicy, sees } from './policy';
+import { Sender } from './sender';
+
+const triggerNames = [...runTriggers, ...quietTriggers] as const;
+
+const delivery = z.object({
+  url: text.nullable(),
+  code: text,
+  body: text,
+  successful: choice(['true', 'false']),
+  'sent-at': instant,
+});
+
+const attributes = {
+  name: text,
+  'destination-type': choice(destinations),
+  enabled: flag,
+  url: text.nullable(),
+  // Never shown again.
+  token: z.null(),
+  triggers: z.array(choice(triggerNames)),
+  'email-addresses': z.array(text),
+  'email-all-members': flag,
+  'delivery-responses': z.array(delivery),
+  'created-at': instant,
+  'updated-at': instant,
+};
+
+const relations = { subscribable: hasOne('workspaces', 'projects'), users: hasMany('users') };
+
+const notificationSerializer = serializer<NotificationConfiguration, View, typeof attributes, typeof relations>({
+  type: 'notification-configurations',
+  shape: attributes,
+  relations,
+  id: ({ id }) => id,
+  self: ({ id }) => `/api/v2/notification-configurations/${id}`,
+  attributes: (one) => ({
+    name: one.name,
+    'destination-type': one.destinationType,
+    enabled: one.enabled,
+    url: one.url,
+    token: null,
+    triggers: one.triggers,
+    'email-addresses': one.emailAddresses,
+    'email-all-members': false,
+    'delivery-responses': one.deliveries.map((tried) => ({
+      url: one.url,
+      code: tried.code ?? '',
+      body: tried.body ?? '',
+      successful: String(tried.successful === true),
+      'sent-at': tried.sentAt ?? one.createdAt,
+    })),
+    'created-at': one.createdAt,
+    'updated-at': one.updatedAt,
+  }),
+  relationships: ({ workspace, project, userIds }) => ({
+    subscribable: workspace
+      ? toOne('workspaces', workspace.id, `/api/v2/workspaces/${workspace.id}`)
+      : toOne('projects', project?.id, `/api/v2/projects/${project?.id}`),
+    users: toMany('users', userIds),
+  }),
+});
+
+/** An address of the web without a user and a password, which logs would show. */
+const webAddress = z
+  .string()
+  .max(2048)
+  .refine((given) => {
+    if (given === '') return true;
+    if (!URL.canParse(given)) return false;
+    const { protocol, username, password } = new URL(given);
+    return /^https?:$/.test(protocol) && username === '' && password === '';
+  }, 'must be an http or https address without a user and a password');
+
+const shared = {
+  enabled: z.boolean().optional(),
+  triggers: z.array(z.enum(triggerNames)).max(triggerNames.length).optional(),
+  url: webAddress.nullish(),
+  token: z.string().max(1024).nullish(),
+  'email-addresses': z.array(z.email().max(254)).max(50).nullish(),
+};
+const name = z.string().trim().min(1).max(255);
+const users = many('users');
+const CreateConfiguration = document('notification-configurations', {
+  attributes: { name, 'destination-type': z.enum(destinations), ...shared },
+  relationships: { users, subscribable: one('workspaces', 'projects') },
+});
+const UpdateConfiguration = document('notification-configurations', {
+  attributes: { name: name.optional(), ...shared },
+  relationships: { users },
+});
+
+const ofWorkspace = endpoints(workspacePolicy, notificationSerializer, {
+  visible: workspacePolicy['can-read-settings'],
+});
+const ofProject = endpoints(projectPolicy, notificationSerializer, { visible: projectPolicy['can-read'] });
+const ofConfiguration = endpoints(notificationPolicy, notificationSerializer, { visible: sees });
+
+const inWorkspace = '/workspaces/:workspace_id/notification-configurations';
+const inProject = '/projects/:project_id/notification-configurations';
+const byId = '/notification-configurations/:notification_configuration_id';
+const verifyPath = `${byId}/actions/verify` as const;
+const loadWorkspace = ({ db, params }: Lookup<typeof inWorkspace>) => workspaces.find(db, params.workspace_id);
+const loadProject = ({ db, params }: Lookup<typeof inProject>) => projects.find(db, params.project_id);
+const load = ({ db, env, params }: Lookup<typeof byId> | Lookup<typeof verifyPath>) =>
+  configurations.find(db, env.keyring, params.notification_configuration_id);
+
+/** The path says what is told of; a body may repeat it, not contradict it. */
+function requireSame(id: string, given: string | null | undefined): void {
+  if (given !== undefined && given !== id) throw invalid('subscribable', 'must be what the path names');
+}
+
+const listOfWorkspace = ofWorkspace.list(inWorkspace, {
+  summary: 'List who is told of the runs of a workspace.',
+  requires: 'can-update',
+  load: loadWorkspace,
+  run: ({ db, env, target, page }) => configurations.list(db, env.keyring, { workspaceId: target.id }, page!),
+});
+
+const createOfWorkspace = ofWorkspace.post(inWorkspace, {
+  summary: 'Tell somebody of the runs of a workspace.',
+  requires: 'can-update',
+  body: CreateConfiguration,
+  load: loadWorkspace,
+  run: ({ db, env, target, body: { subscribable, ...input }, ...call }) => {
+    requireSame(target.id, subscribable);
+    return configurations.create(db, new Sender(env), actorOf(call), { workspace: target }, input);
+  },
+});
+
+const listOfProject = ofProject.list(inProject, {
+  summary: 'List who is told of the runs of all workspaces of a project.',
+  requires: 'can-update',
+  load: loadProject,
+  run: ({ db, env, target, page }) => configurations.list(db, env.keyring, { projectId: target.id }, page!),
+});
+
+const createOfProject = ofProject.post(inProject, {
+  summary: 'Tell somebody of the runs of all workspaces of a project.',
+  requires: 'can-update',
+  body: CreateConfiguration,
+  load: loadProject,
+  run: ({ db, env, target, body: { subscribable, ...input }, ...call }) => {
+    requireSame(target.id, subscribable);
+    return configurations.create(db, new Sender(env), actorOf(call), { project: target }, input);
+  },
+});
+
+const show = ofConfiguration.get(byId, {
+  summary: 'Show who is told of what, and how the last deliveries went.',
+  requires: 'can-update',
+  load,
+  run: async ({ target }) => target,
+});
+
+const update = ofConfiguration.patch(byId, {
+  summary: 'Change who is told of what; an address that is enabled has to answer well first.',
+  requires: 'can-update',
+  body: UpdateConfiguration,
+  load,
+  run: ({ db, env, target, body, ...call }) => configurations.update(db, new Sender(env), actorOf(call), target, body),
+});
+
+const verify = ofConfiguration.action(verifyPath, {
+  summary: 'Send something now, to see whether it arrives.',
+  requires: 'can-update',
+  load,
+  run: ({ db, env, target }) => configurations.verify(db, new Sender(env), target),
+});
+
+const destroy = ofConfiguration.remove(byId, {
+  summary: 'Tell nobody any more.',
+  requires: 'can-update',
+  load,
+  run: ({ db, target, ...call }) => configurations.remove(db, actorOf(call), target),
+});
+
+/** Who is told of what happens to runs. */
+export const notificationResource: Resource = {
+  name: 'notification-configurations',
+  endpoints: [listOfWorkspace, createOfWorkspace, listOfProject, createOfProject, show, update, verify, destroy],
+};

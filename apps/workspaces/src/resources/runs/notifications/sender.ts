@@ -1,0 +1,107 @@
+import { invalid } from '@keystead/jsonapi';
+import type { Keyring } from '@keystead/keyring';
+import { ClosedAddress, outsideCall } from '@keystead/outside';
+import type { Database } from '../../../kernel/database/database';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import { genericBody, mailOf, signatureOf, slackBody, type Told, teamsBody } from './messages';
+
+/** What became of one try. */
+export interface Attempt {
+  readonly successful: boolean;
+  /** The status that was answered; empty where nothing was. */
+  readonly code: string;
+  /** What was answered, or why nothing was. */
+  readonly body: string;
+}
+
+/** Where a notification goes, and what signs it. */
+export interface Receiver {
+  readonly id: string;
+  readonly name: string;
+  readonly destinationType: string;
+  readonly url: string | null;
+  readonly token: string | null;
+  readonly emailAddresses: readonly string[];
+  readonly userIds: readonly string[];
+  readonly organizationId: string;
+}
+
+const TIMEOUT_MS = 10_000;
+const KEPT_CHARACTERS = 1000;
+
+/** Sends what is told to where it goes. Nothing of it is kept here. */
+export class Sender {
+  constructor(private readonly parts: Pick<Environment, 'keyring' | 'notificationReach' | 'mailer' | 'now'>) {}
+
+  get keyring(): Keyring {
+    return this.parts.keyring;
+  }
+
+  /** One try; never throws for what is outside. */
+  async send(db: Database, receiver: Receiver, told: Told): Promise<Attempt> {
+    try {
+      if (receiver.destinationType === 'email') return await this.mail(db, receiver, told);
+      return await this.post(receiver, told);
+    } catch (error) {
+      return { successful: false, code: '', body: said(error) };
+    }
+  }
+
+  /** A try that tells of no run. */
+  tryNow(db: Database, receiver: Receiver): Promise<Attempt> {
+    const at = new Date(this.parts.now());
+    const { id: configurationId, name } = receiver;
+    return this.send(db, receiver, { configurationId, name, trigger: 'verification', status: null, at, by: null });
+  }
+
+  /** The same; throws `invalid` where nothing answers well. */
+  async requireAnswer(db: Database, receiver: Receiver): Promise<Attempt> {
+    const tried = await this.tryNow(db, receiver);
+    this.requireWell(tried);
+    return tried;
+  }
+
+  /** Throws `invalid` for a try that failed. */
+  requireWell({ successful, code, body }: Attempt): void {
+    if (!successful) throw invalid('url', `did not verify: ${code === '' ? body : `it answered ${code}`}`);
+  }
+
+  private async post({ destinationType, url, token }: Receiver, told: Told): Promise<Attempt> {
+    const json = bodyOf(destinationType, told);
+    const headers = token ? { 'x-tfe-notification-signature': signatureOf(token, json) } : undefined;
+    const { notificationReach: reach } = this.parts;
+    const answer = await outsideCall('the address', url ?? '', { method: 'POST', json, headers, reach }, TIMEOUT_MS);
+    const text = answer.json === undefined ? '' : JSON.stringify(answer.json);
+    const successful = answer.status >= 200 && answer.status < 300;
+    return { successful, code: String(answer.status), body: text.slice(0, KEPT_CHARACTERS) };
+  }
+
+  private async mail(db: Database, receiver: Receiver, told: Told): Promise<Attempt> {
+    const { mailer } = this.parts;
+    if (!mailer) return { successful: false, code: '', body: 'no mail server is set (WORKSPACES_SMTP_URL)' };
+    const people = await db.prisma.user.findMany({
+      where: {
+        id: { in: [...receiver.userIds] },
+        memberships: { some: { organizationId: receiver.organizationId, status: 'active' } },
+      },
+      select: { email: true },
+    });
+    const to = [...new Set([...receiver.emailAddresses, ...people.map(({ email }) => email)])];
+    if (to.length === 0) return { successful: false, code: '', body: 'it names nobody' };
+    return { successful: true, code: '250', body: await mailer.send(to, mailOf(told)) };
+  }
+}
+
+function bodyOf(destinationType: string, told: Told): unknown {
+  if (destinationType === 'slack') return slackBody(told);
+  return destinationType === 'microsoft-teams' ? teamsBody(told) : genericBody(told);
+}
+
+/** Why nothing came back, without what the address may hold. */
+function said(error: unknown): string {
+  const cause = (error as { cause?: unknown }).cause;
+  if (error instanceof ClosedAddress || cause instanceof ClosedAddress) {
+    return 'the address is in a network that is closed to notifications (WORKSPACES_NOTIFICATION_NETWORKS opens some)';
+  }
+  return (error instanceof Error ? error.message : String(error)).slice(0, KEPT_CHARACTERS);
+}

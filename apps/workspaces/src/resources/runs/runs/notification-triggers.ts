@@ -1,0 +1,40 @@
+import type { RunStatus } from './statuses';
+
+/** What happens to runs that somebody can be told of. */
+export const runTriggers = [
+  'run:created',
+  'run:planning',
+  'run:needs_attention',
+  'run:applying',
+  'run:completed',
+  'run:errored',
+] as const;
+export type RunTriggerName = (typeof runTriggers)[number];
+
+/** Kept for clients that name them; nothing of the kind happens here. */
+export const quietTriggers = [
+  'assessment:drifted',
+  'assessment:failed',
+  'assessment:check_failure',
+  'workspace:auto_destroy_reminder',
+  'workspace:auto_destroy_run_results',
+] as const;
+
+const told: { readonly [S in RunStatus]?: readonly [RunTriggerName, string] } = {
+  pending: ['run:created', 'Run Created'],
+  planning: ['run:planning', 'Run Planning'],
+  planned: ['run:needs_attention', 'Run Needs Attention'],
+  planned_and_saved: ['run:needs_attention', 'Run Needs Attention'],
+  applying: ['run:applying', 'Run Applying'],
+  applied: ['run:completed', 'Run Applied'],
+  planned_and_finished: ['run:completed', 'Run Planned and Finished'],
+  discarded: ['run:errored', 'Run Discarded'],
+  canceled: ['run:errored', 'Run Canceled'],
+  errored: ['run:errored', 'Run Errored'],
+};
+
+/** What people are told of when a run comes to a status; undefined where they are not. */
+export const triggerOf = (status: RunStatus): RunTriggerName | undefined => told[status]?.[0];
+
+/** The headline of what is told. */
+export const headlineOf = (status: string): string => told[status as RunStatus]?.[1] ?? 'Run Changed';

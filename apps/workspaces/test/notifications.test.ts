@@ -1,0 +1,379 @@
+import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { SMTPServer } from 'smtp-server';
+import { deliverDue } from '../src/resources/runs/notifications/deliver';
+import { Sender } from '../src/resources/runs/notifications/sender';
+import { configured, startRun } from './configurations';
+import { fakeWorker } from './fake-worker';
+import { grant, team, teamToken } from './members';
+import { ref, resource, startWorkspaces } from './start-workspaces';
+
+/** What an address was sent. */
+interface Got {
+  readonly path: string;
+  readonly headers: http.IncomingHttpHeaders;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: bodies of three kinds of receivers
+  readonly body: any;
+}
+
+/** An address that keeps what it is sent, and answers as a test wants. */
+class Receiver {
+  readonly got: Got[] = [];
+  status = 200;
+  private readonly server = http.createServer(async (request, answer) => {
+    const pieces: Buffer[] = [];
+    for await (const piece of request) pieces.push(piece as Buffer);
+    const text = Buffer.concat(pieces).toString();
+    this.got.push({ path: request.url ?? '', headers: request.headers, text, body: JSON.parse(text) });
+    const elsewhere = this.status === 302 ? { location: `${this.address}/elsewhere` } : {};
+    answer.writeHead(this.status, { 'content-type': 'application/json', ...elsewhere }).end('{"ok":true}');
+  });
+
+  get address(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
+  async start(): Promise<void> {
+    this.server.listen(0, '127.0.0.1');
+    await once(this.server, 'listening');
+  }
+
+  stop(): void {
+    this.server.closeAllConnections();
+    this.server.close();
+  }
+}
+
+const mails: { to: string[]; text: string }[] = [];
+const mailServer = new SMTPServer({
+  authOptional: true,
+  disabledCommands: ['STARTTLS'],
+  onData(stream, session, done) {
+    const pieces: Buffer[] = [];
+    stream.on('data', (piece: Buffer) => pieces.push(piece));
+    stream.on('end', () => {
+      const to = session.envelope.rcptTo.map(({ address }) => address);
+      mails.push({ to, text: Buffer.concat(pieces).toString() });
+      done();
+    });
+  },
+});
+
+describe('notifications', () => {
+  const receiver = new Receiver();
+  const env: Record<string, string> = { WORKSPACES_NOTIFICATION_NETWORKS: '127.0.0.1' };
+  beforeAll(async () => {
+    await receiver.start();
+    mailServer.listen(0, '127.0.0.1');
+    await once(mailServer.server, 'listening');
+    env.WORKSPACES_SMTP_URL = `smtp://127.0.0.1:${(mailServer.server.address() as AddressInfo).port}`;
+  });
+  afterAll(() => {
+    receiver.stop();
+    mailServer.close();
+  });
+  const workspaces = startWorkspaces({ env });
+  const { admin } = workspaces;
+  let counter = 0;
+  let workspace = '';
+
+  beforeEach(async () => {
+    counter += 1;
+    if (counter === 1) await workspaces.organization('acme');
+    ({ id: workspace } = await workspaces.workspace('acme', `crane-${counter}`));
+    await configured(workspaces, workspace);
+    await workspaces.service.pool.query('DELETE FROM run');
+    receiver.got.length = 0;
+    receiver.status = 200;
+    mails.length = 0;
+  });
+
+  const type = 'notification-configurations';
+  const usual = () => ({
+    name: 'told',
+    'destination-type': 'generic',
+    enabled: true,
+    url: `${receiver.address}/hook`,
+    triggers: ['run:created', 'run:completed', 'run:errored', 'run:needs_attention', 'run:applying', 'run:planning'],
+  });
+  const post = (attributes: object, relationships?: object, client = admin) =>
+    client.post(`workspaces/${workspace}/${type}`, resource(type, { ...usual(), ...attributes }, relationships));
+  const make = async (attributes: object = {}, relationships?: object) =>
+    (await post(attributes, relationships).expect(201)).body.data;
+  const deliver = () =>
+    deliverDue(workspaces.service.db, new Sender(workspaces.service.env), workspaces.service.env.publicUrl);
+  const refusal = async (attributes: object, relationships?: object) =>
+    (await post(attributes, relationships).expect(422)).body.errors.map(
+      (one: { source: { pointer: string }; detail: string }) => `${one.source.pointer} ${one.detail}`,
+    );
+  const triggersGot = () => receiver.got.map(({ body }) => body.notifications[0].trigger);
+
+  it('are made, shown without their token, changed, listed and deleted', async () => {
+    const made = await make({ token: 'hush', enabled: false, triggers: ['run:created', 'run:created'] });
+    expect(made.id).toMatch(/^nc-/);
+    expect(made.attributes).toEqual({
+      name: 'told',
+      'destination-type': 'generic',
+      enabled: false,
+      url: `${receiver.address}/hook`,
+      token: null,
+      triggers: ['run:created'],
+      'email-addresses': [],
+      'email-all-members': false,
+      'delivery-responses': [],
+      'created-at': expect.any(String),
+      'updated-at': expect.any(String),
+    });
+    expect(made.relationships.subscribable.data).toEqual({ type: 'workspaces', id: workspace });
+    expect(receiver.got).toEqual([]);
+    const { rows } = await workspaces.service.pool.query('SELECT url, token FROM notification_configuration');
+    expect(JSON.stringify(rows.map((row) => [String(row.url), String(row.token)]))).not.toMatch(/hush|hook/);
+    const changed = await admin
+      .patch(`${type}/${made.id}`, resource(type, { name: 'other', triggers: [] }))
+      .expect(200);
+    expect(changed.body.data.attributes).toMatchObject({ name: 'other', triggers: [], enabled: false });
+    const listed = await admin.get(`workspaces/${workspace}/${type}`).expect(200);
+    expect(listed.body.data.map(({ id }: { id: string }) => id)).toEqual([made.id]);
+    await admin.delete(`${type}/${made.id}`).expect(204);
+    await admin.get(`${type}/${made.id}`).expect(404);
+    const trail = (await admin.get('organizations/acme/audit-events?page[size]=100').expect(200)).text;
+    expect(trail).toContain('notification-configuration.delete');
+    expect(trail).not.toMatch(/hush|\/hook/);
+  });
+
+  it('are tried before they are enabled, and refused where nothing answers well', async () => {
+    const { attributes } = await make({ token: 'hush' });
+    expect(attributes['delivery-responses']).toMatchObject([{ code: '200', body: '{"ok":true}', successful: 'true' }]);
+    const [{ body, text, headers }] = receiver.got as [Got];
+    expect(body).toMatchObject({
+      payload_version: 1,
+      run_id: null,
+      notifications: [{ message: 'Verification of told', trigger: 'verification', run_status: null }],
+    });
+    const signature = createHmac('sha512', 'hush').update(text).digest('hex');
+    expect(headers['x-tfe-notification-signature']).toBe(signature);
+
+    receiver.status = 404;
+    expect(await refusal({})).toEqual([
+      expect.stringContaining('/data/attributes/url Url did not verify: it answered 404'),
+    ]);
+    receiver.status = 302;
+    expect(await refusal({})).toEqual([expect.stringContaining('it answered 302')]);
+    expect(receiver.got.every(({ path }) => path === '/hook')).toBe(true);
+    const silent = await make({ enabled: false });
+    receiver.status = 500;
+    await admin.patch(`${type}/${silent.id}`, resource(type, { enabled: true })).expect(422);
+    await admin.post(`${type}/${silent.id}/actions/verify`).expect(422);
+    receiver.status = 204;
+    const tried = await admin.post(`${type}/${silent.id}/actions/verify`).expect(200);
+    const codes = tried.body.data.attributes['delivery-responses'].map((one: { code: string }) => one.code);
+    expect(codes).toEqual(['204', '500']);
+  });
+
+  it('are refused where what they name does not go together', async () => {
+    expect(await refusal({ url: null })).toEqual([expect.stringContaining("/url Url can't be blank")]);
+    expect(await refusal({ url: 'ftp://a.example' })).toEqual([expect.stringContaining('/data/attributes/url')]);
+    expect(await refusal({ url: 'https://ada:secret@a.example' })).toEqual([expect.stringContaining('/url')]);
+    expect(await refusal({ triggers: ['run:sneezed'] })).toEqual([expect.stringContaining('/triggers')]);
+    expect(await refusal({ 'destination-type': 'pigeon' })).toEqual([expect.stringContaining('/destination-type')]);
+    expect(await refusal({ 'destination-type': 'slack', token: 'x' })).toEqual([expect.stringContaining('/token')]);
+    expect(await refusal({ 'email-addresses': ['ada@example.com'] })).toEqual([expect.stringContaining('/email')]);
+    expect(await refusal({}, { subscribable: ref('workspaces', 'ws-other') })).toHaveLength(1);
+    await make({ enabled: false }, { subscribable: ref('workspaces', workspace) });
+  });
+
+  it('do not go into networks that nobody opened', async () => {
+    for (const url of ['http://127.0.0.2/', 'http://[::1]/', 'http://169.254.169.254/latest', 'http://10.1.2.3:80/']) {
+      expect(await refusal({ url })).toEqual([expect.stringContaining('a network that is closed to notifications')]);
+    }
+  });
+
+  it('tell of a run in the order in which things happen to it, once each, with who did it', async () => {
+    await make();
+    await make({ name: 'quiet', enabled: false });
+    await make({ name: 'else', triggers: ['run:errored'] });
+    receiver.got.length = 0;
+    const run = (await startRun(admin, workspace, { message: 'More <cranes>' }).expect(201)).body.data;
+    const worker = fakeWorker(workspaces);
+    await worker.plan();
+    await admin.post(`runs/${run.id}/actions/apply`).expect(202);
+    await worker.apply();
+    await deliver();
+    expect(await deliver()).toBe(0);
+    expect(triggersGot()).toEqual([
+      'run:created',
+      'run:planning',
+      'run:needs_attention',
+      'run:applying',
+      'run:completed',
+    ]);
+    expect(receiver.got[0]!.body).toMatchObject({
+      run_id: run.id,
+      run_url: expect.stringContaining(`/app/acme/crane-${counter}/runs/${run.id}`),
+      run_message: 'More <cranes>',
+      run_created_by: 'admin',
+      workspace_id: workspace,
+      workspace_name: `crane-${counter}`,
+      organization_name: 'acme',
+      notifications: [{ message: 'Run Created', run_status: 'pending', run_updated_by: 'admin' }],
+    });
+    const after = receiver.got.length;
+    await startRun(admin, workspace, { 'auto-apply': true }).expect(201);
+    await worker.plan({ hasChanges: false });
+    await startRun(admin, workspace, { 'auto-apply': true }).expect(201);
+    await worker.plan({ outcome: 'errored' });
+    await deliver();
+    expect(
+      triggersGot()
+        .slice(after)
+        .filter((one) => one === 'run:needs_attention'),
+    ).toEqual([]);
+    expect(
+      triggersGot()
+        .slice(after)
+        .filter((one) => one === 'run:completed'),
+    ).toHaveLength(1);
+    expect(
+      triggersGot()
+        .slice(after)
+        .filter((one) => one === 'run:errored'),
+    ).toHaveLength(2);
+  });
+
+  it('of a project tell of all its workspaces, those made later too', async () => {
+    const { id: project } = (
+      await admin.post('organizations/acme/projects', resource('projects', { name: `Quay ${counter}` }))
+    ).body.data;
+    const body = resource(type, { ...usual(), triggers: ['run:created'] });
+    const made = (await admin.post(`projects/${project}/${type}`, body).expect(201)).body.data;
+    expect(made.relationships.subscribable.data).toEqual({ type: 'projects', id: project });
+    const inside = (
+      await admin
+        .post(
+          'organizations/acme/workspaces',
+          resource('workspaces', { name: `in-${counter}` }, { project: ref('projects', project) }),
+        )
+        .expect(201)
+    ).body.data.id;
+    await configured(workspaces, inside);
+    receiver.got.length = 0;
+    await startRun(admin, workspace).expect(201);
+    await startRun(admin, inside).expect(201);
+    await deliver();
+    expect(receiver.got.map((one) => one.body.workspace_id)).toEqual([inside]);
+  });
+
+  it('that did not arrive are tried again, later and later, without holding up another, and then given up', async () => {
+    const lame = await make({ triggers: ['run:created'] });
+    const other = await make({ url: `${receiver.address}/other`, triggers: ['run:created'] });
+    receiver.got.length = 0;
+    receiver.status = 503;
+    await startRun(admin, workspace).expect(201);
+    expect(await deliver()).toBe(2);
+    expect(await deliver()).toBe(0);
+    await admin.delete(`${type}/${other.id}`).expect(204);
+    const waiting = async () =>
+      (
+        await workspaces.service.pool.query(
+          `SELECT attempts, code, done_at IS NULL AS open, extract(epoch FROM due_at - now()) AS wait
+             FROM notification_delivery WHERE configuration_id = $1 AND run_id IS NOT NULL`,
+          [lame.id],
+        )
+      ).rows[0];
+    expect(await waiting()).toMatchObject({ attempts: 1, code: '503', open: true });
+    const due = () => workspaces.service.pool.query('UPDATE notification_delivery SET due_at = now()');
+    await due();
+    await deliver();
+    const second = await waiting();
+    expect(Number(second.wait)).toBeGreaterThan(50);
+    receiver.status = 200;
+    await due();
+    await deliver();
+    expect(await waiting()).toMatchObject({ attempts: 3, code: '200', open: false });
+    await due();
+    expect(await deliver()).toBe(0);
+
+    receiver.status = 500;
+    await startRun(admin, workspace).expect(201);
+    for (let tries = 0; tries < 12; tries++) {
+      await due();
+      expect(await deliver()).toBe(1);
+    }
+    await due();
+    expect(await deliver()).toBe(0);
+  });
+
+  it('are delivered once by several nodes', async () => {
+    await make({ triggers: ['run:created'] });
+    receiver.got.length = 0;
+    await startRun(admin, workspace).expect(201);
+    await Promise.all([deliver(), deliver(), deliver(), deliver()]);
+    expect(receiver.got).toHaveLength(1);
+  });
+
+  it('speak as the chats do that they go to, and no message breaks out of its place', async () => {
+    await make({ 'destination-type': 'slack', triggers: ['run:created'] });
+    await make({ 'destination-type': 'microsoft-teams', url: `${receiver.address}/teams`, triggers: ['run:created'] });
+    receiver.got.length = 0;
+    await startRun(admin, workspace, { message: '<!channel> & <https://bad.example|click>\n*now*' }).expect(201);
+    await deliver();
+    const slack = receiver.got.find(({ path }) => path === '/hook')!;
+    expect(slack.body.text).toBe(`Run Created: acme/crane-${counter}`);
+    expect(slack.text).toContain('&lt;!channel&gt; &amp; &lt;https://bad.example|click&gt; *now*');
+    const teams = receiver.got.find(({ path }) => path === '/teams')!;
+    const [{ contentType, content }] = teams.body.attachments;
+    expect(contentType).toBe('application/vnd.microsoft.card.adaptive');
+    expect(content).toMatchObject({ type: 'AdaptiveCard', actions: [{ type: 'Action.OpenUrl' }] });
+  });
+
+  it('go by mail to addresses and members, each on its own, and to nobody who has left', async () => {
+    const ada = await workspaces.person(`ada-${counter}`);
+    const users = { users: { data: [{ type: 'users', id: ada.id }] } };
+    const attributes = { 'destination-type': 'email', url: null, triggers: ['run:created'] };
+    expect(await refusal(attributes, users)).toEqual([expect.stringContaining('must be active members')]);
+    expect(await refusal(attributes)).toEqual([expect.stringContaining('it names nobody')]);
+    const teamId = await team(workspaces, 'acme', `mail-${counter}`);
+    await workspaces.service.pool.query(
+      `INSERT INTO membership (id, organization_id, user_id, status)
+       SELECT 'ou-mail' || $2, o.id, $1, 'active' FROM organization o WHERE o.name = 'acme'`,
+      [ada.id, counter],
+    );
+    expect(teamId).toBeTruthy();
+    await make({ ...attributes, 'email-addresses': ['ops@example.com'] }, users);
+    expect(mails.map(({ to }) => to).sort()).toEqual([[expect.stringContaining('ada')], ['ops@example.com']]);
+    mails.length = 0;
+    await workspaces.service.pool.query(`DELETE FROM membership WHERE user_id = $1`, [ada.id]);
+    await startRun(admin, workspace, { message: 'a\r\nBcc: eve@example.com' }).expect(201);
+    await deliver();
+    expect(mails.map(({ to }) => to)).toEqual([['ops@example.com']]);
+    expect(mails[0]!.text).toContain(`Subject: Run Created: acme/crane-${counter}`);
+    expect(mails[0]!.text).not.toMatch(/^Bcc:/m);
+  });
+
+  it('are for those who may change the workspace, and nobody else sees where they go', async () => {
+    const { id } = await make();
+    const reads = await team(workspaces, 'acme', `readers-${counter}`);
+    await grant(workspaces, reads, workspace, 'read');
+    const reader = await teamToken(workspaces, reads);
+    await reader.get(`${type}/${id}`).expect(404);
+    await reader.get(`workspaces/${workspace}/${type}`).expect(404);
+    await reader.patch(`${type}/${id}`, resource(type, { name: 'x' })).expect(404);
+    await reader.post(`${type}/${id}/actions/verify`).expect(404);
+    await reader.delete(`${type}/${id}`).expect(404);
+    await post({}, undefined, reader).expect(404);
+    const stranger = await workspaces.person(`stranger-${counter}`);
+    await stranger.get(`${type}/${id}`).expect(404);
+    await stranger.delete(`${type}/${id}`).expect(404);
+  });
+
+  it('are at most twenty of one workspace', async () => {
+    const made = Array.from({ length: 22 }, (_, i) => post({ name: `n${i}`, enabled: false }));
+    const statuses = (await Promise.all(made)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 201)).toHaveLength(20);
+    expect(statuses.filter((status) => status === 422)).toHaveLength(2);
+  });
+});
