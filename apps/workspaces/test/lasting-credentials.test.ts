@@ -48,6 +48,12 @@ const innocent: ReadonlyMap<string, string> = new Map(
     'hosted-json-state-upload-url': 'opens one upload, for minutes',
     'upload-url': 'opens one upload, for minutes',
     'log-read-url': 'opens one log, for minutes',
+    'ingress-attributes.clone-url': 'an address without what opens it',
+    'ingress-attributes.commit-url': 'an address of the Git host',
+    'ingress-attributes.compare-url': 'an address of the Git host',
+    'ingress-attributes.pull-request-url': 'an address of the Git host',
+    'ingress-attributes.sender-avatar-url': 'an address of the Git host',
+    'ingress-attributes.sender-html-url': 'an address of the Git host',
     'notification-configurations.token': 'always null: what was given is not shown',
   }),
 );
