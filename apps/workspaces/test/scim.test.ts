@@ -507,15 +507,17 @@ describe('a directory that speaks SCIM', () => {
       expect((await rows('SELECT count(*)::int AS n FROM team_member WHERE team_id = $1', owners.id))[0]!.n).toBe(1);
     });
 
-    it('with ten thousand people at once', async () => {
+    it('with thousands of people at once', async () => {
+      // The long form takes as many as a body may name.
+      const many = process.env.KEYSTEAD_LONG ? 10_000 : 1500;
       await rows(
         `INSERT INTO user_account (id, username, email)
-         SELECT 'user-many' || n, 'many' || n, 'many' || n || '@example.com' FROM generate_series(1, 10000) n`,
+         SELECT 'user-many' || n, 'many' || n, 'many' || n || '@example.com' FROM generate_series(1, ${many}) n`,
       );
       await rows(
-        `INSERT INTO scim_user (id, user_id, user_name) SELECT 'scu-many' || n, 'user-many' || n, 'many' || n FROM generate_series(1, 10000) n`,
+        `INSERT INTO scim_user (id, user_id, user_name) SELECT 'scu-many' || n, 'user-many' || n, 'many' || n FROM generate_series(1, ${many}) n`,
       );
-      const members = Array.from({ length: 10_000 }, (_, i) => ({
+      const members = Array.from({ length: many }, (_, i) => ({
         value: `scu-many${i + 1}`,
         display: `many${i + 1}`,
       }));
@@ -526,14 +528,14 @@ describe('a directory that speaks SCIM', () => {
       await patch(`Groups/${id}`, { op: 'add', path: 'members', value: members }).expect(204);
       const size = async () =>
         (await rows('SELECT count(*)::int AS n FROM team_member WHERE team_id = $1', crowd))[0]!.n;
-      expect(await size()).toBe(10_000);
-      expect((await ask('get', `Groups/${id}`).expect(200)).body.members).toHaveLength(10_000);
+      expect(await size()).toBe(many);
+      expect((await ask('get', `Groups/${id}`).expect(200)).body.members).toHaveLength(many);
       expect((await ask('get', `Groups/${id}?excludedAttributes=members`).expect(200)).body).not.toHaveProperty(
         'members',
       );
       await patch(`Groups/${id}`, { op: 'remove', path: 'members', value: members.slice(1) }).expect(204);
       expect(await size()).toBe(1);
-      const tooMany = [...members, { value: 'scu-one-more' }];
+      const tooMany = Array.from({ length: 10_001 }, (_, i) => ({ value: `scu-many${i}` }));
       await patch(`Groups/${id}`, { op: 'add', path: 'members', value: tooMany }).expect(413);
       await ask('delete', `Groups/${id}`).expect(204);
       expect(await size()).toBe(0);
