@@ -80,7 +80,7 @@ export class AgentClient {
   }
 
   private send({ method, path, query, headers, json, bytes, signal, silenceMs }: Sent): Promise<http.IncomingMessage> {
-    const base = this.address.pathname.replace(/\/+$/, '');
+    const base = this.address.pathname.replace(/(?<!\/)\/+$/, '');
     const search = query === undefined ? '' : `?${new URLSearchParams(query)}`;
     const text = json === undefined ? undefined : Buffer.from(JSON.stringify(json));
     const whole = text ?? (bytes instanceof Uint8Array ? bytes : undefined);
