@@ -25,7 +25,7 @@ export class HostApi {
     private readonly headers: Readonly<Record<string, string>>,
     private readonly reach: Reach,
   ) {
-    this.base = base.replace(/\/+$/, '');
+    this.base = base.replace(/(?<!\/)\/+$/, '');
   }
 
   /** Throws HostRefused for statuses of 300 and above, `upstream` where nobody answers. */

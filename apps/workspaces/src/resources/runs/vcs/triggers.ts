@@ -9,7 +9,7 @@ export interface Triggers {
 }
 
 /** `/modules/net/` and `modules/net` are the same folder. */
-const folder = (path: string): string => path.replace(/^(?:\.?\/+)+/, '').replace(/\/+$/, '');
+const folder = (path: string): string => path.replace(/^(?:\.?\/+)+/, '').replace(/(?<!\/)\/+$/, '');
 
 const isBelow = (file: string, prefix: string): boolean =>
   prefix === '' || prefix === '.' || file === prefix || file.startsWith(`${prefix}/`);
