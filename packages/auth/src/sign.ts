@@ -1,5 +1,14 @@
-import { createPublicKey, generateKeyPair, type JsonWebKey, randomUUID, sign } from 'node:crypto';
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPair,
+  type JsonWebKey,
+  type KeyObject,
+  randomUUID,
+  sign,
+} from 'node:crypto';
 import { promisify } from 'node:util';
+import { LRUCache } from 'lru-cache';
 
 /** What keys of this service can sign with. */
 export const signingAlgorithms = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const;
@@ -36,9 +45,21 @@ export function signJwt(
   claims: Readonly<Record<string, unknown>> & { readonly iat: number },
   { kid, privatePem, algorithm = 'RS256' }: SigningKey,
 ): string {
+  const key = parsed(privatePem);
   const text = `${encoded({ alg: algorithm, typ: 'JWT', kid })}.${encoded(claims)}`;
   const digest = digestOf(algorithm);
-  return `${text}.${sign(digest ?? null, Buffer.from(text), { key: privatePem, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`;
+  return `${text}.${sign(digest ?? null, Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`;
+}
+
+const parsedKeys = new LRUCache<string, KeyObject>({ max: 64, ttl: 60_000, ttlAutopurge: true });
+
+/** A key as node signs with it. Kept for a minute, since reading it costs up to thirty times what signing does. */
+function parsed(privatePem: string): KeyObject {
+  const known = parsedKeys.get(privatePem);
+  if (known) return known;
+  const key = createPrivateKey(privatePem);
+  parsedKeys.set(privatePem, key);
+  return key;
 }
 
 /** The digest that an algorithm signs; undefined where it takes the text itself. */

@@ -71,10 +71,11 @@ async function beginBrowser(provider: OidcProvider, found: JwtConfig, role: JwtR
     address: caller.address,
   });
   // Asked before anything is kept: while the provider is away nothing begins.
-  await provider.requireEndpoint(found, 'authorization_endpoint');
+  const endpoint = await provider.endpoint(found, 'authorization_endpoint');
+  if (!endpoint) call.warn('the provider names no authorization_endpoint: auth_url lacks its address');
   const state = await keep(storage, pending, nowMs);
   const shown = namespace === '' ? state : `${state},ns=${namespace}`;
-  const auth_url = await authorizationUrl(provider, found, role, pending, shown);
+  const auth_url = authorizationUrl(endpoint, found, role, pending, shown);
   if (role.callback_mode !== 'direct') return data({ auth_url });
   return data({ auth_url, state, poll_interval: String(role.poll_interval || usualPollSeconds) });
 }

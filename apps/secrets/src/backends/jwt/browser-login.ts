@@ -53,15 +53,14 @@ interface Beginning {
   readonly address: string;
 }
 
-/** Where the browser goes to sign in. */
-export async function authorizationUrl(
-  provider: OidcProvider,
+/** Where the browser goes to sign in; its query alone where the provider names no such endpoint. */
+export function authorizationUrl(
+  endpoint: URL | undefined,
   found: JwtConfig,
   role: JwtRole,
   { redirectUri, nonce, verifier }: PendingLogin,
   state: string,
-): Promise<string> {
-  const url = await provider.requireEndpoint(found, 'authorization_endpoint');
+): string {
   const asked: Record<string, string> = {
     client_id: found.oidc_client_id,
     code_challenge: challengeOf(verifier),
@@ -74,6 +73,8 @@ export async function authorizationUrl(
     ...(found.oidc_response_mode === 'form_post' ? { response_mode: 'form_post' } : {}),
     ...(role.max_age > 0 ? { max_age: String(role.max_age) } : {}),
   };
+  if (!endpoint) return `?${new URLSearchParams(asked)}`;
+  const url = new URL(endpoint);
   for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value);
   return url.href;
 }

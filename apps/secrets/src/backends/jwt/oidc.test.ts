@@ -408,6 +408,14 @@ describe('sign-in at an OpenID provider', () => {
         await secrets.nobody.write('auth/oidc/oidc/auth_url', { redirect_uri: back }).expect(502, /cannot be trusted/);
       }
     });
+
+    it('names no place to sign in, the query is answered with a warning', async () => {
+      provider.document = { authorization_endpoint: null };
+      await fetchAnew();
+      const { body } = await secrets.nobody.write('auth/oidc/oidc/auth_url', { redirect_uri: back }).expect(200);
+      expect(body.data.auth_url).toMatch(/^\?client_id=keystead&/);
+      expect(body.warnings[0]).toContain('authorization_endpoint');
+    });
   });
 
   describe('by form', () => {
