@@ -7,6 +7,9 @@ const organization = '/organizations/:organization_name';
 const whole = (of: string, how: string): Mutant => ({ of, part: '', how });
 const ignored = (of: string, part: string): Mutant => ({ of, part, how: 'ignored' });
 
+const autoDestroy = 'apps/workspaces/src/resources/runs/runs/auto-destroy.ts';
+const destroying = '{ message, isDestroy: true, autoApply: true }';
+const workspaceMessages = 'apps/workspaces/src/resources/runs/notifications/messages.ts';
 const workspaceSettings = 'apps/workspaces/src/resources/workspaces/workspaces/settings.ts';
 const configurationVersions = 'apps/workspaces/src/resources/runs/configuration-versions/serializer.ts';
 const errors = 'packages/jsonapi/src/errors.ts';
@@ -81,6 +84,13 @@ export const explicit: Readonly<Record<string, readonly Mutant[]>> = {
     ignored(`body of POST ${organization}/varsets`, 'priority'),
     ignored('body of PATCH /workspaces/:workspace_id', 'auto-destroy-activity-duration'),
     ignored('body of PATCH /workspaces/:workspace_id', 'auto-apply-run-trigger'),
+  ],
+  'WV.13': [
+    ignored('body of PATCH /workspaces/:workspace_id', 'auto-destroy-at'),
+    { of: 'attributes of workspaces', part: 'auto-destroy-at', how: 'null' },
+    { of: autoDestroy, part: destroying, how: destroying.replace('isDestroy: true', 'isDestroy: false') },
+    { of: autoDestroy, part: destroying, how: destroying.replace('autoApply: true', 'autoApply: false') },
+    { of: workspaceMessages, part: 'told.details', how: '{}' },
   ],
   'WV.14': [
     { of: 'attributes of workspaces', part: 'setting-overwrites.execution-mode', how: 'false' },

@@ -13,6 +13,7 @@ import { sweepConsoleSessions } from './resources/people/sessions/console';
 import { deliverDue, forgetDelivered } from './resources/runs/notifications/deliver';
 import { Sender } from './resources/runs/notifications/sender';
 import { sweep as sweepExports } from './resources/runs/plan-exports/service';
+import { remindOfAutoDestroy, startAutoDestroy } from './resources/runs/runs/auto-destroy';
 import { forgetWorkers, settleAbandoned } from './resources/runs/runs/jobs/abandoned';
 import { revokeLeft } from './resources/runs/runs/jobs/credentials';
 import type { SecretsService } from './resources/runs/runs/jobs/jobs';
@@ -119,6 +120,12 @@ function jobsOf(
     ...(vcs ? vcsJobs(db, keyring, vcs) : []),
     { name: 'settle runs of lost workers', everySeconds: 10, run: () => settleAbandoned(db, keyring) },
     { name: 'start triggered runs', everySeconds: 5, run: () => startTriggered(db, keyring) },
+    {
+      name: 'destroy what workspaces manage by their time',
+      everySeconds: 10,
+      run: () => startAutoDestroy(db, keyring),
+    },
+    { name: 'remind of automatic destruction', everySeconds: 60, run: () => remindOfAutoDestroy(db) },
     { name: 'deliver notifications', everySeconds: 3, run: () => deliverDue(db, sender, publicUrl) },
     { name: 'forget delivered notifications', everySeconds: 3600, run: () => forgetDelivered(db) },
     {

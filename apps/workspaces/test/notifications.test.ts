@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { SMTPServer } from 'smtp-server';
 import { deliverDue } from '../src/resources/runs/notifications/deliver';
 import { Sender } from '../src/resources/runs/notifications/sender';
+import { remindOfAutoDestroy, startAutoDestroy } from '../src/resources/runs/runs/auto-destroy';
 import { configured, startRun } from './configurations';
 import { fakeWorker } from './fake-worker';
 import { grant, team, teamToken } from './members';
@@ -242,6 +243,57 @@ describe('notifications', () => {
         .slice(after)
         .filter((one) => one === 'run:errored'),
     ).toHaveLength(2);
+  });
+
+  it('of automatic destruction tell of the workspace, in the second shape, with a reminder and the result (WV.13)', async () => {
+    const triggers = ['workspace:auto_destroy_reminder', 'workspace:auto_destroy_run_results'];
+    const { id } = await make({ triggers });
+    await make({ name: 'chat', 'destination-type': 'slack', triggers });
+    await make({
+      name: 'mail',
+      'destination-type': 'email',
+      url: null,
+      'email-addresses': ['ada@example.com'],
+      triggers,
+    });
+    receiver.got.length = 0;
+    mails.length = 0;
+    const { db, pool, env: around } = workspaces.service;
+    await pool.query(
+      `UPDATE workspace SET auto_destroy_at = now() + interval '30 hours', current_state_version_id = 'sv-none' WHERE id = $1`,
+      [workspace],
+    );
+    const passed = (hours: number) =>
+      pool.query(`ALTER TABLE workspace DISABLE TRIGGER workspace_auto_destroy;
+        UPDATE workspace SET auto_destroy_at = auto_destroy_at - interval '${hours} hours';
+        ALTER TABLE workspace ENABLE TRIGGER workspace_auto_destroy`);
+    await passed(10);
+    await remindOfAutoDestroy(db);
+    await deliver();
+    const body = (name: string) => receiver.got.find((one) => one.body.text || one.body.trigger === name)!.body;
+    const details = { workspace_id: workspace, workspace_name: `crane-${counter}`, organization_name: 'acme' };
+    expect(receiver.got.map((one) => one.body).find((one) => one.payload_version)).toEqual({
+      payload_version: '2',
+      notification_configuration_id: id,
+      notification_configuration_url: `${around.publicUrl}/api/v2/notification-configurations/${id}`,
+      trigger_scope: 'workspace',
+      trigger: 'workspace:auto_destroy_reminder',
+      message: 'Auto Destroy Reminder',
+      details: { auto_destroy_at: expect.stringMatching(/Z$/), ...details },
+    });
+    expect(body('').text).toBe(`Auto Destroy Reminder: acme/crane-${counter}`);
+    expect(mails[0]!.text).toContain('Destroyed at  20');
+    await passed(21);
+    receiver.got.length = 0;
+    expect(await startAutoDestroy(db, around.keyring)).toBe(1);
+    await fakeWorker(workspaces).plan({ outcome: 'errored', errorMessage: 'no such provider' });
+    await deliver();
+    const run = (await admin.get(`workspaces/${workspace}/runs`).expect(200)).body.data[0].id;
+    expect(receiver.got.map((one) => one.body).find((one) => one.payload_version)).toMatchObject({
+      trigger: 'workspace:auto_destroy_run_results',
+      message: 'Auto Destroy Results: Run Errored',
+      details: { run_id: run, run_status: 'errored', run_url: expect.stringContaining(run), ...details },
+    });
   });
 
   it('of a project tell of all its workspaces, those made later too', async () => {

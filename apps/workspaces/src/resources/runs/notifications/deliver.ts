@@ -1,6 +1,6 @@
 import type { Database } from '../../../kernel/database/database';
 import { find } from './configuration';
-import type { RunFacts } from './messages';
+import type { RunFacts, WorkspaceFacts } from './messages';
 import type { Sender } from './sender';
 
 /** So many at once, of as many configurations: one that stalls holds up no other. */
@@ -13,6 +13,8 @@ interface Due {
   readonly id: string;
   readonly configuration_id: string;
   readonly run_id: string | null;
+  readonly workspace_id: string | null;
+  readonly details: Readonly<Record<string, unknown>> | null;
   readonly trigger: string;
   readonly run_status: string | null;
   readonly actor_type: string | null;
@@ -48,7 +50,7 @@ const take = ({ prisma }: Database) => prisma.$queryRaw<Due[]>`
          ORDER BY f.due_at LIMIT ${BATCH})
         AND d.done_at IS NULL AND d.due_at <= now()
       FOR UPDATE SKIP LOCKED)
-  RETURNING id, configuration_id, run_id, trigger, run_status, actor_type, actor_id, created_at, attempts`;
+  RETURNING id, configuration_id, run_id, workspace_id, details, trigger, run_status, actor_type, actor_id, created_at, attempts`;
 
 async function deliver(db: Database, sender: Sender, publicUrl: string, due: Due): Promise<void> {
   const configuration = await find(db, sender.keyring, due.configuration_id);
@@ -58,14 +60,18 @@ async function deliver(db: Database, sender: Sender, publicUrl: string, due: Due
     return;
   }
   const run = due.run_id === null ? undefined : await factsOf(db, publicUrl, due.run_id);
+  const workspace = due.workspace_id === null ? undefined : await workspaceFactsOf(db, publicUrl, due.workspace_id);
   const { successful, code, body } = await sender.send(db, configuration, {
     configurationId: configuration.id,
+    configurationUrl: `${publicUrl}/api/v2/notification-configurations/${configuration.id}`,
     name: configuration.name,
     trigger: due.trigger,
     status: due.run_status,
     at: due.created_at,
     by: await nameOf(db, due.actor_type, due.actor_id),
     run,
+    workspace,
+    details: due.details ?? undefined,
   });
   const over = successful || due.attempts >= TRIES;
   // Doubling from half a minute up to four hours, by the database's clock.
@@ -99,6 +105,25 @@ async function factsOf({ prisma }: Database, publicUrl: string, id: string): Pro
     workspaceName: workspace.name,
     organizationName: workspace.organization.name,
     url: `${publicUrl}/app/${workspace.organization.name}/${workspace.name}/runs/${id}`,
+  };
+}
+
+async function workspaceFactsOf(
+  { prisma }: Database,
+  publicUrl: string,
+  id: string,
+): Promise<WorkspaceFacts | undefined> {
+  const found = await prisma.workspace.findUnique({
+    where: { id },
+    select: { name: true, organization: { select: { name: true } } },
+  });
+  if (!found) return undefined;
+  const { name: organizationName } = found.organization;
+  return {
+    workspaceId: id,
+    workspaceName: found.name,
+    organizationName,
+    url: `${publicUrl}/app/${organizationName}/workspaces/${found.name}`,
   };
 }
 

@@ -1,34 +1,68 @@
 import { createHmac } from 'node:crypto';
-import { headlineOf } from '../runs/notification-triggers';
+import { headlineOf, workspaceHeadlineOf } from '../runs/notification-triggers';
+
+/** What is told of a workspace. */
+export interface WorkspaceFacts {
+  readonly workspaceId: string;
+  readonly workspaceName: string;
+  readonly organizationName: string;
+  /** Where people see what it is about. */
+  readonly url: string;
+}
 
 /** What is told of a run. */
-export interface RunFacts {
+export interface RunFacts extends WorkspaceFacts {
   readonly id: string;
   readonly message: string | null;
   readonly createdAt: Date;
   readonly createdBy: string | null;
-  readonly workspaceId: string;
-  readonly workspaceName: string;
-  readonly organizationName: string;
-  readonly url: string;
 }
 
-/** What happened. `run` is left out where somebody only tries whether it arrives. */
+/** What happened, to a run or to a workspace. Both are left out where somebody only tries whether it arrives. */
 export interface Told {
   readonly configurationId: string;
+  readonly configurationUrl?: string;
   readonly name: string;
   readonly trigger: string;
   readonly status: string | null;
   readonly at: Date;
   readonly by: string | null;
   readonly run?: RunFacts;
+  readonly workspace?: WorkspaceFacts;
+  /** What is told of a workspace besides, by its names in bodies. */
+  readonly details?: Readonly<Record<string, unknown>>;
 }
 
-const titleOf = ({ run, name, status }: Told): string =>
-  run && status !== null ? headlineOf(status) : `Verification of ${name}`;
+function titleOf({ run, name, status, trigger }: Told): string {
+  const about = workspaceHeadlineOf(trigger);
+  if (about !== undefined) return status === null ? about : `${about}: ${headlineOf(status)}`;
+  return run && status !== null ? headlineOf(status) : `Verification of ${name}`;
+}
 
-/** The body that generic addresses get; the same members whatever happened. */
+/** What is told of a workspace, in the second shape of bodies. */
+function workspaceBody(told: Told) {
+  const { run, status } = told;
+  const of = run ?? told.workspace;
+  return {
+    payload_version: '2',
+    notification_configuration_id: told.configurationId,
+    notification_configuration_url: told.configurationUrl ?? null,
+    trigger_scope: told.trigger.split(':', 1)[0],
+    trigger: told.trigger,
+    message: titleOf(told),
+    details: {
+      ...(run ? { run_id: run.id, run_url: run.url, run_message: run.message, run_status: status } : {}),
+      ...told.details,
+      workspace_id: of?.workspaceId ?? null,
+      workspace_name: of?.workspaceName ?? null,
+      organization_name: of?.organizationName ?? null,
+    },
+  };
+}
+
+/** The body that generic addresses get: of runs the first shape, with the same members whatever happened. */
 export function genericBody(told: Told) {
+  if (workspaceHeadlineOf(told.trigger) !== undefined) return workspaceBody(told);
   const { run } = told;
   return {
     payload_version: 1,
@@ -61,33 +95,49 @@ export const signatureOf = (token: string, body: unknown): string =>
 const slackText = (text: string) => text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
 const inOneLine = (text: string) => text.replace(/\s+/g, ' ').trim().slice(0, 300);
 
+const factNames: readonly (readonly [string, string])[] = [
+  ['auto_destroy_at', 'Destroyed at'],
+  ['error', 'Not done'],
+];
+
+/** What people read beside the headline, in this order. */
+function factsOf({ run, details = {}, by }: Told): readonly (readonly [title: string, value: string])[] {
+  const fact = (title: string, value: unknown) =>
+    value === null || value === undefined ? [] : ([[title, inOneLine(String(value))]] as const);
+  return [
+    ...fact('Run', run?.id),
+    ...fact('Message', run?.message),
+    ...factNames.flatMap(([name, title]) => fact(title, details[name])),
+    ...fact('By', by),
+  ];
+}
+
 /** A message of Slack's incoming webhooks. */
 export function slackBody(told: Told) {
-  const { run } = told;
+  const of = told.run ?? told.workspace;
   const title = slackText(titleOf(told));
-  if (!run) return { text: title };
-  const link = `<${run.url}|${slackText(`${run.organizationName}/${run.workspaceName}`)}>`;
-  const detail = [run.message && inOneLine(run.message), told.by && `by ${told.by}`].filter(Boolean).join(' · ');
+  if (!of) return { text: title };
+  const link = `<${of.url}|${slackText(`${of.organizationName}/${of.workspaceName}`)}>`;
+  const detail = factsOf(told)
+    .flatMap(([name, value]) =>
+      name === 'Run' ? [] : name === 'Message' ? [value] : [`${name.toLowerCase()} ${value}`],
+    )
+    .join(' · ');
   const section = (text: string) => ({ type: 'section', text: { type: 'mrkdwn', text } });
   return {
-    text: `${title}: ${slackText(`${run.organizationName}/${run.workspaceName}`)}`,
+    text: `${title}: ${slackText(`${of.organizationName}/${of.workspaceName}`)}`,
     blocks: [section(`*${title}*\n${link}`), ...(detail ? [section(slackText(detail))] : [])],
   };
 }
 
 /** A message with an adaptive card, as the webhooks of Microsoft Teams take it. */
 export function teamsBody(told: Told) {
-  const { run } = told;
+  const of = told.run ?? told.workspace;
   const block = (text: string, more = {}) => ({ type: 'TextBlock', text, wrap: true, ...more });
-  const fact = (title: string, value: string | null) => (value ? [{ title, value }] : []);
-  const facts = run
-    ? [
-        ...fact('Organization', run.organizationName),
-        ...fact('Workspace', run.workspaceName),
-        ...fact('Run', run.id),
-        ...fact('Message', run.message && inOneLine(run.message)),
-        ...fact('By', told.by),
-      ]
+  const facts = of
+    ? ([['Organization', of.organizationName], ['Workspace', of.workspaceName], ...factsOf(told)] as const).map(
+        ([title, value]) => ({ title, value }),
+      )
     : [];
   const content = {
     $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
@@ -97,29 +147,29 @@ export function teamsBody(told: Told) {
       block(titleOf(told), { weight: 'Bolder', size: 'Medium' }),
       ...(facts.length ? [{ type: 'FactSet', facts }] : []),
     ],
-    actions: run ? [{ type: 'Action.OpenUrl', title: 'Open the run', url: run.url }] : [],
+    actions: of
+      ? [{ type: 'Action.OpenUrl', title: told.run ? 'Open the run' : 'Open the workspace', url: of.url }]
+      : [],
   };
   return { type: 'message', attachments: [{ contentType: 'application/vnd.microsoft.card.adaptive', content }] };
 }
 
 /** Subject and text of a mail; a name cannot begin another header. */
 export function mailOf(told: Told): { subject: string; text: string } {
-  const { run } = told;
-  if (!run) return { subject: inOneLine(titleOf(told)), text: `${titleOf(told)}\n` };
+  const of = told.run ?? told.workspace;
+  if (!of) return { subject: inOneLine(titleOf(told)), text: `${titleOf(told)}\n` };
   const lines = [
     titleOf(told),
     '',
-    `Organization  ${run.organizationName}`,
-    `Workspace     ${run.workspaceName}`,
-    `Run           ${run.id}`,
-    ...(run.message ? [`Message       ${inOneLine(run.message)}`] : []),
-    ...(told.by ? [`By            ${told.by}`] : []),
+    `Organization  ${of.organizationName}`,
+    `Workspace     ${of.workspaceName}`,
+    ...factsOf(told).map(([title, value]) => `${title.padEnd(13)} ${value}`),
     '',
-    run.url,
+    of.url,
     '',
   ];
   return {
-    subject: inOneLine(`${titleOf(told)}: ${run.organizationName}/${run.workspaceName}`),
+    subject: inOneLine(`${titleOf(told)}: ${of.organizationName}/${of.workspaceName}`),
     text: lines.join('\n'),
   };
 }

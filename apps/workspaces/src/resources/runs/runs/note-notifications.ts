@@ -1,11 +1,12 @@
 import type { Actor } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
-import { triggerOf } from './notification-triggers';
-import type { RunStatus } from './statuses';
+import { triggerOf, type WorkspaceTriggerName } from './notification-triggers';
+import { autoDestroySource, finalStatuses, type RunStatus } from './statuses';
 
 /**
  * Notes, together with what happened to a run, whom to tell of it: one delivery for each configuration of its workspace
- * or project that wants to know. A run that goes on by itself does not need attention.
+ * or project that wants to know. A run that goes on by itself does not need attention; how one ended that destroys by the
+ * clock is told as such, too.
  */
 export async function noteStatus(
   tx: Database,
@@ -15,11 +16,30 @@ export async function noteStatus(
 ): Promise<void> {
   const trigger = triggerOf(status);
   if (trigger === undefined) return;
+  const triggers: string[] = [trigger];
+  const results: WorkspaceTriggerName = 'workspace:auto_destroy_run_results';
+  if (finalStatuses.includes(status)) triggers.push(results);
   await tx.prisma.$executeRaw`
     INSERT INTO notification_delivery (id, configuration_id, run_id, trigger, run_status, actor_type, actor_id)
-    SELECT 'nd-' || gen_random_uuid(), c.id, r.id, ${trigger}, ${status}, ${actor?.type ?? null}, ${actor?.id ?? null}
+    SELECT 'nd-' || gen_random_uuid(), c.id, r.id, t.name, ${status}, ${actor?.type ?? null}, ${actor?.id ?? null}
       FROM run r JOIN workspace w ON w.id = r.workspace_id
       JOIN notification_configuration c ON c.workspace_id = w.id OR c.project_id = w.project_id
-     WHERE r.id = ${runId} AND c.enabled AND ${trigger} = ANY(c.triggers)
-       AND NOT (${trigger} = 'run:needs_attention' AND r.auto_apply)`;
+      JOIN unnest(${triggers}::text[]) t(name) ON t.name = ANY(c.triggers)
+     WHERE r.id = ${runId} AND c.enabled
+       AND NOT (t.name = 'run:needs_attention' AND r.auto_apply)
+       AND (t.name <> ${results} OR r.source = ${autoDestroySource})`;
+}
+
+/** The same of what happens to a workspace and is no run. */
+export async function tellOfWorkspace(
+  tx: Database,
+  workspaceId: string,
+  trigger: WorkspaceTriggerName,
+  details: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  await tx.prisma.$executeRaw`
+    INSERT INTO notification_delivery (id, configuration_id, workspace_id, trigger, details)
+    SELECT 'nd-' || gen_random_uuid(), c.id, w.id, ${trigger}, ${JSON.stringify(details)}::jsonb
+      FROM workspace w JOIN notification_configuration c ON c.workspace_id = w.id OR c.project_id = w.project_id
+     WHERE w.id = ${workspaceId} AND c.enabled AND ${trigger} = ANY(c.triggers)`;
 }

@@ -11,14 +11,15 @@ export const runTriggers = [
 ] as const;
 export type RunTriggerName = (typeof runTriggers)[number];
 
+/** What happens to workspaces that somebody can be told of, with its headline. */
+export const workspaceTriggers = {
+  'workspace:auto_destroy_reminder': 'Auto Destroy Reminder',
+  'workspace:auto_destroy_run_results': 'Auto Destroy Results',
+} as const;
+export type WorkspaceTriggerName = keyof typeof workspaceTriggers;
+
 /** Kept for clients that name them; nothing of the kind happens here. */
-export const quietTriggers = [
-  'assessment:drifted',
-  'assessment:failed',
-  'assessment:check_failure',
-  'workspace:auto_destroy_reminder',
-  'workspace:auto_destroy_run_results',
-] as const;
+export const quietTriggers = ['assessment:drifted', 'assessment:failed', 'assessment:check_failure'] as const;
 
 const told: { readonly [S in RunStatus]?: readonly [RunTriggerName, string] } = {
   pending: ['run:created', 'Run Created'],
@@ -38,3 +39,7 @@ export const triggerOf = (status: RunStatus): RunTriggerName | undefined => told
 
 /** The headline of what is told. */
 export const headlineOf = (status: string): string => told[status as RunStatus]?.[1] ?? 'Run Changed';
+
+/** The headline of what is told of a workspace; undefined for what is told of a run. */
+export const workspaceHeadlineOf = (trigger: string): string | undefined =>
+  (workspaceTriggers as Readonly<Record<string, string>>)[trigger];

@@ -1,5 +1,8 @@
 const over = ['applied', 'planned_and_finished', 'errored', 'canceled', 'discarded'] as const;
 
+/** What starts runs that destroy by the clock. */
+export const autoDestroySource = 'tfe-infrastructure-lifecycle';
+
 /** Where a run can be on its way; those of stages that are not built never come up. */
 export const runStatuses = [
   'pending',

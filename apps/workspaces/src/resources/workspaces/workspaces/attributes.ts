@@ -116,7 +116,7 @@ export const workspaceAttributes = table({
   'auto-destroy-at': ruled({
     type: instant.nullable(),
     takes: timestamp.nullable(),
-    show: (ws) => ws.autoDestroyAt,
+    show: (ws) => ws.autoDestroyAt ?? ws.autoDestroyDueAt,
     columns: { autoDestroyAt: null },
   }),
   'auto-destroy-activity-duration': ruled({

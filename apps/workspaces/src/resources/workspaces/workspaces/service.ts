@@ -4,7 +4,6 @@ import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import type { SiteSettings } from '../../../kernel/endpoints/environment';
-import type { Edition } from '../../../kernel/installation/edition';
 import type { Organization } from '../../organizations/organizations/organization';
 import { requireAllowed } from '../projects/allowed';
 import { type Bound, bindTags } from '../projects/tag-bindings';
@@ -52,13 +51,13 @@ export async function create(
   base: WorkspaceBase,
   body: NewWorkspace,
 ): Promise<Workspace> {
-  const { access, settings, edition } = caller;
+  const { access, settings, edition, now } = caller;
   const { organization, versions } = base;
   const target = await targetProjectOf(db, access, base, body.project);
   const version = body.infraVersion ? await requireVersion(db, body.infraVersion, versions) : versions.newest;
   const initial = initialSettings(body.name, version, settings.defaultRemoteStateAccess);
   const inherited = target.mode ?? (organization.defaultExecutionMode as ExecutionMode);
-  const after = settingsAfter(initial, body, { inherited, edition, isNew: true });
+  const after = settingsAfter(initial, body, { inherited, edition, now, isNew: true });
   const id = newId('ws');
   await requireAllowed(db, { organizationId: organization.id, projectId: target.projectId, id }, initial, after);
   const link = await checkLink(db, caller, organization.id, initial, after);
@@ -106,11 +105,12 @@ async function tag(
 function editedSettings(
   current: Workspace,
   changes: WorkspaceChanges,
-  edition: Edition,
+  { edition, now }: WorkspaceCaller,
   version?: string,
 ): WorkspaceSettings {
   const before = workspaceAttributes.stored(current);
-  const after = settingsAfter(before, changes, { inherited: inheritedMode(current).mode, edition, isNew: false });
+  const inherited = inheritedMode(current).mode;
+  const after = settingsAfter(before, changes, { inherited, edition, now, isNew: false });
   return { ...after, infraVersion: version ?? before.infraVersion };
 }
 
@@ -139,7 +139,7 @@ export async function update(
     return writeEdit(db, workspace, {
       actor: caller.actor,
       ifMatch,
-      apply: (current) => editedSettings(current, changes, caller.edition, wanted),
+      apply: (current) => editedSettings(current, changes, caller, wanted),
     });
   }
   const projectId = await moveOf(db, caller.access, workspace, changes.project);
@@ -152,7 +152,7 @@ export async function update(
       throw new Refusal('precondition', 'the resource has changed since it was read');
     }
     const before = workspaceAttributes.stored(current);
-    const after = editedSettings(current, changes, caller.edition, version);
+    const after = editedSettings(current, changes, caller, version);
     const goal = { ...current, projectId: projectId ?? current.projectId };
     await requireAllowed(tx, goal, projectId === undefined ? before : 'moved', after);
     await keepLink(tx, caller, link, after);
@@ -172,7 +172,7 @@ export async function update(
 /** Nobody waits for a Git host with the workspace held. */
 async function checkNewLink(db: Database, caller: WorkspaceCaller, { id }: WorkspaceStamp, changes: WorkspaceChanges) {
   const current = await requireWorkspace(db, id);
-  const after = editedSettings(current, changes, caller.edition);
+  const after = editedSettings(current, changes, caller);
   await requireAllowed(db, current, workspaceAttributes.stored(current), after);
   return checkLink(db, caller, current.organizationId, current, after);
 }

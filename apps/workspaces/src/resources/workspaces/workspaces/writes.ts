@@ -58,8 +58,9 @@ const updateMany = {
            (SELECT ${changedByEdits.map((column) => `n.${column}`).join(', ')}, x.updated_at
               FROM jsonb_populate_record(w, x.changes) n)
       FROM jsonb_to_recordset($1) AS x(id text, revision bigint, updated_at timestamptz, changes jsonb)
-     WHERE w.id = ANY($3) AND w.id = x.id AND w.revision = x.revision RETURNING w.id, w.revision), ${audited('changed')}
-  SELECT id, revision FROM changed`,
+     WHERE w.id = ANY($3) AND w.id = x.id AND w.revision = x.revision
+    RETURNING w.id, w.revision, w.auto_destroy_due_at), ${audited('changed')}
+  SELECT id, revision, auto_destroy_due_at FROM changed`,
 };
 
 type ColumnValues = Record<string, unknown>;
@@ -212,6 +213,12 @@ function newest(edits: readonly Proposed[]): Map<string, Edited> {
   return latest;
 }
 
+/** What the database says of a row by itself when it is written. */
+function kept(row: ColumnValues): Pick<Workspace, 'revision' | 'autoDestroyDueAt'> {
+  const dueAt = row.auto_destroy_due_at as Date | string | null;
+  return { revision: BigInt(row.revision as string), autoDestroyDueAt: dueAt === null ? null : new Date(dueAt) };
+}
+
 function valuesOf(changed: readonly Edited[], updatedAt: Date): unknown[] {
   const rows = changed.map(({ before, after, projectId }) => ({
     id: before.id,
@@ -245,14 +252,14 @@ export const editing: Batched<Proposed, Workspace> = {
     return {
       values: changed.length === 0 ? undefined : valuesOf(changed, updatedAt),
       settle(written) {
-        const revisions = new Map(written.map(({ id, revision }) => [id as string, BigInt(revision as string)]));
+        const rows = new Map(written.map((row) => [row.id as string, row]));
         return edits.map(({ db, current: { id } }, index) => {
           const { before, after, projectId, events } = latest.get(id)!;
-          const revision = revisions.get(id);
-          if (events.length > 0 && revision === undefined) {
+          const row = rows.get(id);
+          if (events.length > 0 && row === undefined) {
             return new Overtaken();
           }
-          const edited = revision === undefined ? before : { ...before, ...after, projectId, revision, updatedAt };
+          const edited = row === undefined ? before : { ...before, ...after, projectId, ...kept(row), updatedAt };
           // The next batch begins with what this one has written.
           if (projectId === before.projectId) rememberWorkspace(db, edited);
           return refused[index] ?? edited;
