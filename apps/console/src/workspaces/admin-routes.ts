@@ -22,5 +22,13 @@ export const adminRoutes = [
   createRoute({ getParentRoute, path: '/admin/versions', validateSearch: keeps('q', 'page') }).lazy(() =>
     load().then((m) => m.versions),
   ),
+  createRoute({ getParentRoute, path: '/admin/sign-in', validateSearch: keeps('page') }).lazy(() =>
+    load().then((m) => m.signInProviders),
+  ),
+  createRoute({ getParentRoute, path: '/admin/sign-in/$provider' }).lazy(() => load().then((m) => m.signInProvider)),
+  createRoute({ getParentRoute, path: '/admin/saml' }).lazy(() => load().then((m) => m.saml)),
+  createRoute({ getParentRoute, path: '/admin/scim', validateSearch: keeps('q', 'page') }).lazy(() =>
+    load().then((m) => m.scim),
+  ),
   createRoute({ getParentRoute, path: '/admin/retention' }).lazy(() => load().then((m) => m.retention)),
 ];

@@ -13,6 +13,7 @@ const organizationPages = [
   { label: 'Members', path: '/members', key: 'm' },
   { label: 'Tokens', path: '/tokens' },
   { label: 'SSH keys', path: '/ssh-keys' },
+  { label: 'Version control', path: '/version-control' },
   { label: 'Agents', path: '/agents' },
   { label: 'Retention', path: '/retention' },
   { label: 'Audit', path: '/audit', key: 'a' },

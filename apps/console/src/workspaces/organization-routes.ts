@@ -47,8 +47,14 @@ export const organizationRoutes = [
   createRoute({ getParentRoute, path: '/organizations/$organization/agents', validateSearch: search }).lazy(() =>
     import('./agents/routes').then((m) => m.pools),
   ),
-  createRoute({ getParentRoute, path: '/organizations/$organization/agents/$pool' }).lazy(() =>
+  createRoute({ getParentRoute, path: '/organizations/$organization/agents/$pool', validateSearch: page }).lazy(() =>
     import('./agents/routes').then((m) => m.pool),
+  ),
+  createRoute({ getParentRoute, path: '/organizations/$organization/version-control', validateSearch: page }).lazy(() =>
+    import('./vcs/routes').then((m) => m.connections),
+  ),
+  createRoute({ getParentRoute, path: '/organizations/$organization/version-control/$connection' }).lazy(() =>
+    import('./vcs/routes').then((m) => m.connection),
   ),
   createRoute({ getParentRoute, path: '/organizations/$organization/retention' }).lazy(() =>
     import('./retention/routes').then((m) => m.retention),

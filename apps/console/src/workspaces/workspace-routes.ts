@@ -7,6 +7,7 @@ const inOrganization = '/organizations/$organization';
 const inWorkspace = `${inOrganization}/workspaces/$workspace` as const;
 const runs = () => import('./runs/pages');
 const sets = () => import('./variable-sets/variable-sets');
+const notifications = () => import('./notifications/pages');
 const filters = keeps('q', 'status', 'page');
 
 /** The workspaces of an organization, one of them, and its runs. */
@@ -71,6 +72,28 @@ export const workspaceRoutes = [
     getParentRoute,
     path: `${inWorkspace}/access`,
     component: lazyRouteComponent(() => import('./workspace/access'), 'WorkspaceAccess'),
+  }),
+  createRoute({
+    getParentRoute,
+    path: `${inWorkspace}/notifications`,
+    validateSearch: keeps('page'),
+    component: lazyRouteComponent(notifications, 'WorkspaceNotifications'),
+  }),
+  createRoute({
+    getParentRoute,
+    path: `${inWorkspace}/notifications/$notification`,
+    component: lazyRouteComponent(notifications, 'WorkspaceNotification'),
+  }),
+  createRoute({
+    getParentRoute,
+    path: `${inOrganization}/projects/$project/notifications`,
+    validateSearch: keeps('page'),
+    component: lazyRouteComponent(notifications, 'ProjectNotifications'),
+  }),
+  createRoute({
+    getParentRoute,
+    path: `${inOrganization}/projects/$project/notifications/$notification`,
+    component: lazyRouteComponent(notifications, 'ProjectNotification'),
   }),
   createRoute({
     getParentRoute,

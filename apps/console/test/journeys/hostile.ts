@@ -10,6 +10,9 @@ export interface Planted {
   readonly team: string;
   readonly pool: string;
   readonly run: string;
+  readonly provider: string;
+  readonly connection: string;
+  readonly notification: string;
 }
 
 async function send(url: string, headers: Record<string, string>, body?: unknown, method = 'POST'): Promise<unknown> {
@@ -42,7 +45,7 @@ export function vaultOf({ secretsUrl, firstRun }: TestInstallation): Promise<voi
 }
 
 /** An organization in which every text that somebody can write is hostile, with a run that waits. Made once. */
-export function gardenOf({ workspacesUrl, firstRun }: TestInstallation): Promise<Planted> {
+export function gardenOf({ workspacesUrl, firstRun }: TestInstallation, outside: string): Promise<Planted> {
   interface Answer {
     readonly data: { readonly id: string; readonly attributes: Readonly<Record<string, string>> };
   }
@@ -85,7 +88,41 @@ export function gardenOf({ workspacesUrl, firstRun }: TestInstallation): Promise
       const { data } = (await send(`${workspacesUrl}/api/v2/runs/${run.id}`, headers())) as Answer;
       return data.attributes.status === 'planned';
     });
-    return { project: project.id, team: team.id, pool: pool.id, run: run.id };
+    const provider = await make('admin/sign-in-providers', 'sign-in-providers', {
+      name: hostile,
+      issuer: 'https://id.example.com/thicket',
+      'client-id': hostile,
+      'client-secret': 'unseen',
+      'groups-claim': hostile,
+    });
+    const connection = await make(`${below}/oauth-clients`, 'oauth-clients', {
+      name: hostile,
+      'service-provider': 'gitea',
+      'http-url': outside,
+      'api-url': `${outside}/api/v1`,
+      'oauth-token-string': 'unseen',
+    });
+    // What is sent to it is answered with a hostile text.
+    const notification = await make(
+      `workspaces/${hedge.id}/notification-configurations`,
+      'notification-configurations',
+      {
+        name: hostile,
+        'destination-type': 'generic',
+        url: `${outside}/hooks/open`,
+        triggers: ['run:completed'],
+        enabled: true,
+      },
+    );
+    return {
+      project: project.id,
+      team: team.id,
+      pool: pool.id,
+      run: run.id,
+      provider: provider.id,
+      connection: connection.id,
+      notification: notification.id,
+    };
   })();
   return garden;
 }

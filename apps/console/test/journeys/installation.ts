@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { outside } from '../outside';
 import { stage } from '../stage';
 import { standInTool } from '../stand-in-tool';
 
@@ -6,8 +7,13 @@ import { standInTool } from '../stand-in-tool';
 export const at = stage({
   SECRETS_AUDIT_TABLE: 'on',
   WORKSPACES_RATE_LIMIT: '0',
+  WORKSPACES_NOTIFICATION_NETWORKS: '127.0.0.0/8',
+  WORKSPACES_VCS_NETWORKS: '127.0.0.0/8',
   WORKSPACES_WORKER_BINARY: standInTool(),
 });
+
+/** What the installation tells of runs, and where its repositories are. */
+export const elsewhere = outside();
 
 /** Whatever anybody proved when they signed in was too long ago. */
 export async function forgetProofs(service: 'secrets' | 'workspaces'): Promise<void> {

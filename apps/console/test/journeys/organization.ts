@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { beforeAll, describe, expect } from '@jest/globals';
 import { findBrowser } from '@keystead/testing';
 import { journey } from '../stage';
+import './connections';
 import { at } from './installation';
 
 const hostile = `"'><img src=x onerror="window.harmed=1">`;

@@ -2,7 +2,7 @@ import { describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { journey } from '../stage';
 import { gardenOf, type Planted, vaultOf } from './hostile';
-import { at } from './installation';
+import { at, elsewhere } from './installation';
 
 const services = ['secrets', 'workspaces'] as const;
 type Service = (typeof services)[number];
@@ -24,17 +24,26 @@ const secretsPages = [
   '/ui/engines/mount?mount=scheduler/',
   '/ui/engines/mount?mount=scheduler/&place=role/%7Bname%7D',
 ];
-const workspacePages = ({ project, team, pool, run }: Planted): string[] => {
+const parts = ['', '/runs', '/variables', '/states', '/access', '/notifications', '/settings'];
+const workspacePages = ({ project, team, pool, run, provider, connection, notification }: Planted): string[] => {
   const organization = '/ui/organizations/thicket';
   const workspace = `${organization}/workspaces/hedge`;
   return [
-    ...[`/projects/${project}`, `/teams/${team}`, `/agents/${pool}`].map((below) => organization + below),
-    ...['', '/runs', '/variables', '/states', '/access', '/settings'].map((below) => workspace + below),
-    ...['', '/runs', '/variables', '/states', '/access', '/settings'].map(
-      (rest) => `${organization}/workspaces/bare${rest}`,
-    ),
+    ...[
+      `/projects/${project}`,
+      `/projects/${project}/notifications`,
+      `/teams/${team}`,
+      `/agents/${pool}`,
+      `/version-control/${connection}`,
+    ].map((below) => organization + below),
+    ...parts.map((below) => workspace + below),
+    `${workspace}/notifications/${notification}`,
+    ...parts.map((rest) => `${organization}/workspaces/bare${rest}`),
     ...['resources', 'plan%20log', 'inputs', 'access'].map((view) => `${workspace}/runs/${run}?view=${view}`),
-    ...['', '/users', '/organizations', '/runs', '/versions', '/retention'].map((below) => `/ui/admin${below}`),
+    ...['', '/users', '/sign-in', `/sign-in/${provider}`, '/saml', '/scim', '/organizations', '/runs', '/versions'].map(
+      (below) => `/ui/admin${below}`,
+    ),
+    '/ui/admin/retention',
   ];
 };
 
@@ -60,7 +69,7 @@ async function screens(service: Service, page: Page): Promise<string[]> {
     await vaultOf(at.installation);
     return [...new Set([...begin, ...secretsPages])];
   }
-  const planted = await gardenOf(at.installation);
+  const planted = await gardenOf(at.installation, elsewhere.url);
   await page.goto(new URL('/ui/organizations/thicket', page.url()).href);
   await page.getByRole('link', { name: 'Variable sets' }).waitFor();
   return [...new Set([...begin, ...(await rail(page)), ...workspacePages(planted)])];

@@ -1,10 +1,13 @@
 import type { ReactNode } from 'react';
-import { PageHead, Tabs } from '../../design/page';
+import { type Crumb, PageHead, Tabs } from '../../design/page';
 import { useSession } from '../../shell/session';
 
 const tabs = [
   { to: '/admin', label: 'Settings', exact: true },
   { to: '/admin/users', label: 'Users' },
+  { to: '/admin/sign-in', label: 'Sign-in' },
+  { to: '/admin/saml', label: 'SAML', selfHosted: true },
+  { to: '/admin/scim', label: 'SCIM', selfHosted: true },
   { to: '/admin/organizations', label: 'Organizations' },
   { to: '/admin/runs', label: 'Runs' },
   { to: '/admin/versions', label: 'Versions' },
@@ -14,22 +17,29 @@ const tabs = [
 /** A page of the administration: what the whole installation has. */
 export function AdminPage({
   title,
+  above,
+  state,
   actions,
   children,
 }: {
   readonly title: string;
+  /** The page that leads to this one, where that is none of the tabs. */
+  readonly above?: Crumb;
+  readonly state?: ReactNode;
   readonly actions?: ReactNode;
   readonly children: ReactNode;
 }) {
-  const { session } = useSession();
+  const { session, config } = useSession();
+  const offered = tabs.filter(({ selfHosted }) => !selfHosted || config.edition === 'self-hosted');
   return (
     <div className="stack">
       <PageHead
         title={title}
-        crumbs={[{ label: 'Administration', to: '/admin' }, { label: title }]}
+        crumbs={[{ label: 'Administration', to: '/admin' }, ...(above ? [above] : []), { label: title }]}
+        state={state}
         actions={actions}
       />
-      <Tabs label="Administration" tabs={tabs} />
+      <Tabs label="Administration" tabs={offered} />
       {session['is-site-admin'] ? (
         children
       ) : (

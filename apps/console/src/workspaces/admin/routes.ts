@@ -3,6 +3,10 @@ import { AdminOrganizations } from './organizations';
 import { AdminRetention } from './retention';
 import { AdminRuns } from './runs';
 import { AdminSettings } from './settings';
+import { SignInProvider } from './sign-in/provider';
+import { SignInProviders } from './sign-in/providers';
+import { Saml } from './sign-in/saml';
+import { Scim } from './sign-in/scim';
 import { AdminUsers } from './users';
 import { AdminVersions } from './versions';
 
@@ -12,3 +16,7 @@ export const organizations = createLazyRoute('/admin/organizations')({ component
 export const runs = createLazyRoute('/admin/runs')({ component: AdminRuns });
 export const versions = createLazyRoute('/admin/versions')({ component: AdminVersions });
 export const retention = createLazyRoute('/admin/retention')({ component: AdminRetention });
+export const signInProviders = createLazyRoute('/admin/sign-in')({ component: SignInProviders });
+export const signInProvider = createLazyRoute('/admin/sign-in/$provider')({ component: SignInProvider });
+export const saml = createLazyRoute('/admin/saml')({ component: Saml });
+export const scim = createLazyRoute('/admin/scim')({ component: Scim });

@@ -11,10 +11,11 @@ import { Loaded } from '../parts/loaded';
 import { NewToken } from '../parts/new-token';
 import { SameByApi } from '../parts/same-by-api';
 import { TokenList } from '../parts/token-list';
+import { Agents } from './agents';
 
 type PoolResource = Resource<'AgentPoolsResource'>;
 
-/** One agent pool: the tokens of its agents, and what may use it. */
+/** One agent pool: its agents, their tokens, and what may use it. */
 export function Pool() {
   const organization = useOrganizationName();
   const { pool: id = '' } = useParams({ strict: false }) as { pool?: string };
@@ -53,6 +54,7 @@ export function Pool() {
                     : included.map(({ attributes }) => attributes.name).join(', ')}
                 </dd>
               </dl>
+              <Agents pool={data.id} may={may} />
               <Tokens pool={data} may={may} />
               <Scope pool={data} may={may} />
               <Removal pool={data} organization={organization} may={may} />
@@ -127,7 +129,7 @@ function Scope({ pool, may }: PartProps) {
       <h2 id="scope">What may use it</h2>
       <CheckField
         label="The whole organization"
-        checked={isOpen}
+        checked={change.isPending ? change.variables : isOpen}
         onChange={(open) => {
           if (forbidden === undefined) change.mutate(open);
         }}

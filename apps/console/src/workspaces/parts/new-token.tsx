@@ -21,7 +21,7 @@ interface Making {
   readonly reset: () => void;
 }
 
-const lengths = [
+const usualLengths = [
   { value: '1', label: 'in a day' },
   { value: '7', label: 'in a week' },
   { value: '30', label: 'in 30 days' },
@@ -36,6 +36,7 @@ export function NewToken({
   action,
   forbidden,
   endless,
+  lengths = usualLengths,
   hint,
 }: {
   readonly making: Making;
@@ -43,10 +44,12 @@ export function NewToken({
   readonly forbidden?: string | undefined;
   /** Tokens of this kind have no end of their own. */
   readonly endless?: boolean;
+  /** Days that one can choose, the empty ones being what the service takes unless told. */
+  readonly lengths?: readonly { readonly value: string; readonly label: string }[];
   readonly hint?: string;
 }) {
   const [description, setDescription] = useState('');
-  const [days, setDays] = useState('30');
+  const [days, setDays] = useState(lengths === usualLengths ? '30' : (lengths[0]?.value ?? ''));
   const text = making.data?.data?.attributes.token;
   const send = (event: FormEvent) => {
     event.preventDefault();

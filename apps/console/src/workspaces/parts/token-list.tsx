@@ -1,6 +1,7 @@
 import type { Resource } from '../../api/workspaces';
 import { Copied } from '../../design/copy';
 import { Time } from '../../design/time';
+import type { ApiCall } from '../api';
 import { RemoveButton } from './remove-button';
 import { Table } from './table';
 
@@ -11,10 +12,14 @@ export function TokenList({
   label,
   tokens,
   forbidden,
+  end = (token_id) => (api) =>
+    api.DELETE('/api/v2/authentication-tokens/{token_id}', { params: { path: { token_id } } }),
 }: {
   readonly label: string;
   readonly tokens: readonly AuthenticationToken[];
   readonly forbidden?: string | undefined;
+  /** What ends one by its id, where they are kept apart. */
+  readonly end?: (id: string) => ApiCall;
 }) {
   return (
     <Table label={label} head={['Description', 'Id', 'Created', 'Last used', 'Ends', '']}>
@@ -40,9 +45,7 @@ export function TokenList({
               action="End token"
               title="End this token?"
               forbidden={forbidden}
-              call={(api) =>
-                api.DELETE('/api/v2/authentication-tokens/{token_id}', { params: { path: { token_id: token.id } } })
-              }
+              call={end(token.id)}
             >
               <p>
                 {token.attributes.description || token.id}: whatever still uses it is refused from now on, on every

@@ -1,4 +1,4 @@
-import { useParams } from '@tanstack/react-router';
+import { Link, useParams } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import type { Resource } from '../../api/workspaces';
 import { Button } from '../../design/button';
@@ -50,6 +50,14 @@ export function Project() {
                 </dd>
               </dl>
               <ProjectAccess project={data} organization={organization} />
+              <section className="stack-tight" aria-labelledby="notifications">
+                <h2 id="notifications">Notifications</h2>
+                <p>
+                  <Link to={`/organizations/${encodeURIComponent(organization)}/projects/${data.id}/notifications`}>
+                    Who is told of the runs of its workspaces
+                  </Link>
+                </p>
+              </section>
               <General key={data.id} project={data} />
               <Removal project={data} organization={organization} />
             </>

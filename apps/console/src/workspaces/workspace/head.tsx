@@ -19,6 +19,7 @@ export function WorkspaceHead({ children }: { readonly children?: ReactNode }) {
     ['/variables', 'Variables'],
     ['/states', 'States'],
     ['/access', 'Access'],
+    ['/notifications', 'Notifications'],
     ['/settings', 'Settings'],
   ] as const;
   return (

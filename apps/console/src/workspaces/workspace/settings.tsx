@@ -9,10 +9,11 @@ import { rule, useChange } from '../api';
 import { faultOf } from '../parts/form';
 import { RemoveButton } from '../parts/remove-button';
 import { WorkspaceHead } from './head';
+import { Repository } from './repository';
 import { WorkspaceRetention } from './retention';
 import { useWorkspace, type Workspace } from './use-workspace';
 
-/** What a workspace is set to, how long it keeps things, and its end. */
+/** What a workspace is set to, the repository that it follows, how long it keeps things, and its end. */
 export function Settings() {
   const { org, ws, workspace } = useWorkspace();
   const navigate = useNavigate();
@@ -22,6 +23,7 @@ export function Settings() {
       {workspace === undefined ? null : (
         <>
           <GeneralSettings key={workspace.id} workspace={workspace} org={org} />
+          <Repository key={`${workspace.id} repository`} workspace={workspace} org={org} />
           <WorkspaceRetention
             workspace={workspace}
             forbidden={rule(workspace.attributes.permissions['can-update'], 'can-update')}

@@ -1,0 +1,182 @@
+import type { Resource } from '../../../api/workspaces';
+import { CheckField, SelectField, TextField } from '../../../design/field';
+import { fieldError, typedNumber } from '../../parts/draft';
+import { typedText, typedWords } from '../../parts/typed';
+
+export type Provider = Resource<'SignInProvidersResource'>;
+
+/** A provider as it stands in the form: lists are texts, and nothing is ''. */
+export interface TypedProvider {
+  readonly name: string;
+  readonly issuer: string;
+  readonly 'client-id': string;
+  readonly 'client-secret': string;
+  readonly enabled: boolean;
+  readonly scopes: string;
+  readonly 'username-claim': string;
+  readonly 'email-claim': string;
+  readonly 'groups-claim': string;
+  readonly 'site-admin-group': string;
+  readonly organizations: string;
+  readonly 'session-hours': string;
+  readonly 'creates-accounts': boolean;
+  readonly 'links-accounts': boolean;
+  readonly 'password-sign-in': 'allowed' | 'administrators';
+  readonly 'ca-certificate': string;
+}
+
+/** What a new provider begins with. */
+export const newProvider: TypedProvider = {
+  name: '',
+  issuer: '',
+  'client-id': '',
+  'client-secret': '',
+  enabled: true,
+  scopes: 'openid profile email',
+  'username-claim': 'preferred_username',
+  'email-claim': 'email',
+  'groups-claim': '',
+  'site-admin-group': '',
+  organizations: '',
+  'session-hours': '',
+  'creates-accounts': true,
+  'links-accounts': false,
+  'password-sign-in': 'allowed',
+  'ca-certificate': '',
+};
+
+/** A stored provider, for the form. Its secret is told to nobody. */
+export function typedProvider({ attributes }: Provider): TypedProvider {
+  const { 'created-at': _created, kind: _kind, ...kept } = attributes;
+  return {
+    ...kept,
+    'client-secret': '',
+    scopes: kept.scopes.join(' '),
+    'groups-claim': kept['groups-claim'] ?? '',
+    'site-admin-group': kept['site-admin-group'] ?? '',
+    organizations: (kept.organizations ?? []).join(' '),
+    'session-hours': String(kept['session-hours'] ?? ''),
+    'ca-certificate': kept['ca-certificate'] ?? '',
+  };
+}
+
+const readers = {
+  name: (text: string) => text.trim(),
+  issuer: (text: string) => text.trim(),
+  scopes: typedWords,
+  'groups-claim': typedText,
+  'site-admin-group': typedText,
+  organizations: (text: string) => (typedWords(text).length === 0 ? null : typedWords(text)),
+  'session-hours': typedNumber,
+  'ca-certificate': typedText,
+};
+type Read = { [Name in keyof typeof readers]: ReturnType<(typeof readers)[Name]> };
+
+/** What is sent of what was typed: as much of it as is given. */
+export function sentProvider<Given extends Partial<TypedProvider>>(given: Given) {
+  const entries = Object.entries(given).map(([name, value]) => {
+    const read = (readers as Record<string, (text: string) => unknown>)[name];
+    return [name, read === undefined ? value : read(String(value))];
+  });
+  return Object.fromEntries(entries) as { [Name in keyof Given]: Name extends keyof Read ? Read[Name] : Given[Name] };
+}
+
+export interface ProviderFieldsProps {
+  readonly value: TypedProvider;
+  readonly set: <Name extends keyof TypedProvider>(name: Name) => (value: TypedProvider[Name]) => void;
+  readonly error: unknown;
+  /** It is there already: its secret stays unless another is typed. */
+  readonly stored: boolean;
+}
+
+/** The fields of a provider. */
+export function ProviderFields({ value, set, error: refusal, stored }: ProviderFieldsProps) {
+  const of = <Name extends keyof TypedProvider>(name: Name) => ({
+    value: value[name],
+    onChange: set(name),
+    error: fieldError(refusal, name),
+  });
+  const check = (name: 'enabled' | 'creates-accounts' | 'links-accounts') => {
+    const { value: checked, ...rest } = of(name);
+    return { checked, ...rest };
+  };
+  return (
+    <>
+      <TextField label="Name" required hint="What the button says: Sign in with …" {...of('name')} />
+      <TextField
+        label="Issuer"
+        required
+        type="url"
+        placeholder="https://id.example.com/realms/staff"
+        hint="Letter by letter as it stands in the provider’s /.well-known/openid-configuration."
+        {...of('issuer')}
+      />
+      <TextField label="Client id" required {...of('client-id')} />
+      <TextField
+        label="Client secret"
+        masked
+        required={!stored}
+        hint={stored ? 'Sealed. Empty leaves it as it is.' : 'It is sealed and never shown again.'}
+        {...of('client-secret')}
+      />
+      <CheckField label="People may sign in with it" {...check('enabled')} />
+      <CheckField
+        label="Whoever has no account gets one"
+        hint="Otherwise only who has an account here gets in."
+        {...check('creates-accounts')}
+      />
+      <CheckField
+        label="A checked address leads into the account that has it"
+        hint="Once. The account’s password and tokens end, and an administrator’s is never taken over."
+        {...check('links-accounts')}
+      />
+      <TextField
+        label="Claim with the groups"
+        placeholder="groups"
+        hint="Fills teams that name a group. A JSON pointer where it begins with a slash: /realm_access/roles"
+        {...of('groups-claim')}
+      />
+      <TextField
+        label="Group of site administrators"
+        hint="Whoever is in it administers this site, until they sign in without it."
+        {...of('site-admin-group')}
+      />
+      <TextField
+        label="Organizations whose teams it fills"
+        placeholder="all"
+        hint="Names, with spaces between them."
+        {...of('organizations')}
+      />
+      <SelectField
+        label="Sign-in by password"
+        value={value['password-sign-in']}
+        onChange={(chosen) => set('password-sign-in')(chosen as 'allowed')}
+        error={fieldError(refusal, 'password-sign-in')}
+        options={[
+          { value: 'allowed', label: 'allowed beside it' },
+          { value: 'administrators', label: 'for site administrators alone' },
+        ]}
+        hint="Administrators with a password get in while the provider is away."
+      />
+      <details className="stack-tight">
+        <summary>More: claims, scopes, length of sessions, certificate</summary>
+        <TextField label="Claim with the user name" {...of('username-claim')} />
+        <TextField label="Claim with the address" {...of('email-claim')} />
+        <TextField label="Scopes" {...of('scopes')} />
+        <TextField
+          label="Sessions end after, in hours"
+          inputMode="numeric"
+          placeholder="as other sessions"
+          {...of('session-hours')}
+        />
+        <TextField
+          label="Certificates of its authorities"
+          rows={4}
+          placeholder="the usual ones"
+          hint="In PEM."
+          {...of('ca-certificate')}
+        />
+      </details>
+    </>
+  );
+}

@@ -1,0 +1,114 @@
+import { useParams } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import { Button } from '../../../design/button';
+import { Copied } from '../../../design/copy';
+import { ErrorNotice } from '../../../design/error-notice';
+import { Notice } from '../../../design/notice';
+import { Time } from '../../../design/time';
+import { useSession } from '../../../shell/session';
+import { useChange, useRead } from '../../api';
+import { DangerZone } from '../../parts/danger-zone';
+import { useDraft } from '../../parts/draft';
+import { Loaded } from '../../parts/loaded';
+import { SameByApi } from '../../parts/same-by-api';
+import { AdminPage } from '../frame';
+import { type Provider, ProviderFields, sentProvider, typedProvider } from './provider-form';
+
+/** One provider at which people sign in. */
+export function SignInProvider() {
+  const { session } = useSession();
+  const { provider: id = '' } = useParams({ strict: false }) as { provider?: string };
+  const provider = useRead(
+    ['admin', 'sign-in-provider', id],
+    (api) => api.GET('/api/v2/admin/sign-in-providers/{provider_id}', { params: { path: { provider_id: id } } }),
+    { enabled: session['is-site-admin'] },
+  );
+  const name = provider.data?.data?.attributes.name;
+  return (
+    <AdminPage title={name ?? 'Sign-in provider'} above={{ label: 'Sign-in providers', to: '/admin/sign-in' }}>
+      <Loaded query={provider} rows={10}>
+        {({ data }) =>
+          data === null ? null : (
+            <>
+              <dl className="facts">
+                <dt>Id</dt>
+                <dd>
+                  <Copied text={data.id} what="provider id" />
+                </dd>
+                <dt>It sends people back to</dt>
+                <dd>
+                  <Copied text={`${location.origin}/ui/sign-in/callback`} what="address to come back to" />
+                </dd>
+                <dt>It tells of sign-outs at</dt>
+                <dd>
+                  <Copied text={`${location.origin}/ui/sign-in/${data.id}/logout`} what="address of sign-outs" />
+                </dd>
+                <dt>Created</dt>
+                <dd>
+                  <Time at={data.attributes['created-at']} />
+                </dd>
+              </dl>
+              <Edit key={data.id} provider={data} />
+              <DangerZone
+                what="provider"
+                name={data.attributes.name}
+                call={(api) =>
+                  api.DELETE('/api/v2/admin/sign-in-providers/{provider_id}', {
+                    params: { path: { provider_id: data.id } },
+                  })
+                }
+                to="/admin/sign-in"
+                forbidden={undefined}
+              >
+                Sessions of those who came from it end. Their accounts and teams stay.
+              </DangerZone>
+            </>
+          )
+        }
+      </Loaded>
+      <SameByApi path={`admin/sign-in-providers/${id}`} />
+    </AdminPage>
+  );
+}
+
+function Edit({ provider }: { readonly provider: Provider }) {
+  const draft = useDraft(typedProvider(provider));
+  const [saved, setSaved] = useState(false);
+  const save = useChange(
+    (api) =>
+      api.PATCH('/api/v2/admin/sign-in-providers/{provider_id}', {
+        params: { path: { provider_id: provider.id } },
+        body: { data: { type: 'sign-in-providers', attributes: sentProvider(draft.changes) } },
+      }),
+    () => {
+      draft.reset();
+      setSaved(true);
+    },
+  );
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    setSaved(false);
+    if (draft.isChanged) save.mutate();
+  };
+  return (
+    <form className="form" onSubmit={send}>
+      <ProviderFields value={draft.value} set={draft.set} error={save.error} stored />
+      {draft.changes.enabled === false ? (
+        <Notice tone="amber">Sessions of everybody who came from it end when you save.</Notice>
+      ) : null}
+      <ErrorNotice error={save.error} />
+      {saved && !draft.isChanged ? <Notice tone="green">Saved.</Notice> : null}
+      <div className="row">
+        <Button
+          type="submit"
+          kind="primary"
+          busy={save.isPending}
+          forbidden={draft.isChanged ? undefined : 'Nothing has been changed.'}
+        >
+          Save changes
+        </Button>
+        {draft.isChanged ? <Button onClick={draft.reset}>Undo changes</Button> : null}
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,222 @@
+import { type FormEvent, useState } from 'react';
+import type { Resource } from '../../../api/workspaces';
+import { Badge } from '../../../design/badge';
+import { Button } from '../../../design/button';
+import { Copied } from '../../../design/copy';
+import { ErrorNotice } from '../../../design/error-notice';
+import { CheckField, SelectField, TextField } from '../../../design/field';
+import { Notice } from '../../../design/notice';
+import { useSession } from '../../../shell/session';
+import { useChange, useRead } from '../../api';
+import { fieldError, typedNumber, useDraft } from '../../parts/draft';
+import { Loaded } from '../../parts/loaded';
+import { RemoveButton } from '../../parts/remove-button';
+import { SameByApi } from '../../parts/same-by-api';
+import { typedText } from '../../parts/typed';
+import { AdminPage } from '../frame';
+
+type Attributes = Resource<'SamlSettingsResource'>['attributes'];
+
+/** How people sign in by SAML. */
+export function Saml() {
+  const { session } = useSession();
+  const settings = useRead(['admin', 'saml'], (api) => api.GET('/api/v2/admin/saml-settings'), {
+    enabled: session['is-site-admin'],
+  });
+  const enabled = settings.data?.data?.attributes.enabled;
+  return (
+    <AdminPage
+      title="SAML"
+      state={enabled === undefined ? null : enabled ? <Badge tone="green">enabled</Badge> : <Badge>disabled</Badge>}
+    >
+      <Loaded query={settings} rows={10}>
+        {({ data }) =>
+          data === null ? null : (
+            <>
+              <dl className="facts">
+                <dt>Metadata, which the provider imports</dt>
+                <dd>
+                  <Copied text={data.attributes['metadata-url']} what="address of the metadata" />
+                </dd>
+                <dt>The provider answers to</dt>
+                <dd>
+                  <Copied text={data.attributes['acs-consumer-url']} what="address of answers" />
+                </dd>
+              </dl>
+              <OldCertificate attributes={data.attributes} />
+              <Edit attributes={data.attributes} />
+            </>
+          )
+        }
+      </Loaded>
+      <SameByApi path="admin/saml-settings" />
+    </AdminPage>
+  );
+}
+
+function OldCertificate({ attributes }: { readonly attributes: Attributes }) {
+  if (attributes['old-idp-cert'] === null) return null;
+  return (
+    <Notice tone="amber">
+      <span>Answers signed with the certificate before the present one are still taken.</span>
+      <span>
+        <RemoveButton
+          label="Revoke old certificate"
+          title="Revoke the old certificate?"
+          call={(api) => api.POST('/api/v2/admin/saml-settings/actions/revoke-old-certificate')}
+        >
+          <p>From then on only the present one counts. Do this once the provider signs with it.</p>
+        </RemoveButton>
+      </span>
+    </Notice>
+  );
+}
+
+function typed(given: Attributes) {
+  return {
+    enabled: given.enabled,
+    debug: given.debug,
+    'sso-endpoint-url': given['sso-endpoint-url'] ?? '',
+    'slo-endpoint-url': given['slo-endpoint-url'] ?? '',
+    'idp-cert': given['idp-cert'] ?? '',
+    'attr-username': given['attr-username'],
+    'attr-groups': given['attr-groups'],
+    'attr-site-admin': given['attr-site-admin'],
+    'site-admin-role': given['site-admin-role'],
+    'team-management-enabled': given['team-management-enabled'],
+    'want-assertions-signed': given['want-assertions-signed'],
+    'authn-requests-signed': given['authn-requests-signed'],
+    certificate: given.certificate ?? '',
+    'private-key': '',
+    'signature-signing-method': given['signature-signing-method'] as 'SHA1' | 'SHA256',
+    'signature-digest-method': given['signature-digest-method'] as 'SHA1' | 'SHA256',
+    'sso-api-token-session-timeout': String(given['sso-api-token-session-timeout']),
+  };
+}
+type Typed = ReturnType<typeof typed>;
+
+const empties = ['sso-endpoint-url', 'slo-endpoint-url', 'idp-cert', 'certificate', 'private-key'] as const;
+
+/** What is sent of what was typed: an empty address or certificate is none. */
+function sent({ 'sso-api-token-session-timeout': seconds, ...given }: Partial<Typed>) {
+  const nothing = Object.fromEntries(
+    empties.flatMap((name) => (given[name] === undefined ? [] : [[name, typedText(given[name])]])),
+  );
+  return {
+    ...given,
+    ...nothing,
+    ...(seconds === undefined ? {} : { 'sso-api-token-session-timeout': typedNumber(seconds) ?? Number.NaN }),
+  };
+}
+
+function Edit({ attributes }: { readonly attributes: Attributes }) {
+  const draft = useDraft(typed(attributes));
+  const [saved, setSaved] = useState(false);
+  const save = useChange(
+    (api) =>
+      api.PATCH('/api/v2/admin/saml-settings', {
+        body: { data: { type: 'saml-settings', attributes: sent(draft.changes) } },
+      }),
+    () => {
+      draft.reset();
+      setSaved(true);
+    },
+  );
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    setSaved(false);
+    if (draft.isChanged) save.mutate();
+  };
+  const { value, set } = draft;
+  const of = <Name extends keyof Typed>(name: Name) => ({
+    value: value[name],
+    onChange: set(name),
+    error: fieldError(save.error, name),
+  });
+  const check = (name: { [Name in keyof Typed]: Typed[Name] extends boolean ? Name : never }[keyof Typed]) => {
+    const { value: checked, ...rest } = of(name);
+    return { checked, ...rest };
+  };
+  const method = (name: 'signature-signing-method' | 'signature-digest-method') => ({
+    ...of(name),
+    onChange: (chosen: string) => set(name)(chosen as 'SHA256'),
+    options: ['SHA256', 'SHA1'],
+  });
+  return (
+    <form className="form" onSubmit={send}>
+      <CheckField
+        label="People may sign in by SAML"
+        hint="Needs the address and the certificate of the provider."
+        {...check('enabled')}
+      />
+      <TextField
+        label="Address at which people sign in"
+        type="url"
+        placeholder="https://id.example.com/saml/sso"
+        {...of('sso-endpoint-url')}
+      />
+      <TextField
+        label="Certificate of the provider"
+        rows={5}
+        hint="In PEM: answers are signed with it. A new one leaves the one before good until you revoke it."
+        {...of('idp-cert')}
+      />
+      <CheckField
+        label="Groups fill teams"
+        hint="Teams that name a group as theirs, and owners of organizations that do."
+        {...check('team-management-enabled')}
+      />
+      <TextField label="Attribute with the groups" {...of('attr-groups')} />
+      <TextField label="Group of site administrators" {...of('site-admin-role')} />
+      <TextField label="Attribute with the user name" {...of('attr-username')} />
+      <TextField label="Attribute of site administrators" {...of('attr-site-admin')} />
+      <CheckField
+        label="Every assertion is signed"
+        hint="Otherwise a signed response is enough."
+        {...check('want-assertions-signed')}
+      />
+      <CheckField label="The sign-in page says why an answer was refused" {...check('debug')} />
+      <details className="stack-tight">
+        <summary>More: signed requests, API tokens, sign-out</summary>
+        <CheckField label="Sign requests to the provider" {...check('authn-requests-signed')} />
+        <TextField label="Certificate of this service" rows={4} {...of('certificate')} />
+        <TextField
+          label="Private key of this service"
+          rows={4}
+          masked
+          hint="In PEM. It is sealed and never shown; empty leaves it as it is."
+          {...of('private-key')}
+        />
+        <SelectField label="Requests are signed with" {...method('signature-signing-method')} />
+        <SelectField label="Digest of requests" {...method('signature-digest-method')} />
+        <TextField
+          label="API tokens count after sign-in for, in seconds"
+          inputMode="numeric"
+          {...of('sso-api-token-session-timeout')}
+        />
+        <TextField
+          label="Address of sign-outs"
+          type="url"
+          hint="Kept and shown; sign-out at the provider is not built."
+          {...of('slo-endpoint-url')}
+        />
+      </details>
+      {draft.changes.enabled === false ? (
+        <Notice tone="amber">Sessions of everybody who came by SAML end when you save.</Notice>
+      ) : null}
+      <ErrorNotice error={save.error} />
+      {saved && !draft.isChanged ? <Notice tone="green">Saved.</Notice> : null}
+      <div className="row">
+        <Button
+          type="submit"
+          kind="primary"
+          busy={save.isPending}
+          forbidden={draft.isChanged ? undefined : 'Nothing has been changed.'}
+        >
+          Save changes
+        </Button>
+        {draft.isChanged ? <Button onClick={draft.reset}>Undo changes</Button> : null}
+      </div>
+    </form>
+  );
+}

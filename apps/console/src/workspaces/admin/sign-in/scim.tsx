@@ -1,0 +1,269 @@
+import type { Resource } from '../../../api/workspaces';
+import { Badge } from '../../../design/badge';
+import { Button } from '../../../design/button';
+import { Copied } from '../../../design/copy';
+import { ErrorNotice } from '../../../design/error-notice';
+import { CheckField, SelectField } from '../../../design/field';
+import { Empty } from '../../../design/page';
+import { useSession } from '../../../shell/session';
+import { useChange, useRead } from '../../api';
+import { useFilters } from '../../filters';
+import { fieldError } from '../../parts/draft';
+import { Loaded } from '../../parts/loaded';
+import { NewToken, type TokenInput } from '../../parts/new-token';
+import { Pages } from '../../parts/pages';
+import { RemoveButton } from '../../parts/remove-button';
+import { SameByApi } from '../../parts/same-by-api';
+import { SearchBox } from '../../parts/search-box';
+import { Table } from '../../parts/table';
+import { TokenList } from '../../parts/token-list';
+import { AdminPage } from '../frame';
+
+type Attributes = Resource<'ScimSettingsResource'>['attributes'];
+interface Changes {
+  readonly enabled?: true;
+  readonly paused?: boolean;
+  readonly 'sign-in-provider-id'?: string | null;
+  readonly 'site-admin-group-scim-id'?: string | null;
+}
+
+const useSettingsChange = () =>
+  useChange((api, attributes: Changes) =>
+    api.PATCH('/api/v2/admin/scim-settings', { body: { data: { type: 'scim-settings', attributes } } }),
+  );
+
+/** A directory that keeps people and groups. */
+export function Scim() {
+  const { session } = useSession();
+  const may = session['is-site-admin'];
+  const settings = useRead(['admin', 'scim'], (api) => api.GET('/api/v2/admin/scim-settings'), { enabled: may });
+  const found = settings.data?.data?.attributes;
+  const turnOn = useSettingsChange();
+  return (
+    <AdminPage
+      title="SCIM"
+      state={
+        found === undefined ? null : !found.enabled ? (
+          <Badge>disabled</Badge>
+        ) : found.paused ? (
+          <Badge tone="amber">paused</Badge>
+        ) : (
+          <Badge tone="green">enabled</Badge>
+        )
+      }
+    >
+      <Loaded query={settings} rows={6}>
+        {({ data }) =>
+          data === null ? null : data.attributes.enabled ? (
+            <>
+              <dl className="facts">
+                <dt>The directory is told</dt>
+                <dd>
+                  <Copied text={`${location.origin}/scim/v2`} what="address for the directory" />
+                </dd>
+              </dl>
+              <Settings attributes={data.attributes} />
+              <Tokens />
+              <Groups />
+              <SwitchOff />
+            </>
+          ) : (
+            <Empty
+              action={
+                <span>
+                  <Button kind="primary" busy={turnOn.isPending} onClick={() => turnOn.mutate({ enabled: true })}>
+                    Switch SCIM on
+                  </Button>
+                </span>
+              }
+            >
+              A directory (Okta, Entra ID, another that speaks SCIM 2.0) adds people here before they come, fills teams
+              with its groups, and takes people out the moment that they leave.
+            </Empty>
+          )
+        }
+      </Loaded>
+      <ErrorNotice error={turnOn.error} />
+      <SameByApi path="admin/scim-settings" />
+    </AdminPage>
+  );
+}
+
+function Settings({ attributes }: { readonly attributes: Attributes }) {
+  const change = useSettingsChange();
+  const providers = useRead(['admin', 'sign-in-providers', 'all'], (api) =>
+    api.GET('/api/v2/admin/sign-in-providers', { params: { query: { 'page[size]': 100 } } }),
+  );
+  const saml = useRead(['admin', 'saml'], (api) => api.GET('/api/v2/admin/saml-settings'));
+  const known = [
+    ...(providers.data?.data ?? []).map(({ id, attributes: { name } }) => ({ value: id, label: name })),
+    ...(saml.data?.data?.attributes.enabled || attributes['sign-in-provider-id'] === 'saml'
+      ? [{ value: 'saml', label: 'SAML' }]
+      : []),
+  ];
+  return (
+    <section className="form" aria-labelledby="settings">
+      <h2 id="settings">Settings</h2>
+      <SelectField
+        label="Its people sign in at"
+        value={attributes['sign-in-provider-id'] ?? ''}
+        onChange={(id) => change.mutate({ 'sign-in-provider-id': id === '' ? null : id })}
+        options={[{ value: '', label: 'nowhere yet' }, ...known]}
+        error={fieldError(change.error, 'sign-in-provider-id')}
+        hint="Who comes from there with the directory’s externalId is led to the account that it keeps."
+      />
+      <CheckField
+        label="Paused"
+        checked={(change.isPending ? change.variables.paused : undefined) ?? attributes.paused}
+        onChange={(paused) => change.mutate({ paused })}
+        hint="What is there stays; nothing is taken from the directory meanwhile."
+      />
+      <ErrorNotice error={change.error} />
+    </section>
+  );
+}
+
+/** A directory's token lives for a month at least, and for a year at most. */
+const lengths = [
+  { value: '', label: 'in a year' },
+  { value: '180', label: 'in 180 days' },
+  { value: '90', label: 'in 90 days' },
+  { value: '30', label: 'in 30 days' },
+];
+
+function Tokens() {
+  const tokens = useRead(['admin', 'scim', 'tokens'], (api) =>
+    api.GET('/api/v2/admin/scim-tokens', { params: { query: { 'page[size]': 100 } } }),
+  );
+  const making = useChange((api, { description, ...rest }: TokenInput) =>
+    api.POST('/api/v2/admin/scim-tokens', {
+      body: { data: { type: 'authentication-tokens', attributes: { description: description ?? '', ...rest } } },
+    }),
+  );
+  return (
+    <section className="stack-tight" aria-labelledby="tokens">
+      <h2 id="tokens">Tokens of directories</h2>
+      <Loaded query={tokens} rows={1}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty>The directory shows a token with each call. It opens /scim/v2 and nothing else.</Empty>
+          ) : (
+            <TokenList
+              label="Tokens of directories"
+              tokens={data}
+              end={(id) => (api) =>
+                api.DELETE('/api/v2/admin/scim-tokens/{scim_token_id}', { params: { path: { scim_token_id: id } } })
+              }
+            />
+          )
+        }
+      </Loaded>
+      <NewToken making={making} action="New token" lengths={lengths} hint="Needed: which directory it is." />
+    </section>
+  );
+}
+
+function Groups() {
+  const [filters, setFilters] = useFilters<'q' | 'page'>();
+  const query = { 'page[number]': Number(filters.page ?? 1), ...(filters.q === undefined ? {} : { q: filters.q }) };
+  const settings = useRead(['admin', 'scim'], (api) => api.GET('/api/v2/admin/scim-settings'));
+  const administers = settings.data?.data?.attributes['site-admin-group-scim-id'];
+  const groups = useRead(
+    ['admin', 'scim', 'groups', query],
+    (api) => api.GET('/api/v2/admin/scim-groups', { params: { query } }),
+    { keeps: true },
+  );
+  return (
+    <section className="stack-tight" aria-labelledby="groups">
+      <h2 id="groups">Groups of the directory</h2>
+      <SearchBox label="Group name" value={filters.q} onSearch={(q) => setFilters({ q })} />
+      <Loaded query={groups} rows={2}>
+        {({ data, meta }) =>
+          data.length === 0 ? (
+            <Empty>
+              {filters.q === undefined
+                ? 'The directory has sent none yet. A group fills the teams that it is linked with, each on the team’s own page.'
+                : `No group has “${filters.q}” in its name.`}
+            </Empty>
+          ) : (
+            <>
+              <Table label="Groups of the directory" head={['Name', 'Id', 'What it is for', '']}>
+                {data.map((group) => (
+                  <GroupRow key={group.id} group={group} administers={group.id === administers} />
+                ))}
+              </Table>
+              <Pages pagination={meta?.pagination} onPage={(page) => setFilters({ page })} />
+            </>
+          )
+        }
+      </Loaded>
+    </section>
+  );
+}
+
+function GroupRow({
+  group,
+  administers,
+}: {
+  readonly group: Resource<'ScimGroupsResource'>;
+  readonly administers: boolean;
+}) {
+  const change = useSettingsChange();
+  const { name } = group.attributes;
+  return (
+    <tr>
+      <td>{name}</td>
+      <td className="tight">
+        <Copied text={group.id} what="group id" />
+      </td>
+      <td>
+        {administers ? <Badge tone="violet">administers the site</Badge> : null}
+        <ErrorNotice error={change.error} />
+      </td>
+      <td className="tight">
+        {administers ? (
+          <Button
+            small
+            label={`${name} no longer administers`}
+            busy={change.isPending}
+            onClick={() => change.mutate({ 'site-admin-group-scim-id': null })}
+          >
+            No longer
+          </Button>
+        ) : (
+          <RemoveButton
+            text="Let it administer"
+            label={`Let ${name} administer the site`}
+            title={`Let ${name} administer the site?`}
+            call={(api) =>
+              api.PATCH('/api/v2/admin/scim-settings', {
+                body: { data: { type: 'scim-settings', attributes: { 'site-admin-group-scim-id': group.id } } },
+              })
+            }
+          >
+            <p>Whoever is in it can do everything on this site from now on, and instead of the group before it.</p>
+          </RemoveButton>
+        )}
+      </td>
+    </tr>
+  );
+}
+
+function SwitchOff() {
+  return (
+    <section className="stack-tight danger-zone" aria-labelledby="end">
+      <h2 id="end">Switch SCIM off</h2>
+      <p className="second">
+        Accounts, teams and what the directory said stay; its tokens are good for nothing until it is on again.
+      </p>
+      <span>
+        <RemoveButton
+          small={false}
+          label="Switch SCIM off"
+          title="Switch SCIM off?"
+          call={(api) => api.DELETE('/api/v2/admin/scim-settings')}
+        />
+      </span>
+    </section>
+  );
+}

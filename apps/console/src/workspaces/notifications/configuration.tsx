@@ -1,0 +1,163 @@
+import { type FormEvent, useState } from 'react';
+import { Badge } from '../../design/badge';
+import { Button } from '../../design/button';
+import { Copied } from '../../design/copy';
+import { ErrorNotice } from '../../design/error-notice';
+import { Notice } from '../../design/notice';
+import { Empty } from '../../design/page';
+import { Time } from '../../design/time';
+import { useChange, useRead } from '../api';
+import { DangerZone } from '../parts/danger-zone';
+import { useDraft } from '../parts/draft';
+import { Loaded } from '../parts/loaded';
+import { Table } from '../parts/table';
+import { ConfigurationFields, sentConfiguration, typedConfiguration } from './configuration-fields';
+import { type Configuration, destinations } from './triggers';
+
+/** What is read of one configuration. */
+export const useConfiguration = (id: string) =>
+  useRead(
+    ['notification', id],
+    (api) =>
+      api.GET('/api/v2/notification-configurations/{notification_configuration_id}', {
+        params: { path: { notification_configuration_id: id } },
+      }),
+    { everyMs: 30_000 },
+  );
+
+/** One configuration: whom it tells of what, what became of the last deliveries, and a try; `to` is the list it is in. */
+export function NotificationConfiguration({ id, to }: { readonly id: string; readonly to: string }) {
+  const configuration = useConfiguration(id);
+  return (
+    <Loaded query={configuration} rows={8}>
+      {({ data }) =>
+        data === null ? null : (
+          <>
+            <dl className="facts">
+              <dt>Id</dt>
+              <dd>
+                <Copied text={data.id} what="notification id" />
+              </dd>
+              <dt>Tells</dt>
+              <dd>
+                {destinations[data.attributes['destination-type']]}
+                {data.relationships.users.data.length === 0
+                  ? null
+                  : `, and ${data.relationships.users.data.length} members of the organization`}
+              </dd>
+              <dt>Changed</dt>
+              <dd>
+                <Time at={data.attributes['updated-at']} />
+              </dd>
+            </dl>
+            <Deliveries configuration={data} onTried={() => void configuration.refetch()} />
+            <Edit key={data.id} configuration={data} />
+            <DangerZone
+              what="notification"
+              name={data.attributes.name}
+              call={(api) =>
+                api.DELETE('/api/v2/notification-configurations/{notification_configuration_id}', {
+                  params: { path: { notification_configuration_id: data.id } },
+                })
+              }
+              to={to}
+              forbidden={undefined}
+            >
+              Nobody is told any more. What waits to be sent is not sent.
+            </DangerZone>
+          </>
+        )
+      }
+    </Loaded>
+  );
+}
+
+function Deliveries({
+  configuration,
+  onTried,
+}: {
+  readonly configuration: Configuration;
+  readonly onTried: () => void;
+}) {
+  const tries = configuration.attributes['delivery-responses'];
+  const test = useChange((api) =>
+    api.POST('/api/v2/notification-configurations/{notification_configuration_id}/actions/verify', {
+      params: { path: { notification_configuration_id: configuration.id } },
+    }),
+  );
+  return (
+    <section className="stack-tight" aria-labelledby="deliveries">
+      <h2 id="deliveries">Last deliveries</h2>
+      {tries.length === 0 ? (
+        <Empty>Nothing has been sent yet. A test tells of no run; it shows whether something arrives.</Empty>
+      ) : (
+        <Table label="Last deliveries" head={['When', 'Result', 'Answer']}>
+          {tries.map((tried, at) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: two tries may have come at the same moment with the same answer
+            <tr key={`${tried['sent-at']} ${at}`}>
+              <td className="tight">
+                <Time at={tried['sent-at']} />
+              </td>
+              <td className="tight">
+                <span className="row">
+                  {tried.successful === 'true' ? <Badge tone="green">arrived</Badge> : <Badge tone="red">failed</Badge>}
+                  <span>{tried.code}</span>
+                </span>
+              </td>
+              <td>{tried.body === '' ? <span className="second">without text</span> : <pre>{tried.body}</pre>}</td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      <span className="row">
+        <Button busy={test.isPending} onClick={() => test.mutate(undefined, { onSettled: onTried })}>
+          Send a test
+        </Button>
+        <span role="status" className="second">
+          {test.isSuccess ? 'It arrived.' : ''}
+        </span>
+      </span>
+      <ErrorNotice error={test.error} />
+    </section>
+  );
+}
+
+function Edit({ configuration }: { readonly configuration: Configuration }) {
+  const draft = useDraft(typedConfiguration(configuration));
+  const [saved, setSaved] = useState(false);
+  const save = useChange(
+    (api) =>
+      api.PATCH('/api/v2/notification-configurations/{notification_configuration_id}', {
+        params: { path: { notification_configuration_id: configuration.id } },
+        body: { data: { type: 'notification-configurations', attributes: sentConfiguration(draft.changes) } },
+      }),
+    () => {
+      draft.reset();
+      setSaved(true);
+    },
+  );
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    setSaved(false);
+    if (draft.isChanged) save.mutate();
+  };
+  return (
+    <form className="form" onSubmit={send}>
+      <h2>Settings</h2>
+      <ConfigurationFields value={draft.value} set={draft.set} error={save.error} stored />
+      <ErrorNotice error={save.error} />
+      {saved && !draft.isChanged ? <Notice tone="green">Saved.</Notice> : null}
+      <div className="row">
+        <Button
+          type="submit"
+          kind="primary"
+          busy={save.isPending}
+          forbidden={draft.isChanged ? undefined : 'Nothing has been changed.'}
+        >
+          Save changes
+        </Button>
+        {draft.isChanged ? <Button onClick={draft.reset}>Undo changes</Button> : null}
+      </div>
+    </form>
+  );
+}

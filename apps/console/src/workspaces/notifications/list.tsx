@@ -1,0 +1,180 @@
+import { Link, useNavigate } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import type { Pagination } from '../../api/workspaces';
+import { Badge } from '../../design/badge';
+import { Button } from '../../design/button';
+import { ErrorNotice } from '../../design/error-notice';
+import { Empty } from '../../design/page';
+import { Time } from '../../design/time';
+import { type ApiAnswer, useChange, useRead } from '../api';
+import { useFilters } from '../filters';
+import { Loaded } from '../parts/loaded';
+import { Pages } from '../parts/pages';
+import { Table } from '../parts/table';
+import { ConfigurationFields, newConfiguration, sentConfiguration } from './configuration-fields';
+import { type Configuration, destinations } from './triggers';
+
+/** Whose runs are told of. */
+export interface Subject {
+  readonly type: 'workspaces' | 'projects';
+  readonly id: string;
+}
+
+interface Listed {
+  readonly data: readonly Configuration[];
+  readonly meta?: { readonly pagination?: Pagination };
+}
+
+/** Who is told of the runs of a workspace, or of all workspaces of a project; `to` is the address of this list. */
+export function NotificationList({
+  subject,
+  to,
+  forbidden,
+}: {
+  readonly subject: Subject;
+  readonly to: string;
+  readonly forbidden: string | undefined;
+}) {
+  const [filters, setFilters] = useFilters<'page'>();
+  const [adds, setAdds] = useState(false);
+  const query = { 'page[number]': Number(filters.page ?? 1), 'page[size]': 20 };
+  const { type, id } = subject;
+  const configurations = useRead<Listed>(
+    ['notifications', type, id, query],
+    (api): Promise<ApiAnswer<Listed>> =>
+      type === 'workspaces'
+        ? api.GET('/api/v2/workspaces/{workspace_id}/notification-configurations', {
+            params: { path: { workspace_id: id }, query },
+          })
+        : api.GET('/api/v2/projects/{project_id}/notification-configurations', {
+            params: { path: { project_id: id }, query },
+          }),
+    { enabled: forbidden === undefined, everyMs: 30_000 },
+  );
+  if (forbidden !== undefined) return <Empty>Where notifications go is shown to who may change it. {forbidden}</Empty>;
+  const button = (
+    <span>
+      <Button kind="primary" onClick={() => setAdds(!adds)}>
+        Tell somebody
+      </Button>
+    </span>
+  );
+  return (
+    <>
+      {adds ? <NewConfiguration subject={subject} to={to} onClose={() => setAdds(false)} /> : null}
+      <Loaded query={configurations} rows={2}>
+        {({ data, meta }) =>
+          data.length === 0 ? (
+            adds ? null : (
+              <Empty action={button}>
+                {type === 'workspaces'
+                  ? 'Nobody is told what happens to its runs. An address of the web, Slack, Microsoft Teams or people by e-mail can be.'
+                  : 'Nobody is told what happens to the runs of its workspaces. An address of the web, Slack, Microsoft Teams or people by e-mail can be.'}
+              </Empty>
+            )
+          ) : (
+            <>
+              <Table label="Notifications" head={['Name', 'Whom', 'Of what', 'State', 'Last try']}>
+                {data.map((one) => (
+                  <Row key={one.id} configuration={one} to={to} />
+                ))}
+              </Table>
+              <Pages pagination={meta?.pagination} onPage={(page) => setFilters({ page })} />
+              {adds ? null : button}
+            </>
+          )
+        }
+      </Loaded>
+    </>
+  );
+}
+
+/** How the last delivery went. */
+export function LastTry({ configuration }: { readonly configuration: Configuration }) {
+  const [last] = configuration.attributes['delivery-responses'];
+  if (last === undefined) return <span className="second">none yet</span>;
+  return (
+    <span className="row">
+      {last.successful === 'true' ? <Badge tone="green">arrived</Badge> : <Badge tone="red">failed</Badge>}
+      <Time at={last['sent-at']} />
+    </span>
+  );
+}
+
+function Row({ configuration, to }: { readonly configuration: Configuration; readonly to: string }) {
+  const { attributes } = configuration;
+  const addresses = attributes['email-addresses'].length + configuration.relationships.users.data.length;
+  return (
+    <tr>
+      <td>
+        <Link to={`${to}/${configuration.id}`}>{attributes.name}</Link>
+      </td>
+      <td>
+        {attributes['destination-type'] === 'email'
+          ? `${addresses} by e-mail`
+          : destinations[attributes['destination-type']]}
+      </td>
+      <td className="number tight">{attributes.triggers.length}</td>
+      <td className="tight">{attributes.enabled ? <Badge tone="green">enabled</Badge> : <Badge>disabled</Badge>}</td>
+      <td className="tight">
+        <LastTry configuration={configuration} />
+      </td>
+    </tr>
+  );
+}
+
+function NewConfiguration({
+  subject: { type, id },
+  to,
+  onClose,
+}: {
+  readonly subject: Subject;
+  readonly to: string;
+  readonly onClose: () => void;
+}) {
+  const navigate = useNavigate();
+  const [value, setValue] = useState(newConfiguration);
+  const add = useChange(
+    (api) => {
+      const attributes = {
+        ...sentConfiguration(value),
+        name: value.name,
+        'destination-type': value['destination-type'],
+        ...(value['destination-type'] === 'email' ? { url: null } : { 'email-addresses': [] }),
+      };
+      const body = { data: { type: 'notification-configurations' as const, attributes } };
+      return type === 'workspaces'
+        ? api.POST('/api/v2/workspaces/{workspace_id}/notification-configurations', {
+            params: { path: { workspace_id: id } },
+            body,
+          })
+        : api.POST('/api/v2/projects/{project_id}/notification-configurations', {
+            params: { path: { project_id: id } },
+            body,
+          });
+    },
+    ({ data }) => void navigate({ to: `${to}/${data?.id}` }),
+  );
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    add.mutate();
+  };
+  return (
+    <form className="form panel" onSubmit={send}>
+      <h2>Tell somebody</h2>
+      <ConfigurationFields
+        value={value}
+        set={(name) => (typed) => setValue((before) => ({ ...before, [name]: typed }))}
+        error={add.error}
+        stored={false}
+      />
+      <ErrorNotice error={add.error} />
+      <div className="row">
+        <Button type="submit" kind="primary" busy={add.isPending}>
+          Save notification
+        </Button>
+        <Button onClick={onClose}>Back</Button>
+      </div>
+    </form>
+  );
+}

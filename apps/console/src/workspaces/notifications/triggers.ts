@@ -1,0 +1,44 @@
+import type { AnswerTo } from '../../api/workspaces';
+
+export type Configuration = NonNullable<
+  AnswerTo<'/api/v2/notification-configurations/{notification_configuration_id}'>['data']
+>;
+export type Trigger = Configuration['attributes']['triggers'][number];
+export type Destination = Configuration['attributes']['destination-type'];
+
+/** Of what somebody can be told, in the words of the field. */
+export const triggerGroups: readonly (readonly [string, readonly (readonly [Trigger, string])[]])[] = [
+  [
+    'Runs',
+    [
+      ['run:created', 'A run is created'],
+      ['run:planning', 'A plan begins'],
+      ['run:needs_attention', 'A plan waits for somebody'],
+      ['run:applying', 'An apply begins'],
+      ['run:completed', 'A run is done'],
+      ['run:errored', 'A run ends in error, is canceled or discarded'],
+    ],
+  ],
+  [
+    'Assessments',
+    [
+      ['assessment:drifted', 'Resources have drifted'],
+      ['assessment:check_failure', 'A check fails'],
+      ['assessment:failed', 'An assessment ends in error'],
+    ],
+  ],
+  [
+    'Automatic destruction',
+    [
+      ['workspace:auto_destroy_reminder', 'It is about to begin'],
+      ['workspace:auto_destroy_run_results', 'It is over'],
+    ],
+  ],
+];
+
+export const destinations: Readonly<Record<Destination, string>> = {
+  generic: 'An address of the web',
+  slack: 'Slack',
+  'microsoft-teams': 'Microsoft Teams',
+  email: 'People by e-mail',
+};

@@ -1,0 +1,364 @@
+import { useParams } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import type { Resource } from '../../api/workspaces';
+import { Button } from '../../design/button';
+import { Copied } from '../../design/copy';
+import { ErrorNotice } from '../../design/error-notice';
+import { CheckField, TextField } from '../../design/field';
+import { Notice } from '../../design/notice';
+import { PageHead } from '../../design/page';
+import { Time } from '../../design/time';
+import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
+import { ChoiceField } from '../parts/choice-field';
+import { DangerZone } from '../parts/danger-zone';
+import { fieldError } from '../parts/draft';
+import { FormDialog, Opener } from '../parts/form';
+import { Loaded } from '../parts/loaded';
+import { RemoveButton } from '../parts/remove-button';
+import { SameByApi } from '../parts/same-by-api';
+import { Table } from '../parts/table';
+import { typedText } from '../parts/typed';
+
+type Client = Resource<'OauthClientsResource'>;
+type Token = Resource<'OauthTokensResource'>;
+
+/** One connection to a Git host: its token, the SSH key beside it, and what may use it. */
+export function Connection() {
+  const organization = useOrganizationName();
+  const { connection: id = '' } = useParams({ strict: false }) as { connection?: string };
+  const params = { path: { oauth_client_id: id }, query: { include: 'oauth_tokens,projects' } };
+  const connection = useRead(['oauth-client', id], (api) =>
+    api.GET('/api/v2/oauth-clients/{oauth_client_id}', { params }),
+  );
+  const found = useOrganization();
+  const may = found.data?.data?.attributes.permissions['can-update-oauth'];
+  const forbidden = rule(may, 'can-update-oauth');
+  const attributes = connection.data?.data?.attributes;
+  const title = attributes?.name || attributes?.['service-provider-display-name'] || 'Connection';
+  return (
+    <div className="stack">
+      <PageHead
+        title={title}
+        crumbs={organizationCrumbs(
+          organization,
+          { label: 'Version control', to: `/organizations/${encodeURIComponent(organization)}/version-control` },
+          { label: title },
+        )}
+      />
+      <Loaded query={connection} rows={8}>
+        {({ data, included }) =>
+          data === null ? null : (
+            <>
+              <dl className="facts">
+                <dt>Id</dt>
+                <dd>
+                  <Copied text={data.id} what="connection id" />
+                </dd>
+                <dt>Host</dt>
+                <dd>
+                  {data.attributes['service-provider-display-name']}, <code>{data.attributes['http-url']}</code>
+                </dd>
+                <dt>Interface</dt>
+                <dd>
+                  <code>{data.attributes['api-url']}</code>
+                </dd>
+                <dt>Created</dt>
+                <dd>
+                  <Time at={data.attributes['created-at']} />
+                </dd>
+              </dl>
+              <Tokens
+                tokens={(included ?? []).filter((one): one is Token => one.type === 'oauth-tokens')}
+                client={data}
+                forbidden={forbidden}
+              />
+              <Scope
+                client={data}
+                names={
+                  new Map(
+                    (included ?? []).map((one) => [one.id, 'name' in one.attributes ? one.attributes.name : null]),
+                  )
+                }
+                organization={organization}
+                forbidden={forbidden}
+              />
+              <Name key={data.id} client={data} forbidden={forbidden} />
+              <DangerZone
+                what="connection"
+                name={title}
+                call={(api) =>
+                  api.DELETE('/api/v2/oauth-clients/{oauth_client_id}', {
+                    params: { path: { oauth_client_id: data.id } },
+                  })
+                }
+                to={`/organizations/${encodeURIComponent(organization)}/version-control`}
+                forbidden={forbidden}
+              >
+                Its token goes with it. Workspaces that follow a repository through it follow none then; webhooks are
+                removed at the host.
+              </DangerZone>
+            </>
+          )
+        }
+      </Loaded>
+      <SameByApi path={`oauth-clients/${id}`} />
+    </div>
+  );
+}
+
+interface PartProps {
+  readonly client: Client;
+  readonly forbidden: string | undefined;
+}
+
+function Tokens({ tokens, client, forbidden }: PartProps & { readonly tokens: readonly Token[] }) {
+  return (
+    <section className="stack-tight" aria-labelledby="tokens">
+      <h2 id="tokens">Its token</h2>
+      {tokens.length === 0 ? <p>It has none: nothing can be read through it until you give it one.</p> : null}
+      {tokens.length === 0 ? null : (
+        <Table label="Tokens" head={['Id', 'Person at the host', 'SSH key for submodules', 'Created', '']}>
+          {tokens.map((token) => (
+            <tr key={token.id}>
+              <td className="tight">
+                <Copied text={token.id} what="token id" />
+              </td>
+              <td>{token.attributes['service-provider-user'] ?? <span className="second">not told</span>}</td>
+              <td>{token.attributes['has-ssh-key'] ? 'set' : <span className="second">none</span>}</td>
+              <td className="tight">
+                <Time at={token.attributes['created-at']} />
+              </td>
+              <td className="tight">
+                <span className="row">
+                  <Opener
+                    small
+                    label={token.attributes['has-ssh-key'] ? 'Replace SSH key' : 'Set SSH key'}
+                    forbidden={forbidden}
+                  >
+                    {(close) => <SshKey token={token} onClose={close} />}
+                  </Opener>
+                  {token.attributes['has-ssh-key'] ? (
+                    <RemoveButton
+                      label="Remove SSH key"
+                      title="Remove the SSH key?"
+                      forbidden={forbidden}
+                      call={(api) =>
+                        api.PATCH('/api/v2/oauth-tokens/{oauth_token_id}', {
+                          params: { path: { oauth_token_id: token.id } },
+                          body: { data: { type: 'oauth-tokens', attributes: { 'ssh-key': null } } },
+                        })
+                      }
+                    >
+                      <p>Submodules that are fetched by SSH are not found from then on.</p>
+                    </RemoveButton>
+                  ) : null}
+                </span>
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      <span>
+        <Opener label={tokens.length === 0 ? 'Give it a token' : 'Replace token'} forbidden={forbidden}>
+          {(close) => <NewText client={client} onClose={close} />}
+        </Opener>
+      </span>
+    </section>
+  );
+}
+
+function SshKey({ token, onClose }: { readonly token: Token; readonly onClose: () => void }) {
+  const [value, setValue] = useState('');
+  const save = useChange(
+    (api) =>
+      api.PATCH('/api/v2/oauth-tokens/{oauth_token_id}', {
+        params: { path: { oauth_token_id: token.id } },
+        body: { data: { type: 'oauth-tokens', attributes: { 'ssh-key': value } } },
+      }),
+    onClose,
+  );
+  return (
+    <FormDialog
+      title="SSH key"
+      action="Save key"
+      busy={save.isPending}
+      error={save.error}
+      onClose={onClose}
+      onSubmit={() => save.mutate()}
+    >
+      <TextField
+        label="Private key"
+        required
+        autoFocus
+        masked
+        rows={6}
+        value={value}
+        onChange={setValue}
+        error={fieldError(save.error, 'ssh-key')}
+        hint="Without a passphrase. It is sealed and never shown again."
+      />
+    </FormDialog>
+  );
+}
+
+function NewText({ client, onClose }: { readonly client: Client; readonly onClose: () => void }) {
+  const [value, setValue] = useState('');
+  const save = useChange(
+    (api) =>
+      api.PATCH('/api/v2/oauth-clients/{oauth_client_id}', {
+        params: { path: { oauth_client_id: client.id } },
+        body: { data: { type: 'oauth-clients', attributes: { 'oauth-token-string': value } } },
+      }),
+    onClose,
+  );
+  return (
+    <FormDialog
+      title="Token of the host"
+      action="Save token"
+      busy={save.isPending}
+      error={save.error}
+      onClose={onClose}
+      onSubmit={() => save.mutate()}
+    >
+      <TextField
+        label="Token"
+        required
+        autoFocus
+        masked
+        value={value}
+        onChange={setValue}
+        error={fieldError(save.error, 'oauth-token-string')}
+        hint="The one before it is used no more. Its id here stays, so workspaces need no change."
+      />
+    </FormDialog>
+  );
+}
+
+function Scope({
+  client,
+  names,
+  organization,
+  forbidden,
+}: PartProps & { readonly names: ReadonlyMap<string, string | null>; readonly organization: string }) {
+  const isOpen = client.attributes['organization-scoped'];
+  const [chosen, setChosen] = useState('');
+  const projects = client.relationships.projects.data;
+  const path = { oauth_client_id: client.id };
+  const change = useChange((api, open: boolean) =>
+    api.PATCH('/api/v2/oauth-clients/{oauth_client_id}', {
+      params: { path },
+      body: { data: { type: 'oauth-clients', attributes: { 'organization-scoped': open } } },
+    }),
+  );
+  const open = useChange(
+    (api) =>
+      api.POST('/api/v2/oauth-clients/{oauth_client_id}/relationships/projects', {
+        params: { path },
+        body: { data: [{ type: 'projects', id: chosen }] },
+      }),
+    () => setChosen(''),
+  );
+  return (
+    <section className="stack-tight" aria-labelledby="scope">
+      <h2 id="scope">What may use it</h2>
+      <CheckField
+        label="The whole organization"
+        checked={change.isPending ? change.variables : isOpen}
+        onChange={(all) => {
+          if (forbidden === undefined) change.mutate(all);
+        }}
+        hint={forbidden ?? 'Otherwise only workspaces of the projects that it is opened to.'}
+      />
+      {isOpen ? null : (
+        <>
+          {projects.length === 0 ? <p>No project may use it yet.</p> : null}
+          {projects.length === 0 ? null : (
+            <ul className="list">
+              {projects.map(({ id }) => (
+                <li key={id}>
+                  <span>{names.get(id) ?? <code>{id}</code>}</span>
+                  <RemoveButton
+                    text="Close"
+                    label={`Close it to ${names.get(id) ?? id}`}
+                    title={`Close it to ${names.get(id) ?? id}?`}
+                    forbidden={forbidden}
+                    call={(api) =>
+                      api.DELETE('/api/v2/oauth-clients/{oauth_client_id}/relationships/projects', {
+                        params: { path },
+                        body: { data: [{ type: 'projects', id }] },
+                      })
+                    }
+                  />
+                </li>
+              ))}
+            </ul>
+          )}
+          <form
+            className="inline-form"
+            onSubmit={(event) => {
+              event.preventDefault();
+              if (forbidden === undefined && chosen !== '') open.mutate();
+            }}
+          >
+            <ChoiceField
+              label="Project"
+              kind="projects"
+              organization={organization}
+              value={chosen}
+              onChange={setChosen}
+              none="choose one"
+              leaveOut={({ id }) => projects.some((one) => one.id === id)}
+            />
+            <Button
+              type="submit"
+              busy={open.isPending}
+              forbidden={forbidden ?? (chosen === '' ? 'Choose a project first.' : undefined)}
+            >
+              Open it to this project
+            </Button>
+          </form>
+        </>
+      )}
+      <ErrorNotice error={change.error ?? open.error} />
+    </section>
+  );
+}
+
+function Name({ client, forbidden }: PartProps) {
+  const was = client.attributes.name ?? '';
+  const [name, setName] = useState(was);
+  const save = useChange((api) =>
+    api.PATCH('/api/v2/oauth-clients/{oauth_client_id}', {
+      params: { path: { oauth_client_id: client.id } },
+      body: { data: { type: 'oauth-clients', attributes: { name: typedText(name) } } },
+    }),
+  );
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    if (forbidden === undefined && name !== was) save.mutate();
+  };
+  return (
+    <form className="form" onSubmit={send}>
+      <h2>Settings</h2>
+      <TextField
+        label="Name"
+        value={name}
+        onChange={setName}
+        placeholder={client.attributes['service-provider-display-name']}
+        error={fieldError(save.error, 'name')}
+      />
+      <ErrorNotice error={save.error} />
+      {save.data !== undefined && name === was ? <Notice tone="green">Saved.</Notice> : null}
+      <div className="row">
+        <Button
+          type="submit"
+          kind="primary"
+          busy={save.isPending}
+          forbidden={forbidden ?? (name === was ? 'Nothing has been changed.' : undefined)}
+        >
+          Save changes
+        </Button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,189 @@
+import { Link, useNavigate } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import { Button } from '../../design/button';
+import { ErrorNotice } from '../../design/error-notice';
+import { CheckField, SelectField, TextField } from '../../design/field';
+import { Notice } from '../../design/notice';
+import { Empty, PageHead } from '../../design/page';
+import { Time } from '../../design/time';
+import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
+import { useFilters } from '../filters';
+import { fieldError } from '../parts/draft';
+import { Loaded } from '../parts/loaded';
+import { Pages } from '../parts/pages';
+import { SameByApi } from '../parts/same-by-api';
+import { Table } from '../parts/table';
+import { typedText } from '../parts/typed';
+import { apiBelow, type HostKind, hostOf, hosts } from './hosts';
+
+/** The connections of an organization to Git hosts. */
+export function Connections() {
+  const name = useOrganizationName();
+  const organization = useOrganization();
+  const [filters, setFilters] = useFilters<'page'>();
+  const [adds, setAdds] = useState(false);
+  const query = { 'page[number]': Number(filters.page ?? 1), 'page[size]': 20 };
+  const connections = useRead(['oauth-clients', name, query], (api) =>
+    api.GET('/api/v2/organizations/{organization_name}/oauth-clients', {
+      params: { path: { organization_name: name }, query },
+    }),
+  );
+  const may = organization.data?.data?.attributes.permissions['can-update-oauth'];
+  return (
+    <div className="stack">
+      <PageHead
+        title="Version control"
+        crumbs={organizationCrumbs(name, { label: 'Version control' })}
+        actions={
+          <Button kind="primary" forbidden={rule(may, 'can-update-oauth')} onClick={() => setAdds(!adds)}>
+            Add connection
+          </Button>
+        }
+      >
+        <p className="second">
+          A workspace that follows a repository runs when somebody pushes, and plans what pull requests propose.
+        </p>
+      </PageHead>
+      {adds ? <NewConnection organization={name} onClose={() => setAdds(false)} /> : null}
+      <Loaded query={connections} rows={2}>
+        {({ data, meta }) =>
+          data.length === 0 ? (
+            <Empty>
+              A connection is a token of a Git host. Make one there that may read repositories, set commit statuses,
+              comment and manage webhooks; add it here; then choose the repository in the settings of a workspace.
+            </Empty>
+          ) : (
+            <>
+              <Table label="Connections" head={['Name', 'Host', 'Address', 'Open to', 'Created']}>
+                {data.map(({ id, attributes, relationships }) => (
+                  <tr key={id}>
+                    <td>
+                      <Link to={`/organizations/${encodeURIComponent(name)}/version-control/${id}`}>
+                        {attributes.name || attributes['service-provider-display-name']}
+                      </Link>
+                    </td>
+                    <td className="tight">{attributes['service-provider-display-name']}</td>
+                    <td>
+                      <code>{attributes['http-url']}</code>
+                    </td>
+                    <td>
+                      {attributes['organization-scoped']
+                        ? 'the whole organization'
+                        : `${relationships.projects.data.length} projects`}
+                    </td>
+                    <td className="tight">
+                      <Time at={attributes['created-at']} />
+                    </td>
+                  </tr>
+                ))}
+              </Table>
+              <Pages pagination={meta?.pagination} onPage={(page) => setFilters({ page })} />
+            </>
+          )
+        }
+      </Loaded>
+      <SameByApi path={`organizations/${name}/oauth-clients`} />
+    </div>
+  );
+}
+
+function NewConnection({ organization, onClose }: { readonly organization: string; readonly onClose: () => void }) {
+  const navigate = useNavigate();
+  const [kind, setKind] = useState<HostKind>('github');
+  const [name, setName] = useState('');
+  const [address, setAddress] = useState('');
+  const [ownApi, setOwnApi] = useState<string>();
+  const [token, setToken] = useState('');
+  const [isOpen, setOpen] = useState(true);
+  const { at, isKeptAlone } = hostOf(kind);
+  const http = at?.http ?? address;
+  const api = ownApi ?? apiBelow(kind, http);
+  const add = useChange(
+    (client) =>
+      client.POST('/api/v2/organizations/{organization_name}/oauth-clients', {
+        params: { path: { organization_name: organization } },
+        body: {
+          data: {
+            type: 'oauth-clients',
+            attributes: {
+              name: typedText(name),
+              'service-provider': kind,
+              'http-url': http,
+              'api-url': api,
+              'oauth-token-string': token,
+              'organization-scoped': isOpen,
+            },
+          },
+        },
+      }),
+    ({ data }) =>
+      void navigate({ to: `/organizations/${encodeURIComponent(organization)}/version-control/${data?.id}` }),
+  );
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    add.mutate();
+  };
+  const error = (field: string) => fieldError(add.error, field);
+  return (
+    <form className="form panel" onSubmit={send}>
+      <h2>Add connection</h2>
+      <SelectField
+        label="Host"
+        value={kind}
+        onChange={(chosen) => {
+          setKind(chosen as HostKind);
+          setOwnApi(undefined);
+        }}
+        options={Object.entries(hosts).map(([value, { label }]) => ({ value, label }))}
+        error={error('service-provider')}
+      />
+      {isKeptAlone ? (
+        <Notice tone="amber">
+          Connections to it are kept for tools that ask for them. Its repositories are not followed.
+        </Notice>
+      ) : null}
+      <TextField label="Name" value={name} onChange={setName} placeholder={hosts[kind].label} error={error('name')} />
+      {at === undefined ? (
+        <TextField
+          label="Address"
+          required
+          type="url"
+          value={address}
+          onChange={setAddress}
+          placeholder="https://git.example.com"
+          error={error('http-url')}
+        />
+      ) : null}
+      <TextField
+        label="Address of its interface"
+        required
+        type="url"
+        value={api}
+        onChange={setOwnApi}
+        error={error('api-url')}
+      />
+      <TextField
+        label="Token"
+        required
+        masked
+        value={token}
+        onChange={setToken}
+        error={error('oauth-token-string')}
+        hint="It is sealed and never shown again. It reads repositories, sets statuses, comments, and makes webhooks."
+      />
+      <CheckField
+        label="Open to the whole organization"
+        checked={isOpen}
+        onChange={setOpen}
+        hint="Otherwise only to the projects that you name on its page."
+      />
+      <ErrorNotice error={add.error} />
+      <div className="row">
+        <Button type="submit" kind="primary" busy={add.isPending}>
+          Add this connection
+        </Button>
+        <Button onClick={onClose}>Back</Button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,37 @@
+/** A kind of Git host, and where its interface is. */
+interface Host {
+  readonly label: string;
+  /** Where it is, for those that are in one place. */
+  readonly at?: { readonly http: string; readonly api: string };
+  /** What follows its address in that of its interface. */
+  readonly below?: string;
+  /** It is kept, and its repositories are not followed. */
+  readonly isKeptAlone?: true;
+}
+
+/** The Git hosts that connections can be made to, those whose repositories are followed first. */
+export const hosts = {
+  github: { label: 'GitHub', at: { http: 'https://github.com', api: 'https://api.github.com' } },
+  github_enterprise: { label: 'GitHub Enterprise', below: '/api/v3' },
+  gitlab_hosted: { label: 'GitLab.com', at: { http: 'https://gitlab.com', api: 'https://gitlab.com/api/v4' } },
+  gitlab_community_edition: { label: 'GitLab Community Edition', below: '/api/v4' },
+  gitlab_enterprise_edition: { label: 'GitLab Enterprise Edition', below: '/api/v4' },
+  gitea: { label: 'Gitea', below: '/api/v1' },
+  forgejo: { label: 'Forgejo', below: '/api/v1' },
+  bitbucket_hosted: { label: 'Bitbucket Cloud', isKeptAlone: true },
+  bitbucket_server: { label: 'Bitbucket Server', isKeptAlone: true },
+  bitbucket_data_center: { label: 'Bitbucket Data Center', isKeptAlone: true },
+  ado_services: { label: 'Azure DevOps Services', isKeptAlone: true },
+  ado_server: { label: 'Azure DevOps Server', isKeptAlone: true },
+} as const satisfies Readonly<Record<string, Host>>;
+
+export type HostKind = keyof typeof hosts;
+
+export const hostOf = (kind: HostKind): Host => hosts[kind];
+
+/** Where the interface of a host usually is. */
+export function apiBelow(kind: HostKind, http: string): string {
+  const { at, below } = hostOf(kind);
+  if (at !== undefined) return at.api;
+  return below === undefined || http === '' ? '' : (http.endsWith('/') ? http.slice(0, -1) : http) + below;
+}

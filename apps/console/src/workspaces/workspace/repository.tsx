@@ -1,0 +1,292 @@
+import { Link } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import { Button } from '../../design/button';
+import { Copied } from '../../design/copy';
+import { ErrorNotice } from '../../design/error-notice';
+import { CheckField, SelectField, TextField } from '../../design/field';
+import { Notice } from '../../design/notice';
+import { Empty } from '../../design/page';
+import { rule, useChange, useRead } from '../api';
+import { fieldError, useDraft } from '../parts/draft';
+import { RemoveButton } from '../parts/remove-button';
+import { typedLines, typedText } from '../parts/typed';
+import type { Workspace } from './use-workspace';
+
+type Starts = 'all' | 'folders' | 'patterns' | 'tags';
+
+const startOptions: readonly { readonly value: Starts; readonly label: string }[] = [
+  { value: 'all', label: 'every push to the branch' },
+  { value: 'folders', label: 'pushes that change something in some folders' },
+  { value: 'patterns', label: 'pushes that change files whose paths match' },
+  { value: 'tags', label: 'tags, and no push' },
+];
+
+function typed({ attributes }: Workspace) {
+  const repository = attributes['vcs-repo'];
+  const starts: Starts =
+    repository?.['tags-regex'] != null
+      ? 'tags'
+      : !attributes['file-triggers-enabled']
+        ? 'all'
+        : attributes['trigger-patterns'].length > 0
+          ? 'patterns'
+          : attributes['trigger-prefixes'].length > 0
+            ? 'folders'
+            : 'all';
+  return {
+    token: repository?.['oauth-token-id'] ?? '',
+    identifier: repository?.identifier ?? '',
+    branch: repository?.branch ?? '',
+    submodules: repository?.['ingress-submodules'] ?? false,
+    starts,
+    folders: attributes['trigger-prefixes'].join('\n'),
+    patterns: attributes['trigger-patterns'].join('\n'),
+    tags: repository?.['tags-regex'] ?? '',
+    'queue-all-runs': attributes['queue-all-runs'],
+    'speculative-enabled': attributes['speculative-enabled'],
+  };
+}
+type Typed = ReturnType<typeof typed>;
+
+/** What is sent of what stands in the form. */
+function sent(value: Typed) {
+  const { starts } = value;
+  return {
+    'vcs-repo': {
+      'oauth-token-id': value.token,
+      identifier: value.identifier.trim(),
+      branch: typedText(value.branch),
+      'ingress-submodules': value.submodules,
+      'tags-regex': starts === 'tags' ? value.tags : null,
+    },
+    'file-triggers-enabled': starts === 'folders' || starts === 'patterns',
+    'trigger-prefixes': starts === 'folders' ? typedLines(value.folders) : [],
+    'trigger-patterns': starts === 'patterns' ? typedLines(value.patterns) : [],
+    'queue-all-runs': value['queue-all-runs'],
+    'speculative-enabled': value['speculative-enabled'],
+  };
+}
+
+/** The repository that a workspace follows, and what there starts a run. */
+export function Repository({ workspace, org }: { readonly workspace: Workspace; readonly org: string }) {
+  const [connects, setConnects] = useState(false);
+  const followed = workspace.attributes['vcs-repo'];
+  const forbidden = rule(workspace.attributes.permissions['can-update'], 'can-update');
+  return (
+    <section className="stack-tight" aria-labelledby="repository">
+      <h2 id="repository">Repository</h2>
+      {followed === null ? (
+        connects ? null : (
+          <Empty
+            action={
+              <span>
+                <Button forbidden={forbidden} onClick={() => setConnects(true)}>
+                  Connect a repository
+                </Button>
+              </span>
+            }
+          >
+            It follows none: configurations are uploaded by the tool. Connected with a repository, a push queues a run,
+            and a pull request a plan that its page tells of.
+          </Empty>
+        )
+      ) : (
+        <dl className="facts">
+          <dt>Follows</dt>
+          <dd>
+            {followed['repository-http-url'] === null ? (
+              followed['display-identifier']
+            ) : (
+              <Copied text={followed['repository-http-url']} what="address of the repository" />
+            )}
+          </dd>
+          <dt>Webhook</dt>
+          <dd>
+            {followed['webhook-url'] === null ? (
+              'none is made yet'
+            ) : (
+              <Copied text={followed['webhook-url']} what="address of the webhook" />
+            )}
+          </dd>
+        </dl>
+      )}
+      {followed === null && !connects ? null : (
+        <RepositoryForm
+          key={workspace.id}
+          workspace={workspace}
+          org={org}
+          forbidden={forbidden}
+          onClose={() => setConnects(false)}
+        />
+      )}
+    </section>
+  );
+}
+
+function useTokens(org: string) {
+  const query = { include: 'oauth_tokens' };
+  return useRead(['oauth-clients', org, 'tokens'], (api) =>
+    api.GET('/api/v2/organizations/{organization_name}/oauth-clients', {
+      params: { path: { organization_name: org }, query },
+    }),
+  );
+}
+
+function RepositoryForm({
+  workspace,
+  org,
+  forbidden,
+  onClose,
+}: {
+  readonly workspace: Workspace;
+  readonly org: string;
+  readonly forbidden: string | undefined;
+  readonly onClose: () => void;
+}) {
+  const isNew = workspace.attributes['vcs-repo'] === null;
+  const draft = useDraft(typed(workspace));
+  const { value, set } = draft;
+  const clients = useTokens(org);
+  const known = (clients.data?.data ?? []).flatMap(({ attributes, relationships }) =>
+    relationships['oauth-tokens'].data.map(({ id }) => ({
+      value: id,
+      label: attributes.name || `${attributes['service-provider-display-name']}, ${attributes['http-url']}`,
+    })),
+  );
+  const options = known.some((one) => one.value === value.token)
+    ? known
+    : [...known, { value: value.token, label: value.token === '' ? 'choose one' : value.token }];
+  const save = useChange(
+    (api) =>
+      api.PATCH('/api/v2/workspaces/{workspace_id}', {
+        params: { path: { workspace_id: workspace.id } },
+        body: { data: { type: 'workspaces', attributes: sent(value) } },
+      }),
+    () => {
+      draft.reset();
+      onClose();
+    },
+  );
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    if (forbidden === undefined && draft.isChanged) save.mutate();
+  };
+  const error = (field: string) => fieldError(save.error, field);
+  if (isNew && clients.data?.data.length === 0) {
+    return (
+      <Empty>
+        There is no connection to a Git host yet:{' '}
+        <Link to={`/organizations/${encodeURIComponent(org)}/version-control`}>add one</Link> first.
+      </Empty>
+    );
+  }
+  return (
+    <form className="form" onSubmit={send}>
+      <SelectField
+        label="Connection"
+        value={value.token}
+        onChange={set('token')}
+        options={options}
+        error={error('oauth-token-id')}
+      />
+      <TextField
+        label="Repository"
+        required
+        value={value.identifier}
+        onChange={set('identifier')}
+        placeholder="team/network"
+        error={error('identifier')}
+      />
+      <TextField
+        label="Branch"
+        value={value.branch}
+        onChange={set('branch')}
+        placeholder="the default branch"
+        error={error('branch')}
+      />
+      <CheckField label="Fetch submodules" checked={value.submodules} onChange={set('submodules')} />
+      <SelectField
+        label="What starts a run"
+        value={value.starts}
+        onChange={(starts) => set('starts')(starts as Starts)}
+        options={startOptions}
+        error={error('file-triggers-enabled')}
+      />
+      {value.starts === 'folders' ? (
+        <TextField
+          label="Folders"
+          required
+          rows={3}
+          value={value.folders}
+          onChange={set('folders')}
+          error={error('trigger-prefixes')}
+          hint="One a line, beside the folder of the configuration."
+        />
+      ) : null}
+      {value.starts === 'patterns' ? (
+        <TextField
+          label="Patterns"
+          required
+          rows={3}
+          value={value.patterns}
+          onChange={set('patterns')}
+          error={error('trigger-patterns')}
+          hint="One a line: * stays within a folder, ** goes through all, as in /modules/**/*.tf"
+        />
+      ) : null}
+      {value.starts === 'tags' ? (
+        <TextField
+          label="Expression that is found in the tag"
+          required
+          value={value.tags}
+          onChange={set('tags')}
+          placeholder="\d+\.\d+\.\d+$"
+          error={error('tags-regex')}
+        />
+      ) : null}
+      <CheckField
+        label="Plan pull requests"
+        checked={value['speculative-enabled']}
+        onChange={set('speculative-enabled')}
+        error={error('speculative-enabled')}
+      />
+      <CheckField
+        label="Begin by itself"
+        checked={value['queue-all-runs']}
+        onChange={set('queue-all-runs')}
+        error={error('queue-all-runs')}
+        hint="Otherwise no push starts a run until somebody has started one."
+      />
+      <ErrorNotice error={save.error} />
+      {save.data !== undefined && !draft.isChanged ? <Notice tone="green">Saved.</Notice> : null}
+      <div className="row">
+        <Button
+          type="submit"
+          kind="primary"
+          busy={save.isPending}
+          forbidden={forbidden ?? (draft.isChanged ? undefined : 'Nothing has been changed.')}
+        >
+          {isNew ? 'Connect' : 'Save repository'}
+        </Button>
+        {isNew ? (
+          <Button onClick={onClose}>Back</Button>
+        ) : (
+          <RemoveButton
+            small={false}
+            label="Disconnect"
+            title="Disconnect the repository?"
+            forbidden={forbidden}
+            call={(api) =>
+              api.PATCH('/api/v2/workspaces/{workspace_id}', {
+                params: { path: { workspace_id: workspace.id } },
+                body: { data: { type: 'workspaces', attributes: { 'vcs-repo': null } } },
+              })
+            }
+          >
+            <p>Pushes start no runs from then on. States, variables and runs stay.</p>
+          </RemoveButton>
+        )}
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,216 @@
+import { beforeAll, describe, expect } from '@jest/globals';
+import { findBrowser } from '@keystead/testing';
+import { waitFor } from '../../../../local/test/start';
+import { journey } from '../stage';
+import { at, elsewhere, forgetProofs } from './installation';
+import { api, type Made, of } from './workspaces-api';
+
+const workspace = '/ui/organizations/harbor/workspaces/crane';
+
+describe('what stands outside of the workspace service', () => {
+  let crane = '';
+  if (findBrowser() !== undefined) {
+    beforeAll(async () => {
+      await api('POST', 'organizations', of('organizations', { name: 'harbor', email: 'ops@example.com' }));
+      const made = await api<Made>('POST', 'organizations/harbor/workspaces', of('workspaces', { name: 'crane' }));
+      crane = made.data.id;
+    }, 60_000);
+  }
+
+  journey('is a provider at which people sign in: added with a proof, offered, changed and removed', async () => {
+    const page = await at.signedIn('workspaces', '/ui/admin/sign-in');
+    await page.getByRole('button', { name: 'Add provider' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('Acme');
+    await page.getByLabel('Issuer').fill('http://id.example.com');
+    await page.getByLabel('Client id').fill('keystead');
+    await page.getByLabel('Client secret').fill('not to be seen again');
+    await page.getByLabel('Claim with the groups').fill('groups');
+    await page.getByRole('button', { name: 'Add this provider' }).click();
+    await page.getByText('must be an https address without query').first().waitFor();
+    await page.getByLabel('Issuer').fill('https://id.example.com');
+    await forgetProofs('workspaces');
+    await page.getByRole('button', { name: 'Add this provider' }).click();
+    const asked = page.getByRole('dialog', { name: 'Prove again that it is you' });
+    await asked.getByLabel('Password').fill(at.installation.firstRun().workspaces.password);
+    await asked.getByRole('button', { name: 'Go on' }).click();
+    await page.getByRole('heading', { name: 'Acme', level: 1 }).waitFor();
+    expect(await page.content()).not.toContain('not to be seen again');
+    await page.getByText('/logout').first().waitFor();
+    const outsider = await at.open(`${at.installation.workspacesUrl}/ui/`);
+    await outsider.getByRole('button', { name: 'Sign in with Acme' }).waitFor();
+    await page.getByLabel('Whoever has no account gets one').uncheck();
+    await page.getByLabel('Group of site administrators').fill('platform');
+    await page.getByRole('button', { name: 'Save changes' }).click();
+    await page.getByText('Saved.').waitFor();
+    await page.reload();
+    await page.getByRole('heading', { name: 'Acme', level: 1 }).waitFor();
+    expect(await page.getByLabel('Whoever has no account gets one').isChecked()).toBe(false);
+    expect(await page.getByLabel('Group of site administrators').inputValue()).toBe('platform');
+    expect(await page.getByLabel('Client secret').inputValue()).toBe('');
+    await page.getByRole('button', { name: 'Delete Acme' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Type Acme to go on').fill('Acme');
+    await dialog.getByRole('button', { name: 'Delete Acme' }).click();
+    await page.getByRole('heading', { name: 'Sign-in providers', level: 1 }).waitFor();
+    await page.getByRole('link', { name: 'Acme' }).waitFor({ state: 'detached' });
+    await outsider.reload();
+    await outsider.getByRole('heading', { name: 'Sign in' }).waitFor();
+    expect(await outsider.getByRole('button', { name: 'Sign in with Acme' }).count()).toBe(0);
+  });
+
+  journey('is a provider of SAML, which is refused until it can be believed', async () => {
+    const page = await at.signedIn('workspaces', '/ui/admin/saml');
+    await page.getByText('/users/saml/metadata').waitFor();
+    await page.getByLabel('People may sign in by SAML').check();
+    await page.getByRole('button', { name: 'Save changes' }).click();
+    await page.getByRole('alert').waitFor();
+    await page.getByLabel('People may sign in by SAML').uncheck();
+    await page.getByLabel('Address at which people sign in').fill('https://id.example.com/saml/sso');
+    await page.getByLabel('Groups fill teams').check();
+    await page.getByRole('button', { name: 'Save changes' }).click();
+    await page.getByText('Saved.').waitFor();
+    await page.reload();
+    await page.getByText('/users/saml/metadata').waitFor();
+    expect(await page.getByLabel('Groups fill teams').isChecked()).toBe(true);
+    await page.getByLabel('Groups fill teams').uncheck();
+    await page.getByLabel('Address at which people sign in').fill('');
+    await page.getByRole('button', { name: 'Save changes' }).click();
+    await page.getByText('Saved.').waitFor();
+  });
+
+  journey('is a directory, which is let in by a token that is shown once', async () => {
+    const page = await at.signedIn('workspaces', '/ui/admin/scim');
+    await page.getByRole('button', { name: 'Switch SCIM on' }).click();
+    await page.getByText('The directory shows a token with each call.').waitFor();
+    await page.getByLabel('What the token is for').fill('the directory of harbor');
+    await page.getByRole('button', { name: 'New token' }).click();
+    await page.getByRole('button', { name: 'Show value New token' }).click();
+    const token = (await page.getByRole('alert').locator('pre').textContent()) ?? '';
+    const scim = (path: string, body?: object) =>
+      fetch(`${at.installation.workspacesUrl}/scim/v2/${path}`, {
+        headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/scim+json' },
+        ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
+      });
+    expect((await scim('Groups', { displayName: 'stevedores' })).status).toBe(201);
+    await page.getByRole('button', { name: 'I have it' }).click();
+    await page.reload();
+    await page.getByRole('button', { name: 'Let stevedores administer the site' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Let stevedores administer the site' }).click();
+    await page.getByText('administers the site').waitFor();
+    await page.getByRole('button', { name: 'stevedores no longer administers' }).click();
+    await page.getByRole('button', { name: 'Let stevedores administer the site' }).waitFor();
+    await page.getByLabel('Paused').check();
+    await page.getByText('paused', { exact: true }).waitFor();
+    expect((await scim('Groups', { displayName: 'late' })).status).toBe(403);
+    await page.getByRole('button', { name: 'End the directory of harbor' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'End token' }).click();
+    await page.getByText('The directory shows a token with each call.').waitFor();
+    expect((await scim('Groups')).status).toBe(401);
+    await page.getByRole('button', { name: 'Switch SCIM off' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Switch SCIM off' }).click();
+    await page.getByRole('button', { name: 'Switch SCIM on' }).waitFor();
+  });
+
+  journey('is an address that is told of runs, is tried first, and whose answers are shown', async () => {
+    const page = await at.signedIn('workspaces', `${workspace}/notifications`);
+    await page.getByRole('button', { name: 'Tell somebody' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('on call');
+    await page.getByLabel('Address', { exact: true }).fill(`${elsewhere.url}/hooks/closed`);
+    await page.getByLabel('Token').fill('signs bodies');
+    await page.getByRole('button', { name: 'Save notification' }).click();
+    await page.getByText('did not verify: it answered 503').first().waitFor();
+    await page.getByLabel('Address', { exact: true }).fill(`${elsewhere.url}/hooks/open`);
+    await page.getByRole('button', { name: 'Save notification' }).click();
+    await page.getByRole('heading', { name: 'on call' }).waitFor();
+    const rows = page.getByRole('table', { name: 'Last deliveries' }).getByRole('row');
+    expect(await rows.filter({ hasText: 'arrived' }).count()).toBe(1);
+    const before = elsewhere.told.length;
+    await page.getByRole('button', { name: 'Send a test' }).click();
+    await page.getByText('It arrived.').waitFor();
+    expect(elsewhere.told.length).toBe(before + 1);
+    await rows.filter({ hasText: 'arrived' }).nth(1).waitFor();
+    // What nobody answers any more is shown as soon as it was tried.
+    await page.getByLabel('Enabled').uncheck();
+    await page.getByLabel('Address', { exact: true }).fill(`${elsewhere.url}/hooks/closed`);
+    await page.getByRole('button', { name: 'Save changes' }).click();
+    await page.getByText('Saved.').waitFor();
+    await page.getByRole('button', { name: 'Send a test' }).click();
+    await rows.filter({ hasText: 'failed' }).filter({ hasText: '503' }).waitFor();
+    expect(await page.content()).not.toContain('signs bodies');
+    await page.getByRole('link', { name: 'Notifications', exact: true }).click();
+    await page.getByRole('row').filter({ hasText: 'on call' }).filter({ hasText: 'disabled' }).waitFor();
+  });
+
+  journey('is a repository that a workspace follows, through a connection of its organization', async () => {
+    const page = await at.signedIn('workspaces', `${workspace}/settings`);
+    await page.getByRole('button', { name: 'Connect a repository' }).click();
+    await page.getByRole('link', { name: 'add one' }).click();
+    await page.getByRole('button', { name: 'Add connection' }).click();
+    await page.getByLabel('Host').selectOption('gitea');
+    await page.getByLabel('Name', { exact: true }).fill('our host');
+    await page.getByLabel('Address', { exact: true }).fill(elsewhere.url);
+    expect(await page.getByLabel('Address of its interface').inputValue()).toBe(`${elsewhere.url}/api/v1`);
+    await page.getByLabel('Token').fill('token of the host');
+    await page.getByLabel('Open to the whole organization').uncheck();
+    await page.getByRole('button', { name: 'Add this connection' }).click();
+    await page.getByRole('heading', { name: 'our host', level: 1 }).waitFor();
+    await page.getByText('No project may use it yet.').waitFor();
+    await page.getByLabel('Project').selectOption({ label: 'Default Project' });
+    await page.getByRole('button', { name: 'Open it to this project' }).click();
+    await page.getByRole('button', { name: 'Close it to Default Project' }).waitFor();
+    await page.goto(`${at.installation.workspacesUrl}${workspace}/settings`);
+    await page.getByRole('button', { name: 'Connect a repository' }).click();
+    await page.getByLabel('Connection').selectOption({ label: 'our host' });
+    await page.getByRole('textbox', { name: 'Repository', exact: true }).fill('team/elsewhere');
+    await page.getByRole('button', { name: 'Connect', exact: true }).click();
+    await page.getByText('was not found by the token of the connection').first().waitFor();
+    await page.getByRole('textbox', { name: 'Repository', exact: true }).fill('team/hedge');
+    await page.getByLabel('What starts a run').selectOption('patterns');
+    await page.getByLabel('Patterns').fill('/modules/**/*.tf\n/net work/*');
+    await page.getByRole('button', { name: 'Connect', exact: true }).click();
+    await page.getByText(`${elsewhere.url}/team/hedge`).waitFor();
+    const { data } = await api<Made>('GET', `workspaces/${crane}`);
+    expect(data.attributes).toMatchObject({
+      'vcs-repo-identifier': 'team/hedge',
+      'file-triggers-enabled': true,
+      'trigger-patterns': ['/modules/**/*.tf', '/net work/*'],
+    });
+    await page.getByRole('button', { name: 'Disconnect' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Disconnect' }).click();
+    await page.getByRole('button', { name: 'Connect a repository' }).waitFor();
+  });
+
+  journey('is an agent, seen as soon as it has registered', async () => {
+    const pool = await api<Made>('POST', 'organizations/harbor/agent-pools', of('agent-pools', { name: 'pier' }));
+    const page = await at.signedIn('workspaces', `/ui/organizations/harbor/agents/${pool.data.id}`);
+    await page.getByText('None has registered yet.').waitFor();
+    await page.getByLabel('What the token is for').fill('pier 1');
+    await page.getByRole('button', { name: 'New token' }).click();
+    await page.getByRole('button', { name: 'Show value New token' }).click();
+    const token = (await page.getByRole('alert').locator('pre').textContent()) ?? '';
+    const registration = {
+      name: 'pier 1',
+      version: '0.2.0',
+      protocol: { oldest: 1, newest: 1 },
+      'tool-versions': ['1.11.4'],
+      isolation: 'same-user',
+    };
+    const registered = await fetch(`${at.installation.workspacesUrl}/api/agent/v1/agents`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify(registration),
+    });
+    expect([registered.status, await registered.text()]).toEqual([201, expect.any(String)]);
+    const agents = page.getByRole('table', { name: 'Agents' });
+    await agents.getByRole('row').filter({ hasText: 'pier 1' }).filter({ hasText: 'idle' }).waitFor();
+    const button = page.getByRole('button', { name: 'Delete pier 1' });
+    expect(await button.getAttribute('title')).toBe('It is connected: stop it first.');
+    await page.getByRole('button', { name: 'End pier 1' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'End token' }).click();
+    await agents.getByRole('row').filter({ hasText: 'errored' }).waitFor();
+    await button.click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete pier 1' }).click();
+    await page.getByText('None has registered yet.').waitFor();
+    await waitFor(async () => (await api<{ data: [] }>('GET', `agent-pools/${pool.data.id}/agents`)).data.length === 0);
+  });
+});
