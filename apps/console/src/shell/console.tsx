@@ -22,6 +22,7 @@ export function Console({ children, before }: ConsoleProps) {
   const [failure, setFailure] = useState<unknown>();
   const [returned] = useState(takeWhatCameBack);
   const [ended, setEnded] = useState(false);
+  const [isFresh, setFresh] = useState(false);
   const [proving, setProving] = useState<{ readonly done: (proved: boolean) => void }>();
   const signedIn = useRef(false);
   signedIn.current = Boolean(session);
@@ -104,11 +105,15 @@ export function Console({ children, before }: ConsoleProps) {
   if (instead !== undefined && instead !== null && (session === null || config.sealed)) return instead;
   if (session === null) {
     const reason = ended ? 'Your session has ended.' : undefined;
-    return <SignIn config={config} transport={transport} onSignedIn={setSession} reason={reason} returned={returned} />;
+    const enter = (made: Session) => {
+      setFresh(true);
+      setSession(made);
+    };
+    return <SignIn config={config} transport={transport} onSignedIn={enter} reason={reason} returned={returned} />;
   }
   return (
     <QueryClientProvider client={queries}>
-      <SessionContext.Provider value={{ session, config, transport, signOut }}>
+      <SessionContext.Provider value={{ session, isFresh, config, transport, signOut }}>
         {children}
         {proving === undefined ? null : (
           <StepUp

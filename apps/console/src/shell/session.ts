@@ -43,6 +43,8 @@ export interface ConsoleConfig {
 
 export interface SessionContextValue {
   readonly session: Session;
+  /** Its person signed in on this page, and not before it was opened. */
+  readonly isFresh: boolean;
   readonly config: ConsoleConfig;
   readonly transport: Transport;
   signOut(): Promise<void>;

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect } from '@jest/globals';
 import { findBrowser } from '@keystead/testing';
 import type { Page } from 'playwright-core';
 import { journey } from '../stage';
-import { at } from './installation';
+import { at, forgetProofs } from './installation';
 
 const password = 'correct-horse-battery';
 const button = 'Sign in with One sign-in';
@@ -120,4 +120,71 @@ describe('an installation with one sign-in', () => {
       expect(new URL((await allowed).url()).searchParams.get('code')).toEqual(expect.any(String));
     },
   );
+
+  journey('asks for a sign-in once for each request that wants a recent one, however slow the way is', async () => {
+    const { secretsUrl, workspacesUrl } = at.installation;
+    const address = (parameters: Record<string, string>) =>
+      `${secretsUrl}/ui/identity/oidc/provider/company/authorize?${new URLSearchParams({
+        client_id: clientId,
+        response_type: 'code',
+        scope: 'openid',
+        state: '1',
+        redirect_uri: `${workspacesUrl}/ui/sign-in/callback`,
+        ...parameters,
+      })}`;
+    const page = await at.open(`${secretsUrl}/ui/`);
+    let signedIn = 0;
+    page.on('request', (one) => {
+      if (one.method() === 'POST' && one.url() === `${secretsUrl}/ui/session`) signedIn++;
+    });
+    // By the time that the code is asked for, the sign-in is older than a second.
+    await page.route('**/v1/identity/oidc/provider/company/authorize', async (route) => {
+      await new Promise((resolve) => setTimeout(resolve, 2500));
+      await route.continue();
+    });
+    const arrives = async (parameters: Record<string, string>) => {
+      const arrived = page.waitForRequest((one) => one.url().startsWith(`${workspacesUrl}/ui/sign-in/callback?`));
+      const before = signedIn;
+      await page.goto(address(parameters));
+      await prove(page);
+      expect(new URL((await arrived).url()).searchParams.get('code')).toEqual(expect.any(String));
+      await page.waitForURL((url) => url.origin === workspacesUrl);
+      return signedIn - before;
+    };
+    // Not signed in, signed in too long ago, and asked to be signed in anew in either way that there is.
+    const requests: Record<string, string>[] = [
+      { max_age: '1' },
+      { max_age: '1' },
+      { max_age: '0' },
+      { max_age: '0', prompt: 'login' },
+    ];
+    for (const asked of requests) {
+      expect([asked, await arrives(asked)]).toEqual([asked, 1]);
+    }
+    await page.unroute('**/v1/identity/oidc/provider/company/authorize');
+    const through = page.waitForRequest((one) => one.url().startsWith(`${workspacesUrl}/ui/sign-in/callback?`));
+    await page.goto(address({ max_age: '600' }));
+    await through;
+    expect(signedIn).toBe(4);
+  });
+
+  journey('proves again who sits there where a workspace console asks, by the secrets service', async () => {
+    const { secretsUrl, workspacesUrl } = at.installation;
+    const page = await at.open(`${workspacesUrl}/ui/account`);
+    await page.getByRole('button', { name: button }).click();
+    await page.waitForURL((url) => url.origin === secretsUrl);
+    await prove(page);
+    await page.waitForURL(`${workspacesUrl}/ui/account`);
+    await forgetProofs('workspaces');
+    await page.getByLabel('What the token is for').fill('kept');
+    await page.getByRole('button', { name: 'New token' }).click();
+    const asked = page.getByRole('dialog', { name: 'Prove again that it is you' });
+    await asked.getByRole('button', { name: 'Go on' }).click();
+    await page.waitForURL((url) => url.origin === secretsUrl);
+    await prove(page);
+    await page.waitForURL(`${workspacesUrl}/ui/account`);
+    await page.getByLabel('What the token is for').fill('kept');
+    await page.getByRole('button', { name: 'New token' }).click();
+    await page.getByText('New token: copy it now').waitFor();
+  });
 });

@@ -1,8 +1,8 @@
-import { useCallback, useEffect, useRef, useState } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { useSession } from '../../shell/session';
-import { type AuthorizeRequest, addressWith, withoutPrompt } from './request';
+import { type AuthorizeRequest, addressWith, afterSignIn } from './request';
 
 interface Answer {
   readonly code?: string;
@@ -17,10 +17,15 @@ interface Answer {
 
 /** Brings whoever is signed in here to the application that asked, with a code; or says why not. */
 export function Authorize({ request }: { readonly request: AuthorizeRequest }) {
-  const { session, transport, signOut } = useSession();
-  const { provider, namespace, parameters } = request;
+  const { session, isFresh, transport, signOut } = useSession();
+  const { provider, namespace } = request;
+  // Whoever signed in at this address did so for this request. When, `auth_time` tells the application.
+  const parameters = useMemo(
+    () => (isFresh ? afterSignIn(request.parameters) : request.parameters),
+    [isFresh, request.parameters],
+  );
   const prompts = (parameters.prompt ?? '').split(' ');
-  const isAnew = prompts.includes('login');
+  const isAnew = prompts.includes('login') || parameters.max_age === '0';
   const [asks, setAsks] = useState(prompts.includes('consent') || prompts.includes('select_account'));
   const [failure, setFailure] = useState<unknown>();
   const begun = useRef(false);
@@ -37,7 +42,6 @@ export function Authorize({ request }: { readonly request: AuthorizeRequest }) {
         }),
       );
       const { code, state, iss, error, error_description, redirect_uri, errors } = (await response.json()) as Answer;
-      // Signed in anew at this address, the request goes on.
       if (error === 'max_age_violation') return await signOut();
       if (response.ok) return location.replace(addressWith(parameters.redirect_uri ?? '', { code, state, iss }));
       if (redirect_uri !== undefined) {
@@ -53,11 +57,7 @@ export function Authorize({ request }: { readonly request: AuthorizeRequest }) {
     document.title = 'Sign in to an application · Keystead';
     if (asks || begun.current) return;
     begun.current = true;
-    if (isAnew) {
-      // Once: whoever comes back to this address has signed in.
-      history.replaceState(null, '', location.pathname + withoutPrompt(location.search));
-      void signOut();
-    } else void go();
+    void (isAnew ? signOut().catch(setFailure) : go());
   }, [asks, go, isAnew, signOut]);
 
   return (
@@ -67,14 +67,14 @@ export function Authorize({ request }: { readonly request: AuthorizeRequest }) {
         <p className="second">
           You are {session.name}. {asks ? 'An application asks who you are.' : null}
         </p>
-        <ErrorNotice error={failure} onRetry={() => void go()} />
+        <ErrorNotice error={failure} onRetry={() => void (isAnew ? signOut().catch(setFailure) : go())} />
         <div className="row">
           {asks ? (
             <Button kind="primary" onClick={() => setAsks(false)}>
               Go on
             </Button>
           ) : null}
-          <Button onClick={() => void signOut()}>Sign in as somebody else</Button>
+          <Button onClick={() => void signOut().catch(setFailure)}>Sign in as somebody else</Button>
         </div>
       </div>
     </main>

@@ -27,9 +27,12 @@ export function addressWith(redirectUri: string, answer: Readonly<Record<string,
   return url.href;
 }
 
-/** The same request, asked without conditions on how the person shows up. */
-export function withoutPrompt(search: string): string {
-  const parameters = new URLSearchParams(search);
-  parameters.delete('prompt');
-  return `?${parameters}`;
+/** What is left to ask of a request once its person has signed in for it. */
+export function afterSignIn({
+  max_age: _age,
+  prompt = '',
+  ...rest
+}: AuthorizeRequest['parameters']): AuthorizeRequest['parameters'] {
+  const prompts = prompt.split(' ').filter((one) => one !== 'login');
+  return { ...rest, prompt: prompts.join(' ') };
 }

@@ -90,7 +90,7 @@ export function NotificationList({
 }
 
 /** How the last delivery went. */
-export function LastTry({ configuration }: { readonly configuration: Configuration }) {
+function LastTry({ configuration }: { readonly configuration: Configuration }) {
   const [last] = configuration.attributes['delivery-responses'];
   if (last === undefined) return <span className="second">none yet</span>;
   return (
