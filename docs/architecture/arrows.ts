@@ -81,7 +81,7 @@ const zonesOf: Readonly<Record<string, Readonly<Record<string, readonly string[]
 };
 
 /** Pure text forms of the sdk that the kernel reads and writes as well. */
-const wireText: readonly string[] = ['sdk/json-text', 'sdk/path-text'];
+const wireText: readonly string[] = ['sdk/path-text'];
 
 /** One sentence per import of this file that no arrow allows. Tests may import anything of their own app. */
 export function wrongArrows(source: Source, orders: Orders): string[] {

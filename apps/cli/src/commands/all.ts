@@ -4,6 +4,7 @@ import { auditCommands } from './audit';
 import { backupCommands } from './backup';
 import { completionCommand } from './completion';
 import { dataCommands } from './data';
+import { vaultImportCommands } from './import-vault';
 import { kvCommands } from './kv';
 import { kvMetadataCommands } from './kv-metadata';
 import { leaseCommands } from './leases';
@@ -28,6 +29,7 @@ export const groups: Groups = {
   audit: 'Look at the audit devices, and check the audit table.',
   auth: 'Login methods.',
   backup: 'Save a service to a file, check such a file, and bring it back.',
+  import: 'Move in from another server.',
   kv: 'Key/value secrets.',
   'kv metadata': 'What is kept beside the versions of a secret.',
   lease: 'What engines gave out.',
@@ -69,5 +71,6 @@ export const commands: readonly CommandSpec[] = [
   ...stateCommands,
   ...variableCommands,
   ...importCommands,
+  ...vaultImportCommands,
   completionCommand(() => commands, groups),
 ];

@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
 import type { CommandSpec } from '../command';
 import { attempt } from '../migration/import';
 import { copyOrganization } from '../migration/organization';
 import { Remote } from '../migration/remote';
 import { Report } from '../migration/report';
-import { exitCodes, Problem } from '../problem';
+import { secretOf, showOutcome } from './import-outcome';
 
 interface ImportOptions {
   from: string;
@@ -31,8 +30,9 @@ export const importCommands: readonly CommandSpec[] = [
     },
     examples: ['workspaces import -from=https://other.example.com -organization=harbour -plan'],
     more: 'Run it again after an interruption, or later for what is new: what is here already stays as it is.',
-    async run({ output, env, exitWith }, options: ImportOptions) {
-      const report = new Report();
+    async run(made, options: ImportOptions) {
+      const { output, env } = made;
+      const report = new Report((sentence) => output.note(sentence));
       const job = {
         from: new Remote('the other server', options.from.replace(/\/$/, ''), secretOf('IMPORT_TOKEN', env)),
         to: new Remote(
@@ -46,34 +46,7 @@ export const importCommands: readonly CommandSpec[] = [
         progress: (text: string) => output.note(text),
       };
       for (const name of options.organization) await attempt(job, name, () => copyOrganization(job, name));
-      const { created, present, left, missing, failed } = report;
-      output.show(
-        { plan: job.plan, created, present, left, missing, failed },
-        {
-          [job.plan ? 'would create' : 'created']: counts(created),
-          'here already': counts(present),
-        },
-      );
-      for (const kind of missing) output.note(`not there, or not for this token: ${kind}`);
-      for (const sentence of left) output.note(`by hand: ${sentence}`);
-      for (const sentence of failed) output.note(`failed: ${sentence}`);
-      // What failed may come with another run.
-      if (failed.length > 0) exitWith(exitCodes.refused);
+      showOutcome(made, report, job.plan);
     },
   },
 ];
-
-function secretOf(name: string, env: NodeJS.ProcessEnv): string {
-  const file = env[`${name}_FILE`];
-  const value = env[name] ?? (file ? readFileSync(file, 'utf8') : '');
-  if (!value.trim()) throw new Problem(`${name} or ${name}_FILE must be set`);
-  return value.trim();
-}
-
-function counts(found: Record<string, number>): string {
-  return (
-    Object.entries(found)
-      .map(([kind, count]) => `${count} ${kind}${count === 1 ? '' : 's'}`)
-      .join(', ') || 'nothing'
-  );
-}

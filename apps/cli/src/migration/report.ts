@@ -1,10 +1,18 @@
+/** Sentences kept of each kind; the rest is counted, and was told as it came. */
+const KEPT = 1_000;
+
 /** What an import did or would do, what it cannot do, and what went wrong. */
 export class Report {
   readonly created: Record<string, number> = {};
   readonly present: Record<string, number> = {};
   readonly left: string[] = [];
   readonly failed: string[] = [];
+  leftCount = 0;
+  failedCount = 0;
   private readonly missed = new Map<string, boolean>();
+
+  /** `told` hears every sentence as it comes. */
+  constructor(private readonly told: (sentence: string) => void = () => {}) {}
 
   add(kind: string, count = 1): void {
     if (count > 0) this.created[kind] = (this.created[kind] ?? 0) + count;
@@ -17,12 +25,16 @@ export class Report {
 
   /** Something that somebody must do by hand, in one sentence. */
   leave(sentence: string): void {
-    this.left.push(sentence);
+    this.leftCount += 1;
+    if (this.left.length < KEPT) this.left.push(sentence);
+    this.told(`by hand: ${sentence}`);
   }
 
   /** Something that should have been copied and was not; another run may do it. */
   fail(sentence: string): void {
-    this.failed.push(sentence);
+    this.failedCount += 1;
+    if (this.failed.length < KEPT) this.failed.push(sentence);
+    this.told(`failed: ${sentence}`);
   }
 
   /** A kind of thing that the other server does not show here; `unknown`: it does not know such things at all. */

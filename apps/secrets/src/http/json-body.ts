@@ -1,5 +1,5 @@
+import { ExactNumber, mayBeInexact, parseExact } from '@keystead/envelope';
 import { Refusal } from '@keystead/refusal';
-import { ExactNumber, mayBeInexact, parseExact } from '../sdk/json-text';
 
 /** Fields of a body, and whether some number in them is held by its digits. */
 export interface BodyFields {

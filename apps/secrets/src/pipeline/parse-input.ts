@@ -1,8 +1,8 @@
+import { plainNumbers } from '@keystead/envelope';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { fieldProblem, jsonKind, shown } from '../sdk/coerce';
 import type { FieldMeta } from '../sdk/fields';
-import { plainNumbers } from '../sdk/json-text';
 import type { AnyOperation } from '../sdk/path';
 
 /** An operation's schema, ready to parse with. */

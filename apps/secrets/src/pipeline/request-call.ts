@@ -1,10 +1,10 @@
 import { readBasic } from '@keystead/auth';
 import type { Envelope } from '@keystead/envelope';
+import { jsonText } from '@keystead/envelope';
 import type { Guessed, GuessRule } from '../kernel/attempts/attempts';
 import type { RouteMatch } from '../kernel/routing/route-match';
 import type { Call, Caller, MountView, NamespaceView, ReusableSecret, Verb } from '../sdk/call';
 import type { CanonicalPath, Spelling } from '../sdk/canonical-path';
-import { jsonText } from '../sdk/json-text';
 import type { Storage } from '../sdk/storage';
 import type { Bearer } from './authenticate';
 import type { Birthplace } from './issue-token';

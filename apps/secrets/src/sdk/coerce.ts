@@ -1,5 +1,5 @@
+import { ExactNumber } from '@keystead/envelope';
 import { parseDuration } from './duration';
-import { ExactNumber } from './json-text';
 
 /** A failed conversion: the text after `error converting input …:`; `whole` replaces the complete error text. */
 export class Failure {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { parseExact } from '@keystead/envelope';
 import { z } from 'zod';
 import { shown } from './coerce';
 import {
@@ -15,7 +16,6 @@ import {
   string,
   stringList,
 } from './fields';
-import { parseExact } from './json-text';
 
 const parse = (field: z.ZodType, value: unknown) => {
   const result = z.object({ f: field }).safeParse({ f: value });

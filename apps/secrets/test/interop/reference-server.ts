@@ -85,6 +85,7 @@ function parsed(bytes: Buffer): Readonly<Record<string, unknown>> {
 /** A reference server in memory, on a free port of the loopback. */
 export interface ReferenceServer {
   readonly speaker: Speaker;
+  readonly address: string;
   readonly rootToken: string;
   stop(): Promise<void>;
 }
@@ -113,7 +114,7 @@ export async function startReferenceServer(program: string): Promise<ReferenceSe
     await stop();
     throw error;
   }
-  return { speaker, rootToken, stop };
+  return { speaker, address: `http://127.0.0.1:${port}`, rootToken, stop };
 }
 
 async function ready(speaker: Speaker, child: ChildProcess): Promise<void> {

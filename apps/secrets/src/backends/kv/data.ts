@@ -1,9 +1,9 @@
+import { ExactNumber, jsonText, parseExact } from '@keystead/envelope';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
 import { isObject } from '../../sdk/coerce';
 import { anything, int, object } from '../../sdk/fields';
-import { ExactNumber, jsonText, parseExact } from '../../sdk/json-text';
 import { operation, path } from '../../sdk/path';
 import { data, dataText, empty, gone, missing, type Reply } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';

@@ -1,9 +1,9 @@
+import { parseExact } from '@keystead/envelope';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { isObject } from '../../sdk/coerce';
 import { durationText } from '../../sdk/duration';
 import { bool, int, object, signedDuration } from '../../sdk/fields';
-import { parseExact } from '../../sdk/json-text';
 import { merged } from '../../sdk/merged';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { path } from '../../sdk/path';

@@ -1,4 +1,4 @@
-import { ExactNumber } from '../../sdk/json-text';
+import { ExactNumber } from '@keystead/envelope';
 
 /** Turns a text into its keyed hash. */
 export type HashText = (text: string) => string;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { propertySettings } from '@keystead/testing';
 import fc from 'fast-check';
+import { propertySettings } from '../../testing/src/index';
 import { jsonText, mayBeInexact, parseExact } from './json-text';
 
 fc.configureGlobal(propertySettings);

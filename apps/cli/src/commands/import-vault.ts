@@ -1,0 +1,98 @@
+import type { CommandSpec } from '../command';
+import { Report } from '../migration/report';
+import { Pace } from '../migration/vault/pace';
+import { SecretsServer } from '../migration/vault/server';
+import { importVault } from '../migration/vault/vault';
+import { Problem } from '../problem';
+import { findToken } from '../settings';
+import { secretOf, showOutcome } from './import-outcome';
+import { count } from './values';
+
+interface ImportFlags {
+  from: string;
+  fromNamespace?: string;
+  fromCaCert?: string;
+  dryRun?: boolean;
+  parallel: string;
+  rate: string;
+  longestGap: string;
+}
+
+/** `import vault`: moves here from a server that speaks the same API. */
+export const vaultImportCommands: readonly CommandSpec[] = [
+  {
+    name: 'import vault',
+    also: ['import openbao'],
+    help: 'Copy namespaces, policies, auth methods, identities and kv secrets from a Vault or OpenBao that runs.',
+    flags: {
+      '--from <address>': { help: 'the other server; its token in IMPORT_TOKEN or IMPORT_TOKEN_FILE', required: true },
+      '--from-namespace <path>': 'the namespace there to begin with; all below it come along',
+      '--from-ca-cert <file>': 'PEM file of the authority of its certificate',
+      '--dry-run': 'write nothing and read no value; show what would be written',
+      '--parallel <number>': { help: 'secrets copied at a time', default: '4' },
+      '--rate <number>': {
+        help: 'requests a second to the other server at most; 0: as fast as it goes',
+        default: '200',
+      },
+      '--longest-gap <number>': {
+        help: 'versions gone there that are passed over here, one write each, so that numbers stay',
+        default: '1000',
+      },
+    },
+    examples: ['import vault -from=https://vault.example.com:8200 -dry-run'],
+    more: 'Run it again after an interruption, or later for what is new: what is here already stays as it is.',
+    async run(made, flags: ImportFlags) {
+      const { settings, env, output } = made;
+      const report = new Report((sentence) => output.note(sentence));
+      const token = findToken(settings);
+      if (!token) throw new Problem('no token for this service: keystead login, or SERVICE_TOKEN');
+      if (settings.wrapTtl) throw new Problem('--wrap-ttl has no meaning here');
+      const dryRun = flags.dryRun ?? false;
+      const from = new SecretsServer({
+        name: 'the other server',
+        address: addressOf(flags.from),
+        token: secretOf('IMPORT_TOKEN', env),
+        namespace: trimmed(flags.fromNamespace),
+        tls: { caFile: flags.fromCaCert, skipVerify: false },
+        headers: 'X-Vault',
+        pace: new Pace(count(flags.rate, '--rate')),
+      });
+      const to = new SecretsServer({
+        name: 'this service',
+        address: settings.address,
+        token,
+        namespace: trimmed(settings.namespace),
+        tls: settings.tls,
+        headers: 'X-Service',
+        pace: new Pace(0),
+      });
+      const parallel = count(flags.parallel, '--parallel');
+      if (parallel < 1 || parallel > 64) throw new Problem('--parallel is a number from 1 to 64');
+      try {
+        await importVault({
+          from,
+          to,
+          dryRun,
+          parallel,
+          longestGap: count(flags.longestGap, '--longest-gap'),
+          report,
+          progress: (text) => output.note(text),
+          renamed: new Map(),
+        });
+      } finally {
+        // Also of an import that ended early it is told how far it came.
+        showOutcome(made, report, dryRun);
+        from.close();
+        to.close();
+      }
+    },
+  },
+];
+
+function addressOf(said: string): string {
+  const address = said.replace(/\/$/, '');
+  if (!/^https?:\/\/[^/]+$/.test(address)) throw new Problem(`${said} is no address: use https://host:port (--from)`);
+  return address;
+}
+
+const trimmed = (namespace = ''): string => namespace.split('/').filter(Boolean).join('/');

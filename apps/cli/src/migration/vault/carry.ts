@@ -1,0 +1,100 @@
+import { ExactNumber } from '@keystead/envelope';
+import { attempt, findHere, labelOf, type Place } from './job';
+import type { Data } from './server';
+
+/** Settings to take over. */
+export interface Carried {
+  /** What the report counts it as. */
+  readonly kind: string;
+  readonly path: string;
+  /** What the other server says of it. */
+  readonly there: Data;
+  /** Fields of `there` that are no settings. */
+  readonly ignored?: readonly string[];
+  /** What is written besides. */
+  readonly besides?: Data;
+  /** What is here already counts as nothing, as the defaults of something not yet set. */
+  readonly isUnset?: (here: Data) => boolean;
+}
+
+/**
+ * Takes settings over where there are none here, and compares what came of it: what this service does not know or will
+ * not have is named. True where they were written, or would be.
+ */
+export async function carry(place: Place, { kind, path, there, ignored = [], ...how }: Carried): Promise<boolean> {
+  const { job, to } = place;
+  const label = labelOf(place, path);
+  const settings = Object.entries(there).filter(([name]) => !ignored.includes(name) && !isOlderName(name, there));
+  const wanted = Object.fromEntries(settings.filter(([, value]) => normal(value) !== ''));
+  // What says nothing is not sent, except where nothing may not be the default here.
+  const quiet = Object.fromEntries(settings.filter(([, value]) => value === false || value === 0));
+  const done = await attempt(job, async () => {
+    const before = await findHere(place, path);
+    if (before && !how.isUnset?.(before)) {
+      job.report.skip(kind);
+      tellDifferences(place, label, wanted, before);
+      return false;
+    }
+    if (!job.dryRun) {
+      const { warnings } = await to.write(path, { ...quiet, ...wanted, ...how.besides });
+      for (const warning of warnings) job.report.leave(`${label}: ${warning}`);
+    }
+    job.report.add(kind);
+    if (job.dryRun) return true;
+    tellDifferences(place, label, wanted, (await to.find(path)) ?? {});
+    return true;
+  });
+  return done ?? false;
+}
+
+/** Names the settings that are otherwise here than there. Values may be anybody's business, so they stay untold. */
+function tellDifferences({ job }: Place, label: string, there: Data, here: Data): void {
+  const names = Object.entries(there).flatMap(([name, value]) => (same(value, here[name]) ? [] : [name]));
+  if (names.length > 0) job.report.leave(`${label}: not as it is there: ${names.join(', ')}`);
+}
+
+/** Whether two settings say the same, whatever way they are written in. */
+export function same(one: unknown, other: unknown): boolean {
+  return normal(one) === normal(other);
+}
+
+const newer: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    policies: 'token_policies',
+    ttl: 'token_ttl',
+    max_ttl: 'token_max_ttl',
+    period: 'token_period',
+    num_uses: 'token_num_uses',
+    bound_cidrs: 'token_bound_cidrs',
+  }),
+);
+
+/** Old names of settings are shown beside the new ones. */
+const isOlderName = (name: string, all: Data): boolean => Object.hasOwn(all, newer.get(name) ?? '');
+
+/** One text for everything that means the same: nothing in all its forms, durations as seconds, lists in any order. */
+function normal(value: unknown): string {
+  if (value === null || value === undefined || value === false || value === '') return '';
+  if (value instanceof ExactNumber) return value.digits;
+  if (value === 0) return '';
+  if (typeof value === 'string') return secondsIn(value) ?? normalList(value.split(','));
+  if (Array.isArray(value)) return normalList(value);
+  if (typeof value !== 'object') return String(value);
+  const entries = Object.entries(value).map(([name, item]) => [name, normal(item)] as const);
+  const said = entries.filter(([, item]) => item !== '').sort(([a], [b]) => (a < b ? -1 : 1));
+  return said.length === 0 ? '' : JSON.stringify(said);
+}
+
+function normalList(items: readonly unknown[]): string {
+  const texts = items.map((item) => (typeof item === 'string' ? item.trim() : normal(item))).filter(Boolean);
+  return texts.sort().join(',');
+}
+
+/** Durations as Go writes them: `768h0m0s`. */
+function secondsIn(text: string): string | undefined {
+  const parts = /^(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?$/.exec(text);
+  if (!parts || text === '') return undefined;
+  const [hours = 0, minutes = 0, seconds = 0] = parts.slice(1).map((part) => Number(part ?? 0));
+  const sum = hours * 3600 + minutes * 60 + seconds;
+  return sum === 0 ? '' : String(sum);
+}

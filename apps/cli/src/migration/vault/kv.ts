@@ -1,0 +1,184 @@
+import { jsonText } from '@keystead/envelope';
+import { same } from './carry';
+import { attempt, findHere, labelOf, namesThere, type Place } from './job';
+import { inParallel } from './pace';
+import type { Data, SecretsServer } from './server';
+
+/** The version facts of a secret, as kv engines tell them. */
+interface Facts {
+  readonly current_version: number;
+  readonly versions: Readonly<Record<string, { deletion_time?: string; destroyed?: boolean }>>;
+}
+
+/** What is known of a secret beside its values, and may be set. */
+const settings = ['max_versions', 'cas_required', 'delete_version_after', 'custom_metadata'] as const;
+/** Versions kept where nobody says a number, on either side. */
+const KEPT = 10;
+
+/** Copies all secrets of an engine. `mount` ends in a slash. */
+export async function copySecrets(place: Place, mount: string, versioned: boolean): Promise<void> {
+  const { job } = place;
+  const keptByMount = versioned ? Number((await place.from.find(`${mount}config`))?.max_versions ?? 0) || KEPT : 0;
+  let seen = 0;
+  await inParallel(pathsBelow(place, versioned ? `${mount}metadata/` : mount, ''), job.parallel, async (path) => {
+    await attempt(job, () =>
+      versioned ? copyVersions(place, mount, path, keptByMount) : copyValue(place, `${mount}${path}`),
+    );
+    seen += 1;
+    if (seen % 1_000 === 0) job.progress(`${labelOf(place, mount)}: ${seen} secrets`);
+  });
+}
+
+/** The secrets below a folder, deepest folders in the order of their names. One page of each level is held. */
+async function* pathsBelow(place: Place, root: string, folder: string): AsyncGenerator<string> {
+  for await (const name of namesThere(place, `${root}${folder}`)) {
+    if (name.endsWith('/')) yield* pathsBelow(place, root, `${folder}${name}`);
+    else yield `${folder}${name}`;
+  }
+}
+
+async function copyValue(place: Place, path: string): Promise<void> {
+  const { job, from, to } = place;
+  const here = await findHere(place, path);
+  if (job.dryRun) return here ? job.report.skip('secret') : job.report.add('secret');
+  const value = await from.find(path);
+  // Somebody has deleted it since it was listed.
+  if (!value) return;
+  if (here && !sameValue(here, value)) {
+    return job.report.leave(`${labelOf(place, path)}: has another value here, which stays`);
+  }
+  if (here) return job.report.skip('secret');
+  await to.write(path, value);
+  job.report.add('secret');
+}
+
+async function copyVersions(place: Place, mount: string, path: string, keptByMount: number): Promise<void> {
+  const { job, from } = place;
+  const { report } = job;
+  const label = labelOf(place, `${mount}${path}`);
+  const meta = `${mount}metadata/${path}`;
+  const there = await from.find(meta);
+  if (!there) return;
+  const here = await findHere(place, meta);
+  const theirs = factsOf(there);
+  const ours = here && factsOf(here);
+  const done = ours?.current_version ?? 0;
+  const why = ours && done > 0 ? await whyNotOurs(place, mount, path, theirs, ours) : undefined;
+  if (why) return report.leave(`${label}: ${why}`);
+  const numbers = Object.keys(theirs.versions).map(Number);
+  const first = Math.min(...numbers, theirs.current_version + 1);
+  const gap = Math.max(0, first - done - 1);
+  if (gap > job.longestGap) {
+    return report.fail(`${label}: begins with version ${first}: -longest-gap=${gap} passes over the numbers before it`);
+  }
+  if (here) report.skip('secret');
+  else report.add('secret');
+  report.skip('version', numbers.filter((number) => number <= done).length);
+  const missing = numbers.filter((number) => number > done).length;
+  tellUnread(place, label, theirs, done);
+  if (there.metadata_cas_required === true) report.leave(`${label}: metadata_cas_required is unknown here`);
+  if (job.dryRun) return report.add('version', missing);
+  const wanted = Object.fromEntries(settings.map((name) => [name, there[name]]));
+  const kept = Number(there.max_versions) || keptByMount;
+  // While versions are written no more and no fewer are kept than there are there.
+  const meanwhile = missing > 0 && (first > 1 || kept < numbers.length) ? { max_versions: numbers.length } : {};
+  await bring(place, meta, here ?? {}, { ...wanted, ...meanwhile }, here === undefined);
+  for (let number = done + 1; number <= theirs.current_version; number += 1) {
+    await copyVersion(place, mount, path, number, theirs);
+    if (theirs.versions[number]) report.add('version');
+  }
+  await mark(place, mount, path, theirs, done, ours);
+  if ('max_versions' in meanwhile) await bring(place, meta, meanwhile, wanted, false);
+}
+
+/** Why the versions here are not those of an earlier run, if so. */
+async function whyNotOurs(place: Place, mount: string, path: string, there: Facts, ours: Facts) {
+  const newest = ours.current_version;
+  if (newest > there.current_version) return 'has more versions here, which stay';
+  const valueAt = async (side: SecretsServer, version: string | number) =>
+    (await side.find(`${mount}data/${path}`, { version: String(version) }))?.data;
+  if (!there.versions[newest]) {
+    // An earlier run may have been interrupted while it passed over numbers: then all that is here is empty.
+    for (const number of Object.keys(ours.versions)) {
+      const own = await valueAt(place.to, number);
+      if (!isEmpty(own)) return `version ${newest}, the newest here, is gone there: delete it here to copy it anew`;
+    }
+    return undefined;
+  }
+  const [value, own] = await Promise.all([valueAt(place.from, newest), valueAt(place.to, newest)]);
+  // A value that could not be read stands here as an empty one that is destroyed.
+  const equal = value ? !own || sameValue(own, value) : isEmpty(own);
+  return equal ? undefined : `version ${newest} has another value here, which stays`;
+}
+
+const isEmpty = (value: unknown): boolean => !value || Object.keys(value).length === 0;
+
+/** Writes the next version: that of the other server, or an empty one where that is gone or cannot be read. */
+async function copyVersion(place: Place, mount: string, path: string, number: number, there: Facts): Promise<void> {
+  const known = there.versions[number];
+  const value =
+    known && !known.destroyed
+      ? (await place.from.find(`${mount}data/${path}`, { version: String(number) }))?.data
+      : undefined;
+  // Whoever writes here meanwhile is not overwritten: the number must be the next.
+  await place.to.write(`${mount}data/${path}`, { data: value ?? {}, options: { cas: number - 1 } });
+}
+
+/** Marks versions as they are marked there. A deleted value is not shown there, so that here it is gone for good. */
+async function mark(place: Place, mount: string, path: string, there: Facts, done: number, ours: Facts | undefined) {
+  const now = Date.now();
+  const entries = Object.entries(there.versions);
+  const isNew = (number: string) => Number(number) > done;
+  const open = ([number]: [string, unknown]) => isNew(number) || ours?.versions[number]?.destroyed === false;
+  const deleted = entries.filter(([, facts]) => isPast(facts.deletion_time, now) && !facts.destroyed).filter(open);
+  const destroyed = entries.filter(([, facts]) => facts.destroyed).filter(open);
+  const both = entries.filter(
+    ([number, facts]) => isNew(number) && facts.destroyed && isPast(facts.deletion_time, now),
+  );
+  const send = async (what: string, chosen: [string, unknown][]) => {
+    if (chosen.length === 0) return;
+    await place.to.write(`${mount}${what}/${path}`, { versions: chosen.map(([number]) => Number(number)) });
+  };
+  await send('delete', [...deleted, ...both]);
+  await send('destroy', [...destroyed, ...deleted.filter(([number]) => isNew(number))]);
+}
+
+function tellUnread({ job }: Place, label: string, { versions }: Facts, done: number): void {
+  const now = Date.now();
+  const fresh = Object.entries(versions).filter(([number, { destroyed }]) => Number(number) > done && !destroyed);
+  const deleted = fresh.filter(([, facts]) => isPast(facts.deletion_time, now)).map(([number]) => number);
+  const ending = fresh.filter(([, { deletion_time: at }]) => at && !isPast(at, now)).map(([number]) => number);
+  if (deleted.length > 0) {
+    job.report.leave(`${label}: deleted versions cannot be read, and are destroyed here: ${deleted.join(', ')}`);
+  }
+  if (ending.length > 0) {
+    job.report.leave(`${label}: versions that will be deleted begin their time anew here: ${ending.join(', ')}`);
+  }
+}
+
+/** Writes settings of a secret where they differ from those given. */
+async function bring(place: Place, meta: string, before: Data, wanted: Data, always: boolean): Promise<void> {
+  const changed = Object.entries(wanted).filter(([name, value]) => !same(value, before[name]));
+  if (always || changed.length > 0) await place.to.write(meta, Object.fromEntries(changed.map(settable)));
+}
+
+const settable = ([name, value]: [string, unknown]): [string, unknown] => [
+  name,
+  name === 'custom_metadata' ? (value ?? {}) : value,
+];
+
+const isPast = (time: string | undefined, now: number): boolean => Boolean(time) && Date.parse(String(time)) <= now;
+
+function factsOf(data: Data): Facts {
+  return { current_version: Number(data.current_version ?? 0), versions: (data.versions ?? {}) as Facts['versions'] };
+}
+
+/** Values are the same when their texts are, with names in order. */
+const sameValue = (one: unknown, other: unknown): boolean => jsonText(inOrder(one)) === jsonText(inOrder(other));
+
+function inOrder(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inOrder);
+  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  const ordered: [string, unknown][] = Object.entries(value).map(([name, item]) => [name, inOrder(item)]);
+  return Object.fromEntries(ordered.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
+}

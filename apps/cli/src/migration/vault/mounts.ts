@@ -1,0 +1,110 @@
+import { same } from './carry';
+import { attempt, labelOf, type Place } from './job';
+import type { Data } from './server';
+
+/** A mount that is on both sides, or would be. */
+export interface CarriedMount {
+  /** Ends in a slash. */
+  readonly path: string;
+  readonly type: string;
+  readonly versioned: boolean;
+}
+
+interface MountEntry extends Data {
+  readonly type?: string;
+  readonly accessor?: string;
+  readonly config?: Data | null;
+  readonly options?: Data | null;
+}
+
+/** The two tables of mounts: where they are, and what of them is taken over. */
+const tables = {
+  secret: {
+    table: 'sys/mounts',
+    kind: 'secrets engine',
+    standing: ['system', 'identity', 'ns_system', 'ns_identity', 'cubbyhole', 'ns_cubbyhole'],
+    types: new Map([
+      ['kv', 'kv'],
+      ['generic', 'kv'],
+    ]),
+  },
+  auth: {
+    table: 'sys/auth',
+    kind: 'auth method',
+    standing: ['token', 'ns_token'],
+    types: new Map(['approle', 'userpass', 'jwt', 'oidc', 'kubernetes', 'ldap'].map((type) => [type, type])),
+  },
+} as const;
+
+/** What says the same on every mount, or nothing to this service. */
+const unasked = ['force_no_cache', 'plugin_version', 'user_lockout_config', 'identity_token_key'];
+
+/** Enables the mounts of a place here, and gives those whose content is to be copied. */
+export async function carryMounts(place: Place, of: keyof typeof tables): Promise<CarriedMount[]> {
+  const { table, kind, standing, types } = tables[of];
+  const { job, from, to, exists } = place;
+  const there = await attempt(job, () => from.find(table));
+  const here = exists ? ((await to.find(table)) ?? {}) : {};
+  const carried: CarriedMount[] = [];
+  for (const [path, entry] of Object.entries(there ?? {}) as [string, MountEntry][]) {
+    if (!path.endsWith('/') || typeof entry?.type !== 'string') continue;
+    const label = labelOf(place, of === 'auth' ? `auth/${path}` : path);
+    if ((standing as readonly string[]).includes(entry.type)) {
+      rename(job, entry, here[path] as MountEntry | undefined);
+      continue;
+    }
+    const type = types.get(entry.type);
+    if (!type) {
+      job.report.leave(`${label}: ${kind}s of type ${entry.type} are not copied`);
+      continue;
+    }
+    const found = here[path] as MountEntry | undefined;
+    const versioned = type === 'kv' && String(entry.options?.version ?? '1') === '2';
+    const is = { path, type, versioned };
+    if (await attempt(job, () => enable(place, { label, table, kind }, is, entry, found), label)) carried.push(is);
+  }
+  return carried;
+}
+
+async function enable(
+  place: Place,
+  { label, table, kind }: { label: string; table: string; kind: string },
+  { path, type, versioned }: CarriedMount,
+  there: MountEntry,
+  found: MountEntry | undefined,
+): Promise<boolean> {
+  const { job, to } = place;
+  if (
+    found &&
+    (found.type !== type || (type === 'kv' && (String(found.options?.version ?? '1') === '2') !== versioned))
+  ) {
+    const version = type === 'kv' ? ', or of the other version' : '';
+    job.report.fail(`${label}: is of type ${found.type} here${version}: nothing of it is copied`);
+    return false;
+  }
+  if (found) job.report.skip(kind);
+  const config = Object.fromEntries(
+    Object.entries(there.config ?? {}).filter(([name, value]) => !unasked.includes(name) && !same(value, undefined)),
+  );
+  if (!found && !job.dryRun) {
+    await to.write(`${table}/${path.replace(/\/$/, '')}`, {
+      type,
+      description: there.description ?? '',
+      config,
+      ...(type === 'kv' ? { options: { version: versioned ? '2' : '1' } } : {}),
+      local: there.local ?? false,
+    });
+  }
+  if (!found) job.report.add(kind);
+  const made = found ?? (job.dryRun ? undefined : ((await to.find(table))?.[path] as MountEntry | undefined));
+  if (!made) return true;
+  rename(job, there, made);
+  const otherwise = Object.keys(config).filter((name) => !same(config[name], made.config?.[name]));
+  if (!same(there.description, made.description)) otherwise.push('description');
+  if (otherwise.length > 0) job.report.leave(`${label}: not as it is there: ${otherwise.join(', ')}`);
+  return true;
+}
+
+function rename(job: Place['job'], there: MountEntry, here: MountEntry | undefined): void {
+  if (there.accessor && here?.accessor) job.renamed.set(there.accessor, here.accessor);
+}

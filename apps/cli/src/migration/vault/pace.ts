@@ -1,0 +1,41 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Requests a second at most: each waits for its turn. */
+export class Pace {
+  private next = 0;
+
+  /** `perSecond` 0: as fast as it goes. */
+  constructor(private readonly perSecond: number) {}
+
+  async turn(): Promise<void> {
+    if (this.perSecond === 0) return;
+    const now = performance.now();
+    const at = Math.max(this.next, now);
+    this.next = at + 1000 / this.perSecond;
+    if (at > now) await sleep(at - now);
+  }
+}
+
+/** Works on the things of a list, at most `width` at a time. The first failure ends it, when what is under way is done. */
+export async function inParallel<T>(
+  items: AsyncGenerator<T>,
+  width: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const failures: unknown[] = [];
+  const worker = async () => {
+    while (failures.length === 0) {
+      const { done, value } = await items.next();
+      if (done) return;
+      await work(value);
+    }
+  };
+  await Promise.all(
+    Array.from({ length: width }, () =>
+      worker().catch((error: unknown) => {
+        failures.push(error);
+      }),
+    ),
+  );
+  if (failures.length > 0) throw failures[0];
+}

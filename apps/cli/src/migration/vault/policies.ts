@@ -1,0 +1,41 @@
+import { attempt, findHere, labelOf, namesThere, type Place } from './job';
+
+/** Policies that no server lets anybody write. */
+const builtIn = ['root', 'response-wrapping', 'control-group'];
+
+/** Copies policies. Accessors and ids of groups in them become those of here. */
+export async function carryPolicies(place: Place): Promise<void> {
+  for await (const name of namesThere(place, 'sys/policies/acl')) {
+    if (!builtIn.includes(name)) await attempt(place.job, () => carryPolicy(place, 'policy', 'acl', name));
+  }
+  for await (const name of namesThere(place, 'sys/policies/password')) {
+    await attempt(place.job, () => carryPolicy(place, 'password policy', 'password', name));
+  }
+}
+
+async function carryPolicy(place: Place, kind: string, type: 'acl' | 'password', name: string): Promise<void> {
+  const { job, from, to } = place;
+  const path = `sys/policies/${type}/${name}`;
+  const label = labelOf(place, path);
+  const there = await from.find(path);
+  if (typeof there?.policy !== 'string') return;
+  const policy = translated(there.policy, job.renamed);
+  const here = await findHere(place, path);
+  if (here) {
+    if (String(here.policy).trim() === policy.trim()) return job.report.skip(kind);
+    return job.report.leave(`${label}: is another here, which stays`);
+  }
+  if (type === 'acl' && /identity\.entity\.id\b/.test(policy)) {
+    job.report.leave(`${label}: speaks of ids of entities, which are others here`);
+  }
+  if (!job.dryRun) {
+    const { warnings } = await to.write(path, { policy });
+    for (const warning of warnings) job.report.leave(`${label}: ${warning}`);
+  }
+  job.report.add(kind);
+}
+
+/** The text with what is called otherwise here. */
+function translated(text: string, renamed: ReadonlyMap<string, string>): string {
+  return text.replace(/[A-Za-z0-9_-]{8,80}/g, (word) => renamed.get(word) ?? word);
+}

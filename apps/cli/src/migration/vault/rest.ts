@@ -1,0 +1,64 @@
+import { Refused } from '../refused';
+import { labelOf, type Place } from './job';
+import type { Data } from './server';
+
+/** What a server may have that is not copied: where it is listed, and what it is. */
+const lists: readonly (readonly [path: string, what: string])[] = [
+  ['sys/quotas/rate-limit', 'rate limits'],
+  ['sys/quotas/lease-count', 'lease counts'],
+  ['sys/policies/rgp', 'role governing policies'],
+  ['sys/policies/egp', 'endpoint governing policies'],
+  ['identity/mfa/method', 'methods of second factors'],
+  ['identity/mfa/login-enforcement', 'enforcements of second factors'],
+  ['identity/oidc/key', 'signing keys of identity tokens'],
+  ['identity/oidc/role', 'roles of identity tokens'],
+  ['identity/oidc/client', 'clients of the identity provider'],
+  ['identity/oidc/provider', 'identity providers'],
+  ['sys/config/auditing/request-headers', 'audited headers'],
+];
+
+/** Made by every server for itself. */
+const standing = ['default'];
+
+/** Names what is not copied at all. */
+export async function tellRest(place: Place): Promise<void> {
+  const devices = await findShown(place, 'sys/audit', 'audit devices');
+  const isDevice = (device: unknown) => typeof (device as { type?: unknown } | null)?.type === 'string';
+  tell(
+    place,
+    'audit devices',
+    Object.keys(devices ?? {}).filter((name) => isDevice(devices?.[name])),
+  );
+  for (const [path, what] of lists) {
+    const found = await findShown(place, path, what, { list: 'true' });
+    const names = (Array.isArray(found?.keys) ? found.keys : []).map(String);
+    tell(
+      place,
+      what,
+      names.filter((name) => !standing.includes(name)),
+    );
+  }
+}
+
+/** What the server shows; what it has not, or not in this namespace, is nothing, and what it hides is reported. */
+async function findShown(
+  { job, from }: Place,
+  path: string,
+  what: string,
+  query: Record<string, string> = {},
+): Promise<Data | undefined> {
+  try {
+    return await from.find(path, query);
+  } catch (error) {
+    if (!(error instanceof Refused) || error.isFinal) throw error;
+    if (error.status === 403) job.report.miss(what, false);
+    return undefined;
+  }
+}
+
+function tell(place: Place, what: string, names: readonly string[]): void {
+  if (names.length === 0) return;
+  const shown = names.slice(0, 20).join(', ');
+  const more = names.length > 20 ? ` and ${names.length - 20} more` : '';
+  place.job.report.leave(`${labelOf(place, what)}: not copied: ${shown}${more}`);
+}

@@ -1,0 +1,215 @@
+import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
+import { Agent as HttpsAgent, type AgentOptions as HttpsAgentOptions, request as requestHttps } from 'node:https';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { jsonText, parseExact } from '@keystead/envelope';
+import { exitCodes, Problem } from '../../problem';
+import type { TlsSettings } from '../../settings';
+import { tlsOptions } from '../../tls';
+import { isWorthAskingAgain, isWorthRepeating, waitOf } from '../patience';
+import { Refused } from '../refused';
+import type { Pace } from './pace';
+
+/** Where a server of the secrets API is, and as whom it is spoken to. */
+export interface ServerSettings {
+  /** What messages call it. */
+  readonly name: string;
+  readonly address: string;
+  readonly token: string;
+  /** Path without slashes at its ends; empty for the root. */
+  readonly namespace: string;
+  readonly tls: TlsSettings;
+  /** How its own headers begin. */
+  readonly headers: 'X-Vault' | 'X-Service';
+  readonly pace: Pace;
+}
+
+/** The data of an answer; numbers keep their digits. */
+export type Data = Record<string, unknown>;
+
+/** The body of an answer as far as an import reads it. */
+interface Body {
+  readonly data?: Data | null;
+  readonly errors?: unknown;
+  readonly warnings?: unknown;
+}
+
+/** A kept connection had ended when it was used: the request was not read. */
+class Stale extends Error {}
+
+const CALL_TIMEOUT_MS = 120_000;
+const LONGEST_ANSWER = 256 * 1024 * 1024;
+const PAGE = 1_000;
+/** How servers say that there is nothing at a path, or no such path. */
+const ABSENT = [404, 405, 501];
+
+/** A server of the secrets API, spoken to with patience: a rate limit or a passing fault is waited out. */
+export class SecretsServer {
+  constructor(
+    private readonly settings: ServerSettings,
+    private readonly agent = agentFor(settings),
+  ) {}
+
+  get name(): string {
+    return this.settings.name;
+  }
+
+  get namespace(): string {
+    return this.settings.namespace;
+  }
+
+  /** The same server, one namespace deeper. */
+  within(child: string): SecretsServer {
+    const namespace = [this.namespace, child].filter(Boolean).join('/');
+    return new SecretsServer({ ...this.settings, namespace }, this.agent);
+  }
+
+  /** What is at a path; undefined where there is nothing, or nothing of the kind. */
+  async find(path: string, query: Record<string, string> = {}): Promise<Data | undefined> {
+    return (await this.ask('GET', path, { query, absent: ABSENT }))?.data ?? undefined;
+  }
+
+  /** The names below a path, page by page where the server knows pages. */
+  async *names(path: string): AsyncGenerator<string> {
+    for (let after = '', first: string | undefined; ; ) {
+      const query = { list: 'true', limit: `${PAGE}`, ...(after ? { after } : {}) };
+      const keys = (await this.find(path, query))?.keys ?? [];
+      if (!Array.isArray(keys)) throw new Problem(`${this.name}: the names at ${path} are no list`);
+      // A server that takes no notice of pages answers the same names again.
+      if (keys.length === 0 || String(keys[0]) === first) return;
+      first = String(keys[0]);
+      for (const key of keys) yield String(key);
+      if (keys.length !== PAGE) return;
+      after = String(keys.at(-1));
+    }
+  }
+
+  /** Writes, and gives what was answered: its data, and its warnings. */
+  async write(path: string, body: Data): Promise<{ data: Data; warnings: string[] }> {
+    const answer = await this.ask('POST', path, { body });
+    const warnings = Array.isArray(answer?.warnings) ? answer.warnings.map(String) : [];
+    return { data: answer?.data ?? {}, warnings };
+  }
+
+  close(): void {
+    this.agent.destroy();
+  }
+
+  private async ask(
+    method: string,
+    path: string,
+    { body, query = {}, absent = [] }: { body?: Data; query?: Record<string, string>; absent?: readonly number[] } = {},
+  ): Promise<Body | undefined> {
+    const { address } = this.settings;
+    const target = new URL(`${address}/v1/${path.split('/').map(encodeURIComponent).join('/')}`);
+    for (const [name, value] of Object.entries(query)) target.searchParams.set(name, value);
+    const text = body === undefined ? undefined : jsonText(body);
+    const { status, said, location } = await this.send(method, target, text);
+    const answer = said === '' ? undefined : bodyIn(said);
+    // Of a version that was deleted the metadata is told beside the 404.
+    if (absent.includes(status)) return answer?.data ? answer : undefined;
+    const what = `${this.name}: ${method} ${this.namespace ? `${this.namespace}/` : ''}${path}`;
+    if (location) throw new Problem(`${what}: it sends us on to ${location}: name that address`, exitCodes.unreachable);
+    if (status < 200 || status >= 300) {
+      const reasons = Array.isArray(answer?.errors) ? answer.errors.map(oneLine) : [];
+      const refused = new Refused(
+        what,
+        status,
+        (reasons.length > 0 ? reasons : ['no reason given']).map((detail) => ({ detail })),
+      );
+      if (status === 503) throw new Problem(refused.message, exitCodes.unreachable);
+      throw refused;
+    }
+    if (said !== '' && !answer) {
+      throw new Problem(`${what}: the answer is no JSON: is this a server of secrets?`, exitCodes.unreachable);
+    }
+    return answer;
+  }
+
+  private async send(
+    method: string,
+    target: URL,
+    text: string | undefined,
+  ): Promise<{ status: number; said: string; location?: string }> {
+    for (let attempt = 1; ; attempt += 1) {
+      await this.settings.pace.turn();
+      let headers: Headers | undefined;
+      try {
+        const message = await this.call(method, target, text);
+        const status = message.statusCode ?? 0;
+        headers = new Headers(pick(message, ['retry-after', 'x-ratelimit-reset']));
+        const said = await readText(message);
+        const location = status >= 300 && status < 400 ? originOf(message.headers.location) : undefined;
+        if (!isWorthRepeating(method, status, attempt)) return { status, said, location };
+      } catch (error) {
+        if (error instanceof Problem) throw error;
+        if (!(isWorthAskingAgain(method, attempt) || (error instanceof Stale && attempt === 1))) {
+          throw new Problem(`${this.name} cannot be reached: ${(error as Error).message}`, exitCodes.unreachable);
+        }
+      }
+      await sleep(waitOf(headers, attempt));
+    }
+  }
+
+  private call(method: string, target: URL, text: string | undefined): Promise<IncomingMessage> {
+    const { headers: prefix, token, namespace } = this.settings;
+    const headers = {
+      [`${prefix}-Token`]: token,
+      [`${prefix}-Request`]: 'true',
+      ...(namespace ? { [`${prefix}-Namespace`]: namespace } : {}),
+      ...(text === undefined
+        ? {}
+        : { 'Content-Type': 'application/json', 'Content-Length': `${Buffer.byteLength(text)}` }),
+    };
+    const options = {
+      method,
+      headers,
+      agent: this.agent,
+      signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+    };
+    return new Promise((resolve, reject) => {
+      const send = target.protocol === 'https:' ? requestHttps : requestHttp;
+      const call = send(target, options, resolve);
+      call.on('error', (error: NodeJS.ErrnoException) => {
+        reject(call.reusedSocket && error.code === 'ECONNRESET' ? new Stale(error.message) : error);
+      });
+      call.end(text);
+    });
+  }
+}
+
+function agentFor({ address, tls }: ServerSettings): HttpAgent | HttpsAgent {
+  if (!address.startsWith('https:')) return new HttpAgent({ keepAlive: true });
+  return new HttpsAgent({ keepAlive: true, ...(tlsOptions(tls) as HttpsAgentOptions) });
+}
+
+async function readText(message: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of message as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > LONGEST_ANSWER) throw new Problem('the answer is longer than 256 MiB', exitCodes.unreachable);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function bodyIn(said: string): Body | undefined {
+  try {
+    const parsed = parseExact(said);
+    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? (parsed as Body) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function pick(message: IncomingMessage, names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    names.flatMap((name) => (message.headers[name] === undefined ? [] : [[name, String(message.headers[name])]])),
+  );
+}
+
+const originOf = (location: string | undefined): string =>
+  location && URL.canParse(location) ? new URL(location).origin : 'somewhere else';
+
+/** What a server has against a request, without the signs that set it on several lines. */
+const oneLine = (said: unknown): string => String(said).replace(/\s+/g, ' ').trim();

@@ -1,0 +1,187 @@
+import http, { type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { type Secrets, startSecrets } from '../../secrets/test/start-secrets';
+import { keystead, type Ran } from './run-keystead';
+import { confidential, exact, expectAllHere, expectNamed, furnish, type Write } from './vault-scenario';
+
+// Whole services start here, which takes its time on a busy machine.
+jest.setTimeout(240_000);
+
+const addressOf = (server: http.Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+type Mood = (response: ServerResponse, path: string) => boolean;
+
+/** A service of the same API behind a proxy that has its moods, and that knows no pages, like some servers. */
+function otherServer() {
+  const secrets = startSecrets();
+  const asked: string[] = [];
+  const state: { mood: Mood; moods: Mood[] } = { mood: () => false, moods: [] };
+  const proxy = http.createServer((request, response) => {
+    const url = new URL(String(request.url), 'http://other');
+    asked.push(`${request.method} ${url.pathname}${url.searchParams.get('list') ? '/' : ''}`);
+    if ((state.moods.shift() ?? state.mood)(response, url.pathname)) return;
+    url.searchParams.delete('limit');
+    url.searchParams.delete('after');
+    const { port } = secrets.server.address() as AddressInfo;
+    const { method, headers } = request;
+    const path = url.pathname + url.search;
+    const onward = http.request({ host: '127.0.0.1', port, method, path, headers, agent: false }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    });
+    request.pipe(onward);
+  });
+  beforeAll(() => new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve)));
+  afterAll(() => {
+    proxy.closeAllConnections();
+    proxy.close();
+  });
+  return { secrets, state, asked, address: () => addressOf(proxy) };
+}
+
+function importer(other: ReturnType<typeof otherServer>, here: Secrets) {
+  return (...more: string[]) =>
+    keystead(['import', 'vault', '-from', other.address(), '-rate=0', '-format=json', ...more], {
+      IMPORT_TOKEN: other.secrets.rootToken,
+      SERVICE_TOKEN: here.rootToken,
+      SERVICE_ADDR: addressOf(here.server as http.Server),
+      HOME: '/nonexistent',
+    });
+}
+
+const writer =
+  ({ as, rootToken }: Secrets): Write =>
+  async (path, body, namespace, method) => {
+    const client = namespace ? as(rootToken, { 'X-Vault-Namespace': namespace }) : as(rootToken);
+    const answer = await (method === 'PUT' ? client.put(encodeURI(path), body) : client.write(encodeURI(path), body));
+    if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+    return answer.body;
+  };
+
+describe('an import of a server of secrets', () => {
+  const other = otherServer();
+  const here = startSecrets();
+  const run = importer(other, here);
+  let interrupted: Ran;
+
+  beforeAll(async () => {
+    const { root } = other.secrets;
+    await furnish(writer(other.secrets), async (path) => (await root.read(path).expect(200)).body, 'scheduler');
+    await root.write('old/exact', exact).expect(204);
+    await root.write('kv/data/exact', `{"data":${exact}}`).expect(200);
+  });
+  beforeEach(() => {
+    other.asked.length = 0;
+    other.state.mood = () => false;
+  });
+
+  it('is tried dry: nothing is written here, and no value read there', async () => {
+    const { code, printed, said } = await run('-dry-run');
+    expect([code, said.includes(confidential)]).toEqual([0, false]);
+    const { created, plan } = JSON.parse(printed);
+    expect(plan).toBe(true);
+    expect(created).toMatchObject({ 'secrets engine': 3, secret: 9, version: 11, entity: 1, group: 3, namespace: 1 });
+    expect(other.asked.filter((line) => /kv\/data|GET \/v1\/old\/[^/]+$/.test(line))).toEqual([]);
+    expect((await here.root.read('sys/mounts').expect(200)).body.data['kv/']).toBeUndefined();
+  });
+
+  it('stops where the other server goes away, and says how far it came', async () => {
+    const gone: Mood = (response, path) => {
+      if (!path.includes('/kv/data/many')) return false;
+      response.writeHead(503, { 'retry-after': '0.01' }).end('{"errors":["Vault is sealed"]}');
+      return true;
+    };
+    other.state.mood = gone;
+    interrupted = await run();
+    const { code, printed, said } = interrupted;
+    expect([code, said]).toEqual([2, expect.stringContaining('Vault is sealed')]);
+    expect(JSON.parse(printed).created).toMatchObject({ 'auth method': 5 });
+  });
+
+  it('goes on where it stopped, waits out limits and faults, and copies all of it', async () => {
+    const limited: Mood = (response) => {
+      response.writeHead(429, { 'retry-after': '0.01' }).end('{"errors":["rate limit"]}');
+      return true;
+    };
+    const broken: Mood = (response) => {
+      response.destroy();
+      return true;
+    };
+    other.state.moods.push(limited, () => false, broken, limited);
+    const ran = await run();
+    expect([ran.code, JSON.parse(ran.printed).failed]).toEqual([0, []]);
+    const team = here.as(here.rootToken, { 'X-Service-Namespace': 'team' });
+    await expectAllHere(here.root, team);
+    for (const path of ['old/exact', 'kv/data/exact']) {
+      expect((await here.root.read(path).expect(200)).text).toContain(exact);
+    }
+    expectNamed([interrupted, ran], 'scheduler');
+    expect(ran.printed + ran.said).not.toContain(confidential);
+  });
+
+  it('names what is not copied each time, and copies nothing twice', async () => {
+    const ran = await run();
+    expect([ran.code, JSON.parse(ran.printed).created]).toEqual([0, {}]);
+    expect(JSON.parse(ran.printed).present).toMatchObject({ secret: 9, version: 11, entity: 1, 'entity alias': 1 });
+  });
+
+  it('brings new versions and marks, and leaves alone what somebody wrote here', async () => {
+    await other.secrets.root.write('kv/data/many', { data: { n: 9 } }).expect(200);
+    await other.secrets.root.write('kv/destroy/many', { versions: [6] }).expect(204);
+    await here.root.write('kv/data/app', { data: { mine: true } }).expect(200);
+    await here.root.write('old/plain', { password: 'of here' }).expect(204);
+    const { code, printed } = await run();
+    const { created, left } = JSON.parse(printed);
+    expect([code, created]).toEqual([0, { version: 1 }]);
+    expect(left).toEqual(
+      expect.arrayContaining([
+        'kv/app: has more versions here, which stay',
+        'old/plain: has another value here, which stays',
+      ]),
+    );
+    const many = (await here.root.read('kv/metadata/many').expect(200)).body.data;
+    expect([many.current_version, many.versions[6].destroyed, many.max_versions]).toEqual([9, true, 0]);
+    expect((await here.root.read('old/plain').expect(200)).body.data).toEqual({ password: 'of here' });
+  });
+
+  it('refuses what it cannot take over by name, and goes on', async () => {
+    const { root } = other.secrets;
+    for (let n = 0; n < 3; n += 1) await root.write('kv/data/rotated', { data: { n } }).expect(200);
+    await root.write('kv/metadata/rotated', { max_versions: 1 }).expect(204);
+    await root.write('kv/data/rotated', { data: { n: 4 } }).expect(200);
+    const short = await run('-longest-gap=2');
+    expect([short.code, JSON.parse(short.printed).failed]).toEqual([
+      2,
+      ['kv/rotated: begins with version 4: -longest-gap=3 passes over the numbers before it'],
+    ]);
+    const { code } = await run();
+    const { current_version, versions } = (await here.root.read('kv/metadata/rotated').expect(200)).body.data;
+    expect([code, current_version, Object.keys(versions)]).toEqual([0, 4, ['4']]);
+  });
+
+  it('does nothing twice where two run at once', async () => {
+    for (let n = 0; n < 6; n += 1) await other.secrets.root.write(`kv/data/both/${n}`, { data: { n } }).expect(200);
+    const both = await Promise.all([run(), run()]);
+    // One of the two may find the number taken; then it says so.
+    expect(both.every(({ code }) => code === 0 || code === 2)).toBe(true);
+    for (let n = 0; n < 6; n += 1) {
+      const { data } = (await here.root.read(`kv/metadata/both/${n}`).expect(200)).body;
+      expect(data.current_version).toBe(1);
+    }
+    expect(JSON.parse((await run()).printed).created).toEqual({});
+  });
+
+  it.each([
+    ['sends on elsewhere', 307, { location: 'https://active.example.com/v1/x' }, '', 'https://active.example.com'],
+    ['is for people', 200, {}, '<html>', 'no JSON'],
+    ['does not know the token', 403, {}, '{"errors":["permission denied"]}', 'does not know the token'],
+  ])('ends at once where the other server %s', async (_, status, headers, text, said) => {
+    other.state.mood = (response) => {
+      response.writeHead(status, headers).end(text);
+      return true;
+    };
+    const ran = await run();
+    expect([ran.code, ran.said]).toEqual([2, expect.stringContaining(said)]);
+    expect(other.asked).toHaveLength(1);
+  });
+});
