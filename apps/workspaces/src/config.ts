@@ -120,6 +120,13 @@ const Variables = z.object({
     })
     .optional()
     .describe('Private addresses or CIDR blocks that notifications may go to; public ones they may anyway.'),
+  WORKSPACES_ASSESSMENT_HOURS: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(8760)
+    .default(24)
+    .describe('How often workspaces with assessments-enabled are assessed (hosted edition); 0 is never.'),
   WORKSPACES_SMTP_URL: z
     .url({ protocol: /^smtps?$/ })
     .optional()
@@ -372,6 +379,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
         ? { url: given.WORKSPACES_SMTP_URL, from: given.WORKSPACES_SMTP_FROM }
         : undefined,
     },
+    assessmentHours: given.WORKSPACES_ASSESSMENT_HOURS,
     configurationBytes: given.WORKSPACES_CONFIGURATION_LIMIT_MIB * 1024 * 1024,
     checksSshKeys: given.WORKSPACES_CHECK_SSH_KEYS,
     rateLimit: given.WORKSPACES_RATE_LIMIT,

@@ -10,6 +10,7 @@ import type { Outage } from './kernel/database/outage';
 import type { Environment, SiteSettings } from './kernel/endpoints/environment';
 import { eraseRemoved } from './resources/organizations/organizations/removal';
 import { sweepConsoleSessions } from './resources/people/sessions/console';
+import { forgetAssessments, startAssessments } from './resources/runs/assessments/schedule';
 import { deliverDue, forgetDelivered } from './resources/runs/notifications/deliver';
 import { Sender } from './resources/runs/notifications/sender';
 import { sweep as sweepExports } from './resources/runs/plan-exports/service';
@@ -75,6 +76,8 @@ interface Options extends Pick<Environment, 'notificationReach' | 'mailer'> {
   readonly now: () => number;
   readonly clockTrouble: () => string | undefined;
   readonly consoleIdleMinutes: number;
+  /** How often workspaces are assessed; 0: never, 24 unless told. */
+  readonly assessmentHours?: number;
   /** Where tokens end that agents left; undefined where runs get none. */
   readonly secrets?: SecretsService;
   readonly registry?: Registry;
@@ -112,7 +115,7 @@ function vcsJobs(db: Database, keyring: Keyring, { reach, publicUrl, pollSeconds
 
 function jobsOf(
   db: Database,
-  { keyring, publicUrl, now, consoleIdleMinutes, secrets, log, vcs, ...given }: Options,
+  { keyring, publicUrl, now, consoleIdleMinutes, assessmentHours = 24, secrets, log, vcs, ...given }: Options,
   metrics: JobMetrics,
 ): readonly Job[] {
   const sender = new Sender({ keyring, now, ...given });
@@ -126,6 +129,8 @@ function jobsOf(
       run: () => startAutoDestroy(db, keyring),
     },
     { name: 'remind of automatic destruction', everySeconds: 60, run: () => remindOfAutoDestroy(db) },
+    { name: 'start assessments', everySeconds: 30, run: () => startAssessments(db, keyring, assessmentHours) },
+    { name: 'forget assessments', everySeconds: 3600, run: () => forgetAssessments(db) },
     { name: 'deliver notifications', everySeconds: 3, run: () => deliverDue(db, sender, publicUrl) },
     { name: 'forget delivered notifications', everySeconds: 3600, run: () => forgetDelivered(db) },
     {

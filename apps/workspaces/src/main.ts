@@ -82,6 +82,7 @@ async function run(config: Config): Promise<void> {
     now,
     clockTrouble,
     consoleIdleMinutes: config.console.idleMinutes,
+    assessmentHours: config.assessmentHours,
     secrets: config.secretsService,
     registry,
     vcs: config.vcs && reach && { reach, publicUrl, settings, pollSeconds: config.vcs.pollSeconds },

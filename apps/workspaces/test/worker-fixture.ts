@@ -213,6 +213,7 @@ const job: RunJob = {
   targets: [],
   replaces: [],
   planOnly: false,
+  isAssessment: false,
   savePlan: false,
   allowEmptyApply: false,
   generateConfig: false,

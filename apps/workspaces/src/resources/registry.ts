@@ -22,6 +22,7 @@ import { tokenResource } from './people/tokens/routes';
 import { userResource } from './people/users/routes';
 import { agentResource } from './runs/agents/routes';
 import { applyResource } from './runs/applies';
+import { assessmentResource } from './runs/assessments/routes';
 import { commentResource } from './runs/comments';
 import { configurationVersionResource } from './runs/configuration-versions/routes';
 import { notificationResource } from './runs/notifications/routes';
@@ -73,6 +74,7 @@ const described: readonly Resource[] = [
   notificationResource,
   planResource,
   planExportResource,
+  assessmentResource,
   applyResource,
   runEventResource,
   commentResource,

@@ -2302,7 +2302,7 @@ export interface paths {
                 enabled?: boolean;
                 name?: string;
                 token?: string | null;
-                triggers?: ("run:created" | "run:planning" | "run:needs_attention" | "run:applying" | "run:completed" | "run:errored" | "assessment:drifted" | "assessment:failed" | "assessment:check_failure" | "workspace:auto_destroy_reminder" | "workspace:auto_destroy_run_results")[];
+                triggers?: ("run:created" | "run:planning" | "run:needs_attention" | "run:applying" | "run:completed" | "run:errored" | "workspace:auto_destroy_reminder" | "workspace:auto_destroy_run_results" | "assessment:drifted" | "assessment:check_failure" | "assessment:failed")[];
                 url?: string | null;
               };
               id?: string;
@@ -4982,7 +4982,7 @@ export interface paths {
                 enabled?: boolean;
                 name: string;
                 token?: string | null;
-                triggers?: ("run:created" | "run:planning" | "run:needs_attention" | "run:applying" | "run:completed" | "run:errored" | "assessment:drifted" | "assessment:failed" | "assessment:check_failure" | "workspace:auto_destroy_reminder" | "workspace:auto_destroy_run_results")[];
+                triggers?: ("run:created" | "run:planning" | "run:needs_attention" | "run:applying" | "run:completed" | "run:errored" | "workspace:auto_destroy_reminder" | "workspace:auto_destroy_run_results" | "assessment:drifted" | "assessment:check_failure" | "assessment:failed")[];
                 url?: string | null;
               };
               id?: string;
@@ -7898,7 +7898,7 @@ export interface paths {
                 enabled?: boolean;
                 name: string;
                 token?: string | null;
-                triggers?: ("run:created" | "run:planning" | "run:needs_attention" | "run:applying" | "run:completed" | "run:errored" | "assessment:drifted" | "assessment:failed" | "assessment:check_failure" | "workspace:auto_destroy_reminder" | "workspace:auto_destroy_run_results")[];
+                triggers?: ("run:created" | "run:planning" | "run:needs_attention" | "run:applying" | "run:completed" | "run:errored" | "workspace:auto_destroy_reminder" | "workspace:auto_destroy_run_results" | "assessment:drifted" | "assessment:check_failure" | "assessment:failed")[];
                 url?: string | null;
               };
               id?: string;
@@ -8941,6 +8941,28 @@ export interface components {
       id: string;
       type: "assessment-results";
     };
+    AssessmentResultsResource: {
+      attributes: {
+        "all-checks-succeeded": boolean;
+        "checks-errored": number;
+        "checks-failed": number;
+        "checks-passed": number;
+        "checks-unknown": number;
+        /** Format: date-time */
+        "created-at": string;
+        drifted: boolean;
+        "error-msg": string | null;
+        "resources-drifted": number;
+        "resources-undrifted": number;
+        succeeded: boolean;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: Record<string, never>;
+      type: "assessment-results";
+    };
     AssessmentResultsToOne: {
       data: components["schemas"]["AssessmentResultsReference"] | components["schemas"]["Nothing"];
       links?: components["schemas"]["RelationshipLinks"];
@@ -9417,7 +9439,7 @@ export interface components {
         enabled: boolean;
         name: string;
         token: null;
-        triggers: ("run:created" | "run:planning" | "run:needs_attention" | "run:applying" | "run:completed" | "run:errored" | "assessment:drifted" | "assessment:failed" | "assessment:check_failure" | "workspace:auto_destroy_reminder" | "workspace:auto_destroy_run_results")[];
+        triggers: ("run:created" | "run:planning" | "run:needs_attention" | "run:applying" | "run:completed" | "run:errored" | "workspace:auto_destroy_reminder" | "workspace:auto_destroy_run_results" | "assessment:drifted" | "assessment:check_failure" | "assessment:failed")[];
         /** Format: date-time */
         "updated-at": string;
         url: string | null;

@@ -152,12 +152,16 @@ export class HttpSource implements JobSource {
   }
 
   async finishPlan(job: RunJob, result: PlanResult): Promise<boolean> {
-    const { jsonPlan, redactedJsonPlan, planFile, ...said } = result;
-    return this.finish(job, said, {
-      'json-plan': jsonPlan,
-      'redacted-json-plan': redactedJsonPlan,
-      'plan-file': planFile,
-    });
+    const { jsonPlan, redactedJsonPlan, planFile, health, ...said } = result;
+    return this.finish(
+      job,
+      { ...said, ...(health ? { health: toWire(health) } : {}) },
+      {
+        'json-plan': jsonPlan,
+        'redacted-json-plan': redactedJsonPlan,
+        'plan-file': planFile,
+      },
+    );
   }
 
   async finishApply(job: RunJob, result: ApplyResult): Promise<boolean> {

@@ -10,7 +10,7 @@ import { watchDisk, whatWasExceeded } from '../isolation/limits';
 import { type ScratchOptions, type Slot, takeSlot } from '../isolation/scratch';
 import { type Binary, chooseBinary, takesVariablesWithPlan } from './binaries';
 import { BadConfiguration, files, stateFile, type ToolSettings, workingFolder, writeJobFiles } from './job-files';
-import { countApplied, countChanges, parsePlan, redactPlan } from './plan-summary';
+import { countApplied, countChanges, healthOf, parsePlan, redactPlan } from './plan-summary';
 import type { RunLog } from './run-log';
 
 /** What a worker executes all its jobs with. */
@@ -88,6 +88,7 @@ export async function executePlan(executor: Executor, running: RunningJob): Prom
       redactedJsonPlan: redacted,
       planFile: bundle,
       generatedConfiguration: generated !== undefined,
+      ...(job.isAssessment ? { health: healthOf(plan) } : {}),
     };
   });
 }

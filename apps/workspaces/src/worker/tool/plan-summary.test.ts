@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { countApplied, countChanges, parsePlan, redactPlan } from './plan-summary';
+import { countApplied, countChanges, healthOf, parsePlan, redactPlan } from './plan-summary';
 
 const change = (actions: string[], more: object = {}) => ({
   mode: 'managed',
@@ -22,6 +22,46 @@ describe('the summary of a plan', () => {
     ];
     expect(countChanges(plan({ resource_changes }))).toEqual({ additions: 3, changes: 1, destructions: 3, imports: 1 });
     expect(countChanges(plan({}))).toEqual({ additions: 0, changes: 0, destructions: 0, imports: 0 });
+  });
+
+  it('counts what has drifted, what has not, in modules too, and checks by their instances', () => {
+    const none = { resourcesDrifted: 0, resourcesUndrifted: 0 };
+    const checks = { checksPassed: 0, checksFailed: 0, checksErrored: 0, checksUnknown: 0 };
+    expect(healthOf(plan({}))).toEqual({ ...none, ...checks });
+    const resource_drift = [
+      {
+        ...change(['update'], { before: { tags: null, path: '/a' }, after: { tags: {}, path: '/b' } }),
+        address: 'thing.a',
+      },
+      { ...change(['delete'], { before: {}, after: null }), address: 'thing.gone' },
+      // What a provider says in other words is no drift.
+      {
+        ...change(['update'], { before: { tags: null, in: [{ a: '' }] }, after: { tags: {}, in: [{}], note: '' } }),
+        address: 'thing.b',
+      },
+      { ...change(['no-op']), address: 'module.m.thing.c' },
+      { ...change(['update']), mode: 'data', address: 'data.thing.d' },
+    ];
+    const managed = (address: string) => ({ mode: 'managed', address });
+    const root_module = {
+      resources: [managed('thing.a'), managed('thing.b'), { mode: 'data', address: 'data.thing.d' }],
+      child_modules: [{ resources: [managed('module.m.thing.c')], child_modules: [{ odd: true }, null] }],
+    };
+    const instances = [{ status: 'pass' }, { status: 'fail' }, { status: 'unknown' }];
+    const all = [
+      { status: 'fail', instances },
+      { status: 'error' },
+      { status: 'pass', instances: [] },
+      { status: 'new' },
+    ];
+    expect(healthOf(plan({ resource_drift, prior_state: { values: { root_module } }, checks: all }))).toEqual({
+      resourcesDrifted: 2,
+      resourcesUndrifted: 2,
+      checksPassed: 2,
+      checksFailed: 1,
+      checksErrored: 1,
+      checksUnknown: 1,
+    });
   });
 
   it('hides sensitive values at any depth, and leaves configuration, variables and prior state out', () => {

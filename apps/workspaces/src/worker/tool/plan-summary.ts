@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
+import type { Health } from '../../resources/runs/runs/record-assessment';
 import { redact } from '../../resources/runs/runs/redact';
 
 const Change = z.looseObject({
@@ -10,10 +12,20 @@ const Change = z.looseObject({
   importing: z.unknown().optional(),
 });
 const ResourceChange = z.looseObject({ mode: z.string(), type: z.string(), provider_name: z.string(), change: Change });
+const Resources = z.looseObject({
+  resources: z.array(z.looseObject({ mode: z.string(), address: z.string() })).optional(),
+  child_modules: z.array(z.unknown()).optional(),
+});
+const Check = z.looseObject({
+  status: z.string(),
+  instances: z.array(z.looseObject({ status: z.string() })).optional(),
+});
 const Plan = z.looseObject({
   format_version: z.string(),
   resource_changes: z.array(ResourceChange).optional(),
   resource_drift: z.array(ResourceChange).optional(),
+  checks: z.array(Check).optional(),
+  prior_state: z.looseObject({ values: z.looseObject({ root_module: z.unknown().optional() }).optional() }).optional(),
   output_changes: z.record(z.string(), Change).optional(),
 });
 
@@ -36,6 +48,58 @@ export function countChanges(plan: PlanDocument) {
     if (change.importing) counts.imports++;
   }
   return counts;
+}
+
+/** A value without what providers do not tell apart, or forget on the way: null, empty texts, lists and maps are the same. */
+function settled(value: unknown): unknown {
+  if (value === null || value === '') return undefined;
+  if (typeof value !== 'object') return value;
+  if (Array.isArray(value)) return value.length === 0 ? undefined : value.map(settled);
+  const kept = Object.entries(value).flatMap(([key, one]) => {
+    const of = settled(one);
+    return of === undefined ? [] : [[key, of] as const];
+  });
+  return kept.length === 0 ? undefined : Object.fromEntries(kept);
+}
+
+const hasDrifted = ({ actions, before, after }: z.infer<typeof Change>): boolean =>
+  actions.includes('delete') ||
+  (!actions.every((action) => action === 'no-op') && !isDeepStrictEqual(settled(before), settled(after)));
+
+/** The addresses of the managed resources of a module and those below it. */
+function managedIn(module: unknown): string[] {
+  const found: string[] = [];
+  const left = [module];
+  while (left.length > 0) {
+    const { data } = Resources.safeParse(left.pop());
+    for (const { mode, address } of data?.resources ?? []) if (mode === 'managed') found.push(address);
+    left.push(...(data?.child_modules ?? []));
+  }
+  return found;
+}
+
+/**
+ * What a plan that only refreshes says of the health of what is there: resources that are otherwise than the state says, or gone,
+ * and how each check went.
+ */
+export function healthOf(plan: PlanDocument): Health {
+  const drifted = new Set<unknown>();
+  for (const { mode, change, address } of plan.resource_drift ?? []) {
+    if (mode === 'managed' && hasDrifted(change)) drifted.add(address);
+  }
+  const undrifted = managedIn(plan.prior_state?.values?.root_module).filter((address) => !drifted.has(address));
+  const statuses = (plan.checks ?? []).flatMap(({ status, instances }) =>
+    instances?.length ? instances.map((one) => one.status) : [status],
+  );
+  const count = (name: string) => statuses.filter((status) => status === name).length;
+  return {
+    resourcesDrifted: drifted.size,
+    resourcesUndrifted: undrifted.length,
+    checksPassed: count('pass'),
+    checksFailed: count('fail'),
+    checksErrored: count('error'),
+    checksUnknown: count('unknown'),
+  };
 }
 
 function redactChange<T extends z.infer<typeof Change>>(change: T): T {

@@ -69,6 +69,8 @@ export const JobAnswer = z.looseObject({
   targets: z.array(z.string()),
   replaces: z.array(z.string()),
   'plan-only': z.boolean(),
+  /** Services before this were given no assessments. */
+  'is-assessment': z.boolean().default(false),
   'save-plan': z.boolean(),
   'allow-empty-apply': z.boolean(),
   'generate-config': z.boolean(),
@@ -116,6 +118,16 @@ export const Result = z.strictObject({
   destructions: whole().optional(),
   imports: whole().optional(),
   'generated-configuration': z.boolean().optional(),
+  health: z
+    .strictObject({
+      'resources-drifted': whole(),
+      'resources-undrifted': whole(),
+      'checks-passed': whole(),
+      'checks-failed': whole(),
+      'checks-errored': whole(),
+      'checks-unknown': whole(),
+    })
+    .optional(),
   'error-message': z.string().max(10_000).optional(),
   'state-lost': z.string().max(10_000).optional(),
   uploads: z

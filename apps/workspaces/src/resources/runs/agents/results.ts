@@ -6,7 +6,9 @@ import type { Database } from '../../../kernel/database/database';
 import { describe } from '../runs/jobs/claims';
 import type { RunJob, SentState } from '../runs/jobs/job';
 import { endApply, finishPlan, quarantineState, takeState } from '../runs/jobs/results';
+import type { Health } from '../runs/record-assessment';
 import { type Lease, lost, openUpload, requireHeld } from './lease';
+import { fromWire } from './names';
 import type { Result } from './protocol';
 
 async function jobOf(db: Database, keyring: Keyring, lease: Lease): Promise<RunJob> {
@@ -63,6 +65,7 @@ export async function finishJob(
           outcome: outcome as 'planned',
           hasChanges: result['has-changes'],
           generatedConfiguration: result['generated-configuration'],
+          health: result.health && (fromWire(result.health) as unknown as Health),
           errorMessage,
           jsonPlan: sent('json-plan'),
           redactedJsonPlan: sent('redacted-json-plan'),

@@ -20,19 +20,14 @@ import { projectPolicy } from '../../workspaces/projects/policy';
 import * as projects from '../../workspaces/projects/service';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
 import * as workspaces from '../../workspaces/workspaces/service';
-import {
-  quietTriggers,
-  runTriggers,
-  type WorkspaceTriggerName,
-  workspaceTriggers,
-} from '../runs/notification-triggers';
+import { runTriggers, type WorkspaceTriggerName, workspaceTriggers } from '../runs/notification-triggers';
 import * as configurations from './configuration';
 import { destinations, type NotificationConfiguration } from './configuration';
 import { notificationPolicy, sees } from './policy';
 import { Sender } from './sender';
 
 const ofWorkspaces = Object.keys(workspaceTriggers) as [WorkspaceTriggerName, ...WorkspaceTriggerName[]];
-const triggerNames = [...runTriggers, ...quietTriggers, ...ofWorkspaces] as const;
+const triggerNames = [...runTriggers, ...ofWorkspaces] as const;
 
 const delivery = z.object({
   url: text.nullable(),

@@ -9,7 +9,7 @@ import { isPoolOpen } from '../../workspaces/projects/allowed';
 import { requireVersion, resolveVersion } from '../../workspaces/workspaces/infra-version';
 import { effectiveMode, type Workspace } from '../../workspaces/workspaces/workspace';
 import { requireConfiguration } from './configuration';
-import { advance } from './queue';
+import { advance, yieldAssessment } from './queue';
 import { find, type Run, type RunVariable, variablesCell } from './run';
 import { moveRun } from './transition';
 
@@ -98,6 +98,7 @@ export async function create(
   const id = newId('run');
   return db.transaction(async (tx) => {
     await lockRow(tx, 'workspace', workspace.id);
+    if (!planOnly) await yieldAssessment(tx, workspace.id);
     await tx.prisma.run.create({
       data: {
         id,

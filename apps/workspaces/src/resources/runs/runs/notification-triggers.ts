@@ -15,11 +15,11 @@ export type RunTriggerName = (typeof runTriggers)[number];
 export const workspaceTriggers = {
   'workspace:auto_destroy_reminder': 'Auto Destroy Reminder',
   'workspace:auto_destroy_run_results': 'Auto Destroy Results',
+  'assessment:drifted': 'Drift Detected',
+  'assessment:check_failure': 'Check Failed',
+  'assessment:failed': 'Health Assessment Failed',
 } as const;
 export type WorkspaceTriggerName = keyof typeof workspaceTriggers;
-
-/** Kept for clients that name them; nothing of the kind happens here. */
-export const quietTriggers = ['assessment:drifted', 'assessment:failed', 'assessment:check_failure'] as const;
 
 const told: { readonly [S in RunStatus]?: readonly [RunTriggerName, string] } = {
   pending: ['run:created', 'Run Created'],

@@ -49,7 +49,10 @@ export async function findMany(
   path: PhasePath,
   where: { id: { in: string[] } } | { runId: string },
 ): Promise<Phase[]> {
-  const rows = await db.prisma.runPhase.findMany({ where: { ...where, kind: kindOf[path] }, include: around });
+  const rows = await db.prisma.runPhase.findMany({
+    where: { ...where, kind: kindOf[path], run: { isAssessment: false } },
+    include: around,
+  });
   const living = rows.filter(({ run }) => run.workspace.organization.removedAt === null);
   const runIds = path === 'applies' ? living.map(({ runId }) => runId) : [];
   const states = await db.prisma.stateVersion.findMany({

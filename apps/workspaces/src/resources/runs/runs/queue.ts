@@ -1,6 +1,7 @@
 import { type Actor, recordChange, system } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { recordAssessment } from './record-assessment';
 import { workerVersions } from './run';
 import type { FinalStatus } from './statuses';
 import { movePhase, moveRun } from './transition';
@@ -125,6 +126,7 @@ interface Ending {
   readonly workspaceId: string;
   readonly planId: string;
   readonly applyId: string;
+  readonly isAssessment?: boolean;
 }
 
 /**
@@ -145,6 +147,10 @@ export async function finish(
     else if (begun) await movePhase(tx, phase.id, status === 'errored' ? 'errored' : 'canceled');
   }
   await tx.prisma.runJob.updateMany({ where: { runId: run.id }, data: { state: 'done' } });
+  if (run.isAssessment) {
+    await recordAssessment(tx, run, status, more.reason ?? null);
+    return;
+  }
   await unlockAfter(tx, run.workspaceId, run.id);
   const workspace = await tx.prisma.workspace.findUnique({ where: { id: run.workspaceId } });
   await recordChange(tx, more.actor ?? system, {
@@ -154,4 +160,16 @@ export async function finish(
     after: { status },
   });
   await advance(tx, run.workspaceId);
+}
+
+/** Ends the assessment of a workspace, if one is under way: a run goes first. To be called with the workspace held. */
+export async function yieldAssessment(tx: Database, workspaceId: string): Promise<void> {
+  const under = await tx.prisma.run.findMany({
+    where: { workspaceId, isAssessment: true, finishedAt: null },
+    select: { id: true, phases: { select: { id: true, kind: true } } },
+  });
+  for (const { id, phases } of under) {
+    const [planId = '', applyId = ''] = ['plan', 'apply'].map((kind) => phases.find((one) => one.kind === kind)?.id);
+    await finish(tx, { id, workspaceId, planId, applyId, isAssessment: true }, 'canceled');
+  }
 }

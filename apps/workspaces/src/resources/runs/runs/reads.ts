@@ -156,7 +156,7 @@ export async function listAll(
 }
 
 const queued = (access: Access, organizationId: string): Prisma.Sql => Prisma.sql`w.organization_id = ${organizationId}
-  AND ${visibleWorkspaces(access, organizationId)} AND r.finished_at IS NULL AND r.status = ANY(${[...queuedStatuses]})`;
+  AND ${visibleWorkspaces(access, organizationId)} AND r.finished_at IS NULL AND NOT r.is_assessment AND r.status = ANY(${[...queuedStatuses]})`;
 
 /** A page of the runs of an organization that wait for a worker or are with one, in their order. */
 export async function listQueue(db: Database, keyring: Keyring, access: Access, organizationId: string, page: Page) {
@@ -175,7 +175,7 @@ export async function countsOf(
            count(*) FILTER (WHERE r.status = ANY(${[...waitingStatuses]}))::int AS queued,
            count(*) FILTER (WHERE r.status IN ('planning', 'applying'))::int AS running
       FROM run r JOIN workspace w ON w.id = r.workspace_id
-     WHERE w.organization_id = ${organizationId} AND r.finished_at IS NULL AND ${visibleWorkspaces(access, organizationId)}`;
+     WHERE w.organization_id = ${organizationId} AND r.finished_at IS NULL AND NOT r.is_assessment AND ${visibleWorkspaces(access, organizationId)}`;
   return found;
 }
 

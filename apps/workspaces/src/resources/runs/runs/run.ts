@@ -98,14 +98,13 @@ SELECT r.*, w.organization_id, w.project_id, w.name AS workspace_name, o.name AS
           FROM run_phase f WHERE f.run_id = r.id AND f.secrets_accessor IS NOT NULL) AS secrets_logins,
        CASE WHEN r.status NOT IN (${quoted(waitingStatuses)}) THEN 0 ELSE
          (SELECT count(*)::int FROM run q JOIN workspace v ON v.id = q.workspace_id
-           WHERE v.organization_id = w.organization_id AND q.finished_at IS NULL AND q.number < r.number
+           WHERE v.organization_id = w.organization_id AND q.finished_at IS NULL AND q.number < r.number AND NOT q.is_assessment
              AND q.status IN (${quoted(queuedStatuses)})) END AS position,
        now() AS read_at, w.locked_by_type, w.locked_by_id, w.current_run_id,
        ${modeOf(places)} AS execution_mode,
        EXISTS (SELECT 1 FROM ${workersOf(places)}) AS workers_alive, ${workerVersions(places)} AS worker_versions`;
 
-/** The tables behind `selectRuns`. */
-export const fromRuns = `
+const fromAll = `
   FROM run r
   JOIN workspace w ON w.id = r.workspace_id
   JOIN project j ON j.id = w.project_id
@@ -113,6 +112,13 @@ export const fromRuns = `
   JOIN run_phase p ON p.run_id = r.id AND p.kind = 'plan'
   JOIN run_phase a ON a.run_id = r.id AND a.kind = 'apply'`;
 
+/** The tables behind `selectRuns`. An assessment is no run to anybody. */
+export const fromRuns = fromAll.replace('ON w.id = r.workspace_id', 'ON w.id = r.workspace_id AND NOT r.is_assessment');
+
+const readAnyById = {
+  name: 'run_or_assessment_by_id',
+  text: `${selectRuns}, r.id AS key ${fromAll} WHERE r.id = ANY($1)`,
+};
 const readById = { name: 'run_by_id', text: `${selectRuns}, r.id AS key ${fromRuns} WHERE r.id = ANY($1)` };
 
 const mapped = rowMapper<Omit<Run, 'variables' | 'workspace'> & { variables: Uint8Array | null; projectId: string }>([
@@ -137,6 +143,12 @@ export function runOf(keyring: Keyring, row: Record<string, unknown>): Run {
 /** The run with a `run-…` id. */
 export async function find(db: Database, keyring: Keyring, id: string): Promise<Run | undefined> {
   const row = await db.readOne(readById, id);
+  return row && runOf(keyring, row);
+}
+
+/** The same, be it a run or an assessment: for whoever carries it out. */
+export async function findAny(db: Database, keyring: Keyring, id: string): Promise<Run | undefined> {
+  const row = await db.readOne(readAnyById, id);
   return row && runOf(keyring, row);
 }
 

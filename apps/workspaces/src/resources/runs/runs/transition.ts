@@ -6,7 +6,7 @@ import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import { noteStatus } from './note-notifications';
-import { find, type Run } from './run';
+import { findAny, type Run } from './run';
 import { finalStatuses, type PhaseStatus, type RunStatus } from './statuses';
 
 /**
@@ -18,7 +18,7 @@ export async function lockRun(tx: Database, keyring: Keyring, id: string): Promi
   if (!row) throw new Refusal('missing', '');
   // All changes of the runs and the lock of a workspace come one after the other.
   await lockRow(tx, 'workspace', row.workspace_id);
-  const run = await find(tx, keyring, id);
+  const run = await findAny(tx, keyring, id);
   if (!run) throw new Refusal('missing', '');
   return run;
 }
@@ -61,7 +61,10 @@ export async function recordEvent(
   });
 }
 
-/** Moves a run to a status: with its timestamp, its reason, an event, and what is to be told of it. A final status is noted as the end. */
+/**
+ * Moves a run to a status: with its timestamp, its reason, an event, and what is to be told of it. A final status is noted
+ * as the end. Of an assessment there are no events, and nothing is told before its result.
+ */
 export async function moveRun(
   tx: Database,
   id: string,
@@ -69,11 +72,12 @@ export async function moveRun(
   more: { reason?: string | null; actor?: Pick<Actor, 'type' | 'id'>; stamp?: string; event?: string } = {},
 ): Promise<void> {
   const over = finalStatuses.includes(status);
-  await tx.prisma.$executeRaw`
+  const [moved] = await tx.prisma.$queryRaw<{ is_assessment: boolean }[]>`
     UPDATE run SET status = ${status}, status_reason = ${more.reason ?? null},
            timestamps = timestamps || jsonb_build_object(${more.stamp ?? stampName(status)}::text, ${stampNow}),
            finished_at = CASE WHEN ${over} THEN now() END
-     WHERE id = ${id}`;
+     WHERE id = ${id} RETURNING is_assessment`;
+  if (moved?.is_assessment) return;
   const { actor, reason: description } = more;
   await recordEvent(tx, id, more.event ?? status.replace(/_/g, '-'), { actor, description });
   await noteStatus(tx, id, status, actor);

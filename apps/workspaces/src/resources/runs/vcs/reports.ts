@@ -26,7 +26,7 @@ SELECT i.id, i.repository_id AS "repositoryId", i.pull_request_number AS number,
   JOIN configuration_version c ON c.id = i.configuration_version_id
   JOIN workspace w ON w.id = c.workspace_id
   JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
-  LEFT JOIN LATERAL (SELECT * FROM run x WHERE x.configuration_version_id = c.id ORDER BY x.number DESC LIMIT 1) r ON true
+  LEFT JOIN LATERAL (SELECT * FROM run x WHERE x.configuration_version_id = c.id AND NOT x.is_assessment ORDER BY x.number DESC LIMIT 1) r ON true
   LEFT JOIN run_phase p ON p.run_id = r.id AND p.kind = 'plan'`;
 
 const textOf = (row: Row, standing: Standing): string => `${row.runId ?? ''} ${standing.state} ${standing.description}`;

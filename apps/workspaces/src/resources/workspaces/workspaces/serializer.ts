@@ -67,7 +67,11 @@ export const workspaceSerializer = serializer<Workspace, View, typeof shape, typ
       ws.currentStateVersionId,
       ws.currentStateVersionId === null ? undefined : below(ws, 'current-state-version'),
     ),
-    'current-assessment-result': toOne('assessment-results', null),
+    'current-assessment-result': toOne(
+      'assessment-results',
+      ws.currentAssessmentResultId,
+      ws.currentAssessmentResultId === null ? undefined : below(ws, 'current-assessment-result'),
+    ),
     'locked-by': lockedBy(ws),
     'ssh-key': toOne('ssh-keys', ws.sshKeyId),
     outputs: toMany('workspace-outputs', ws.outputIds, below(ws, 'current-state-version-outputs')),

@@ -10,6 +10,8 @@ export type ExecutionMode = 'remote' | 'local' | 'agent';
 export interface Workspace extends Row {
   /** Name of the organization. */
   readonly organization: string;
+  /** The organization has all workspaces assessed that can be. */
+  readonly assessmentsEnforced: boolean;
   readonly organizationRevision: bigint;
   readonly projectRevision: bigint;
   readonly organizationMode: ExecutionMode;
@@ -40,7 +42,7 @@ export interface Workspace extends Row {
 
 const columns = `
 SELECT w.*, o.name AS organization, o.revision AS organization_revision, p.revision AS project_revision,
-       o.default_execution_mode AS organization_mode,
+       o.default_execution_mode AS organization_mode, o.assessments_enforced,
        o.default_agent_pool_id AS organization_pool_id, p.execution_mode AS project_mode,
        p.agent_pool_id AS project_pool_id, p.auto_destroy_activity_duration AS project_auto_destroy, r.id AS retention_id, r.delete_older_than_n_days AS retention_days,
        (SELECT s.feature_set FROM subscription s WHERE s.organization_id = w.organization_id) AS feature_set,
@@ -58,6 +60,7 @@ export const selectWorkspaces = `${columns},
                  'runs', count(*)::int, 'failures', count(*) FILTER (WHERE l.status = 'errored')::int,
                  'planMs', avg(l.plan_ms)::int, 'applyMs', avg(l.apply_ms)::int) END
           FROM (SELECT u.status, u.plan_ms, u.apply_ms FROM run u WHERE u.workspace_id = w.id AND u.finished_at IS NOT NULL
+                   AND NOT u.is_assessment
                  ORDER BY u.created_at DESC LIMIT 30) l) AS kpis`;
 
 /** The same of rows that were just inserted: nothing belongs to them yet. */
@@ -120,12 +123,13 @@ export function effectiveMode(workspace: Workspace): Mode {
 const assessedSince = '0.15.4';
 
 /**
- * Whether assessments are on: asked for, in the plan of the organization, and possible with mode and version. What was
- * asked for is kept while they are not.
+ * Whether assessments are on: asked for, by the workspace or by its organization, in the plan of the organization, and possible with
+ * mode and version. What was asked for is kept while they are not.
  * Spec: Workspaces
  */
 export function isAssessed(workspace: Workspace): boolean {
-  const { assessmentsEnabled, featureSet, infraVersion } = workspace;
-  if (!assessmentsEnabled || featureSet === null || !requireFeatureSet(featureSet).assesses) return false;
-  return effectiveMode(workspace).mode === 'remote' && allowsAtLeast(infraVersion, assessedSince);
+  const { assessmentsEnabled, assessmentsEnforced, featureSet, infraVersion } = workspace;
+  if (!(assessmentsEnabled || assessmentsEnforced) || featureSet === null || !requireFeatureSet(featureSet).assesses)
+    return false;
+  return effectiveMode(workspace).mode !== 'local' && allowsAtLeast(infraVersion, assessedSince);
 }

@@ -53,6 +53,7 @@ async function giveUp(db: Database, keyring: Keyring, { id, run_id: runId }: Aba
       if (job.state === 'claimed') return;
       await movePhase(tx, job.phase_id, 'queued');
       await moveRun(tx, runId, 'plan_queued', { event: 'worker-lost' });
+      if (run.isAssessment) return;
       return recordEvent(tx, runId, 'plan-retried', { description: 'The worker was lost; another one plans again' });
     }
     const reason =

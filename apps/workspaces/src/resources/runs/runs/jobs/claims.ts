@@ -65,7 +65,7 @@ const forPool = Prisma.raw(`${isForAgents} AND ${isPoolOpen(places)} AND ${poolO
 const mayTake = ({ agentPoolId }: ClaimingWorker): Prisma.Sql =>
   agentPoolId === undefined ? forWorkers : Prisma.sql`${forPool} = ${agentPoolId}`;
 
-/** Takes one queued job. Applies go first, speculative plans last; the fair way, whoever has least under way goes first. */
+/** Takes one queued job. Applies go first, speculative plans last, and assessments after them; the fair way, whoever has least under way goes first. */
 async function takeNext(db: Database, by: ClaimingWorker): Promise<string | undefined> {
   const rows = await db.prisma.$queryRaw<{ id: string }[]>`
     UPDATE run_job SET state = 'claimed', worker_id = ${by.workerId}, attempt = attempt + 1,
@@ -77,7 +77,7 @@ async function takeNext(db: Database, by: ClaimingWorker): Promise<string | unde
         ORDER BY CASE WHEN (SELECT (value ->> 'fairRunQueuingEnabled')::boolean FROM setting WHERE name = 'general') THEN
             (SELECT count(*) FROM run_job k JOIN run s ON s.id = k.run_id JOIN workspace v ON v.id = s.workspace_id
               WHERE k.state IN ('claimed', 'started') AND v.organization_id = w.organization_id) ELSE 0 END,
-          j.kind, r.plan_only, r.number
+          r.is_assessment, j.kind, r.plan_only, r.number
         LIMIT 1 FOR UPDATE OF j SKIP LOCKED)
      RETURNING id`;
   return rows[0]?.id;
@@ -103,6 +103,7 @@ interface JobRow {
   readonly refresh_only: boolean;
   readonly target_addrs: string[];
   readonly replace_addrs: string[];
+  readonly is_assessment: boolean;
   readonly plan_only: boolean;
   readonly save_plan: boolean;
   readonly allow_empty_apply: boolean;
@@ -119,9 +120,9 @@ export async function describe(db: Database, keyring: Keyring, id: string): Prom
     SELECT j.kind, j.attempt, r.id AS run_id, r.workspace_id, w.name AS workspace_name, w.organization_id,
            o.name AS organization_name, p.id AS plan_id, a.id AS apply_id, c.blob_id, o.plan_timeout, o.apply_timeout,
            ${Prisma.raw(storedSettings)} AS settings,
-           w.working_directory, r.is_destroy, r.refresh, r.refresh_only, r.target_addrs, r.replace_addrs, r.plan_only,
+           w.working_directory, r.is_destroy, r.refresh, r.refresh_only, r.target_addrs, r.replace_addrs, r.plan_only, r.is_assessment,
            r.save_plan, r.allow_empty_apply, r.allow_config_generation, r.infra_version, r.debugging_mode, r.variables,
-           w.structured_run_output_enabled AS structured
+           w.structured_run_output_enabled OR r.is_assessment AS structured
       FROM run_job j JOIN run r ON r.id = j.run_id
       JOIN workspace w ON w.id = r.workspace_id JOIN organization o ON o.id = w.organization_id
       JOIN run_phase p ON p.run_id = r.id AND p.kind = 'plan' JOIN run_phase a ON a.run_id = r.id AND a.kind = 'apply'
@@ -150,6 +151,7 @@ export async function describe(db: Database, keyring: Keyring, id: string): Prom
     targets: row.target_addrs,
     replaces: row.replace_addrs,
     planOnly: row.plan_only,
+    isAssessment: row.is_assessment,
     savePlan: row.save_plan,
     allowEmptyApply: row.allow_empty_apply,
     generateConfig: row.allow_config_generation,

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../../../kernel/database/database';
+import type { Health } from '../record-assessment';
 import type { SecretsService } from './secrets-service';
 
 /** A piece of work that one worker does at a time: the plan of a run, or its apply. */
@@ -24,6 +25,8 @@ export interface RunJob {
   readonly targets: readonly string[];
   readonly replaces: readonly string[];
   readonly planOnly: boolean;
+  /** It looks for drift: what it counts is asked for. */
+  readonly isAssessment: boolean;
   readonly savePlan: boolean;
   readonly allowEmptyApply: boolean;
   readonly generateConfig: boolean;
@@ -132,6 +135,8 @@ export interface PlanResult {
   /** The plan file that the apply will be given. */
   readonly planFile?: Bytes;
   readonly generatedConfiguration?: boolean;
+  /** Of an assessment. */
+  readonly health?: Health;
   readonly errorMessage?: string;
 }
 

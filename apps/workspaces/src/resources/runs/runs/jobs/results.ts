@@ -80,6 +80,7 @@ export async function finishPlan(
       ...counts(result),
       hasChanges: result.hasChanges === true,
       generatedConfiguration: result.generatedConfiguration === true,
+      ...(run.isAssessment && result.health ? { health: { ...result.health } } : {}),
     });
     await afterPlan(tx, run, job, result.hasChanges === true);
     return true;

@@ -1,0 +1,141 @@
+import { flag, instant, serializer, text, whole } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import type { Policy } from '../../../kernel/access/policy';
+import { readBlob } from '../../../kernel/blobs/blobs';
+import type { Database } from '../../../kernel/database/database';
+import { endpoints, type Lookup, type Raw, type Resource, type View } from '../../../kernel/endpoints/endpoint';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import { workspacePolicy } from '../../workspaces/workspaces/policy';
+import * as workspaces from '../../workspaces/workspaces/service';
+import { readRange } from '../runs/jobs/logs';
+import { administers, organizationsOf, readsRun } from '../runs/policy';
+import { allChecksSucceeded } from '../runs/record-assessment';
+import { type AssessmentResult, find } from './result';
+
+const attributes = {
+  drifted: flag,
+  succeeded: flag,
+  'error-msg': text.nullable(),
+  'all-checks-succeeded': flag,
+  'resources-drifted': whole,
+  'resources-undrifted': whole,
+  'checks-passed': whole,
+  'checks-failed': whole,
+  'checks-errored': whole,
+  'checks-unknown': whole,
+  'created-at': instant,
+};
+
+const path = (id: string): string => `/api/v2/assessment-results/${id}`;
+
+const resultSerializer = serializer<AssessmentResult, View, typeof attributes, Record<string, never>>({
+  type: 'assessment-results',
+  shape: attributes,
+  relations: {},
+  id: ({ id }) => id,
+  self: ({ id }) => path(id),
+  links: ({ id }) => ({
+    'json-output': `${path(id)}/json-output`,
+    'json-schema': `${path(id)}/json-schema`,
+    'log-output': `${path(id)}/log-output`,
+  }),
+  attributes: (result) => ({
+    drifted: result.drifted,
+    succeeded: result.succeeded,
+    'error-msg': result.errorMessage,
+    'all-checks-succeeded': allChecksSucceeded(result),
+    'resources-drifted': result.resourcesDrifted,
+    'resources-undrifted': result.resourcesUndrifted,
+    'checks-passed': result.checksPassed,
+    'checks-failed': result.checksFailed,
+    'checks-errored': result.checksErrored,
+    'checks-unknown': result.checksUnknown,
+    'created-at': result.createdAt,
+  }),
+  relationships: () => ({}),
+});
+
+const hosted = { edition: 'hosted' } as const;
+const ofResult = endpoints({} as Policy<AssessmentResult>, resultSerializer, { visible: readsRun, organizationsOf });
+const ofWorkspace = endpoints(workspacePolicy, resultSerializer, {
+  visible: workspacePolicy['can-read-settings'],
+  organizationsOf,
+});
+const load = ({ db, params }: Lookup<string>) =>
+  find(db, (params as Record<string, string>).assessment_result_id ?? '');
+const byId = '/assessment-results/:assessment_result_id';
+
+const current = ofWorkspace.get('/workspaces/:workspace_id/current-assessment-result', {
+  ...hosted,
+  summary: 'Show the newest result of the assessments of a workspace.',
+  requires: 'can-read-assessment-result',
+  load: ({ db, params }) => workspaces.find(db, params.workspace_id),
+  run: async ({ db, target }) => {
+    const { currentAssessmentResultId: id } = target;
+    const found = id === null ? undefined : await find(db, id);
+    if (!found) throw new Refusal('missing', '');
+    return found;
+  },
+});
+
+const show = ofResult.get(byId, {
+  ...hosted,
+  summary: 'Show what an assessment found.',
+  load,
+  run: async ({ target }) => target as AssessmentResult,
+});
+
+type Content = (db: Database, env: Environment, result: AssessmentResult) => Promise<Raw['body'] | undefined>;
+
+/** Something that an assessment left. It holds what is sensitive, as the plan of a run does. */
+const left = (name: string, summary: string, type: string, content: Content) =>
+  ofResult.raw('GET')(`${byId}/${name}`, {
+    ...hosted,
+    summary: `${summary} For administrators of the workspace.`,
+    tokens: ['user', 'team'],
+    requires: administers,
+    answers: { 200: { description: 'It.', type, schema: { type: type === 'text/plain' ? 'string' : 'object' } } },
+    load,
+    run: async ({ db, env, target }) => {
+      const body = await content(db, env, target as AssessmentResult);
+      if (body === undefined) throw new Refusal('missing', '');
+      return { status: 200, headers: { 'Content-Type': type }, body };
+    },
+  });
+
+const blob = (db: Database, env: Environment, id: string | null) =>
+  id === null ? Promise.resolve(undefined) : readBlob(db, env.keyring, id);
+
+const jsonOutput = left(
+  'json-output',
+  'Read the plan of an assessment in JSON.',
+  'application/json',
+  (db, env, { plan }) => blob(db, env, plan.jsonBlobId),
+);
+
+const jsonSchema = left(
+  'json-schema',
+  'Read the schemas of the resources that have drifted.',
+  'application/json',
+  async (db, env, { plan }) => {
+    const stored = await blob(db, env, plan.redactedBlobId);
+    if (!stored) return undefined;
+    const pieces: Buffer[] = [];
+    for await (const piece of stored) pieces.push(piece as Buffer);
+    const { provider_format_version: version, provider_schemas: schemas } = JSON.parse(
+      Buffer.concat(pieces).toString('utf8'),
+    ) as Record<string, unknown>;
+    return JSON.stringify({ format_version: version, provider_schemas: schemas ?? {} });
+  },
+);
+
+const logOutput = left('log-output', 'Read the log of an assessment.', 'text/plain', async (db, env, { plan }) => {
+  const bytes = await readRange(db, env.keyring, plan.id, { from: 0, to: Number(plan.logSize) });
+  return bytes;
+});
+
+/** What assessments found. */
+export const assessmentResource: Resource = {
+  name: 'assessment-results',
+  endpoints: [current, show, jsonOutput, jsonSchema, logOutput],
+};

@@ -1,0 +1,111 @@
+import type { Keyring } from '@keystead/keyring';
+import { isRefusal } from '@keystead/refusal';
+import { system } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
+import { isPoolOpen } from '../../workspaces/projects/allowed';
+import { find as findWorkspace } from '../../workspaces/workspaces/find';
+import { resolveVersion } from '../../workspaces/workspaces/infra-version';
+import { effectiveMode, isAssessed, type Workspace } from '../../workspaces/workspaces/workspace';
+import { requireConfiguration } from '../runs/configuration';
+import { advance } from '../runs/queue';
+import { moveRun } from '../runs/transition';
+
+const BATCH = 20;
+/** The first assessment comes within so many minutes, later ones a tenth of the interval earlier or later: not all at once. */
+const FIRST_MINUTES = 10;
+const SPREAD = 0.1;
+const KEPT_DAYS = 30;
+
+/**
+ * Starts the assessments that are due; answers how many. One of a workspace at a time, and none beside a run. For any number
+ * of callers. Decision 0130.
+ */
+export async function startAssessments(db: Database, keyring: Keyring, intervalHours: number): Promise<number> {
+  if (intervalHours === 0) return 0;
+  const due = await db.prisma.$queryRaw<{ id: string }[]>`
+    SELECT w.id FROM workspace w
+      JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
+      JOIN subscription s ON s.organization_id = o.id
+     WHERE (w.assessments_enabled OR o.assessments_enforced)
+       AND (w.assessment_due_at IS NULL OR w.assessment_due_at <= now())
+       AND w.current_state_version_id IS NOT NULL AND w.resource_count > 0
+       AND NOT EXISTS (SELECT 1 FROM run r WHERE r.workspace_id = w.id AND r.finished_at IS NULL)
+     ORDER BY w.assessment_due_at NULLS FIRST, w.id LIMIT ${BATCH}`;
+  let started = 0;
+  for (const { id } of due) if (await startOne(db, id, intervalHours)) started += 1;
+  return started;
+}
+
+async function startOne(db: Database, id: string, intervalHours: number): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    await lockRow(tx, 'workspace', id);
+    const workspace = await findWorkspace(tx, id);
+    if (!workspace || !(await take(tx, workspace, intervalHours))) return false;
+    const parts = isAssessed(workspace) ? await partsOf(tx, workspace) : undefined;
+    if (!parts) return false;
+    const runId = newId('run');
+    await tx.prisma.run.create({
+      data: {
+        id: runId,
+        workspaceId: id,
+        configurationVersionId: parts.configurationId,
+        status: 'pending',
+        source: 'assessment',
+        isAssessment: true,
+        planOnly: true,
+        refreshOnly: true,
+        infraVersion: parts.infraVersion,
+        createdByType: system.type,
+        createdById: system.id,
+        phases: {
+          create: [
+            { id: newId('plan'), kind: 'plan' },
+            { id: newId('apply'), kind: 'apply' },
+          ],
+        },
+      },
+    });
+    await moveRun(tx, runId, 'pending');
+    await advance(tx, id);
+    return true;
+  });
+}
+
+/** Moves the time of the next one, by the database's clock; false where it has not come, or a run came first. */
+async function take({ prisma }: Database, { id, assessmentDueAt }: Workspace, intervalHours: number): Promise<boolean> {
+  if (assessmentDueAt === null) {
+    await prisma.$executeRaw`
+      UPDATE workspace SET assessment_due_at = now() + random() * make_interval(mins => ${FIRST_MINUTES}) WHERE id = ${id}`;
+    return false;
+  }
+  const taken = await prisma.$executeRaw`
+    UPDATE workspace w
+       SET assessment_due_at = now() + (1 + ${SPREAD}::float * (2 * random() - 1)) * make_interval(hours => ${intervalHours})
+     WHERE id = ${id} AND assessment_due_at <= now()
+       AND NOT EXISTS (SELECT 1 FROM run r WHERE r.workspace_id = w.id AND r.finished_at IS NULL)`;
+  return taken > 0;
+}
+
+/** What an assessment works on; undefined where there is nothing, or nobody who may. */
+async function partsOf(tx: Database, workspace: Workspace) {
+  const { mode, poolId } = effectiveMode(workspace);
+  if (mode === 'agent' && (poolId === null || (await isPoolOpen(tx, workspace, poolId)) !== true)) return undefined;
+  try {
+    const configuration = await requireConfiguration(tx, workspace, undefined);
+    return { configurationId: configuration.id, infraVersion: await resolveVersion(tx, workspace.infraVersion) };
+  } catch (error) {
+    if (isRefusal(error) && error.kind === 'invalid') return undefined;
+    throw error;
+  }
+}
+
+/** Forgets assessments of a month ago, but for the newest result of each workspace, and those that never became one. */
+export const forgetAssessments = ({ prisma }: Database): Promise<number> => prisma.$executeRaw`
+  DELETE FROM run r USING workspace w
+   WHERE r.is_assessment AND w.id = r.workspace_id
+     AND CASE WHEN EXISTS (SELECT 1 FROM assessment_result a WHERE a.run_id = r.id)
+              THEN r.finished_at < now() - make_interval(days => ${KEPT_DAYS})
+                   AND NOT EXISTS (SELECT 1 FROM assessment_result a WHERE a.run_id = r.id AND a.id = w.current_assessment_result_id)
+              ELSE r.finished_at < now() - interval '1 day' END`;
