@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { root } from '../../apps/secrets/test/stand-ins/authority';
 import { DirectoryStandIn } from '../../apps/secrets/test/stand-ins/cloudone';
 import { CloudStandIn } from '../../apps/secrets/test/stand-ins/cloudtwo';
 import { ClusterStandIn } from '../../apps/secrets/test/stand-ins/kubernetes';
@@ -26,6 +27,8 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
   const directory = new DirectoryStandIn();
   const issuer = new ProviderStandIn();
   const cluster = new ClusterStandIn();
+  const authority = root('Practice authority');
+  const client = authority.issue('web-1', { dns: ['web-1.shop.example'] });
   const ldap = new LdapStandIn();
   ldap.entries = [
     { dn: 'cn=service,dc=acme', password: 'service-password', attributes: {} },
@@ -57,6 +60,8 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
         xms_mirid: `/subscriptions/${subscription}/resourcegroups/harbour/providers/Microsoft.Compute/virtualMachines/crane-1`,
       }),
       LDAP: ldap.address,
+      CLIENT_CA: authority.pem,
+      CLIENT_CERT: client.pem,
       CLUSTER: cluster.address,
       CLUSTER_CA: cluster.ca,
       CLUSTER_REVIEWER: cluster.reviewer,
@@ -67,6 +72,8 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
       BUILD_JWT: issuer.sign({ ...build, exp: Math.floor(Date.now() / 1000) + 86_400 }),
     },
     service: {
+      SECRETS_TRUSTED_PROXIES: '127.0.0.1',
+      SECRETS_CLIENT_CERTIFICATE_HEADER: 'X-Client-Cert',
       CLOUDONE_AUTHORITY_HOST: directory.address,
       CLOUDONE_RESOURCE_MANAGER: directory.address,
       CLOUDONE_METADATA_HOST: directory.address,

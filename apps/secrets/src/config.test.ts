@@ -77,7 +77,9 @@ describe('configuration', () => {
 
   it('reads a certificate and its key', () => {
     const given = { ...least, SECRETS_TLS_CERT_FILE: file('cert', 'CERT'), SECRETS_TLS_KEY_FILE: file('key', 'KEY') };
-    expect(readConfig(given).listen.tls).toEqual({ cert: 'CERT', key: 'KEY' });
+    expect(readConfig(given).listen.tls).toEqual({ cert: 'CERT', key: 'KEY', clientCertificates: true });
+    const off = readConfig({ ...given, SECRETS_TLS_CLIENT_CERTIFICATES: 'off' });
+    expect(off.listen.tls?.clientCertificates).toBe(false);
   });
 
   it('leaves the rest of the environment alone', () => {

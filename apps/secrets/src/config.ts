@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type TrustedProxies, trustedProxies } from '@keystead/server';
+import { type Tls, type TrustedProxies, trustedProxies } from '@keystead/server';
 import { z } from 'zod';
 import { parseDuration } from './sdk/duration';
 
@@ -67,6 +67,17 @@ const Variables = z.object({
     .describe('Comma-separated addresses or CIDR blocks of proxies whose X-Forwarded-For is believed.'),
   SECRETS_TLS_CERT_FILE: z.string().optional().describe('PEM certificate; with it the service speaks TLS.'),
   SECRETS_TLS_KEY_FILE: z.string().optional().describe('PEM private key of the certificate.'),
+  SECRETS_TLS_CLIENT_CERTIFICATES: onOff(true).describe(
+    'Where the service speaks TLS: ask clients for a certificate, which auth/cert logs in with; nobody needs one.',
+  ),
+  SECRETS_CLIENT_CERTIFICATE_HEADER: z
+    .string()
+    .regex(/^[A-Za-z0-9-]+$/, 'is not the name of a header')
+    .transform((name) => name.toLowerCase())
+    .optional()
+    .describe(
+      'Header in which trusted proxies send the certificate of their client: escaped PEM, or as RFC 9440 says.',
+    ),
   SECRETS_METRICS_PORT: portNumber.optional().describe('Port for Prometheus metrics at /metrics; off unless set.'),
   SECRETS_METRICS_HOST: z.string().default('127.0.0.1').describe('Address for metrics.'),
   SECRETS_AUDIT_FILE: z.string().optional().describe('File that audit lines are appended to, as device file/.'),
@@ -200,6 +211,9 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
   if (given.SECRETS_SEAL === 'auto' && !given.SECRETS_SEAL_KEY && !given.SECRETS_SEAL_KEY_FILE) {
     problems.push('SECRETS_SEAL_KEY or SECRETS_SEAL_KEY_FILE must be set, or SECRETS_SEAL=shamir');
   }
+  if (given.SECRETS_CLIENT_CERTIFICATE_HEADER !== undefined && !given.SECRETS_TRUSTED_PROXIES?.length) {
+    problems.push('SECRETS_CLIENT_CERTIFICATE_HEADER needs SECRETS_TRUSTED_PROXIES: nobody else is believed');
+  }
   if (problems.length > 0) throw new BadConfig(problems);
   return {
     listen: { host: given.SECRETS_HOST, port: given.SECRETS_PORT, tls },
@@ -224,6 +238,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     },
     publicUrl: given.SECRETS_PUBLIC_URL,
     trustedProxies: given.SECRETS_TRUSTED_PROXIES ?? [],
+    certificateHeader: given.SECRETS_CLIENT_CERTIFICATE_HEADER,
     familyHeaders: given.SECRETS_FAMILY_HEADERS,
     apiPage: given.SECRETS_API_PAGE,
     console: {
@@ -302,7 +317,7 @@ function withFiles(environment: NodeJS.ProcessEnv, problems: string[]): Record<s
   return values;
 }
 
-function readTls(given: z.output<typeof Variables>, problems: string[]): { cert: string; key: string } | undefined {
+function readTls(given: z.output<typeof Variables>, problems: string[]): Tls | undefined {
   const { SECRETS_TLS_CERT_FILE: certFile, SECRETS_TLS_KEY_FILE: keyFile } = given;
   if ((certFile === undefined) !== (keyFile === undefined)) {
     problems.push('SECRETS_TLS_CERT_FILE and SECRETS_TLS_KEY_FILE go together');
@@ -310,7 +325,8 @@ function readTls(given: z.output<typeof Variables>, problems: string[]): { cert:
   if (certFile === undefined || keyFile === undefined) return undefined;
   const cert = readText('SECRETS_TLS_CERT_FILE', certFile, problems);
   const key = readText('SECRETS_TLS_KEY_FILE', keyFile, problems);
-  return cert === undefined || key === undefined ? undefined : { cert, key };
+  if (cert === undefined || key === undefined) return undefined;
+  return { cert, key, clientCertificates: given.SECRETS_TLS_CLIENT_CERTIFICATES };
 }
 
 function readText(name: string, file: string, problems: string[]): string | undefined {

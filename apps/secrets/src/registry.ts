@@ -1,4 +1,6 @@
 import { approle } from './backends/approle/backend';
+import { cert } from './backends/cert/backend';
+import type { Trust } from './backends/cert/trust';
 import { cloudone } from './backends/cloudone/backend';
 import type { CloudOneParts } from './backends/cloudone/login';
 import { cloudtwo } from './backends/cloudtwo/backend';
@@ -31,6 +33,7 @@ export interface Outside {
   readonly jwt: OidcProvider;
   readonly kubernetes: Cluster;
   readonly ldap: Directory;
+  readonly cert: Trust;
   readonly tokens: TokenParts;
   readonly identity: IdentityParts;
   readonly system: readonly Path[];
@@ -86,6 +89,7 @@ export const registry: readonly Registered[] = [
   { type: 'oidc', kind: 'auth', make: one((outside) => jwt(outside.jwt)) },
   { type: 'kubernetes', kind: 'auth', make: one((outside) => kubernetes(outside.kubernetes)) },
   { type: 'ldap', kind: 'auth', make: one((outside) => ldap(outside.ldap)) },
+  { type: 'cert', kind: 'auth', make: one((outside) => cert(outside.cert)) },
   {
     type: 'kv',
     kind: 'secret',

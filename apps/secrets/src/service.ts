@@ -3,6 +3,7 @@ import { ApiPage } from '@keystead/api-page';
 import { applyMigrations, ensureDatabase, requireMigrated } from '@keystead/postgres';
 import { followLog, Gate, type Logger, Registry } from '@keystead/server';
 import type { Express } from 'express';
+import { Trust } from './backends/cert/trust';
 import { DirectoryClient } from './backends/cloudone/directory-client';
 import { ResourceClient } from './backends/cloudone/resource-client';
 import { CloudTwo } from './backends/cloudtwo/cloud';
@@ -124,7 +125,11 @@ export async function createService(config: Config, parts: ServiceParts): Promis
   const largeBodies = new Gate(LARGE_BODIES, 'large bodies');
   const app = createHttpApp({
     handle: (request) => handle(kernel, request),
-    rules: { familyHeaders: config.familyHeaders, trustedProxies: config.trustedProxies },
+    rules: {
+      familyHeaders: config.familyHeaders,
+      trustedProxies: config.trustedProxies,
+      certificateHeader: config.certificateHeader,
+    },
     origins,
     log: parts.log,
     largeBodies,
@@ -235,6 +240,7 @@ function outsideOf(modules: Modules, config: Config, log: Logger, system: readon
     jwt: new OidcProvider({ clock: storage.clock, log }),
     kubernetes: new Cluster(storage.clock),
     ldap: new Directory(storage.clock),
+    cert: new Trust(),
     tokens: { ...modules, log },
     identity: { ...modules, issuer, publicUrl: config.publicUrl },
     system,

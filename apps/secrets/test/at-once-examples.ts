@@ -1,3 +1,5 @@
+import { testCertificate } from '@keystead/testing';
+
 /** What an example makes its objects with: the answer's body; throws when it is not a success. */
 export interface World {
   root(method: string, path: string, body?: object): Promise<Body>;
@@ -620,6 +622,10 @@ export const examples: Readonly<Record<string, Making>> = {
   'write ldap/groups/:name': asNamed((n) => ({ policies: `p${n}` })),
   'delete ldap/groups/:name': removedByName('auth/ldap/groups', { policies: 'a' }),
   'write ldap/login/:username': outside,
+  'write cert/config': readsOnly({ disable_binding: false }),
+  'write cert/certs/:name': asNamed((n) => ({ certificate: testCertificate.cert, token_policies: [`p${n}`] })),
+  'delete cert/certs/:name': removedByName('auth/cert/certs', { certificate: testCertificate.cert }),
+  'write cert/login': outside,
   'write kubernetes/config': readsOnly({ kubernetes_host: 'https://cluster.invalid' }),
   'write kubernetes/role/:name': asNamed(() => ({
     bound_service_account_names: 'a',

@@ -36,7 +36,7 @@ describe('every writing operation, called by many at once about one object', () 
   beforeAll(async () => {
     await secrets.root.write('sys/mounts/one', { type: 'kv' }).expect(204);
     await secrets.root.write('sys/mounts/two', { type: 'kv', options: { version: '2' } }).expect(204);
-    for (const type of ['userpass', 'approle', 'jwt', 'kubernetes', 'ldap'])
+    for (const type of ['userpass', 'approle', 'jwt', 'kubernetes', 'ldap', 'cert'])
       await secrets.root.write(`sys/auth/${type}`, { type }).expect(204);
     await secrets.root
       .write('scheduler/config/access', { address: upstream.address, token: upstream.management })

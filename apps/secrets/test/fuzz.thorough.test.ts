@@ -40,6 +40,7 @@ const mounts: readonly (readonly [string, object])[] = [
   ['sys/auth/jwt', { type: 'jwt' }],
   ['sys/auth/kubernetes', { type: 'kubernetes' }],
   ['sys/auth/ldap', { type: 'ldap' }],
+  ['sys/auth/cert', { type: 'cert' }],
   ['sys/auth/cloudone', { type: 'cloudone' }],
 ];
 

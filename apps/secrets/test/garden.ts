@@ -15,6 +15,7 @@ const mounts: Readonly<Record<string, string>> = {
   jwt: 'auth/jwt',
   kubernetes: 'auth/kubernetes',
   ldap: 'auth/ldap',
+  cert: 'auth/cert',
   cloudone: 'auth/cloudone',
 };
 

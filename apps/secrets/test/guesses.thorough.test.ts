@@ -38,7 +38,7 @@ describe('every secret that can be guessed', () => {
 
   beforeAll(async () => {
     await directory.start();
-    for (const type of ['userpass', 'approle', 'jwt', 'kubernetes', 'ldap']) {
+    for (const type of ['userpass', 'approle', 'jwt', 'kubernetes', 'ldap', 'cert']) {
       await secrets.root.write(`sys/auth/${type}`, { type }).expect(204);
     }
     second = await createService(testConfig(secrets.database.url), {

@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { testCertificate } from '@keystead/testing';
 import { RawClient } from './raw-client';
 import { spellings } from './spellings';
 import { type Client, startSecrets } from './start-secrets';
@@ -30,7 +31,7 @@ describe('a thing under a denied path', () => {
     holder = secrets.as(made.body.auth.client_token);
     raw = new RawClient((secrets.server.address() as AddressInfo).port);
 
-    for (const type of ['userpass', 'approle', 'jwt', 'kubernetes', 'ldap'])
+    for (const type of ['userpass', 'approle', 'jwt', 'kubernetes', 'ldap', 'cert'])
       await put('', `sys/auth/${type}`, { type });
     await put('sys/mounts/:path*', `sys/mounts/${name}`, { type: 'kv' });
     things.set('sys/mounts/:path*/tune', `sys/mounts/${name}/tune`);
@@ -56,6 +57,7 @@ describe('a thing under a denied path', () => {
     const accounts = { bound_service_account_names: 'mine', bound_service_account_namespaces: '*' };
     await put('ldap/users/:name', `auth/ldap/users/${name}`, { policies: 'mine' });
     await put('ldap/groups/:name', `auth/ldap/groups/${name}`, { policies: 'mine' });
+    await put('cert/certs/:name', `auth/cert/certs/${name}`, { certificate: testCertificate.cert, policies: 'mine' });
     await put('kubernetes/role/:name', `auth/kubernetes/role/${name}`, accounts);
     await put('cloudone/role/:name', `auth/cloudone/role/${name}`, { bound_service_principal_ids: 'mine' });
     await put('cloudtwo/roles/:name', `cloudtwo/roles/${name}`, {

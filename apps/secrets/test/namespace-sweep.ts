@@ -122,7 +122,7 @@ export async function furnish(
   await make('write', `${name}-jobs/config/access`, { address: scheduler.address, token: scheduler.management });
   await make('write', `${name}-jobs/role/${name}`, { policies: 'read' });
   await make('write', `sys/mounts/${name}-cloud`, { type: 'cloudtwo' });
-  for (const type of ['userpass', 'approle', 'jwt', 'kubernetes', 'ldap', 'cloudone']) {
+  for (const type of ['userpass', 'approle', 'jwt', 'kubernetes', 'ldap', 'cert', 'cloudone']) {
     await make('write', `sys/auth/${type === 'userpass' ? name : `${name}-${type}`}`, { type });
   }
   await make('write', `auth/${name}-ldap/config`, { url: directory.address });

@@ -37,6 +37,7 @@ export async function mountEveryKind({ root }: Secrets): Promise<void> {
   await root.write('sys/auth/jwt', { type: 'jwt' }).expect(204);
   await root.write('sys/auth/kubernetes', { type: 'kubernetes' }).expect(204);
   await root.write('sys/auth/ldap', { type: 'ldap' }).expect(204);
+  await root.write('sys/auth/cert', { type: 'cert' }).expect(204);
 }
 
 /**

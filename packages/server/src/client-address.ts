@@ -44,6 +44,12 @@ export function clientAddress(req: IncomingMessage, trusted: TrustedProxies): st
   return client.toString();
 }
 
+/** Whether a request comes from a trusted proxy itself. */
+export function isFromProxy(req: IncomingMessage, trusted: TrustedProxies): boolean {
+  const peer = trusted.length === 0 ? undefined : parse(req.socket.remoteAddress ?? '');
+  return peer !== undefined && isTrusted(peer, trusted);
+}
+
 function isTrusted(address: Address, trusted: TrustedProxies): boolean {
   return trusted.some(([network, bits]) => network.kind() === address.kind() && address.match(network as never, bits));
 }

@@ -1,8 +1,10 @@
+import { constants } from 'node:crypto';
 import http from 'node:http';
 import https from 'node:https';
 import type { Socket } from 'node:net';
 import type express from 'express';
 import { messageClasses } from './app';
+import type { Tls } from './listen';
 
 /** Limits of a server; every one has a default. */
 export interface Limits {
@@ -17,10 +19,10 @@ export interface Limits {
 /** What a refusal below HTTP is answered with: content type and body for a status. */
 export type ConnectionRefusal = (status: number, message: string) => { type: string; body: string };
 
-/** Options of `createServer`; `tls` holds PEM texts. */
+/** Options of `createServer`. */
 export interface ServerOptions {
   limits?: Limits;
-  tls?: { key: string; cert: string };
+  tls?: Tls;
   refusal?: ConnectionRefusal;
 }
 
@@ -46,11 +48,21 @@ export function createServer(app: express.Express, options: ServerOptions = {}, 
   const server =
     options.tls === undefined
       ? http.createServer(settings, handler)
-      : https.createServer({ ...settings, ...options.tls, minVersion: 'TLSv1.2' }, handler);
+      : https.createServer({ ...settings, ...tlsSettings(options.tls) }, handler);
   const refusal = options.refusal ?? plainText;
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuse(socket, error.code, refusal));
   server.on('connect', (_req, socket: Socket) => end(socket, 405, 'method not allowed', refusal));
   return server;
+}
+
+/**
+ * A connection that is taken up again brings the certificate of the client without those that vouch for it: none is. And who
+ * somebody is stays the same as long as the connection.
+ */
+function tlsSettings({ key, cert, clientCertificates = false }: Tls): https.ServerOptions {
+  const secureOptions = constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION;
+  const asked = { requestCert: true, rejectUnauthorized: false, secureOptions };
+  return { key, cert, minVersion: 'TLSv1.2', ...(clientCertificates ? asked : {}) };
 }
 
 const reasons: ReadonlyMap<string, readonly [number, string]> = new Map(

@@ -39,6 +39,7 @@ const methods: Readonly<Record<string, LoginMethod>> = {
   },
   kubernetes: { first: 'role', path: () => 'login', secrets: { jwt: 'Token of the service account' }, needs: ['role'] },
   jwt: { first: 'role', path: () => 'login', secrets: { jwt: 'Signed token' }, needs: [] },
+  cert: { first: 'name', path: () => 'login', secrets: {}, needs: [] },
   cloudone: {
     first: 'role',
     path: () => 'login',
@@ -54,7 +55,8 @@ export const loginCommands: readonly CommandSpec[] = [
     name: 'login',
     help: 'Log in and keep the token for the next commands, in a file that only you can read.',
     args: {
-      '[values...]': 'user name (userpass), role id (approle) or role (jwt, oidc), and fields of the login, name=value',
+      '[values...]':
+        'user name (userpass), role id (approle) or role (jwt, oidc, cert), and fields of the login, name=value',
     },
     flags: {
       '--method <method>': { help: known.join(', '), default: 'token' },
@@ -67,6 +69,7 @@ export const loginCommands: readonly CommandSpec[] = [
       'login -method=userpass username=ada',
       'login -method=approle role_id=app secret_id=@/run/secrets/id',
       'login -method=jwt role=deploy jwt=@/run/token',
+      'login -method=cert -client-cert=web.pem -client-key=web.key name=web',
       'login -method=oidc',
       'login -method=oidc role=ops port=8400 skip_browser=true',
     ],
@@ -128,6 +131,9 @@ async function logIn(made: Context, values: readonly string[], flags: LoginFlags
   if (absent.length > 0) {
     const example = absent.map((name) => `${name}=…`).join(' ');
     throw new Problem(`login --method ${flags.method} needs ${absent.join(', ')}: give ${example}`);
+  }
+  if (flags.method === 'cert' && !made.settings.tls.certFile) {
+    throw new Problem('login --method cert needs --client-cert, and --client-key where the key is in another file');
   }
   const { username, ...body } = fields;
   for (const [name, question] of Object.entries(method.secrets)) {

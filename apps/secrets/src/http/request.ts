@@ -1,17 +1,22 @@
 import type { IncomingMessage } from 'node:http';
 import { readBearer } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
-import { clientAddress, requestId, type TrustedProxies } from '@keystead/server';
+import {
+  BadClientCertificate,
+  type CertificateRules,
+  clientAddress,
+  clientCertificates,
+  requestId,
+} from '@keystead/server';
 import type { BodyBounds, Request, RequestFields } from '../pipeline/request';
 import { isListing, type Verb } from '../sdk/call';
 import { pairFields } from './form-body';
 import type { Target } from './url';
 
 /** What reading a request depends on. */
-export interface RequestRules {
+export interface RequestRules extends CertificateRules {
   /** Also understand the header names of the product family (`X-Vault-*`). */
   readonly familyHeaders: boolean;
-  readonly trustedProxies: TrustedProxies;
 }
 
 /** What a page of the console asks with, where it sends no token. */
@@ -65,9 +70,19 @@ export function readRequest(
     ifNoneMatch: headers['if-none-match'],
     address: clientAddress(req, rules.trustedProxies),
     header: (name) => req.headersDistinct[name],
+    certificates: () => certificatesOf(req, rules),
     help: query !== undefined && trueTexts.has(query.get('help') ?? ''),
     route: undefined,
   };
+}
+
+function certificatesOf(req: IncomingMessage, rules: RequestRules): readonly Buffer[] {
+  try {
+    return clientCertificates(req, rules);
+  } catch (error) {
+    if (error instanceof BadClientCertificate) throw new Refusal('invalid', error.message);
+    throw error;
+  }
 }
 
 function verbOf(method: string, { path, query }: Target): Verb {

@@ -84,6 +84,10 @@ export class RequestCall implements Call {
     };
   }
 
+  certificates(): readonly Buffer[] {
+    return this.request.certificates();
+  }
+
   findReusable(key: string): Promise<ReusableSecret | undefined> {
     return findReusable(this.kernel, this, key);
   }

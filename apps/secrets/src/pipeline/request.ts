@@ -48,6 +48,8 @@ export interface Request {
   readonly address: string;
   /** The values of a header, by its name in lower case; undefined where it was not sent. */
   readonly header: (name: string) => readonly string[] | undefined;
+  /** The certificates that the client has shown, as DER: its own first. Throws `invalid` where a proxy sent none as one. */
+  readonly certificates: () => readonly Buffer[];
   /** `?help=1`: the path's own description instead of its answer. */
   readonly help: boolean;
   /** Name of the route, for log and metrics: a pattern, never a path. Set once it is known where the request leads. */

@@ -55,6 +55,7 @@ export async function handleWhileSealed(kernel: Kernel, request: Request): Promi
     mfa: [],
     nowMs: kernel.clock.now(),
     wrapTtlSeconds: 0,
+    certificates: () => [],
     warn: () => {},
     findReusable: async () => undefined,
     guess: async () => undefined,

@@ -52,6 +52,8 @@ export interface StoredLogin {
   readonly policies: readonly string[];
   readonly displayName: string;
   readonly entityId: string;
+  /** What whoever asks for the renewal has shown: see `Call.certificates`. */
+  certificates(): readonly Buffer[];
 }
 
 /** Declares a kind of mount. */

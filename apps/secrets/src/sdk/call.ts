@@ -109,6 +109,11 @@ export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<
   readonly nowMs: number;
   /** 0 when the answer is not to be wrapped. */
   readonly wrapTtlSeconds: number;
+  /**
+   * The certificates that the client has shown, as DER: its own first, then those it sent along. Nothing of them is verified
+   * but that the client has the key of the first. Throws `invalid` where a proxy sent something else in their place.
+   */
+  certificates(): readonly Buffer[];
   /** Adds a warning to the answer, if it has a body. */
   warn(message: string): void;
   /**

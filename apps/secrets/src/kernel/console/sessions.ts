@@ -163,7 +163,7 @@ export class ConsoleSessions {
     const { expiresAtMs, renewable } = record;
     if (!renewable || expiresAtMs === undefined || expiresAtMs - now > renewBelowMs) return record;
     try {
-      return (await this.parts.leases.renewal.renew(record, renewSeconds)).record;
+      return (await this.parts.leases.renewal.renew(record, renewSeconds, () => [])).record;
     } catch (error) {
       // What may not be prolonged ends when it ends.
       if (!isRefusal(error)) throw error;

@@ -27,8 +27,15 @@ export class TokenRenewal {
     this.prolong = prolongTokens(storage);
   }
 
-  /** Throws `invalid` for a token that cannot be renewed, or whose maximum has passed. */
-  async renew(record: TokenRecord, incrementSeconds: number): Promise<RenewedToken> {
+  /**
+   * `certificates` are those that whoever asks has shown. Throws `invalid` for a token that cannot be renewed, or whose
+   * maximum has passed.
+   */
+  async renew(
+    record: TokenRecord,
+    incrementSeconds: number,
+    certificates: () => readonly Buffer[],
+  ): Promise<RenewedToken> {
     const { storage, hosts } = this;
     if (record.type === 'batch') throw new Refusal('invalid', 'batch tokens cannot be renewed');
     if (!record.renewable || record.expiresAtMs === undefined) throw notRenewable();
@@ -36,7 +43,7 @@ export class TokenRenewal {
     const mount = record.mountId === undefined ? undefined : hosts.findMount(record.mountId);
     if (!mount) throw notRenewable();
     const now = storage.clock.now();
-    const login = await this.loginNow(mount, record);
+    const login = await this.loginNow(mount, record, certificates);
     const { ttlSeconds, warnings } = hosts.lifetime({
       nowMs: now,
       issuedAtMs: record.createdAtMs,
@@ -60,7 +67,11 @@ export class TokenRenewal {
   }
 
   /** A role may have changed since the login; it may also forbid the renewal. */
-  private async loginNow(mount: LiveMount, record: TokenRecord): Promise<Partial<Login>> {
+  private async loginNow(
+    mount: LiveMount,
+    record: TokenRecord,
+    certificates: () => readonly Buffer[],
+  ): Promise<Partial<Login>> {
     const { renewLogin } = mount.backend;
     if (!renewLogin || record.internal === undefined) return {};
     const stored = {
@@ -69,6 +80,7 @@ export class TokenRenewal {
       policies: record.policies,
       displayName: record.displayName,
       entityId: record.entityId ?? '',
+      certificates,
     };
     return this.hosts.inBackground(mount, (call) => renewLogin(stored, call));
   }

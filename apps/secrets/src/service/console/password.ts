@@ -114,6 +114,7 @@ export async function asIfSent(
     ifNoneMatch: undefined,
     address: from.address,
     header: () => undefined,
+    certificates: () => [],
     help: false,
   };
   return handle(kernel, request);

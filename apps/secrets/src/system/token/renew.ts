@@ -2,6 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { authOf } from '../../kernel/tokens/auth-block';
 import type { TokenRecord } from '../../kernel/tokens/types';
+import type { Call } from '../../sdk/call';
 import { duration, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { auth, type Reply } from '../../sdk/reply';
@@ -17,12 +18,12 @@ export function renewPaths(parts: TokenParts) {
     id: string,
     token: TokenRecord,
     seconds: number | undefined,
-    warn: (text: string) => void,
+    call: Pick<Call, 'warn' | 'certificates'>,
   ): Promise<Reply> => {
     if (token.type === 'batch') throw new Refusal('invalid', 'batch tokens cannot be renewed');
     if (!token.renewable) throw new Refusal('invalid', 'lease is not renewable');
-    const { ttlSeconds, warnings } = await prolong(parts, token, seconds ?? 0);
-    for (const warning of warnings) warn(warning);
+    const { ttlSeconds, warnings } = await prolong(parts, token, seconds ?? 0, call);
+    for (const warning of warnings) call.warn(warning);
     return auth(await authOf(identity, { token: id, record: token }, ttlSeconds));
   };
 
@@ -34,11 +35,11 @@ export function renewPaths(parts: TokenParts) {
         operationId: 'token-renew',
         input: z.object({ token: string().optional().describe('The token.'), increment }),
         async run(call) {
-          const { input, warn } = call;
+          const { input } = call;
           if (!input.token) throw new Refusal('invalid', 'missing token ID');
           const token = await findNamed(parts, call, input.token);
           if (!token) throw new Refusal('invalid', 'token not found');
-          return renew(input.token, token, input.increment, warn);
+          return renew(input.token, token, input.increment, call);
         },
       },
     }),
@@ -48,10 +49,11 @@ export function renewPaths(parts: TokenParts) {
         summary: 'Renew the own token.',
         operationId: 'token-renew-self',
         input: z.object({ increment, token: string().optional().describe('Has no effect.') }),
-        async run({ input, sentToken, warn }) {
+        async run(call) {
+          const { input, sentToken } = call;
           const token = await tokens.find(sentToken!);
           if (!token) throw new Refusal('denied', 'permission denied');
-          return renew(sentToken!, token, input.increment, warn);
+          return renew(sentToken!, token, input.increment, call);
         },
       },
     }),
@@ -61,9 +63,10 @@ export function renewPaths(parts: TokenParts) {
         summary: 'Renew a token by its accessor.',
         operationId: 'token-renew-accessor',
         input: z.object({ accessor: string().optional().describe('The accessor of the token.'), increment }),
-        async run({ input, namespace, warn }) {
+        async run(call) {
+          const { input, namespace } = call;
           const token = await requireAccessor(tokens, namespace.uuid, input.accessor);
-          return renew('', token, input.increment, warn);
+          return renew('', token, input.increment, call);
         },
       },
     }),
@@ -71,8 +74,13 @@ export function renewPaths(parts: TokenParts) {
 }
 
 /** Prolongs a token, and lets its entity be in the groups that the auth method named then. */
-async function prolong({ leases, identity }: TokenParts, token: TokenRecord, increment: number) {
-  const renewed = await leases.renewal.renew(token, increment);
+async function prolong(
+  { leases, identity }: TokenParts,
+  token: TokenRecord,
+  increment: number,
+  call: Pick<Call, 'certificates'>,
+) {
+  const renewed = await leases.renewal.renew(token, increment, () => call.certificates());
   const { entityId, mountId } = renewed.record;
   if (entityId !== undefined && mountId !== undefined) {
     const entity = await identity.find(entityId);

@@ -1,0 +1,181 @@
+import { type KeyObject, X509Certificate } from 'node:crypto';
+import { id_RSASSA_PSS, RsaSaPssParams } from '@peculiar/asn1-rsa';
+import { AsnConvert, OctetString } from '@peculiar/asn1-schema';
+import {
+  type AlgorithmIdentifier,
+  AttributeValue,
+  AuthorityKeyIdentifier,
+  BasicConstraints,
+  Certificate as CertificateSchema,
+  ExtendedKeyUsage,
+  id_ce_authorityKeyIdentifier,
+  id_ce_basicConstraints,
+  id_ce_extKeyUsage,
+  id_ce_keyUsage,
+  id_ce_subjectAltName,
+  id_ce_subjectKeyIdentifier,
+  KeyUsage,
+  KeyUsageFlags,
+  type Name,
+  SubjectAlternativeName,
+} from '@peculiar/asn1-x509';
+
+/** A certificate, read. Nothing of it is verified. */
+export interface Certificate {
+  readonly der: Buffer;
+  readonly x509: X509Certificate;
+  /** In decimal. */
+  readonly serial: string;
+  /** As DER. */
+  readonly subject: Buffer;
+  readonly issuer: Buffer;
+  /** The innermost one of the subject; empty where there is none. */
+  readonly commonName: string;
+  readonly organizationalUnits: readonly string[];
+  readonly names: AlternativeNames;
+  readonly notBeforeMs: number;
+  readonly notAfterMs: number;
+  /** Object identifier; for RSA-PSS followed by a slash and that of the hash. */
+  readonly signatureAlgorithm: string;
+  readonly key: KeyObject;
+  readonly isAuthority: boolean;
+  /** How many further authorities may stand between it and who was certified in the end; undefined for any number. */
+  readonly pathLength: number | undefined;
+  /** True where it may not sign certificates, because its key is for something else. */
+  readonly mayNotCertify: boolean;
+  /** What it is good for, by object identifier; undefined for anything. */
+  readonly purposes: readonly string[] | undefined;
+  readonly subjectKeyId: Buffer;
+  readonly authorityKeyId: Buffer;
+  readonly extensions: ReadonlyMap<string, Extension>;
+}
+
+export interface AlternativeNames {
+  readonly dns: readonly string[];
+  readonly emails: readonly string[];
+  readonly uris: readonly string[];
+}
+
+export interface Extension {
+  readonly critical: boolean;
+  /** DER. */
+  readonly value: Buffer;
+}
+
+/** What was given cannot be read as a certificate, or says two things at once. */
+export class BadCertificate extends Error {
+  override readonly name = 'BadCertificate';
+}
+
+const commonNameId = '2.5.4.3';
+const organizationalUnitId = '2.5.4.11';
+/** Nobody has a name with these; who compares texts up to the first NUL would read another name. */
+const controls = /\p{Cc}/u;
+
+/** Reads a certificate. Throws `BadCertificate`. */
+export function readCertificate(der: Buffer): Certificate {
+  try {
+    return read(der);
+  } catch (error) {
+    throw error instanceof BadCertificate ? error : new BadCertificate('it is no X.509 certificate', { cause: error });
+  }
+}
+
+const begin = '-----BEGIN CERTIFICATE-----';
+const end = '-----END CERTIFICATE-----';
+/** The name that OpenSSL gives to certificates with notes of its own. */
+const unusual = /-----(BEGIN|END) (?:X509|TRUSTED) CERTIFICATE-----/g;
+
+/**
+ * The certificates (DER) of a text in PEM, other text between them left out. Throws `BadCertificate` where one is broken, or
+ * there are more than `most`.
+ */
+export function certificatesIn(pem: string, most: number): Buffer[] {
+  const pieces = pem.replace(unusual, '-----$1 CERTIFICATE-----').split(begin, most + 2);
+  if (pieces.length > most + 1) throw new BadCertificate(`there are more than ${most}`);
+  return pieces.slice(1).map((piece) => {
+    try {
+      return new X509Certificate(`${begin}${piece.slice(0, piece.indexOf(end))}${end}`).raw;
+    } catch (error) {
+      throw new BadCertificate('it is no X.509 certificate', { cause: error });
+    }
+  });
+}
+
+function read(given: Buffer): Certificate {
+  const x509 = new X509Certificate(given);
+  const der = x509.raw;
+  const { tbsCertificate: body, signatureAlgorithm } = AsnConvert.parse(der, CertificateSchema);
+  if (body.signature.algorithm !== signatureAlgorithm.algorithm) throw new BadCertificate('it names two algorithms');
+  const extensions = extensionsOf(body.extensions ?? []);
+  const value = <T>(id: string, type: new () => T): T | undefined => {
+    const extension = extensions.get(id);
+    return extension && AsnConvert.parse(extension.value, type);
+  };
+  const constraints = value(id_ce_basicConstraints, BasicConstraints);
+  const usage = value(id_ce_keyUsage, KeyUsage)?.toNumber();
+  const purposes = value(id_ce_extKeyUsage, ExtendedKeyUsage);
+  const alternatives = value(id_ce_subjectAltName, SubjectAlternativeName) ?? [];
+  const texts = (kind: 'dNSName' | 'rfc822Name' | 'uniformResourceIdentifier') =>
+    alternatives.flatMap((name) => (name[kind] === undefined ? [] : [name[kind]]));
+  const names = { dns: texts('dNSName'), emails: texts('rfc822Name'), uris: texts('uniformResourceIdentifier') };
+  const commonNames = attributesOf(body.subject, commonNameId);
+  const organizationalUnits = attributesOf(body.subject, organizationalUnitId);
+  const written = [...commonNames, ...organizationalUnits, ...Object.values(names).flat()];
+  if (written.some((text) => controls.test(text))) throw new BadCertificate('it has control characters in its names');
+  return {
+    der,
+    x509,
+    serial: BigInt(`0x${x509.serialNumber}`).toString(),
+    subject: Buffer.from(AsnConvert.serialize(body.subject)),
+    issuer: Buffer.from(AsnConvert.serialize(body.issuer)),
+    commonName: commonNames.at(-1) ?? '',
+    organizationalUnits,
+    names,
+    notBeforeMs: body.validity.notBefore.getTime().getTime(),
+    notAfterMs: body.validity.notAfter.getTime().getTime(),
+    signatureAlgorithm: algorithmOf(signatureAlgorithm),
+    key: x509.publicKey,
+    isAuthority: constraints?.cA === true,
+    pathLength: constraints?.pathLenConstraint,
+    mayNotCertify: usage !== undefined && (usage & KeyUsageFlags.keyCertSign) === 0,
+    purposes: purposes && [...purposes],
+    subjectKeyId: bytesOf(value(id_ce_subjectKeyIdentifier, OctetString)),
+    authorityKeyId: bytesOf(value(id_ce_authorityKeyIdentifier, AuthorityKeyIdentifier)?.keyIdentifier),
+    extensions,
+  };
+}
+
+const bytesOf = (text: OctetString | undefined): Buffer => (text ? Buffer.from(text.buffer) : Buffer.alloc(0));
+
+/** The object identifier of an algorithm of signatures; for RSA-PSS followed by a slash and that of the hash. */
+function algorithmOf({ algorithm, parameters }: AlgorithmIdentifier): string {
+  if (algorithm !== id_RSASSA_PSS || !parameters) return algorithm;
+  return `${algorithm}/${AsnConvert.parse(parameters, RsaSaPssParams).hashAlgorithm.algorithm}`;
+}
+
+function extensionsOf(
+  list: readonly { extnID: string; critical: boolean; extnValue: OctetString }[],
+): ReadonlyMap<string, Extension> {
+  const found = new Map<string, Extension>();
+  for (const { extnID, critical, extnValue } of list) {
+    if (found.has(extnID)) throw new BadCertificate(`it has the extension ${extnID} twice`);
+    found.set(extnID, { critical, value: Buffer.from(extnValue.buffer) });
+  }
+  return found;
+}
+
+function attributesOf(name: Name, id: string): string[] {
+  return name.flatMap((part) => part.flatMap(({ type, value }) => (type === id ? [value.toString()] : [])));
+}
+
+/** The text that an extension holds, of any of the string types; undefined where it holds something else. */
+export function textOf({ value }: Extension): string | undefined {
+  try {
+    const read = AsnConvert.parse(value, AttributeValue);
+    const text = read.anyValue === undefined ? read.toString() : undefined;
+    return text === undefined || controls.test(text) ? undefined : text;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,139 @@
+import type { KeyObject } from 'node:crypto';
+import type { Certificate } from './certificate';
+
+/** Why a certificate is not believed; the text is for who showed it. */
+export class Unverified extends Error {
+  override readonly name = 'Unverified';
+}
+
+/** From the own certificate of a client up to one that is trusted. */
+export type Chain = readonly Certificate[];
+
+const clientAuthentication = '1.3.6.1.5.5.7.3.2';
+const anyPurpose = '2.5.29.37.0';
+/** Deeper ones are nobody's; and so much is compared for one client. */
+const deepest = 8;
+const mostSignatures = 60;
+const mostChains = 10;
+
+/** Extensions whose meaning is minded, or that restrict nothing here: policies are of no interest without constraints on them. */
+const understood: ReadonlySet<string> = new Set([
+  '2.5.29.15', // key usage
+  '2.5.29.17', // alternative names
+  '2.5.29.19', // basic constraints
+  '2.5.29.32', // policies
+  '2.5.29.37', // extended key usage
+]);
+const nameConstraints = '2.5.29.30';
+
+/** SHA-1 and older can be forged. */
+const signatures: ReadonlySet<string> = new Set([
+  '1.2.840.113549.1.1.10/2.16.840.1.101.3.4.2.1', // RSA-PSS with SHA-256
+  '1.2.840.113549.1.1.10/2.16.840.1.101.3.4.2.2', // RSA-PSS with SHA-384
+  '1.2.840.113549.1.1.10/2.16.840.1.101.3.4.2.3', // RSA-PSS with SHA-512
+  '1.2.840.113549.1.1.11', // RSA with SHA-256
+  '1.2.840.113549.1.1.12', // RSA with SHA-384
+  '1.2.840.113549.1.1.13', // RSA with SHA-512
+  '1.2.840.10045.4.3.2', // ECDSA with SHA-256
+  '1.2.840.10045.4.3.3', // ECDSA with SHA-384
+  '1.2.840.10045.4.3.4', // ECDSA with SHA-512
+  '1.3.101.112', // Ed25519
+  '1.3.101.113', // Ed448
+]);
+const curves: ReadonlySet<string> = new Set(['prime256v1', 'secp384r1', 'secp521r1']);
+
+/** Whether nobody can make up a signature of a key. */
+export function isStrong({ asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject): boolean {
+  if (type === 'rsa' || type === 'rsa-pss') return (details?.modulusLength ?? 0) >= 2048;
+  if (type === 'ec') return curves.has(details?.namedCurve ?? '');
+  return type === 'ed25519' || type === 'ed448';
+}
+
+/** Whether a certificate is made for clients to prove who they are. */
+export function isForClients({ purposes }: Certificate): boolean {
+  return purposes === undefined || purposes.includes(clientAuthentication) || purposes.includes(anyPurpose);
+}
+
+/** Throws `Unverified` for a certificate that no client may show, whoever issued it. */
+export function checkClient(certificate: Certificate, nowMs: number): void {
+  const trouble = troubleOf(certificate, nowMs);
+  if (trouble !== undefined) throw new Unverified(`certificate ${trouble}`);
+}
+
+/**
+ * The chains from the certificate of a client to trusted ones, by way of `sent` where needed: every signature verified, by
+ * RFC 5280 as far as it concerns clients. `trusted` are authorities, which need not be roots. Constraints that nobody minds here (of names, of policies) are a reason to refuse.
+ *
+ * Throws `Unverified` where no chain is good: with a reason, if there would be one but for it.
+ */
+export function chainsOf(own: Certificate, sent: Chain, trusted: Chain, nowMs: number): Chain[] {
+  const found: Chain[] = [];
+  let reason: string | undefined;
+  let left = mostSignatures;
+  const signs = (issuer: Certificate, certificate: Certificate): boolean => {
+    if (!issuer.subject.equals(certificate.issuer)) return false;
+    if (--left < 0) throw new Unverified('too many certificates of the same name');
+    try {
+      return certificate.x509.checkIssued(issuer.x509) && certificate.x509.verify(issuer.key);
+    } catch {
+      return false;
+    }
+  };
+  const climb = (chain: Chain): void => {
+    if (found.length >= mostChains) return;
+    const last = chain.at(-1)!;
+    for (const issuer of candidates(last, trusted, chain)) {
+      if (!signs(issuer, last)) continue;
+      const whole = [...chain, issuer];
+      const trouble = troubleOfChain(whole, nowMs);
+      if (trouble === undefined) found.push(whole);
+      else reason ??= trouble;
+    }
+    if (chain.length >= deepest) return;
+    for (const issuer of candidates(last, sent, chain)) {
+      if (!trusted.some(({ der }) => der.equals(issuer.der)) && signs(issuer, last)) climb([...chain, issuer]);
+    }
+  };
+  climb([own]);
+  if (found.length === 0 && reason !== undefined) throw new Unverified(`certificate ${reason}`);
+  return found;
+}
+
+const candidates = (last: Certificate, among: Chain, chain: Chain): Certificate[] =>
+  among.filter((one) => one.subject.equals(last.issuer) && !chain.some(({ der }) => der.equals(one.der)));
+
+function troubleOfChain(chain: Chain, nowMs: number): string | undefined {
+  for (const [at, certificate] of chain.entries()) {
+    const trouble =
+      troubleOf(certificate, nowMs) ?? (at > 0 ? troubleOfAuthority(certificate, chain.slice(1, at)) : undefined);
+    if (trouble !== undefined) return at === 0 ? trouble : `was issued by an authority whose certificate ${trouble}`;
+    const isTrusted = at === chain.length - 1;
+    if (!isTrusted && !hasStrongSignature(certificate)) return 'is signed with a hash that can be forged';
+  }
+  return undefined;
+}
+
+function troubleOf(certificate: Certificate, nowMs: number): string | undefined {
+  const { notBeforeMs, notAfterMs, key, extensions } = certificate;
+  // NaN is no time.
+  if (!(nowMs >= notBeforeMs && nowMs <= notAfterMs)) return 'has expired or is not yet valid';
+  if (!isStrong(key)) return 'has a key that is too weak';
+  if (!isForClients(certificate)) return 'is not made for client authentication';
+  if (extensions.has(nameConstraints)) return 'constrains names, which is not supported';
+  for (const [id, { critical }] of extensions) {
+    if (critical && !understood.has(id)) return `has the critical extension ${id}, which is not supported`;
+  }
+  return undefined;
+}
+
+/** `below` are the authorities between it and the client. */
+function troubleOfAuthority({ isAuthority, mayNotCertify, pathLength }: Certificate, below: Chain): string | undefined {
+  if (!isAuthority || mayNotCertify) return 'is not that of an authority';
+  const counted = below.filter(({ subject, issuer }) => !subject.equals(issuer));
+  if (pathLength !== undefined && counted.length > pathLength) return 'allows no such long chain';
+  return undefined;
+}
+
+function hasStrongSignature({ signatureAlgorithm }: Certificate): boolean {
+  return signatures.has(signatureAlgorithm);
+}

@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto';
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { StoredLogin } from '../../sdk/backend';
+import type { BackgroundCall } from '../../sdk/call';
+import { string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { type Login, login } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+import { loginParams, withinCidrs } from '../../sdk/token-params';
+import { BadCertificate, type Certificate, readCertificate } from './certificate';
+import { findConfig } from './config';
+import { extensionMetadata } from './constraints';
+import { allRoles, type CertRole, findRole } from './role';
+import type { Trust } from './trust';
+
+/** Login with the certificate of a client. Decision 0126. */
+export const loginPath = (trust: Trust) =>
+  path('login', {
+    summary: 'Log in with a client certificate.',
+    auth: 'none',
+    write: {
+      summary: 'Verify the certificate that was shown when the connection was made, and answer a token.',
+      input: z.object({ name: string().optional().describe('Name of the role; any that fits unless said.') }),
+      judges: 'unguessable',
+      async run(call) {
+        const { input, storage, caller, nowMs } = call;
+        const shown = read(call.certificates());
+        const among = input.name ? await oneRole(storage, input.name) : await allRoles(storage);
+        const { name, role } = trust.match(shown, among, nowMs);
+        if (!withinCidrs(caller.address, role.token_bound_cidrs)) throw new Refusal('denied', 'permission denied');
+        const [own] = shown;
+        if (own.commonName === '') {
+          throw new Refusal('invalid', 'the certificate has no common name, which would name its alias');
+        }
+        const { enable_identity_alias_metadata: keep } = await findConfig(storage);
+        const metadata = metadataOf(own, name, role);
+        return login({
+          policies: [],
+          ...loginParams(role, caller),
+          alias: { name: own.commonName, ...(keep ? { metadata } : {}) },
+          displayName: role.display_name,
+          metadata,
+          internal: { role: name, fingerprint: fingerprintOf(own), policies: role.token_policies },
+        });
+      },
+    },
+  });
+
+/**
+ * The login as it would be now: the same certificate has to be shown again, unless the mount says otherwise. Throws where
+ * role or certificate are no longer what they were.
+ */
+export const renewLogin =
+  (trust: Trust) =>
+  async (stored: StoredLogin, { storage, nowMs }: BackgroundCall): Promise<Partial<Login>> => {
+    const { internal } = stored;
+    const name = String(internal.role);
+    const role = await findRole(storage, name);
+    if (!role) throw new Refusal('invalid', `role ${name} does not exist during renewal`);
+    if (!sameTexts(role.token_policies, internal.policies as readonly string[])) {
+      throw new Refusal('invalid', 'policies have changed, not renewing');
+    }
+    const { disable_binding: free } = await findConfig(storage);
+    if (!free) {
+      const shown = read(stored.certificates());
+      trust.match(shown, [{ name, role }], nowMs);
+      if (fingerprintOf(shown[0]) !== internal.fingerprint) {
+        throw new Refusal('invalid', 'client identity during renewal not matching client identity used during login');
+      }
+    }
+    return loginParams(role, undefined);
+  };
+
+/** Throws `invalid` where nothing was shown, or nothing that can be read. */
+function read(certificates: readonly Buffer[]): readonly [Certificate, ...Certificate[]] {
+  try {
+    const [own, ...sent] = certificates.map(readCertificate);
+    if (own) return [own, ...sent];
+  } catch (error) {
+    if (!(error instanceof BadCertificate)) throw error;
+    throw new Refusal('invalid', `failed to verify client's certificate: ${error.message}`);
+  }
+  throw new Refusal('invalid', 'no client certificate found');
+}
+
+async function oneRole(storage: Storage, given: string): Promise<{ name: string; role: CertRole }[]> {
+  const name = given.toLowerCase();
+  const role = await findRole(storage, name);
+  return role ? [{ name, role }] : [];
+}
+
+function metadataOf(own: Certificate, name: string, role: CertRole): Record<string, string> {
+  return {
+    cert_name: name,
+    common_name: own.commonName,
+    serial_number: own.serial,
+    subject_key_id: pairs(own.subjectKeyId),
+    authority_key_id: pairs(own.authorityKeyId),
+    ...extensionMetadata(own, role),
+  };
+}
+
+const pairs = (bytes: Buffer): string => [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join(':');
+
+const fingerprintOf = ({ der }: Certificate): string => createHash('sha256').update(der).digest('hex');
+
+function sameTexts(one: readonly string[], other: readonly string[]): boolean {
+  return JSON.stringify([...new Set(one)].sort()) === JSON.stringify([...new Set(other)].sort());
+}
