@@ -5,6 +5,7 @@ import { CloudStandIn } from '../../apps/secrets/test/stand-ins/cloudtwo';
 import { ClusterStandIn } from '../../apps/secrets/test/stand-ins/kubernetes';
 import { DirectoryStandIn as LdapStandIn } from '../../apps/secrets/test/stand-ins/ldap';
 import { ProviderStandIn } from '../../apps/secrets/test/stand-ins/oidc';
+import { listOf, listPem } from '../../apps/secrets/test/stand-ins/revocation';
 import { SchedulerStandIn } from '../../apps/secrets/test/stand-ins/scheduler';
 
 /** Stand-ins of the systems that engines and login methods speak to, for whoever follows a guide without the real ones. */
@@ -62,6 +63,7 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
       LDAP: ldap.address,
       CLIENT_CA: authority.pem,
       CLIENT_CERT: client.pem,
+      CLIENT_CRL: listPem(listOf(authority, [client.serial])),
       CLUSTER: cluster.address,
       CLUSTER_CA: cluster.ca,
       CLUSTER_REVIEWER: cluster.reviewer,

@@ -1,6 +1,5 @@
 import { approle } from './backends/approle/backend';
-import { cert } from './backends/cert/backend';
-import type { Trust } from './backends/cert/trust';
+import { type CertParts, cert } from './backends/cert/backend';
 import { cloudone } from './backends/cloudone/backend';
 import type { CloudOneParts } from './backends/cloudone/login';
 import { cloudtwo } from './backends/cloudtwo/backend';
@@ -33,7 +32,7 @@ export interface Outside {
   readonly jwt: OidcProvider;
   readonly kubernetes: Cluster;
   readonly ldap: Directory;
-  readonly cert: Trust;
+  readonly cert: CertParts;
   readonly tokens: TokenParts;
   readonly identity: IdentityParts;
   readonly system: readonly Path[];

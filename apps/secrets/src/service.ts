@@ -3,7 +3,6 @@ import { ApiPage } from '@keystead/api-page';
 import { applyMigrations, ensureDatabase, requireMigrated } from '@keystead/postgres';
 import { followLog, Gate, type Logger, Registry } from '@keystead/server';
 import type { Express } from 'express';
-import { Trust } from './backends/cert/trust';
 import { DirectoryClient } from './backends/cloudone/directory-client';
 import { ResourceClient } from './backends/cloudone/resource-client';
 import { CloudTwo } from './backends/cloudtwo/cloud';
@@ -240,7 +239,7 @@ function outsideOf(modules: Modules, config: Config, log: Logger, system: readon
     jwt: new OidcProvider({ clock: storage.clock, log }),
     kubernetes: new Cluster(storage.clock),
     ldap: new Directory(storage.clock),
-    cert: new Trust(),
+    cert: storage,
     tokens: { ...modules, log },
     identity: { ...modules, issuer, publicUrl: config.publicUrl },
     system,

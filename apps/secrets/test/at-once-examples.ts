@@ -1,4 +1,9 @@
 import { testCertificate } from '@keystead/testing';
+import { root as authority } from './stand-ins/authority';
+import { listOf } from './stand-ins/revocation';
+
+const signer = authority('Acme Root');
+const revocationList = (serial: bigint): string => listOf(signer, [serial]).toString('base64');
 
 /** What an example makes its objects with: the answer's body; throws when it is not a success. */
 export interface World {
@@ -625,6 +630,8 @@ export const examples: Readonly<Record<string, Making>> = {
   'write cert/config': readsOnly({ disable_binding: false }),
   'write cert/certs/:name': asNamed((n) => ({ certificate: testCertificate.cert, token_policies: [`p${n}`] })),
   'delete cert/certs/:name': removedByName('auth/cert/certs', { certificate: testCertificate.cert }),
+  'write cert/crls/:name': asNamed((n) => ({ crl: revocationList(BigInt(n + 1)) })),
+  'delete cert/crls/:name': removedByName('auth/cert/crls', { crl: revocationList(1n) }, 'name', once),
   'write cert/login': outside,
   'write kubernetes/config': readsOnly({ kubernetes_host: 'https://cluster.invalid' }),
   'write kubernetes/role/:name': asNamed(() => ({

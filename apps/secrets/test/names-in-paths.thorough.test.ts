@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { testCertificate } from '@keystead/testing';
 import { RawClient } from './raw-client';
 import { spellings } from './spellings';
+import { root } from './stand-ins/authority';
+import { listOf } from './stand-ins/revocation';
 import { type Client, startSecrets } from './start-secrets';
 
 const all = '"create", "read", "update", "delete", "list", "patch", "sudo"';
@@ -58,6 +60,8 @@ describe('a thing under a denied path', () => {
     await put('ldap/users/:name', `auth/ldap/users/${name}`, { policies: 'mine' });
     await put('ldap/groups/:name', `auth/ldap/groups/${name}`, { policies: 'mine' });
     await put('cert/certs/:name', `auth/cert/certs/${name}`, { certificate: testCertificate.cert, policies: 'mine' });
+    const crl = listOf(root('Acme Root'), [77n]).toString('base64');
+    await put('cert/crls/:name', `auth/cert/crls/${name}`, { crl });
     await put('kubernetes/role/:name', `auth/kubernetes/role/${name}`, accounts);
     await put('cloudone/role/:name', `auth/cloudone/role/${name}`, { bound_service_principal_ids: 'mine' });
     await put('cloudtwo/roles/:name', `cloudtwo/roles/${name}`, {

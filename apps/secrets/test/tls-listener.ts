@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from '@keystead/server';
 import { testCertificate } from '@keystead/testing';
 import type { Express } from 'express';
+import { rescueList } from '../src/http/list-verb';
 
 /** A certificate that a client shows, with its key; further ones may follow it in `pem`. */
 export interface Shown {
@@ -27,6 +28,7 @@ export class TlsListener {
 
   async start(app: Express): Promise<void> {
     const server = createServer(app, { tls: { ...testCertificate, clientCertificates: true } }) as https.Server;
+    rescueList(server);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     this.server = server;
   }

@@ -15,16 +15,19 @@ export interface OutsideRequest {
   readonly form?: URLSearchParams;
   /** Sent as JSON. */
   readonly json?: unknown;
+  /** Sent as they are. */
+  readonly bytes?: { readonly type: string; readonly content: Buffer };
   /** Certificates (PEM) to trust instead of the usual ones. */
   readonly ca?: string;
   /** Which addresses may be called; any, unless told. A name counts by what it stands for when the connection is made. */
   readonly reach?: Reach;
 }
 
-/** An answer of an outside system: its status, and its body where that is JSON. */
+/** An answer of an outside system: its status, and its body, also read where that is JSON. */
 export interface OutsideResponse {
   readonly status: number;
   readonly json: unknown;
+  readonly bytes: Buffer;
   readonly retryAfterSeconds: number;
 }
 
@@ -75,14 +78,15 @@ export class OutsideCalls {
 
 function send(
   url: string,
-  { method = 'GET', headers = {}, form, json, ca, reach }: OutsideRequest,
+  { method = 'GET', headers = {}, form, json, bytes, ca, reach }: OutsideRequest,
   signal: AbortSignal,
 ) {
   const target = new URL(url);
   const address = target.hostname.replace(/^\[|\]$/g, '');
   if (reach && isIP(address) && !reach.allows(address)) return Promise.reject(new ClosedAddress(address));
-  const body = json === undefined ? form?.toString() : JSON.stringify(json);
-  const type = json === undefined ? 'application/x-www-form-urlencoded' : 'application/json';
+  const text = json === undefined ? form?.toString() : JSON.stringify(json);
+  const body = bytes?.content ?? text;
+  const type = bytes?.type ?? (json === undefined ? 'application/x-www-form-urlencoded' : 'application/json');
   const typed = body === undefined ? headers : { ...headers, 'content-type': type };
   const options = { method, headers: { accept: 'application/json', ...typed }, signal };
   // A connection that somebody made without asking is not used again.
@@ -97,13 +101,15 @@ function send(
         else chunks.push(chunk);
       });
       answer.on('error', reject);
-      answer.on('end', () =>
+      answer.on('end', () => {
+        const whole = Buffer.concat(chunks);
         resolve({
           status: answer.statusCode ?? 0,
-          json: parse(Buffer.concat(chunks).toString('utf8')),
+          json: parse(whole.toString('utf8')),
+          bytes: whole,
           retryAfterSeconds: Number(answer.headers['retry-after']) || 0,
-        }),
-      );
+        });
+      });
     };
     const call =
       target.protocol === 'https:'

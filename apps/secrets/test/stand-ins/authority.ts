@@ -111,7 +111,7 @@ export const selfSigned = (name: string, wanted: Wanted = {}): Issued => make(na
 /** An authority of its own. */
 export const root = (name: string, wanted: Wanted = {}): Issued => make(name, { authority: true, ...wanted });
 
-function pemOf(label: string, der: Buffer): string {
+export function pemOf(label: string, der: Buffer): string {
   const lines = der.toString('base64').match(/.{1,64}/g)!;
   return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`;
 }
@@ -172,7 +172,7 @@ function extensionsOf(wanted: Wanted, own: Issued, signer: Issued): Extension[] 
   ];
 }
 
-const extension = (extnID: string, value: unknown, critical = false): Extension =>
+export const extension = (extnID: string, value: unknown, critical = false): Extension =>
   new Extension({ extnID, critical, extnValue: new OctetString(AsnConvert.serialize(value)) });
 
 /** DER of a text, as extensions hold it. */
@@ -202,6 +202,6 @@ const numberBytes = (value: bigint): Buffer => {
 };
 
 /** Of its own, because the library takes whole buffers. */
-function bytes(from: Buffer): ArrayBuffer {
+export function bytes(from: Buffer): ArrayBuffer {
   return new Uint8Array(from).buffer;
 }

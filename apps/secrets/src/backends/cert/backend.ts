@@ -1,15 +1,28 @@
 import { type Backend, backend } from '../../sdk/backend';
 import { configPath } from './config';
+import { ListSource } from './list-source';
+import { fetchWhenDue, listListPath, listPath } from './lists';
 import { loginPath, renewLogin } from './login';
+import { Responders } from './responders';
 import { roleListPath, rolePath } from './role';
-import type { Trust } from './trust';
+import { Trust } from './trust';
+
+/** What this method is lent: by whose clock others are left alone that do not answer. */
+export interface CertParts {
+  readonly clock: { now(): number };
+}
 
 /** Logins of whoever has the key of a certificate that is trusted. Decision 0126. */
-export const cert = (trust: Trust): Backend =>
-  backend({
+export function cert({ clock }: CertParts): Backend {
+  const trust = new Trust(new Responders(clock));
+  const source = new ListSource(clock, (storage) => trust.authoritiesIn(storage));
+  return backend({
     type: 'cert',
+    outside: true,
     kind: 'auth',
     summary: 'Logs in clients by their TLS certificates.',
-    paths: [configPath, roleListPath, rolePath, loginPath(trust)],
+    paths: [configPath, roleListPath, rolePath, listListPath, listPath(source), loginPath(trust)],
     renewLogin: renewLogin(trust),
+    tick: fetchWhenDue(source),
   });
+}

@@ -41,9 +41,10 @@ describe('login with a certificate', () => {
 
   it('keeps its configuration', async () => {
     const shown = async () => (await secrets.root.read('auth/cert/config').expect(200)).body.data;
-    expect(await shown()).toEqual({ disable_binding: false, enable_identity_alias_metadata: false });
+    const usual = { disable_binding: false, enable_identity_alias_metadata: false, ocsp_cache_size: 100 };
+    expect(await shown()).toEqual(usual);
     await secrets.root.write('auth/cert/config', { enable_identity_alias_metadata: true }).expect(204);
-    expect(await shown()).toEqual({ disable_binding: false, enable_identity_alias_metadata: true });
+    expect(await shown()).toEqual({ ...usual, enable_identity_alias_metadata: true });
     await secrets.root
       .write('auth/cert/config', { role_cache_size: 5 })
       .expect(400, /role_cache_size is not supported/);
@@ -142,6 +143,7 @@ describe('login with a certificate', () => {
   const between = authority.issue('Acme Clients', { authority: true });
   const deeper = between.issue('Acme Machines', { authority: true });
   const other = makeRoot('Other Root');
+  const twice = authority.issue('x', { extensions: [{ id: '2.5.29.14', value: Buffer.from('040101', 'hex') }] });
   it.each<[string, () => Shown]>([
     ['of RSA', () => authority.issue('web', { kind: 'RSA' })],
     ['of Ed25519', () => authority.issue('web', { kind: 'Ed25519' })],
@@ -151,6 +153,7 @@ describe('login with a certificate', () => {
     ['with intermediates in any order', () => withChain(deeper.issue('web'), between, deeper)],
     ['with the root sent along', () => withChain(deeper.issue('web'), deeper, between, authority)],
     ['beside strangers', () => withChain(between.issue('web'), other, between, other)],
+    ['beside one that cannot be read', () => withChain(between.issue('web'), twice, between)],
   ])('takes one %s', async (_what, shown) => {
     expect(await login(shown(), 'web')).toMatchObject({ status: 200 });
   });

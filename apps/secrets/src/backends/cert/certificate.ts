@@ -4,6 +4,7 @@ import { AsnConvert, OctetString } from '@peculiar/asn1-schema';
 import {
   type AlgorithmIdentifier,
   AttributeValue,
+  AuthorityInfoAccessSyntax,
   AuthorityKeyIdentifier,
   BasicConstraints,
   Certificate as CertificateSchema,
@@ -14,6 +15,7 @@ import {
   id_ce_keyUsage,
   id_ce_subjectAltName,
   id_ce_subjectKeyIdentifier,
+  id_pe_authorityInfoAccess,
   KeyUsage,
   KeyUsageFlags,
   type Name,
@@ -29,6 +31,9 @@ export interface Certificate {
   /** As DER. */
   readonly subject: Buffer;
   readonly issuer: Buffer;
+  /** The same to compare with names that were written by others, see `nameKey`. */
+  readonly subjectName: string;
+  readonly issuerName: string;
   /** The innermost one of the subject; empty where there is none. */
   readonly commonName: string;
   readonly organizationalUnits: readonly string[];
@@ -38,11 +43,17 @@ export interface Certificate {
   /** Object identifier; for RSA-PSS followed by a slash and that of the hash. */
   readonly signatureAlgorithm: string;
   readonly key: KeyObject;
+  /** The key as it stands in the certificate, without what kind it is. */
+  readonly keyBits: Buffer;
   readonly isAuthority: boolean;
   /** How many further authorities may stand between it and who was certified in the end; undefined for any number. */
   readonly pathLength: number | undefined;
   /** True where it may not sign certificates, because its key is for something else. */
   readonly mayNotCertify: boolean;
+  /** Likewise lists of revoked certificates. */
+  readonly mayNotSignLists: boolean;
+  /** Addresses that say whether it was revoked. */
+  readonly responders: readonly string[];
   /** What it is good for, by object identifier; undefined for anything. */
   readonly purposes: readonly string[] | undefined;
   readonly subjectKeyId: Buffer;
@@ -114,6 +125,7 @@ function read(given: Buffer): Certificate {
   };
   const constraints = value(id_ce_basicConstraints, BasicConstraints);
   const usage = value(id_ce_keyUsage, KeyUsage)?.toNumber();
+  const mayNot = (flag: number) => usage !== undefined && (usage & flag) === 0;
   const purposes = value(id_ce_extKeyUsage, ExtendedKeyUsage);
   const alternatives = value(id_ce_subjectAltName, SubjectAlternativeName) ?? [];
   const texts = (kind: 'dNSName' | 'rfc822Name' | 'uniformResourceIdentifier') =>
@@ -129,6 +141,8 @@ function read(given: Buffer): Certificate {
     serial: BigInt(`0x${x509.serialNumber}`).toString(),
     subject: Buffer.from(AsnConvert.serialize(body.subject)),
     issuer: Buffer.from(AsnConvert.serialize(body.issuer)),
+    subjectName: nameKey(body.subject),
+    issuerName: nameKey(body.issuer),
     commonName: commonNames.at(-1) ?? '',
     organizationalUnits,
     names,
@@ -136,9 +150,12 @@ function read(given: Buffer): Certificate {
     notAfterMs: body.validity.notAfter.getTime().getTime(),
     signatureAlgorithm: algorithmOf(signatureAlgorithm),
     key: x509.publicKey,
+    keyBits: Buffer.from(body.subjectPublicKeyInfo.subjectPublicKey),
     isAuthority: constraints?.cA === true,
     pathLength: constraints?.pathLenConstraint,
-    mayNotCertify: usage !== undefined && (usage & KeyUsageFlags.keyCertSign) === 0,
+    mayNotCertify: mayNot(KeyUsageFlags.keyCertSign),
+    mayNotSignLists: mayNot(KeyUsageFlags.cRLSign),
+    responders: respondersIn(value(id_pe_authorityInfoAccess, AuthorityInfoAccessSyntax)),
     purposes: purposes && [...purposes],
     subjectKeyId: bytesOf(value(id_ce_subjectKeyIdentifier, OctetString)),
     authorityKeyId: bytesOf(value(id_ce_authorityKeyIdentifier, AuthorityKeyIdentifier)?.keyIdentifier),
@@ -149,7 +166,7 @@ function read(given: Buffer): Certificate {
 const bytesOf = (text: OctetString | undefined): Buffer => (text ? Buffer.from(text.buffer) : Buffer.alloc(0));
 
 /** The object identifier of an algorithm of signatures; for RSA-PSS followed by a slash and that of the hash. */
-function algorithmOf({ algorithm, parameters }: AlgorithmIdentifier): string {
+export function algorithmOf({ algorithm, parameters }: AlgorithmIdentifier): string {
   if (algorithm !== id_RSASSA_PSS || !parameters) return algorithm;
   return `${algorithm}/${AsnConvert.parse(parameters, RsaSaPssParams).hashAlgorithm.algorithm}`;
 }
@@ -167,6 +184,25 @@ function extensionsOf(
 
 function attributesOf(name: Name, id: string): string[] {
   return name.flatMap((part) => part.flatMap(({ type, value }) => (type === id ? [value.toString()] : [])));
+}
+
+const ocspAccess = '1.3.6.1.5.5.7.48.1';
+
+function respondersIn(access: AuthorityInfoAccessSyntax | undefined): string[] {
+  return (access ?? []).flatMap(({ accessMethod, accessLocation: { uniformResourceIdentifier: url } }) =>
+    accessMethod === ocspAccess && url !== undefined && isServer(url) ? [url] : [],
+  );
+}
+
+/** Whether it is an address that can be asked about certificates. */
+export function isServer(url: string): boolean {
+  return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) && new URL(url).username === '';
+}
+
+/** A name to compare: authorities may write it in capitals or with other spaces, or in another type of text. */
+export function nameKey(name: Name): string {
+  const plain = (text: string) => text.trim().replace(/\s+/g, ' ').toLowerCase();
+  return JSON.stringify(name.map((part) => part.map(({ type, value }) => `${type}=${plain(value.toString())}`).sort()));
 }
 
 /** The text that an extension holds, of any of the string types; undefined where it holds something else. */

@@ -1,5 +1,5 @@
-import type { KeyObject } from 'node:crypto';
 import type { Certificate } from './certificate';
+import { isStrongAlgorithm, isStrongKey } from './signature';
 
 /** Why a certificate is not believed; the text is for who showed it. */
 export class Unverified extends Error {
@@ -26,32 +26,19 @@ const understood: ReadonlySet<string> = new Set([
 ]);
 const nameConstraints = '2.5.29.30';
 
-/** SHA-1 and older can be forged. */
-const signatures: ReadonlySet<string> = new Set([
-  '1.2.840.113549.1.1.10/2.16.840.1.101.3.4.2.1', // RSA-PSS with SHA-256
-  '1.2.840.113549.1.1.10/2.16.840.1.101.3.4.2.2', // RSA-PSS with SHA-384
-  '1.2.840.113549.1.1.10/2.16.840.1.101.3.4.2.3', // RSA-PSS with SHA-512
-  '1.2.840.113549.1.1.11', // RSA with SHA-256
-  '1.2.840.113549.1.1.12', // RSA with SHA-384
-  '1.2.840.113549.1.1.13', // RSA with SHA-512
-  '1.2.840.10045.4.3.2', // ECDSA with SHA-256
-  '1.2.840.10045.4.3.3', // ECDSA with SHA-384
-  '1.2.840.10045.4.3.4', // ECDSA with SHA-512
-  '1.3.101.112', // Ed25519
-  '1.3.101.113', // Ed448
-]);
-const curves: ReadonlySet<string> = new Set(['prime256v1', 'secp384r1', 'secp521r1']);
-
-/** Whether nobody can make up a signature of a key. */
-export function isStrong({ asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject): boolean {
-  if (type === 'rsa' || type === 'rsa-pss') return (details?.modulusLength ?? 0) >= 2048;
-  if (type === 'ec') return curves.has(details?.namedCurve ?? '');
-  return type === 'ed25519' || type === 'ed448';
-}
-
 /** Whether a certificate is made for clients to prove who they are. */
 export function isForClients({ purposes }: Certificate): boolean {
   return purposes === undefined || purposes.includes(clientAuthentication) || purposes.includes(anyPurpose);
+}
+
+/** Whether a certificate is signed by the key of another, whose name it says; nothing else of either is looked at. */
+export function isIssuedBy(certificate: Certificate, issuer: Certificate): boolean {
+  if (!issuer.subject.equals(certificate.issuer)) return false;
+  try {
+    return certificate.x509.checkIssued(issuer.x509) && certificate.x509.verify(issuer.key);
+  } catch {
+    return false;
+  }
 }
 
 /** Throws `Unverified` for a certificate that no client may show, whoever issued it. */
@@ -73,11 +60,7 @@ export function chainsOf(own: Certificate, sent: Chain, trusted: Chain, nowMs: n
   const signs = (issuer: Certificate, certificate: Certificate): boolean => {
     if (!issuer.subject.equals(certificate.issuer)) return false;
     if (--left < 0) throw new Unverified('too many certificates of the same name');
-    try {
-      return certificate.x509.checkIssued(issuer.x509) && certificate.x509.verify(issuer.key);
-    } catch {
-      return false;
-    }
+    return isIssuedBy(certificate, issuer);
   };
   const climb = (chain: Chain): void => {
     if (found.length >= mostChains) return;
@@ -91,7 +74,7 @@ export function chainsOf(own: Certificate, sent: Chain, trusted: Chain, nowMs: n
     }
     if (chain.length >= deepest) return;
     for (const issuer of candidates(last, sent, chain)) {
-      if (!trusted.some(({ der }) => der.equals(issuer.der)) && signs(issuer, last)) climb([...chain, issuer]);
+      if (signs(issuer, last)) climb([...chain, issuer]);
     }
   };
   climb([own]);
@@ -108,7 +91,8 @@ function troubleOfChain(chain: Chain, nowMs: number): string | undefined {
       troubleOf(certificate, nowMs) ?? (at > 0 ? troubleOfAuthority(certificate, chain.slice(1, at)) : undefined);
     if (trouble !== undefined) return at === 0 ? trouble : `was issued by an authority whose certificate ${trouble}`;
     const isTrusted = at === chain.length - 1;
-    if (!isTrusted && !hasStrongSignature(certificate)) return 'is signed with a hash that can be forged';
+    if (!isTrusted && !isStrongAlgorithm(certificate.signatureAlgorithm))
+      return 'is signed with a hash that can be forged';
   }
   return undefined;
 }
@@ -117,7 +101,7 @@ function troubleOf(certificate: Certificate, nowMs: number): string | undefined 
   const { notBeforeMs, notAfterMs, key, extensions } = certificate;
   // NaN is no time.
   if (!(nowMs >= notBeforeMs && nowMs <= notAfterMs)) return 'has expired or is not yet valid';
-  if (!isStrong(key)) return 'has a key that is too weak';
+  if (!isStrongKey(key)) return 'has a key that is too weak';
   if (!isForClients(certificate)) return 'is not made for client authentication';
   if (extensions.has(nameConstraints)) return 'constrains names, which is not supported';
   for (const [id, { critical }] of extensions) {
@@ -132,8 +116,4 @@ function troubleOfAuthority({ isAuthority, mayNotCertify, pathLength }: Certific
   const counted = below.filter(({ subject, issuer }) => !subject.equals(issuer));
   if (pathLength !== undefined && counted.length > pathLength) return 'allows no such long chain';
   return undefined;
-}
-
-function hasStrongSignature({ signatureAlgorithm }: Certificate): boolean {
-  return signatures.has(signatureAlgorithm);
 }

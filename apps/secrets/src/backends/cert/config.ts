@@ -9,12 +9,15 @@ import type { Storage } from '../../sdk/storage';
 const Stored = z.object({
   disable_binding: bool().describe('Renew without the certificate that was shown at login.'),
   enable_identity_alias_metadata: bool().describe('Keep what is told of the certificate with the alias as well.'),
+  ocsp_cache_size: int().describe('So many OCSP answers are remembered by each node, until the time that they say.'),
 });
 /** What holds for the whole mount, as stored. */
 export type CertConfig = z.output<typeof Stored>;
 const config = single('config', Stored);
 
-const defaults: CertConfig = { disable_binding: false, enable_identity_alias_metadata: false };
+const mostAnswers = 100_000;
+
+const defaults: CertConfig = { disable_binding: false, enable_identity_alias_metadata: false, ocsp_cache_size: 100 };
 
 /** What holds for the whole mount. */
 export async function findConfig(storage: Storage): Promise<CertConfig> {
@@ -29,7 +32,11 @@ export const configPath = path('config', {
   stored: ({ storage }) => config.find(storage),
   read: {
     summary: 'Read the configuration.',
-    output: z.object({ disable_binding: z.boolean(), enable_identity_alias_metadata: z.boolean() }),
+    output: z.object({
+      disable_binding: z.boolean(),
+      enable_identity_alias_metadata: z.boolean(),
+      ocsp_cache_size: z.int(),
+    }),
     run: async ({ storage }) => data({ ...(await findConfig(storage)) }),
   },
   write: {
@@ -44,6 +51,9 @@ export const configPath = path('config', {
       const { role_cache_size: cache, enable_metadata_on_failures: told, ...given } = input;
       if (cache !== undefined) throw unsupported('role_cache_size');
       if (told) throw unsupported('enable_metadata_on_failures');
+      if (given.ocsp_cache_size < 2 || given.ocsp_cache_size > mostAnswers) {
+        throw new Refusal('invalid', `invalid cache size, must be >= 2 and <= ${mostAnswers}`);
+      }
       config.put(storage, given);
       return empty;
     },

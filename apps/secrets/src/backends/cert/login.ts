@@ -24,16 +24,19 @@ export const loginPath = (trust: Trust) =>
       input: z.object({ name: string().optional().describe('Name of the role; any that fits unless said.') }),
       judges: 'unguessable',
       async run(call) {
-        const { input, storage, caller, nowMs } = call;
+        const { input, storage, caller, mount, nowMs } = call;
         const shown = read(call.certificates());
         const among = input.name ? await oneRole(storage, input.name) : await allRoles(storage);
-        const { name, role } = trust.match(shown, among, nowMs);
+        const { enable_identity_alias_metadata: keep, ocsp_cache_size: size } = await findConfig(storage);
+        const court = { storage, memory: { mount: mount.uuid, size }, nowMs };
+        const { name, role, unsure } = await trust.match(shown, among, court);
         if (!withinCidrs(caller.address, role.token_bound_cidrs)) throw new Refusal('denied', 'permission denied');
         const [own] = shown;
         if (own.commonName === '') {
           throw new Refusal('invalid', 'the certificate has no common name, which would name its alias');
         }
-        const { enable_identity_alias_metadata: keep } = await findConfig(storage);
+        if (unsure)
+          call.warn('nobody could be asked by OCSP whether the certificate still stands; the role lets it pass');
         const metadata = metadataOf(own, name, role);
         return login({
           policies: [],
@@ -53,7 +56,7 @@ export const loginPath = (trust: Trust) =>
  */
 export const renewLogin =
   (trust: Trust) =>
-  async (stored: StoredLogin, { storage, nowMs }: BackgroundCall): Promise<Partial<Login>> => {
+  async (stored: StoredLogin, { storage, mount, nowMs }: BackgroundCall): Promise<Partial<Login>> => {
     const { internal } = stored;
     const name = String(internal.role);
     const role = await findRole(storage, name);
@@ -61,10 +64,10 @@ export const renewLogin =
     if (!sameTexts(role.token_policies, internal.policies as readonly string[])) {
       throw new Refusal('invalid', 'policies have changed, not renewing');
     }
-    const { disable_binding: free } = await findConfig(storage);
+    const { disable_binding: free, ocsp_cache_size: size } = await findConfig(storage);
     if (!free) {
       const shown = read(stored.certificates());
-      trust.match(shown, [{ name, role }], nowMs);
+      await trust.match(shown, [{ name, role }], { storage, memory: { mount: mount.uuid, size }, nowMs });
       if (fingerprintOf(shown[0]) !== internal.fingerprint) {
         throw new Refusal('invalid', 'client identity during renewal not matching client identity used during login');
       }
@@ -75,13 +78,22 @@ export const renewLogin =
 /** Throws `invalid` where nothing was shown, or nothing that can be read. */
 function read(certificates: readonly Buffer[]): readonly [Certificate, ...Certificate[]] {
   try {
-    const [own, ...sent] = certificates.map(readCertificate);
-    if (own) return [own, ...sent];
+    const [own, ...sent] = certificates;
+    if (own) return [readCertificate(own), ...sent.flatMap(readOther)];
   } catch (error) {
     if (!(error instanceof BadCertificate)) throw error;
     throw new Refusal('invalid', `failed to verify client's certificate: ${error.message}`);
   }
   throw new Refusal('invalid', 'no client certificate found');
+}
+
+/** What cannot be read vouches for nobody. */
+function readOther(der: Buffer): Certificate[] {
+  try {
+    return [readCertificate(der)];
+  } catch {
+    return [];
+  }
 }
 
 async function oneRole(storage: Storage, given: string): Promise<{ name: string; role: CertRole }[]> {

@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { collection } from '../../sdk/collection';
-import { commaList, duration, string } from '../../sdk/fields';
+import { bool, commaList, duration, int, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
@@ -13,12 +13,14 @@ import {
   tokenParams,
   tokenParamsOutput,
 } from '../../sdk/token-params';
-import { BadCertificate, type Certificate, certificatesIn, readCertificate } from './certificate';
-import { isForClients, isStrong } from './chain';
+import { BadCertificate, type Certificate, certificatesIn, isServer, readCertificate } from './certificate';
+import { isForClients } from './chain';
 import { checkExtensions } from './constraints';
+import { isStrongKey } from './signature';
 
 /** So many certificates may be trusted by one role. */
 const most = 100;
+const mostServers = 10;
 const globs = 'Texts of which one must be among them; * stands for any text. None asks for nothing.';
 
 const Role = z.object({
@@ -37,6 +39,19 @@ const Role = z.object({
   ),
   allowed_metadata_extensions: commaList().describe(
     'Extensions (oid) whose texts the token tells, with - for the dots.',
+  ),
+  ocsp_enabled: bool().describe('Ask the issuer at every login whether the certificate still stands.'),
+  ocsp_ca_certificates: string().describe(
+    'Further certificates (PEM) whose OCSP answers count; of issuers, where no chain has them.',
+  ),
+  ocsp_servers_override: commaList().describe('Addresses to ask instead of those that the certificate names.'),
+  ocsp_fail_open: bool().describe('Let in whose certificate nobody can be asked about.'),
+  ocsp_query_all_servers: bool().describe(
+    'Every address must say that it stands; else the first that knows is believed.',
+  ),
+  ocsp_this_update_max_age: duration().describe('How old an OCSP answer may be; 0 is as long as it says itself.'),
+  ocsp_max_retries: int().describe(
+    'How often an address is asked again that cannot be reached, for two seconds at most.',
   ),
   ...tokenParams.shape,
   ...tokenAliases.shape,
@@ -57,11 +72,19 @@ const defaults = {
   allowed_organizational_units: [],
   required_extensions: [],
   allowed_metadata_extensions: [],
+  ocsp_enabled: false,
+  ocsp_ca_certificates: '',
+  ocsp_servers_override: [],
+  ocsp_fail_open: false,
+  ocsp_query_all_servers: false,
+  ocsp_this_update_max_age: 0,
+  ocsp_max_retries: 4,
 };
 
 /** Finds a role; names are compared without case. */
-export function findRole(storage: Storage, name: string): Promise<CertRole | undefined> {
-  return roles.find(storage, name.toLowerCase());
+export async function findRole(storage: Storage, name: string): Promise<CertRole | undefined> {
+  const role = await roles.find(storage, name.toLowerCase());
+  return role && { ...defaults, ...role };
 }
 
 /** Every role with its name, in the order of names. */
@@ -70,7 +93,7 @@ export async function allRoles(storage: Storage): Promise<{ name: string; role: 
   const texts = await storage.getMany(names.map((name) => `cert/${name}`));
   return names.flatMap((name) => {
     const text = texts.get(`cert/${name}`);
-    return text === undefined ? [] : [{ name, role: JSON.parse(text) as CertRole }];
+    return text === undefined ? [] : [{ name, role: { ...defaults, ...(JSON.parse(text) as CertRole) } }];
   });
 }
 
@@ -107,6 +130,13 @@ export const rolePath = path('certs/:name', {
       allowed_organizational_units: names,
       required_extensions: names,
       allowed_metadata_extensions: names,
+      ocsp_enabled: z.boolean(),
+      ocsp_ca_certificates: z.string(),
+      ocsp_servers_override: names,
+      ocsp_fail_open: z.boolean(),
+      ocsp_query_all_servers: z.boolean(),
+      ocsp_this_update_max_age: z.int(),
+      ocsp_max_retries: z.int(),
     }),
     async run({ params, storage }) {
       const role = await roles.find(storage, params.name);
@@ -120,7 +150,9 @@ export const rolePath = path('certs/:name', {
     summary: 'Create a role, or change what is named.',
     update: 'merge',
     defaults,
-    input: Role.extend({ lease: duration().optional().describe('Oldest name of token_ttl.') }),
+    input: Role.extend({
+      lease: duration().optional().describe('Oldest name of token_ttl.'),
+    }),
     run({ params, input, fields, storage, mount, warn }) {
       const { lease, ...given } = input;
       const aged = lease !== undefined && fields.token_ttl == null && fields.ttl == null;
@@ -128,6 +160,7 @@ export const rolePath = path('certs/:name', {
       const role = { ...settled, display_name: settled.display_name || params.name };
       checkCertificates(role.certificate ?? '');
       checkExtensions(role);
+      checkOcsp(role);
       const { token_ttl: ttl, token_max_ttl: maxTtl, token_period: period } = role;
       if (ttl > mount.defaultLeaseTtlSeconds) warn(longer('ttl', ttl, mount.defaultLeaseTtlSeconds));
       if (maxTtl > mount.maxLeaseTtlSeconds) warn(longer('max_ttl', maxTtl, mount.maxLeaseTtlSeconds));
@@ -148,17 +181,30 @@ export const rolePath = path('certs/:name', {
 const longer = (name: string, given: number, of: number): string =>
   `Given ${name} of ${given} seconds is greater than current mount/system default of ${of} seconds`;
 
-function checkCertificates(pem: string): void {
-  let found: Certificate[];
+function readField(pem: string, name: string): Certificate[] {
   try {
-    found = readAll(pem);
+    return readAll(pem);
   } catch (error) {
-    if (error instanceof BadCertificate) refuse(`failed to parse certificate: ${error.message}`);
+    if (error instanceof BadCertificate) refuse(`failed to parse ${name}: ${error.message}`);
     throw error;
   }
+}
+
+function checkOcsp(role: CertRole): void {
+  const { ocsp_ca_certificates: pem, ocsp_servers_override: servers, ocsp_max_retries: retries } = role;
+  if (pem !== '' && readField(pem, 'ocsp_ca_certificates').length === 0) refuse('failed to parse ocsp_ca_certificates');
+  servers.forEach((server, at) => {
+    if (!isServer(server)) refuse(`number ${at + 1} of ocsp_servers_override is no address of http or https`);
+  });
+  if (retries < 0) refuse('ocsp_max_retries cannot be negative');
+  if (servers.length > mostServers) refuse(`ocsp_servers_override has more than ${mostServers} addresses`);
+}
+
+function checkCertificates(pem: string): void {
+  const found = readField(pem, 'certificate');
   if (found.length === 0) refuse('failed to parse certificate');
   for (const [at, certificate] of found.entries()) {
-    if (!isStrong(certificate.key)) {
+    if (!isStrongKey(certificate.key)) {
       refuse(
         `number ${at + 1} of certificate has a key that is too weak: RSA of 2048 bits or more, P-256 or more, EdDSA`,
       );

@@ -1,0 +1,198 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { BackgroundCall } from '../../sdk/call';
+import { collection } from '../../sdk/collection';
+import { string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { data, empty, keys } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+import type { Certificate } from './certificate';
+import type { ListSource } from './list-source';
+import { listIn, type RevocationList } from './revocation-list';
+
+const Stored = z.object({
+  url: z.string(),
+  /** See `nameKey`. */
+  issuer: z.string(),
+  authority_key_id: z.string(),
+  this_update_ms: z.number(),
+  /** Null where the list does not say. */
+  next_update_ms: z.number().nullable(),
+  /** When it is fetched again. */
+  try_at_ms: z.number(),
+  /** In how many pieces its serials lie. */
+  pieces: z.number(),
+});
+type StoredList = z.output<typeof Stored>;
+const lists = collection('crls/', Stored);
+
+const inOnePiece = 200;
+const retryMs = 60_000;
+const unsaidMs = 3_600_000;
+
+const pieceKey = (name: string, serial: string, pieces: number): string =>
+  `crl-serials/${name}/${Number(BigInt(serial) % BigInt(pieces))}`;
+
+/** The names of the lists. */
+export const listListPath = path('crls', {
+  summary: 'Lists of revoked certificates.',
+  list: {
+    summary: 'List their names.',
+    output: z.object({ keys: z.array(z.string()) }),
+    run: async ({ storage }) => keys(await lists.list(storage)),
+  },
+});
+
+/** One list. */
+export const listPath = (source: ListSource) =>
+  path('crls/:name', {
+    folds: { name: 'case' },
+    summary: 'A list of revoked certificates: none that is on one of its issuer logs in, nor what it issued.',
+    stored: ({ params, storage }) => lists.find(storage, params.name),
+    read: {
+      summary: 'Read which serial numbers are on the list, and where it comes from.',
+      output: z.object({
+        serials: z.record(z.string(), z.object({})).optional(),
+        cdp: z.object({ url: z.string(), valid_until: z.string() }).optional(),
+      }),
+      async run({ params, storage }) {
+        const stored = await lists.find(storage, params.name);
+        if (!stored) throw noSuch(params.name);
+        const all = Array.from({ length: stored.pieces }, (_, at) => `crl-serials/${params.name}/${at}`);
+        const texts = await storage.getMany(all);
+        const serials = all.flatMap((key) => JSON.parse(texts.get(key) ?? '[]') as string[]);
+        const { url, next_update_ms: until } = stored;
+        return data({
+          ...(serials.length > 0 ? { serials: Object.fromEntries(serials.map((serial) => [serial, {}])) } : {}),
+          ...(url === '' ? {} : { cdp: { url, valid_until: until === null ? '' : new Date(until).toISOString() } }),
+        });
+      },
+    },
+    write: {
+      summary: 'Keep a list, or fetch one and go on fetching it when it is over.',
+      input: z.object({
+        crl: string().optional().describe('The list: PEM, or DER in base64. Counts until another one takes its place.'),
+        url: string()
+          .optional()
+          .describe(
+            'Where to fetch it. A certificate of a role must have signed it, because anybody may answer there.',
+          ),
+      }),
+      async run({ params, input, storage, nowMs }) {
+        const { crl, url } = input;
+        if (crl !== undefined) await keep(storage, params.name, listIn(crl), '', nowMs);
+        else if (url === undefined) throw new Refusal('invalid', "one of 'crl' or 'url' must be provided");
+        else await keep(storage, params.name, await source.fetch(url, storage, nowMs), url, nowMs);
+        return empty;
+      },
+    },
+    delete: {
+      summary: 'Forget a list.',
+      async run({ params, storage }) {
+        if (!(await lists.find(storage, params.name))) throw noSuch(params.name);
+        lists.delete(storage, params.name);
+        storage.deletePrefix(`crl-serials/${params.name}/`);
+        return empty;
+      },
+    },
+  });
+
+/**
+ * An older list in place of a newer one would bring back what was revoked: from an address it is refused. With `again` it takes
+ * the place of one from the same address alone, which may have been deleted meanwhile.
+ */
+function keep(
+  storage: Storage,
+  name: string,
+  list: RevocationList,
+  url: string,
+  nowMs: number,
+  again = false,
+): Promise<void> {
+  return storage.transaction(`crls/${name}`, async (tx) => {
+    const before = await lists.find(tx, name);
+    if (again && before?.url !== url) return;
+    const isSame = url !== '' && before?.url === url && before.issuer === list.issuer;
+    if (isSame && list.thisUpdateMs < before.this_update_ms) {
+      throw new Refusal('upstream', 'the address of the CRL answered one that is older than the one before');
+    }
+    const pieces = Math.max(1, Math.ceil(list.serials.length / inOnePiece));
+    const byPiece = new Map<string, string[]>();
+    for (const serial of list.serials) {
+      const key = pieceKey(name, serial, pieces);
+      const piece = byPiece.get(key);
+      if (piece) piece.push(serial);
+      else byPiece.set(key, [serial]);
+    }
+    tx.deletePrefix(`crl-serials/${name}/`);
+    for (const [key, serials] of byPiece) tx.put(key, JSON.stringify(serials));
+    lists.put(tx, name, {
+      url,
+      issuer: list.issuer,
+      authority_key_id: list.authorityKeyId,
+      this_update_ms: list.thisUpdateMs,
+      next_update_ms: list.nextUpdateMs ?? null,
+      try_at_ms: Math.max(list.nextUpdateMs ?? nowMs + unsaidMs, nowMs + retryMs),
+      pieces,
+    });
+  });
+}
+
+/** Those of the certificates that are on a list of their issuer. */
+export async function revokedAmong(
+  storage: Storage,
+  certificates: readonly Certificate[],
+): Promise<ReadonlySet<Certificate>> {
+  const found = await allLists(storage);
+  const asked = certificates.flatMap((certificate) =>
+    found
+      .filter(({ list }) => concerns(list, certificate))
+      .map(({ name, list }) => ({ certificate, key: pieceKey(name, certificate.serial, list.pieces) })),
+  );
+  if (asked.length === 0) return new Set();
+  const texts = await storage.getMany([...new Set(asked.map(({ key }) => key))]);
+  const isOn = ({ certificate, key }: (typeof asked)[number]) =>
+    (JSON.parse(texts.get(key) ?? '[]') as string[]).includes(certificate.serial);
+  return new Set(asked.filter(isOn).map(({ certificate }) => certificate));
+}
+
+/** An authority may have a new key under its old name: then both are said, and differ. */
+function concerns(list: StoredList, { issuerName, authorityKeyId }: Certificate): boolean {
+  if (list.issuer !== issuerName) return false;
+  const keyId = authorityKeyId.toString('hex');
+  return list.authority_key_id === '' || keyId === '' || list.authority_key_id === keyId;
+}
+
+/**
+ * Fetches what is over. Every node looks, and the first to move the time in the database fetches; a list that cannot be
+ * fetched counts on, and is tried again a minute later.
+ */
+export const fetchWhenDue =
+  (source: ListSource) =>
+  async ({ storage, nowMs }: BackgroundCall): Promise<void> => {
+    for (const { name, list } of await allLists(storage)) {
+      if (list.url === '' || list.try_at_ms > nowMs || !(await claim(storage, name, list, nowMs))) continue;
+      await keep(storage, name, await source.fetch(list.url, storage, nowMs), list.url, nowMs, true);
+    }
+  };
+
+function claim(storage: Storage, name: string, list: StoredList, nowMs: number): Promise<boolean> {
+  return storage.transaction(`crls/${name}`, async (tx) => {
+    const now = await lists.find(tx, name);
+    if (now?.url !== list.url || now.try_at_ms !== list.try_at_ms) return false;
+    lists.put(tx, name, { ...now, try_at_ms: nowMs + retryMs });
+    return true;
+  });
+}
+
+async function allLists(storage: Storage): Promise<{ name: string; list: StoredList }[]> {
+  const names = await lists.list(storage);
+  if (names.length === 0) return [];
+  const texts = await storage.getMany(names.map((name) => `crls/${name}`));
+  return names.flatMap((name) => {
+    const text = texts.get(`crls/${name}`);
+    return text === undefined ? [] : [{ name, list: JSON.parse(text) as StoredList }];
+  });
+}
+
+const noSuch = (name: string): Refusal => new Refusal('invalid', `no such CRL ${name}`);

@@ -1,0 +1,123 @@
+import { createHash } from 'node:crypto';
+import {
+  BasicOCSPResponse,
+  type CertID,
+  id_pkix_ocsp_basic,
+  OCSPResponse,
+  OCSPResponseStatus,
+} from '@peculiar/asn1-ocsp';
+import { AsnConvert } from '@peculiar/asn1-schema';
+import { algorithmOf, type Certificate, readCertificate } from './certificate';
+import { isIssuedBy } from './chain';
+import { elementsOf } from './der';
+import { isSignedBy, isStrongKey } from './signature';
+
+export type Standing = 'good' | 'revoked' | 'unknown';
+
+/** What a responder says of a certificate. */
+export interface OcspAnswer {
+  readonly standing: Standing;
+  /** Until when it may be said again; undefined where it is said for this moment alone. */
+  readonly untilMs: number | undefined;
+}
+
+/** What was asked, and by whom an answer may be signed. */
+export interface OcspQuestion {
+  readonly own: Certificate;
+  readonly issuer: Certificate;
+  /** Further certificates that may sign answers, or those of who does. */
+  readonly trusted: readonly Certificate[];
+  /** As an extension holds it. */
+  readonly nonce: Buffer;
+  readonly nowMs: number;
+  /** 0 for no limit of our own. */
+  readonly maxAgeMs: number;
+}
+
+/** The answer cannot be believed; the text says why. */
+export class BadAnswer extends Error {
+  override readonly name = 'BadAnswer';
+}
+
+export const nonceId = '1.3.6.1.5.5.7.48.1.2';
+const ocspSigning = '1.3.6.1.5.5.7.3.9';
+const skewMs = 60_000;
+const mostSigners = 5;
+const hashes: ReadonlyMap<string, string> = new Map([
+  ['1.3.14.3.2.26', 'sha1'],
+  ['2.16.840.1.101.3.4.2.1', 'sha256'],
+  ['2.16.840.1.101.3.4.2.2', 'sha384'],
+  ['2.16.840.1.101.3.4.2.3', 'sha512'],
+]);
+
+/**
+ * Reads an answer and believes it only where the issuer, or who it lets answer, has signed it, it is about the certificate,
+ * and of this time. Throws `BadAnswer`.
+ */
+export function readAnswer(bytes: Buffer, question: OcspQuestion): OcspAnswer {
+  try {
+    return read(bytes, question);
+  } catch (error) {
+    throw error instanceof BadAnswer ? error : new BadAnswer('it is no OCSP answer', { cause: error });
+  }
+}
+
+function read(bytes: Buffer, question: OcspQuestion): OcspAnswer {
+  const { responseStatus: status, responseBytes: inner } = AsnConvert.parse(bytes, OCSPResponse);
+  if (status !== OCSPResponseStatus.successful) throw new BadAnswer(`it says ${OCSPResponseStatus[status] ?? status}`);
+  if (inner?.responseType !== id_pkix_ocsp_basic) throw new BadAnswer('it is of an unknown type');
+  const der = Buffer.from(inner.response.buffer);
+  const basic = AsnConvert.parse(der, BasicOCSPResponse);
+  checkSignature(der, basic, question);
+  const { tbsResponseData: said } = basic;
+  const nonce = said.responseExtensions?.find(({ extnID }) => extnID === nonceId);
+  if (nonce && !Buffer.from(nonce.extnValue.buffer).equals(question.nonce))
+    throw new BadAnswer('it is for another question');
+  const found = said.responses.find(({ certID }) => isAbout(certID, question));
+  if (!found) throw new BadAnswer('it is about another certificate');
+  const { certStatus, thisUpdate, nextUpdate } = found;
+  const standing = certStatus.revoked ? 'revoked' : certStatus.good !== undefined ? 'good' : 'unknown';
+  const { nowMs, maxAgeMs } = question;
+  const saidMs = thisUpdate.getTime();
+  if (!(saidMs <= nowMs + skewMs)) throw new BadAnswer('it is of the future');
+  // One that names no end is of its moment.
+  const oldest = maxAgeMs > 0 ? maxAgeMs : nextUpdate ? Number.POSITIVE_INFINITY : 0;
+  if (nowMs - saidMs > oldest + skewMs) throw new BadAnswer('it is too old');
+  if (nextUpdate && !(nextUpdate.getTime() + skewMs >= nowMs)) throw new BadAnswer('it is too old');
+  const untilMs = nextUpdate && Math.min(nextUpdate.getTime(), saidMs + oldest);
+  return { standing, untilMs };
+}
+
+function checkSignature(der: Buffer, basic: BasicOCSPResponse, { issuer, trusted, nowMs }: OcspQuestion): void {
+  const [outer] = elementsOf(der);
+  const [content, , , tagged] = elementsOf(outer!.content);
+  const [sequence] = tagged ? elementsOf(tagged.content) : [];
+  const sent = sequence ? elementsOf(sequence.content).slice(0, mostSigners) : [];
+  const signed = {
+    content: content!.whole,
+    algorithm: algorithmOf(basic.signatureAlgorithm),
+    signature: Buffer.from(basic.signature),
+  };
+  const lives = ({ notBeforeMs, notAfterMs }: Certificate) => notBeforeMs <= nowMs && nowMs <= notAfterMs;
+  const delegates = sent
+    .map(({ whole }) => readCertificate(whole))
+    .filter((one) => one.purposes?.includes(ocspSigning) && isStrongKey(one.key))
+    .filter((one) => [issuer, ...trusted].some((above) => lives(above) && isIssuedBy(one, above)));
+  const signers = [issuer, ...trusted, ...delegates].filter(lives);
+  if (!signers.some(({ key }) => isSignedBy(signed, key))) throw new BadAnswer('it is not signed by the issuer');
+}
+
+/** How OCSP names a certificate. */
+export function nameOf({ own, issuer }: Pick<OcspQuestion, 'own' | 'issuer'>, hash: string) {
+  const digest = (bytes: Buffer) => createHash(hash).update(bytes).digest();
+  return { issuerName: digest(own.issuer), issuerKey: digest(issuer.keyBits) };
+}
+
+function isAbout(id: CertID, question: OcspQuestion): boolean {
+  const hash = hashes.get(id.hashAlgorithm.algorithm);
+  if (hash === undefined) return false;
+  const { issuerName, issuerKey } = nameOf(question, hash);
+  const same = (text: { buffer: ArrayBuffer }, bytes: Buffer) => Buffer.from(text.buffer).equals(bytes);
+  const serial = BigInt(`0x${Buffer.from(id.serialNumber).toString('hex') || '0'}`).toString();
+  return same(id.issuerNameHash, issuerName) && same(id.issuerKeyHash, issuerKey) && serial === question.own.serial;
+}

@@ -1,0 +1,172 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Refusal } from '@keystead/refusal';
+import { CertID, OCSPRequest, Request, TBSRequest } from '@peculiar/asn1-ocsp';
+import { AsnConvert, OctetString } from '@peculiar/asn1-schema';
+import { AlgorithmIdentifier, Extension } from '@peculiar/asn1-x509';
+import { LRUCache } from 'lru-cache';
+import { NotNow, Unreachable } from '../../sdk/outside';
+import { OutsideCalls, type OutsideResponse } from '../../sdk/outside-call';
+import type { Certificate } from './certificate';
+import { BadAnswer, nameOf, nonceId, type OcspAnswer, readAnswer, type Standing } from './ocsp-answer';
+
+/** How a role has certificates looked up. */
+export interface OcspRules {
+  /** Instead of those that the certificate names. */
+  readonly servers: readonly string[];
+  /** Certificates that may sign answers besides those of the issuer. */
+  readonly trusted: readonly Certificate[];
+  /** All have to agree; else the first that knows. */
+  readonly everyone: boolean;
+  readonly maxAgeMs: number;
+  /** So often a responder is asked again that cannot be reached or is ill, for two seconds at most. */
+  readonly retries: number;
+}
+
+/** What is remembered of one mount. */
+export interface OcspMemory {
+  readonly mount: string;
+  /** So many answers, as long as they say themselves. */
+  readonly size: number;
+}
+
+const who = 'the OCSP responder';
+const sha1 = '1.3.14.3.2.26';
+const timeoutMs = 5_000;
+const retryForMs = 2_000;
+const firstPauseMs = 100;
+const mostServers = 10;
+const mostMounts = 1_000;
+
+/** Asks issuers whether their certificates still stand. */
+export class Responders {
+  private readonly calls: OutsideCalls;
+  private readonly memories = new LRUCache<string, LRUCache<string, OcspAnswer & { untilMs: number }>>({
+    max: mostMounts,
+  });
+
+  constructor(clock: { now(): number }) {
+    this.calls = new OutsideCalls(clock);
+  }
+
+  /** Throws `upstream` where nobody gives an answer that can be believed, `invalid` where there is nobody to ask. */
+  async standingOf(
+    own: Certificate,
+    issuer: Certificate,
+    rules: OcspRules,
+    memory: OcspMemory,
+    nowMs: number,
+  ): Promise<Standing> {
+    const servers = (rules.servers.length > 0 ? rules.servers : own.responders).slice(0, mostServers);
+    if (servers.length === 0) throw new Refusal('invalid', 'the certificate names no OCSP responder');
+    const known = this.memoryOf(memory);
+    const key = JSON.stringify([
+      own.x509.fingerprint256,
+      issuer.x509.fingerprint256,
+      servers,
+      rules.everyone,
+      rules.maxAgeMs,
+    ]);
+    const before = known.get(key);
+    if (before && before.untilMs > nowMs) return before.standing;
+    const ask = (server: string) => this.ask(server, own, issuer, rules, nowMs);
+    const { standing, untilMs } = await (rules.everyone ? allOf(servers, ask) : firstOf(servers, ask));
+    if (standing !== 'unknown' && untilMs !== undefined) known.set(key, { standing, untilMs });
+    return standing;
+  }
+
+  private memoryOf({ mount, size }: OcspMemory) {
+    const known = this.memories.get(mount);
+    if (known?.max === size) return known;
+    const made = new LRUCache<string, OcspAnswer & { untilMs: number }>({ max: size });
+    this.memories.set(mount, made);
+    return made;
+  }
+
+  private async ask(server: string, own: Certificate, issuer: Certificate, rules: OcspRules, nowMs: number) {
+    const nonce = Buffer.from(AsnConvert.serialize(new OctetString(randomBytes(16))));
+    const { status, bytes } = await this.send(server, questionOf(own, issuer, nonce), rules.retries);
+    if (status !== 200) throw new Refusal('upstream', `${who} answered ${status}`);
+    try {
+      const { trusted, maxAgeMs } = rules;
+      return readAnswer(bytes, { own, issuer, trusted, nonce, nowMs, maxAgeMs });
+    } catch (error) {
+      if (!(error instanceof BadAnswer)) throw error;
+      throw new Refusal('upstream', `${who} gave an answer that cannot be believed: ${error.message}`, [], {
+        cause: error,
+      });
+    }
+  }
+
+  private async send(server: string, content: Buffer, retries: number): Promise<OutsideResponse> {
+    const bytes = { type: 'application/ocsp-request', content };
+    const headers = { accept: 'application/ocsp-response' };
+    const began = performance.now();
+    for (let pauseMs = firstPauseMs, left = retries; ; pauseMs *= 2, left--) {
+      const mayAgain = () => left > 0 && performance.now() - began + pauseMs < retryForMs;
+      try {
+        const answer = await this.calls.call(who, server, { method: 'POST', bytes, headers }, timeoutMs);
+        if (answer.status < 500 || !mayAgain()) return answer;
+      } catch (error) {
+        if (!(error instanceof Unreachable) || error instanceof NotNow || !mayAgain()) throw error;
+      }
+      await sleep(pauseMs);
+    }
+  }
+}
+
+function questionOf(own: Certificate, issuer: Certificate, nonce: Buffer): Buffer {
+  const { issuerName, issuerKey } = nameOf({ own, issuer }, 'sha1');
+  const serial = BigInt(own.serial).toString(16);
+  const digits = Buffer.from(serial.length % 2 === 0 ? serial : `0${serial}`, 'hex');
+  // A first bit that is set would make it negative.
+  const serialNumber = digits[0]! >= 0x80 ? Buffer.concat([Buffer.from([0]), digits]) : digits;
+  const reqCert = new CertID({
+    hashAlgorithm: new AlgorithmIdentifier({ algorithm: sha1, parameters: null }),
+    issuerNameHash: new OctetString(issuerName),
+    issuerKeyHash: new OctetString(issuerKey),
+    serialNumber: new Uint8Array(serialNumber).buffer,
+  });
+  const tbsRequest = new TBSRequest({
+    requestList: [new Request({ reqCert })],
+    requestExtensions: [new Extension({ extnID: nonceId, extnValue: new OctetString(nonce) })],
+  });
+  return Buffer.from(AsnConvert.serialize(new OCSPRequest({ tbsRequest })));
+}
+
+/** Good is good for all. */
+function agreed(answers: readonly OcspAnswer[]): OcspAnswer {
+  const worst = (['revoked', 'unknown', 'good'] as const).find((one) =>
+    answers.some(({ standing }) => standing === one),
+  )!;
+  const said = answers.filter(({ standing }) => standing === worst).map(({ untilMs }) => untilMs);
+  const limits = said.filter((untilMs) => untilMs !== undefined);
+  return { standing: worst, untilMs: limits.length < said.length ? undefined : Math.min(...limits) };
+}
+
+/** What all agree on; revoked for one is revoked, whatever becomes of the others. Throws why one does not answer. */
+async function allOf(servers: readonly string[], ask: (server: string) => Promise<OcspAnswer>): Promise<OcspAnswer> {
+  const settled = await Promise.allSettled(servers.map(ask));
+  const answers = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  const failed = settled.find((one) => one.status === 'rejected');
+  const revoked = answers.find(({ standing }) => standing === 'revoked');
+  if (failed && !revoked) throw failed.reason;
+  return revoked ?? agreed(answers);
+}
+
+/** The first that knows; else the first that does not, else why nobody does. */
+async function firstOf(servers: readonly string[], ask: (server: string) => Promise<OcspAnswer>): Promise<OcspAnswer> {
+  let unknown: OcspAnswer | undefined;
+  let failure: unknown;
+  for (const server of servers) {
+    try {
+      const answer = await ask(server);
+      if (answer.standing !== 'unknown') return answer;
+      unknown ??= answer;
+    } catch (error) {
+      failure ??= error;
+    }
+  }
+  if (unknown === undefined) throw failure;
+  return unknown;
+}

@@ -1,0 +1,449 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { manualClock } from '@keystead/testing';
+import { OCSPResponseStatus } from '@peculiar/asn1-ocsp';
+import { AsnConvert, OctetString } from '@peculiar/asn1-schema';
+import { AccessDescription, AuthorityInfoAccessSyntax, GeneralName } from '@peculiar/asn1-x509';
+import { extension, type Issued, root as makeRoot, serverAuth } from '../../../test/stand-ins/authority';
+import {
+  answerOf,
+  listOf,
+  listPem,
+  RevocationStandIn,
+  type WantedAnswer,
+  type WantedList,
+} from '../../../test/stand-ins/revocation';
+import { startSecrets } from '../../../test/start-secrets';
+import { type Shown, TlsListener } from '../../../test/tls-listener';
+import { backgroundCalls } from '../../service/background-calls';
+
+const unmet = 'no chain matching all constraints could be found for this login certificate';
+const day = 86_400_000;
+
+describe('certificates that were revoked', () => {
+  const clock = manualClock(Date.now());
+  const secrets = startSecrets({ clock });
+  const tls = new TlsListener();
+  const host = new RevocationStandIn();
+  const other = new RevocationStandIn();
+  const authority = makeRoot('Acme Root');
+  const between = authority.issue('Acme Clients', { authority: true });
+  const web = authority.issue('web');
+  const deep = between.issue('deep');
+  const withChain = (own: Issued, ...sent: Issued[]): Shown => ({
+    pem: [own, ...sent].map(({ pem }) => pem).join(''),
+    keyPem: own.keyPem,
+  });
+  const login = async (shown: Shown, name = 'web') => {
+    const { status, body } = await tls.send('auth/cert/login', shown, { body: { name } });
+    return [status, body.errors?.[0] ?? body.warnings?.[0] ?? ''];
+  };
+  beforeAll(async () => {
+    await Promise.all([tls.start(secrets.service.app), host.start(), other.start()]);
+    await secrets.root.write('sys/auth/cert', { type: 'cert' }).expect(204);
+    await secrets.root.write('auth/cert/certs/web', { certificate: authority.pem }).expect(204);
+  });
+  afterAll(() => Promise.all([tls.stop(), host.stop(), other.stop()]));
+
+  describe('by a list', () => {
+    const put = (fields: object, name = 'acme') => secrets.root.write(`auth/cert/crls/${name}`, fields);
+    const crl = (serials: bigint[], wanted?: WantedList) => listPem(listOf(authority, serials, wanted));
+    const forget = (name = 'acme') => secrets.root.delete(`auth/cert/crls/${name}`).expect(204);
+
+    it('are refused, and let in again when it is gone', async () => {
+      expect(await login(web)).toEqual([200, '']);
+      await put({ crl: crl([1n, web.serial]) }, 'Acme').expect(204);
+      expect(await login(web)).toEqual([400, unmet]);
+      expect(await login(authority.issue('web'))).toEqual([200, '']);
+      const { body } = await secrets.root.read('auth/cert/crls/acme').expect(200);
+      expect(body.data).toEqual({ serials: { 1: {}, [web.serial.toString()]: {} } });
+      expect((await secrets.root.list('auth/cert/crls').expect(200)).body.data.keys).toEqual(['acme']);
+      await put({ crl: listOf(authority, []).toString('base64') }).expect(204);
+      expect((await secrets.root.read('auth/cert/crls/acme').expect(200)).body.data).toEqual({});
+      expect(await login(web)).toEqual([200, '']);
+      await forget();
+      await secrets.root.delete('auth/cert/crls/acme').expect(400, /no such CRL acme/);
+      await secrets.root.read('auth/cert/crls/acme').expect(400, /no such CRL acme/);
+    });
+
+    it('take those with them that they issued', async () => {
+      await put({ crl: crl([between.serial]) }).expect(204);
+      expect(await login(withChain(deep, between))).toEqual([400, unmet]);
+      const again = authority.issue('Acme Clients', { authority: true, keys: between.keys });
+      expect(await login(withChain(deep, between, again))).toEqual([200, '']);
+      await forget();
+    });
+
+    it('are those of its issuer alone', async () => {
+      const stranger = makeRoot('Other Root');
+      const twin = makeRoot('Acme Root');
+      await put({ crl: listPem(listOf(stranger, [web.serial])) }).expect(204);
+      expect(await login(web)).toEqual([200, '']);
+      await put({ crl: listPem(listOf(twin, [web.serial])) }).expect(204);
+      expect(await login(web)).toEqual([200, '']);
+      await put({ crl: listPem(listOf(twin, [web.serial], { bare: true })) }).expect(204);
+      expect(await login(web)).toEqual([400, unmet]);
+      await put({ crl: listPem(listOf(makeRoot('ACME  root'), [web.serial], { bare: true })) }).expect(204);
+      expect(await login(web)).toEqual([400, unmet]);
+      await forget();
+    });
+
+    it('end renewals', async () => {
+      const { body } = await tls.send('auth/cert/login', web, { body: { name: 'web' } });
+      await put({ crl: crl([web.serial]) }).expect(204);
+      const renewal = await tls.send('auth/token/renew-self', web, { token: body.auth.client_token });
+      expect(renewal.body.errors[0]).toContain(unmet);
+      await forget();
+    });
+
+    it('may be many', async () => {
+      const many = Array.from({ length: 400 }, (_, n) => BigInt(n) * 2n ** 90n + 7n);
+      await put({ crl: crl([...many, web.serial]) }).expect(204);
+      expect(await login(web)).toEqual([400, unmet]);
+      const { body } = await secrets.root.read('auth/cert/crls/acme').expect(200);
+      expect(Object.keys(body.data.serials)).toHaveLength(401);
+      await forget();
+    });
+
+    it.each<[string, () => object, string]>([
+      ['nothing', () => ({}), "one of 'crl' or 'url' must be provided"],
+      ['no list', () => ({ crl: 'x y z' }), 'failed to parse CRL'],
+      ['a certificate', () => ({ crl: authority.der.toString('base64') }), 'it is no list of revoked certificates'],
+      [
+        'half of a list',
+        () => ({ crl: listOf(authority, [1n]).subarray(0, 90).toString('base64') }),
+        'failed to parse CRL',
+      ],
+      [
+        'a list and more',
+        () => ({ crl: Buffer.concat([listOf(authority, []), Buffer.from([5, 0])]).toString('base64') }),
+        'failed to parse CRL',
+      ],
+      [
+        'a list of changes',
+        () => ({ crl: crl([], { extensions: [extension('2.5.29.27', new OctetString(Buffer.from([1])), true)] }) }),
+        'its critical extension 2.5.29.27 is not supported',
+      ],
+      [
+        'a list of parts',
+        () => ({ crl: crl([], { extensions: [extension('2.5.29.28', new OctetString(Buffer.from([1])))] }) }),
+        'its extension 2.5.29.28 is not supported',
+      ],
+      [
+        'a list of several authorities',
+        () => ({
+          crl: crl([1n], { entryExtensions: [extension('2.5.29.29', new OctetString(Buffer.from([1])), true)] }),
+        }),
+        'lists of one authority alone',
+      ],
+      ['no address', () => ({ url: 'ftp://a' }), 'invalid CRL url'],
+      ['an address with a password', () => ({ url: 'https://a:b@c/' }), 'invalid CRL url'],
+    ])('refuses %s', async (_what, fields, text) => {
+      const { body } = await put(fields(), 'bad').expect(400);
+      expect(body.errors[0]).toContain(text);
+      await secrets.root.read('auth/cert/crls/bad').expect(400);
+    });
+
+    it('takes reasons in its entries for what they are', async () => {
+      await put({
+        crl: crl([web.serial], { entryExtensions: [extension('2.5.29.21', new OctetString(Buffer.from([1])))] }),
+      });
+      expect(await login(web)).toEqual([400, unmet]);
+      await forget();
+    });
+
+    describe('from an address', () => {
+      const tick = async () => {
+        const { mounts, entries, committer, decisions, namespaces, leases } = secrets.service.kernel;
+        const mount = mounts.at(namespaces.root.uuid, 'auth/cert/')!;
+        const inBackground = backgroundCalls({ entries, committer, decisions }, clock, () => leases);
+        // The service looks by itself as well, and may have been faster.
+        await inBackground(mount, mount.backend.tick!).catch(() => {});
+      };
+      beforeEach(() => {
+        Object.assign(host, { status: 200, asked: 0 });
+      });
+
+      it('are fetched again when it is over, by one of the nodes', async () => {
+        host.list = listOf(authority, [web.serial], { toMs: clock.now() + day });
+        await put({ url: host.address }).expect(204);
+        expect(await login(web)).toEqual([400, unmet]);
+        const { body } = await secrets.root.read('auth/cert/crls/acme').expect(200);
+        expect(body.data.cdp).toEqual({ url: host.address, valid_until: expect.stringMatching(/^20.*Z$/) });
+        await tick();
+        expect(host.asked).toBe(1);
+        clock.advance(day + 1000);
+        host.list = listOf(authority, [1n], { fromMs: clock.now() - 1000, toMs: clock.now() + 10 * day });
+        await Promise.all([tick(), tick(), tick()]);
+        expect(host.asked).toBe(2);
+        expect(await login(web)).toEqual([200, '']);
+        clock.advance(-day);
+        await forget();
+      });
+
+      it('count on while it answers nothing, nothing that is signed, or an older one', async () => {
+        host.list = listOf(authority, [web.serial], { fromMs: clock.now() - 5000, toMs: clock.now() + 10_000 });
+        await put({ url: host.address }).expect(204);
+        const later = { toMs: clock.now() + 20 * day };
+        for (const [list, status, text] of [
+          [host.list, 503, 'answered 503'],
+          [Buffer.from('x'), 200, 'answered none'],
+          [
+            listOf(authority, [], { ...later, signer: makeRoot('Acme Root') }),
+            200,
+            'no certificate of a role of this mount',
+          ],
+          [listOf(web, [], later), 200, 'no certificate of a role of this mount'],
+          [listOf(authority, [], { ...later, fromMs: clock.now() - day }), 200, 'older than the one before'],
+          [listOf(authority, [], { toMs: clock.now() }), 200, 'answered one that is over'],
+        ] as const) {
+          Object.assign(host, { list, status });
+          clock.advance(61_000);
+          await tick();
+          expect(await login(web)).toEqual([400, unmet]);
+          const { body } = await put({ url: host.address }).expect(502);
+          expect(body.errors[0]).toContain(text);
+        }
+        clock.advance(61_000);
+        Object.assign(host, { status: 200, list: listOf(authority, [], { ...later, fromMs: clock.now() - 1000 }) });
+        await tick();
+        expect(await login(web)).toEqual([200, '']);
+        await forget();
+      });
+
+      it('stay away when it is deleted while it is fetched', async () => {
+        host.list = listOf(authority, [], { toMs: clock.now() + 1000 });
+        await put({ url: host.address }).expect(204);
+        clock.advance(61_000);
+        Object.assign(host, { delayMs: 300, list: listOf(authority, [], { toMs: clock.now() + day }) });
+        const fetching = tick();
+        await forget();
+        await fetching;
+        host.delayMs = 0;
+        await secrets.root.read('auth/cert/crls/acme').expect(400);
+      });
+    });
+  });
+
+  describe('by OCSP', () => {
+    const naming = (address: string) => ({
+      extensions: [
+        {
+          id: '1.3.6.1.5.5.7.1.1',
+          value: Buffer.from(
+            AsnConvert.serialize(
+              new AuthorityInfoAccessSyntax([
+                new AccessDescription({
+                  accessMethod: '1.3.6.1.5.5.7.48.1',
+                  accessLocation: new GeneralName({ uniformResourceIdentifier: address }),
+                }),
+              ]),
+            ),
+          ),
+        },
+      ],
+    });
+    const signing = { purposes: ['1.3.6.1.5.5.7.3.9'] };
+    let asked: Issued;
+    let made = 0;
+    const role = (fields: object = {}) =>
+      secrets.root.write('auth/cert/certs/asked', {
+        certificate: authority.pem,
+        ocsp_enabled: true,
+        ocsp_servers_override: '',
+        ocsp_ca_certificates: '',
+        ocsp_fail_open: false,
+        ocsp_query_all_servers: false,
+        ocsp_this_update_max_age: 0,
+        ocsp_max_retries: 0,
+        ...fields,
+      });
+    const says = (wanted: WantedAnswer, signer: Issued = authority) => {
+      host.answer = (question) =>
+        answerOf(signer, question, { toMs: clock.now() + day, fromMs: clock.now() - 1000, ...wanted });
+    };
+    beforeEach(async () => {
+      asked = authority.issue(`asked-${++made}`, naming(host.address));
+      for (const one of [host, other]) Object.assign(one, { status: 200, delayMs: 0, asked: 0 });
+      says({});
+      await role().expect(204);
+    });
+
+    it('keeps to what the responder says, as long as it says', async () => {
+      expect(await login(asked, 'asked')).toEqual([200, '']);
+      says({ standing: 'revoked' });
+      expect(await login(asked, 'asked')).toEqual([200, '']);
+      expect(host.asked).toBe(1);
+      clock.advance(day + 1000);
+      says({ standing: 'revoked' });
+      expect(await login(asked, 'asked')).toEqual([400, unmet]);
+      says({});
+      expect(await login(asked, 'asked')).toEqual([400, unmet]);
+      expect(host.asked).toBe(2);
+      clock.advance(-day);
+    });
+
+    it('asks anew where the answer is of its moment, or the role trusts none so old', async () => {
+      says({ toMs: null });
+      for (const expected of [1, 2]) {
+        expect(await login(asked, 'asked')).toEqual([200, '']);
+        expect(host.asked).toBe(expected);
+      }
+      await role({ ocsp_this_update_max_age: '10m' }).expect(204);
+      says({});
+      expect(await login(asked, 'asked')).toEqual([200, '']);
+      expect(await login(asked, 'asked')).toEqual([200, '']);
+      expect(host.asked).toBe(3);
+      clock.advance(601_000);
+      expect((await login(asked, 'asked'))[0]).toBe(200);
+      expect(host.asked).toBe(4);
+    });
+
+    it.each<[string, () => void, string]>([
+      ['with an error', () => Object.assign(host, { status: 500 }), 'the OCSP responder answered 500'],
+      ['nonsense', () => Object.assign(host, { answer: () => Buffer.from('x') }), 'it is no OCSP answer'],
+      ['to come later', () => says({ status: OCSPResponseStatus.tryLater }), 'it says tryLater'],
+      ['without a signature', () => says({ signature: Buffer.alloc(64) }), 'it is not signed by the issuer'],
+      ['by another authority', () => says({}, makeRoot('Acme Root')), 'it is not signed by the issuer'],
+      ['by a client of the authority', () => says({ certificates: [web] }, web), 'it is not signed by the issuer'],
+      [
+        'by a responder of another authority',
+        () => {
+          const foreign = makeRoot('Acme Root').issue('responder', signing);
+          says({ certificates: [foreign] }, foreign);
+        },
+        'it is not signed by the issuer',
+      ],
+      [
+        'by a responder that is over',
+        () => {
+          const old = authority.issue('responder', { ...signing, toMs: clock.now() - 1000 });
+          says({ certificates: [old] }, old);
+        },
+        'it is not signed by the issuer',
+      ],
+      [
+        'by a server of the authority',
+        () => {
+          const server = authority.issue('responder', { purposes: [serverAuth] });
+          says({ certificates: [server] }, server);
+        },
+        'it is not signed by the issuer',
+      ],
+      ['about another certificate', () => says({ serial: 5n }), 'it is about another certificate'],
+      ['to another question', () => says({ nonce: 'other' }), 'it is for another question'],
+      ['what it said long ago', () => says({ nonce: 'none', toMs: clock.now() - day }), 'it is too old'],
+      [
+        'what it said long ago, for ever',
+        () => says({ nonce: 'none', fromMs: clock.now() - day, toMs: null }),
+        'it is too old',
+      ],
+      ['what it will say', () => says({ fromMs: clock.now() + day }), 'it is of the future'],
+    ])('refuses where it answers %s, and lets in where the role says so', async (_what, change, text) => {
+      change();
+      const [status, said] = await login(asked, 'asked');
+      expect([status, said]).toEqual([502, expect.stringContaining(text)]);
+      await role({ ocsp_fail_open: true }).expect(204);
+      expect(await login(asked, 'asked')).toEqual([200, expect.stringContaining('nobody could be asked by OCSP')]);
+      Object.assign(host, { status: 200 });
+      says({});
+      expect(await login(asked, 'asked')).toEqual([200, '']);
+    });
+
+    it('believes whom the issuer, or the role, lets answer', async () => {
+      const responder = authority.issue('responder', signing);
+      says({ certificates: [responder] }, responder);
+      expect(await login(asked, 'asked')).toEqual([200, '']);
+      const own = makeRoot('Responders');
+      const theirs = own.issue('responder', signing);
+      await role({ ocsp_ca_certificates: own.pem, ocsp_this_update_max_age: '1h' }).expect(204);
+      says({ certificates: [theirs] }, theirs);
+      expect(await login(asked, 'asked')).toEqual([200, '']);
+    });
+
+    it('refuses what nobody knows, and what nobody can be asked about', async () => {
+      says({ standing: 'unknown' });
+      expect(await login(asked, 'asked')).toEqual([400, 'unknown OCSP status of the certificate']);
+      expect(await login(web, 'asked')).toEqual([400, 'the certificate names no OCSP responder']);
+      await role({ ocsp_fail_open: true }).expect(204);
+      expect((await login(asked, 'asked'))[0]).toBe(200);
+      expect((await login(web, 'asked'))[0]).toBe(200);
+      says({ standing: 'revoked' });
+      expect(await login(asked, 'asked')).toEqual([400, unmet]);
+    });
+
+    it('asks whom the role names, one after the other or all', async () => {
+      const both = `${host.address},${other.address}`;
+      await role({ ocsp_servers_override: both }).expect(204);
+      Object.assign(host, { status: 500 });
+      const now = { fromMs: clock.now() - 1000, toMs: null };
+      other.answer = (question) => answerOf(authority, question, now);
+      expect(await login(web, 'asked')).toEqual([200, '']);
+      await role({ ocsp_servers_override: both, ocsp_query_all_servers: true }).expect(204);
+      expect((await login(web, 'asked'))[0]).toBe(502);
+      Object.assign(host, { status: 200 });
+      says({ toMs: null });
+      expect(await login(web, 'asked')).toEqual([200, '']);
+      other.answer = (question) => answerOf(authority, question, { ...now, standing: 'revoked' });
+      expect(await login(web, 'asked')).toEqual([400, unmet]);
+      await role({ ocsp_servers_override: both, ocsp_query_all_servers: true, ocsp_fail_open: true }).expect(204);
+      Object.assign(host, { status: 500 });
+      expect(await login(web, 'asked')).toEqual([400, unmet]);
+    });
+
+    it('asks about a certificate that the role lists, where its issuer is known', async () => {
+      await role({ certificate: asked.pem }).expect(204);
+      expect(await login(asked, 'asked')).toEqual([400, 'ocsp_ca_certificates has no certificate of who issued it']);
+      await role({ certificate: asked.pem, ocsp_ca_certificates: authority.pem }).expect(204);
+      expect(await login(asked, 'asked')).toEqual([200, '']);
+      expect((await login(authority.issue('x', naming(host.address)), 'asked'))[0]).toBe(400);
+    });
+
+    it('asks at renewals as well', async () => {
+      says({ toMs: null });
+      const { body } = await tls.send('auth/cert/login', asked, { body: { name: 'asked' } });
+      const renew = () => tls.send('auth/token/renew-self', asked, { token: body.auth.client_token });
+      expect((await renew()).status).toBe(200);
+      says({ standing: 'revoked', toMs: null });
+      expect((await renew()).body.errors[0]).toContain(unmet);
+      Object.assign(host, { status: 500 });
+      expect((await renew()).status).toBe(502);
+    });
+
+    it('asks again who is ill, as often as the role says', async () => {
+      Object.assign(host, { status: 503 });
+      await role({ ocsp_max_retries: 2 }).expect(204);
+      expect((await login(asked, 'asked'))[0]).toBe(502);
+      expect(host.asked).toBe(3);
+      await role({ ocsp_max_retries: 100 }).expect(204);
+      const waiting = login(asked, 'asked');
+      setTimeout(() => Object.assign(host, { status: 200 }), 150);
+      expect(await waiting).toEqual([200, '']);
+    });
+
+    it('waits five seconds, and then no longer for anybody for a while', async () => {
+      host.delayMs = 20_000;
+      const began = performance.now();
+      expect(await login(asked, 'asked')).toEqual([502, expect.stringContaining('no answer in time')]);
+      expect(performance.now() - began).toBeLessThan(15_000);
+    });
+
+    it('remembers as much as the mount says', async () => {
+      await secrets.root.write('auth/cert/config', { ocsp_cache_size: 1 }).expect(400, /invalid cache size/);
+      await secrets.root.write('auth/cert/config', { ocsp_cache_size: 2 }).expect(204);
+      const three = [1, 2, 3].map((n) => authority.issue(`three-${n}`, naming(host.address)));
+      for (const one of [...three, ...three]) expect(await login(one, 'asked')).toEqual([200, '']);
+      expect(host.asked).toBe(6);
+      await secrets.root.write('auth/cert/config', { ocsp_cache_size: 100 }).expect(204);
+    });
+
+    it.each<[object, string]>([
+      [{ ocsp_servers_override: 'ldap://a' }, 'number 1 of ocsp_servers_override'],
+      [{ ocsp_servers_override: Array(11).fill('http://a').join() }, 'more than 10 addresses'],
+      [{ ocsp_ca_certificates: 'x' }, 'failed to parse ocsp_ca_certificates'],
+      [{ ocsp_max_retries: -1 }, 'ocsp_max_retries cannot be negative'],
+    ])('refuses the role %j', async (fields, text) => {
+      const { body } = await role(fields).expect(400);
+      expect(body.errors[0]).toContain(text);
+    });
+  });
+});

@@ -1,0 +1,54 @@
+import { constants, type KeyObject, verify } from 'node:crypto';
+
+/** How an algorithm signs. */
+interface Scheme {
+  /** Null where it has none of its own choice. */
+  readonly hash: string | null;
+  readonly isPss?: true;
+}
+
+const pss = '1.2.840.113549.1.1.10';
+/** By object identifier; RSA-PSS has that of its hash after a slash. SHA-1 and older can be forged, and are not among them. */
+const schemes: ReadonlyMap<string, Scheme> = new Map<string, Scheme>([
+  ['1.2.840.113549.1.1.11', { hash: 'sha256' }],
+  ['1.2.840.113549.1.1.12', { hash: 'sha384' }],
+  ['1.2.840.113549.1.1.13', { hash: 'sha512' }],
+  [`${pss}/2.16.840.1.101.3.4.2.1`, { hash: 'sha256', isPss: true }],
+  [`${pss}/2.16.840.1.101.3.4.2.2`, { hash: 'sha384', isPss: true }],
+  [`${pss}/2.16.840.1.101.3.4.2.3`, { hash: 'sha512', isPss: true }],
+  ['1.2.840.10045.4.3.2', { hash: 'sha256' }],
+  ['1.2.840.10045.4.3.3', { hash: 'sha384' }],
+  ['1.2.840.10045.4.3.4', { hash: 'sha512' }],
+  ['1.3.101.112', { hash: null }],
+  ['1.3.101.113', { hash: null }],
+]);
+const curves: ReadonlySet<string> = new Set(['prime256v1', 'secp384r1', 'secp521r1']);
+
+/** Whether nobody can make up a signature of an algorithm, see `algorithmOf`. */
+export const isStrongAlgorithm = (algorithm: string): boolean => schemes.has(algorithm);
+
+/** Whether nobody can make up a signature of a key. */
+export function isStrongKey({ asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject): boolean {
+  if (type === 'rsa' || type === 'rsa-pss') return (details?.modulusLength ?? 0) >= 2048;
+  if (type === 'ec') return curves.has(details?.namedCurve ?? '');
+  return type === 'ed25519' || type === 'ed448';
+}
+
+/** Something signed, as lists and answers about revoked certificates are. */
+export interface Signed {
+  readonly content: Buffer;
+  readonly algorithm: string;
+  readonly signature: Buffer;
+}
+
+/** Whether a key has signed it, by an algorithm and with a key that nobody can forge. */
+export function isSignedBy({ content, algorithm, signature }: Signed, key: KeyObject): boolean {
+  const scheme = schemes.get(algorithm);
+  if (scheme === undefined || !isStrongKey(key)) return false;
+  const padding = constants.RSA_PKCS1_PSS_PADDING;
+  try {
+    return verify(scheme.hash, content, scheme.isPss ? { key, padding } : key, signature);
+  } catch {
+    return false;
+  }
+}
