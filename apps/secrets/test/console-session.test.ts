@@ -7,6 +7,7 @@ import request from 'supertest';
 import { authenticator, newMethod } from './authenticator';
 import { until } from './fresh-storage';
 import { withSecondNode } from './second-node';
+import { DirectoryStandIn } from './stand-ins/ldap';
 import { ProviderStandIn } from './stand-ins/oidc';
 import { type Secrets, startSecrets } from './start-secrets';
 
@@ -442,6 +443,61 @@ describe('a session of somebody with a password', () => {
   });
 });
 
+describe('a session of somebody whom a directory knows', () => {
+  const secrets = startSecrets();
+  const directory = new DirectoryStandIn();
+  const ada = { method: 'ldap', mount: 'staff/', username: 'ada', password: 'right horse' };
+  beforeAll(async () => {
+    await directory.start();
+    directory.entries = [{ dn: 'uid=ada,dc=acme', password: 'right horse', attributes: { uid: ['ada'] } }];
+    await secrets.root.write('sys/auth/staff', { type: 'ldap', config: { listing_visibility: 'unauth' } }).expect(204);
+    const config = {
+      url: directory.address,
+      userdn: 'dc=acme',
+      userattr: 'uid',
+      discoverdn: false,
+      deny_null_bind: true,
+    };
+    await secrets.root.write('auth/staff/config', config).expect(204);
+    await secrets.root.write('sys/auth/people', { type: 'userpass' }).expect(204);
+    await secrets.root.write('auth/people/users/ada', { password: 'right horse' }).expect(204);
+  });
+  afterAll(() => directory.stop().catch(() => undefined));
+
+  it('is offered where its method is visible, made with the password of the directory, and proven by it anew', async () => {
+    const at = browser(secrets);
+    expect((await at.config()).body['sign-in']).toContainEqual({ method: 'ldap', mount: 'staff/' });
+    const { body } = await at.signIn(ada);
+    expect(body).toMatchObject({ name: 'ada', kind: 'ldap', 'step-up-methods': ['password'] });
+    await forgetProofs(secrets);
+    await at.stepUp({ password: 'wrong' }, 401);
+    await at.stepUp({ password: 'right horse' });
+    expect((await at.show()).body['step-up-until']).toEqual(time);
+  });
+
+  it('is refused for a wrong password, at another kind of method, and while the directory is away', async () => {
+    const { body } = await browser(secrets).signIn({ ...ada, password: 'wrong' }, 401);
+    expect(body.errors[0].detail).toBe('wrong user name or password');
+    for (const proof of [{ mount: 'people/' }, { method: 'userpass' }, { mount: 'token/' }]) {
+      const refused = await browser(secrets).signIn({ ...ada, ...proof }, 422);
+      expect(refused.body.errors[0]).toMatchObject({ field: 'mount' });
+    }
+    await directory.stop();
+    await browser(secrets).signIn(ada, 502);
+    await browser(secrets).signIn({ ...ada, mount: 'people/', method: 'userpass' });
+  });
+
+  it('proves nothing for another session', async () => {
+    const userpass = { ...ada, method: 'userpass', mount: 'people/' };
+    const [here, there] = [browser(secrets), browser(secrets)];
+    for (const at of [here, there]) await at.signIn(userpass);
+    await forgetProofs(secrets);
+    await here.stepUp({ password: 'right horse' });
+    expect((await there.show()).body['step-up-until']).toBeNull();
+    await there.stepUp({ token: secrets.rootToken }, 401);
+  });
+});
+
 describe('the ends of a session', () => {
   let aheadMs = 0;
   const secrets = startSecrets({
@@ -476,6 +532,17 @@ describe('the ends of a session', () => {
     await busy.read('auth/token/lookup-self').expect(200);
     minutes(21);
     await busy.read('auth/token/lookup-self').expect(401);
+  });
+
+  it('come though its page looks again by itself', async () => {
+    const at = browser(secrets);
+    await at.signIn({ method: 'token', token: secrets.rootToken });
+    const byItself = { ...page, 'X-Keystead-Background': '1' };
+    for (let past = 0; past < 30; past += 10) {
+      await at.read('auth/token/lookup-self', byItself).expect(200);
+      minutes(10);
+    }
+    await at.read('auth/token/lookup-self', byItself).expect(401);
   });
 
   it('ends the time in which a proof counts', async () => {

@@ -8,12 +8,24 @@ export interface TransportEvents {
   signedOut(): void;
 }
 
+/** Whoever sits there has done something within this time; after it, what a page asks is asked by nobody. */
+const attendedMs = 60_000;
+
 /** Sends requests as our page: the cookie goes by itself, and counts only beside this header. */
 export class Transport {
   /** Headers for every call, as the namespace. */
   readonly headers = new Map<string, string>();
 
-  constructor(private readonly events: TransportEvents) {}
+  private attendedAt = Date.now();
+
+  constructor(private readonly events: TransportEvents) {
+    const attend = () => {
+      this.attendedAt = Date.now();
+    };
+    for (const deed of ['pointerdown', 'pointermove', 'keydown', 'wheel']) {
+      addEventListener(deed, attend, { capture: true, passive: true });
+    }
+  }
 
   /** For `openapi-fetch`. A step-up that is asked for is made, and the request sent once more. */
   readonly fetch = async (request: Request): Promise<Response> => {
@@ -39,6 +51,8 @@ export class Transport {
 
   private send(request: Request): Promise<Response> {
     request.headers.set('X-Keystead-Console', '1');
+    // A page that looks again by itself does not keep a session that nobody uses.
+    if (Date.now() - this.attendedAt > attendedMs) request.headers.set('X-Keystead-Background', '1');
     for (const [name, value] of this.headers) if (!request.headers.has(name)) request.headers.set(name, value);
     return fetch(request);
   }

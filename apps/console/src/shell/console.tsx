@@ -8,6 +8,10 @@ import { type ConsoleConfig, type Session, SessionContext } from './session';
 import { SignIn } from './sign-in';
 import { StepUp } from './step-up';
 
+/** Of whom a session is, in words to compare. */
+const personOf = (session: Session | null | undefined): string =>
+  JSON.stringify([session?.name, session?.kind, session?.['user-id'], session?.accessor]);
+
 export interface ConsoleProps {
   /** Shown to who has signed in. */
   readonly children: ReactNode;
@@ -31,6 +35,8 @@ export function Console({ children, before }: ConsoleProps) {
     () =>
       new QueryClient({
         defaultOptions: {
+          // What was sent, and tokens that were answered, are nobody's business once their page is left.
+          mutations: { gcTime: 0 },
           queries: {
             staleTime: 5000,
             refetchOnWindowFocus: true,
@@ -61,6 +67,26 @@ export function Console({ children, before }: ConsoleProps) {
     [],
   );
 
+  // What another window does to the session is done to this one: its person may have left, or be somebody else.
+  const known = useRef<Session | null>(null);
+  known.current = session ?? null;
+  const others = useMemo(() => new BroadcastChannel('keystead.session'), []);
+  const lookAgain = useCallback(async () => {
+    if (!signedIn.current) return;
+    const found = await transport.call<Session | undefined>('GET', '/ui/session').catch(() => known.current);
+    if (personOf(found) === personOf(known.current)) return;
+    queries.clear();
+    setEnded(true);
+    setSession(found ?? null);
+  }, [transport, queries]);
+  useEffect(() => {
+    others.onmessage = () => void lookAgain();
+    // A page that the browser kept shows what was there when it was left.
+    const shown = ({ persisted }: PageTransitionEvent) => void (persisted && lookAgain());
+    addEventListener('pageshow', shown);
+    return () => removeEventListener('pageshow', shown);
+  }, [others, lookAgain]);
+
   const load = useCallback(async () => {
     setFailure(undefined);
     try {
@@ -85,10 +111,11 @@ export function Console({ children, before }: ConsoleProps) {
 
   const signOut = useCallback(async () => {
     await transport.call('DELETE', '/ui/session');
+    others.postMessage('signed out');
     queries.clear();
     setEnded(false);
     setSession(null);
-  }, [transport, queries]);
+  }, [transport, queries, others]);
 
   if (failure !== undefined) {
     return (
@@ -108,12 +135,13 @@ export function Console({ children, before }: ConsoleProps) {
     const enter = (made: Session) => {
       setFresh(true);
       setSession(made);
+      others.postMessage('signed in');
     };
     return <SignIn config={config} transport={transport} onSignedIn={enter} reason={reason} returned={returned} />;
   }
   return (
     <QueryClientProvider client={queries}>
-      <SessionContext.Provider value={{ session, isFresh, config, transport, signOut }}>
+      <SessionContext.Provider key={personOf(session)} value={{ session, isFresh, config, transport, signOut }}>
         {children}
         {proving === undefined ? null : (
           <StepUp

@@ -21,8 +21,8 @@ export interface Session {
 
 /** One way to sign in. */
 export interface SignInMethod {
-  readonly method: 'token' | 'userpass' | 'password' | 'oidc' | 'saml';
-  /** For `userpass` and `oidc`: the mount it is at. */
+  readonly method: 'token' | 'userpass' | 'ldap' | 'password' | 'oidc' | 'saml';
+  /** For `userpass`, `ldap` and `oidc`: the mount it is at. */
   readonly mount?: string;
   /** For `oidc` and `saml` of the workspace service: the provider, which the service itself leads to. */
   readonly id?: string;

@@ -20,6 +20,7 @@ export interface SignInProps {
 const labelOf = ({ method, mount }: SignInMethod): string => {
   if (method === 'token') return 'Token';
   if (method === 'oidc') return mount === undefined || mount === 'oidc/' ? 'Provider (OIDC)' : `Provider at ${mount}`;
+  if (method === 'ldap') return mount === undefined || mount === 'ldap/' ? 'Directory (LDAP)' : `Directory at ${mount}`;
   return mount === undefined || mount === 'userpass/' ? 'User name and password' : `User name and password at ${mount}`;
 };
 
@@ -51,7 +52,7 @@ export function SignIn({ config, transport, onSignedIn, reason, returned }: Sign
     await enter({
       ...(waiting ?? method),
       ...(method.method === 'token' ? { token: token.trim() } : {}),
-      ...(method.method === 'userpass' || method.method === 'password' ? { username, password } : {}),
+      ...(['userpass', 'ldap', 'password'].includes(method.method) ? { username, password } : {}),
       ...(code === '' ? {} : { code }),
       ...(namespace === '' ? {} : { namespace }),
     });

@@ -1,8 +1,19 @@
 import { describe, expect } from '@jest/globals';
+import type { Page } from 'playwright-core';
 import { journey } from '../stage';
 import { at } from './installation';
 
 const services = ['secrets', 'workspaces'] as const;
+
+/** Everything that the scripts of a page hold, as text. */
+async function heapOf(page: Page): Promise<string> {
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send('HeapProfiler.collectGarbage');
+  const pieces: string[] = [];
+  cdp.on('HeapProfiler.addHeapSnapshotChunk', ({ chunk }) => pieces.push(chunk));
+  await cdp.send('HeapProfiler.takeHeapSnapshot', { reportProgress: false });
+  return pieces.join('');
+}
 
 describe.each(services)('a session of the %s console', (service) => {
   const address = () => (service === 'secrets' ? at.installation.secretsUrl : at.installation.workspacesUrl);
@@ -33,12 +44,7 @@ describe.each(services)('a session of the %s console', (service) => {
       url: location.href,
       title: document.title,
     }));
-    const cdp = await page.context().newCDPSession(page);
-    await cdp.send('HeapProfiler.collectGarbage');
-    const pieces: string[] = [];
-    cdp.on('HeapProfiler.addHeapSnapshotChunk', ({ chunk }) => pieces.push(chunk));
-    await cdp.send('HeapProfiler.takeHeapSnapshot', { reportProgress: false });
-    const heap = pieces.join('');
+    const heap = await heapOf(page);
     expect(heap.length).toBeGreaterThan(100_000);
     for (const secret of credentials()) {
       for (const [where, text] of Object.entries({ ...seen, heap }))
@@ -47,6 +53,41 @@ describe.each(services)('a session of the %s console', (service) => {
     expect(seen.cookie).toBe('');
     const [cookie] = await page.context().cookies();
     expect(cookie).toMatchObject({ name: `keystead-${service}`, httpOnly: true, sameSite: 'Strict', path: '/' });
+  });
+
+  journey('ends in every window at once, also in one that the browser kept', async () => {
+    const left = await at.signedIn(service);
+    const page = await left.context().newPage();
+    await page.goto(`${address()}/ui/`);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    // Nobody touched it, and it asked for nothing by itself.
+    await left.getByText('Your session has ended.').waitFor();
+    // What a kept page would show when it comes back: as the browser tells it.
+    const kept = await at.signedIn(service);
+    await kept.context().clearCookies();
+    await kept.evaluate(() => dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true })));
+    await kept.getByText('Your session has ended.').waitFor();
+  });
+
+  journey('is not used by a page that looks again by itself', async () => {
+    const seat = await at.signedIn(service);
+    await seat.clock.install();
+    await seat.goto(`${address()}${service === 'secrets' ? '/ui/operations' : '/ui/admin/runs'}`);
+    await seat.getByRole('heading', { level: 1 }).waitFor();
+    const asked = () =>
+      seat
+        .waitForRequest((one) => /\/(v1|api\/v2)\//.test(one.url()))
+        .then((one) => one.headers()['x-keystead-background']);
+    await seat.keyboard.press('Shift');
+    const [attended] = await Promise.all([asked(), seat.clock.runFor(6000)]);
+    expect(attended).toBeUndefined();
+    await seat.clock.runFor(61_000);
+    const [alone] = await Promise.all([asked(), seat.clock.runFor(6000)]);
+    expect(alone).toBe('1');
+    await seat.keyboard.press('Shift');
+    const [back] = await Promise.all([asked(), seat.clock.runFor(6000)]);
+    expect(back).toBeUndefined();
   });
 
   journey('refuses a wrong proof, and says so', async () => {
@@ -84,5 +125,36 @@ describe.each(services)('a session of the %s console', (service) => {
         expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
       }
     }
+  });
+});
+
+// What a page was answered once, or sent, is not kept for whoever looks into its memory afterwards.
+describe('a page of the workspaces console that is left', () => {
+  journey('has forgotten the token that it made, and the secret that was typed', async () => {
+    const page = await at.signedIn('workspaces', '/ui/account');
+    await page.getByLabel('What the token is for').fill('soon forgotten');
+    await page.getByRole('button', { name: 'New token' }).click();
+    await page.getByRole('button', { name: 'Show value New token' }).click();
+    const token = (await page.getByRole('alert').locator('pre').textContent()) ?? '';
+    expect(token.length).toBeGreaterThan(20);
+    await page.getByRole('link', { name: 'Administration' }).click();
+    await page.getByRole('link', { name: 'Sign-in', exact: true }).click();
+    await page.getByRole('button', { name: 'Add provider' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('Forgotten');
+    await page.getByLabel('Issuer').fill('https://id.example.com/forgotten');
+    await page.getByLabel('Client id').fill('keystead');
+    const secret = `typed-${'and-to-be-gone-'.repeat(3)}`;
+    await page.getByLabel('Client secret').fill(secret);
+    await page.getByRole('button', { name: 'Add this provider' }).click();
+    await page.getByRole('heading', { name: 'Forgotten', level: 1 }).waitFor();
+    await page.getByRole('button', { name: 'Delete Forgotten' }).click();
+    await page.getByRole('dialog').getByLabel('Type Forgotten to go on').fill('Forgotten');
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete Forgotten' }).click();
+    await page.getByRole('heading', { name: 'Sign-in providers', level: 1 }).waitFor();
+    await page.getByRole('link', { name: 'Organizations', exact: true }).first().click();
+    await page.getByRole('heading', { name: 'Organizations', level: 1 }).waitFor();
+    const heap = await heapOf(page);
+    expect(heap.length).toBeGreaterThan(100_000);
+    expect([heap.includes(token), heap.includes(secret)]).toEqual([false, false]);
   });
 });

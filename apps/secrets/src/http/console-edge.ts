@@ -8,13 +8,18 @@ import type { PageSession } from './request';
 /** What the console's edge is made of. */
 export interface ConsoleParts {
   readonly sessions: Sessions;
-  /** What the session of an id may be used for; undefined where it is over. */
-  find(id: string): Promise<PageSession | undefined>;
+  /**
+   * What the session of an id may be used for; undefined where it is over. `background`: asked by the page and not by its
+   * person, so that the session is used by it no more than by nobody.
+   */
+  find(id: string, background: boolean): Promise<PageSession | undefined>;
   /** Whether the service is reached over HTTPS alone. */
   readonly secureOnly: boolean;
   readonly trustedProxies: TrustedProxies;
   readonly log: Logger;
 }
+
+const backgroundHeader = 'x-keystead-background';
 
 /** A page of ours asked without a session that holds: whoever sits there signs in. */
 export class SignedOut extends Refusal {
@@ -49,7 +54,7 @@ export class ConsoleEdge {
   /** The session of the page that makes a request; undefined for requests of anybody else, whatever cookies they have. */
   sessionOf(req: IncomingMessage): Promise<PageSession | undefined> | undefined {
     const id = req.headers.cookie === undefined ? undefined : this.host.idOf(req);
-    return id === undefined ? undefined : this.parts.find(id);
+    return id === undefined ? undefined : this.parts.find(id, req.headers[backgroundHeader] !== undefined);
   }
 
   /** To a page whose session is over, that it is; nothing for whoever else was refused. */

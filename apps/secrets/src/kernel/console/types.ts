@@ -4,7 +4,7 @@ import type { TokenRecord } from '../tokens/types';
 export type SignedInBy =
   | { readonly method: 'token' /** Hex of the keyed hash of what was pasted. */; readonly pasted: string }
   | {
-      readonly method: 'userpass' | 'oidc';
+      readonly method: 'userpass' | 'ldap' | 'oidc';
       /** Inside the namespace, for example `auth/userpass/`. */
       readonly mount: string;
       /** Of `oidc` the name that its token shows. */

@@ -129,12 +129,12 @@ export class ConsoleDoor {
 
   private async withPassword(proof: PasswordSignIn, from: From): Promise<Made> {
     const { kernel } = this.parts;
-    const { username, code, namespace = '' } = proof;
+    const { method, username, code, namespace = '' } = proof;
     const judged = await logIn(kernel, proof, from);
     if ('requirement' in judged && !code) throw codeRequired();
     const token =
       'token' in judged ? judged.token : await proveCode(kernel, judged.requirement, code!, namespace, from);
-    return this.begin(token, () => ({ method: 'userpass', mount: mountPath(proof.mount), username, namespace }));
+    return this.begin(token, () => ({ method, mount: mountPath(proof.mount), username, namespace }));
   }
 
   /** A session with the token of a login; the token ends where there can be none. */
@@ -163,8 +163,10 @@ export class ConsoleDoor {
       if (by.method === 'token' && pasted?.key === by.pasted) return;
       throw new Refusal('unauthenticated', 'this is not the token of this session');
     }
-    if (by.method !== 'userpass') throw new Refusal('unauthenticated', 'this session has no password');
-    const judged = await logIn(kernel, { ...by, password: proof.password }, from);
+    if (by.method !== 'userpass' && by.method !== 'ldap') {
+      throw new Refusal('unauthenticated', 'this session has no password');
+    }
+    const judged = await logIn(kernel, { ...by, method: by.method, password: proof.password }, from);
     // The password was right; the token that came of it is nobody's.
     const made = 'token' in judged ? await kernel.tokens.find(judged.token) : undefined;
     if (made) await this.letGo(made);
@@ -233,7 +235,11 @@ export class ConsoleDoor {
 }
 
 /** What a session can prove itself with once more; who came from a provider signs in anew, which counts as much. */
-const stepUpBy: Partial<Record<SignedInBy['method'], readonly string[]>> = { userpass: ['password'], token: ['token'] };
+const stepUpBy: Partial<Record<SignedInBy['method'], readonly string[]>> = {
+  userpass: ['password'],
+  ldap: ['password'],
+  token: ['token'],
+};
 
 const knownPath = SentPath.read('ui/session') as SentPath;
 
@@ -243,7 +249,7 @@ function shownFields(proof: SignIn): Record<string, string> {
   return {
     method,
     mount,
-    ...(method === 'userpass' ? { username: proof.username } : {}),
+    ...(proof.method === 'oidc' ? {} : { username: proof.username }),
     ...(namespace ? { namespace } : {}),
   };
 }

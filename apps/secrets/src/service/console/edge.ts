@@ -17,8 +17,8 @@ export function consoleEdge(modules: Modules, kernel: Kernel, config: Config, lo
   });
   return new ConsoleEdge({
     sessions: door,
-    async find(id) {
-      const session = await door.find(id, true);
+    async find(id, background) {
+      const session = await door.find(id, !background);
       return session && { token: session.token, steppedUp: session.stepUpUntilMs > kernel.clock.now() };
     },
     secureOnly: config.listen.tls !== undefined || config.publicUrl?.startsWith('https:') === true,
@@ -30,19 +30,20 @@ export function consoleEdge(modules: Modules, kernel: Kernel, config: Config, lo
 /** What a page may know before anybody has signed in: of login methods those that are said to be visible. */
 async function shownConfig({ seal, mounts, namespaces, storage }: Modules, config: Config) {
   const { initialised, sealed, type } = await seal.status();
-  const visible: string[] = [];
-  const providers: string[] = [];
+  const passwords: object[] = [];
+  const providers: object[] = [];
   if (!storage.barrier.sealed) {
     await namespaces.refresh();
     await mounts.refresh();
     for (const mount of mounts.list(namespaces.root.uuid, 'auth')) {
       if (mount.config.listingVisibility !== 'unauth') continue;
-      const shown = mount.type === 'userpass' ? visible : mount.type === 'oidc' ? providers : undefined;
-      shown?.push(mount.path.slice('auth/'.length));
+      const shown = { method: mount.type, mount: mount.path.slice('auth/'.length) };
+      if (mount.type === 'oidc') providers.push(shown);
+      else if (mount.type === 'userpass' || mount.type === 'ldap') passwords.push(shown);
     }
   }
   // Where none is said to be visible people may know theirs: the usual place stands in the field.
-  const passwords = visible.length > 0 ? visible : ['userpass/'];
+  if (passwords.length === 0) passwords.push({ method: 'userpass', mount: 'userpass/' });
   return {
     service: 'secrets',
     version,
@@ -50,11 +51,7 @@ async function shownConfig({ seal, mounts, namespaces, storage }: Modules, confi
     sealed,
     'seal-type': type,
     other: { workspaces: config.console.workspacesUrl },
-    'sign-in': [
-      ...providers.map((mount) => ({ method: 'oidc', mount })),
-      { method: 'token' },
-      ...passwords.map((mount) => ({ method: 'userpass', mount })),
-    ],
+    'sign-in': [...providers, { method: 'token' }, ...passwords],
     'needs-first-run': !initialised,
   };
 }

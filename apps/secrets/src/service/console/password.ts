@@ -8,7 +8,7 @@ import type { PasswordSignIn } from './proof';
 import type { From } from './trail';
 
 /** Whose name and password it is, and where they log in. */
-export type Login = Pick<PasswordSignIn, 'mount' | 'username' | 'password' | 'namespace'>;
+export type Login = Pick<PasswordSignIn, 'method' | 'mount' | 'username' | 'password' | 'namespace'>;
 
 /** What a login still asks for, as clients are told it. */
 export interface Requirement {
@@ -24,9 +24,9 @@ export type Judged = { readonly token: string } | { readonly requirement: Requir
  * Throws `unauthenticated` for a wrong one, and `invalid` where nobody logs in with a password.
  */
 export async function logIn(kernel: Kernel, login: Login, from: From): Promise<Judged> {
-  const { username, password, namespace = '' } = login;
+  const { method, username, password, namespace = '' } = login;
   const mount = mountPath(login.mount);
-  await requirePasswordMount(kernel, mount, namespace);
+  await requirePasswordMount(kernel, method, mount, namespace);
   if (/[/\u0000-\u001f]/.test(username)) throw wrong();
   const outcome = await ask(kernel, from, `${mount}login/${username}`, namespace, { password });
   const auth = outcome.envelope?.auth;
@@ -54,13 +54,18 @@ export async function proveCode(
 /** `userpass`, `userpass/` and `auth/userpass/` are one. */
 export const mountPath = (given: string): string => `auth/${given.replace(/^\/*(auth\/)?|(?<!\/)\/+$/g, '')}/`;
 
-async function requirePasswordMount(kernel: Kernel, mount: string, namespace: string): Promise<void> {
+async function requirePasswordMount(
+  kernel: Kernel,
+  method: Login['method'],
+  mount: string,
+  namespace: string,
+): Promise<void> {
   await kernel.namespaces.refresh();
   await kernel.mounts.refresh();
   const found = await kernel.mounts.seek(namespaceOf(kernel, namespace), mount);
-  if (found?.type === 'userpass') return;
+  if (found?.type === method) return;
   throw new Refusal('invalid', 'nobody signs in with a password there', [
-    { path: ['mount'], message: 'is no userpass login method of this namespace' },
+    { path: ['mount'], message: `is no ${method} login method of this namespace` },
   ]);
 }
 

@@ -4,16 +4,17 @@ import { z } from 'zod';
 const text = z.string().max(8192);
 const name = z.string().min(1).max(512);
 
+const password = {
+  username: name,
+  password: text.min(1),
+  code: text.optional(),
+  namespace: text.optional(),
+};
+
 const signIn = z.discriminatedUnion('method', [
   z.object({ method: z.literal('token'), token: text.min(1), namespace: text.optional() }),
-  z.object({
-    method: z.literal('userpass'),
-    mount: name.default('userpass/'),
-    username: name,
-    password: text.min(1),
-    code: text.optional(),
-    namespace: text.optional(),
-  }),
+  z.object({ method: z.literal('userpass'), mount: name.default('userpass/'), ...password }),
+  z.object({ method: z.literal('ldap'), mount: name.default('ldap/'), ...password }),
   z.object({
     method: z.literal('oidc'),
     mount: name.default('oidc/'),
@@ -39,7 +40,7 @@ const stepUp = z.union([
 /** What somebody signs in with. */
 export type SignIn = z.output<typeof signIn>;
 /** Somebody with a name and a password. */
-export type PasswordSignIn = Extract<SignIn, { method: 'userpass' }>;
+export type PasswordSignIn = Extract<SignIn, { method: 'userpass' | 'ldap' }>;
 /** Somebody who comes back from their provider. */
 export type ProviderSignIn = Extract<SignIn, { method: 'oidc' }>;
 /** What somebody proves themselves with once more. */
@@ -61,7 +62,11 @@ function parse<T>(schema: z.ZodType<T>, sent: unknown): T {
   const issues = parsed.error.issues.map(({ path, code }) => ({
     path: path.map((step) => (typeof step === 'number' ? step : String(step))),
     message:
-      code === 'too_big' ? 'is too long' : path[0] === 'method' ? 'must be token, userpass or oidc' : 'must be given',
+      code === 'too_big'
+        ? 'is too long'
+        : path[0] === 'method'
+          ? 'must be token, userpass, ldap or oidc'
+          : 'must be given',
   }));
   throw new Refusal('invalid', 'this cannot be signed in with', issues);
 }
