@@ -1,4 +1,5 @@
 import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Refusal } from '@keystead/refusal';
 import request from 'supertest';
@@ -94,6 +95,34 @@ describe('the host of the console', () => {
     // A cookie without the prefix may have been set by a neighbour or on the way.
     expect(await idFor({ Cookie, ...own, 'X-Test-Secure': '1' })).toBeNull();
     expect(await idFor({ Cookie: `__Host-keystead-secrets=${id}`, ...own, 'X-Test-Secure': '1' })).toBe(id);
+  });
+
+  it.each([
+    ['our header twice', ['X-Keystead-Console: 1', 'X-Keystead-Console: 1', 'Sec-Fetch-Site: same-origin']],
+    ['our header in a list', ['X-Keystead-Console: 1, 1', 'Sec-Fetch-Site: same-origin']],
+    ['two sites', ['X-Keystead-Console: 1', 'Sec-Fetch-Site: same-origin', 'Sec-Fetch-Site: cross-site']],
+    ['two origins', ['X-Keystead-Console: 1', 'Origin: http://a.example', 'Origin: http://elsewhere.example']],
+    ['an origin that only begins like ours', ['X-Keystead-Console: 1', 'Origin: http://a.example.evil.example']],
+    ['no origin to speak of', ['X-Keystead-Console: 1', 'Origin: null']],
+    ['a name with a space', ['X-Keystead-Console : 1', 'Sec-Fetch-Site: same-origin']],
+    ['a folded line', ['X-Other: a', ' X-Keystead-Console: 1', 'Sec-Fetch-Site: same-origin']],
+    ['an underscore', ['X_Keystead_Console: 1', 'Sec-Fetch-Site: same-origin']],
+  ])('believes no cookie beside %s', async (_what, lines) => {
+    const { port } = server.address() as AddressInfo;
+    const said = await new Promise<string>((resolve, reject) => {
+      const socket = connect(port, '127.0.0.1', () => {
+        const head = ['GET /v1/x HTTP/1.1', 'Host: a.example', `Cookie: keystead-secrets=${id}`, 'Connection: close'];
+        socket.end(`${[...head, ...lines].join('\r\n')}\r\n\r\n`);
+      });
+      let text = '';
+      socket.on('data', (part) => {
+        text += part;
+      });
+      socket.on('close', () => resolve(text));
+      socket.on('error', reject);
+    });
+    expect(said).toMatch(/^HTTP\/1\.1 (400|404) /);
+    expect(said).not.toContain(id);
   });
 
   it.each([

@@ -41,6 +41,7 @@ const routes = [
   createRoute({ getParentRoute: at, path: '/access/tokens' }).lazy(() => access().then((m) => m.tokens)),
   createRoute({ getParentRoute: at, path: '/access/view-as' }).lazy(() => access().then((m) => m.viewAs)),
   createRoute({ getParentRoute: at, path: '/access/second-factor' }).lazy(() => access().then((m) => m.secondFactor)),
+  createRoute({ getParentRoute: at, path: '/access/applications' }).lazy(() => access().then((m) => m.applications)),
   createRoute({ getParentRoute: at, path: '/engines' }).lazy(() => engines().then((m) => m.engines)),
   createRoute({ getParentRoute: at, path: '/engines/new' }).lazy(() => engines().then((m) => m.newEngine)),
   createRoute({ getParentRoute: at, path: '/engines/mount' }).lazy(() => engines().then((m) => m.mount)),

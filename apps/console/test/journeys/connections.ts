@@ -182,7 +182,20 @@ describe('what stands outside of the workspace service', () => {
 
   journey('is an agent, seen as soon as it has registered', async () => {
     const pool = await api<Made>('POST', 'organizations/harbor/agent-pools', of('agent-pools', { name: 'pier' }));
-    const page = await at.signedIn('workspaces', `/ui/organizations/harbor/agents/${pool.data.id}`);
+    const page = await at.signedIn('workspaces', `${workspace}/settings`);
+    await page.getByLabel('Runs take place').selectOption('agent');
+    await page.getByLabel('Agent pool').selectOption({ label: 'pier' });
+    await page.getByRole('button', { name: 'Save settings' }).click();
+    await page.getByText('Saved.').waitFor();
+    const { data: moved } = await api<Made>('GET', `workspaces/${crane}`);
+    expect(moved.attributes['execution-mode']).toBe('agent');
+    await page.getByLabel('Runs take place').selectOption('remote');
+    await page.getByRole('button', { name: 'Save settings' }).click();
+    await waitFor(async () => {
+      const { data } = await api<Made>('GET', `workspaces/${crane}`);
+      return data.attributes['execution-mode'] === 'remote';
+    });
+    await page.goto(`${at.installation.workspacesUrl}/ui/organizations/harbor/agents/${pool.data.id}`);
     await page.getByText('None has registered yet.').waitFor();
     await page.getByLabel('What the token is for').fill('pier 1');
     await page.getByRole('button', { name: 'New token' }).click();

@@ -38,6 +38,11 @@ export function vaultOf({ secretsUrl, firstRun }: TestInstallation): Promise<voi
     await write('every/metadata/a/b', { custom_metadata: { hostile } });
     await write('identity/entity', { name: 'thicket', metadata: { hostile } });
     await write('identity/group', { name: 'thicket', metadata: { hostile } });
+    await write('identity/oidc/client/thicket', {
+      redirect_uris: 'https://thicket.example/',
+      assignments: 'allow_all',
+    });
+    await write('identity/oidc/provider/thicket', { allowed_client_ids: '*' });
     await write('sys/policies/acl/thicket', { policy: `# ${hostile}` });
     await write('auth/token/create', { display_name: hostile, meta: { hostile }, ttl: '1h', policies: ['default'] });
   })();

@@ -19,8 +19,10 @@ const secretsPages = [
   '/ui/access/tokens',
   '/ui/access/second-factor',
   '/ui/access/view-as',
+  '/ui/access/applications',
   '/ui/operations/key-shares',
   '/ui/engines/new',
+  '/ui/engines/mount?mount=identity/&place=oidc/client/%7Bname%7D',
   '/ui/engines/mount?mount=scheduler/',
   '/ui/engines/mount?mount=scheduler/&place=role/%7Bname%7D',
 ];

@@ -6,6 +6,7 @@ const tabs = [
   { to: '/access/groups', label: 'Groups' },
   { to: '/access/tokens', label: 'Tokens' },
   { to: '/access/second-factor', label: 'Second factor' },
+  { to: '/access/applications', label: 'Applications' },
 ];
 
 /** The parts of who may come in, and as whom. */

@@ -1,5 +1,6 @@
 import { createLazyRoute } from '@tanstack/react-router';
 import { createElement } from 'react';
+import { Applications } from './applications';
 import { Identities } from './identities';
 import { Methods } from './methods';
 import { SecondFactor } from './second-factor';
@@ -16,3 +17,4 @@ export const groups = createLazyRoute('/access/groups')({
 export const tokens = createLazyRoute('/access/tokens')({ component: Tokens });
 export const viewAs = createLazyRoute('/access/view-as')({ component: ViewAs });
 export const secondFactor = createLazyRoute('/access/second-factor')({ component: SecondFactor });
+export const applications = createLazyRoute('/access/applications')({ component: Applications });

@@ -1,5 +1,6 @@
 import { useParams } from '@tanstack/react-router';
-import { PageHead } from '../../design/page';
+import { ErrorNotice } from '../../design/error-notice';
+import { PageHead, Skeleton } from '../../design/page';
 import { organizationCrumbs, rule, useOrganizationName, useRead } from '../api';
 import { SameByApi } from '../parts/same-by-api';
 import { WorkspaceHead } from '../workspace/head';
@@ -11,11 +12,13 @@ const useId = () => (useParams({ strict: false }) as { notification?: string }).
 
 /** Who is told of the runs of a workspace. */
 export function WorkspaceNotifications() {
-  const { to, workspace } = useWorkspace();
+  const { to, workspace, error } = useWorkspace();
   return (
     <div className="stack">
       <WorkspaceHead />
-      {workspace === undefined ? null : (
+      {workspace === undefined ? (
+        error === null && <Skeleton rows={2} />
+      ) : (
         <NotificationList
           subject={{ type: 'workspaces', id: workspace.id }}
           to={`${to}/notifications`}
@@ -56,16 +59,21 @@ function useProject() {
     { label: 'Projects', to: projects },
     { label: found?.attributes.name ?? '…', to: `${projects}/${id}` },
   );
-  return { id, found, to, crumbs };
+  return { id, found, error: project.error, to, crumbs };
 }
 
 /** Who is told of the runs of all workspaces of a project. */
 export function ProjectNotifications() {
-  const { id, found, to, crumbs } = useProject();
+  const { id, found, error, to, crumbs } = useProject();
   return (
     <div className="stack">
       <PageHead title="Notifications" crumbs={[...crumbs, { label: 'Notifications' }]} />
-      {found === undefined ? null : (
+      {found === undefined ? (
+        <>
+          <ErrorNotice error={error} />
+          {error === null ? <Skeleton rows={2} /> : null}
+        </>
+      ) : (
         <NotificationList
           subject={{ type: 'projects', id }}
           to={to}

@@ -184,6 +184,14 @@ function Facts({ workspace, project }: { readonly workspace: Workspace; readonly
         <dd>{all['infra-version']}</dd>
         <dt>Folder</dt>
         <dd>{all['working-directory'] || 'the root'}</dd>
+        {all['vcs-repo'] === null ? null : (
+          <>
+            <dt>Follows</dt>
+            <dd>
+              {all['vcs-repo']['display-identifier']}, {all['vcs-repo'].branch ?? 'the default branch'}
+            </dd>
+          </>
+        )}
         <dt>Auto-apply</dt>
         <dd>{all['auto-apply'] ? 'yes' : 'no'}</dd>
         <dt>Secrets role</dt>

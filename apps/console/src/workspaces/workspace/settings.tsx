@@ -5,7 +5,7 @@ import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, SelectField, TextField } from '../../design/field';
 import { Notice } from '../../design/notice';
 import { SameBy } from '../../design/page';
-import { rule, useChange } from '../api';
+import { rule, useChange, useRead } from '../api';
 import { faultOf } from '../parts/form';
 import { RemoveButton } from '../parts/remove-button';
 import { WorkspaceHead } from './head';
@@ -68,6 +68,7 @@ function GeneralSettings({ workspace, org }: { readonly workspace: Workspace; re
   const [name, setName] = useState(was.name);
   const [description, setDescription] = useState(was.description ?? '');
   const [mode, setMode] = useState(was['execution-mode']);
+  const [pool, setPool] = useState(workspace.relationships['agent-pool'].data?.id ?? '');
   const [version, setVersion] = useState(was['infra-version']);
   const [folder, setFolder] = useState(was['working-directory'] ?? '');
   const [role, setRole] = useState(was['secrets-role'] ?? '');
@@ -77,6 +78,7 @@ function GeneralSettings({ workspace, org }: { readonly workspace: Workspace; re
     name,
     description: description || null,
     ...(mode === was['execution-mode'] ? {} : { 'execution-mode': mode }),
+    ...(mode === 'agent' && pool !== '' ? { 'agent-pool-id': pool } : {}),
     'infra-version': version,
     'working-directory': folder || null,
     'secrets-role': role || null,
@@ -116,6 +118,7 @@ function GeneralSettings({ workspace, org }: { readonly workspace: Workspace; re
         ]}
         error={fault('execution-mode')}
       />
+      {mode === 'agent' ? <PoolField org={org} value={pool} onChange={setPool} error={fault('agent-pool-id')} /> : null}
       <TextField
         label="Terraform version"
         value={version}
@@ -154,5 +157,38 @@ function GeneralSettings({ workspace, org }: { readonly workspace: Workspace; re
         </span>
       </div>
     </form>
+  );
+}
+
+/** The agent pool of whose agents one carries out the runs. */
+function PoolField({
+  org,
+  value,
+  onChange,
+  error,
+}: {
+  readonly org: string;
+  readonly value: string;
+  readonly onChange: (id: string) => void;
+  readonly error: string | undefined;
+}) {
+  const pools = useRead(['agent-pools', org, 'all'], (api) =>
+    api.GET('/api/v2/organizations/{organization_name}/agent-pools', {
+      params: { path: { organization_name: org }, query: { 'page[size]': 100 } },
+    }),
+  );
+  const known = (pools.data?.data ?? []).map(({ id, attributes: { name } }) => ({ value: id, label: name }));
+  const others = known.some((one) => one.value === value)
+    ? []
+    : [{ value, label: value === '' ? 'choose one' : value }];
+  return (
+    <SelectField
+      label="Agent pool"
+      value={value}
+      onChange={onChange}
+      options={[...others, ...known]}
+      error={error}
+      hint="It has to be open to this workspace."
+    />
   );
 }

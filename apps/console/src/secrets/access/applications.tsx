@@ -1,0 +1,84 @@
+import { Link } from '@tanstack/react-router';
+import { Copied } from '../../design/copy';
+import { ErrorNotice } from '../../design/error-notice';
+import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
+import { encodedPath, useList } from '../reads';
+import { AccessTabs } from './access';
+
+/** What is set up by the generated forms, in the order in which one comes to it. */
+const steps = [
+  ['oidc/key/{name}', 'Keys', 'sign what applications are told'],
+  ['oidc/assignment/{name}', 'Assignments', 'say who may sign in to an application'],
+  ['oidc/scope/{name}', 'Scopes', 'say what applications learn of people'],
+  ['oidc/client/{name}', 'Clients', 'are the applications, each with its secret and addresses to come back to'],
+  ['oidc/provider/{name}', 'Providers', 'are what applications are told to sign people in at'],
+] as const;
+
+const placeOf = (place: string) => ({ mount: 'identity/', place }) as never;
+
+/** Applications that this service signs people in to, and their providers. */
+export function Applications() {
+  const providers = useList('identity/oidc/provider');
+  const clients = useList('identity/oidc/client');
+  return (
+    <div className="stack">
+      <PageHead title="Applications" crumbs={[{ label: 'Access', to: '/access' }]}>
+        <p className="second">
+          Elsewhere people sign in with what they have here: this service is an OpenID provider for other applications.
+        </p>
+      </PageHead>
+      <AccessTabs />
+      <ErrorNotice error={providers.error ?? clients.error} />
+      <section className="stack-tight" aria-labelledby="providers">
+        <h2 id="providers">Providers</h2>
+        {providers.isPending ? <Skeleton rows={1} /> : null}
+        <ul className="list">
+          {(providers.data ?? []).map((name) => (
+            <li key={name}>
+              <Link to="/engines/mount" search={placeOf('oidc/provider/{name}')}>
+                {name}
+              </Link>
+              <Copied
+                text={`${location.origin}/v1/identity/oidc/provider/${encodedPath(name)}/.well-known/openid-configuration`}
+                what={`address of what ${name} says of itself`}
+              />
+            </li>
+          ))}
+        </ul>
+      </section>
+      <section className="stack-tight" aria-labelledby="clients">
+        <h2 id="clients">Clients</h2>
+        {clients.isPending ? <Skeleton rows={1} /> : null}
+        {clients.data?.length === 0 ? (
+          <Empty command="keystead write identity/oidc/client/wiki redirect_uris=https://wiki.example.com/callback assignments=allow_all">
+            No application signs people in here yet. Make a client for it; a provider takes those that it allows.
+          </Empty>
+        ) : (
+          <ul className="list">
+            {(clients.data ?? []).map((name) => (
+              <li key={name}>
+                <Link to="/engines/mount" search={placeOf('oidc/client/{name}')}>
+                  {name}
+                </Link>
+              </li>
+            ))}
+          </ul>
+        )}
+      </section>
+      <section className="stack-tight" aria-labelledby="parts">
+        <h2 id="parts">What it is made of</h2>
+        <ul className="list">
+          {steps.map(([place, label, about]) => (
+            <li key={place}>
+              <Link to="/engines/mount" search={placeOf(place)}>
+                {label}
+              </Link>
+              <span className="second">{about}</span>
+            </li>
+          ))}
+        </ul>
+      </section>
+      <SameBy api="LIST /v1/identity/oidc/provider" command="keystead list identity/oidc/provider" />
+    </div>
+  );
+}
