@@ -52,6 +52,8 @@ export function Confirm({ title, action, name, danger, busy, onClose, onConfirm,
         className="stack"
         onSubmit={(event) => {
           event.preventDefault();
+          // The form around the button that asked is not sent by it.
+          event.stopPropagation();
           if (right && !busy) onConfirm();
         }}
       >

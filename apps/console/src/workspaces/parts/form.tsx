@@ -26,6 +26,7 @@ export function FormDialog({ title, action, busy, error, onClose, onSubmit, chil
         className="stack"
         onSubmit={(event) => {
           event.preventDefault();
+          event.stopPropagation();
           if (!busy) onSubmit();
         }}
       >

@@ -119,6 +119,24 @@ export function Repository({ workspace, org }: { readonly workspace: Workspace; 
           onClose={() => setConnects(false)}
         />
       )}
+      {followed === null ? null : (
+        <span>
+          <RemoveButton
+            small={false}
+            label="Disconnect"
+            title="Disconnect the repository?"
+            forbidden={forbidden}
+            call={(api) =>
+              api.PATCH('/api/v2/workspaces/{workspace_id}', {
+                params: { path: { workspace_id: workspace.id } },
+                body: { data: { type: 'workspaces', attributes: { 'vcs-repo': null } } },
+              })
+            }
+          >
+            <p>Pushes start no runs from then on. States, variables and runs stay.</p>
+          </RemoveButton>
+        </span>
+      )}
     </section>
   );
 }
@@ -268,24 +286,7 @@ function RepositoryForm({
         >
           {isNew ? 'Connect' : 'Save repository'}
         </Button>
-        {isNew ? (
-          <Button onClick={onClose}>Back</Button>
-        ) : (
-          <RemoveButton
-            small={false}
-            label="Disconnect"
-            title="Disconnect the repository?"
-            forbidden={forbidden}
-            call={(api) =>
-              api.PATCH('/api/v2/workspaces/{workspace_id}', {
-                params: { path: { workspace_id: workspace.id } },
-                body: { data: { type: 'workspaces', attributes: { 'vcs-repo': null } } },
-              })
-            }
-          >
-            <p>Pushes start no runs from then on. States, variables and runs stay.</p>
-          </RemoveButton>
-        )}
+        {isNew ? <Button onClick={onClose}>Back</Button> : null}
       </div>
     </form>
   );
