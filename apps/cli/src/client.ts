@@ -50,6 +50,8 @@ export interface CallOptions {
   contentType?: string;
   /** The answer is a page for a browser: nothing is read from it. */
   page?: boolean;
+  /** The answer is text, which comes as `text`. */
+  text?: boolean;
 }
 
 const TIMEOUT_MS = 95_000;
@@ -98,7 +100,7 @@ export class Client {
     const text = options.body === undefined ? undefined : JSON.stringify(options.body);
     const message = await this.send(method, url, text, options);
     const answered = await readText(message);
-    const answer = { status: message.statusCode ?? 0, body: options.page ? undefined : parseBody(answered) };
+    const answer = { status: message.statusCode ?? 0, body: bodyOf(answered, options) };
     const fine = answer.status >= 200 && answer.status < 300;
     if (!fine && !options.accept?.includes(answer.status)) {
       throw refusal(method, path, answer, options.anonymous || findToken(this.settings) !== undefined);
@@ -140,6 +142,11 @@ async function readText(message: IncomingMessage): Promise<string> {
   message.setEncoding('utf8');
   for await (const chunk of message) text += chunk;
   return text;
+}
+
+function bodyOf(answered: string, { page, text }: CallOptions): ResponseBody | undefined {
+  if (page) return undefined;
+  return text ? { text: answered } : parseBody(answered);
 }
 
 function parseBody(text: string): ResponseBody | undefined {

@@ -147,6 +147,13 @@ function refuseNewer(header: Header, migrations: string): void {
   if (unknown.length > 0) throw new Problem(`the backup is of a newer version: ${unknown.join(', ')} is unknown here`);
 }
 
+/** The names of the migrations that this version of a service has. */
+export function migrationNames(service: ServiceName): string[] {
+  if (bundle) return Object.keys(bundle.migrations[service]);
+  const entries = readdirSync(join(root, 'prisma', service, 'migrations'), { withFileTypes: true });
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+}
+
 /** A folder with the migrations of a service: where the program is a single file, a passing one that it writes. */
 function migrationsOf(service: ServiceName): { folder: string; forget: () => void } {
   if (!bundle) return { folder: join(root, 'prisma', service, 'migrations'), forget: () => {} };

@@ -4,6 +4,7 @@ import { auditCommands } from './audit';
 import { backupCommands } from './backup';
 import { completionCommand } from './completion';
 import { dataCommands } from './data';
+import { doctorCommands } from './doctor';
 import { vaultImportCommands } from './import-vault';
 import { kvCommands } from './kv';
 import { kvMetadataCommands } from './kv-metadata';
@@ -65,6 +66,7 @@ export const commands: readonly CommandSpec[] = [
   ...operatorCommands,
   ...auditCommands,
   ...backupCommands,
+  ...doctorCommands,
   ...organizationCommands,
   ...workspaceCommands,
   ...runCommands,

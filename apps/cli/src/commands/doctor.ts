@@ -1,0 +1,65 @@
+import { findDatabase, type ServiceName } from '../backup/service-database';
+import type { CommandSpec } from '../command';
+import type { Context } from '../context';
+import { checkDatabase } from '../doctor/database';
+import { Findings, inOrder } from '../doctor/finding';
+import { checkSecrets } from '../doctor/secrets';
+import { checkWorkspaces, workspacesAddress } from '../doctor/workspaces';
+import { exitCodes } from '../problem';
+
+interface DoctorFlags {
+  data?: string;
+}
+
+/** `doctor`: what is wrong with an installation. */
+export const doctorCommands: readonly CommandSpec[] = [
+  {
+    name: 'doctor',
+    help: 'Tell what is wrong with this installation, the worst first, and what to do about it. Changes nothing.',
+    flags: {
+      '--data <folder>': 'folder of a running npm start: look at its two databases',
+    },
+    examples: ['doctor', 'doctor -data=data', 'doctor -format=json'],
+    more:
+      'Looks at the secrets service (--address), at the workspace service where WORKSPACES_ADDR names it, and at the databases\n' +
+      'that SECRETS_DATABASE_URL and WORKSPACES_DATABASE_URL (or these with _FILE) name, with what your token and these users may\n' +
+      'see. What could not be looked at is said. Exit code 2 where something is critical or a warning.',
+    async run(made, flags: DoctorFlags) {
+      const all: Findings[] = [];
+      const about = (subject: string): Findings => {
+        const findings = new Findings(subject);
+        all.push(findings);
+        return findings;
+      };
+      await checkSecrets(made, about('secrets'));
+      const address = workspacesAddress(made.env);
+      const workspaces = about('workspaces');
+      if (address) await checkWorkspaces(made.settings, address, workspaces);
+      else workspaces.add('unchecked', 'no address was given', 'set WORKSPACES_ADDR');
+      for (const service of ['secrets', 'workspaces'] as const) {
+        await lookAtDatabase(made, flags, service, about(`database of ${service}`));
+      }
+      show(made, all);
+    },
+  },
+];
+
+async function lookAtDatabase(made: Context, { data }: DoctorFlags, service: ServiceName, findings: Findings) {
+  const { env } = made;
+  const name = `${service.toUpperCase()}_DATABASE_URL`;
+  if (!data && !env[name] && !env[`${name}_FILE`]) {
+    return findings.add('unchecked', 'no address was given', `set ${name} or ${name}_FILE, or give --data`);
+  }
+  await checkDatabase(await findDatabase(service, { data }, env), service, findings);
+}
+
+function show({ output, exitWith }: Context, all: readonly Findings[]): void {
+  const findings = inOrder(all.flatMap((one) => one.all));
+  const fine = all.flatMap((one) => one.fine);
+  const bad = findings.filter(({ severity }) => severity === 'critical' || severity === 'warning');
+  const columns = ['severity', 'about', 'finding', 'next'];
+  const rows = findings.map(({ severity, subject, what, next }) => [severity, subject, what, next]);
+  output.rows({ findings, fine }, columns, rows);
+  output.note(`${bad.length} to put right, ${fine.length} in order`);
+  if (bad.length > 0) exitWith(exitCodes.refused);
+}

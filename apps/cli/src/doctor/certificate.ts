@@ -1,0 +1,61 @@
+import { connect, type PeerCertificate } from 'node:tls';
+import type { TlsSettings } from '../settings';
+import { tlsOptions } from '../tls';
+import type { Findings } from './finding';
+
+const TIMEOUT_MS = 10_000;
+const DAY_MS = 86_400_000;
+/** Days before its end at which a certificate should have a successor. */
+const soon = { critical: 3, warning: 21 };
+
+/** Looks at how an address is spoken to: in TLS, with which certificate, and for how long it holds. */
+export async function checkTls(findings: Findings, address: string, tls: TlsSettings): Promise<void> {
+  const { protocol, hostname, port } = new URL(address);
+  if (protocol === 'http:') {
+    const isLocal = /^(localhost|127\.|\[::1\])/.test(hostname);
+    findings.ask(
+      'critical',
+      !isLocal,
+      'spoken to on this machine alone',
+      `${address} is not https: whoever is on the way reads tokens and secrets`,
+      'give the service a certificate (…_TLS_CERT_FILE, …_TLS_KEY_FILE), or put a proxy with one before it',
+    );
+    return;
+  }
+  const seen = await certificateOf(hostname, Number(port || 443), tls).catch(() => undefined);
+  // Why nobody answers is told by the first request.
+  if (!seen) return;
+  const days = Math.floor((Date.parse(seen.certificate.valid_to) - Date.now()) / DAY_MS);
+  const end = `its certificate ends ${days < 0 ? `${-days} days ago` : `in ${days} days`} (${seen.certificate.valid_to})`;
+  const next = 'renew it; the files are read again when they change';
+  findings.ask(
+    days < soon.critical ? 'critical' : 'warning',
+    days < soon.warning,
+    `certificate holds ${days} days`,
+    end,
+    next,
+  );
+  findings.ask(
+    'critical',
+    seen.problem !== undefined,
+    'certificate is trusted',
+    `its certificate is not to be trusted: ${seen.problem}`,
+    'name its authority with --ca-cert, or use a name that it is made for',
+  );
+}
+
+function certificateOf(host: string, port: number, tls: TlsSettings) {
+  return new Promise<{ certificate: PeerCertificate; problem?: string }>((resolve, reject) => {
+    const servername = tls.serverName ?? (/^[\d.]+$|:/.test(host) ? undefined : host);
+    const options = { ...tlsOptions(tls), host: host.replace(/^\[|\]$/g, ''), port, servername };
+    // It is looked at, and nothing is sent: what is wrong with it is a finding.
+    const socket = connect({ ...(options as object), rejectUnauthorized: false, timeout: TIMEOUT_MS }, () => {
+      const error = socket.authorizationError as Error | string | undefined | null;
+      const problem = error ? String((error as { code?: string }).code ?? error) : undefined;
+      resolve({ certificate: socket.getPeerCertificate(), problem });
+      socket.destroy();
+    });
+    socket.on('error', reject);
+    socket.on('timeout', () => socket.destroy(new Error('no answer in time')));
+  });
+}

@@ -1,0 +1,146 @@
+import { Client, type ResponseBody } from '../client';
+import type { Context } from '../context';
+import { Problem } from '../problem';
+import { findToken } from '../settings';
+import { version } from '../version';
+import { checkTls } from './certificate';
+import type { Findings } from './finding';
+
+/** Looks at the secrets service by its address, with what the caller's token may see. */
+export async function checkSecrets({ settings, client }: Context, findings: Findings): Promise<void> {
+  await checkTls(findings, settings.address, settings.tls);
+  let status: ResponseBody | undefined;
+  try {
+    status = (await client.get('sys/seal-status', { anonymous: true })).body;
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    return findings.add('critical', error.message, 'start it, or name another address with --address');
+  }
+  if (status?.initialized === false) {
+    return findings.add('critical', 'it is not initialised', 'keystead operator init');
+  }
+  const sealed = status?.sealed === true;
+  findings.ask('critical', sealed, 'unsealed', 'it is sealed: it answers nothing', 'keystead operator unseal');
+  if (sealed) return;
+  const other = String(status?.version ?? '');
+  findings.ask(
+    'notice',
+    other !== version(),
+    `version ${other}`,
+    `it is version ${other}, this program ${version()}`,
+    'use the program that came with the service',
+  );
+  if (findToken(settings) === undefined) {
+    return findings.add('unchecked', 'audit devices, tokens, second factors: no token', 'keystead login');
+  }
+  const unwrapped = new Client({ ...settings, wrapTtl: undefined });
+  await checkToken(unwrapped, findings);
+  await checkAudit(unwrapped, findings);
+  await checkFactors(unwrapped, findings);
+  await checkMounts(unwrapped, findings);
+  await checkNode(unwrapped, findings);
+}
+
+async function checkToken(client: Client, findings: Findings): Promise<void> {
+  const own = await seen(client, findings, 'auth/token/lookup-self', 'your token');
+  const policies = (own?.policies ?? []) as string[];
+  if (!own) return;
+  findings.ask(
+    'warning',
+    policies.includes('root'),
+    'called without a root token',
+    'your token is a root token: it may do all, and does not end by itself',
+    'make people who may administer (keystead auth enable), then: keystead token revoke -self',
+  );
+}
+
+async function checkAudit(client: Client, findings: Findings): Promise<void> {
+  const devices = await seen(client, findings, 'sys/audit', 'audit devices');
+  if (!devices) return;
+  findings.ask(
+    'warning',
+    Object.values(devices).every((device) => typeof (device as { type?: unknown } | null)?.type !== 'string'),
+    'audit devices are there',
+    'no audit device: nobody can tell later who read what',
+    'enable one: docs/guides/audit.md',
+  );
+}
+
+async function checkFactors(client: Client, findings: Findings): Promise<void> {
+  const found = await client
+    .list('identity/mfa/login-enforcement', { accept: [403, 404] })
+    .catch((error: unknown) => giveUp(error, findings, 'second factors'));
+  if (found?.status === 403) return unseen(findings, 'second factors', 'identity/mfa/login-enforcement');
+  if (!found) return;
+  findings.ask(
+    'warning',
+    found.names.length === 0,
+    'logins need second factors',
+    'no login needs a second factor, not even those of administrators',
+    'make a method and an enforcement: docs/guides/second-factor.md',
+  );
+}
+
+async function checkMounts(client: Client, findings: Findings): Promise<void> {
+  const mounts = await seen(client, findings, 'sys/auth', 'auth methods');
+  if (!mounts) return;
+  const types = Object.values(mounts).map((mount) => String((mount as { type?: unknown } | null)?.type ?? ''));
+  findings.ask(
+    'notice',
+    !types.some((type) => type !== '' && type !== 'token'),
+    'people can log in',
+    'nobody can log in but with tokens that somebody else made',
+    'keystead auth enable userpass, or oidc, ldap, approle',
+  );
+}
+
+/** What the node measures of itself. */
+async function checkNode(client: Client, findings: Findings): Promise<void> {
+  const options = { query: { format: 'prometheus' }, accept: [403, 404], text: true };
+  const answer = await client
+    .get('sys/metrics', options)
+    .catch((error: unknown) => giveUp(error, findings, 'measurements of the node'));
+  if (!answer) return;
+  if (answer.status !== 200) return unseen(findings, 'measurements of the node', 'sys/metrics');
+  const lines = String(answer.body?.text).split('\n');
+  const value = (name: string) => Number(lines.find((line) => line.startsWith(`${name} `))?.slice(name.length + 1));
+  findings.ask(
+    'critical',
+    value('secrets_audit_failures_total') > 0,
+    'audit devices take their lines',
+    `audit devices have not taken ${value('secrets_audit_failures_total')} lines since this node started`,
+    'see that the disk is not full and the folder can be written: with no device left, requests are refused',
+  );
+  findings.ask(
+    'warning',
+    value('secrets_irrevocable') > 0,
+    'all leases can be revoked',
+    `${value('secrets_irrevocable')} leases could not be revoked: what they gave out may still work`,
+    'mend the systems behind them; what cannot be mended: docs/guides/leases.md',
+  );
+  findings.ask(
+    'warning',
+    value('secrets_hears_changes') === 0,
+    'the node hears what others change',
+    'the node does not hear what others change, and answers nothing from memory',
+    'connect it to the database itself, not through a pool of transactions',
+  );
+}
+
+/** What is at a path; where the token may not see it, that is said. */
+async function seen(client: Client, findings: Findings, path: string, what: string) {
+  const answer = await client
+    .get(path, { accept: [403, 404] })
+    .catch((error: unknown) => giveUp(error, findings, what));
+  if (answer?.status === 403) return void unseen(findings, what, path);
+  return (answer?.body?.data ?? undefined) as Record<string, unknown> | undefined;
+}
+
+function giveUp(error: unknown, findings: Findings, what: string): undefined {
+  if (!(error instanceof Problem)) throw error;
+  findings.add('critical', `${what}: ${error.message}`, 'look at the log of the service');
+}
+
+function unseen(findings: Findings, what: string, path: string): void {
+  findings.add('unchecked', `${what}: your token may not read ${path}`, 'ask with a token that may');
+}

@@ -1,0 +1,34 @@
+import { workspaceSettings } from '../global-settings';
+import { type CliSettings, findVariable } from '../settings';
+import { checkTls } from './certificate';
+import type { Findings } from './finding';
+
+const TIMEOUT_MS = 15_000;
+
+/** Where the workspace service is, as far as somebody said it. */
+export function workspacesAddress(env: NodeJS.ProcessEnv): string | undefined {
+  const said = findVariable(workspaceSettings.address, env)?.value;
+  const address = said?.includes('://') ? said : said && `https://${said}`;
+  return address && URL.canParse(address) ? new URL(address).origin : undefined;
+}
+
+/** Looks at the workspace service by its address: whether it answers, and has what it needs. */
+export async function checkWorkspaces(settings: CliSettings, address: string, findings: Findings): Promise<void> {
+  await checkTls(findings, address, settings.tls);
+  let answer: Response;
+  try {
+    answer = await fetch(`${address}/readyz`, { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) });
+  } catch (error) {
+    const reason = ((error as Error).cause as Error | undefined)?.message ?? (error as Error).message;
+    const next = 'start it, or correct WORKSPACES_ADDR; another authority: NODE_EXTRA_CA_CERTS';
+    return findings.add('critical', `${address} cannot be reached: ${reason}`, next);
+  }
+  const text = (await answer.text()).slice(0, 300).replace(/\s+/g, ' ').trim();
+  findings.ask(
+    'critical',
+    answer.status !== 200,
+    'ready',
+    `it is not ready: ${answer.status} ${text}`,
+    'what it lacks stands in the answer: its database, or the store of its files',
+  );
+}

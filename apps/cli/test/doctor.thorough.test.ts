@@ -1,0 +1,140 @@
+import type { Server } from 'node:http';
+import https from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { testCertificate } from '@keystead/testing';
+import pg from 'pg';
+import { startSecrets } from '../../secrets/test/start-secrets';
+import { startWorkspaces } from '../../workspaces/test/start-workspaces';
+import { keystead } from './run-keystead';
+
+// Whole services start here, which takes its time on a busy machine.
+jest.setTimeout(120_000);
+
+interface Finding {
+  severity: string;
+  subject: string;
+  what: string;
+  next: string;
+}
+
+const addressOf = (server: unknown) => `http://127.0.0.1:${((server as Server).address() as AddressInfo).port}`;
+
+describe('keystead doctor', () => {
+  const secrets = startSecrets();
+  const workspaces = startWorkspaces();
+  const whole = () => ({
+    SERVICE_ADDR: addressOf(secrets.server),
+    SERVICE_TOKEN: secrets.rootToken,
+    SECRETS_DATABASE_URL: secrets.database.url,
+    WORKSPACES_DATABASE_URL: workspaces.databaseUrl,
+    HOME: '/nonexistent',
+  });
+  const ask = async (env: Record<string, string> = {}) => {
+    const ran = await keystead(['doctor', '-format=json'], { ...whole(), ...env });
+    const { findings, fine } = JSON.parse(ran.printed) as { findings: Finding[]; fine: string[] };
+    return { ...ran, findings, fine, said: findings.map(({ severity, what }) => `${severity}: ${what}`) };
+  };
+  const sql = async (url: string, ...statements: string[]) => {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    for (const statement of statements) await client.query(statement);
+    await client.end();
+  };
+
+  it('looks at services and databases, the worst first, and says what to do', async () => {
+    const { code, findings, fine } = await ask();
+    const order = ['critical', 'warning', 'notice', 'unchecked'];
+    const ranks = findings.map(({ severity }) => order.indexOf(severity));
+    expect([code, ranks]).toEqual([2, [...ranks].sort((a, b) => a - b)]);
+    expect(findings.every(({ what, next }) => what !== '' && next !== '')).toBe(true);
+    expect(fine).toEqual(
+      expect.arrayContaining([
+        'secrets: unsealed',
+        'secrets: audit devices take their lines',
+        'database of secrets: its tables are of this version',
+        'database of workspaces: its tables are not newer than this program',
+        'database of workspaces: notifications arrive',
+        'database of secrets: no pool of transactions before it',
+      ]),
+    );
+    const said = findings.map(({ what }) => what);
+    expect(said).toContain('your token is a root token: it may do all, and does not end by itself');
+    expect(said).toContain('no login needs a second factor, not even those of administrators');
+    // Nothing could not be asked: each statement fits the tables.
+    expect(findings.filter(({ severity }) => severity === 'unchecked').map(({ subject }) => subject)).toEqual([
+      'workspaces',
+    ]);
+  });
+
+  it('finds tables that are newer or older, and what is late', async () => {
+    await sql(
+      workspaces.databaseUrl,
+      `INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at, applied_steps_count)
+       VALUES ('x', 'x', '29990101000000_future', now(), 1)`,
+    );
+    await sql(
+      secrets.database.url,
+      `INSERT INTO intent (id, mount_id, kind, created_at_ms, due_at_ms, sealed)
+       VALUES (gen_random_uuid(), gen_random_uuid(), 'x', 0, 1, '')`,
+    );
+    const { said } = await ask();
+    expect(said).toContain('critical: its tables are of a newer version: 29990101000000_future');
+    expect(said).toContain('warning: 1 things made outside wait over 15 minutes to be settled or undone');
+    await sql(workspaces.databaseUrl, "DELETE FROM _prisma_migrations WHERE id = 'x'");
+    await sql(secrets.database.url, 'DELETE FROM intent WHERE due_at_ms = 1');
+  });
+
+  it('finds settings of the database that lose what was acknowledged', async () => {
+    const name = new URL(secrets.database.url).pathname.slice(1);
+    await sql(secrets.database.url, `ALTER DATABASE ${pg.escapeIdentifier(name)} SET synchronous_commit = off`);
+    expect((await ask()).said).toContain('critical: synchronous_commit is off');
+    await sql(secrets.database.url, `ALTER DATABASE ${pg.escapeIdentifier(name)} RESET synchronous_commit`);
+  });
+
+  it('says what the caller may not see, and shows nothing of the token', async () => {
+    const { token = '' } = await secrets.withPolicy('path "sys/audit" { capabilities = ["deny"] }');
+    const { said, printed } = await ask({ SERVICE_TOKEN: token });
+    expect(said).toEqual(
+      expect.arrayContaining([
+        'unchecked: audit devices: your token may not read sys/audit',
+        'unchecked: second factors: your token may not read identity/mfa/login-enforcement',
+        'unchecked: measurements of the node: your token may not read sys/metrics',
+      ]),
+    );
+    expect(printed).not.toContain(token);
+  });
+
+  it.each([
+    ['no service', { SERVICE_ADDR: 'http://127.0.0.1:9' }, /critical: http:\/\/127.0.0.1:9 cannot be reached/],
+    ['no workspace service', { WORKSPACES_ADDR: 'http://127.0.0.1:9' }, /critical: http:\/\/127.0.0.1:9 cannot be/],
+    ['no database', { SECRETS_DATABASE_URL: 'postgresql://a:hush@127.0.0.1:9/x' }, /critical: .*127.0.0.1:9/],
+    ['no token', { SERVICE_TOKEN: 'nobody' }, /unchecked: your token/],
+  ])('goes on where there is %s', async (_, env, expected) => {
+    const { code, said, printed } = await ask(env as Record<string, string>);
+    expect([code, said]).toEqual([2, expect.arrayContaining([expect.stringMatching(expected)])]);
+    expect(said.length).toBeGreaterThan(2);
+    expect(printed).not.toContain('hush');
+  });
+
+  describe('and a certificate', () => {
+    let server: https.Server;
+    beforeAll(async () => {
+      server = https.createServer(testCertificate, (_, response) => response.end('{"initialized":true,"sealed":true}'));
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    });
+    afterAll(() => void server.close());
+
+    it('is told not to be trusted, and not taken for ours', async () => {
+      const { port } = server.address() as AddressInfo;
+      const { said } = await ask({ SERVICE_ADDR: `https://127.0.0.1:${port}` });
+      expect(said).toContainEqual(expect.stringMatching(/^critical: its certificate is not to be trusted: \w+/));
+    });
+
+    it('leads to what is behind it where it is believed', async () => {
+      const { port } = server.address() as AddressInfo;
+      const env = { SERVICE_ADDR: `https://127.0.0.1:${port}`, SERVICE_SKIP_VERIFY: 'true' };
+      expect((await ask(env)).said).toContain('critical: it is sealed: it answers nothing');
+    });
+  });
+});
