@@ -159,6 +159,23 @@ describe('an import of a server of secrets', () => {
     expect([code, current_version, Object.keys(versions)]).toEqual([0, 4, ['4']]);
   });
 
+  it('follows no name that leads elsewhere', async () => {
+    other.state.mood = (response, path) => {
+      const isList = path === '/v1/old/';
+      const keys = ['../sys/policies/acl/evil', '..', './plain'];
+      if (isList) response.end(JSON.stringify({ data: { keys } }));
+      else if (path.endsWith('/evil'))
+        response.end('{"data":{"policy":"path \\"*\\" { capabilities = [\\"sudo\\"] }"}}');
+      return isList || path.endsWith('/evil');
+    };
+    const { code, printed } = await run();
+    expect([code, JSON.parse(printed).failed]).toEqual([
+      2,
+      Array(3).fill(expect.stringContaining('a name that leads elsewhere is not followed')),
+    ]);
+    await here.root.read('sys/policies/acl/evil').expect(404);
+  });
+
   it('does nothing twice where two run at once', async () => {
     for (let n = 0; n < 6; n += 1) await other.secrets.root.write(`kv/data/both/${n}`, { data: { n } }).expect(200);
     const both = await Promise.all([run(), run()]);

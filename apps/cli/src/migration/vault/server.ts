@@ -100,14 +100,19 @@ export class SecretsServer {
     { body, query = {}, absent = [] }: { body?: Data; query?: Record<string, string>; absent?: readonly number[] } = {},
   ): Promise<Body | undefined> {
     const { address } = this.settings;
-    const target = new URL(`${address}/v1/${path.split('/').map(encodeURIComponent).join('/')}`);
+    const what = `${this.name}: ${method} ${this.namespace ? `${this.namespace}/` : ''}${path}`;
+    const segments = path.split('/');
+    // A name that the other server made up must not lead to another path here.
+    if (segments.includes('..') || segments.includes('.')) {
+      throw new Refused(what, 400, [{ detail: 'a name that leads elsewhere is not followed' }]);
+    }
+    const target = new URL(`${address}/v1/${segments.map(encodeURIComponent).join('/')}`);
     for (const [name, value] of Object.entries(query)) target.searchParams.set(name, value);
     const text = body === undefined ? undefined : jsonText(body);
     const { status, said, location } = await this.send(method, target, text);
     const answer = said === '' ? undefined : bodyIn(said);
     // Of a version that was deleted the metadata is told beside the 404.
     if (absent.includes(status)) return answer?.data ? answer : undefined;
-    const what = `${this.name}: ${method} ${this.namespace ? `${this.namespace}/` : ''}${path}`;
     if (location) throw new Problem(`${what}: it sends us on to ${location}: name that address`, exitCodes.unreachable);
     if (status < 200 || status >= 300) {
       const reasons = Array.isArray(answer?.errors) ? answer.errors.map(oneLine) : [];
