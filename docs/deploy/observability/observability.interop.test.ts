@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { showSecrets } from '../../../apps/secrets/test/show-metrics';
-import { showWorkspaces } from '../../../apps/workspaces/test/show-metrics';
+import { showSecrets } from '../../../apps/secrets/test/metrics/show-metrics';
+import { showWorkspaces } from '../../../apps/workspaces/test/metrics/show-metrics';
 import { freePort } from '../../../packages/testing/src/index';
 
 // A real Prometheus scrapes both services and evaluates alerts and dashboards, where it is installed.

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { showSecrets } from '../../../apps/secrets/test/show-metrics';
-import { showWorkspaces } from '../../../apps/workspaces/test/show-metrics';
+import { showSecrets } from '../../../apps/secrets/test/metrics/show-metrics';
+import { showWorkspaces } from '../../../apps/workspaces/test/metrics/show-metrics';
 
 // What alerts, dashboards and the page about metrics name is what the services show: nothing else, and nothing missing.
 

@@ -1,9 +1,9 @@
 import { createLogger, serve } from '@keystead/server';
 import { freshDatabase } from '@keystead/testing';
 import { Registry } from 'prom-client';
-import { readConfig } from '../src/config';
-import { startHousekeeping } from '../src/housekeeping';
-import { createService } from '../src/service';
+import { readConfig } from '../../src/config';
+import { startHousekeeping } from '../../src/housekeeping';
+import { createService } from '../../src/service';
 
 const log = createLogger({ name: 'shown', level: 'silent' });
 const listen = { host: '127.0.0.1', port: 0 };

@@ -1,8 +1,8 @@
 import { createLogger, serve } from '@keystead/server';
 import { freshDatabase } from '@keystead/testing';
 import { Registry } from 'prom-client';
-import { createService } from '../src/service';
-import { testConfig } from './start-secrets';
+import { createService } from '../../src/service';
+import { testConfig } from '../start-secrets';
 
 const log = createLogger({ name: 'shown', level: 'silent' });
 const listen = { host: '127.0.0.1', port: 0 };
