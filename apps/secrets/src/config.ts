@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { type Tls, type TrustedProxies, trustedProxies } from '@keystead/server';
 import { z } from 'zod';
 import { parseDuration } from './sdk/duration';
@@ -22,6 +23,12 @@ const seconds = (fallback: number) =>
     })
     .default(fallback);
 
+const processes = z
+  .union([z.literal('auto').transform(() => availableParallelism()), z.coerce.number().int().min(1).max(256)], {
+    error: 'is neither auto nor a number from 1 to 256',
+  })
+  .default(1);
+
 const proxies = z.string().transform((text, context): TrustedProxies => {
   try {
     return trustedProxies(text.split(',').flatMap((entry) => entry.trim() || []));
@@ -44,7 +51,10 @@ const Variables = z.object({
     .min(2)
     .max(500)
     .default(10)
-    .describe('Database connections at most.'),
+    .describe('Database connections at most, for each process.'),
+  SECRETS_PROCESSES: processes.describe(
+    'Processes that answer at the port, as a number, or auto for one for each processor.',
+  ),
   SECRETS_DATABASE_POLL: onOff(false).describe('Look for changes of other nodes instead of listening for them.'),
   SECRETS_SEAL: z
     .enum(['auto', 'shamir'])
@@ -214,6 +224,9 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
   if (given.SECRETS_CLIENT_CERTIFICATE_HEADER !== undefined && !given.SECRETS_TRUSTED_PROXIES?.length) {
     problems.push('SECRETS_CLIENT_CERTIFICATE_HEADER needs SECRETS_TRUSTED_PROXIES: nobody else is believed');
   }
+  if (given.SECRETS_SEAL === 'shamir' && given.SECRETS_PROCESSES > 1) {
+    problems.push('SECRETS_PROCESSES must be 1 with SECRETS_SEAL=shamir: a share would reach one process alone');
+  }
   if (problems.length > 0) throw new BadConfig(problems);
   return {
     listen: { host: given.SECRETS_HOST, port: given.SECRETS_PORT, tls },
@@ -223,6 +236,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
         : { host: given.SECRETS_METRICS_HOST, port: given.SECRETS_METRICS_PORT },
     databaseUrl: given.SECRETS_DATABASE_URL,
     databaseConnections: given.SECRETS_DATABASE_CONNECTIONS,
+    processes: given.SECRETS_PROCESSES,
     databasePoll: given.SECRETS_DATABASE_POLL,
     migrate: given.SECRETS_MIGRATE,
     allowNewerSchema: given.SECRETS_ALLOW_NEWER_SCHEMA,

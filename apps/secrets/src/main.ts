@@ -1,10 +1,9 @@
 #!/usr/bin/env node
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorBody } from '@keystead/envelope';
-import { createLogger, Registry, type Serving, serve } from '@keystead/server';
+import { createLogger, onStop, Registry, runProcesses, type Serving, serve } from '@keystead/server';
 import { BadConfig, type Config, describeConfig, readConfig } from './config';
-import { rescueList } from './http/list-verb';
-import { createService, type Service } from './service';
+import type { Service } from './service';
 
 const usage = `keystead-secrets: the secrets and identity service
 
@@ -25,9 +24,13 @@ function readOrExit(): Config {
   }
 }
 
+/** The service itself: a process that only starts others never needs it. */
+const loaded = () => Promise.all([import('./service.js'), import('./http/list-verb.js')]);
+
 async function run(config: Config): Promise<void> {
   const log = createLogger({ name: 'secrets', level: config.logLevel });
   const registry = new Registry();
+  const [{ createService }, { rescueList }] = await loaded();
   const service = await createService(config, { log, registry });
   if (config.firstRunFile !== undefined && (await service.firstRun(config.firstRunFile))) {
     log.info(
@@ -57,14 +60,18 @@ async function run(config: Config): Promise<void> {
   stopOnSignal(serving, service);
 }
 
+async function runAll(config: Config): Promise<void> {
+  const { processes: count, metrics, logLevel: level } = config;
+  const code = await runProcesses({ count, metrics, log: createLogger({ name: 'secrets', level }) }, () => run(config));
+  if (code !== undefined) process.exit(code);
+}
+
 function stopOnSignal(serving: Serving, service: Service): void {
-  const stop = async (): Promise<void> => {
+  onStop(async () => {
     await serving.close();
     await service.close();
     process.exit(0);
-  };
-  process.once('SIGTERM', () => void stop());
-  process.once('SIGINT', () => void stop());
+  });
 }
 
 async function main([command]: string[]): Promise<void> {
@@ -72,9 +79,10 @@ async function main([command]: string[]): Promise<void> {
     process.stdout.write(`${usage}\n${describeConfig()}\n`);
     return;
   }
-  if (command === undefined) return run(readOrExit());
+  if (command === undefined) return runAll(readOrExit());
   if (command === 'migrate') {
     const log = createLogger({ name: 'secrets', level: 'silent' });
+    const [{ createService }] = await loaded();
     const service = await createService({ ...readOrExit(), migrate: true }, { log });
     return service.close();
   }

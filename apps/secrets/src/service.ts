@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { ApiPage } from '@keystead/api-page';
 import { applyMigrations, ensureDatabase, requireMigrated } from '@keystead/postgres';
-import { followLog, Gate, type Logger, Registry } from '@keystead/server';
+import { followLog, Gate, type Logger, metricsOfAll, Registry } from '@keystead/server';
 import type { Express } from 'express';
 import { DirectoryClient } from './backends/cloudone/directory-client';
 import { ResourceClient } from './backends/cloudone/resource-client';
@@ -98,7 +98,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
     documents,
     origins,
     history,
-    metrics: () => measured.metrics(),
+    metrics: () => metricsOfAll(measured),
     log: parts.log,
     monitors,
     inFlight: () => inFlight(kernel),

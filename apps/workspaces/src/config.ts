@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { type TrustedProxies, trustedProxies } from '@keystead/server';
 import { z } from 'zod';
 import { parsePlace, type S3Config } from './kernel/blobs/s3-objects';
@@ -12,6 +13,12 @@ const onOff = (fallback: boolean) =>
     .default(fallback);
 
 const portNumber = z.coerce.number().int().min(0).max(65535);
+
+const processes = z
+  .union([z.literal('auto').transform(() => availableParallelism()), z.coerce.number().int().min(1).max(256)], {
+    error: 'is neither auto nor a number from 1 to 256',
+  })
+  .default(1);
 
 const proxies = z.string().transform((text, context): TrustedProxies => {
   try {
@@ -35,7 +42,10 @@ const Variables = z.object({
     .min(2)
     .max(500)
     .default(20)
-    .describe('Database connections at most.'),
+    .describe('Database connections at most, for each process.'),
+  WORKSPACES_PROCESSES: processes.describe(
+    'Processes that answer at the port, as a number, or auto for one for each processor.',
+  ),
   WORKSPACES_SEAL_KEY: z
     .string()
     .optional()
@@ -339,6 +349,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
         : { host: given.WORKSPACES_METRICS_HOST, port: given.WORKSPACES_METRICS_PORT },
     databaseUrl: given.WORKSPACES_DATABASE_URL,
     databaseConnections: given.WORKSPACES_DATABASE_CONNECTIONS,
+    processes: given.WORKSPACES_PROCESSES,
     sealKey: {
       value: given.WORKSPACES_SEAL_KEY,
       file: given.WORKSPACES_SEAL_KEY_FILE,

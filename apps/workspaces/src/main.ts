@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createLogger, type Logger, Registry, type Serving, serve } from '@keystead/server';
+import { createLogger, type Logger, onStop, Registry, runProcesses, type Serving, serve } from '@keystead/server';
 import { BadConfig, type Config, describeConfig, readConfig } from './config';
-import { type Housekeeping, startHousekeeping } from './housekeeping';
-import { createService, type Service } from './service';
+import type { Housekeeping } from './housekeeping';
+import type { Service } from './service';
 
 const usage = `keystead-workspaces: the infrastructure workspace service
 
@@ -47,8 +47,12 @@ async function writeFirstRun(service: Service, file: string, log: Logger): Promi
   );
 }
 
+/** The service itself: a process that only starts others never needs it. */
+const loaded = () => Promise.all([import('./service.js'), import('./housekeeping.js')]);
+
 async function run(config: Config): Promise<void> {
   const log = createLogger({ name: 'workspaces', level: config.logLevel });
+  const [{ createService }, { startHousekeeping }] = await loaded();
   const service = await createService(config, { log });
   if (config.firstRunFile !== undefined) {
     await writeFirstRun(service, config.firstRunFile, log);
@@ -91,19 +95,27 @@ async function run(config: Config): Promise<void> {
   stopOnSignal(serving, housekeeping, service);
 }
 
+async function runAll(config: Config): Promise<void> {
+  const { processes: count, metrics, logLevel: level } = config;
+  const log = createLogger({ name: 'workspaces', level });
+  const code = await runProcesses({ count, metrics, log }, () => run(config));
+  if (code !== undefined) {
+    process.exit(code);
+  }
+}
+
 function stopOnSignal(serving: Serving, housekeeping: Housekeeping, service: Service): void {
-  const stop = async (): Promise<void> => {
+  onStop(async () => {
     await serving.close();
     await housekeeping.close();
     await service.close();
     process.exit(0);
-  };
-  process.once('SIGTERM', () => void stop());
-  process.once('SIGINT', () => void stop());
+  });
 }
 
 async function once(config: Config, work: (service: Service) => Promise<unknown>): Promise<void> {
   const log = createLogger({ name: 'workspaces', level: 'silent' });
+  const [{ createService }] = await loaded();
   const service = await createService(config, { log });
   try {
     const said = await work(service);
@@ -121,7 +133,7 @@ async function main([command]: string[]): Promise<void> {
     return;
   }
   if (command === undefined) {
-    return run(readOrExit());
+    return runAll(readOrExit());
   }
   if (command === 'first-run') {
     return once(readOrExit(), async (service) => (await service.firstRun()) ?? null);

@@ -22,9 +22,10 @@ interface BusySocket extends Socket {
  * Prepares to end a server without cutting off an answer, and returns the function that does so.
  *
  * At first it goes on, and every answer closes its connection. Then it accepts no new connection, closes idle ones and, after
- * their answer, busy ones; whatever is still open when the time is over is closed by force.
+ * their answer, busy ones; whatever is still open when the time is over is closed by force. A server that does not listen
+ * itself has a `leave`, after which it is handed no connection any more.
  */
-export function drainable(server: http.Server): (times: DrainTimes) => Promise<void> {
+export function drainable(server: http.Server, leave?: () => void): (times: DrainTimes) => Promise<void> {
   const sockets = new Map<BusySocket, number>();
   server.on(server instanceof https.Server ? 'secureConnection' : 'connection', (socket: Socket) => {
     sockets.set(socket, performance.now());
@@ -47,11 +48,19 @@ export function drainable(server: http.Server): (times: DrainTimes) => Promise<v
       // A connection that has just become idle is only noticed by asking again.
       const sweep = setInterval(() => closeIdle(sparedMs), sweepMs);
       const force = setTimeout(() => server.closeAllConnections(), seconds * 1000);
-      server.close(() => {
+      const end = () => {
         clearInterval(sweep);
         clearTimeout(force);
         resolve();
-      });
+      };
+      if (leave) {
+        leave();
+        server.close();
+        const wait = () => (sockets.size > 0 ? setTimeout(wait, sweepMs) : end());
+        setTimeout(wait, sweepMs);
+      } else {
+        server.close(end);
+      }
       closeIdle(sparedMs);
     });
   };

@@ -7,15 +7,21 @@ import { type DrainTimes, drainable } from './drain';
 import { answerHealth, type Readiness } from './health';
 import { type Listen, listenOn, urlOf } from './listen';
 import { observe, observeProcess, type RequestMetrics } from './metrics';
+import { lendMetrics } from './metrics-of-all';
 import { createMetricsServer } from './metrics-server';
+import { isOneOfSeveral } from './processes';
 import { type RequestLog, requestLog } from './request-log';
+import { shareOut } from './shared-port';
 
 /** What `serve` needs to know. */
 export interface ServeOptions {
   app: express.Express;
   listen: Listen;
   log: Logger;
-  /** Requests are counted in `registry`; with `listen`, it is shown there at `/metrics`. */
+  /**
+   * Requests are counted in `registry`; with `listen`, it is shown there at `/metrics`: for one of several processes by
+   * the one that started them.
+   */
   metrics?: { listen?: Listen; registry: Registry };
   ready(): Promise<Readiness>;
   limits?: Limits;
@@ -66,11 +72,19 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       app(req, res);
     },
   );
-  const drain = drainable(server);
+  let leave: (() => void) | undefined;
+  const drain = drainable(server, isOneOfSeveral() ? () => leave?.() : undefined);
   options.onServer?.(server);
-  const port = await listenOn(server, listen);
+  let port: number;
+  if (isOneOfSeveral()) ({ port, leave } = await shareOut(server, listen));
+  else port = await listenOn(server, listen);
+  if (metrics && isOneOfSeveral()) {
+    observeProcess(metrics.registry);
+    lendMetrics(metrics.registry);
+  }
   const shown =
     metrics?.listen &&
+    !isOneOfSeveral() &&
     (await showMetrics(metrics.registry, metrics.listen).catch(async (error) => {
       await drain({ seconds: 0 });
       throw error;
@@ -80,10 +94,12 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     url: urlOf(listen, port),
     port,
     server,
-    metricsPort: shown?.port,
+    metricsPort: shown ? shown.port : undefined,
     close() {
       if (closing === undefined) options.onClose?.();
-      closing ??= drain({ delay: options.drainDelay, seconds }).then(() => shown?.drain({ seconds: 0 }));
+      closing ??= drain({ delay: options.drainDelay, seconds }).then(() =>
+        shown ? shown.drain({ seconds: 0 }) : undefined,
+      );
       return closing;
     },
   };

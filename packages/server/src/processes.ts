@@ -1,0 +1,112 @@
+import cluster, { type Worker } from 'node:cluster';
+import type { Logger } from 'pino';
+import { Registry } from 'prom-client';
+import { type Listen, listenOn } from './listen';
+import { Gathering } from './metrics-of-all';
+import { createMetricsServer } from './metrics-server';
+import { SharedPort } from './shared-port';
+
+/** How a service uses the processors of its machine. */
+export interface ProcessesOptions {
+  /** How many processes answer; with 1 it is this one. */
+  readonly count: number;
+  readonly log: Pick<Logger, 'error'>;
+  /** Where the metrics of all of them are shown; with one process `serve` shows them itself. */
+  readonly metrics?: Listen;
+}
+
+/** A process that ends sooner is not started again at once. */
+const SOON_MS = 10_000;
+const LONGEST_WAIT_MS = 30_000;
+
+/**
+ * Runs a service in one process, or in several behind the same port, which know of each other what nodes know: through the
+ * database. The first has to listen before the others begin, so that it alone prepares the database, and what keeps it from
+ * starting ends everything. One that ends later is replaced; connections of the others never notice.
+ *
+ * SIGTERM and SIGINT end all of them, each draining; SIGHUP reaches each. Resolves with the exit code when they have ended,
+ * and for a single process, or within one of them, with undefined as soon as it runs.
+ */
+export async function runProcesses(options: ProcessesOptions, run: () => Promise<void>): Promise<number | undefined> {
+  if (options.count > 1 && cluster.isPrimary) return supervise(options);
+  try {
+    await run();
+  } catch (error) {
+    // Else what it hears its starter by would keep it alive.
+    cluster.worker?.disconnect();
+    throw error;
+  }
+  return undefined;
+}
+
+/** Calls `stop` at the first SIGTERM or SIGINT; a second of the same kind ends the process at once. */
+export function onStop(stop: () => Promise<void>): void {
+  let stopping = false;
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => {
+      if (stopping) return;
+      stopping = true;
+      void stop();
+    });
+  }
+}
+
+/** Whether this process is one of several that answer at one port. */
+export const isOneOfSeveral = (): boolean => cluster.isWorker;
+
+async function supervise({ count, log, metrics }: ProcessesOptions): Promise<number> {
+  const port = new SharedPort();
+  const gathering = new Gathering(() => port.receivers);
+  cluster.on('message', (worker, message) => void gathering.hear(worker, message));
+  const all = { contentType: Registry.PROMETHEUS_CONTENT_TYPE, metrics: () => gathering.metrics() };
+  const shown = metrics && createMetricsServer(all, metrics.tls);
+  if (shown) await listenOn(shown, metrics);
+  const code = await keepRunning(port, count, log);
+  shown?.close();
+  return code;
+}
+
+/** Resolves with the exit code when all have ended: because they were told to, or because the first could not start. */
+function keepRunning(port: SharedPort, count: number, log: Pick<Logger, 'error'>): Promise<number> {
+  const begun = new Map<Worker, number>();
+  let answering = false;
+  let stopping = false;
+  let short = 0;
+  const start = () => {
+    if (!stopping) begun.set(cluster.fork(), performance.now());
+  };
+  const signal = (name: NodeJS.Signals) => {
+    for (const worker of begun.keys()) worker.process.kill(name);
+  };
+  process.on('SIGHUP', () => signal('SIGHUP'));
+  onStop(async () => {
+    stopping = true;
+    signal('SIGTERM');
+  });
+  cluster.on('message', async (worker, message) => {
+    await port.hear(worker, message);
+    if (answering || port.receivers.length === 0) return;
+    answering = true;
+    for (let next = 1; next < count; next++) start();
+  });
+  start();
+  return new Promise((resolve) => {
+    let worst = 0;
+    cluster.on('exit', (worker, code: number | null, killedBy: string | null) => {
+      const lived = performance.now() - (begun.get(worker) ?? 0);
+      begun.delete(worker);
+      port.gone(worker);
+      if (stopping || !answering) {
+        worst = Math.max(worst, code ?? (stopping ? 0 : 1));
+        if (begun.size > 0) return;
+        port.close();
+        resolve(stopping ? worst : worst || 1);
+        return;
+      }
+      short = lived < SOON_MS ? short + 1 : 0;
+      const waitMs = short === 0 ? 0 : Math.min(500 * 2 ** short, LONGEST_WAIT_MS);
+      log.error({ process: worker.id, code, signal: killedBy, waitMs }, 'a process ended; another takes its place');
+      setTimeout(start, waitMs);
+    });
+  });
+}
