@@ -3,14 +3,21 @@ import { createLogger, type Logger } from '@keystead/server';
 import { BadConfig } from './config';
 
 import { type AgentConfig, describeAgentConfig, isAgent, readAgentConfig } from './worker/agent-config';
-import { describeWorkerConfig, type OwnConfig, readWorkerConfig, type WorkerConfig } from './worker/config';
-import { findMeans, type Means, NoWorker } from './worker/means';
+import {
+  describeWorkerConfig,
+  type OwnConfig,
+  readOwnConfig,
+  readWorkerConfig,
+  type WorkerConfig,
+} from './worker/config';
+import { fetchTools, findMeans, type Means, NoWorker } from './worker/means';
 
 const usage = `keystead-workspaces worker: carries out remote runs with terraform or tofu
 
   worker-main.js          run a worker of the service; an agent where the environment has the token of one
   worker-main.js agent    run an agent: it needs no database, only the service's address and the token of an agent pool
   worker-main.js check    say what this machine offers, and end: 0 when a worker can run here
+  worker-main.js fetch    fetch the versions of the tool that are set, as a worker does when it starts, and end
   worker-main.js --help   this text
 
 Any number may run: workers on any machine that reaches the database, agents on any that reaches the service by HTTP. Settings
@@ -80,6 +87,10 @@ function stopOnSignal(worker: { close(): Promise<void> }, log: Logger): (code: n
 }
 
 async function main([command]: string[]): Promise<void> {
+  if (command === 'fetch') {
+    for (const file of await fetchTools(readOwnConfig(process.env))) process.stdout.write(`${file}\n`);
+    return;
+  }
   if (command === '--help' || command === 'help') {
     process.stdout.write(`${usage}\n${describeAgentConfig()}\n${describeWorkerConfig()}\n`);
     return;

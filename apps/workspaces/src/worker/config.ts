@@ -1,9 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
+import { Reach } from '@keystead/outside';
 import { z } from 'zod';
 import { BadConfig, readConfig } from '../config';
+import { parseRanges } from '../kernel/installation/ip-ranges';
 import { cannotBeShown } from './isolation/private-root';
+import { type WantedTool, wantedTool } from './tool/releases';
 
 const count = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
 const list = z
@@ -11,11 +14,44 @@ const list = z
   .default('')
   .transform((text) => text.split(',').flatMap((entry) => entry.trim() || []));
 const mebibyte = 1024 * 1024;
+const releases = (standard: string) =>
+  z
+    .url({ protocol: /^https?$/ })
+    .default(standard)
+    .transform((url) => url.replace(/(?<!\/)\/+$/, ''));
 
 const Variables = z.object({
   WORKSPACES_WORKER_BINARY: list.describe(
     'Binaries of the tool, with commas between; a run gets the one of its version. Unless set: terraform or tofu of PATH.',
   ),
+  WORKSPACES_WORKER_VERSIONS: list.describe(
+    'Versions of the tool to fetch and keep, with commas between: 1.11.4, tofu 1.10.0. Needs WORKSPACES_WORKER_RELEASE_KEYS_FILE.',
+  ),
+  WORKSPACES_WORKER_RELEASE_KEYS_FILE: z
+    .string()
+    .optional()
+    .describe('OpenPGP keys, armored: what none of them has signed is not run.'),
+  WORKSPACES_WORKER_TERRAFORM_RELEASES: releases('https://releases.hashicorp.com/terraform').describe(
+    'Where releases of Terraform are: a folder for each version, as the vendor has them.',
+  ),
+  WORKSPACES_WORKER_TOFU_RELEASES: releases('https://github.com/opentofu/opentofu/releases/download').describe(
+    'Where releases of OpenTofu are.',
+  ),
+  WORKSPACES_WORKER_RELEASE_NETWORKS: z
+    .string()
+    .transform((text, context) => {
+      const blocks = parseRanges(text);
+      if (!blocks) context.addIssue({ code: 'custom', message: 'must be comma-separated addresses or CIDR blocks' });
+      return blocks;
+    })
+    .optional()
+    .describe(
+      'Private addresses or CIDR blocks in which a mirror of releases may be; public ones may be called anyway.',
+    ),
+  WORKSPACES_WORKER_TOOLS: z
+    .string()
+    .default(path.join(tmpdir(), `keystead-tools-${process.getuid?.() ?? 0}`))
+    .describe('Folder in which fetched versions are kept. Workers of one machine may share it.'),
   WORKSPACES_WORKER_JOBS: count(1, 64)
     .default(Math.max(1, Math.min(4, availableParallelism())))
     .describe('Plans and applies at a time.'),
@@ -114,6 +150,15 @@ export function readOwnConfig(environment: NodeJS.ProcessEnv) {
     const problem = cannotBeShown(shown);
     if (problem) problems.push(`WORKSPACES_WORKER_SHOW: ${shown} ${problem}`);
   }
+  const wanted = given.WORKSPACES_WORKER_VERSIONS.map(wantedTool);
+  if (wanted.includes(undefined)) {
+    problems.push('WORKSPACES_WORKER_VERSIONS: must be exact versions such as 1.11.4 or tofu 1.10.0');
+  }
+  const keysFile = given.WORKSPACES_WORKER_RELEASE_KEYS_FILE;
+  const keys = keysFile && readGiven('WORKSPACES_WORKER_RELEASE_KEYS_FILE', keysFile, problems);
+  if (wanted.length > 0 && keysFile === undefined) {
+    problems.push('WORKSPACES_WORKER_VERSIONS needs WORKSPACES_WORKER_RELEASE_KEYS_FILE');
+  }
   const toolFile = given.WORKSPACES_WORKER_TOOL_CONFIG_FILE;
   const toolText = toolFile && readGiven('WORKSPACES_WORKER_TOOL_CONFIG_FILE', toolFile, problems);
   if (problems.length > 0) throw new BadConfig(problems);
@@ -123,6 +168,18 @@ export function readOwnConfig(environment: NodeJS.ProcessEnv) {
     /** Files that no run may read. */
     secrets: Object.entries(environment).flatMap(([name, file]) => (secretFile.test(name) && file ? [file] : [])),
     binaries: given.WORKSPACES_WORKER_BINARY,
+    /** Fetched where they are not there yet. */
+    versions: wanted.filter((one): one is WantedTool => one !== undefined),
+    releases: {
+      places: {
+        Terraform: given.WORKSPACES_WORKER_TERRAFORM_RELEASES,
+        OpenTofu: given.WORKSPACES_WORKER_TOFU_RELEASES,
+      },
+      keys: keys ?? '',
+      folder: path.resolve(given.WORKSPACES_WORKER_TOOLS),
+      reach: new Reach(given.WORKSPACES_WORKER_RELEASE_NETWORKS ?? []),
+      milliseconds: 600_000,
+    },
     searchPath: environment.PATH ?? '',
     jobs: given.WORKSPACES_WORKER_JOBS,
     scratch: {

@@ -8,6 +8,7 @@ import { findDatabaseAddress } from './network/database-address';
 import { blockCloudEndpoints, blockDatabase } from './network/network';
 import { tryCloudEndpoints, tryDatabase } from './network/reach';
 import { type Binary, findBinaries } from './tool/binaries';
+import { fetchTool } from './tool/releases';
 
 /** A worker that cannot start; the message says what to do. */
 export class NoWorker extends Error {
@@ -32,13 +33,30 @@ const protectedBy: Readonly<Record<Isolation['kind'], string>> = {
   'same-user': 'RUNS ARE NOT KEPT APART: whoever may start one reaches the keys and the database of this worker',
 };
 
+/** The versions that this worker is to have, fetched one after the other where they are not there yet. Throws NoWorker. */
+export async function fetchTools({ versions, releases }: OwnConfig): Promise<string[]> {
+  const files: string[] = [];
+  for (const wanted of versions) {
+    files.push(
+      await fetchTool(wanted, releases).catch((error: Error) => {
+        throw new NoWorker(error.message);
+      }),
+    );
+  }
+  return files;
+}
+
 /** Finds out what this machine offers. Throws NoWorker where it is not enough. */
 export async function findMeans(config: OwnConfig): Promise<Means> {
-  const binaries = await findBinaries(config.binaries, config.searchPath).catch((error: Error) => {
+  const fetched = await fetchTools(config);
+  const given = [...config.binaries, ...fetched];
+  const binaries = await findBinaries(given, config.searchPath).catch((error: Error) => {
     throw new NoWorker(error.message);
   });
   if (binaries.length === 0)
-    throw new NoWorker('neither terraform nor tofu is on the PATH: set WORKSPACES_WORKER_BINARY');
+    throw new NoWorker(
+      'neither terraform nor tofu is on the PATH: set WORKSPACES_WORKER_BINARY or WORKSPACES_WORKER_VERSIONS',
+    );
   const { scratch } = config;
   await makeScratch(scratch.root);
   const groups = await findControlGroups({ ...config.isolation.limits, cpus: config.cpus });

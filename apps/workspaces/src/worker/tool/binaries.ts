@@ -17,11 +17,12 @@ const execute = promisify(execFile);
 
 /** The binaries given, or the first of the known names on the search path. Throws for a given one that does not run. */
 export async function findBinaries(given: readonly string[], searchPath: string): Promise<Binary[]> {
-  if (given.length > 0) return Promise.all(given.map(async (file) => (await ask(file))!));
+  if (given.length > 0) return Promise.all(given.map(askVersion));
   for (const name of ['terraform', 'tofu']) {
     for (const folder of searchPath.split(path.delimiter)) {
       const file = path.join(folder, name);
-      const found = folder !== '' && (await executable(file)) ? await ask(file).catch(() => undefined) : undefined;
+      const found =
+        folder !== '' && (await executable(file)) ? await askVersion(file).catch(() => undefined) : undefined;
       if (found) return [found];
     }
   }
@@ -35,7 +36,8 @@ async function executable(file: string): Promise<boolean> {
   );
 }
 
-async function ask(file: string): Promise<Binary> {
+/** What a binary says of itself. Throws where it does not run. */
+export async function askVersion(file: string): Promise<Binary> {
   const env = { PATH: cleanPath, CHECKPOINT_DISABLE: '1', HOME: '/nonexistent' };
   const { stdout } = await execute(file, ['version'], { env, timeout: 30_000 });
   const [, product, version] = /^(Terraform|OpenTofu) v(\S+)/m.exec(stdout) ?? [];

@@ -1,0 +1,74 @@
+import http from 'node:http';
+import https from 'node:https';
+import { isIP } from 'node:net';
+import { ClosedAddress, type Reach } from '@keystead/outside';
+
+const mostRedirects = 5;
+/** A server that is silent for so long is given up. */
+const silenceMs = 30_000;
+
+/** What limits a download. */
+export interface DownloadLimits {
+  readonly reach: Reach;
+  readonly bytes: number;
+  readonly milliseconds: number;
+}
+
+/** Something that could not be downloaded; the message says what and why. */
+export class NoDownload extends Error {
+  override readonly name = 'NoDownload';
+}
+
+/**
+ * Downloads a file, piece by piece. Redirects are followed to allowed addresses alone, and never from https to http. Throws
+ * `NoDownload` for any other answer than 200, for one that is cut off, and where time or size are over.
+ */
+export async function* download(address: URL, limits: DownloadLimits): AsyncGenerator<Buffer> {
+  const end = AbortSignal.timeout(limits.milliseconds);
+  try {
+    const answer = await follow(address, limits.reach, end);
+    let size = 0;
+    for await (const piece of answer) {
+      size += (piece as Buffer).length;
+      if (size > limits.bytes) throw new NoDownload(`${address.href} is larger than ${limits.bytes} bytes`);
+      yield piece as Buffer;
+    }
+    const announced = Number(answer.headers['content-length'] ?? size);
+    if (announced !== size || !answer.complete) throw new NoDownload(`${address.href} was cut off after ${size} bytes`);
+  } catch (error) {
+    if (error instanceof NoDownload) throw error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    const reason = end.aborted ? 'it took too long' : code === 'ECONNRESET' ? 'it was cut off' : message;
+    throw new NoDownload(`${address.href} could not be downloaded: ${reason}`, { cause: error });
+  }
+}
+
+async function follow(first: URL, reach: Reach, signal: AbortSignal): Promise<http.IncomingMessage> {
+  let at = first;
+  for (let redirects = 0; redirects <= mostRedirects; redirects++) {
+    const answer = await ask(at, reach, signal);
+    const { statusCode = 0, headers } = answer;
+    if (statusCode === 200) return answer;
+    answer.destroy();
+    if (statusCode < 300 || statusCode > 399 || headers.location === undefined) {
+      throw new NoDownload(`${at.href} answered ${statusCode}`);
+    }
+    const next = URL.parse(headers.location, at.href);
+    const mayFollow = next?.protocol === 'https:' || (next?.protocol === 'http:' && at.protocol === 'http:');
+    if (!next || !mayFollow || next.username !== '') throw new NoDownload(`${at.href} leads to where nobody follows`);
+    at = next;
+  }
+  throw new NoDownload(`${first.href} leads from one place to the next`);
+}
+
+function ask(address: URL, reach: Reach, signal: AbortSignal): Promise<http.IncomingMessage> {
+  // A name is looked up, and counts by what it stands for; an address is not.
+  const host = address.hostname.replace(/^\[|\]$/g, '');
+  if (isIP(host) !== 0 && !reach.allows(host)) return Promise.reject(new ClosedAddress(host));
+  const { get } = address.protocol === 'https:' ? https : http;
+  return new Promise((resolve, reject) => {
+    const request = get(address, { lookup: reach.lookup, signal, timeout: silenceMs, agent: false }, resolve);
+    request.on('timeout', () => request.destroy(new Error('it was silent')));
+    request.on('error', reject);
+  });
+}

@@ -1,0 +1,275 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import http, { type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { crc32 } from 'node:zlib';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Reach } from '@keystead/outside';
+import { createMessage, generateKey, readPrivateKey, sign } from 'openpgp';
+import { readOwnConfig } from '../config';
+import { fetchTools, NoWorker } from '../means';
+import { findBinaries } from './binaries';
+import { fetchTool, type Releases, wantedTool } from './releases';
+
+// What would be lost: a program that nobody vouches for, run with the credentials of every workspace.
+
+/** A zip archive of stored files. */
+function zipOf(files: readonly (readonly [name: string, text: string])[]): Buffer {
+  const bodies: Buffer[] = [];
+  const listed: Buffer[] = [];
+  let at = 0;
+  for (const [name, text] of files) {
+    const [head, entry, data, called] = [Buffer.alloc(30), Buffer.alloc(46), Buffer.from(text), Buffer.from(name)];
+    head.writeUInt32LE(0x04034b50, 0);
+    head.writeUInt16LE(10, 4);
+    head.writeUInt32LE(crc32(data), 14);
+    head.writeUInt32LE(data.length, 18);
+    head.writeUInt32LE(data.length, 22);
+    head.writeUInt16LE(called.length, 26);
+    entry.writeUInt32LE(0x02014b50, 0);
+    entry.writeUInt16LE(10, 6);
+    head.copy(entry, 16, 14, 26);
+    entry.writeUInt16LE(called.length, 28);
+    entry.writeUInt32LE(at, 42);
+    bodies.push(head, called, data);
+    listed.push(entry, called);
+    at += head.length + called.length + data.length;
+  }
+  const end = Buffer.alloc(22);
+  end.writeUInt32LE(0x06054b50, 0);
+  end.writeUInt16LE(files.length, 8);
+  end.writeUInt16LE(files.length, 10);
+  end.writeUInt32LE(Buffer.concat(listed).length, 12);
+  end.writeUInt32LE(at, 16);
+  return Buffer.concat([...bodies, ...listed, end]);
+}
+
+const program = (product: string, version: string) => `#!/bin/sh\necho '${product} v${version}'\n`;
+const platform = `linux_${process.arch === 'x64' ? 'amd64' : process.arch}`;
+
+describe('releases of the tool', () => {
+  const answers = new Map<string, Buffer | ((answer: ServerResponse) => void)>();
+  const asked: string[] = [];
+  const mirror = http.createServer((request, answer) => {
+    asked.push(request.url ?? '');
+    const found = answers.get(request.url ?? '');
+    if (typeof found === 'function') found(answer);
+    else answer.writeHead(found ? 200 : 404).end(found);
+  });
+  let base = '';
+  let keys = { publicKey: '', privateKey: '' };
+  let others = keys;
+  let folder = '';
+  const made: string[] = [];
+
+  beforeAll(async () => {
+    mirror.listen(0, '127.0.0.1');
+    await once(mirror, 'listening');
+    base = `http://127.0.0.1:${(mirror.address() as AddressInfo).port}`;
+    const named = (name: string) => generateKey({ userIDs: [{ name }], format: 'armored' });
+    [keys, others] = await Promise.all([named('vendor'), named('stranger')]);
+  });
+  beforeEach(() => {
+    answers.clear();
+    asked.length = 0;
+    folder = mkdtempSync(path.join(tmpdir(), 'releases-'));
+    made.push(folder);
+  });
+  afterAll(() => {
+    mirror.closeAllConnections();
+    mirror.close();
+    for (const one of made) rmSync(one, { recursive: true });
+  });
+
+  const releases = (more: Partial<Releases> = {}): Releases => ({
+    places: { Terraform: `${base}/terraform`, OpenTofu: `${base}/tofu` },
+    keys: keys.publicKey,
+    folder,
+    reach: new Reach(['127.0.0.1/32']),
+    milliseconds: 20_000,
+    ...more,
+  });
+  const signed = async (bytes: Buffer, privateKey = keys.privateKey) =>
+    Buffer.from(
+      (await sign({
+        message: await createMessage({ binary: new Uint8Array(bytes) }),
+        signingKeys: await readPrivateKey({ armoredKey: privateKey }),
+        detached: true,
+        format: 'binary',
+      })) as Uint8Array,
+    );
+  /** Puts a release of Terraform on the mirror. */
+  const release = async (version: string, archive: Buffer, more: { privateKey?: string; sum?: string } = {}) => {
+    const at = `/terraform/${version}/terraform_${version}_`;
+    const sum = more.sum ?? createHash('sha256').update(archive).digest('hex');
+    const sums = Buffer.from(
+      `${'0'.repeat(64)}  terraform_${version}_plan9_mips.zip\n${sum}  terraform_${version}_${platform}.zip\n`,
+    );
+    answers.set(`${at}SHA256SUMS`, sums);
+    answers.set(`${at}SHA256SUMS.sig`, await signed(sums, more.privateKey));
+    answers.set(`${at}${platform}.zip`, archive);
+    return at;
+  };
+  const terraform = (version: string) => ({ product: 'Terraform', version }) as const;
+  const archive = (version: string) =>
+    zipOf([
+      ['LICENSE.txt', 'free'],
+      ['terraform', program('Terraform', version)],
+    ]);
+  const refusal = (version: string, more?: Partial<Releases>) =>
+    fetchTool(terraform(version), releases(more)).then(
+      () => 'taken',
+      (error: Error) => error.message,
+    );
+  const left = () =>
+    readdirSync(folder, { recursive: true }).filter((name) => !statSync(path.join(folder, `${name}`)).isDirectory());
+
+  it('are fetched once, checked, and kept for all', async () => {
+    await release('9.8.7', archive('9.8.7'));
+    const [file, same] = await Promise.all([
+      fetchTool(terraform('9.8.7'), releases()),
+      fetchTool(terraform('9.8.7'), releases()),
+    ]);
+    expect(same).toBe(file);
+    expect(await findBinaries([file], '')).toEqual([{ file, product: 'Terraform', version: '9.8.7' }]);
+    expect(left()).toEqual([`terraform/9.8.7/${platform}/terraform`]);
+    const before = asked.length;
+    expect(await fetchTool(terraform('9.8.7'), releases({ keys: others.publicKey }))).toBe(file);
+    expect(asked.length).toBe(before);
+  });
+
+  it('of OpenTofu are found where it has them', async () => {
+    const bytes = zipOf([['tofu', program('OpenTofu', '1.10.0')]]);
+    const sums = Buffer.from(`${createHash('sha256').update(bytes).digest('hex')}  tofu_1.10.0_${platform}.zip\n`);
+    answers.set('/tofu/v1.10.0/tofu_1.10.0_SHA256SUMS', sums);
+    answers.set('/tofu/v1.10.0/tofu_1.10.0_SHA256SUMS.gpgsig', await signed(sums));
+    answers.set(`/tofu/v1.10.0/tofu_1.10.0_${platform}.zip`, bytes);
+    const file = await fetchTool({ product: 'OpenTofu', version: '1.10.0' }, releases());
+    expect(file).toBe(path.join(folder, `tofu/1.10.0/${platform}/tofu`));
+  });
+
+  it('are refused where sum, signature, key, content or version is another, and nothing is kept', async () => {
+    await release('1.0.1', archive('1.0.1'), { sum: 'ab'.repeat(32) });
+    expect(await refusal('1.0.1')).toContain('is not what the list of its release says');
+    await release('1.0.2', archive('1.0.2'), { privateKey: others.privateKey });
+    expect(await refusal('1.0.2')).toContain('not signed by a key that is trusted here');
+    const at = await release('1.0.3', archive('1.0.3'));
+    answers.set(`${at}SHA256SUMS`, Buffer.concat([answers.get(`${at}SHA256SUMS`) as Buffer, Buffer.from('\n')]));
+    expect(await refusal('1.0.3')).toContain('not signed by a key that is trusted here');
+    await release('1.0.4', archive('1.0.4'));
+    expect(await refusal('1.0.4', { keys: 'no keys' })).toContain('not signed by a key that is trusted here');
+    answers.set('/terraform/1.0.4/terraform_1.0.4_SHA256SUMS.sig', Buffer.alloc(0));
+    expect(await refusal('1.0.4')).toContain('not signed by a key that is trusted here');
+    await release('1.0.5', archive('1.0.6'));
+    expect(await refusal('1.0.5')).toContain('holds Terraform 1.0.6');
+    await release('1.0.7', Buffer.from('no archive'));
+    expect(await refusal('1.0.7')).toContain('Terraform 1.0.7 cannot be fetched');
+    await release('1.0.8', zipOf([['LICENSE.txt', 'free']]));
+    expect(await refusal('1.0.8')).toContain('the archive has no terraform');
+    expect(await refusal('1.0.9')).toContain('answered 404');
+    expect(left()).toEqual([]);
+  });
+
+  it('write nothing where an archive wants them to', async () => {
+    const evil = ['../escaped', '/tmp/escaped', '..\\escaped', 'a/../../escaped', 'terraform/../../escaped'];
+    for (const [n, name] of evil.entries()) {
+      const version = `2.0.${n}`;
+      await release(
+        version,
+        zipOf([
+          [name, 'evil'],
+          ['terraform', program('Terraform', version)],
+        ]),
+      );
+      expect(await refusal(version)).not.toBe('taken');
+    }
+    await release('2.1.0', zipOf([['bin/terraform', program('Terraform', '2.1.0')]]));
+    expect(await refusal('2.1.0')).toContain('the archive has no terraform');
+    expect(left()).toEqual([]);
+  });
+
+  it('are given up where the mirror cuts off, is silent, slow or endless', async () => {
+    const cut = await release('3.0.0', archive('3.0.0'));
+    answers.set(`${cut}${platform}.zip`, (answer) => {
+      answer.writeHead(200, { 'content-length': '1000' });
+      answer.write('half');
+      setTimeout(() => answer.destroy(), 20);
+    });
+    expect(await refusal('3.0.0')).toMatch(/cut off|aborted/);
+    answers.set(
+      `${cut}${platform}.zip`,
+      (answer) => void answer.writeHead(200, { 'content-length': '1000' }).write('half'),
+    );
+    expect(await refusal('3.0.0', { milliseconds: 300 })).toContain('it took too long');
+    answers.set(`${cut}SHA256SUMS`, () => undefined);
+    expect(await refusal('3.0.0', { milliseconds: 300 })).toContain('it took too long');
+    answers.set(`${cut}SHA256SUMS`, Buffer.alloc(300_000));
+    expect(await refusal('3.0.0')).toContain('is larger than 262144 bytes');
+    expect(left()).toEqual([]);
+  });
+
+  it('are followed to other places, but not to metadata, into closed networks, to files or in circles', async () => {
+    const at = await release('4.0.0', archive('4.0.0'));
+    const leads = (location: string) =>
+      answers.set(`${at}SHA256SUMS`, (answer) => void answer.writeHead(302, { location }).end());
+    const sums = answers.get(`${at}SHA256SUMS`) as Buffer;
+    for (const [location, reason] of [
+      ['http://169.254.169.254/latest/meta-data/', 'is closed to calls from here'],
+      ['http://[fd00:ec2::254]/', 'is closed to calls from here'],
+      ['http://10.0.0.1/', 'is closed to calls from here'],
+      ['http://0x7f000002/', 'is closed to calls from here'],
+      ['file:///etc/passwd', 'leads to where nobody follows'],
+      [`http://user:secret@127.0.0.1/`, 'leads to where nobody follows'],
+      [`${at}SHA256SUMS`, 'leads from one place to the next'],
+    ] as const) {
+      leads(location);
+      expect(await refusal('4.0.0')).toContain(reason);
+    }
+    answers.set('/elsewhere', sums);
+    leads('/elsewhere');
+    expect(await refusal('4.0.0')).toBe('taken');
+    expect(await refusal('4.0.1', { reach: new Reach() })).toContain('is closed to calls from here');
+  });
+
+  it('cannot be kept where nobody may write', async () => {
+    if (process.getuid?.() === 0) return;
+    await release('5.0.0', archive('5.0.0'));
+    chmodSync(folder, 0o500);
+    expect(await refusal('5.0.0')).not.toBe('taken');
+  });
+
+  it('are what the settings say, and settings that do not go together are named', async () => {
+    await release('6.0.0', archive('6.0.0'));
+    const keysFile = path.join(folder, 'keys.asc');
+    writeFileSync(keysFile, keys.publicKey);
+    const settings = {
+      WORKSPACES_WORKER_VERSIONS: '6.0.0, terraform 6.0.0',
+      WORKSPACES_WORKER_RELEASE_KEYS_FILE: keysFile,
+      WORKSPACES_WORKER_TERRAFORM_RELEASES: `${base}/terraform/`,
+      WORKSPACES_WORKER_RELEASE_NETWORKS: '127.0.0.0/8',
+      WORKSPACES_WORKER_TOOLS: folder,
+    };
+    const file = path.join(folder, `terraform/6.0.0/${platform}/terraform`);
+    expect(await fetchTools(readOwnConfig(settings))).toEqual([file, file]);
+    const more = { ...settings, WORKSPACES_WORKER_VERSIONS: '6.0.1' };
+    await expect(fetchTools(readOwnConfig(more))).rejects.toThrow(NoWorker);
+    const bad = { WORKSPACES_WORKER_VERSIONS: 'newest' };
+    expect(() => readOwnConfig(bad)).toThrow('must be exact versions such as 1.11.4 or tofu 1.10.0');
+    expect(() => readOwnConfig(bad)).toThrow('WORKSPACES_WORKER_VERSIONS needs WORKSPACES_WORKER_RELEASE_KEYS_FILE');
+  });
+
+  it.each([
+    ['1.11.4', { product: 'Terraform', version: '1.11.4' }],
+    ['terraform 1.12.0-rc1', { product: 'Terraform', version: '1.12.0-rc1' }],
+    ['tofu 1.10.0', { product: 'OpenTofu', version: '1.10.0' }],
+    ['1.11', undefined],
+    ['latest', undefined],
+    ['1.11.4/../../x', undefined],
+    ['packer 1.0.0', undefined],
+  ])('are named as %j', (text, wanted) => {
+    expect(wantedTool(text)).toEqual(wanted);
+  });
+});
