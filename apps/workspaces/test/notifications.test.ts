@@ -265,7 +265,7 @@ describe('notifications', () => {
     );
     const passed = (hours: number) =>
       pool.query(`ALTER TABLE workspace DISABLE TRIGGER workspace_auto_destroy;
-        UPDATE workspace SET auto_destroy_at = auto_destroy_at - interval '${hours} hours';
+        UPDATE workspace SET auto_destroy_due_at = auto_destroy_due_at - interval '${hours} hours';
         ALTER TABLE workspace ENABLE TRIGGER workspace_auto_destroy`);
     await passed(10);
     await remindOfAutoDestroy(db);

@@ -22,8 +22,8 @@ const passing: readonly string[] = ['unavailable', 'upstream', 'timeout', 'limit
 export async function startAutoDestroy(db: Database, keyring: Keyring): Promise<number> {
   const due = await db.prisma.$queryRaw<{ id: string }[]>`
     SELECT w.id FROM workspace w JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
-     WHERE coalesce(w.auto_destroy_at, w.auto_destroy_due_at) <= now()
-     ORDER BY coalesce(w.auto_destroy_at, w.auto_destroy_due_at), w.id LIMIT ${BATCH}`;
+     WHERE w.auto_destroy_due_at <= now()
+     ORDER BY w.auto_destroy_due_at, w.id LIMIT ${BATCH}`;
   let queued = 0;
   const problems: unknown[] = [];
   for (const { id } of due) {
@@ -62,7 +62,7 @@ async function destroyOne(db: Database, keyring: Keyring, id: string): Promise<b
   }
 }
 
-const timeOf = ({ autoDestroyAt, autoDestroyDueAt }: Workspace): Date => (autoDestroyAt ?? autoDestroyDueAt)!;
+const timeOf = ({ autoDestroyDueAt }: Workspace): Date => autoDestroyDueAt!;
 const said = ({ message, issues }: Refusal): string =>
   issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ') || message;
 
@@ -72,7 +72,7 @@ async function take(tx: Database, id: string): Promise<Workspace | undefined> {
   const workspace = await findWorkspace(tx, id);
   const taken = await tx.prisma.$executeRaw`
     UPDATE workspace SET auto_destroy_at = NULL, auto_destroy_due_at = NULL
-     WHERE id = ${id} AND coalesce(auto_destroy_at, auto_destroy_due_at) <= now()`;
+     WHERE id = ${id} AND auto_destroy_due_at <= now()`;
   return taken > 0 ? workspace : undefined;
 }
 
@@ -101,15 +101,15 @@ export async function remindOfAutoDestroy({ prisma }: Database): Promise<number>
     WITH near AS (
       SELECT w.id, CASE WHEN t.at <= now() + interval '12 hours' THEN 12 ELSE 24 END AS hours
         FROM workspace w JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL,
-             LATERAL (SELECT coalesce(w.auto_destroy_at, w.auto_destroy_due_at) AS at) t
-       WHERE coalesce(w.auto_destroy_at, w.auto_destroy_due_at) <= now() + interval '24 hours' AND t.at > now()
+             LATERAL (SELECT w.auto_destroy_due_at AS at) t
+       WHERE w.auto_destroy_due_at <= now() + interval '24 hours' AND t.at > now()
        ORDER BY w.id),
     reminded AS (
       UPDATE workspace w SET auto_destroy_reminded = near.hours FROM near
-       WHERE w.id = near.id AND coalesce(w.auto_destroy_at, w.auto_destroy_due_at) > now()
-         AND coalesce(w.auto_destroy_at, w.auto_destroy_due_at) <= now() + near.hours * interval '1 hour'
+       WHERE w.id = near.id AND w.auto_destroy_due_at > now()
+         AND w.auto_destroy_due_at <= now() + near.hours * interval '1 hour'
          AND coalesce(w.auto_destroy_reminded, 25) > near.hours
-      RETURNING w.id, w.project_id, coalesce(w.auto_destroy_at, w.auto_destroy_due_at) AS at)
+      RETURNING w.id, w.project_id, w.auto_destroy_due_at AS at)
     INSERT INTO notification_delivery (id, configuration_id, workspace_id, trigger, details)
     SELECT 'nd-' || gen_random_uuid(), c.id, r.id, 'workspace:auto_destroy_reminder',
            jsonb_build_object('auto_destroy_at', to_char(r.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))

@@ -11,8 +11,6 @@ export interface WorkspaceCaller {
   readonly access: Access;
   readonly edition: Edition;
   readonly settings: SiteSettings;
-  /** What time it is, in milliseconds since 1970. */
-  readonly now: number;
   /** What asking a Git host takes; without a reach none is asked. */
   readonly vcs: { readonly keyring: Keyring; readonly reach: Reach | undefined };
 }

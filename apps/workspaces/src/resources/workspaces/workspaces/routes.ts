@@ -61,7 +61,6 @@ const callerOf = (
   access: call.access,
   edition: call.env.edition,
   settings: call.settings,
-  now: call.env.now(),
   vcs: { keyring: call.env.keyring, reach: call.env.vcsReach },
 });
 

@@ -51,13 +51,13 @@ export async function create(
   base: WorkspaceBase,
   body: NewWorkspace,
 ): Promise<Workspace> {
-  const { access, settings, edition, now } = caller;
+  const { access, settings, edition } = caller;
   const { organization, versions } = base;
   const target = await targetProjectOf(db, access, base, body.project);
   const version = body.infraVersion ? await requireVersion(db, body.infraVersion, versions) : versions.newest;
   const initial = initialSettings(body.name, version, settings.defaultRemoteStateAccess);
   const inherited = target.mode ?? (organization.defaultExecutionMode as ExecutionMode);
-  const after = settingsAfter(initial, body, { inherited, edition, now, isNew: true });
+  const after = settingsAfter(initial, body, { inherited, edition, isNew: true });
   const id = newId('ws');
   await requireAllowed(db, { organizationId: organization.id, projectId: target.projectId, id }, initial, after);
   const link = await checkLink(db, caller, organization.id, initial, after);
@@ -105,12 +105,12 @@ async function tag(
 function editedSettings(
   current: Workspace,
   changes: WorkspaceChanges,
-  { edition, now }: WorkspaceCaller,
+  { edition }: WorkspaceCaller,
   version?: string,
 ): WorkspaceSettings {
   const before = workspaceAttributes.stored(current);
   const inherited = inheritedMode(current).mode;
-  const after = settingsAfter(before, changes, { inherited, edition, now, isNew: false });
+  const after = settingsAfter(before, changes, { inherited, edition, isNew: false });
   return { ...after, infraVersion: version ?? before.infraVersion };
 }
 

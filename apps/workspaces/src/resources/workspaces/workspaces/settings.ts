@@ -152,19 +152,10 @@ function regexIssues(after: WorkspaceSettings, changes: Changes): Issue[] {
   return [];
 }
 
-function destroyAfter(
-  before: WorkspaceSettings,
-  changes: Changes,
-  now: number,
-  issues: Issue[],
-): Partial<WorkspaceSettings> {
+function destroyAfter(before: WorkspaceSettings, changes: Changes, issues: Issue[]): Partial<WorkspaceSettings> {
   const { autoDestroyAt: at, autoDestroyActivityDuration: duration, inheritsProjectAutoDestroy: inherits } = changes;
   if (at && duration) {
     issues.push({ path: ['autoDestroyActivityDuration'], message: 'must not be given together with auto destroy at' });
-  }
-  // The time that is set may have come meanwhile; another one behind us is a slip of a date or a zone.
-  if (at && at.getTime() <= now && at.getTime() !== before.autoDestroyAt?.getTime()) {
-    issues.push({ path: ['autoDestroyAt'], message: 'must be in the future' });
   }
   if (inherits && (at || duration)) {
     const message = 'must not be true where the workspace is given a time or a duration of its own';
@@ -187,7 +178,7 @@ function destroyAfter(
 export function settingsAfter(
   before: WorkspaceSettings,
   changes: Changes,
-  around: { inherited: ExecutionMode; edition: Edition; now: number; isNew: boolean },
+  around: { inherited: ExecutionMode; edition: Edition; isNew: boolean },
 ): WorkspaceSettings {
   const issues: Issue[] = [];
   const after: WorkspaceSettings = {
@@ -196,7 +187,7 @@ export function settingsAfter(
     ...executionAfter(before, changes, around.inherited, issues),
     ...repositoryAfter(before, changes, around.isNew, issues),
     ...triggersAfter(before, changes, issues),
-    ...destroyAfter(before, changes, around.now, issues),
+    ...destroyAfter(before, changes, issues),
     ...sharingAfter(before, changes, issues),
   };
   if (changes.workingDirectory !== undefined) {
