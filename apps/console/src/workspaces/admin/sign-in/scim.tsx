@@ -232,9 +232,9 @@ function GroupRow({
           </Button>
         ) : (
           <RemoveButton
-            text="Let it administer"
-            label={`Let ${name} administer the site`}
-            title={`Let ${name} administer the site?`}
+            text="Make administrators"
+            label={`Make administrators of ${name}`}
+            title={`Make everybody in ${name} a site administrator?`}
             call={(api) =>
               api.PATCH('/api/v2/admin/scim-settings', {
                 body: { data: { type: 'scim-settings', attributes: { 'site-admin-group-scim-id': group.id } } },
