@@ -20,9 +20,19 @@ async function stringsInHeap(pid: number, folder: string, answers: () => Promise
   await answers();
   const [name] = files();
   const file = path.join(folder, name!);
-  const { strings } = JSON.parse(readFileSync(file, 'utf8')) as { strings: string[] };
+  const { strings } = await whole(file);
   rmSync(file);
   return strings;
+}
+
+/** What a heap is written as, once its last byte is there: an answer can come a moment before that. */
+async function whole(file: string): Promise<{ readonly strings: readonly string[] }> {
+  const patience = performance.now() + 60_000;
+  for (;;) {
+    const text = readFileSync(file, 'utf8');
+    if (text.trimEnd().endsWith('}') || performance.now() > patience) return JSON.parse(text);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
 }
 
 /**
