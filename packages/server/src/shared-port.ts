@@ -41,7 +41,11 @@ export class SharedPort {
   /** What a process said; another's messages are no business of this. */
   async hear(from: Receiver, message: Message): Promise<void> {
     if (message.type === 'port:open') await this.admit(from, message);
-    if (message.type === 'port:leave') this.leave(from);
+    if (message.type === 'port:leave') {
+      this.leave(from);
+      // All are ending: who comes now is refused, as where one process listens.
+      if (this.takers.length === 0) this.close();
+    }
     if (message.type === 'port:taken') {
       this.untaken.get(message.id)?.socket.destroy();
       this.untaken.delete(message.id);
@@ -70,6 +74,7 @@ export class SharedPort {
 
   close(): void {
     this.server?.close();
+    this.opening = undefined;
     for (const socket of this.waiting.splice(0)) socket.destroy();
   }
 
