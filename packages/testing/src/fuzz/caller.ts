@@ -240,12 +240,17 @@ export class Caller {
       if (pieces.length > 1) await new Promise((resolve) => setImmediate(resolve));
     }
     // What is complete ends by itself; what is not ends when nothing more comes.
-    const hurry = setTimeout(() => wire.halfClose(), endsAfterMs);
+    let left = false;
+    const hurry = setTimeout(() => {
+      left = true;
+      wire.halfClose();
+    }, endsAfterMs);
     let ended: NoAnswer;
     for (;;) {
       const answer = await next;
       if (typeof answer === 'string') {
-        ended = answer;
+        // Whoever leaves gets no more of an answer that comes in pieces.
+        ended = answer === 'cut' && left ? 'closed' : answer;
         break;
       }
       answers.push(answer);

@@ -6,6 +6,8 @@ import { type FuzzReport, type FuzzTarget, fuzz } from './fuzz';
 import type { Document } from './operations';
 
 type Answer = (method: string, path: string, body: string) => { status: number; body?: unknown };
+/** Writes the second half of an answer whose first half is on its way. */
+type Rest = (req: http.IncomingMessage, res: http.ServerResponse, half: string) => void;
 
 const answered = (schema: object) => ({ description: '', content: { 'application/json': { schema } } });
 const refusal = answered({ type: 'object', required: ['errors'] });
@@ -63,7 +65,7 @@ describe('made-up requests', () => {
     server?.close();
   });
 
-  const found = async (answer: Answer): Promise<FuzzReport> => {
+  const found = async (answer: Answer, rest?: Rest): Promise<FuzzReport> => {
     server = http.createServer((req, res) => {
       let body = '';
       req.on('data', (piece) => {
@@ -72,7 +74,13 @@ describe('made-up requests', () => {
       req.on('end', () => {
         const said = answer(req.method!, req.url!.replace(/\?.*/, ''), body);
         const text = said.body === undefined ? '' : JSON.stringify(said.body);
-        res.writeHead(said.status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) });
+        const type = { 'Content-Type': 'application/json' };
+        if (rest !== undefined && text.length > 1 && req.method !== 'HEAD') {
+          res.writeHead(said.status, type).write(text[0]);
+          rest(req, res, text.slice(1));
+          return;
+        }
+        res.writeHead(said.status, { ...type, 'Content-Length': Buffer.byteLength(text) });
         res.end(text);
       });
     });
@@ -143,6 +151,24 @@ describe('made-up requests', () => {
         expect.stringMatching(/^POST \/things: answered 200 with body: /),
       ]),
     );
+  });
+
+  it('find answers that end in their middle', async () => {
+    const { findings } = await found(soundService(), (req, res, half) => {
+      if (req.method === 'POST') setImmediate(() => res.destroy());
+      else res.end(half);
+    });
+    expect(findings.some((finding) => finding.includes('the connection was closed within an answer'))).toBe(true);
+  });
+
+  it('expect nothing more of an answer in pieces once they have left', async () => {
+    const { findings } = await found(soundService(), (req, res, half) => {
+      // Node ends its side with the client: the rest is never written.
+      const waits = req.headers.connection === 'close' && req.url!.startsWith('/things');
+      if (waits) req.socket.once('end', () => res.end(half));
+      else res.end(half);
+    });
+    expect(findings).toEqual([]);
   });
 
   it('find answers that nobody asked for', async () => {

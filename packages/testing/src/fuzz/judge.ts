@@ -6,6 +6,7 @@ import type { Answer, NoAnswer } from './wire';
 const ofHttp: ReadonlySet<number> = new Set([400, 405, 408, 411, 413, 414, 415, 417, 426, 431]);
 const unanswered: Readonly<Record<NoAnswer, string>> = {
   closed: 'the connection was closed without an answer',
+  cut: 'the connection was closed within an answer',
   silent: 'no answer came',
   malformed: 'what came is no HTTP answer',
 };

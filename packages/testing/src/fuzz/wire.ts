@@ -8,8 +8,8 @@ export interface Answer {
   readonly body: Buffer;
 }
 
-/** What a request was met with when it was not an answer. */
-export type NoAnswer = 'closed' | 'silent' | 'malformed';
+/** What a request was met with when it was not an answer: `cut` is the beginning of one. */
+export type NoAnswer = 'closed' | 'cut' | 'silent' | 'malformed';
 
 const read = new WeakMap<Answer, { value: unknown } | null>();
 
@@ -104,7 +104,7 @@ export class Wire {
       // An answer before the answer, such as 100, is not what was waited for.
       if (read.answer.status < 200) this.settle();
       else this.finish(read.answer);
-    } else if (this.closed) this.finish(this.buffer.length === 0 ? 'closed' : 'malformed');
+    } else if (this.closed) this.finish(this.buffer.length === 0 ? 'closed' : 'cut');
   }
 
   private finish(answer: Answer | NoAnswer): void {
