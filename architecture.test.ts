@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { readOrders, wrongArrows } from './docs/architecture/arrows';
 import { readSources, type Source } from './docs/architecture/sources';
@@ -37,6 +37,8 @@ describe('imports', () => {
     ['apps/secrets/src/service.ts', '@keystead/testing'],
     ['apps/secrets/src/service.ts', '@keystead/auth/src/tokens'],
     ['apps/cli/src/main.ts', '@keystead/secrets'],
+    ['apps/console/src/design/page.tsx', 'apps/console/src/shell/session.ts'],
+    ['apps/console/src/secrets/root.tsx', 'apps/console/src/workspaces/filters.ts'],
   ])('of %s may not be %s', (file, from) => {
     const imported = { from, file: from.startsWith('@') ? undefined : from, typeOnly: false };
     expect(wrongArrows({ ...emptySource, file, imports: [imported] }, readOrders(root))).toHaveLength(1);
@@ -68,6 +70,23 @@ describe('imports', () => {
     expect(offending(outside, ({ text }) => sends.test(text))).toEqual([]);
   });
 
+  it('send named statements where decision 0005 says why, and nowhere else', () => {
+    const page = readFileSync(
+      join(root, 'docs/decisions/0005-prisma-for-ordinary-paths-named-statements-for-hot-ones.md'),
+      'utf8',
+    );
+    const places = [...page.matchAll(/^\| (`kernel\/.*?) \|/gm)].flatMap(([, cell = '']) => reasonedPlaces(cell));
+    expect(places).toContain('apps/secrets/src/kernel/tokens');
+    const sends = product.filter(
+      ({ file, text }) => file.startsWith('apps/secrets/src/kernel/') && /\.query[<(]/.test(text),
+    );
+    expect(sends.length).toBeGreaterThan(20);
+    const reasoned = ({ file, imports }: Source) =>
+      places.some((place) => file === place || file.startsWith(`${place}/`)) ||
+      imports.some((one) => one.file?.endsWith('/statements.ts') && places.includes(one.file));
+    expect(offending(sends, (source) => !reasoned(source))).toEqual([]);
+  });
+
   it('keep the database driver in the kernel and the packages made for it', () => {
     const kernel = /^(kernel\/|service\.ts|worker\.ts)/;
     const outside = apps.filter((source) => !kernel.test(inApp(source)));
@@ -82,7 +101,7 @@ describe('source files', () => {
   });
 
   it('have kebab-case names', () => {
-    const kebab = /^[a-z0-9]+(-[a-z0-9]+)*(\.(property|interop|thorough|long|config))?(\.test)?\.[cm]?ts$/;
+    const kebab = /^[a-z0-9]+(-[a-z0-9]+)*(\.(property|interop|thorough|long|config))?(\.test)?\.([cm]?ts|tsx)$/;
     expect(offending(sources, (source) => !kebab.test(basename(source.file)))).toEqual([]);
   });
 
@@ -102,7 +121,21 @@ describe('source files', () => {
   });
 
   it('keep no state beside constants', () => {
-    expect(product.flatMap(({ file, moduleState }) => moduleState.map((name) => `${file}: ${name}`))).toEqual([]);
+    const state = product.flatMap(({ file, moduleState }) => moduleState.map((name) => `${file}: ${name}`));
+    expect(state).toEqual([
+      // A page has one address, and what came with it must survive the sign-in between two views of it.
+      'apps/console/src/workspaces/doors/before.tsx: wantsSignIn',
+      'apps/console/src/workspaces/doors/one-time-link.tsx: kept',
+    ]);
+  });
+
+  it('give no type name a third meaning', () => {
+    const files = new Map<string, string[]>();
+    for (const { file, typeNames } of product.filter(({ test }) => !test)) {
+      for (const name of typeNames) files.set(name, [...(files.get(name) ?? []), file]);
+    }
+    expect(files.get('Refusal')).toEqual(['packages/refusal/src/index.ts']);
+    expect([...files].filter(([, declared]) => declared.length > 2)).toEqual([]);
   });
 
   it('cite sections that the specifications have', () => {
@@ -123,6 +156,7 @@ const emptySource: Source = {
   imports: [],
   readsEnvironment: false,
   moduleState: [],
+  typeNames: [],
   citations: [],
 };
 
@@ -132,6 +166,13 @@ function offending(candidates: readonly Source[], wrong: (source: Source) => boo
 
 function imports(source: Source, names: readonly string[], evenTypes: boolean): boolean {
   return source.imports.some((imported) => names.includes(imported.from) && (evenTypes || !imported.typeOnly));
+}
+
+/** Files and folders of a cell such as "`kernel/audit/chain.ts`, `chain-search.ts`": a bare file lies beside the one before it. */
+function reasonedPlaces(cell: string): string[] {
+  const names = [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
+  const beside = dirname(names[0] ?? '');
+  return names.map((name) => join('apps/secrets/src', name.startsWith('kernel/') ? name : join(beside, name)));
 }
 
 /** `Spec:` lines of docstrings, and the `spec` property of declarations. */

@@ -75,9 +75,17 @@ const workspacesZones: Readonly<Record<string, readonly string[]>> = {
   'resources/registry': ['resources', 'kernel'],
   resources: ['kernel', 'generated'],
 };
+const consoleZones: Readonly<Record<string, readonly string[]>> = {
+  secrets: ['shell', 'design', 'api'],
+  workspaces: ['shell', 'design', 'api'],
+  shell: ['design', 'api'],
+  design: [],
+  api: [],
+};
 const zonesOf: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   secrets: secretsZones,
   workspaces: workspacesZones,
+  console: consoleZones,
 };
 
 /** Pure text forms of the sdk that the kernel reads and writes as well. */
@@ -114,7 +122,7 @@ export function wrongArrows(source: Source, orders: Orders): string[] {
 }
 
 function pathInApp(file: string): string {
-  return file.replace(/^apps\/[^/]+\/src\//, '').replace(/\.ts$/, '');
+  return file.replace(/^apps\/[^/]+\/src\//, '').replace(/\.tsx?$/, '');
 }
 
 function wrongInApp(app: string, from: string, to: string, typeOnly: boolean, orders: Orders): string | undefined {

@@ -12,7 +12,7 @@ export interface Import {
   typeOnly: boolean;
 }
 
-/** What the rules need to know of one TypeScript file. */
+/** What the rules need to know about one TypeScript file, with or without markup. */
 export interface Source {
   /** Path below the root, with forward slashes. */
   file: string;
@@ -22,6 +22,8 @@ export interface Source {
   readsEnvironment: boolean;
   /** Names of variables declared with `let` or `var` outside any function. */
   moduleState: readonly string[];
+  /** Types, interfaces and classes declared outside any function. */
+  typeNames: readonly string[];
   /** Values of `spec:` properties, which cite a section of a specification. */
   citations: readonly string[];
 }
@@ -44,13 +46,15 @@ function filesBelow(root: string, folder: string): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = posix.join(folder, entry.name);
     if (entry.isDirectory()) return entry.name.startsWith('.') || skipped.has(entry.name) ? [] : filesBelow(root, path);
-    return /\.[cm]?ts$/.test(entry.name) && !entry.name.endsWith('.d.ts') ? [path] : [];
+    return /\.([cm]?ts|tsx)$/.test(entry.name) && !entry.name.endsWith('.d.ts') ? [path] : [];
   });
 }
 
 function readSource(root: string, file: string): Source {
   const text = readFileSync(join(root, file), 'utf8');
-  const module = parseSync(text, { syntax: 'typescript', target: 'es2022' }) as unknown as { body: Node[] };
+  const module = parseSync(text, { syntax: 'typescript', tsx: file.endsWith('.tsx'), target: 'es2022' }) as unknown as {
+    body: Node[];
+  };
   const imports: Import[] = [];
   const citations: string[] = [];
   let readsEnvironment = false;
@@ -70,7 +74,16 @@ function readSource(root: string, file: string): Source {
   const test = /\.test\.ts$|^(apps\/[^/]+\/test|local\/test|packages\/testing|docs|bench|prisma)\/|^[^/]+\.ts$/.test(
     file,
   );
-  return { file, text, test, imports, readsEnvironment, moduleState: module.body.flatMap(stateOf), citations };
+  return {
+    file,
+    text,
+    test,
+    imports,
+    readsEnvironment,
+    moduleState: module.body.flatMap(stateOf),
+    typeNames: module.body.flatMap(typeNameOf),
+    citations,
+  };
 }
 
 function visit(node: unknown, see: (node: Node) => void): void {
@@ -104,9 +117,16 @@ function stateOf(statement: Node): string[] {
   return (declaration.declarations as { id: Node }[]).map((variable) => String(variable.id.value ?? 'a pattern'));
 }
 
+function typeNameOf(statement: Node): string[] {
+  const declaration = statement.type === 'ExportDeclaration' ? (statement.declaration as Node) : statement;
+  if (declaration.type === 'ClassDeclaration') return [String((declaration.identifier as Node).value)];
+  const named = /^Ts(TypeAlias|Interface|Enum)Declaration$/.test(declaration.type ?? '');
+  return named ? [String((declaration.id as Node).value)] : [];
+}
+
 function resolve(root: string, file: string, from: string): string | undefined {
   if (!from.startsWith('.')) return undefined;
   const path = posix.join(dirname(file), from);
-  const candidates = [path, `${path}.ts`, `${path}/index.ts`, path.replace(/\.js$/, '.ts')];
+  const candidates = [path, `${path}.ts`, `${path}.tsx`, `${path}/index.ts`, path.replace(/\.js$/, '.ts')];
   return candidates.find((candidate) => /\.\w+$/.test(candidate) && existsSync(join(root, candidate))) ?? path;
 }

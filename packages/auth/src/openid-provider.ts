@@ -45,7 +45,11 @@ export interface DeviceLogin {
   readonly intervalSeconds: number | undefined;
 }
 
-type Endpoint = 'authorization_endpoint' | 'token_endpoint' | 'userinfo_endpoint' | 'device_authorization_endpoint';
+type ProviderEndpoint =
+  | 'authorization_endpoint'
+  | 'token_endpoint'
+  | 'userinfo_endpoint'
+  | 'device_authorization_endpoint';
 
 /** What a provider says of a request it refuses, in its own short code. */
 export class ProviderRefusal extends Refusal {
@@ -62,7 +66,7 @@ export class OpenidProvider<C> {
   constructor(private readonly provided: ProviderParts<C>) {}
 
   /** An address of the provider; undefined where it has none. Throws `upstream` for one that cannot be trusted. */
-  async endpoint(kept: C, name: Endpoint): Promise<URL | undefined> {
+  async endpoint(kept: C, name: ProviderEndpoint): Promise<URL | undefined> {
     const given = (await this.provided.document(kept))[name];
     if (given === undefined || given === null) return undefined;
     const url = typeof given === 'string' && URL.canParse(given) ? new URL(given) : undefined;
@@ -74,7 +78,7 @@ export class OpenidProvider<C> {
   }
 
   /** Throws `upstream` where the provider has no such address. */
-  async requireEndpoint(kept: C, name: Endpoint): Promise<URL> {
+  async requireEndpoint(kept: C, name: ProviderEndpoint): Promise<URL> {
     const url = await this.endpoint(kept, name);
     if (!url) throw new Refusal('upstream', `${who} names no ${name}`);
     return url;

@@ -79,9 +79,9 @@ export class ConsoleHost {
     }
   }
 
-  private endpointOf(asked: string, method: string): Endpoint | undefined {
+  private endpointOf(asked: string, method: string): HostEndpoint | undefined {
     const { sessions, from } = this.options;
-    const session: Readonly<Record<string, Endpoint>> = {
+    const session: Readonly<Record<string, HostEndpoint>> = {
       GET: async (req, res) => {
         const id = this.cookie.idOf(req);
         const view = id === undefined ? undefined : await sessions.show(id);
@@ -105,12 +105,12 @@ export class ConsoleHost {
         res.writeHead(204, { 'Cache-Control': 'no-store' }).end();
       },
     };
-    const stepUp: Endpoint = async (req, res) => {
+    const stepUp: HostEndpoint = async (req, res) => {
       const id = this.cookie.idOf(req);
       if (id === undefined) throw new Refusal('unauthenticated', 'sign in first');
       json(res, 200, await sessions.stepUp(id, await readProof(req), from(req)));
     };
-    const table: Readonly<Record<string, Readonly<Record<string, Endpoint>>>> = {
+    const table: Readonly<Record<string, Readonly<Record<string, HostEndpoint>>>> = {
       '/ui/session': session,
       '/ui/session/step-up': { POST: stepUp },
       '/ui/config': { GET: async (_req, res) => json(res, 200, await sessions.config()) },
@@ -147,9 +147,9 @@ export function codeRequired(): Refusal {
   return new Refusal('invalid', 'a second factor is needed', [{ path: ['code'], message: codeMessage }]);
 }
 
-type Endpoint = (req: IncomingMessage, res: ServerResponse) => Promise<void>;
+type HostEndpoint = (req: IncomingMessage, res: ServerResponse) => Promise<void>;
 
-const notAllowed: Endpoint = async () => {
+const notAllowed: HostEndpoint = async () => {
   throw new Refusal('unsupported-operation', 'method not allowed');
 };
 

@@ -1,6 +1,6 @@
 import type { CommandSpec } from '../command';
 import { Report } from '../migration/report';
-import { Pace } from '../migration/vault/pace';
+import { RequestPace } from '../migration/vault/pace';
 import { SecretsServer } from '../migration/vault/server';
 import { importVault } from '../migration/vault/vault';
 import { Problem } from '../problem';
@@ -55,7 +55,7 @@ export const vaultImportCommands: readonly CommandSpec[] = [
         namespace: trimmed(flags.fromNamespace),
         tls: { caFile: flags.fromCaCert, skipVerify: false },
         headers: 'X-Vault',
-        pace: new Pace(count(flags.rate, '--rate')),
+        pace: new RequestPace(count(flags.rate, '--rate')),
       });
       const to = new SecretsServer({
         name: 'this service',
@@ -64,7 +64,7 @@ export const vaultImportCommands: readonly CommandSpec[] = [
         namespace: trimmed(settings.namespace),
         tls: settings.tls,
         headers: 'X-Service',
-        pace: new Pace(0),
+        pace: new RequestPace(0),
       });
       const parallel = count(flags.parallel, '--parallel');
       if (parallel < 1 || parallel > 64) throw new Problem('--parallel is a number from 1 to 64');

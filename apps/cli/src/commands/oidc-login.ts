@@ -93,7 +93,7 @@ async function ask(
   throw tooLate();
 }
 
-async function redeem(made: Context, mount: string, nonce: string, sent: Sent): Promise<ServiceResponse> {
+async function redeem(made: Context, mount: string, nonce: string, sent: SentBack): Promise<ServiceResponse> {
   const at = `auth/${mount}/oidc/callback`;
   const { byForm, ...fields } = sent;
   if (byForm) await made.client.post(at, fields, { anonymous: true, page: true });
@@ -102,7 +102,7 @@ async function redeem(made: Context, mount: string, nonce: string, sent: Sent): 
 }
 
 /** What the browser brings back from the provider. */
-interface Sent {
+interface SentBack {
   readonly byForm: boolean;
   readonly [name: string]: string | boolean;
 }
@@ -131,7 +131,7 @@ class Listener {
   }
 
   /** Hands on what the browser brings, and tells the person what came of it. */
-  finish(redeem: (sent: Sent) => Promise<ServiceResponse>): Promise<ServiceResponse> {
+  finish(redeem: (sent: SentBack) => Promise<ServiceResponse>): Promise<ServiceResponse> {
     return new Promise((resolve, reject) => {
       const late = setTimeout(() => reject(tooLate()), patienceMs);
       let taken = false;
@@ -159,7 +159,7 @@ class Listener {
   }
 }
 
-async function read(request: IncomingMessage): Promise<Sent | undefined> {
+async function read(request: IncomingMessage): Promise<SentBack | undefined> {
   const url = new URL(request.url ?? '/', 'http://localhost');
   const byForm = request.method === 'POST';
   if (url.pathname !== '/oidc/callback' || !(byForm || request.method === 'GET')) return undefined;

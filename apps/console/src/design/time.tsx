@@ -11,7 +11,7 @@ const units: readonly [Intl.RelativeTimeFormatUnit, number][] = [
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' });
 
 /** "3 min. ago", "in 2 hr."; below a minute "just now" or "in some seconds". */
-export function sinceOrUntil(then: number, now: number): string {
+function sinceOrUntil(then: number, now: number): string {
   const seconds = (then - now) / 1000;
   for (const [unit, length] of units) {
     if (Math.abs(seconds) >= length) return relative.format(Math.trunc(seconds / length), unit);

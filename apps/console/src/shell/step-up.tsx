@@ -6,12 +6,12 @@ import { ErrorNotice } from '../design/error-notice';
 import { SelectField, TextField } from '../design/field';
 import { proveAtProvider } from './provider-sign-in';
 
-const labels: Readonly<Record<string, string>> = {
-  password: 'Password',
-  token: 'Token',
-  code: 'Code',
-  provider: 'Provider',
-};
+const labels: ReadonlyMap<string, string> = new Map([
+  ['password', 'Password'],
+  ['token', 'Token'],
+  ['code', 'Code'],
+  ['provider', 'Provider'],
+]);
 
 export interface StepUpProps {
   readonly methods: readonly string[];
@@ -48,14 +48,14 @@ export function StepUp({ methods, provider, transport, onDone }: StepUpProps) {
             label="With"
             value={method}
             onChange={setMethod}
-            options={methods.map((value) => ({ value, label: labels[value] ?? value }))}
+            options={methods.map((value) => ({ value, label: labels.get(value) ?? value }))}
           />
         )}
         {methods.length > 0 ? null : <p>Sign out and sign in again: that counts as proof as well.</p>}
         {method === 'provider' ? (
           <p>You sign in again with {provider?.name} and come back to this page; then ask for it once more.</p>
         ) : (
-          <TextField label={labels[method] ?? method} masked autoFocus required value={proof} onChange={setProof} />
+          <TextField label={labels.get(method) ?? method} masked autoFocus required value={proof} onChange={setProof} />
         )}
         <ErrorNotice error={error} />
         <div className="row end">

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { carry } from './carry';
-import { attempt, findHere, labelOf, namesThere, type Place } from './job';
+import { attempt, findHere, labelOf, type NamespacePair, namesThere } from './job';
 import type { CarriedMount } from './mounts';
 import type { Data } from './server';
 
 /** What an auth method holds: lists of named settings, and perhaps a configuration. */
-interface Method {
+interface AuthMethod {
   readonly lists: readonly { readonly folder: string; readonly kind: string }[];
   readonly config?: {
     /** By fields that are shown: the secret that belongs to them, and is not. */
@@ -18,7 +18,7 @@ interface Method {
 }
 
 const role = { folder: 'role', kind: 'role' };
-const oidc: Method = {
+const oidc: AuthMethod = {
   lists: [role],
   config: {
     hidden: { oidc_client_id: 'oidc_client_secret' },
@@ -27,8 +27,8 @@ const oidc: Method = {
     needsHidden: true,
   },
 };
-const methods: ReadonlyMap<string, Method> = new Map(
-  Object.entries<Method>({
+const methods: ReadonlyMap<string, AuthMethod> = new Map(
+  Object.entries<AuthMethod>({
     approle: { lists: [role] },
     userpass: { lists: [{ folder: 'users', kind: 'user' }] },
     jwt: oidc,
@@ -49,7 +49,7 @@ const methods: ReadonlyMap<string, Method> = new Map(
 );
 
 /** Copies what an auth method holds. */
-export async function carryMethod(place: Place, { path, type }: CarriedMount): Promise<void> {
+export async function carryMethod(place: NamespacePair, { path, type }: CarriedMount): Promise<void> {
   const { lists, config } = methods.get(type) ?? { lists: [] };
   const mount = `auth/${path}`;
   if (config) await carryConfig(place, `${mount}config`, config);
@@ -74,7 +74,7 @@ export async function carryMethod(place: Place, { path, type }: CarriedMount): P
 }
 
 /** Copies the roles by which tokens are made. */
-export async function carryTokenRoles(place: Place): Promise<void> {
+export async function carryTokenRoles(place: NamespacePair): Promise<void> {
   for await (const name of namesThere(place, 'auth/token/roles')) {
     const path = `auth/token/roles/${name}`;
     const there = await attempt(place.job, () => place.from.find(path));
@@ -82,7 +82,11 @@ export async function carryTokenRoles(place: Place): Promise<void> {
   }
 }
 
-async function carryConfig(place: Place, path: string, config: NonNullable<Method['config']>): Promise<void> {
+async function carryConfig(
+  place: NamespacePair,
+  path: string,
+  config: NonNullable<AuthMethod['config']>,
+): Promise<void> {
   const { job } = place;
   const label = labelOf(place, path);
   const there = await attempt(job, () => place.from.find(path));
@@ -100,7 +104,7 @@ async function carryConfig(place: Place, path: string, config: NonNullable<Metho
   await carry(place, { kind: 'configuration', path, there, ignored: ['status'], ...config });
 }
 
-async function carryRoleId(place: Place, role: string): Promise<void> {
+async function carryRoleId(place: NamespacePair, role: string): Promise<void> {
   const { job, from, to } = place;
   await attempt(job, async () => {
     const there = (await from.find(`${role}/role-id`))?.role_id;

@@ -1,5 +1,5 @@
 import { ExactNumber } from '@keystead/envelope';
-import { attempt, findHere, labelOf, type Place } from './job';
+import { attempt, findHere, labelOf, type NamespacePair } from './job';
 import type { Data } from './server';
 
 /** Settings to take over. */
@@ -21,7 +21,10 @@ export interface Carried {
  * Takes settings over where there are none here, and compares what came of it: what this service does not know or will
  * not have is named. True where they were written, or would be.
  */
-export async function carry(place: Place, { kind, path, there, ignored = [], ...how }: Carried): Promise<boolean> {
+export async function carry(
+  place: NamespacePair,
+  { kind, path, there, ignored = [], ...how }: Carried,
+): Promise<boolean> {
   const { job, to } = place;
   const label = labelOf(place, path);
   const settings = Object.entries(there).filter(([name]) => !ignored.includes(name) && !isOlderName(name, there));
@@ -48,7 +51,7 @@ export async function carry(place: Place, { kind, path, there, ignored = [], ...
 }
 
 /** Names the settings that are otherwise here than there. Values may be anybody's business, so they stay untold. */
-function tellDifferences({ job }: Place, label: string, there: Data, here: Data): void {
+function tellDifferences({ job }: NamespacePair, label: string, there: Data, here: Data): void {
   const names = Object.entries(there).flatMap(([name, value]) => (same(value, here[name]) ? [] : [name]));
   if (names.length > 0) job.report.leave(`${label}: not as it is there: ${names.join(', ')}`);
 }

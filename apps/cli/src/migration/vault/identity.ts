@@ -1,5 +1,5 @@
 import { carry } from './carry';
-import { attempt, findHere, labelOf, namesThere, type Place } from './job';
+import { attempt, findHere, labelOf, type NamespacePair, namesThere } from './job';
 import type { Data } from './server';
 
 /** Ids remembered, so that members of groups need not be asked for again. */
@@ -13,7 +13,7 @@ interface Alias extends Data {
 }
 
 /** Copies entities with their aliases, and groups with their members. */
-export async function carryIdentity(place: Place): Promise<void> {
+export async function carryIdentity(place: NamespacePair): Promise<void> {
   for await (const id of namesThere(place, 'identity/entity/id')) await carryEntity(place, id);
   const remembered = new Map<string, string | undefined>();
   // Groups may stand in one another: all are made before any is put into another.
@@ -21,7 +21,7 @@ export async function carryIdentity(place: Place): Promise<void> {
   for await (const id of namesThere(place, 'identity/group/id')) await nestGroup(place, id);
 }
 
-async function carryEntity(place: Place, id: string): Promise<void> {
+async function carryEntity(place: NamespacePair, id: string): Promise<void> {
   const { job } = place;
   const there = await attempt(job, () => place.from.find(`identity/entity/id/${id}`));
   if (!there) return;
@@ -42,7 +42,7 @@ async function carryEntity(place: Place, id: string): Promise<void> {
 }
 
 async function carryAlias(
-  place: Place,
+  place: NamespacePair,
   of: 'entity' | 'group',
   owner: { name: string; id: unknown; known: readonly Alias[] },
   alias: Alias,
@@ -69,7 +69,11 @@ async function carryAlias(
   job.report.add(kind);
 }
 
-async function carryGroup(place: Place, id: string, remembered: Map<string, string | undefined>): Promise<void> {
+async function carryGroup(
+  place: NamespacePair,
+  id: string,
+  remembered: Map<string, string | undefined>,
+): Promise<void> {
   const { job } = place;
   const there = await attempt(job, () => place.from.find(`identity/group/id/${id}`));
   if (!there) return;
@@ -96,7 +100,7 @@ async function carryGroup(place: Place, id: string, remembered: Map<string, stri
 }
 
 /** Puts groups into a group that was made in this run, or an earlier one. */
-async function nestGroup(place: Place, id: string): Promise<void> {
+async function nestGroup(place: NamespacePair, id: string): Promise<void> {
   const { job, to } = place;
   await attempt(job, async () => {
     const there = await place.from.find(`identity/group/id/${id}`);
@@ -113,7 +117,7 @@ async function nestGroup(place: Place, id: string): Promise<void> {
 
 /** The id here of an entity there: by its name, the only thing that both know. */
 async function entityHere(
-  place: Place,
+  place: NamespacePair,
   id: string,
   remembered: Map<string, string | undefined>,
 ): Promise<string | undefined> {

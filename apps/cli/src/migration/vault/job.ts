@@ -20,7 +20,7 @@ export interface VaultImport {
 }
 
 /** One namespace there and its counterpart. */
-export interface Place {
+export interface NamespacePair {
   readonly job: VaultImport;
   readonly from: SecretsServer;
   readonly to: SecretsServer;
@@ -29,10 +29,11 @@ export interface Place {
 }
 
 /** What a thing of a place is called in the report. */
-export const labelOf = ({ from }: Place, path: string): string => (from.namespace ? `${from.namespace}/${path}` : path);
+export const labelOf = ({ from }: NamespacePair, path: string): string =>
+  from.namespace ? `${from.namespace}/${path}` : path;
 
 /** What is at a path here. */
-export const findHere = async ({ to, exists }: Place, path: string): Promise<Data | undefined> =>
+export const findHere = async ({ to, exists }: NamespacePair, path: string): Promise<Data | undefined> =>
   exists ? to.find(path) : undefined;
 
 /** Does one piece of work; when a server refuses it, the report says so and the rest goes on. */
@@ -47,7 +48,7 @@ export async function attempt<T>({ report }: VaultImport, work: () => Promise<T>
 }
 
 /** The names below a path; what may not be listed is reported. */
-export async function* namesThere(place: Place, path: string): AsyncGenerator<string> {
+export async function* namesThere(place: NamespacePair, path: string): AsyncGenerator<string> {
   const names = place.from.names(path);
   for (;;) {
     const next = await attempt(place.job, () => names.next());

@@ -1,6 +1,6 @@
 import { jsonText } from '@keystead/envelope';
 import { same } from './carry';
-import { attempt, findHere, labelOf, namesThere, type Place } from './job';
+import { attempt, findHere, labelOf, type NamespacePair, namesThere } from './job';
 import { inParallel } from './pace';
 import type { Data, SecretsServer } from './server';
 
@@ -16,7 +16,7 @@ const settings = ['max_versions', 'cas_required', 'delete_version_after', 'custo
 const KEPT = 10;
 
 /** Copies all secrets of an engine. `mount` ends in a slash. */
-export async function copySecrets(place: Place, mount: string, versioned: boolean): Promise<void> {
+export async function copySecrets(place: NamespacePair, mount: string, versioned: boolean): Promise<void> {
   const { job } = place;
   const keptByMount = versioned ? Number((await place.from.find(`${mount}config`))?.max_versions ?? 0) || KEPT : 0;
   let seen = 0;
@@ -30,14 +30,14 @@ export async function copySecrets(place: Place, mount: string, versioned: boolea
 }
 
 /** The secrets below a folder, deepest folders in the order of their names. One page of each level is held. */
-async function* pathsBelow(place: Place, root: string, folder: string): AsyncGenerator<string> {
+async function* pathsBelow(place: NamespacePair, root: string, folder: string): AsyncGenerator<string> {
   for await (const name of namesThere(place, `${root}${folder}`)) {
     if (name.endsWith('/')) yield* pathsBelow(place, root, `${folder}${name}`);
     else yield `${folder}${name}`;
   }
 }
 
-async function copyValue(place: Place, path: string): Promise<void> {
+async function copyValue(place: NamespacePair, path: string): Promise<void> {
   const { job, from, to } = place;
   const here = await findHere(place, path);
   if (job.dryRun) return here ? job.report.skip('secret') : job.report.add('secret');
@@ -52,7 +52,7 @@ async function copyValue(place: Place, path: string): Promise<void> {
   job.report.add('secret');
 }
 
-async function copyVersions(place: Place, mount: string, path: string, keptByMount: number): Promise<void> {
+async function copyVersions(place: NamespacePair, mount: string, path: string, keptByMount: number): Promise<void> {
   const { job, from } = place;
   const { report } = job;
   const label = labelOf(place, `${mount}${path}`);
@@ -92,7 +92,7 @@ async function copyVersions(place: Place, mount: string, path: string, keptByMou
 }
 
 /** Why the versions here are not those of an earlier run, if so. */
-async function whyNotOurs(place: Place, mount: string, path: string, there: Facts, ours: Facts) {
+async function whyNotOurs(place: NamespacePair, mount: string, path: string, there: Facts, ours: Facts) {
   const newest = ours.current_version;
   if (newest > there.current_version) return 'has more versions here, which stay';
   const valueAt = async (side: SecretsServer, version: string | number) =>
@@ -114,7 +114,13 @@ async function whyNotOurs(place: Place, mount: string, path: string, there: Fact
 const isEmpty = (value: unknown): boolean => !value || Object.keys(value).length === 0;
 
 /** Writes the next version: that of the other server, or an empty one where that is gone or cannot be read. */
-async function copyVersion(place: Place, mount: string, path: string, number: number, there: Facts): Promise<void> {
+async function copyVersion(
+  place: NamespacePair,
+  mount: string,
+  path: string,
+  number: number,
+  there: Facts,
+): Promise<void> {
   const known = there.versions[number];
   const value =
     known && !known.destroyed
@@ -125,7 +131,14 @@ async function copyVersion(place: Place, mount: string, path: string, number: nu
 }
 
 /** Marks versions as they are marked there. A deleted value is not shown there, so that here it is gone for good. */
-async function mark(place: Place, mount: string, path: string, there: Facts, done: number, ours: Facts | undefined) {
+async function mark(
+  place: NamespacePair,
+  mount: string,
+  path: string,
+  there: Facts,
+  done: number,
+  ours: Facts | undefined,
+) {
   const now = Date.now();
   const entries = Object.entries(there.versions);
   const isNew = (number: string) => Number(number) > done;
@@ -143,7 +156,7 @@ async function mark(place: Place, mount: string, path: string, there: Facts, don
   await send('destroy', [...destroyed, ...deleted.filter(([number]) => isNew(number))]);
 }
 
-function tellUnread({ job }: Place, label: string, { versions }: Facts, done: number): void {
+function tellUnread({ job }: NamespacePair, label: string, { versions }: Facts, done: number): void {
   const now = Date.now();
   const fresh = Object.entries(versions).filter(([number, { destroyed }]) => Number(number) > done && !destroyed);
   const deleted = fresh.filter(([, facts]) => isPast(facts.deletion_time, now)).map(([number]) => number);
@@ -157,7 +170,7 @@ function tellUnread({ job }: Place, label: string, { versions }: Facts, done: nu
 }
 
 /** Writes settings of a secret where they differ from those given. */
-async function bring(place: Place, meta: string, before: Data, wanted: Data, always: boolean): Promise<void> {
+async function bring(place: NamespacePair, meta: string, before: Data, wanted: Data, always: boolean): Promise<void> {
   const changed = Object.entries(wanted).filter(([name, value]) => !same(value, before[name]));
   if (always || changed.length > 0) await place.to.write(meta, Object.fromEntries(changed.map(settable)));
 }

@@ -1,5 +1,5 @@
 import { same } from './carry';
-import { attempt, labelOf, type Place } from './job';
+import { attempt, labelOf, type NamespacePair } from './job';
 import type { Data } from './server';
 
 /** A mount that is on both sides, or would be. */
@@ -40,7 +40,7 @@ const tables = {
 const unasked = ['force_no_cache', 'plugin_version', 'user_lockout_config', 'identity_token_key'];
 
 /** Enables the mounts of a place here, and gives those whose content is to be copied. */
-export async function carryMounts(place: Place, of: keyof typeof tables): Promise<CarriedMount[]> {
+export async function carryMounts(place: NamespacePair, of: keyof typeof tables): Promise<CarriedMount[]> {
   const { table, kind, standing, types } = tables[of];
   const { job, from, to, exists } = place;
   const there = await attempt(job, () => from.find(table));
@@ -67,7 +67,7 @@ export async function carryMounts(place: Place, of: keyof typeof tables): Promis
 }
 
 async function enable(
-  place: Place,
+  place: NamespacePair,
   { label, table, kind }: { label: string; table: string; kind: string },
   { path, type, versioned }: CarriedMount,
   there: MountEntry,
@@ -105,6 +105,6 @@ async function enable(
   return true;
 }
 
-function rename(job: Place['job'], there: MountEntry, here: MountEntry | undefined): void {
+function rename(job: NamespacePair['job'], there: MountEntry, here: MountEntry | undefined): void {
   if (there.accessor && here?.accessor) job.renamed.set(there.accessor, here.accessor);
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Requests a second at most: each waits for its turn. */
-export class Pace {
+export class RequestPace {
   private next = 0;
 
   /** `perSecond` 0: as fast as it goes. */

@@ -1,10 +1,10 @@
-import { attempt, findHere, labelOf, namesThere, type Place } from './job';
+import { attempt, findHere, labelOf, type NamespacePair, namesThere } from './job';
 
 /** Policies that no server lets anybody write. */
 const builtIn = ['root', 'response-wrapping', 'control-group'];
 
 /** Copies policies. Accessors and ids of groups in them become those of here. */
-export async function carryPolicies(place: Place): Promise<void> {
+export async function carryPolicies(place: NamespacePair): Promise<void> {
   for await (const name of namesThere(place, 'sys/policies/acl')) {
     if (!builtIn.includes(name)) await attempt(place.job, () => carryPolicy(place, 'policy', 'acl', name));
   }
@@ -13,7 +13,7 @@ export async function carryPolicies(place: Place): Promise<void> {
   }
 }
 
-async function carryPolicy(place: Place, kind: string, type: 'acl' | 'password', name: string): Promise<void> {
+async function carryPolicy(place: NamespacePair, kind: string, type: 'acl' | 'password', name: string): Promise<void> {
   const { job, from, to } = place;
   const path = `sys/policies/${type}/${name}`;
   const label = labelOf(place, path);

@@ -1,5 +1,5 @@
 import { Refused } from '../refused';
-import { labelOf, type Place } from './job';
+import { labelOf, type NamespacePair } from './job';
 import type { Data } from './server';
 
 /** What a server may have that is not copied: where it is listed, and what it is. */
@@ -21,7 +21,7 @@ const lists: readonly (readonly [path: string, what: string])[] = [
 const standing = ['default'];
 
 /** Names what is not copied at all. */
-export async function tellRest(place: Place): Promise<void> {
+export async function tellRest(place: NamespacePair): Promise<void> {
   const devices = await findShown(place, 'sys/audit', 'audit devices');
   const isDevice = (device: unknown) => typeof (device as { type?: unknown } | null)?.type === 'string';
   tell(
@@ -42,7 +42,7 @@ export async function tellRest(place: Place): Promise<void> {
 
 /** What the server shows; what it has not, or not in this namespace, is nothing, and what it hides is reported. */
 async function findShown(
-  { job, from }: Place,
+  { job, from }: NamespacePair,
   path: string,
   what: string,
   query: Record<string, string> = {},
@@ -56,7 +56,7 @@ async function findShown(
   }
 }
 
-function tell(place: Place, what: string, names: readonly string[]): void {
+function tell(place: NamespacePair, what: string, names: readonly string[]): void {
   if (names.length === 0) return;
   const shown = names.slice(0, 20).join(', ');
   const more = names.length > 20 ? ` and ${names.length - 20} more` : '';

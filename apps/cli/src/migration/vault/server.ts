@@ -7,7 +7,7 @@ import type { TlsSettings } from '../../settings';
 import { tlsOptions } from '../../tls';
 import { isWorthAskingAgain, isWorthRepeating, waitOf } from '../patience';
 import { Refused } from '../refused';
-import type { Pace } from './pace';
+import type { RequestPace } from './pace';
 
 /** Where a server of the secrets API is, and as whom it is spoken to. */
 export interface ServerSettings {
@@ -20,7 +20,7 @@ export interface ServerSettings {
   readonly tls: TlsSettings;
   /** How its own headers begin. */
   readonly headers: 'X-Vault' | 'X-Service';
-  readonly pace: Pace;
+  readonly pace: RequestPace;
 }
 
 /** The data of an answer; numbers keep their digits. */

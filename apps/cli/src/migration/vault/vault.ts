@@ -3,7 +3,7 @@ import { Refused } from '../refused';
 import { carryMethod, carryTokenRoles } from './auth';
 import { carry } from './carry';
 import { carryIdentity } from './identity';
-import { attempt, findHere, labelOf, namesThere, type Place, type VaultImport } from './job';
+import { attempt, findHere, labelOf, type NamespacePair, namesThere, type VaultImport } from './job';
 import { copySecrets } from './kv';
 import { type CarriedMount, carryMounts } from './mounts';
 import { carryPolicies } from './policies';
@@ -12,7 +12,7 @@ import type { SecretsServer } from './server';
 
 /** What of a place is filled after all places have their mounts. */
 interface Furnished {
-  readonly place: Place;
+  readonly place: NamespacePair;
   readonly engines: readonly CarriedMount[];
   readonly methods: readonly CarriedMount[];
 }
@@ -35,7 +35,7 @@ export async function importVault(job: VaultImport): Promise<void> {
   job.report.leave('tokens, leases, cubbyholes and the times at which versions were written are nowhere copied');
 }
 
-async function furnish(place: Place, furnished: Furnished[]): Promise<void> {
+async function furnish(place: NamespacePair, furnished: Furnished[]): Promise<void> {
   const engines = await carryMounts(place, 'secret');
   const methods = await carryMounts(place, 'auth');
   furnished.push({ place, engines, methods });
@@ -46,7 +46,7 @@ async function furnish(place: Place, furnished: Furnished[]): Promise<void> {
 }
 
 /** The counterpart of a namespace, made where there is none. */
-async function namespaceHere(place: Place, name: string): Promise<Place> {
+async function namespaceHere(place: NamespacePair, name: string): Promise<NamespacePair> {
   const { job, from, to } = place;
   const path = `sys/namespaces/${name}`;
   const there = await from.find(path);
@@ -60,7 +60,7 @@ async function namespaceHere(place: Place, name: string): Promise<Place> {
   return { job, from: from.within(name), to: to.within(name), exists: place.exists && Boolean(here || !job.dryRun) };
 }
 
-async function fill(place: Place, { path, versioned }: CarriedMount): Promise<void> {
+async function fill(place: NamespacePair, { path, versioned }: CarriedMount): Promise<void> {
   const { job, from } = place;
   job.progress(`secrets engine ${labelOf(place, path)}`);
   if (versioned) {

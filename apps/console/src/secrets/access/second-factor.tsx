@@ -16,7 +16,7 @@ import { Enforcements } from './enforcements';
 import { entityIdOf } from './entity-id';
 import { RemoveFactor } from './remove-factor';
 
-interface Method {
+interface FactorMethod {
   readonly id: string;
   readonly name: string;
   readonly type: string;
@@ -26,7 +26,7 @@ interface Method {
 }
 interface MethodList {
   readonly keys: readonly string[];
-  readonly key_info: Readonly<Record<string, Method>>;
+  readonly key_info: Readonly<Record<string, FactorMethod>>;
 }
 interface NewSecret {
   readonly barcode: string;
@@ -34,14 +34,14 @@ interface NewSecret {
   readonly recovery_codes?: readonly string[];
 }
 
-const nameOf = ({ name, issuer }: Method): string => name || issuer;
+const nameOf = ({ name, issuer }: FactorMethod): string => name || issuer;
 
 /** Methods of second factors, people's enrolment at them, and the logins that need one. */
 export function SecondFactor() {
   const { transport, session } = useSession();
   const [making, setMaking] = useState(false);
-  const [removing, setRemoving] = useState<Method>();
-  const [enrolling, setEnrolling] = useState<{ readonly method: Method; readonly entity: string | undefined }>();
+  const [removing, setRemoving] = useState<FactorMethod>();
+  const [enrolling, setEnrolling] = useState<{ readonly method: FactorMethod; readonly entity: string | undefined }>();
   const found = useQuery<MethodList>({
     queryKey: ['v1', 'mfa'],
     queryFn: async () => {
@@ -156,7 +156,7 @@ function Enrol({
   entity,
   onClose,
 }: {
-  readonly method: Method;
+  readonly method: FactorMethod;
   readonly entity: string | undefined;
   readonly onClose: () => void;
 }) {

@@ -13,13 +13,16 @@ export interface FieldRow {
   readonly was?: unknown;
 }
 
-let lastId = 0;
-const newRow = (name = '', value = ''): FieldRow => ({ id: ++lastId, name, value });
+const emptyRow = (besides: readonly FieldRow[]): FieldRow => ({
+  id: 1 + Math.max(0, ...besides.map(({ id }) => id)),
+  name: '',
+  value: '',
+});
 
 /** Fields as rows, with an empty one where there are none. */
 export function rowsOf(fields: Fields): FieldRow[] {
-  const rows = Object.entries(fields).map(([name, value]) => ({ ...newRow(name, textOf(value)), was: value }));
-  return rows.length === 0 ? [newRow()] : rows;
+  const rows = Object.entries(fields).map(([name, value], id) => ({ id, name, value: textOf(value), was: value }));
+  return rows.length === 0 ? [emptyRow(rows)] : rows;
 }
 
 /** Rows as fields; those without a name are left out. What was no text and is unchanged, or still is JSON, stays so. */
@@ -80,14 +83,14 @@ export function FieldEditor({
             type="button"
             className="icon-button"
             aria-label={`Remove field ${row.name}`}
-            onClick={() => onChange(rows.length === 1 ? [newRow()] : rows.filter(({ id }) => id !== row.id))}
+            onClick={() => onChange(rows.length === 1 ? [emptyRow(rows)] : rows.filter(({ id }) => id !== row.id))}
           >
             <span aria-hidden="true">✕</span>
           </button>
         </div>
       ))}
       <div>
-        <Button small onClick={() => onChange([...rows, newRow()])}>
+        <Button small onClick={() => onChange([...rows, emptyRow(rows)])}>
           Add a field
         </Button>
       </div>

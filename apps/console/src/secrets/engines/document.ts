@@ -45,7 +45,7 @@ export interface Field {
 }
 
 /** A path below a mount, with all that can be done there. */
-export interface Place {
+export interface EnginePath {
   /** Below the mount, with its parameters in braces; empty for the mount itself. */
   readonly pattern: string;
   readonly description: string;
@@ -60,7 +60,7 @@ export interface Place {
 }
 
 /** The places below a mount, those without parameters first. */
-export function placesOf(document: Document, mount: string): Place[] {
+export function placesOf(document: Document, mount: string): EnginePath[] {
   const prefix = `/${mount}`;
   return Object.entries(document.paths)
     .filter(([path]) => path.startsWith(prefix))
@@ -68,7 +68,7 @@ export function placesOf(document: Document, mount: string): Place[] {
     .sort((a, b) => a.parameters.length - b.parameters.length || (a.pattern < b.pattern ? -1 : 1));
 }
 
-function placeOf(document: Document, pattern: string, item: PathItem): Place {
+function placeOf(document: Document, pattern: string, item: PathItem): EnginePath {
   const { get, post, delete: remove } = item;
   const query = [...(item.parameters ?? []), ...(get?.parameters ?? [])].filter((one) => one.in === 'query');
   const lists = query.some(({ name }) => name === 'list');
@@ -141,7 +141,7 @@ export const filled = (pattern: string, values: Readonly<Record<string, string>>
   pattern.replace(/\{(\w+)\}/g, (_, name: string) => (values[name] ?? '').split('/').map(encodeURIComponent).join('/'));
 
 /** What is read as soon as it is looked at: settings, never credentials that reading makes. */
-export const isSetting = ({ read, write, remove, parameters }: Place): boolean =>
+export const isSetting = ({ read, write, remove, parameters }: EnginePath): boolean =>
   read !== undefined && write !== undefined && (remove !== undefined || parameters.length === 0);
 
 /** A body out of what was typed: nothing for what was left empty. Throws where a field of JSON is none. */

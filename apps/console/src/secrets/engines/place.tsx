@@ -9,7 +9,7 @@ import { SecretValue, ValuesShown } from '../../design/secret-value';
 import { useSession } from '../../shell/session';
 import { textOf } from '../browser/values';
 import { encodedPath, useList } from '../reads';
-import { bodyOf, filled, isSetting, type Place, typedOf } from './document';
+import { bodyOf, type EnginePath, filled, isSetting, typedOf } from './document';
 import { GeneratedFields, type Typed } from './form';
 
 interface PathAnswer {
@@ -26,7 +26,7 @@ export function PlaceForm({
   listed,
 }: {
   readonly mount: string;
-  readonly place: Place;
+  readonly place: EnginePath;
   /** Pattern of the list of its names. */
   readonly listed: string | undefined;
 }) {

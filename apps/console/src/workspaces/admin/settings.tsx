@@ -10,8 +10,10 @@ import { Loaded } from '../parts/loaded';
 import { SameByApi } from '../parts/same-by-api';
 import { AdminPage } from './frame';
 
-type Attributes = Resource<'GeneralSettingsResource'>['attributes'];
-type FlagName = { [Name in keyof Attributes]: Attributes[Name] extends boolean ? Name : never }[keyof Attributes];
+type GeneralSettings = Resource<'GeneralSettingsResource'>['attributes'];
+type FlagName = {
+  [Name in keyof GeneralSettings]: GeneralSettings[Name] extends boolean ? Name : never;
+}[keyof GeneralSettings];
 
 const flags: readonly (readonly [FlagName, string])[] = [
   ['limit-user-organization-creation', 'Only site administrators create organizations'],
@@ -51,7 +53,7 @@ export function AdminSettings() {
   );
 }
 
-function General({ attributes }: { readonly attributes: Attributes }) {
+function General({ attributes }: { readonly attributes: GeneralSettings }) {
   const draft = useDraft({
     ...(Object.fromEntries(flags.map(([name]) => [name, attributes[name]])) as Record<FlagName, boolean>),
     'api-rate-limiting-enabled': attributes['api-rate-limiting-enabled'],

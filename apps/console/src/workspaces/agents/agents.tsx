@@ -10,8 +10,8 @@ import { Pages } from '../parts/pages';
 import { RemoveButton } from '../parts/remove-button';
 import { Table } from '../parts/table';
 
-type Agent = Resource<'AgentsResource'>;
-type AgentStatus = Agent['attributes']['status'];
+type AgentResource = Resource<'AgentsResource'>;
+type AgentStatus = AgentResource['attributes']['status'];
 
 const states: Readonly<Record<AgentStatus, readonly [Tone, string]>> = {
   idle: ['green', 'waits for a run'],
@@ -59,7 +59,7 @@ export function Agents({ pool, may }: { readonly pool: string; readonly may: boo
   );
 }
 
-function Row({ agent, may }: { readonly agent: Agent; readonly may: boolean | undefined }) {
+function Row({ agent, may }: { readonly agent: AgentResource; readonly may: boolean | undefined }) {
   const { name, status, version } = agent.attributes;
   const [tone, meaning] = states[status];
   const connected = status === 'idle' || status === 'busy' ? 'It is connected: stop it first.' : undefined;

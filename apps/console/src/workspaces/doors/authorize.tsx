@@ -8,7 +8,7 @@ import { PageHead } from '../../design/page';
 import { useSession } from '../../shell/session';
 
 /** What the tool's `login` command asked for. */
-interface Asked {
+interface ToolLogin {
   readonly clientId: string;
   readonly redirect: URL;
   readonly challenge: string;
@@ -18,7 +18,7 @@ interface Asked {
 const thisMachine = ['localhost', '127.0.0.1', '[::1]'];
 
 /** Reads what the service handed on; undefined for what no tool on this machine can have asked for. */
-function readAsked(): Asked | undefined {
+function readAsked(): ToolLogin | undefined {
   const handed = new URLSearchParams(location.search).get('asked') ?? '';
   if (!/^[\w-]{1,4000}$/.test(handed)) return undefined;
   const bytes = Uint8Array.from(atob(handed.replace(/-/g, '+').replace(/_/g, '/')), (one) => one.charCodeAt(0));
@@ -38,13 +38,13 @@ export function Authorize() {
   const [asked] = useState(readAsked);
   const [error, setError] = useState<unknown>();
   const [busy, setBusy] = useState(false);
-  const answer = ({ redirect, state }: Asked, name: 'code' | 'error', value: string) => {
+  const answer = ({ redirect, state }: ToolLogin, name: 'code' | 'error', value: string) => {
     const back = new URL(redirect);
     back.searchParams.set(name, value);
     if (state !== null) back.searchParams.set('state', state);
     location.replace(back.href);
   };
-  const allow = async (given: Asked) => {
+  const allow = async (given: ToolLogin) => {
     setBusy(true);
     setError(undefined);
     const attributes = {

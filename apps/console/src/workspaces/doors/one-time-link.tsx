@@ -22,7 +22,7 @@ function takeSecret(): string {
   return kept;
 }
 
-type Link = Resource<'OneTimeLinksResource'>['attributes'];
+type LinkAttributes = Resource<'OneTimeLinksResource'>['attributes'];
 
 interface OneTimeLinkProps {
   readonly transport: Transport;
@@ -35,7 +35,7 @@ interface OneTimeLinkProps {
 /** Opens an invitation, or a link to choose a new password with. */
 export function OneTimeLink({ transport, name, onSignIn }: OneTimeLinkProps) {
   const [secret] = useState(takeSecret);
-  const [link, setLink] = useState<Link>();
+  const [link, setLink] = useState<LinkAttributes>();
   const [gone, setGone] = useState<unknown>();
   const [done, setDone] = useState<string>();
   useEffect(() => {
@@ -123,7 +123,7 @@ function Use({
   secret,
   onDone,
 }: {
-  readonly link: Link;
+  readonly link: LinkAttributes;
   readonly name: string | undefined;
   readonly transport: Transport;
   readonly secret: string;

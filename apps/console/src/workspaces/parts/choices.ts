@@ -10,7 +10,7 @@ export interface Choice {
   readonly name: string;
 }
 
-interface Found {
+interface FoundPage {
   readonly data: readonly { readonly id: string; readonly attributes: { readonly name: string } }[];
   readonly meta?: { readonly pagination?: Pagination };
 }
@@ -19,7 +19,7 @@ interface Found {
 const shown = 100;
 
 const reads: Readonly<
-  Record<ChoiceKind, (api: WorkspacesApi, organization_name: string, part: string) => Promise<ApiAnswer<Found>>>
+  Record<ChoiceKind, (api: WorkspacesApi, organization_name: string, part: string) => Promise<ApiAnswer<FoundPage>>>
 > = {
   projects: (api, organization_name, part) =>
     api.GET('/api/v2/organizations/{organization_name}/projects', {
@@ -49,11 +49,15 @@ export function useChoices(kind: ChoiceKind, organization: string) {
     const timer = setTimeout(() => setAsked(part.trim()), 250);
     return () => clearTimeout(timer);
   }, [part]);
-  const all = useRead<Found>(['choices', kind, organization, ''], (api) => reads[kind](api, organization, ''));
-  const found = useRead<Found>(['choices', kind, organization, asked], (api) => reads[kind](api, organization, asked), {
-    enabled: asked !== '',
-    keeps: true,
-  });
+  const all = useRead<FoundPage>(['choices', kind, organization, ''], (api) => reads[kind](api, organization, ''));
+  const found = useRead<FoundPage>(
+    ['choices', kind, organization, asked],
+    (api) => reads[kind](api, organization, asked),
+    {
+      enabled: asked !== '',
+      keeps: true,
+    },
+  );
   const { data } = asked === '' ? all : found;
   const choices = data?.data.map(({ id, attributes }): Choice => ({ id, name: attributes.name }));
   const total = all.data?.meta?.pagination?.['total-count'] ?? 0;

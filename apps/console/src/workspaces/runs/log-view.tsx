@@ -60,10 +60,14 @@ export function LogView({ log, label, live }: { readonly log: Log; readonly labe
   );
 }
 
-const classes: Readonly<Record<string, string>> = { error: 'removed', warn: 'changed' };
+const classes: ReadonlyMap<string, string> = new Map([
+  ['error', 'removed'],
+  ['warn', 'changed'],
+]);
 
 function Line({ line }: { readonly line: LogLine }) {
-  if (!line.text.includes('\x1b')) return <span className={classes[line.level ?? ''] ?? ''}>{line.text || ' '}</span>;
+  if (!line.text.includes('\x1b'))
+    return <span className={classes.get(line.level ?? '') ?? ''}>{line.text || ' '}</span>;
   return (
     <span>
       {Anser.ansiToJson(line.text, { use_classes: true, remove_empty: true }).map(

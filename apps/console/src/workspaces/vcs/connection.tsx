@@ -19,8 +19,8 @@ import { SameByApi } from '../parts/same-by-api';
 import { Table } from '../parts/table';
 import { typedText } from '../parts/typed';
 
-type Client = Resource<'OauthClientsResource'>;
-type Token = Resource<'OauthTokensResource'>;
+type OauthClient = Resource<'OauthClientsResource'>;
+type OauthToken = Resource<'OauthTokensResource'>;
 
 /** One connection to a Git host: its token, the SSH key beside it, and what may use it. */
 export function Connection() {
@@ -68,7 +68,7 @@ export function Connection() {
                 </dd>
               </dl>
               <Tokens
-                tokens={(included ?? []).filter((one): one is Token => one.type === 'oauth-tokens')}
+                tokens={(included ?? []).filter((one): one is OauthToken => one.type === 'oauth-tokens')}
                 client={data}
                 forbidden={forbidden}
               />
@@ -107,11 +107,11 @@ export function Connection() {
 }
 
 interface PartProps {
-  readonly client: Client;
+  readonly client: OauthClient;
   readonly forbidden: string | undefined;
 }
 
-function Tokens({ tokens, client, forbidden }: PartProps & { readonly tokens: readonly Token[] }) {
+function Tokens({ tokens, client, forbidden }: PartProps & { readonly tokens: readonly OauthToken[] }) {
   return (
     <section className="stack-tight" aria-labelledby="tokens">
       <h2 id="tokens">Its token</h2>
@@ -167,7 +167,7 @@ function Tokens({ tokens, client, forbidden }: PartProps & { readonly tokens: re
   );
 }
 
-function SshKey({ token, onClose }: { readonly token: Token; readonly onClose: () => void }) {
+function SshKey({ token, onClose }: { readonly token: OauthToken; readonly onClose: () => void }) {
   const [value, setValue] = useState('');
   const save = useChange(
     (api) =>
@@ -201,7 +201,7 @@ function SshKey({ token, onClose }: { readonly token: Token; readonly onClose: (
   );
 }
 
-function NewText({ client, onClose }: { readonly client: Client; readonly onClose: () => void }) {
+function NewText({ client, onClose }: { readonly client: OauthClient; readonly onClose: () => void }) {
   const [value, setValue] = useState('');
   const save = useChange(
     (api) =>

@@ -12,8 +12,8 @@ import { ResourceTable } from '../parts/resource-table';
 import { WorkspaceHead } from './head';
 import { useWorkspace, type Workspace } from './use-workspace';
 
-type Grant = Resource<'TeamWorkspacesResource'>;
-type Level = Grant['attributes']['access'];
+type TeamGrant = Resource<'TeamWorkspacesResource'>;
+type Level = TeamGrant['attributes']['access'];
 
 const levels = [
   { value: 'read', label: 'read: see runs, states and variables' },
@@ -31,7 +31,7 @@ export function WorkspaceAccess() {
     (api) => api.GET('/api/v2/team-workspaces', { params: { query } }),
     { enabled: workspace !== undefined },
   );
-  const nameOf = (grant: Grant) => {
+  const nameOf = (grant: TeamGrant) => {
     const id = grant.relationships.team.data?.id ?? '';
     return { id, name: includedOf(data?.included, grant.relationships.team)?.attributes.name ?? id };
   };

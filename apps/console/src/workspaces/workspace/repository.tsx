@@ -46,10 +46,10 @@ function typed({ attributes }: Workspace) {
     'speculative-enabled': attributes['speculative-enabled'],
   };
 }
-type Typed = ReturnType<typeof typed>;
+type TypedRepository = ReturnType<typeof typed>;
 
 /** What is sent of what stands in the form. */
-function sent(value: Typed) {
+function sent(value: TypedRepository) {
   const { starts } = value;
   return {
     'vcs-repo': {

@@ -11,9 +11,9 @@ import { useWorkspace } from './use-workspace';
 import { VariableDialog, type VariableHome, variablesOfWorkspace } from './variable-dialog';
 
 type Effective = Resource<'EffectiveVariablesResource'>;
-type Source = Pick<Effective['attributes'], 'origin' | 'priority' | 'varset-id' | 'varset-name'>;
+type EffectiveSource = Pick<Effective['attributes'], 'origin' | 'priority' | 'varset-id' | 'varset-name'>;
 
-const origins: Readonly<Record<Source['origin'], string>> = {
+const origins: Readonly<Record<EffectiveSource['origin'], string>> = {
   workspace: 'this workspace',
   'workspace-varset': 'a set of this workspace',
   'project-varset': 'a set of its project',
@@ -127,8 +127,8 @@ function Origin({
   hides,
 }: {
   readonly org: string;
-  readonly source: Source;
-  readonly hides: readonly Source[];
+  readonly source: EffectiveSource;
+  readonly hides: readonly EffectiveSource[];
 }) {
   return (
     <div className="stack-none">
@@ -150,7 +150,7 @@ function Origin({
   );
 }
 
-function Where({ org, source }: { readonly org: string; readonly source: Source }) {
+function Where({ org, source }: { readonly org: string; readonly source: EffectiveSource }) {
   const { origin, 'varset-id': id, 'varset-name': name } = source;
   if (id === null) return <>{origins[origin]}</>;
   return (

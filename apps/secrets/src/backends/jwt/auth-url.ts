@@ -52,9 +52,9 @@ export const authUrlPath = (provider: OidcProvider) =>
     },
   });
 
-type Asked = Call<object, z.output<typeof Input>>;
+type AuthUrlCall = Call<object, z.output<typeof Input>>;
 
-async function beginBrowser(provider: OidcProvider, found: JwtConfig, role: JwtRole, name: string, call: Asked) {
+async function beginBrowser(provider: OidcProvider, found: JwtConfig, role: JwtRole, name: string, call: AuthUrlCall) {
   const { input, storage, caller, nowMs } = call;
   if (!input.redirect_uri) throw new Refusal('invalid', 'missing redirect_uri');
   const { redirectUri, namespace } = found.namespace_in_state
@@ -80,7 +80,7 @@ async function beginBrowser(provider: OidcProvider, found: JwtConfig, role: JwtR
   return data({ auth_url, state, poll_interval: String(role.poll_interval || usualPollSeconds) });
 }
 
-async function beginDevice(provider: OidcProvider, found: JwtConfig, role: JwtRole, name: string, call: Asked) {
+async function beginDevice(provider: OidcProvider, found: JwtConfig, role: JwtRole, name: string, call: AuthUrlCall) {
   const { input, storage, caller, nowMs } = call;
   const begun = { redirectUri: '', clientNonce: input.client_nonce ?? '', address: caller.address };
   const pending = beginning(found, role, name, begun);

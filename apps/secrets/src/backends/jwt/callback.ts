@@ -25,7 +25,7 @@ const Input = z.object({
   error_uri: string().optional().describe('Where it says more; not followed.'),
   confirmation: string().optional().describe('The person says that it was they who began the login.'),
 });
-type Sent = z.output<typeof Input>;
+type CallbackInput = z.output<typeof Input>;
 
 const known = new Set([
   'invalid_request',
@@ -77,7 +77,7 @@ export const callbackPath = (provider: OidcProvider) =>
     },
   });
 
-async function comeBack(provider: OidcProvider, call: Call<object, Sent>): Promise<Reply> {
+async function comeBack(provider: OidcProvider, call: Call<object, CallbackInput>): Promise<Reply> {
   const { input, storage, nowMs } = call;
   const { state = '' } = input;
   const taken = await decide(storage, state, nowMs, (pending) => take(pending, input));
@@ -97,7 +97,7 @@ async function comeBack(provider: OidcProvider, call: Call<object, Sent>): Promi
 }
 
 /** Who comes back takes the login with them: nobody can come back with the same state again. */
-function take(pending: PendingLogin, { confirmation, error }: Sent) {
+function take(pending: PendingLogin, { confirmation, error }: CallbackInput) {
   const { mode, taken } = pending;
   if (taken || mode === 'device') return { next: pending, told: undefined };
   if (mode === 'client') return { next: undefined, told: { pending, confirm: false } };
@@ -106,7 +106,7 @@ function take(pending: PendingLogin, { confirmation, error }: Sent) {
   return { next: confirm ? pending : { ...pending, taken: true }, told: { pending, confirm } };
 }
 
-async function redeem(provider: OidcProvider, pending: PendingLogin, call: Call<object, Sent>) {
+async function redeem(provider: OidcProvider, pending: PendingLogin, call: Call<object, CallbackInput>) {
   const { error, iss, client_nonce = '', code: sent } = call.input;
   if (error) {
     const why = known.has(error) ? error : 'An unknown error occurred during OIDC authentication.';

@@ -6,7 +6,7 @@ import type { OidcProvider, ProviderTokens } from './provider';
 import type { JwtRole } from './role';
 
 /** What an ID token must be an answer to. */
-interface Asked {
+interface ExpectedIdToken {
   /** Undefined where nothing was asked by browser: a device, a refresh. */
   readonly nonce: string | undefined;
   readonly maxAgeSeconds: number;
@@ -22,7 +22,7 @@ export async function claimsOf(
   config: JwtConfig,
   role: JwtRole,
   { idToken, accessToken }: ProviderTokens,
-  asked: Asked,
+  asked: ExpectedIdToken,
 ): Promise<Claims> {
   if (!idToken) refuse('no id_token found in response');
   const claims = await verifyIdToken(idToken, accessToken, {

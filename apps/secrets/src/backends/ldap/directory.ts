@@ -196,7 +196,7 @@ function unanswered(error: unknown): unknown {
   return error;
 }
 
-interface Found {
+interface FoundUser {
   /** What they bind as. */
   readonly bindName: string;
   /** Undefined where it is not known before the bind. */
@@ -210,7 +210,7 @@ const searches = ({ discoverdn, binddn, bindpass }: LdapConfig): boolean =>
 /** Whether somebody can be looked up without their password. */
 export const canLookUp = (config: LdapConfig): boolean => config.binddn !== '' && config.bindpass !== '';
 
-async function findPerson(client: Client, config: LdapConfig, username: string): Promise<Found | undefined> {
+async function findPerson(client: Client, config: LdapConfig, username: string): Promise<FoundUser | undefined> {
   const { upndomain, userattr, userdn } = config;
   if (!searches(config)) {
     const name = upndomain ? `${username}@${upndomain}` : `${userattr}=${nameText(username)},${userdn}`;
@@ -251,7 +251,7 @@ async function personOf(
   client: Client,
   config: LdapConfig,
   username: string,
-  found: Found,
+  found: FoundUser,
   rebind: () => Promise<void>,
 ): Promise<Person> {
   await rebind();

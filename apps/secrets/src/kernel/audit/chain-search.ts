@@ -37,7 +37,7 @@ export interface ChainPage {
   readonly next?: ChainPlace;
 }
 
-interface Row {
+interface ChainRow {
   chain: string;
   sequence: string;
   at_ms: string;
@@ -79,8 +79,8 @@ export async function searchChain(database: Database, query: ChainQuery, patienc
   }
 }
 
-async function rowsBehind(database: Database, query: ChainQuery, after: ChainPlace | undefined): Promise<Row[]> {
-  const { rows } = await database.query<Row>(SEARCH, [
+async function rowsBehind(database: Database, query: ChainQuery, after: ChainPlace | undefined): Promise<ChainRow[]> {
+  const { rows } = await database.query<ChainRow>(SEARCH, [
     query.sinceMs ?? 0,
     Math.min(query.untilMs ?? Number.MAX_SAFE_INTEGER, after?.atMs ?? Number.MAX_SAFE_INTEGER),
     after?.atMs ?? null,

@@ -7,7 +7,7 @@ const LONGEST_REST_MS = 5 * 60_000;
  * How fast one mount's leases are ended on this node. A system that asks for it is left alone for a while, and then asked
  * by fewer at a time; every success widens again, and the first one that was asked for since ends the rest.
  */
-export class Pace {
+export class RevocationPace {
   width = WIDEST;
   private begunMs = 0;
   private untilMs = 0;

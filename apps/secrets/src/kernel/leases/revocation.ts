@@ -3,7 +3,7 @@ import type { NotNow, Unreachable } from '../../sdk/outside';
 import type { StorageKernel } from '../storage/storage';
 import { LeaseDeletions } from './deletions';
 import { sealFailure } from './lease-row';
-import type { Pace } from './pace';
+import type { RevocationPace } from './pace';
 import { PUT_BACK, REST, RETRY } from './statements';
 import type { LeaseHosts, LeaseRecord } from './types';
 
@@ -70,7 +70,7 @@ export class Revocation {
    * The same for a lease this node has claimed: a failure is put down, to be tried again later or not. Where the outside
    * system does not answer, the lease rests without counting a failure. Throws only when nothing can be put down.
    */
-  async endClaimed(lease: LeaseRecord, pace: Pace): Promise<void> {
+  async endClaimed(lease: LeaseRecord, pace: RevocationPace): Promise<void> {
     try {
       await this.end(lease);
     } catch (error) {

@@ -1,6 +1,6 @@
 import type { StorageKernel } from '../storage/storage';
 import { openLease, type StoredLease } from './lease-row';
-import { Pace, WIDEST } from './pace';
+import { RevocationPace, WIDEST } from './pace';
 import { REVOCATION_MS, type Revocation } from './revocation';
 import { CLAIM, DUE_MOUNTS, FREE_CLAIMS } from './statements';
 import type { LeaseHosts, LeaseRecord } from './types';
@@ -15,7 +15,7 @@ const AWAY_PAUSE_MS = 1000;
 interface Lane {
   readonly queue: LeaseRecord[];
   running: number;
-  readonly pace: Pace;
+  readonly pace: RevocationPace;
   claiming: boolean;
   /** The last claim brought less than asked for. */
   drained: boolean;
@@ -25,7 +25,7 @@ interface Lane {
 export class LeaseSweep {
   private readonly lanes = new Map<string, Lane>();
   /** Of every mount whose system ever was in trouble. */
-  private readonly paces = new Map<string, Pace>();
+  private readonly paces = new Map<string, RevocationPace>();
   private freedMs = Number.NEGATIVE_INFINITY;
   private stopped = false;
 
@@ -69,7 +69,7 @@ export class LeaseSweep {
     if (rows.length > 0) await this.hosts.refreshMounts();
     for (const { mount_id: mountId } of rows) {
       if (this.restsUntil(mountId)) continue;
-      const pace = this.paces.get(mountId) ?? new Pace();
+      const pace = this.paces.get(mountId) ?? new RevocationPace();
       const lane = this.lanes.get(mountId) ?? { queue: [], running: 0, claiming: false, drained: false, pace };
       this.lanes.set(mountId, lane);
       lane.drained = false;
@@ -125,7 +125,7 @@ export class LeaseSweep {
   }
 
   /** While storage is away a claimed lease is kept and tried again, because nobody else will look at it soon. */
-  private async end(lease: LeaseRecord, pace: Pace): Promise<void> {
+  private async end(lease: LeaseRecord, pace: RevocationPace): Promise<void> {
     while (!this.stopped && !this.storage.barrier.sealed) {
       try {
         return await this.revocation.endClaimed(lease, pace);

@@ -22,7 +22,7 @@ export type TokenKind =
   | 'ILLEGAL';
 
 /** One token; `text` is the unescaped value of strings, else the source. */
-export interface Token {
+export interface HclToken {
   readonly kind: TokenKind;
   readonly text: string;
   readonly at: Position;
@@ -43,9 +43,9 @@ const punctuation: ReadonlyMap<string, TokenKind> = new Map(
 );
 
 /** Cuts the block notation of the policy language into tokens, the last of which is EOF. Throws `PolicySyntaxError`. */
-export function tokenize(text: string): Token[] {
+export function tokenize(text: string): HclToken[] {
   const cursor = new TextCursor(text.startsWith('\uFEFF') ? text.slice(1) : text);
-  const tokens: Token[] = [];
+  const tokens: HclToken[] = [];
   for (;;) {
     skipBlanksAndComments(cursor);
     const token = scanToken(cursor);
@@ -72,7 +72,7 @@ function skipBlanksAndComments(cursor: TextCursor): void {
   }
 }
 
-function scanToken(cursor: TextCursor): Token {
+function scanToken(cursor: TextCursor): HclToken {
   const at = cursor.at;
   const first = cursor.peek();
   if (first === '') return { kind: 'EOF', text: '', at };
@@ -91,7 +91,7 @@ function isLetter(c: string): boolean {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c === '_' || (c > '\u007F' && /\p{L}/u.test(c));
 }
 
-function scanNumber(cursor: TextCursor, at: Position): Token {
+function scanNumber(cursor: TextCursor, at: Position): HclToken {
   const start = cursor.offset;
   if (cursor.peek() === '-') cursor.next();
   if (cursor.peek() === '0' && (cursor.peek(1) === 'x' || cursor.peek(1) === 'X')) {

@@ -1,4 +1,4 @@
-import { type Token, tokenize } from './hcl-tokens';
+import { type HclToken, tokenize } from './hcl-tokens';
 import { maxDepth, type Position, syntaxError, type Tree, type TreeItem } from './policy-tree';
 
 /** Parses the block notation of the policy language. Throws `PolicySyntaxError` with line and column. */
@@ -11,13 +11,13 @@ export function parseHcl(text: string): Tree {
 class HclParser {
   private index = 0;
 
-  constructor(private readonly tokens: readonly Token[]) {}
+  constructor(private readonly tokens: readonly HclToken[]) {}
 
-  private peek(): Token {
+  private peek(): HclToken {
     return this.tokens[this.index]!;
   }
 
-  private take(): Token {
+  private take(): HclToken {
     const token = this.peek();
     if (token.kind !== 'EOF') this.index += 1;
     return token;
@@ -110,7 +110,7 @@ class HclParser {
   }
 }
 
-function asLiteral({ kind, text, at }: Token): Tree | undefined {
+function asLiteral({ kind, text, at }: HclToken): Tree | undefined {
   switch (kind) {
     case 'STRING':
     case 'HEREDOC':

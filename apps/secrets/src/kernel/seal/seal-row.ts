@@ -17,12 +17,12 @@ export interface SealRecord {
   readonly keyInstalledAtMs: number;
 }
 
-type Reach = Pick<Tx, 'prisma'>;
+type WithPrisma = Pick<Tx, 'prisma'>;
 
 const ONE = { id: 1 };
 
 /** The seal record; undefined before the service is initialised. `lock` holds it until the transaction ends. */
-export async function findSeal({ prisma }: Reach, lock = false): Promise<SealRecord | undefined> {
+export async function findSeal({ prisma }: WithPrisma, lock = false): Promise<SealRecord | undefined> {
   if (lock) await prisma.$executeRaw`SELECT FROM seal WHERE id = 1 FOR UPDATE`;
   const row = await prisma.seal.findUnique({ where: ONE });
   if (!row) return undefined;
@@ -51,11 +51,11 @@ export async function insertSeal(
 }
 
 /** Seals or opens for all nodes. */
-export const flagSeal = ({ prisma }: Reach, sealed: boolean) =>
+export const flagSeal = ({ prisma }: WithPrisma, sealed: boolean) =>
   prisma.seal.updateMany({ where: ONE, data: { sealed } });
 
 /** Stores the same keys wrapped anew, unless somebody stored others meanwhile. */
-export const rewrapSeal = ({ prisma }: Reach, wrapped: Buffer, before: Buffer) =>
+export const rewrapSeal = ({ prisma }: WithPrisma, wrapped: Buffer, before: Buffer) =>
   prisma.seal.updateMany({ where: { ...ONE, keyring: own(before) }, data: { keyring: own(wrapped) } });
 
 /** Stores other keys; all nodes will read them. */

@@ -1,36 +1,43 @@
 import type { Tx } from './types';
 
 /** The client of the database, alone or within a transaction. */
-type Client = Tx['prisma'];
+type DatabaseClient = Tx['prisma'];
 
 /** What a row of all nodes says; undefined where there is none. The type is that of who wrote it. */
-export async function readSetting<T>(client: Client, name: string): Promise<T | undefined> {
+export async function readSetting<T>(client: DatabaseClient, name: string): Promise<T | undefined> {
   const row = await client.setting.findUnique({ where: { name } });
   return (row?.value as T | null | undefined) ?? undefined;
 }
 
 /** The same of a sealed one. */
-export async function readSealedSetting(client: Client, name: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+export async function readSealedSetting(
+  client: DatabaseClient,
+  name: string,
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
   return (await client.setting.findUnique({ where: { name } }))?.sealed ?? undefined;
 }
 
 /** Writes a setting, whether there was one or not. */
-export async function storeSetting(client: Client, name: string, value: object): Promise<void> {
+export async function storeSetting(client: DatabaseClient, name: string, value: object): Promise<void> {
   await client.setting.upsert({ where: { name }, create: { name, value }, update: { value } });
 }
 
 /** The same for one that is sealed. */
-export async function storeSealedSetting(client: Client, name: string, sealed: Buffer<ArrayBuffer>): Promise<void> {
+export async function storeSealedSetting(
+  client: DatabaseClient,
+  name: string,
+  sealed: Buffer<ArrayBuffer>,
+): Promise<void> {
   await client.setting.upsert({ where: { name }, create: { name, sealed }, update: { sealed } });
 }
 
 /** An absent one is no error. */
-export async function deleteSetting(client: Client, name: string): Promise<void> {
+export async function deleteSetting(client: DatabaseClient, name: string): Promise<void> {
   await client.setting.deleteMany({ where: { name } });
 }
 
 /** Adds one to a setting that is a list; of two who do so at once both are in it. */
-export async function addToSetting(client: Client, name: string, item: object): Promise<void> {
+export async function addToSetting(client: DatabaseClient, name: string, item: object): Promise<void> {
   const entry = JSON.stringify([item]);
   await client.$executeRaw`
     INSERT INTO setting (name, value) VALUES (${name}, ${entry}::jsonb)

@@ -7,7 +7,7 @@ import { agentPrefix } from '../../resources/runs/agents/protocol';
 import { connectionsTo } from './proxy';
 
 /** What is sent to the service. */
-export interface Sent {
+export interface AgentRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Below the prefix of agents. */
   readonly path: string;
@@ -57,7 +57,7 @@ export class AgentClient {
    * Sends something; the body of the answer is the caller's to read. Throws a `Refusal` for what is refused for good, and
    * another error for what may be tried again.
    */
-  async ask(sent: Sent): Promise<Got> {
+  async ask(sent: AgentRequest): Promise<Got> {
     const answer = await this.send(sent);
     const status = answer.statusCode ?? 0;
     if (status >= 200 && status < 300) return { status, body: answer };
@@ -68,7 +68,7 @@ export class AgentClient {
   }
 
   /** The same for an answer that is JSON; undefined where there is none. */
-  async json(sent: Sent): Promise<unknown> {
+  async json(sent: AgentRequest): Promise<unknown> {
     const { status, body } = await this.ask(sent);
     const text = await textOf(body, largestText);
     return status === 204 ? undefined : JSON.parse(text);
@@ -79,7 +79,16 @@ export class AgentClient {
     this.connections.destroy();
   }
 
-  private send({ method, path, query, headers, json, bytes, signal, silenceMs }: Sent): Promise<http.IncomingMessage> {
+  private send({
+    method,
+    path,
+    query,
+    headers,
+    json,
+    bytes,
+    signal,
+    silenceMs,
+  }: AgentRequest): Promise<http.IncomingMessage> {
     const base = this.address.pathname.replace(/(?<!\/)\/+$/, '');
     const search = query === undefined ? '' : `?${new URLSearchParams(query)}`;
     const text = json === undefined ? undefined : Buffer.from(JSON.stringify(json));

@@ -7,7 +7,7 @@ import { fromWire, toWire } from '../../resources/runs/agents/names';
 import * as wire from '../../resources/runs/agents/protocol';
 import type { ApplyResult, Bytes, JobInputs, JobLogin, PlanResult, RunJob } from '../../resources/runs/runs/jobs/job';
 import type { JobSource } from '../job/job-source';
-import type { AgentClient, Got, Sent } from './client';
+import type { AgentClient, AgentRequest, Got } from './client';
 
 const waitSeconds = 20;
 const pieceBytes = 512 * 1024;
@@ -216,13 +216,13 @@ export class HttpSource implements JobSource {
     this.offsets.delete(id);
   }
 
-  private of(job: RunJob, sent: Sent): Sent {
+  private of(job: RunJob, sent: AgentRequest): AgentRequest {
     const { agentId = this.id, lease = '' } = job;
     const path = `/agents/${agentId}/jobs/${job.id}${sent.path}`;
     return { ...sent, path, headers: { ...sent.headers, [wire.leaseHeader]: lease } };
   }
 
-  private ask(job: RunJob, sent: Sent): Promise<unknown> {
+  private ask(job: RunJob, sent: AgentRequest): Promise<unknown> {
     return this.client.json(this.of(job, sent));
   }
 

@@ -73,7 +73,7 @@ async function carry(parts: WorkerParts, job: RunJob, stopping: Stopping, log: L
   }
 }
 
-type Result = PlanResult | ApplyResult;
+type JobResult = PlanResult | ApplyResult;
 
 async function execute(
   parts: WorkerParts,
@@ -81,9 +81,9 @@ async function execute(
   inputs: JobInputs | undefined,
   stopping: Stopping,
   log: Logger,
-): Promise<Result> {
+): Promise<JobResult> {
   const { source } = parts;
-  const failed = (errorMessage: string): Result => ({ outcome: 'errored', errorMessage });
+  const failed = (errorMessage: string): JobResult => ({ outcome: 'errored', errorMessage });
   if (!inputs) return failed('what the run works with cannot be read; the log of the worker says why');
   const credentials = await parts.credentials(job).catch((error: Error) => error);
   const concealer = new Concealer(credentials instanceof Error ? [] : credentials.secrets);
@@ -173,7 +173,7 @@ function keepHold(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logg
 }
 
 /** Hands a result in, for as long as it takes: a state is never thrown away because the database is away. */
-async function finish(parts: WorkerParts, job: RunJob, result: Result, log: Logger): Promise<boolean> {
+async function finish(parts: WorkerParts, job: RunJob, result: JobResult, log: Logger): Promise<boolean> {
   const { source } = parts;
   const giveUpAtMs = performance.now() + longestSaveMs;
   const hand = () =>

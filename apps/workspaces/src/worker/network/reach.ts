@@ -6,7 +6,7 @@ import { endpointsToTry } from './cloud-endpoints';
 import { type DatabaseAddress, ownAddresses } from './database-address';
 
 /** Whether runs reach a database; undefined where that could not be tried. */
-export type Reach = 'open' | 'closed' | undefined;
+export type DatabaseReach = 'open' | 'closed' | undefined;
 
 // Prints what comes of connecting to each target. A run has no other program that surely speaks TCP.
 const knock = `
@@ -59,7 +59,11 @@ export async function tryCloudEndpoints(isolation: Isolation, trial: Trial): Pro
 }
 
 /** Tries to connect to the database as a run would, at every address it may have. */
-export async function tryDatabase(isolation: Isolation, trial: Trial, database: DatabaseAddress): Promise<Reach> {
+export async function tryDatabase(
+  isolation: Isolation,
+  trial: Trial,
+  database: DatabaseAddress,
+): Promise<DatabaseReach> {
   const targets =
     'socket' in database
       ? [{ path: database.socket }]

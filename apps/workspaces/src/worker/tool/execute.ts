@@ -149,14 +149,14 @@ function stoppedBecause({ reason }: Stopping): string | undefined {
   return reason;
 }
 
-type Result = { outcome: 'errored' | 'canceled'; errorMessage: string };
+type JobFailure = { outcome: 'errored' | 'canceled'; errorMessage: string };
 
 /** Gives a job its folder, and turns what went wrong for the person who started it into an outcome. */
 async function inSlot<T>(
   executor: Executor,
   running: RunningJob,
   run: (work: Work) => Promise<T>,
-): Promise<T | Result> {
+): Promise<T | JobFailure> {
   const { log, stopping } = running;
   const slot = await takeSlot(executor.scratch, executor.isolation, running.job.runId);
   const disk = watchDisk(path.dirname(slot.jobFolder.folder), { ...executor.limits.disk, stopping });

@@ -3,7 +3,7 @@ import { CheckField, SelectField, TextField } from '../../../design/field';
 import { fieldError, typedNumber } from '../../parts/draft';
 import { typedText, typedWords } from '../../parts/typed';
 
-export type Provider = Resource<'SignInProvidersResource'>;
+export type ProviderResource = Resource<'SignInProvidersResource'>;
 
 /** A provider as it stands in the form: lists are texts, and nothing is ''. */
 export interface TypedProvider {
@@ -46,7 +46,7 @@ export const newProvider: TypedProvider = {
 };
 
 /** A stored provider, for the form. Its secret is told to nobody. */
-export function typedProvider({ attributes }: Provider): TypedProvider {
+export function typedProvider({ attributes }: ProviderResource): TypedProvider {
   const { 'created-at': _created, kind: _kind, ...kept } = attributes;
   return {
     ...kept,
@@ -70,7 +70,7 @@ const readers = {
   'session-hours': typedNumber,
   'ca-certificate': typedText,
 };
-type Read = { [Name in keyof typeof readers]: ReturnType<(typeof readers)[Name]> };
+type ReadForm = { [Name in keyof typeof readers]: ReturnType<(typeof readers)[Name]> };
 
 /** What is sent of what was typed: as much of it as is given. */
 export function sentProvider<Given extends Partial<TypedProvider>>(given: Given) {
@@ -78,7 +78,9 @@ export function sentProvider<Given extends Partial<TypedProvider>>(given: Given)
     const read = (readers as Record<string, (text: string) => unknown>)[name];
     return [name, read === undefined ? value : read(String(value))];
   });
-  return Object.fromEntries(entries) as { [Name in keyof Given]: Name extends keyof Read ? Read[Name] : Given[Name] };
+  return Object.fromEntries(entries) as {
+    [Name in keyof Given]: Name extends keyof ReadForm ? ReadForm[Name] : Given[Name];
+  };
 }
 
 export interface ProviderFieldsProps {

@@ -12,7 +12,7 @@ import { useDraft } from '../../parts/draft';
 import { Loaded } from '../../parts/loaded';
 import { SameByApi } from '../../parts/same-by-api';
 import { AdminPage } from '../frame';
-import { type Provider, ProviderFields, sentProvider, typedProvider } from './provider-form';
+import { ProviderFields, type ProviderResource, sentProvider, typedProvider } from './provider-form';
 
 /** One provider at which people sign in. */
 export function SignInProvider() {
@@ -71,7 +71,7 @@ export function SignInProvider() {
   );
 }
 
-function Edit({ provider }: { readonly provider: Provider }) {
+function Edit({ provider }: { readonly provider: ProviderResource }) {
   const draft = useDraft(typedProvider(provider));
   const [saved, setSaved] = useState(false);
   const save = useChange(

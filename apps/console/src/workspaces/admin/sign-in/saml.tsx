@@ -15,7 +15,7 @@ import { SameByApi } from '../../parts/same-by-api';
 import { typedText } from '../../parts/typed';
 import { AdminPage } from '../frame';
 
-type Attributes = Resource<'SamlSettingsResource'>['attributes'];
+type SamlSettings = Resource<'SamlSettingsResource'>['attributes'];
 
 /** How people sign in by SAML. */
 export function Saml() {
@@ -54,7 +54,7 @@ export function Saml() {
   );
 }
 
-function OldCertificate({ attributes }: { readonly attributes: Attributes }) {
+function OldCertificate({ attributes }: { readonly attributes: SamlSettings }) {
   if (attributes['old-idp-cert'] === null) return null;
   return (
     <Notice tone="amber">
@@ -72,7 +72,7 @@ function OldCertificate({ attributes }: { readonly attributes: Attributes }) {
   );
 }
 
-function typed(given: Attributes) {
+function typed(given: SamlSettings) {
   return {
     enabled: given.enabled,
     debug: given.debug,
@@ -93,12 +93,12 @@ function typed(given: Attributes) {
     'sso-api-token-session-timeout': String(given['sso-api-token-session-timeout']),
   };
 }
-type Typed = ReturnType<typeof typed>;
+type TypedSaml = ReturnType<typeof typed>;
 
 const empties = ['sso-endpoint-url', 'slo-endpoint-url', 'idp-cert', 'certificate', 'private-key'] as const;
 
 /** What is sent of what was typed: an empty address or certificate is none. */
-function sent({ 'sso-api-token-session-timeout': seconds, ...given }: Partial<Typed>) {
+function sent({ 'sso-api-token-session-timeout': seconds, ...given }: Partial<TypedSaml>) {
   const nothing = Object.fromEntries(
     empties.flatMap((name) => (given[name] === undefined ? [] : [[name, typedText(given[name])]])),
   );
@@ -109,7 +109,7 @@ function sent({ 'sso-api-token-session-timeout': seconds, ...given }: Partial<Ty
   };
 }
 
-function Edit({ attributes }: { readonly attributes: Attributes }) {
+function Edit({ attributes }: { readonly attributes: SamlSettings }) {
   const draft = useDraft(typed(attributes));
   const [saved, setSaved] = useState(false);
   const save = useChange(
@@ -128,12 +128,14 @@ function Edit({ attributes }: { readonly attributes: Attributes }) {
     if (draft.isChanged) save.mutate();
   };
   const { value, set } = draft;
-  const of = <Name extends keyof Typed>(name: Name) => ({
+  const of = <Name extends keyof TypedSaml>(name: Name) => ({
     value: value[name],
     onChange: set(name),
     error: fieldError(save.error, name),
   });
-  const check = (name: { [Name in keyof Typed]: Typed[Name] extends boolean ? Name : never }[keyof Typed]) => {
+  const check = (
+    name: { [Name in keyof TypedSaml]: TypedSaml[Name] extends boolean ? Name : never }[keyof TypedSaml],
+  ) => {
     const { value: checked, ...rest } = of(name);
     return { checked, ...rest };
   };

@@ -19,7 +19,7 @@ import { Table } from '../../parts/table';
 import { TokenList } from '../../parts/token-list';
 import { AdminPage } from '../frame';
 
-type Attributes = Resource<'ScimSettingsResource'>['attributes'];
+type ScimSettings = Resource<'ScimSettingsResource'>['attributes'];
 interface Changes {
   readonly enabled?: true;
   readonly paused?: boolean;
@@ -89,7 +89,7 @@ export function Scim() {
   );
 }
 
-function Settings({ attributes }: { readonly attributes: Attributes }) {
+function Settings({ attributes }: { readonly attributes: ScimSettings }) {
   const change = useSettingsChange();
   const providers = useRead(['admin', 'sign-in-providers', 'all'], (api) =>
     api.GET('/api/v2/admin/sign-in-providers', { params: { query: { 'page[size]': 100 } } }),

@@ -6,7 +6,7 @@ import { PageInput, pageOf } from '../../../sdk/paging';
 import { path } from '../../../sdk/path';
 import { data, empty, keys, missing } from '../../../sdk/reply';
 import type { Storage } from '../../../sdk/storage';
-import { type Client, clients } from './clients';
+import { clients, type OidcClient } from './clients';
 import { allOf, distinct, refuse, requireUnused, settle, withName } from './settings';
 
 const Assignment = z.object({ entity_ids: z.array(z.string()), group_ids: z.array(z.string()) });
@@ -21,7 +21,7 @@ export async function findAssignment(storage: Storage, name: string) {
 }
 
 /** Whether somebody may sign in to an application. */
-export async function isAssigned(storage: Storage, entity: IdentityView, client: Client): Promise<boolean> {
+export async function isAssigned(storage: Storage, entity: IdentityView, client: OidcClient): Promise<boolean> {
   if (entity.disabled) return false;
   if (client.assignments.includes(allowAll)) return true;
   const found = await Promise.all(client.assignments.map((name) => assignments.find(storage, name)));

@@ -6,14 +6,14 @@ import { announced, int, string } from '../../../sdk/fields';
 import { operation, path } from '../../../sdk/path';
 import { type RawReply, raw } from '../../../sdk/reply';
 import { isAssigned } from './assignments';
-import { type Client, findClient } from './clients';
-import { type Grant, keepGrant } from './grants';
+import { findClient, type OidcClient } from './clients';
+import { type CodeGrant, keepGrant } from './grants';
 import type { PublicUrl } from './issuer';
 import { OAuthError, oauthError, oauthStatuses } from './oauth';
 import { findProvider, issuerOf, type Provider, serves } from './providers';
 import { openidScope } from './scope-paths';
 
-const Input = z.object({
+const AuthorizeInput = z.object({
   client_id: string().optional().describe('Id of the client.'),
   scope: string().optional().describe('What is asked for, parted by spaces; openid must be among it.'),
   redirect_uri: string().optional().describe('Where the person is sent back to: one of the client.'),
@@ -29,8 +29,8 @@ const Input = z.object({
   request: string().optional().describe('Not supported.'),
   request_uri: string().optional().describe('Not supported.'),
 });
-type Input = z.output<typeof Input>;
-type Asked = Call<{ readonly name: string }, Input>;
+type AuthorizeInput = z.output<typeof AuthorizeInput>;
+type AuthorizeCall = Call<{ readonly name: string }, AuthorizeInput>;
 
 /** `state` and `nonce` are kept, or come back: nothing real is as long. */
 const longest = 4096;
@@ -38,10 +38,10 @@ const challengeForm = /^[A-Za-z0-9._~-]{43,128}$/;
 
 /** The authorization endpoint: whoever has a token gets a code for the application, which the console brings there. */
 export function authorizePath(identity: Identity, publicUrl: PublicUrl) {
-  const authorize = operation<{ readonly name: string }, typeof Input>({
+  const authorize = operation<{ readonly name: string }, typeof AuthorizeInput>({
     summary: 'Allow an application to know who the caller is; answers the code for it.',
     responseFormat: 'raw',
-    input: Input,
+    input: AuthorizeInput,
     output: z.union([z.object({ code: z.string(), state: z.string(), iss: z.string() }), OAuthError]),
     responses: oauthStatuses,
     run: (call) => answer(identity, publicUrl, call),
@@ -54,7 +54,7 @@ export function authorizePath(identity: Identity, publicUrl: PublicUrl) {
   });
 }
 
-async function answer(identity: Identity, publicUrl: PublicUrl, call: Asked): Promise<RawReply> {
+async function answer(identity: Identity, publicUrl: PublicUrl, call: AuthorizeCall): Promise<RawReply> {
   const { input, storage, params, caller, namespace, nowMs } = call;
   const { client_id: clientId = '', redirect_uri: redirectUri = '' } = input;
   const state = input.state ?? '';
@@ -91,7 +91,7 @@ async function answer(identity: Identity, publicUrl: PublicUrl, call: Asked): Pr
   if (input.max_age !== undefined && Math.floor(nowMs / 1000) - authTime > input.max_age) {
     return unsent('max_age_violation', 'active re-authentication is required by max_age');
   }
-  const grant: Grant = {
+  const grant: CodeGrant = {
     provider: params.name,
     clientId,
     entityId: entity.entityId,
@@ -106,7 +106,7 @@ async function answer(identity: Identity, publicUrl: PublicUrl, call: Asked): Pr
 }
 
 /** What of the request is refused whoever makes it. */
-function wrongWith(input: Input, client: Client): [string, string] | undefined {
+function wrongWith(input: AuthorizeInput, client: OidcClient): [string, string] | undefined {
   const { response_type: type, response_mode: mode, code_challenge: challenge, max_age: age } = input;
   if (input.request !== undefined) return ['request_not_supported', 'request parameter is not supported'];
   if (input.request_uri !== undefined) return ['request_uri_not_supported', 'request_uri parameter is not supported'];
@@ -126,7 +126,7 @@ function wrongWith(input: Input, client: Client): [string, string] | undefined {
 }
 
 /** Of the scopes asked for, those that the provider has; undefined without `openid`. */
-function scopesOf({ scope = '' }: Input, provider: Provider): string[] | undefined {
+function scopesOf({ scope = '' }: AuthorizeInput, provider: Provider): string[] | undefined {
   const asked = new Set(scope.split(' ').filter(Boolean));
   return asked.has(openidScope) ? provider.scopes_supported.filter((name) => asked.has(name)) : undefined;
 }

@@ -6,7 +6,7 @@ import { path } from '../../../sdk/path';
 import { data, empty, keys, missing } from '../../../sdk/reply';
 import type { Storage } from '../../../sdk/storage';
 import { findAssignment } from './assignments';
-import { type Client, clientNames, clients } from './clients';
+import { clientNames, clients, type OidcClient } from './clients';
 import { requireRing } from './key-ring';
 import { defaultKeyName, findKey } from './named-keys';
 import { distinct, refuse, settle } from './settings';
@@ -109,11 +109,11 @@ export const clientPaths = [
   }),
 ];
 
-function withoutSecret({ client_secret: _secret, ...rest }: Client): Omit<Client, 'client_secret'> {
+function withoutSecret({ client_secret: _secret, ...rest }: OidcClient): Omit<OidcClient, 'client_secret'> {
   return rest;
 }
 
-function changed(before: Client | undefined, input: Input): Client {
+function changed(before: OidcClient | undefined, input: Input): OidcClient {
   if (input.authorization_code === false) refuse('authorization_code cannot be false: there is no other flow');
   if (input.client_credentials) refuse('client_credentials is not supported: machines log in by an auth method');
   const key = input.key ?? before?.key ?? defaultKeyName;
@@ -139,7 +139,7 @@ function changed(before: Client | undefined, input: Input): Client {
 /** What a browser would carry out instead of going there. */
 const scripts = /^(?:javascript|data|vbscript|blob|file|about):/i;
 
-const isType = (text: string): text is Client['client_type'] => types.some((type) => type === text);
+const isType = (text: string): text is OidcClient['client_type'] => types.some((type) => type === text);
 
 async function checkAssignments(tx: Storage, names: readonly string[]): Promise<void> {
   for (const name of names) {

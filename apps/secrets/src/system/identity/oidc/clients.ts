@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { collection } from '../../../sdk/collection';
 import type { Storage } from '../../../sdk/storage';
 
-const Client = z.object({
+const OidcClient = z.object({
   redirect_uris: z.array(z.string()),
   assignments: z.array(z.string()),
   key: z.string(),
@@ -15,10 +15,10 @@ const Client = z.object({
   client_secret: z.string(),
 });
 /** An application that people sign in to with what this service knows of them. */
-export type Client = z.output<typeof Client>;
+export type OidcClient = z.output<typeof OidcClient>;
 
 /** Applications, by name. */
-export const clients = collection('oidc/client/', Client);
+export const clients = collection('oidc/client/', OidcClient);
 
 /** The names of applications, by their client id. */
 export const clientNames = collection('oidc/client-id/', z.object({ name: z.string() }));
@@ -26,7 +26,7 @@ export const clientNames = collection('oidc/client-id/', z.object({ name: z.stri
 const idForm = /^[0-9A-Za-z]{32}$/;
 
 /** Finds an application by its client id. */
-export async function findClient(storage: Storage, clientId: string): Promise<Client | undefined> {
+export async function findClient(storage: Storage, clientId: string): Promise<OidcClient | undefined> {
   const found = idForm.test(clientId) ? await clientNames.find(storage, clientId) : undefined;
   const client = found && (await clients.find(storage, found.name));
   return client?.client_id === clientId ? client : undefined;

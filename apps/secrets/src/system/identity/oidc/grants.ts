@@ -3,7 +3,7 @@ import { randomBase62 } from '@keystead/auth';
 import type { Storage } from '../../../sdk/storage';
 
 /** What somebody allowed an application, between authorization and token endpoint. */
-export interface Grant {
+export interface CodeGrant {
   readonly provider: string;
   readonly clientId: string;
   readonly entityId: string;
@@ -19,9 +19,9 @@ export interface Grant {
 }
 
 /** What an access token says. */
-export type AccessGrant = Pick<Grant, 'provider' | 'clientId' | 'entityId' | 'scopes'>;
+export type AccessGrant = Pick<CodeGrant, 'provider' | 'clientId' | 'entityId' | 'scopes'>;
 
-interface KeptGrant extends Grant {
+interface KeptGrant extends CodeGrant {
   /** Where the access token lies that was given for it: after that the code is only known to be spent. */
   readonly spentFor?: string;
 }
@@ -35,7 +35,7 @@ const form = /^(?:hvo_access_)?[0-9a-z]{8}\.[0-9A-Za-z]{32}$/;
 const accessPrefix = 'hvo_access_';
 
 /** Keeps a grant under a new code, which is good once, for five minutes. */
-export async function keepGrant(storage: Storage, grant: Grant, nowMs: number): Promise<string> {
+export async function keepGrant(storage: Storage, grant: CodeGrant, nowMs: number): Promise<string> {
   const now = Math.floor(nowMs / 1000);
   await sweep(storage, codes, now);
   const code = mint('', now + codeSeconds);
@@ -53,8 +53,8 @@ export async function redeem<T extends object>(
   code: string,
   nowMs: number,
   accessSeconds: number,
-  judge: (grant: Grant) => T | undefined,
-): Promise<{ grant: Grant; accessToken: string } | T | undefined> {
+  judge: (grant: CodeGrant) => T | undefined,
+): Promise<{ grant: CodeGrant; accessToken: string } | T | undefined> {
   const now = Math.floor(nowMs / 1000);
   if (!form.test(code) || code.slice(0, 8) < timeText(now)) return undefined;
   const accessToken = mint(accessPrefix, now + accessSeconds);

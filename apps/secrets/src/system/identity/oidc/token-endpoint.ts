@@ -7,8 +7,8 @@ import { secretString, string } from '../../../sdk/fields';
 import { path } from '../../../sdk/path';
 import { type RawReply, raw } from '../../../sdk/reply';
 import { isAssigned } from './assignments';
-import { type Client, findClient } from './clients';
-import { type Grant, redeem } from './grants';
+import { findClient, type OidcClient } from './clients';
+import { type CodeGrant, redeem } from './grants';
 import type { PublicUrl } from './issuer';
 import { signingKey } from './key-ring';
 import { allows, findKey, type NamedKey } from './named-keys';
@@ -16,7 +16,7 @@ import { OAuthError, oauthError, oauthStatuses } from './oauth';
 import { claimsOf } from './provider-claims';
 import { findProvider, issuerOf, type Provider, serves } from './providers';
 
-const Input = z.object({
+const TokenInput = z.object({
   grant_type: string().optional().describe('Only authorization_code.'),
   code: secretString().optional().describe('What the authorization endpoint answered.'),
   redirect_uri: string().optional().describe('As the authorization endpoint was given it.'),
@@ -24,10 +24,10 @@ const Input = z.object({
   client_id: string().optional().describe('Id of the client, where it is not in the Authorization header.'),
   client_secret: secretString().optional().describe('Its secret, where it is not in the Authorization header.'),
 });
-type Input = z.output<typeof Input>;
-type Asked = Call<{ readonly name: string }, Input>;
+type TokenInput = z.output<typeof TokenInput>;
+type TokenCall = Call<{ readonly name: string }, TokenInput>;
 interface Ready {
-  readonly client: Client;
+  readonly client: OidcClient;
   readonly key: NamedKey;
   readonly provider: Provider;
   readonly issuer: string;
@@ -44,7 +44,7 @@ export const tokenEndpoint = (identity: Identity, publicUrl: PublicUrl) =>
       operationId: 'oidc-provider-token',
       // Secrets and codes are of 190 random bits and more.
       judges: 'unguessable',
-      input: Input,
+      input: TokenInput,
       output: z.union([
         z.object({
           token_type: z.string(),
@@ -64,7 +64,7 @@ export const tokenEndpoint = (identity: Identity, publicUrl: PublicUrl) =>
   });
 
 /** Who asks, proven; or how they are refused. */
-async function begin(call: Asked, publicUrl: PublicUrl): Promise<Ready | RawReply> {
+async function begin(call: TokenCall, publicUrl: PublicUrl): Promise<Ready | RawReply> {
   const { input, storage, params, namespace, sentBasic } = call;
   const provider = await findProvider(storage, params.name);
   if (!provider) return oauthError('invalid_request', 'provider not found');
@@ -94,7 +94,7 @@ async function begin(call: Asked, publicUrl: PublicUrl): Promise<Ready | RawRepl
   return { client, key, provider, issuer };
 }
 
-async function exchange(identity: Identity, call: Asked, ready: Ready): Promise<RawReply> {
+async function exchange(identity: Identity, call: TokenCall, ready: Ready): Promise<RawReply> {
   const { input, storage, params, namespace, nowMs } = call;
   const { client, key, provider, issuer } = ready;
   if (!input.code) return oauthError('invalid_request', 'code parameter is required');
@@ -139,7 +139,7 @@ async function exchange(identity: Identity, call: Asked, ready: Ready): Promise<
 }
 
 /** Whether the code is this client's, of this provider, and comes from who began the sign-in. */
-function wrongWith(grant: Grant, input: Input, client: Client, provider: string): RawReply | undefined {
+function wrongWith(grant: CodeGrant, input: TokenInput, client: OidcClient, provider: string): RawReply | undefined {
   const no = (description: string) => oauthError('invalid_grant', description);
   if (grant.clientId !== client.client_id) return no('authorization code was not issued to the client');
   if (grant.provider !== provider) return no('authorization code was not issued by the provider');

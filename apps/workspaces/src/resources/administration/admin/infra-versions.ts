@@ -90,7 +90,7 @@ type Arch = z.infer<typeof arch>;
  * Where a version is fetched from stands twice: by platform, and for the first of them by itself. What is changed in one
  * place is changed in the other; what was known of other platforms is of another file then, and goes.
  */
-function inStep<I extends Input>(input: I, before?: Row): I & { archs?: Arch[] } {
+function inStep<I extends VersionInput>(input: I, before?: Row): I & { archs?: Arch[] } {
   const isFirst = ({ os, arch: kind }: Arch) => os === platform.os && kind === platform.arch;
   if (input.archs !== undefined) {
     const first = input.archs.find(isFirst);
@@ -103,7 +103,7 @@ function inStep<I extends Input>(input: I, before?: Row): I & { archs?: Arch[] }
   return { ...input, archs: url && sha ? [{ url, sha, ...platform }] : [] };
 }
 
-interface Input {
+interface VersionInput {
   version?: string;
   url?: string | null;
   sha?: string | null;
@@ -187,7 +187,7 @@ function endpointsUnder(type: string): Endpoint[] {
       summary: 'Change a version of the tool.',
       body: document(type, { untyped: true, attributes: { version: exact.optional(), ...shared } }),
       load,
-      async run({ db, target, body, ...call }: VersionCall<Input>) {
+      async run({ db, target, body, ...call }: VersionCall<VersionInput>) {
         await db.transaction(async (tx) => {
           const after = await tx.prisma.infraVersion.update({ where: { id: target.id }, data: inStep(body, target) });
           await record(tx, actorOf(call), 'update', after, target);

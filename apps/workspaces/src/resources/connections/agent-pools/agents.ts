@@ -14,7 +14,7 @@ type AgentStatus = (typeof agentStatuses)[number];
 const silenceSeconds = 120;
 
 /** An agent as people see it. */
-interface Agent {
+interface AgentView {
   readonly id: string;
   readonly organizationId: string;
   readonly agentPoolId: string;
@@ -36,7 +36,7 @@ const agentAttributes = {
 };
 const agentRelations = { 'agent-pool': hasOne('agent-pools') };
 
-const agentSerializer = serializer<Agent, View, typeof agentAttributes, typeof agentRelations>({
+const agentSerializer = serializer<AgentView, View, typeof agentAttributes, typeof agentRelations>({
   type: 'agents',
   shape: agentAttributes,
   relations: agentRelations,
@@ -58,8 +58,8 @@ async function read(
   db: Database,
   where: { pool?: string; id?: string; since?: Date },
   page: Page = { offset: 0, size: 1, number: 1 },
-): Promise<{ items: Agent[]; total: number }> {
-  const rows = await db.prisma.$queryRaw<(Agent & { total: number })[]>`
+): Promise<{ items: AgentView[]; total: number }> {
+  const rows = await db.prisma.$queryRaw<(AgentView & { total: number })[]>`
     SELECT k.id, p.organization_id AS "organizationId", k.agent_pool_id AS "agentPoolId", coalesce(k.name, k.id) AS name,
            coalesce(k.ip_address, '') AS "ipAddress", k.seen_at AS "seenAt", coalesce(k.version, '') AS version,
            k.versions AS "toolVersions", count(*) OVER ()::int AS total,
@@ -77,7 +77,7 @@ async function read(
 }
 
 /** Forgets an agent that is over, or of which nothing was heard. Throws `transition` for one that works. */
-async function forget(db: Database, actor: Actor, agent: Agent): Promise<void> {
+async function forget(db: Database, actor: Actor, agent: AgentView): Promise<void> {
   if (agent.status === 'idle' || agent.status === 'busy') {
     throw new Refusal(
       'transition',
@@ -117,14 +117,14 @@ const index = list('/agent-pools/:pool_id/agents', {
     read(db, { pool: (target as pools.AgentPool).id, since: instantOf(query.get(since), since) }, page),
 });
 
-const show = get(byId, { summary: 'Show an agent.', load, run: async ({ target }) => target as Agent });
+const show = get(byId, { summary: 'Show an agent.', load, run: async ({ target }) => target as AgentView });
 
 const destroy = remove(byId, {
   summary: 'Delete an agent that is over.',
   requires: 'can-update',
   refuses: [409],
   load,
-  run: ({ db, target, ...call }) => forget(db, actorOf(call), target as Agent),
+  run: ({ db, target, ...call }) => forget(db, actorOf(call), target as AgentView),
 });
 
 /** Endpoints of the agents of a pool, for people; agents themselves have their own. */

@@ -13,4 +13,4 @@ export const providers = {
   gitea: 'Gitea',
   forgejo: 'Forgejo',
 } as const;
-export type Provider = keyof typeof providers;
+export type GitProvider = keyof typeof providers;

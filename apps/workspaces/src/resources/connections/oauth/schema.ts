@@ -1,6 +1,6 @@
 import { document, many, one, references } from '@keystead/jsonapi';
 import { z } from 'zod';
-import { type Provider, providers } from './providers';
+import { type GitProvider, providers } from './providers';
 
 const text = z.string().max(65_536).nullish();
 const url = z.url({ protocol: /^https?$/ });
@@ -16,7 +16,7 @@ const relationships = { projects: many('projects'), 'agent-pool': one('agent-poo
 
 export const CreateClient = document('oauth-clients', {
   attributes: {
-    'service-provider': z.enum(Object.keys(providers) as [Provider, ...Provider[]]),
+    'service-provider': z.enum(Object.keys(providers) as [GitProvider, ...GitProvider[]]),
     'http-url': url,
     'api-url': url,
     'private-key': text,

@@ -2,7 +2,7 @@ import { flag, hasMany, hasOne, instant, serializer, text, toMany, toOne } from 
 import { z } from 'zod';
 import type { View } from '../../../kernel/endpoints/endpoint';
 import type { OauthClient } from './clients';
-import { type Provider, providers } from './providers';
+import { type GitProvider, providers } from './providers';
 import type { OauthToken } from './tokens';
 
 const clientAttributes = {
@@ -51,7 +51,7 @@ export const clientSerializer = serializer<OauthClient, View, typeof clientAttri
     name: client.name,
     'created-at': client.createdAt.toISOString(),
     'service-provider': client.serviceProvider,
-    'service-provider-display-name': providers[client.serviceProvider as Provider],
+    'service-provider-display-name': providers[client.serviceProvider as GitProvider],
     'http-url': client.httpUrl,
     'api-url': client.apiUrl,
     'callback-url': `${view.publicUrl}/auth/${client.id}/callback`,

@@ -147,7 +147,7 @@ const groupEndpoints: readonly Endpoint[] = [
 ];
 
 const linkAttributes = { 'scim-group-id': text, 'scim-group-name': text, 'scim-sync-paused': flag };
-const linkSerializer = serializer<links.Link, View, typeof linkAttributes>({
+const linkSerializer = serializer<links.GroupLink, View, typeof linkAttributes>({
   type: 'scim-group-mappings',
   shape: linkAttributes,
   id: ({ teamId }) => teamId,

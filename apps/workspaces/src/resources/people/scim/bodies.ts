@@ -1,6 +1,6 @@
 import type { BodyShape } from '@keystead/jsonapi';
 import { groupAttributes, type ScimAttribute, userAttributes } from './attributes';
-import { type Operation, readOperations } from './patch';
+import { type PatchOperation, readOperations } from './patch';
 import { readValues, type ScimValues } from './values';
 
 const text = { type: 'string', maxLength: 1024 };
@@ -38,7 +38,7 @@ export const UserBody = shape(userAttributes);
 export const GroupBody = shape(groupAttributes);
 
 /** Changes of either. */
-export const PatchBody: BodyShape<Operation[]> = {
+export const PatchBody: BodyShape<PatchOperation[]> = {
   optional: false,
   parse: (raw) => ({ value: readOperations(raw), pointers: new Map() }),
   jsonSchema: () => ({

@@ -7,7 +7,7 @@ import { groupAttributes } from './attributes';
 import { ScimRefusal } from './dialect';
 import type { Filter } from './filter';
 import { addMembers, readMembers, removeMembers } from './group-members';
-import { namedOperations, type Operation, placeOf } from './patch';
+import { namedOperations, type PatchOperation, placeOf } from './patch';
 import { accountsIn, syncPeople } from './sync';
 import type { Keeping } from './users';
 import { readValue, type ScimValues } from './values';
@@ -75,7 +75,7 @@ const taken = (what: string): ScimRefusal => new ScimRefusal('uniqueness', `${wh
 
 /** Replaces what the directory says of a group, and who is in it. */
 export async function replace(keeping: Keeping, id: string, values: ScimValues): Promise<ScimGroup> {
-  const operations: Operation[] = [
+  const operations: PatchOperation[] = [
     { op: 'replace', path: 'displayName', value: values.displayName },
     { op: 'replace', path: 'externalId', value: values.externalId ?? null },
     { op: 'replace', path: 'members', value: values.members ?? [] },
@@ -84,7 +84,7 @@ export async function replace(keeping: Keeping, id: string, values: ScimValues):
 }
 
 /** Changes a group step by step. What it costs depends on who comes and goes, not on who is there. */
-export async function patch(keeping: Keeping, id: string, operations: readonly Operation[]): Promise<ScimGroup> {
+export async function patch(keeping: Keeping, id: string, operations: readonly PatchOperation[]): Promise<ScimGroup> {
   const { db, actor, userLimit, nowMs } = keeping;
   await db.transaction(async (tx) => {
     await lockRow(tx, 'scim_group', id);
@@ -130,7 +130,7 @@ interface Changed {
 async function changeMembers(
   tx: Database,
   id: string,
-  { op, path, value }: Operation,
+  { op, path, value }: PatchOperation,
   { filter, part }: ReturnType<typeof placeOf>,
 ): Promise<Changed> {
   if (part !== undefined || (filter !== undefined && (filter.part !== 'value' || op !== 'remove'))) {

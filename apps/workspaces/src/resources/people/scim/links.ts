@@ -6,7 +6,7 @@ import type { UserLimit } from '../sign-in-providers/filling';
 import { accountsIn, accountsPutInto, syncPeople } from './sync';
 
 /** A team that a group of the directory fills. */
-export interface Link extends LinkedTeam {
+export interface GroupLink extends LinkedTeam {
   readonly groupId: string;
   readonly groupName: string;
   readonly paused: boolean;
@@ -29,7 +29,7 @@ export async function findTeam(db: Database, teamId: string): Promise<LinkedTeam
 }
 
 /** The link of a team. */
-export async function find(db: Database, teamId: string): Promise<Link | undefined> {
+export async function find(db: Database, teamId: string): Promise<GroupLink | undefined> {
   const team = await findTeam(db, teamId);
   const row = await db.prisma.teamScimGroup.findUnique({
     where: { teamId },
@@ -61,7 +61,7 @@ export async function create(
 export async function pause(
   db: Database,
   actor: Actor,
-  link: Link,
+  link: GroupLink,
   paused: boolean,
   userLimit: UserLimit,
 ): Promise<void> {
@@ -79,7 +79,7 @@ export async function pause(
 }
 
 /** Takes a link away, and out of the team whom it gave. */
-export async function remove(db: Database, actor: Actor, link: Link, userLimit: UserLimit): Promise<void> {
+export async function remove(db: Database, actor: Actor, link: GroupLink, userLimit: UserLimit): Promise<void> {
   await db.transaction(async (tx) => {
     const people = await accountsPutInto(tx, link.teamId);
     await tx.prisma.teamScimGroup.deleteMany({ where: { teamId: link.teamId } });

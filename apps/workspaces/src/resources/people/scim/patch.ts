@@ -4,7 +4,7 @@ import { readLiteral } from './filter';
 import { isObject, mostValues, readPart, readValue, type ScimValues, shortened } from './values';
 
 /** One change that a client asks for. */
-export interface Operation {
+export interface PatchOperation {
   readonly op: 'add' | 'replace' | 'remove';
   /** What it is about; undefined where nothing is named and the value names it. */
   readonly path: string | undefined;
@@ -12,7 +12,7 @@ export interface Operation {
 }
 
 /** Where a path leads: an attribute, those of its values that a filter chooses, a part of them. */
-export interface Place {
+export interface PatchTarget {
   readonly attribute: ScimAttribute;
   readonly filter?: { readonly part: string; readonly value: string };
   readonly part?: string;
@@ -21,7 +21,7 @@ export interface Place {
 const mostOperations = 1000;
 
 /** Reads the operations of a PATCH. */
-export function readOperations(sent: unknown): Operation[] {
+export function readOperations(sent: unknown): PatchOperation[] {
   const body = isObject(sent) ? sent : {};
   const key = Object.keys(body).find((name) => name.toLowerCase() === 'operations');
   const list = key === undefined ? undefined : body[key];
@@ -41,7 +41,7 @@ export function readOperations(sent: unknown): Operation[] {
 }
 
 /** Splits operations without a path into one for each attribute that their value names. */
-export function namedOperations(operations: readonly Operation[]): (Operation & { path: string })[] {
+export function namedOperations(operations: readonly PatchOperation[]): (PatchOperation & { path: string })[] {
   return operations.flatMap(({ op, path, value }) => {
     if (path !== undefined) return [{ op, path, value }];
     if (!isObject(value)) throw syntax('Without a path the value must be an object.');
@@ -52,7 +52,7 @@ export function namedOperations(operations: readonly Operation[]): (Operation & 
 const form = /^([A-Za-z$][\w$-]*)(?:\[\s*([A-Za-z$]\w*)\s+eq\s+("(?:[^"\\]|\\.)*")\s*\])?(?:\.([A-Za-z$]\w*))?$/i;
 
 /** Where a path leads. Throws `invalidPath` where that is nowhere. */
-export function placeOf(path: string, attributes: readonly ScimAttribute[]): Place {
+export function placeOf(path: string, attributes: readonly ScimAttribute[]): PatchTarget {
   const nowhere = () => new ScimRefusal('invalidPath', `${shortened(path)} leads nowhere.`);
   const at = withoutUrn(path, attributes);
   if ('attribute' in at) return at;
@@ -70,7 +70,7 @@ export function placeOf(path: string, attributes: readonly ScimAttribute[]): Pla
 }
 
 /** An attribute of the extension is named after its schema, as in `urn:…:User:department`; others may be. */
-function withoutUrn(path: string, attributes: readonly ScimAttribute[]): Place | { rest: string } {
+function withoutUrn(path: string, attributes: readonly ScimAttribute[]): PatchTarget | { rest: string } {
   const small = path.toLowerCase();
   const extension = named(attributes, urns.enterprise);
   const prefix = urns.enterprise.toLowerCase();
@@ -96,7 +96,7 @@ function withoutUrn(path: string, attributes: readonly ScimAttribute[]): Place |
 /** Does one operation to what a resource says. What the service gives itself cannot be changed, and is sent back unasked. */
 export function applyTo(
   values: ScimValues,
-  { op, path, value }: Operation & { path: string },
+  { op, path, value }: PatchOperation & { path: string },
   attributes: readonly ScimAttribute[],
   isImplied: boolean,
 ): void {
@@ -120,7 +120,12 @@ export function applyTo(
   }
 }
 
-function applyToList(values: ScimValues, op: Operation['op'], { attribute, filter, part }: Place, value: unknown) {
+function applyToList(
+  values: ScimValues,
+  op: PatchOperation['op'],
+  { attribute, filter, part }: PatchTarget,
+  value: unknown,
+) {
   const { name } = attribute;
   const now = (values[name] as ScimValues[] | undefined) ?? [];
   const isMeant = (one: ScimValues) =>

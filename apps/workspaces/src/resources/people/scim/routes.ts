@@ -11,7 +11,7 @@ import { resourceTypes, schemas, serviceProviderConfig } from './discovery';
 import { readFilter } from './filter';
 import { membersOf } from './group-members';
 import * as groups from './groups';
-import { applyTo, namedOperations, type Operation } from './patch';
+import { applyTo, namedOperations, type PatchOperation } from './patch';
 import * as settings from './settings';
 import { answer, answerList, choosing, isAsked, listing, showGroup, showUser, windowOf } from './show';
 import { userLimitOf } from './sync';
@@ -128,7 +128,7 @@ const userEndpoints: readonly Endpoint[] = [
 ];
 
 /** What is said of a person after some changes. */
-function patched({ userName, externalId, active, attributes }: users.ScimUser, operations: readonly Operation[]) {
+function patched({ userName, externalId, active, attributes }: users.ScimUser, operations: readonly PatchOperation[]) {
   const values = { userName, ...(externalId === null ? {} : { externalId }), active, ...attributes };
   const isNamed = new Set(operations.map(({ path }) => path));
   for (const operation of namedOperations(operations)) {

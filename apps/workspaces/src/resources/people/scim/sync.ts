@@ -2,10 +2,10 @@ import type { Actor } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { findByName } from '../../organizations/organizations/service';
-import { fillSiteAdmins, fillTeams, type Source, type UserLimit, type Wanted } from '../sign-in-providers/filling';
+import { fillSiteAdmins, fillTeams, type GroupSource, type UserLimit, type Wanted } from '../sign-in-providers/filling';
 
 /** The directory, as what it gives is marked. */
-export const directory: Source = { id: 'scim', name: 'SCIM' };
+export const directory: GroupSource = { id: 'scim', name: 'SCIM' };
 
 /** How many people a plan allows. */
 export const userLimitOf =

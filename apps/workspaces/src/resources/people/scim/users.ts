@@ -42,9 +42,9 @@ const withGroups = {
   },
 } as const;
 
-type Row = Prisma.ScimUserGetPayload<{ include: typeof withGroups }>;
+type ScimUserRow = Prisma.ScimUserGetPayload<{ include: typeof withGroups }>;
 
-const toUser = ({ groups, attributes, ...row }: Row): ScimUser => ({
+const toUser = ({ groups, attributes, ...row }: ScimUserRow): ScimUser => ({
   ...row,
   attributes: attributes as ScimValues,
   groups: groups.map(({ group }) => group),

@@ -68,7 +68,7 @@ function parse<T>(schema: z.ZodType<T>, given: unknown, whole: string): T {
   throw invalidAll(issues.map(({ path, message }) => ({ path: path.map(String), message })));
 }
 
-interface Row {
+interface SessionRow {
   readonly token_id: string;
   readonly kind: string;
   readonly user_id: string | null;
@@ -198,7 +198,7 @@ export class ConsoleSessions {
     return this.view({ ...row, step_up_until: until });
   }
 
-  private async isProof(row: Row, proof: z.infer<typeof Again>): Promise<boolean> {
+  private async isProof(row: SessionRow, proof: z.infer<typeof Again>): Promise<boolean> {
     const { db, keyring } = this.parts;
     if ('token' in proof) return Buffer.from(row.token_hash).equals(hashSecret(keyring, proof.token));
     const { user_id: userId } = row;
@@ -226,10 +226,10 @@ export class ConsoleSessions {
     return row;
   }
 
-  private async read(id: string): Promise<Row | undefined> {
+  private async read(id: string): Promise<SessionRow | undefined> {
     const { db, keyring, idleMinutes } = this.parts;
     const now = this.parts.now();
-    const [row] = await db.prisma.$queryRaw<Row[]>`
+    const [row] = await db.prisma.$queryRaw<SessionRow[]>`
       SELECT c.token_id, t.kind, t.user_id, t.team_id, o.id AS organization_id, coalesce(u.username, g.name, o.name) AS name,
              coalesce(u.site_admin, FALSE) AS site_admin, u.password_hash IS NOT NULL AS has_password,
              f.verified_at IS NOT NULL AS two_factor, t.hash AS token_hash,
@@ -246,7 +246,7 @@ export class ConsoleSessions {
     return row;
   }
 
-  private view(row: Row): ConsoleSession {
+  private view(row: SessionRow): ConsoleSession {
     const { idleMinutes } = this.parts;
     const now = this.parts.now();
     const until = row.step_up_until;
@@ -271,7 +271,7 @@ export class ConsoleSessions {
     };
   }
 
-  private async record(verb: 'create' | 'delete', row: Row, requestId: string): Promise<void> {
+  private async record(verb: 'create' | 'delete', row: SessionRow, requestId: string): Promise<void> {
     const principal = principalOf(row);
     await recordChange(this.parts.db, actorOf({ principal, request: { id: requestId } }), {
       organizationId: row.user_id === null ? row.organization_id : null,
@@ -281,9 +281,10 @@ export class ConsoleSessions {
   }
 }
 
-const kindOf = ({ user_id, team_id }: Row) => (user_id !== null ? 'user' : team_id !== null ? 'team' : 'organization');
+const kindOf = ({ user_id, team_id }: SessionRow) =>
+  user_id !== null ? 'user' : team_id !== null ? 'team' : 'organization';
 
-function principalOf(row: Row): Principal {
+function principalOf(row: SessionRow): Principal {
   const id = (row.user_id ?? row.team_id ?? row.organization_id)!;
   const { name, token_id: tokenId, site_admin: siteAdmin, two_factor: twoFactor } = row;
   return { kind: kindOf(row), id, name, tokenId, siteAdmin, twoFactor };

@@ -4,11 +4,11 @@ import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import * as memberships from '../memberships/service';
-import { createLink, findLink, type Link, spendLink } from '../users/links';
+import { createLink, findLink, type OneTimeLink, spendLink } from '../users/links';
 import * as users from '../users/service';
 
 /** A link as its holder sees it. */
-export interface OpenedLink extends Link {
+export interface OpenedLink extends OneTimeLink {
   readonly secret: string;
   readonly email: string;
   readonly organization: string | null;

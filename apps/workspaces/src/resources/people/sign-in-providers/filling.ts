@@ -10,7 +10,7 @@ import * as teams from '../teams/service';
 export type UserLimit = (db: Database, organizationName: string) => Promise<number | null>;
 
 /** Whose groups fill teams: what they give is marked with its id, and taken again by it alone. */
-export interface Source {
+export interface GroupSource {
   readonly id: string;
   readonly name: string;
 }
@@ -28,7 +28,7 @@ export interface Wanted {
 export async function fillTeams(
   tx: Database,
   actor: Actor,
-  source: Source,
+  source: GroupSource,
   userIds: readonly string[],
   wanted: readonly Wanted[],
   userLimit: UserLimit,
@@ -53,7 +53,7 @@ function byTeam(wanted: readonly Wanted[]): [string, string[]][] {
 async function takeOut(
   tx: Database,
   actor: Actor,
-  { id }: Source,
+  { id }: GroupSource,
   userIds: string[],
   wanted: readonly Wanted[],
 ): Promise<void> {
@@ -84,7 +84,7 @@ async function takeOut(
 async function putInto(
   tx: Database,
   actor: Actor,
-  source: Source,
+  source: GroupSource,
   teamId: string,
   people: readonly string[],
   userLimit: UserLimit,
@@ -111,7 +111,7 @@ async function putInto(
 async function membersOf(
   tx: Database,
   actor: Actor,
-  source: Source,
+  source: GroupSource,
   { organizationId, organizationName }: { organizationId: string; organizationName: string },
   people: readonly string[],
   userLimit: UserLimit,
@@ -151,7 +151,7 @@ async function roomIn(tx: Database, organizationId: string, limit: number | null
 }
 
 /** Memberships that came with a group end with the last team that did. */
-async function leaveOrganizations(tx: Database, actor: Actor, source: Source, userIds: string[]): Promise<void> {
+async function leaveOrganizations(tx: Database, actor: Actor, source: GroupSource, userIds: string[]): Promise<void> {
   const over = await tx.prisma.$queryRaw<{ id: string; organizationId: string; userId: string }[]>`
     DELETE FROM membership m
      WHERE user_id = ANY(${userIds}) AND provider_id = ${source.id}
@@ -193,7 +193,7 @@ const changeOf =
 export async function fillSiteAdmins(
   tx: Database,
   actor: Actor,
-  { id, name }: Source,
+  { id, name }: GroupSource,
   userIds: readonly string[],
   belonging: ReadonlySet<string>,
 ): Promise<void> {

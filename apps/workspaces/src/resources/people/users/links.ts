@@ -9,7 +9,7 @@ export type LinkKind = 'invitation' | 'password-reset';
 const linkDays = 7;
 
 /** A link that works once, as it is kept. */
-export interface Link {
+export interface OneTimeLink {
   readonly kind: LinkKind;
   readonly userId: string;
   readonly membershipId: string | null;
@@ -44,7 +44,12 @@ export function linkUrl(publicUrl: string, secret: string): string {
 }
 
 /** The link, if it is still good. */
-export async function findLink(db: Database, keyring: Keyring, secret: string, now: number): Promise<Link | undefined> {
+export async function findLink(
+  db: Database,
+  keyring: Keyring,
+  secret: string,
+  now: number,
+): Promise<OneTimeLink | undefined> {
   const row = await db.prisma.oneTimeLink.findUnique({ where: { hash: new Uint8Array(hashLink(keyring, secret)) } });
   if (!row || row.expiresAt.getTime() <= now) return undefined;
   return { kind: row.kind as LinkKind, userId: row.userId, membershipId: row.membershipId, expiresAt: row.expiresAt };

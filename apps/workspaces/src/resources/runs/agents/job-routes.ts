@@ -29,18 +29,18 @@ const largestPiece = 1024 * 1024;
 const largestUpload = 1024 * 1024 * 1024;
 
 /** What is asked about a job. */
-interface Asked {
+interface JobRequest {
   readonly db: Database;
   readonly env: Environment;
   readonly params: { readonly agent_id: string; readonly job_id: string };
   readonly request: { readonly headers: NodeJS.Dict<string | string[]> };
 }
 
-const leaseOf = ({ env, params, request }: Asked): Lease =>
+const leaseOf = ({ env, params, request }: JobRequest): Lease =>
   requireLease(env.keyring, params.agent_id, params.job_id, request.headers);
 
 /** The job of a lease that is held now, whole. Throws `transition`. */
-async function heldJob(call: Asked, begun = false): Promise<RunJob> {
+async function heldJob(call: JobRequest, begun = false): Promise<RunJob> {
   const lease = leaseOf(call);
   await requireHeld(call.db, call.params.agent_id, lease, begun);
   const found = await describe(call.db, call.env.keyring, lease.id);

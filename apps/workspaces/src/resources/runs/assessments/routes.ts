@@ -85,10 +85,10 @@ const show = ofResult.get(byId, {
   run: async ({ target }) => target as AssessmentResult,
 });
 
-type Content = (db: Database, env: Environment, result: AssessmentResult) => Promise<Raw['body'] | undefined>;
+type ContentReader = (db: Database, env: Environment, result: AssessmentResult) => Promise<Raw['body'] | undefined>;
 
 /** Something that an assessment left. It holds what is sensitive, as the plan of a run does. */
-const left = (name: string, summary: string, type: string, content: Content) =>
+const left = (name: string, summary: string, type: string, content: ContentReader) =>
   ofResult.raw('GET')(`${byId}/${name}`, {
     ...hosted,
     summary: `${summary} For administrators of the workspace.`,

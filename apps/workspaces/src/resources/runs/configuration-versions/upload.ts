@@ -129,14 +129,14 @@ const creatorOf = ({ createdByType, createdById }: ConfigurationVersion): Actor 
   name: createdById ?? '',
 });
 
-interface Content {
+interface UploadedContent {
   readonly id: string;
   readonly size: number;
   readonly readmeBlobId: string | undefined;
   readonly digest: Buffer;
 }
 
-async function take(db: Database, configuration: ConfigurationVersion, blob: Content): Promise<boolean> {
+async function take(db: Database, configuration: ConfigurationVersion, blob: UploadedContent): Promise<boolean> {
   const { id, workspaceId, organizationId, speculative, provisional } = configuration;
   return db.transaction(async (tx) => {
     await lockRow(tx, 'workspace', workspaceId);

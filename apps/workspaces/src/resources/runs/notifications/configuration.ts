@@ -62,11 +62,11 @@ const parts = {
   },
 } satisfies Prisma.NotificationConfigurationInclude;
 
-type Found = Prisma.NotificationConfigurationGetPayload<{ include: typeof parts }>;
+type ConfigurationRow = Prisma.NotificationConfigurationGetPayload<{ include: typeof parts }>;
 
 const cellOf = (row: string, column: 'url' | 'token') => ({ table: 'notification_configuration', row, column });
 
-function configurationOf(keyring: Keyring, row: Found): NotificationConfiguration {
+function configurationOf(keyring: Keyring, row: ConfigurationRow): NotificationConfiguration {
   const open = (column: 'url' | 'token') => {
     const sealed = row[column];
     return sealed === null ? null : keyring.open(sealed, cellOf(row.id, column)).toString('utf8');

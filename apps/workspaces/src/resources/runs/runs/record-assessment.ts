@@ -83,7 +83,7 @@ export async function recordAssessment(
   }
 }
 
-type Result = Health & {
+type RecordedAssessment = Health & {
   readonly id: string;
   readonly succeeded: boolean;
   readonly drifted: boolean;
@@ -95,7 +95,7 @@ const wanting = ({ checksFailed, checksErrored, checksUnknown }: Health): string
 const none = wanting(nothing);
 
 /** What people are told of a result: what is new about it, and every failure. */
-function triggersOf(result: Result, prior: Result | null) {
+function triggersOf(result: RecordedAssessment, prior: RecordedAssessment | null) {
   if (!result.succeeded) return ['assessment:failed'] as const;
   const drifts = result.drifted && result.resourcesDrifted !== prior?.resourcesDrifted;
   const fails = wanting(result) !== none && (prior === null || wanting(result) !== wanting(prior));
@@ -108,7 +108,7 @@ function triggersOf(result: Result, prior: Result | null) {
 /** Whether no check went otherwise than well. */
 export const allChecksSucceeded = (health: Health): boolean => wanting(health) === none;
 
-function factsOf(result: Result) {
+function factsOf(result: RecordedAssessment) {
   return {
     id: result.id,
     succeeded: result.succeeded,

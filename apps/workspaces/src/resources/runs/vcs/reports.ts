@@ -4,7 +4,7 @@ import { pauseSeconds } from '../../connections/repositories/hooks';
 import { reachRepository, type VcsMeans } from '../../connections/repositories/repository';
 import { type Progress, type Standing, standingOf } from './standing';
 
-interface Row extends Progress {
+interface ReportRow extends Progress {
   readonly id: string;
   readonly repositoryId: string;
   readonly number: number | null;
@@ -29,9 +29,10 @@ SELECT i.id, i.repository_id AS "repositoryId", i.pull_request_number AS number,
   LEFT JOIN LATERAL (SELECT * FROM run x WHERE x.configuration_version_id = c.id AND NOT x.is_assessment ORDER BY x.number DESC LIMIT 1) r ON true
   LEFT JOIN run_phase p ON p.run_id = r.id AND p.kind = 'plan'`;
 
-const textOf = (row: Row, standing: Standing): string => `${row.runId ?? ''} ${standing.state} ${standing.description}`;
+const textOf = (row: ReportRow, standing: Standing): string =>
+  `${row.runId ?? ''} ${standing.state} ${standing.description}`;
 
-const linkOf = ({ publicUrl }: VcsMeans, { organization, workspace, runId }: Row): string =>
+const linkOf = ({ publicUrl }: VcsMeans, { organization, workspace, runId }: ReportRow): string =>
   runId === null
     ? `${publicUrl}/ui/organizations/${organization}/workspaces/${workspace}`
     : `${publicUrl}/app/${organization}/${workspace}/runs/${runId}`;
@@ -46,7 +47,7 @@ const settled = `coalesce(i.status_sent LIKE 'done %' AND r.finished_at IS NOT N
  */
 export async function reportStatuses(means: VcsMeans): Promise<void> {
   const { db } = means;
-  const rows = await db.prisma.$queryRawUnsafe<Row[]>(
+  const rows = await db.prisma.$queryRawUnsafe<ReportRow[]>(
     `${select} WHERE i.repository_id IS NOT NULL AND i.status_at <= now() AND i.status_sent IS DISTINCT FROM 'given up'
         AND c.created_at > now() - interval '30 days' AND (c.auto_queue_runs OR r.id IS NOT NULL OR c.status = 'errored')
         AND NOT ${settled} AND (c.status <> 'errored' OR i.status_sent IS NULL OR i.status_sent NOT LIKE 'done %')
@@ -69,7 +70,7 @@ export async function reportStatuses(means: VcsMeans): Promise<void> {
 }
 
 /** Of several nodes, one tells. */
-async function take(db: Database, { id, statusSent }: Row): Promise<boolean> {
+async function take(db: Database, { id, statusSent }: ReportRow): Promise<boolean> {
   const taken = await db.prisma.$executeRaw`
     UPDATE ingress_attributes SET status_attempts = status_attempts + 1, status_at = now() + interval '1 minute'
      WHERE id = ${id} AND status_at <= now() AND status_sent IS NOT DISTINCT FROM ${statusSent}`;
@@ -78,7 +79,7 @@ async function take(db: Database, { id, statusSent }: Row): Promise<boolean> {
 
 const mostAttempts = 20;
 
-async function report(means: VcsMeans, row: Row, standing: Standing, sent: string): Promise<void> {
+async function report(means: VcsMeans, row: ReportRow, standing: Standing, sent: string): Promise<void> {
   const { db } = means;
   try {
     const repository = await db.prisma.vcsRepository.findUnique({ where: { id: row.repositoryId } });
@@ -121,7 +122,7 @@ export async function writeComments(means: VcsMeans): Promise<void> {
               ORDER BY next_at LIMIT 1 FOR UPDATE SKIP LOCKED)
        RETURNING repository_id, number, comment_id, digest, attempts`;
     if (!due) return;
-    const rows = await db.prisma.$queryRawUnsafe<Row[]>(
+    const rows = await db.prisma.$queryRawUnsafe<ReportRow[]>(
       `SELECT DISTINCT ON (t.organization, t.workspace) t.* FROM (${select}
          WHERE i.repository_id = $1 AND i.pull_request_number = $2) t
          JOIN ingress_attributes j ON j.id = t.id JOIN configuration_version d ON d.id = j.configuration_version_id
@@ -152,7 +153,7 @@ export async function writeComments(means: VcsMeans): Promise<void> {
   }
 }
 
-function commentOf(means: VcsMeans, rows: readonly Row[]): string {
+function commentOf(means: VcsMeans, rows: readonly ReportRow[]): string {
   const lines = rows.flatMap((row) => {
     const standing = standingOf(row);
     if (!standing) return [];

@@ -44,8 +44,8 @@ const readCurrent = {
   text: `${select}, w.id AS key ${from}id = w.current_state_version_id WHERE w.id = ANY($1)`,
 };
 
-type Read = Omit<StateVersion, 'workspace'> & { projectId: string };
-const mapped = rowMapper<Read>(['serial', 'size']);
+type KeyedVersion = Omit<StateVersion, 'workspace'> & { projectId: string };
+const mapped = rowMapper<KeyedVersion>(['serial', 'size']);
 
 function versionOf(row: KeyedRow): StateVersion {
   const { projectId, ...read } = mapped(row);

@@ -6,7 +6,7 @@ import type { WorkspaceSettings } from './attributes';
 import type { WorkspaceCaller } from './caller';
 
 /** The repository that a workspace is to be connected to, as its host describes it. */
-export interface Link {
+export interface RepositoryLink {
   readonly tokenId: string;
   readonly identifier: string;
   readonly found: HostRepository | undefined;
@@ -27,7 +27,7 @@ export async function checkLink(
   organizationId: string,
   before: Linked,
   after: Linked,
-): Promise<Link | undefined> {
+): Promise<RepositoryLink | undefined> {
   const { oauthTokenId: tokenId, vcsIdentifier: identifier, vcsBranch: branch } = after;
   if (!vcs.reach || tokenId === null || identifier === null || isSame(before, after)) return undefined;
   const means = { db, keyring: vcs.keyring, reach: vcs.reach };
@@ -38,7 +38,7 @@ export async function checkLink(
 export async function keepLink(
   tx: Database,
   { vcs }: WorkspaceCaller,
-  link: Link | undefined,
+  link: RepositoryLink | undefined,
   after: Linked,
 ): Promise<void> {
   if (link && link.tokenId === after.oauthTokenId && link.identifier === after.vcsIdentifier) {

@@ -14,16 +14,16 @@ import { type PhaseState, type RunState, watchedRuns } from './watched-run';
 const windowBytes = 64 * 1024;
 
 /** How far a client has read both logs, in bytes: the id of every event. */
-interface Read {
+interface LogOffsets {
   plan: number;
   apply: number;
 }
 
-const readOf = (id: string | undefined): Read => {
+const readOf = (id: string | undefined): LogOffsets => {
   const [, plan, apply] = /^p(\d{1,12})-a(\d{1,12})$/.exec(id ?? '') ?? [];
   return { plan: Number(plan ?? 0), apply: Number(apply ?? 0) };
 };
-const idOf = ({ plan, apply }: Read): string => `p${plan}-a${apply}`;
+const idOf = ({ plan, apply }: LogOffsets): string => `p${plan}-a${apply}`;
 
 /** The bytes of whole characters at the start of some text; what follows comes with the next piece. */
 function wholeCharacters(bytes: Buffer): number {
@@ -54,7 +54,7 @@ const shownPhase = (phase: PhaseState) => ({
 
 /** Sends what is new about one run to one client. */
 class Teller {
-  private readonly read: Read;
+  private readonly read: LogOffsets;
   private said = '';
   private latest: RunState | undefined;
   private sending = false;
