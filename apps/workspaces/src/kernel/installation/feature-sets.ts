@@ -1,38 +1,5 @@
 import type { Edition } from './edition';
-
-/** What a plan allows: one boolean for each feature, one number (null: unlimited) for each limit. */
-export interface Entitlements {
-  readonly costEstimation: boolean;
-  readonly configurationDesigner: boolean;
-  readonly moduleTestsGeneration: boolean;
-  readonly operations: boolean;
-  readonly privateModuleRegistry: boolean;
-  readonly policyEnforcement: boolean;
-  readonly polengine: boolean;
-  readonly runTasks: boolean;
-  readonly stateStorage: boolean;
-  readonly teams: boolean;
-  readonly vcsIntegrations: boolean;
-  readonly usageReporting: boolean;
-  readonly selfServeBilling: boolean;
-  readonly auditLogging: boolean;
-  readonly agents: boolean;
-  readonly sso: boolean;
-  readonly privateVcs: boolean;
-  readonly privatePolicyAgents: boolean;
-  readonly globalRunTasks: boolean;
-  readonly privateRunTasks: boolean;
-  readonly moduleDeprecations: boolean;
-  readonly moduleRevocations: boolean;
-  readonly runTaskLimit: number | null;
-  readonly runTaskWorkspaceLimit: number | null;
-  readonly runTaskMandatoryEnforcementLimit: number | null;
-  readonly policySetLimit: number | null;
-  readonly policyLimit: number | null;
-  readonly policyMandatoryEnforcementLimit: number | null;
-  readonly versionedPolicySetLimit: number | null;
-  readonly userLimit: number | null;
-}
+import type { Entitlements } from './entitlements';
 
 /** A plan that organizations can be on. Plans are shipped with the service; their ids never change. */
 export interface FeatureSet {

@@ -1,48 +1,22 @@
-import { document, flag, serializer, whole } from '@keystead/jsonapi';
-import { z } from 'zod';
+import { document, flag, serializer } from '@keystead/jsonapi';
 import type { Policy } from '../../../kernel/access/policy';
 import { actorOf, recordChange } from '../../../kernel/audit/audit';
 import { type Endpoint, endpoints, type View } from '../../../kernel/endpoints/endpoint';
 import type { SiteSettings } from '../../../kernel/endpoints/environment';
 import { timeout } from '../../../kernel/installation/run-timeouts';
+import { settingsAttributes } from '../../installation/settings/attributes';
 import { updateSettings } from '../../installation/settings/service';
 import { shownTimeouts, timeoutAliases, timeoutsOf, timeoutText, withOneName } from './timeouts';
 
-const settingsAttributes = {
-  'limit-user-organization-creation': flag,
-  'api-rate-limiting-enabled': flag,
-  'api-rate-limit': whole,
-  'send-passing-statuses-for-untriggered-speculative-plans': flag,
-  'allow-speculative-plans-on-pull-requests-from-forks': flag,
-  'require-two-factor-for-admins': flag,
-  'fair-run-queuing-enabled': flag,
-  'limit-organizations-per-user': flag,
-  'default-organizations-per-user-ceiling': whole,
-  'limit-workspaces-per-organization': flag,
-  'default-workspaces-per-organization-ceiling': whole,
-  'default-remote-state-access': flag,
-  ...timeoutText,
-};
+const shape = { ...settingsAttributes.shape, ...timeoutText };
 
-const settingsSerializer = serializer<SiteSettings, View, typeof settingsAttributes>({
+const settingsSerializer = serializer<SiteSettings, View, typeof shape>({
   type: 'general-settings',
-  shape: settingsAttributes,
+  shape,
   id: () => 'general',
   aliases: timeoutAliases,
-  attributes: (settings) => ({
-    'limit-user-organization-creation': settings.limitUserOrganizationCreation,
-    'api-rate-limiting-enabled': settings.apiRateLimitingEnabled,
-    'api-rate-limit': settings.apiRateLimit,
-    'send-passing-statuses-for-untriggered-speculative-plans':
-      settings.sendPassingStatusesForUntriggeredSpeculativePlans,
-    'allow-speculative-plans-on-pull-requests-from-forks': settings.allowSpeculativePlansOnPullRequestsFromForks,
-    'require-two-factor-for-admins': settings.requireTwoFactorForAdmins,
-    'fair-run-queuing-enabled': settings.fairRunQueuingEnabled,
-    'limit-organizations-per-user': settings.limitOrganizationsPerUser,
-    'default-organizations-per-user-ceiling': settings.defaultOrganizationsPerUserCeiling,
-    'limit-workspaces-per-organization': settings.limitWorkspacesPerOrganization,
-    'default-workspaces-per-organization-ceiling': settings.defaultWorkspacesPerOrganizationCeiling,
-    'default-remote-state-access': settings.defaultRemoteStateAccess,
+  attributes: (settings, view) => ({
+    ...settingsAttributes.show(settings, view),
     ...shownTimeouts(settings.planTimeout, settings.applyTimeout),
   }),
 });
@@ -58,30 +32,13 @@ const costSerializer = serializer<SiteSettings, View, typeof costAttributes>({
   attributes: ({ costEstimationEnabled }) => ({ enabled: costEstimationEnabled }),
 });
 
-const ceiling = z.int().min(1).max(1_000_000).optional();
-const switched = z.boolean().optional();
-
 const UpdateGeneral = document('general-settings', {
   untyped: true,
-  attributes: {
-    'limit-user-organization-creation': switched,
-    'api-rate-limiting-enabled': switched,
-    'api-rate-limit': z.int().min(0).max(1_000_000).optional(),
-    'send-passing-statuses-for-untriggered-speculative-plans': switched,
-    'allow-speculative-plans-on-pull-requests-from-forks': switched,
-    'require-two-factor-for-admins': switched,
-    'fair-run-queuing-enabled': switched,
-    'limit-organizations-per-user': switched,
-    'default-organizations-per-user-ceiling': ceiling,
-    'limit-workspaces-per-organization': switched,
-    'default-workspaces-per-organization-ceiling': ceiling,
-    'default-remote-state-access': switched,
-    ...timeoutsOf(timeout.optional()),
-  },
+  attributes: { ...settingsAttributes.update, ...timeoutsOf(timeout.optional()) },
   aliases: timeoutAliases,
 });
 
-const UpdateCost = document('cost-estimation-settings', { untyped: true, attributes: { enabled: switched } });
+const UpdateCost = document('cost-estimation-settings', { untyped: true, attributes: { enabled: flag.optional() } });
 
 const admin = { siteAdmin: true, edition: 'self-hosted' } as const;
 const general = endpoints({} as Policy<undefined>, settingsSerializer);

@@ -1,35 +1,16 @@
 import { invalid } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
-import type { OauthClient as Row } from '../../../generated/prisma/client';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
+import { clientAttributes } from './attributes';
+import type { OauthClient } from './oauth-client';
+import type { ClientInput, NewClient } from './schema';
 import { sealedBytes } from './sealed';
 
-/** A connection to a version-control provider, without its secrets. */
-export interface OauthClient extends Omit<Row, 'secret' | 'privateKey'> {
-  readonly organizationName: string;
-  readonly tokenIds: readonly string[];
-  readonly projectIds: readonly string[];
-}
-
-/** What a request may say of a connection; the list of projects replaces. */
-export interface ClientInput {
-  readonly name?: string | null;
-  readonly serviceProvider?: string;
-  readonly httpUrl?: string;
-  readonly apiUrl?: string;
-  readonly key?: string | null;
-  readonly secret?: string | null;
-  readonly privateKey?: string | null;
-  readonly rsaPublicKey?: string | null;
-  readonly oauthTokenString?: string | null;
-  readonly organizationScoped?: boolean | null;
-  readonly agentPool?: string | null;
-  readonly projectIds?: readonly string[];
-}
+const { initial, plain } = clientAttributes;
 
 const shownParts = {
   omit: { secret: true, privateKey: true },
@@ -91,9 +72,9 @@ export async function create(
   keyring: Keyring,
   actor: Actor,
   organizationId: string,
-  input: ClientInput,
+  input: NewClient,
 ): Promise<OauthClient> {
-  const { serviceProvider = '', oauthTokenString } = input;
+  const { serviceProvider, oauthTokenString } = input;
   const authorisesLater = serviceProvider.startsWith('bitbucket_') && serviceProvider !== 'bitbucket_hosted';
   if (!oauthTokenString && !(input.key && input.secret) && !authorisesLater) {
     throw invalid('oauthTokenString', "can't be blank");
@@ -108,9 +89,7 @@ export async function create(
       data: {
         id,
         organizationId,
-        serviceProvider,
-        httpUrl: input.httpUrl ?? '',
-        apiUrl: input.apiUrl ?? '',
+        ...initial,
         privateKey: sealedBytes(keyring, 'oauth_client', id, 'private_key', input.privateKey),
         ...settings(keyring, id, input),
       },
@@ -177,14 +156,8 @@ export async function changeProjects(
 }
 
 function settings(keyring: Keyring, id: string, input: ClientInput) {
-  return {
-    name: input.name,
-    key: input.key,
-    rsaPublicKey: input.rsaPublicKey,
-    secret: sealedBytes(keyring, 'oauth_client', id, 'secret', input.secret),
-    organizationScoped: input.organizationScoped ?? undefined,
-    agentPoolId: input.agentPool,
-  };
+  const secret = sealedBytes(keyring, 'oauth_client', id, 'secret', input.secret);
+  return { ...plain(input), secret, agentPoolId: input.agentPool };
 }
 
 async function setToken(tx: Database, keyring: Keyring, clientId: string, text?: string | null): Promise<void> {

@@ -4,8 +4,9 @@ import type { Database } from '../../../kernel/database/database';
 import { endpoints, includable, type Resource } from '../../../kernel/endpoints/endpoint';
 import * as organizations from '../../organizations/organizations/service';
 import * as clients from './clients';
+import type { OauthClient } from './oauth-client';
 import { oauthPolicy } from './policy';
-import { CreateClient, Projects, UpdateClient, UpdateToken } from './schema';
+import { CreateClient, inputOf, Projects, UpdateClient, UpdateToken } from './schema';
 import { clientSerializer, tokenSerializer } from './serializers';
 import * as tokens from './tokens';
 
@@ -40,10 +41,6 @@ const create = ofClients.post('/organizations/:organization_name/oauth-clients',
   run: ({ db, env, target, body, ...call }) =>
     clients.create(db, env.keyring, actorOf(call), target.organizationId, inputOf(body)),
 });
-
-function inputOf<B extends { projects?: readonly SentReference[] }>({ projects, ...rest }: B) {
-  return { ...rest, projectIds: projects?.map(({ id }) => id ?? '') };
-}
 
 const show = ofClients.get('/oauth-clients/:oauth_client_id', {
   summary: 'Show a VCS connection.',
@@ -139,7 +136,7 @@ export const oauthResource: Resource = {
     removeToken,
   ],
   includable: {
-    'oauth-clients': includable<clients.OauthClient>({
+    'oauth-clients': includable<OauthClient>({
       serializer: clientSerializer,
       load: clients.findMany,
       visible: oauthPolicy['can-read'],

@@ -1,29 +1,30 @@
-import { document, many, one, references } from '@keystead/jsonapi';
-import { z } from 'zod';
-import { type GitProvider, providers } from './providers';
+import { document, many, one, type ParsedDocument, references, type SentReference } from '@keystead/jsonapi';
+import { clientAttributes, longText } from './attributes';
 
-const text = z.string().max(65_536).nullish();
-const url = z.url({ protocol: /^https?$/ });
-const settings = {
-  name: z.string().max(255).nullish(),
-  key: text,
-  secret: text,
-  'rsa-public-key': text,
-  'oauth-token-string': text,
-  'organization-scoped': z.boolean().nullish(),
-};
+const { create, update } = clientAttributes;
 const relationships = { projects: many('projects'), 'agent-pool': one('agent-pools') };
 
 export const CreateClient = document('oauth-clients', {
   attributes: {
-    'service-provider': z.enum(Object.keys(providers) as [GitProvider, ...GitProvider[]]),
-    'http-url': url,
-    'api-url': url,
-    'private-key': text,
-    ...settings,
+    ...create,
+    'service-provider': create['service-provider'].unwrap(),
+    'http-url': create['http-url'].unwrap(),
+    'api-url': create['api-url'].unwrap(),
+    'private-key': longText.optional(),
   },
   relationships,
 });
-export const UpdateClient = document('oauth-clients', { attributes: settings, relationships });
-export const UpdateToken = document('oauth-tokens', { attributes: { 'ssh-key': text } });
+export const UpdateClient = document('oauth-clients', { attributes: update, relationships });
+export const UpdateToken = document('oauth-tokens', { attributes: { 'ssh-key': longText.optional() } });
 export const Projects = references('projects');
+
+type WithProjects<B> = Omit<B, 'projects'> & { readonly projectIds: readonly string[] | undefined };
+
+/** What a request may say of a connection; the list of projects replaces. */
+export type ClientInput = WithProjects<ParsedDocument<typeof UpdateClient>>;
+export type NewClient = WithProjects<ParsedDocument<typeof CreateClient>>;
+
+/** A body with the ids of its projects. */
+export function inputOf<B extends { projects?: readonly SentReference[] }>({ projects, ...rest }: B) {
+  return { ...rest, projectIds: projects?.map(({ id }) => id ?? '') };
+}

@@ -1,37 +1,10 @@
 import { flag, hasMany, hasOne, instant, serializer, text, toMany, toOne } from '@keystead/jsonapi';
-import { z } from 'zod';
 import type { View } from '../../../kernel/endpoints/endpoint';
-import type { OauthClient } from './clients';
-import { type GitProvider, providers } from './providers';
+import { clientAttributes } from './attributes';
+import type { OauthClient } from './oauth-client';
 import type { OauthToken } from './tokens';
 
-const clientAttributes = {
-  name: text.nullable(),
-  'created-at': instant,
-  'service-provider': text,
-  'service-provider-display-name': z.enum([
-    'GitHub',
-    'GitHub Enterprise',
-    'GitLab.com',
-    'GitLab Community Edition',
-    'GitLab Enterprise Edition',
-    'Azure DevOps Server',
-    'Azure DevOps Services',
-    'Bitbucket Cloud',
-    'Bitbucket Server',
-    'Bitbucket Data Center',
-    'Gitea',
-    'Forgejo',
-  ]),
-  'http-url': text,
-  'api-url': text,
-  'callback-url': text,
-  'connect-path': text,
-  key: text.nullable(),
-  secret: text.nullable(),
-  'rsa-public-key': text.nullable(),
-  'organization-scoped': flag,
-};
+const { shape, show } = clientAttributes;
 
 const clientRelations = {
   organization: hasOne('organizations'),
@@ -41,26 +14,13 @@ const clientRelations = {
 };
 
 /** A connection; secret, private key and token text are never shown. */
-export const clientSerializer = serializer<OauthClient, View, typeof clientAttributes, typeof clientRelations>({
+export const clientSerializer = serializer<OauthClient, View, typeof shape, typeof clientRelations>({
   type: 'oauth-clients',
-  shape: clientAttributes,
+  shape,
   relations: clientRelations,
   id: (client) => client.id,
   self: (client) => `/api/v2/oauth-clients/${client.id}`,
-  attributes: (client, view) => ({
-    name: client.name,
-    'created-at': client.createdAt.toISOString(),
-    'service-provider': client.serviceProvider,
-    'service-provider-display-name': providers[client.serviceProvider as GitProvider],
-    'http-url': client.httpUrl,
-    'api-url': client.apiUrl,
-    'callback-url': `${view.publicUrl}/auth/${client.id}/callback`,
-    'connect-path': `/auth/${client.id}?organization_id=${client.organizationId}`,
-    key: client.key,
-    secret: null,
-    'rsa-public-key': client.rsaPublicKey,
-    'organization-scoped': client.organizationScoped,
-  }),
+  attributes: show,
   relationships: (client) => ({
     organization: toOne('organizations', client.organizationName),
     projects: toMany('projects', client.projectIds),

@@ -1,24 +1,15 @@
 import type { Database } from '../../../kernel/database/database';
 import type { SiteSettings } from '../../../kernel/endpoints/environment';
 import { defaultTimeouts } from '../../../kernel/installation/run-timeouts';
+import { settingsAttributes } from './attributes';
 
 const NAME = 'general';
 
 /** What an installation starts with; `apiRateLimit` differs by edition. */
 function defaultSettings(edition: 'hosted' | 'self-hosted'): SiteSettings {
   return {
-    limitUserOrganizationCreation: false,
-    apiRateLimitingEnabled: true,
-    apiRateLimit: edition === 'hosted' ? 30 : 1000,
-    sendPassingStatusesForUntriggeredSpeculativePlans: false,
-    allowSpeculativePlansOnPullRequestsFromForks: false,
-    requireTwoFactorForAdmins: false,
-    fairRunQueuingEnabled: false,
-    limitOrganizationsPerUser: false,
-    defaultOrganizationsPerUserCeiling: 100,
-    limitWorkspacesPerOrganization: false,
-    defaultWorkspacesPerOrganizationCeiling: 500,
-    defaultRemoteStateAccess: false,
+    ...settingsAttributes.initial,
+    ...(edition === 'hosted' ? { apiRateLimit: 30 } : {}),
     costEstimationEnabled: true,
     samlEnabled: false,
     planTimeout: defaultTimeouts.plan,

@@ -1,16 +1,12 @@
 import { serializer } from '@keystead/jsonapi';
 import type { View } from '../../../kernel/endpoints/endpoint';
+import { entitlementAttributes, entitlementShape } from '../../../kernel/installation/entitlements';
 import type { Organization } from '../organizations/organization';
-import { entitlementAttributes, entitlementShape } from '../subscriptions/entitlement-attributes';
-
-const entitlementSetAttributes = {
-  ...entitlementShape,
-};
 
 /** Spec: Entitlement set (type `entitlement-sets`; id equals the organization external-id) */
-export const entitlementSetSerializer = serializer<Organization, View, typeof entitlementSetAttributes>({
+export const entitlementSetSerializer = serializer<Organization, View, typeof entitlementShape>({
   type: 'entitlement-sets',
-  shape: entitlementSetAttributes,
+  shape: entitlementShape,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/entitlement-sets/${id}`,
   aliases: { polengine: 'sentinel' },

@@ -1,7 +1,8 @@
 import type { Organization as Row } from '../../../generated/prisma/client';
 import { rowMapper } from '../../../kernel/database/rows';
 import type { Environment } from '../../../kernel/endpoints/environment';
-import { type Entitlements, entitlementsOf } from '../../../kernel/installation/feature-sets';
+import type { Entitlements } from '../../../kernel/installation/entitlements';
+import { entitlementsOf } from '../../../kernel/installation/feature-sets';
 
 /** An organization with its plan, as rules and serializers see it. `organizationId` is its own id. */
 export interface Organization extends Row {

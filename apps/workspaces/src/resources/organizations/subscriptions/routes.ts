@@ -16,11 +16,11 @@ import type { Policy } from '../../../kernel/access/policy';
 import { actorOf, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { endpoints, includable, type Lookup, type Resource, type View } from '../../../kernel/endpoints/endpoint';
+import { entitlementAttributes, entitlementShape } from '../../../kernel/installation/entitlements';
 import { type FeatureSet, featureSets, requireFeatureSet } from '../../../kernel/installation/feature-sets';
 import type { Organization, PlanEnvironment } from '../organizations/organization';
 import { organizationPolicy } from '../organizations/policy';
 import * as organizations from '../organizations/service';
-import { entitlementAttributes, entitlementShape } from './entitlement-attributes';
 
 /** A subscription, its plan, and the name of its organization. */
 interface OrganizationPlan extends Subscription {

@@ -1,50 +1,21 @@
 import { invalid, invalidAll } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
 import { type Issue, Refusal } from '@keystead/refusal';
-import type { Prisma, NotificationConfiguration as Row } from '../../../generated/prisma/client';
+import type { Prisma } from '../../../generated/prisma/client';
 import type { ProjectTarget, WorkspaceTarget } from '../../../kernel/access/access';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
+import { notificationAttributes } from './attributes';
+import type { NotificationConfiguration, Tried } from './notification-configuration';
+import type { NewNotification, NotificationInput } from './schema';
 import type { Sender } from './sender';
 
-/** Where notifications go. */
-export const destinations = ['generic', 'slack', 'microsoft-teams', 'email'] as const;
-export type Destination = (typeof destinations)[number];
+const { initial, plain } = notificationAttributes;
 
 /** So many of a workspace or a project. */
 const MOST = 20;
-
-/** The last try of a delivery. */
-export interface Tried {
-  readonly trigger: string;
-  readonly sentAt: Date | null;
-  readonly successful: boolean | null;
-  readonly code: string | null;
-  readonly body: string | null;
-}
-
-/** Who is told what of the runs of a workspace, or of all workspaces of a project. */
-export interface NotificationConfiguration extends Omit<Row, 'url' | 'token'> {
-  readonly organizationId: string;
-  readonly workspace: (WorkspaceTarget & { readonly name: string }) | null;
-  readonly project: (ProjectTarget & { readonly name: string }) | null;
-  readonly url: string | null;
-  readonly token: string | null;
-  readonly deliveries: readonly Tried[];
-}
-
-/** What a request says of one. */
-export interface NotificationInput {
-  readonly name?: string;
-  readonly enabled?: boolean;
-  readonly triggers?: readonly string[];
-  readonly url?: string | null;
-  readonly token?: string | null;
-  readonly emailAddresses?: readonly string[] | null;
-  readonly users?: readonly { readonly id?: string }[];
-}
 
 /** What is told of: the runs of one workspace, or those of all workspaces of a project. */
 export type Subscribed =
@@ -152,20 +123,12 @@ export async function create(
   sender: Sender,
   actor: Actor,
   subscribed: Subscribed,
-  input: NotificationInput & { readonly name: string; readonly destinationType: Destination },
+  input: NewNotification,
 ): Promise<NotificationConfiguration> {
   const { keyring } = sender;
   const id = newId('nc');
   const of = 'workspace' in subscribed ? subscribed.workspace : subscribed.project;
-  const made = {
-    id,
-    name: input.name,
-    destinationType: input.destinationType,
-    enabled: input.enabled ?? false,
-    triggers: [...new Set(input.triggers ?? [])],
-    emailAddresses: [...new Set(input.emailAddresses ?? [])],
-    userIds: idsOf(input.users) ?? [],
-  };
+  const made = { id, ...initial, ...plain(input), userIds: idsOf(input.users) ?? [] };
   const { url = null, token = null } = input;
   const checked = { ...made, url: url === '' ? null : url, token, organizationId: of.organizationId };
   await requireSense(db, checked);
@@ -196,19 +159,11 @@ export async function update(
   input: NotificationInput,
 ): Promise<NotificationConfiguration> {
   const { keyring } = sender;
-  const given = {
-    name: input.name,
-    enabled: input.enabled,
-    triggers: input.triggers && [...new Set(input.triggers)],
-    emailAddresses: input.emailAddresses === undefined ? undefined : [...new Set(input.emailAddresses ?? [])],
-    userIds: idsOf(input.users),
-  };
+  const userIds = idsOf(input.users);
+  const given = { ...plain(input), ...(userIds && { userIds }) };
   const checked = {
     ...before,
-    enabled: input.enabled ?? before.enabled,
-    name: input.name ?? before.name,
-    emailAddresses: given.emailAddresses ?? before.emailAddresses,
-    userIds: given.userIds ?? before.userIds,
+    ...given,
     url: input.url === undefined ? before.url : input.url || null,
     token: input.token === undefined ? before.token : input.token,
   };

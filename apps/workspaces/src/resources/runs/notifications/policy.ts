@@ -2,7 +2,7 @@ import type { Access } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
 import { projectPolicy } from '../../workspaces/projects/policy';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
-import type { NotificationConfiguration } from './configuration';
+import type { NotificationConfiguration } from './notification-configuration';
 
 /** Where notifications go is a credential as often as not: who may not change it does not see it either. */
 const manages = (access: Access, { workspace, project }: NotificationConfiguration): boolean =>

@@ -1,119 +1,33 @@
-import {
-  choice,
-  document,
-  flag,
-  hasMany,
-  hasOne,
-  instant,
-  invalid,
-  many,
-  one,
-  serializer,
-  text,
-  toMany,
-  toOne,
-} from '@keystead/jsonapi';
-import { z } from 'zod';
+import { hasMany, hasOne, invalid, serializer, toMany, toOne } from '@keystead/jsonapi';
 import { actorOf } from '../../../kernel/audit/audit';
 import { endpoints, type Lookup, type Resource, type View } from '../../../kernel/endpoints/endpoint';
 import { projectPolicy } from '../../workspaces/projects/policy';
 import * as projects from '../../workspaces/projects/service';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
 import * as workspaces from '../../workspaces/workspaces/service';
-import { runTriggers, type WorkspaceTriggerName, workspaceTriggers } from '../runs/notification-triggers';
+import { notificationAttributes } from './attributes';
 import * as configurations from './configuration';
-import { destinations, type NotificationConfiguration } from './configuration';
+import type { NotificationConfiguration } from './notification-configuration';
 import { notificationPolicy, sees } from './policy';
+import { CreateConfiguration, UpdateConfiguration } from './schema';
 import { Sender } from './sender';
 
-const ofWorkspaces = Object.keys(workspaceTriggers) as [WorkspaceTriggerName, ...WorkspaceTriggerName[]];
-const triggerNames = [...runTriggers, ...ofWorkspaces] as const;
-
-const delivery = z.object({
-  url: text.nullable(),
-  code: text,
-  body: text,
-  successful: choice(['true', 'false']),
-  'sent-at': instant,
-});
-
-const attributes = {
-  name: text,
-  'destination-type': choice(destinations),
-  enabled: flag,
-  url: text.nullable(),
-  // Never shown again.
-  token: z.null(),
-  triggers: z.array(choice(triggerNames)),
-  'email-addresses': z.array(text),
-  'email-all-members': flag,
-  'delivery-responses': z.array(delivery),
-  'created-at': instant,
-  'updated-at': instant,
-};
-
+const { shape, show: showAttributes } = notificationAttributes;
 const relations = { subscribable: hasOne('workspaces', 'projects'), users: hasMany('users') };
 
-const notificationSerializer = serializer<NotificationConfiguration, View, typeof attributes, typeof relations>({
+const notificationSerializer = serializer<NotificationConfiguration, View, typeof shape, typeof relations>({
   type: 'notification-configurations',
-  shape: attributes,
+  shape,
   relations,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/notification-configurations/${id}`,
-  attributes: (one) => ({
-    name: one.name,
-    'destination-type': one.destinationType,
-    enabled: one.enabled,
-    url: one.url,
-    token: null,
-    triggers: one.triggers,
-    'email-addresses': one.emailAddresses,
-    'email-all-members': false,
-    'delivery-responses': one.deliveries.map((tried) => ({
-      url: one.url,
-      code: tried.code ?? '',
-      body: tried.body ?? '',
-      successful: String(tried.successful === true),
-      'sent-at': tried.sentAt ?? one.createdAt,
-    })),
-    'created-at': one.createdAt,
-    'updated-at': one.updatedAt,
-  }),
+  attributes: showAttributes,
   relationships: ({ workspace, project, userIds }) => ({
     subscribable: workspace
       ? toOne('workspaces', workspace.id, `/api/v2/workspaces/${workspace.id}`)
       : toOne('projects', project?.id, `/api/v2/projects/${project?.id}`),
     users: toMany('users', userIds),
   }),
-});
-
-/** An address of the web without a user and a password, which logs would show. */
-const webAddress = z
-  .string()
-  .max(2048)
-  .refine((given) => {
-    if (given === '') return true;
-    if (!URL.canParse(given)) return false;
-    const { protocol, username, password } = new URL(given);
-    return /^https?:$/.test(protocol) && username === '' && password === '';
-  }, 'must be an http or https address without a user and a password');
-
-const shared = {
-  enabled: z.boolean().optional(),
-  triggers: z.array(z.enum(triggerNames)).max(triggerNames.length).optional(),
-  url: webAddress.nullish(),
-  token: z.string().max(1024).nullish(),
-  'email-addresses': z.array(z.email().max(254)).max(50).nullish(),
-};
-const name = z.string().trim().min(1).max(255);
-const users = many('users');
-const CreateConfiguration = document('notification-configurations', {
-  attributes: { name, 'destination-type': z.enum(destinations), ...shared },
-  relationships: { users, subscribable: one('workspaces', 'projects') },
-});
-const UpdateConfiguration = document('notification-configurations', {
-  attributes: { name: name.optional(), ...shared },
-  relationships: { users },
 });
 
 const ofWorkspace = endpoints(workspacePolicy, notificationSerializer, {

@@ -1,6 +1,6 @@
 import type { Person } from '../openid';
+import type { SamlSettings } from './attributes';
 import type { Vouched } from './response';
-import type { SamlSettings } from './settings';
 
 /** Somebody whom the provider of SAML vouches for. */
 export interface SamlPerson extends Person {

@@ -1,7 +1,9 @@
 import type { Keyring } from '@keystead/keyring';
 import { SAML } from '@node-saml/node-saml';
 import type { Database } from '../../../../kernel/database/database';
-import { keyOf, placesOf, type SamlSettings } from './settings';
+import type { SamlSettings } from './attributes';
+import { placesOf } from './places';
+import { keyOf } from './settings';
 
 /** The id of the request that belongs to a sign-in: what only the service can make of its state. */
 export const requestIdOf = (nonce: string): string => `_${nonce}`;

@@ -1,6 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { SAML } from '@node-saml/node-saml';
-import { placesOf, type SamlSettings } from './settings';
+import type { SamlSettings } from './attributes';
+import { placesOf } from './places';
 
 /** Whom a provider vouches for, by an assertion. */
 export interface Vouched {

@@ -1,103 +1,23 @@
-import { document, flag, serializer, text, whole } from '@keystead/jsonapi';
+import { serializer } from '@keystead/jsonapi';
 import { isRefusal } from '@keystead/refusal';
-import { z } from 'zod';
 import type { Policy } from '../../../../kernel/access/policy';
 import { actorOf } from '../../../../kernel/audit/audit';
 import { endpoints, type Raw, type Resource, type View } from '../../../../kernel/endpoints/endpoint';
 import { readForm } from '../../sessions/form';
+import { type SamlSettings, samlAttributes } from './attributes';
 import { notice } from './notice';
 import { receive } from './receive';
 import { metadataOf } from './request';
+import { UpdateSaml } from './schema';
 import * as settings from './settings';
 
-const shape = {
-  enabled: flag,
-  debug: flag,
-  'idp-cert': text.nullable(),
-  'old-idp-cert': text.nullable(),
-  'slo-endpoint-url': text.nullable(),
-  'sso-endpoint-url': text.nullable(),
-  'attr-username': text,
-  'attr-groups': text,
-  'attr-site-admin': text,
-  'site-admin-role': text,
-  'sso-api-token-session-timeout': whole,
-  'acs-consumer-url': text,
-  'metadata-url': text,
-  'team-management-enabled': flag,
-  certificate: text.nullable(),
-  'authn-requests-signed': flag,
-  'want-assertions-signed': flag,
-  'signature-signing-method': text,
-  'signature-digest-method': text,
-};
+const { shape, show } = samlAttributes;
 
-const samlSerializer = serializer<settings.SamlSettings, View, typeof shape>({
+const samlSerializer = serializer<SamlSettings, View, typeof shape>({
   type: 'saml-settings',
   shape,
   id: () => settings.samlId,
-  attributes(given, { publicUrl }) {
-    const { metadata, consumer } = settings.placesOf(publicUrl);
-    return {
-      enabled: given.enabled,
-      debug: given.debug,
-      'idp-cert': given.idpCert,
-      'old-idp-cert': given.oldIdpCert,
-      'slo-endpoint-url': given.sloEndpointUrl,
-      'sso-endpoint-url': given.ssoEndpointUrl,
-      'attr-username': given.attrUsername,
-      'attr-groups': given.attrGroups,
-      'attr-site-admin': given.attrSiteAdmin,
-      'site-admin-role': given.siteAdminRole,
-      'sso-api-token-session-timeout': given.ssoApiTokenSessionTimeout,
-      'acs-consumer-url': consumer,
-      'metadata-url': metadata,
-      'team-management-enabled': given.teamManagementEnabled,
-      certificate: given.certificate,
-      'authn-requests-signed': given.authnRequestsSigned,
-      'want-assertions-signed': given.wantAssertionsSigned,
-      'signature-signing-method': given.signatureSigningMethod,
-      'signature-digest-method': given.signatureDigestMethod,
-    };
-  },
-});
-
-function isSafeUrl(given: string): boolean {
-  const url = URL.canParse(given) ? new URL(given) : undefined;
-  const isLoopback = ['localhost', '127.0.0.1', '[::1]'].includes(url?.hostname ?? '');
-  return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback);
-}
-const url = z.string().max(2048).refine(isSafeUrl, 'must be an https address').nullish();
-const certificate = z.string().max(65_536).refine(settings.isCertificate, 'must be one certificate in PEM').nullish();
-const name = z.string().min(1).max(255).optional();
-const switched = z.boolean().optional();
-const method = z.enum(['SHA1', 'SHA256']).optional();
-
-const UpdateSaml = document('saml-settings', {
-  untyped: true,
-  attributes: {
-    enabled: switched,
-    debug: switched,
-    'idp-cert': certificate,
-    'slo-endpoint-url': url,
-    'sso-endpoint-url': url,
-    'attr-username': name,
-    'attr-groups': name,
-    'attr-site-admin': name,
-    'site-admin-role': name,
-    'sso-api-token-session-timeout': z.int().min(60).max(315_360_000).optional(),
-    'team-management-enabled': switched,
-    certificate,
-    'private-key': z
-      .string()
-      .max(65_536)
-      .regex(/-----BEGIN (RSA )?PRIVATE KEY-----/, 'must be a private key in PEM')
-      .nullish(),
-    'authn-requests-signed': switched,
-    'want-assertions-signed': switched,
-    'signature-signing-method': method,
-    'signature-digest-method': method,
-  },
+  attributes: show,
 });
 
 const admin = { siteAdmin: true, edition: 'self-hosted' } as const;
@@ -157,8 +77,7 @@ export const samlResource: Resource = {
         'Change how people sign in by SAML; what is left out stays. Switched off, sessions of those who came end.',
       stepUp: true,
       body: UpdateSaml,
-      run: ({ db, env, body, settings: site, ...call }) =>
-        settings.update(db, env.keyring, actorOf(call), site, body as settings.SamlInput),
+      run: ({ db, env, body, settings: site, ...call }) => settings.update(db, env.keyring, actorOf(call), site, body),
     }),
     action(`${place}/actions/revoke-old-certificate`, {
       ...admin,

@@ -1,38 +1,17 @@
-import { X509Certificate } from 'node:crypto';
 import { invalid } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
-import type { SamlSetting } from '../../../../generated/prisma/client';
 import { type Actor, recordChange } from '../../../../kernel/audit/audit';
 import type { Database } from '../../../../kernel/database/database';
 import type { SiteSettings } from '../../../../kernel/endpoints/environment';
 import { updateSettings } from '../../../installation/settings/service';
 import { endSessionsOf } from '../../sessions/ended';
+import { type SamlSettings, samlAttributes } from './attributes';
+import type { SamlInput } from './schema';
 
 /** The row of the providers that stands for the one of SAML, and how it is called. */
 export const samlId = 'saml';
 
-/** How people sign in by SAML. */
-export type SamlSettings = Omit<SamlSetting, 'id' | 'privateKey'>;
-
-const off: SamlSettings = {
-  enabled: false,
-  debug: false,
-  idpCert: null,
-  oldIdpCert: null,
-  sloEndpointUrl: null,
-  ssoEndpointUrl: null,
-  attrUsername: 'Username',
-  attrGroups: 'MemberOf',
-  attrSiteAdmin: 'SiteAdmin',
-  siteAdminRole: 'site-admins',
-  ssoApiTokenSessionTimeout: 1_209_600,
-  teamManagementEnabled: false,
-  certificate: null,
-  authnRequestsSigned: false,
-  wantAssertionsSigned: false,
-  signatureSigningMethod: 'SHA256',
-  signatureDigestMethod: 'SHA256',
-};
+const off: SamlSettings = { ...samlAttributes.initial, oldIdpCert: null };
 
 const cell = { table: 'saml_setting', row: samlId, column: 'private_key' };
 
@@ -48,9 +27,6 @@ export async function keyOf(db: Database, keyring: Keyring): Promise<string | un
   return row?.privateKey ? keyring.open(row.privateKey, cell).toString('utf8') : undefined;
 }
 
-/** What a request may say of the settings; what is left out stays. */
-export type SamlInput = Partial<Omit<SamlSettings, 'oldIdpCert'>> & { readonly privateKey?: string | null };
-
 /**
  * Changes the settings. A new certificate of the provider leaves the one before good until it is revoked. Switched off, the
  * sessions of those who came end. Throws `invalid` for what is missing.
@@ -60,14 +36,14 @@ export async function update(
   keyring: Keyring,
   actor: Actor,
   site: SiteSettings,
-  { privateKey, ...input }: SamlInput,
+  input: SamlInput,
 ): Promise<SamlSettings> {
   return db.transaction(async (tx) => {
     // Two at once are one after the other: each sees what the other made.
     await tx.prisma.$queryRaw`SELECT 1 FROM saml_setting FOR UPDATE`;
     const before = await find(tx);
-    const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
-    const wanted: SamlSettings = { ...before, ...given };
+    const { privateKey } = input;
+    const wanted: SamlSettings = { ...before, ...samlAttributes.plain(input) };
     const isNewCert = before.idpCert !== null && wanted.idpCert !== before.idpCert;
     const after = isNewCert ? { ...wanted, oldIdpCert: before.idpCert } : wanted;
     const hasKey = privateKey === undefined ? (await keyOf(tx, keyring)) !== undefined : privateKey !== null;
@@ -137,20 +113,3 @@ function requireWhole(settings: SamlSettings, hasKey: boolean): void {
     throw invalid('authnRequestsSigned', 'needs certificate and private-key');
   }
 }
-
-/** Whether a text is a certificate in PEM. */
-export function isCertificate(text: string): boolean {
-  if (!/^\s*-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*$/.test(text)) return false;
-  try {
-    return new X509Certificate(text).subject !== undefined;
-  } catch {
-    return false;
-  }
-}
-
-/** The places of this service as a provider is told them. */
-export const placesOf = (publicUrl: string) => ({
-  /** Also its entity id. */
-  metadata: `${publicUrl}/users/saml/metadata`,
-  consumer: `${publicUrl}/users/saml/auth`,
-});

@@ -3,10 +3,11 @@ import { Refusal } from '@keystead/refusal';
 import type { Database } from '../../../../kernel/database/database';
 import { type ComeBack, leave } from '../pending';
 import type { SignInProvider } from '../provider';
+import type { SamlSettings } from './attributes';
 import type { SamlPerson } from './person';
 import { readAnswer } from './receive';
 import { requestUrl } from './request';
-import { find, type SamlSettings, samlId } from './settings';
+import { find, samlId } from './settings';
 
 /** What sign-in by SAML is made with. */
 export interface SamlParts {

@@ -1,0 +1,47 @@
+import { attributesOf, flag, instant, text } from '@keystead/jsonapi';
+import { z } from 'zod';
+import type { View } from '../../../kernel/endpoints/endpoint';
+import type { OauthClient } from './oauth-client';
+import { type GitProvider, providers } from './providers';
+
+const { setting, lenient, ruled, taken, shown, table } = attributesOf<OauthClient, View>();
+
+const kinds = Object.keys(providers) as [GitProvider, ...GitProvider[]];
+const displayNames = z.enum([
+  'GitHub',
+  'GitHub Enterprise',
+  'GitLab.com',
+  'GitLab Community Edition',
+  'GitLab Enterprise Edition',
+  'Azure DevOps Server',
+  'Azure DevOps Services',
+  'Bitbucket Cloud',
+  'Bitbucket Server',
+  'Bitbucket Data Center',
+  'Gitea',
+  'Forgejo',
+]);
+const url = { type: text, takes: z.url({ protocol: /^https?$/ }), initial: '', when: 'create' } as const;
+export const longText = z.string().max(65_536).nullable();
+const kept = { type: text.nullable(), takes: longText, initial: null };
+
+/** The attributes of a connection, one row each: bodies, answers, columns and the API description derive from here. */
+export const clientAttributes = table({
+  name: setting('name', { type: text.nullable(), takes: z.string().max(255).nullable(), initial: null }),
+  'created-at': shown(instant, ({ createdAt }) => createdAt),
+  'service-provider': setting('serviceProvider', { type: text, takes: z.enum(kinds), initial: '', when: 'create' }),
+  'service-provider-display-name': shown(
+    displayNames,
+    ({ serviceProvider }) => providers[serviceProvider as GitProvider],
+  ),
+  'http-url': setting('httpUrl', url),
+  'api-url': setting('apiUrl', url),
+  'callback-url': shown(text, ({ id }, { publicUrl }) => `${publicUrl}/auth/${id}/callback`),
+  'connect-path': shown(text, ({ id, organizationId }) => `/auth/${id}?organization_id=${organizationId}`),
+  key: setting('key', kept),
+  // Secret, private key and the text of the token are never shown.
+  secret: ruled({ type: text.nullable(), takes: longText, show: () => null }),
+  'rsa-public-key': setting('rsaPublicKey', kept),
+  'oauth-token-string': taken(longText),
+  'organization-scoped': lenient('organizationScoped', { type: flag, takes: flag, initial: true }),
+});

@@ -1,0 +1,67 @@
+import { X509Certificate } from 'node:crypto';
+import { attributesOf, text, whole } from '@keystead/jsonapi';
+import { z } from 'zod';
+import type { SamlSetting } from '../../../../generated/prisma/client';
+import type { View } from '../../../../kernel/endpoints/endpoint';
+import { placesOf } from './places';
+
+/** How people sign in by SAML. */
+export type SamlSettings = Omit<SamlSetting, 'id' | 'privateKey'>;
+
+const { setting, toggle, taken, shown, table } = attributesOf<SamlSettings, View>();
+
+function isSafeUrl(given: string): boolean {
+  const url = URL.canParse(given) ? new URL(given) : undefined;
+  const isLoopback = ['localhost', '127.0.0.1', '[::1]'].includes(url?.hostname ?? '');
+  return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback);
+}
+
+function isCertificate(given: string): boolean {
+  if (!/^\s*-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*$/.test(given)) return false;
+  try {
+    return new X509Certificate(given).subject !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+const nothing = { type: text.nullable(), initial: null };
+const address = { ...nothing, takes: z.string().max(2048).refine(isSafeUrl, 'must be an https address').nullable() };
+const certificate = {
+  ...nothing,
+  takes: z.string().max(65_536).refine(isCertificate, 'must be one certificate in PEM').nullable(),
+};
+const name = { type: text, takes: z.string().min(1).max(255) };
+const method = { type: text, takes: z.enum(['SHA1', 'SHA256']), initial: 'SHA256' };
+const privateKey = z
+  .string()
+  .max(65_536)
+  .regex(/-----BEGIN (RSA )?PRIVATE KEY-----/, 'must be a private key in PEM');
+
+/** The attributes of the settings, one row each: bodies, answers, columns and the API description derive from here. */
+export const samlAttributes = table({
+  enabled: toggle('enabled', false),
+  debug: toggle('debug', false),
+  'idp-cert': setting('idpCert', certificate),
+  'old-idp-cert': shown(text.nullable(), ({ oldIdpCert }) => oldIdpCert),
+  'slo-endpoint-url': setting('sloEndpointUrl', address),
+  'sso-endpoint-url': setting('ssoEndpointUrl', address),
+  'attr-username': setting('attrUsername', { ...name, initial: 'Username' }),
+  'attr-groups': setting('attrGroups', { ...name, initial: 'MemberOf' }),
+  'attr-site-admin': setting('attrSiteAdmin', { ...name, initial: 'SiteAdmin' }),
+  'site-admin-role': setting('siteAdminRole', { ...name, initial: 'site-admins' }),
+  'sso-api-token-session-timeout': setting('ssoApiTokenSessionTimeout', {
+    type: whole,
+    takes: z.int().min(60).max(315_360_000),
+    initial: 1_209_600,
+  }),
+  'acs-consumer-url': shown(text, (_, { publicUrl }) => placesOf(publicUrl).consumer),
+  'metadata-url': shown(text, (_, { publicUrl }) => placesOf(publicUrl).metadata),
+  'team-management-enabled': toggle('teamManagementEnabled', false),
+  certificate: setting('certificate', certificate),
+  'private-key': taken(privateKey.nullable()),
+  'authn-requests-signed': toggle('authnRequestsSigned', false),
+  'want-assertions-signed': toggle('wantAssertionsSigned', false),
+  'signature-signing-method': setting('signatureSigningMethod', method),
+  'signature-digest-method': setting('signatureDigestMethod', method),
+});

@@ -1,0 +1,76 @@
+import { attributesOf, choice, flag, instant, text } from '@keystead/jsonapi';
+import { z } from 'zod';
+import type { View } from '../../../kernel/endpoints/endpoint';
+import { runTriggers, type WorkspaceTriggerName, workspaceTriggers } from '../runs/notification-triggers';
+import { destinations, type NotificationConfiguration } from './notification-configuration';
+
+const { setting, toggle, ruled, shown, table } = attributesOf<NotificationConfiguration, View>();
+
+const ofWorkspaces = Object.keys(workspaceTriggers) as [WorkspaceTriggerName, ...WorkspaceTriggerName[]];
+const triggerNames = [...runTriggers, ...ofWorkspaces] as const;
+
+const delivery = z.object({
+  url: text.nullable(),
+  code: text,
+  body: text,
+  successful: choice(['true', 'false']),
+  'sent-at': instant,
+});
+
+const deliveriesOf = ({ url, deliveries, createdAt }: NotificationConfiguration) =>
+  deliveries.map((tried) => ({
+    url,
+    code: tried.code ?? '',
+    body: tried.body ?? '',
+    successful: String(tried.successful === true),
+    'sent-at': tried.sentAt ?? createdAt,
+  }));
+
+/** An address of the web without a user and a password, which logs would show. */
+const webAddress = z
+  .string()
+  .max(2048)
+  .refine((given) => {
+    if (given === '') return true;
+    if (!URL.canParse(given)) return false;
+    const { protocol, username, password } = new URL(given);
+    return /^https?:$/.test(protocol) && username === '' && password === '';
+  }, 'must be an http or https address without a user and a password');
+
+const once = <T>(given: readonly T[]): T[] => [...new Set(given)];
+
+/** The attributes of a configuration, one row each: bodies, answers, columns and the API description derive from here. */
+export const notificationAttributes = table({
+  name: setting('name', { type: text, takes: z.string().trim().min(1).max(255), initial: '', when: 'required' }),
+  'destination-type': setting('destinationType', {
+    type: choice(destinations),
+    takes: z.enum(destinations),
+    initial: 'generic',
+    when: 'create',
+  }),
+  enabled: toggle('enabled', false),
+  url: ruled({ type: text.nullable(), takes: webAddress.nullable(), show: ({ url }) => url }),
+  // Never shown again.
+  token: ruled({ type: z.null(), takes: z.string().max(1024).nullable(), show: () => null }),
+  triggers: setting('triggers', {
+    type: z.array(choice(triggerNames)),
+    takes: z
+      .array(z.enum(triggerNames))
+      .max(triggerNames.length)
+      .transform(once<string>),
+    initial: [],
+  }),
+  'email-addresses': setting('emailAddresses', {
+    type: z.array(text),
+    takes: z
+      .array(z.email().max(254))
+      .max(50)
+      .nullable()
+      .transform((given) => once(given ?? [])),
+    initial: [],
+  }),
+  'email-all-members': shown(flag, () => false),
+  'delivery-responses': shown(z.array(delivery), deliveriesOf),
+  'created-at': shown(instant, ({ createdAt }) => createdAt),
+  'updated-at': shown(instant, ({ updatedAt }) => updatedAt),
+});

@@ -1,0 +1,18 @@
+import { document, many, one, type ParsedDocument } from '@keystead/jsonapi';
+import { notificationAttributes } from './attributes';
+
+const { create, update } = notificationAttributes;
+const users = many('users');
+
+export const CreateConfiguration = document('notification-configurations', {
+  attributes: { ...create, 'destination-type': create['destination-type'].unwrap() },
+  relationships: { users, subscribable: one('workspaces', 'projects') },
+});
+export const UpdateConfiguration = document('notification-configurations', {
+  attributes: update,
+  relationships: { users },
+});
+
+/** What a request may say of a configuration, beside what it is told of. */
+export type NotificationInput = ParsedDocument<typeof UpdateConfiguration>;
+export type NewNotification = Omit<ParsedDocument<typeof CreateConfiguration>, 'subscribable'>;
