@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { firewallRules } from '../../apps/workspaces/src/worker/network/network';
-import { freePort, freshDatabase } from '../../packages/testing/src/index';
+import { freePort, freshDatabase, fromSource } from '../../packages/testing/src/index';
 import { type Watched, watch } from './paste';
 
 type Name = 'secrets' | 'workspaces';
@@ -20,7 +20,6 @@ export interface Installation {
 
 const root = resolve(__dirname, '../..');
 const START_SECONDS = 300;
-const inSource = ['--conditions=source', `--require=${require.resolve('tsx/cjs')}`];
 
 /** The command line as a single file: it starts six times as fast as from its text. */
 function keystead(folder: string): string {
@@ -33,7 +32,7 @@ function keystead(folder: string): string {
 function placeWorker(folder: string, firstUid: number): void {
   const at = join(folder, 'apps/workspaces/dist');
   mkdirSync(at, { recursive: true });
-  const args = [...inSource, join(root, 'apps/workspaces/src/worker-main.ts')];
+  const args = [...fromSource, join(root, 'apps/workspaces/src/worker-main.ts')];
   const text = `const { spawn } = require('node:child_process');
 const env = { ...process.env, WORKSPACES_WORKER_FIRST_UID: '${firstUid}' };
 const child = spawn(process.execPath, [...${JSON.stringify(args)}, ...process.argv.slice(2)], { env, stdio: 'inherit' });
@@ -142,7 +141,7 @@ const launch = (name: Name, args: string[], env: NodeJS.ProcessEnv) =>
   run(join(root, 'apps', name, 'src/main.ts'), args, env);
 
 function run(main: string, args: string[], env: NodeJS.ProcessEnv) {
-  const child = spawn(process.execPath, [...inSource, main, ...args], {
+  const child = spawn(process.execPath, [...fromSource, main, ...args], {
     cwd: root,
     env,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../packages/testing/src/free-port';
+import { fromSource } from '../../packages/testing/src/from-source';
 
 /** Programs of one version: the built ones of a checkout, or those of this tree as they stand. */
 export interface Version {
@@ -32,7 +33,7 @@ export async function startProgram(
   settings: Readonly<Record<string, string>>,
 ): Promise<Program> {
   const file = path.join(root, mains[name].replace(/\/([\w-]+)$/, built ? '/dist/$1.js' : '/src/$1.ts'));
-  const flags = built ? [] : ['--conditions=source', `--require=${require.resolve('tsx/cjs')}`];
+  const flags = built ? [] : fromSource;
   const port = name === 'worker' ? undefined : await freePort();
   const listen = port === undefined ? {} : { [`${name.toUpperCase()}_PORT`]: String(port) };
   const child = spawn(process.execPath, [...flags, file], {

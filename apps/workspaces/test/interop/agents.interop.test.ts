@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createServer } from '@keystead/server';
-import { freePort } from '@keystead/testing';
+import { freePort, fromSource } from '@keystead/testing';
 import { settleAbandoned } from '../../src/resources/runs/runs/jobs/abandoned';
 import type { Binary } from '../../src/worker/tool/binaries';
 import { announced, archiveOf, putUrl, startRun } from '../configurations';
@@ -17,7 +17,6 @@ const execute = promisify(execFile);
 const it = noTool ? test.skip : test;
 const box = mkdtempSync(path.join(tmpdir(), 'agents-'));
 const root = path.resolve(__dirname, '../../../..');
-const inSource = ['--conditions=source', `--require=${require.resolve('tsx/cjs')}`];
 const firstUid = 90_000 + (process.pid % 400) * 100;
 let tool: Binary;
 
@@ -87,7 +86,7 @@ describe('agents of a pool', () => {
   async function startAgent(settings: Record<string, string> = {}) {
     const child = spawn(
       process.execPath,
-      [...inSource, path.join(root, 'apps/workspaces/src/worker-main.ts'), 'agent'],
+      [...fromSource, path.join(root, 'apps/workspaces/src/worker-main.ts'), 'agent'],
       {
         cwd: root,
         env: {

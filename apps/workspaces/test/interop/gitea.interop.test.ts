@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createLogger, createServer } from '@keystead/server';
-import { freePort } from '@keystead/testing';
+import { freePort, fromSource } from '@keystead/testing';
 import { type Housekeeping, startHousekeeping } from '../../src/housekeeping';
 import { hookSecretOf } from '../../src/resources/connections/repositories/repository';
 import { resource, startWorkspaces } from '../start-workspaces';
@@ -15,7 +15,6 @@ import { type Clone, eventually, Gitea, giteaProgram } from './gitea-stand';
 
 const it = noTool || !giteaProgram ? test.skip : test;
 const root = path.resolve(__dirname, '../../../..');
-const inSource = ['--conditions=source', `--require=${require.resolve('tsx/cjs')}`];
 const firstUid = 80_000 + (process.pid % 400) * 100;
 const main = (text: string): string => `output "said" {\n  value = "${text}"\n}\n`;
 
@@ -49,7 +48,7 @@ describe('runs that follow a repository', () => {
     await workspaces.organization('acme', { 'default-execution-mode': 'remote' });
     const { version } = await findTool();
     expect(version).toMatch(/^1\./);
-    worker = spawn(process.execPath, [...inSource, path.join(root, 'apps/workspaces/src/worker-main.ts')], {
+    worker = spawn(process.execPath, [...fromSource, path.join(root, 'apps/workspaces/src/worker-main.ts')], {
       cwd: root,
       env: {
         PATH: process.env.PATH,

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createServer } from '@keystead/server';
-import { freePort } from '@keystead/testing';
+import { freePort, fromSource } from '@keystead/testing';
 import { slots } from '../../src/worker/config';
 import type { Binary } from '../../src/worker/tool/binaries';
 import { resource, startWorkspaces } from '../start-workspaces';
@@ -16,7 +16,6 @@ const execute = promisify(execFile);
 const it = noTool ? test.skip : test;
 const box = mkdtempSync(path.join(tmpdir(), 'remote-runs-'));
 const root = path.resolve(__dirname, '../../../..');
-const inSource = ['--conditions=source', `--require=${require.resolve('tsx/cjs')}`];
 // Of its own, so that what is closed to these runs can be opened again.
 const firstUid = 80_000 + (process.pid % 400) * 100;
 let tool: Binary;
@@ -55,7 +54,7 @@ describe('the infrastructure tool in remote execution', () => {
     rmSync(box, { recursive: true, force: true });
   });
   async function startWorker(settings: Record<string, string> = {}) {
-    const child = spawn(process.execPath, [...inSource, path.join(root, 'apps/workspaces/src/worker-main.ts')], {
+    const child = spawn(process.execPath, [...fromSource, path.join(root, 'apps/workspaces/src/worker-main.ts')], {
       cwd: root,
       env: {
         PATH: process.env.PATH,
