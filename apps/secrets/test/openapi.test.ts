@@ -206,6 +206,12 @@ describe('the OpenAPI document', () => {
         required: true,
       },
     ]);
+    const named = ({ parameters }: Json) => parameters.map(({ name, schema }: Json) => [name, schema]);
+    expect(named(paths['/sys/leases/jobs/{id}'])).toEqual([['id', { type: 'string', format: 'uuid' }]]);
+    expect(named(paths['/identity/mfa/method/{type}/{method_id}'])).toEqual([
+      ['type', { type: 'string', enum: ['duo', 'okta', 'pingid'] }],
+      ['method_id', { type: 'string', format: 'uuid' }],
+    ]);
     await secrets.root.write('sys/mounts/team/kv', { type: 'kv' }).expect(204);
     expect(await document()).toHaveProperty(['paths', '/team/kv/{path}']);
     const generic = await document(secrets.root, '?generic_mount_paths=true');

@@ -177,6 +177,16 @@ describe('wire format', () => {
         ['failed to decode JSON input: unexpected end of JSON input'],
       ],
       [
+        'half of a character',
+        'root',
+        'post',
+        'cubbyhole/a',
+        '{"b":{"c":["\\uD83D"]}}',
+        400,
+        ['b.c.0 holds half of a character'],
+      ],
+      ['half of a name', 'root', 'post', 'cubbyhole/a', '{"\\udfff":1.0}', 400, ['the body holds half of a character']],
+      [
         'an array as body',
         'root',
         'post',
@@ -345,6 +355,12 @@ describe('wire format', () => {
         .expect(204);
       const { body } = await secrets.root.read('cubbyhole/form').expect(200);
       expect(body.data).toEqual({ a: '1', b: 'x y' });
+    });
+
+    it('keeps characters that come by two escapes', async () => {
+      await secrets.root.write('cubbyhole/crane', '{"text":"\\ud83c\\udfd7"}').expect(204);
+      const { body } = await secrets.root.read('cubbyhole/crane').expect(200);
+      expect(body.data).toEqual({ text: '\u{1f3d7}' });
     });
 
     it('takes 400 levels of nesting and refuses 5,000, and the process lives on', async () => {

@@ -76,6 +76,23 @@ describe('the protocol', () => {
     expect(body.errors[0]).toMatchObject({ status: String(status), title });
   });
 
+  it.each([
+    ['a value', { name: 'a\ud800b' }, '/data/attributes/name', 'Name holds half of a character'],
+    ['a null character', { email: 'a\0b' }, '/data/attributes/email', 'Email holds a null character'],
+    ['a name', { 'a\udfff': 1 }, '/data/attributes', 'holds half of a character'],
+    ['a member', { tags: [{ name: '\ud800' }] }, '/data/attributes/tags/0/name', 'Name holds half of a character'],
+  ])('points at what no text may hold: %s', async (_what, attributes, pointer, detail) => {
+    const { body } = await admin.post('organizations', resource('organizations', attributes)).expect(400);
+    expect(body.errors).toEqual([{ status: '400', title: 'bad request', detail, source: { pointer } }]);
+  });
+
+  it('names a member of a document without data that no text may hold', async () => {
+    const { id } = await workspaces.workspace('halves', 'main');
+    const { body } = await admin.post(`workspaces/${id}/actions/lock`, { reason: '\ud800' }).expect(400);
+    expect(body.errors[0].detail).toBe('/reason holds half of a character');
+    await admin.post(`workspaces/${id}/actions/unlock`).expect(409);
+  });
+
   it('refuses documents that are nested without end', async () => {
     const deep = `{"data":${'{"a":'.repeat(200)}1${'}'.repeat(200)}}`;
     await raw('post', 'organizations').set('Content-Type', JSON_API).send(deep).expect(400);

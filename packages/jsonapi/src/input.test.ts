@@ -290,11 +290,26 @@ describe('the schema of a body', () => {
             properties: {
               type: { type: 'string', enum: ['tags', 'users'] },
               id: { type: 'string' },
-              attributes: { type: 'object', additionalProperties: true },
             },
           },
         },
       },
     });
+  });
+
+  it('tells the attributes of references that may stand for something new', () => {
+    const attributes = { name: { type: 'string', maxLength: 9 } };
+    const item = {
+      type: 'object',
+      properties: {
+        type: { type: 'string', enum: ['tags'] },
+        id: { type: 'string' },
+        attributes: { type: 'object', properties: attributes },
+      },
+    };
+    expect(references({ type: 'tags', attributes }).jsonSchema()).toHaveProperty('properties.data.items', item);
+    const Box = document('boxes', { relationships: { tags: many({ type: 'tags', attributes }) } });
+    const at = 'properties.data.properties.relationships.properties.tags.properties.data.items';
+    expect(Box.jsonSchema()).toHaveProperty(at, { ...item, nullable: true });
   });
 });

@@ -24,6 +24,29 @@ export interface SentReference {
   attributes?: Record<string, unknown> | undefined;
 }
 
+/** A type of references, and what their attributes say about those that are not there yet; as JSON schemas, by name. */
+export interface SentKind {
+  readonly type: string;
+  readonly attributes: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+}
+
+const typesOf = (kinds: readonly (string | SentKind)[]): string[] =>
+  kinds.map((kind) => (typeof kind === 'string' ? kind : kind.type));
+
+const attributesOf = (kinds: readonly (string | SentKind)[]): SentKind['attributes'] =>
+  Object.assign({}, ...kinds.map((kind) => (typeof kind === 'string' ? {} : kind.attributes)));
+
+function referenceSchema(types: readonly string[], attributes: SentKind['attributes']): Record<string, unknown> {
+  return {
+    type: 'object',
+    properties: {
+      type: { type: 'string', enum: [...types] },
+      id: { type: 'string' },
+      ...(Object.keys(attributes).length === 0 ? {} : { attributes: { type: 'object', properties: attributes } }),
+    },
+  };
+}
+
 /** What a parsed body is: its value by the service's own names, and where each part stood. */
 export interface ParsedBody<T> {
   value: T;
@@ -155,6 +178,8 @@ export interface RelationshipShape<T> {
   readonly types: readonly string[];
   readonly required: boolean;
   readonly schema: z.ZodType<T>;
+  /** Of references that may stand for something new. */
+  readonly attributes?: SentKind['attributes'];
 }
 
 const SentReferenceShape = z.object({
@@ -176,8 +201,9 @@ export function requiredOne(...types: string[]): RelationshipShape<string> {
 }
 
 /** A relationship to many resources. */
-export function many(...types: string[]): RelationshipShape<SentReference[] | undefined> {
-  return { many: true, types, required: false, schema: z.array(SentReferenceShape).optional() };
+export function many(...kinds: (string | SentKind)[]): RelationshipShape<SentReference[] | undefined> {
+  const schema = z.array(SentReferenceShape).optional();
+  return { many: true, types: typesOf(kinds), required: false, schema, attributes: attributesOf(kinds) };
 }
 
 type Relationships = Record<string, RelationshipShape<unknown>>;
@@ -312,7 +338,8 @@ export function document<
 }
 
 /** A list of references, as relationship endpoints take it: `{"data":[{"type","id"}]}`. */
-export function references(...types: string[]): BodyShape<SentReference[]> {
+export function references(...kinds: (string | SentKind)[]): BodyShape<SentReference[]> {
+  const types = typesOf(kinds);
   const schema = z.array(SentReferenceShape);
   return {
     optional: false,
@@ -336,14 +363,7 @@ export function references(...types: string[]): BodyShape<SentReference[]> {
         data: {
           type: 'array',
           maxItems: maxListMembers,
-          items: {
-            type: 'object',
-            properties: {
-              type: { type: 'string', enum: types },
-              id: { type: 'string' },
-              attributes: { type: 'object', additionalProperties: true },
-            },
-          },
+          items: referenceSchema(types, attributesOf(kinds)),
         },
       },
     }),
@@ -371,18 +391,17 @@ function documentSchema(
     unrepresentable: 'any',
   }) as Record<string, unknown>;
   delete shape.additionalProperties;
-  const reference = (types: readonly string[]) => ({
-    type: 'object',
+  const reference = (types: readonly string[], sent: SentKind['attributes'] = {}) => ({
+    ...referenceSchema(types, sent),
     nullable: true,
-    properties: { type: { type: 'string', enum: [...types] }, id: { type: 'string' } },
   });
   const links = Object.fromEntries(
-    relationships.map(([name, { many: isMany, types }]) => [
+    relationships.map(([name, { many: isMany, types, attributes: sent }]) => [
       name,
       {
         type: 'object',
         properties: {
-          data: isMany ? { type: 'array', items: reference(types), maxItems: maxListMembers } : reference(types),
+          data: isMany ? { type: 'array', items: reference(types, sent), maxItems: maxListMembers } : reference(types),
         },
       },
     ]),

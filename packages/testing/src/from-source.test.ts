@@ -10,8 +10,14 @@ it('runs a program from its sources, those that it imports late by their built n
   try {
     writeFileSync(path.join(folder, 'package.json'), '{"type": "commonjs"}');
     writeFileSync(path.join(folder, 'late.ts'), 'export const said: string = "late";\n');
-    writeFileSync(path.join(folder, 'main.ts'), 'import("./late.js").then(({ said }) => console.log(said as string));\n');
-    const { stdout, stderr } = spawnSync(process.execPath, [...fromSource, 'main.ts'], { cwd: folder, encoding: 'utf8' });
+    writeFileSync(
+      path.join(folder, 'main.ts'),
+      'import("./late.js").then(({ said }) => console.log(said as string));\n',
+    );
+    const { stdout, stderr } = spawnSync(process.execPath, [...fromSource, 'main.ts'], {
+      cwd: folder,
+      encoding: 'utf8',
+    });
     expect({ stdout, stderr }).toEqual({ stdout: 'late\n', stderr: '' });
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -7,9 +7,13 @@ export interface BodyFields {
   readonly exact: boolean;
 }
 
+const halfOfCharacter = /\p{Surrogate}/u;
+/** It comes by an escape alone: bytes are read as UTF-8, which has none. */
+const mayHoldHalves = /\\u[dD][89a-fA-F]/;
+
 /**
  * Reads a JSON object that was looked over. Duplicate keys: the last wins. Numbers keep their digits. Throws
- * `malformed` with a text that quotes no more than one character of the body.
+ * `malformed` with a text that quotes no more than one character of the body, and the names of fields.
  */
 export function parseJsonBody(text: string): BodyFields {
   const exact = mayBeInexact(text);
@@ -26,7 +30,22 @@ export function parseJsonBody(text: string): BodyFields {
     const text = `json: cannot unmarshal ${kind} into Go value of type map[string]interface {}`;
     throw new Refusal('malformed', `failed to decode JSON input: ${text}`);
   }
+  if (mayHoldHalves.test(text)) requireWhole(value, []);
   return { fields: value as Record<string, unknown>, exact };
+}
+
+/** Other systems replace half of a character or refuse the whole answer: what is read back would not be what was sent. */
+function requireWhole(value: unknown, at: string[]): void {
+  if (typeof value === 'string' && halfOfCharacter.test(value)) {
+    throw new Refusal('malformed', `${at.join('.') || 'the body'} holds half of a character`);
+  }
+  if (typeof value !== 'object' || value === null || value instanceof ExactNumber) return;
+  for (const [key, inner] of Object.entries(value)) {
+    requireWhole(key, at);
+    at.push(key);
+    requireWhole(inner, at);
+    at.pop();
+  }
 }
 
 function parseNatively(text: string): unknown {

@@ -3,7 +3,7 @@ import type { LiveMount } from '../kernel/mounts/mount';
 import type { Operation as Capability } from '../kernel/policy/capability';
 import type { PathTemplate } from '../kernel/policy/types';
 import { isListing, isReading, type Verb } from '../sdk/call';
-import type { AnyOperation, Path } from '../sdk/path';
+import type { AnyOperation, ParamRule, Path } from '../sdk/path';
 import { enveloped, type JsonSchema, jsonSchema, type RefusalStatus } from './json-schema';
 
 /** An operation as the document shows it, and what a caller must be allowed for it to be shown. */
@@ -61,7 +61,7 @@ export function pathEntry(mount: LiveMount, declared: Path, namespacePath: strin
       name,
       description: declared.paramDocs[name] ?? '',
       in: 'path',
-      schema: { type: 'string' },
+      schema: parameterSchema(declared.params[name]),
       required: true,
     })),
     genericParameter: generic
@@ -78,6 +78,13 @@ export function pathEntry(mount: LiveMount, declared: Path, namespacePath: strin
     creates: declared.creates,
     operations: verbs.map(([verb, operation]) => operationEntry(mount, declared, verb, operation, namespacePath)),
   };
+}
+
+/** What a parameter may be, as far as a rule says it in the words of a schema. */
+function parameterSchema(rule: ParamRule | undefined): JsonSchema {
+  if (rule === 'uuid') return { type: 'string', format: 'uuid' };
+  const words = rule instanceof RegExp ? /^\^\((\w+(?:\|\w+)*)\)\$$/.exec(rule.source)?.[1] : undefined;
+  return words === undefined ? { type: 'string' } : { type: 'string', enum: words.split('|') };
 }
 
 function operationEntry(

@@ -20,22 +20,32 @@ function requireMediaType(header: string | undefined, accepted: readonly [string
 /** Known to the platform, not yet to the types of the library that this is compiled against. */
 const isWellFormed = (text: string): boolean => (text as unknown as { isWellFormed(): boolean }).isWellFormed();
 
-function requireText(text: string): void {
+/** What is wrong with a text for the database: null characters and halves of characters. */
+function flawOf(text: string): string | undefined {
   if (text.includes('\0')) {
-    throw new Refusal('malformed', 'the document holds a null character');
+    return 'holds a null character';
   }
-  if (!isWellFormed(text)) {
-    throw new Refusal('malformed', 'the document holds half of a character');
+  return isWellFormed(text) ? undefined : 'holds half of a character';
+}
+
+function requireText(text: string, at: readonly (string | number)[]): void {
+  const flaw = flawOf(text);
+  if (flaw !== undefined) {
+    throw new Refusal(
+      'malformed',
+      `/${at.join('/')} ${flaw}`,
+      at[0] === 'data' ? [{ path: [...at], message: flaw }] : [],
+    );
   }
 }
 
 /**
  * Refuses what the database cannot hold (null characters, halves of characters), and lists of more members than any may
- * have. `at` points to where the value stands.
+ * have. `at` is where the value stands; it is as before once the value was looked at.
  */
-function requireSound(value: unknown, at: string): void {
+function requireSound(value: unknown, at: (string | number)[]): void {
   if (typeof value === 'string') {
-    requireText(value);
+    requireText(value, at);
     return;
   }
   if (typeof value !== 'object' || value === null || value instanceof LargeText) {
@@ -43,16 +53,21 @@ function requireSound(value: unknown, at: string): void {
   }
   if (Array.isArray(value)) {
     if (value.length > maxListMembers) {
-      throw new Refusal('too-large', `${at.slice(0, 1000)} holds more than ${maxListMembers} members`);
+      const where = at.map((step) => `/${typeof step === 'number' ? '*' : step}`).join('');
+      throw new Refusal('too-large', `${where.slice(0, 1000)} holds more than ${maxListMembers} members`);
     }
-    for (const inner of value) {
-      requireSound(inner, `${at}/*`);
+    for (let index = 0; index < value.length; index++) {
+      at.push(index);
+      requireSound(value[index], at);
+      at.pop();
     }
     return;
   }
   for (const [key, inner] of Object.entries(value)) {
-    requireText(key);
-    requireSound(inner, `${at}/${key}`);
+    requireText(key, at);
+    at.push(key);
+    requireSound(inner, at);
+    at.pop();
   }
 }
 
@@ -81,7 +96,7 @@ export async function readJson(
     if (large) {
       await nextTurn();
     }
-    requireSound(value, '');
+    requireSound(value, []);
     return value;
   } catch (error) {
     if (error instanceof Refusal) {

@@ -1,7 +1,8 @@
 import { document, many, one, type ParsedDocument, references } from '@keystead/jsonapi';
 import { projectAttributes } from './attributes';
+import { sentBindings } from './tag-bindings';
 
-const relationships = { 'default-agent-pool': one('agent-pools'), 'tag-bindings': many('tag-bindings') };
+const relationships = { 'default-agent-pool': one('agent-pools'), 'tag-bindings': many(sentBindings) };
 
 export const CreateProject = document('projects', { attributes: projectAttributes.create, relationships });
 export const UpdateProject = document('projects', { attributes: projectAttributes.update, relationships });

@@ -1,10 +1,21 @@
-import { invalid, type SentReference } from '@keystead/jsonapi';
+import { invalid, type SentKind, type SentReference } from '@keystead/jsonapi';
 import { Prisma } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 
 const TEXT = /^[A-Za-z0-9_.=+\-@: ]*$/;
 const MOST = 10;
+const LONGEST_KEY = 128;
+const LONGEST_VALUE = 256;
+
+/** Bindings, which come by key and value. */
+export const sentBindings: SentKind = {
+  type: 'tag-bindings',
+  attributes: {
+    key: { type: 'string', minLength: 1, maxLength: LONGEST_KEY, pattern: TEXT.source },
+    value: { type: 'string', maxLength: LONGEST_VALUE, pattern: TEXT.source, default: '' },
+  },
+};
 
 /** A key and a value, and the project that hands them down. */
 export interface Binding {
@@ -25,7 +36,7 @@ export interface Bound {
 
 /** Whether a text can be a key of bindings. */
 export function isBindingKey(key: string): boolean {
-  return key !== '' && key.length <= 128 && TEXT.test(key) && !/^hcp?:/.test(key);
+  return key !== '' && key.length <= LONGEST_KEY && TEXT.test(key) && !/^hcp?:/.test(key);
 }
 
 /** The keys and values that were sent; the last of equal keys counts. Throws `invalid`. */
@@ -34,7 +45,7 @@ function readBindings(sent: readonly SentReference[]): Map<string, string> {
   for (const { attributes } of sent) {
     const { key, value = '' } = (attributes ?? {}) as { key?: unknown; value?: unknown };
     if (typeof key !== 'string' || !isBindingKey(key)) throw invalid('tagBindings', 'have an invalid key');
-    if (typeof value !== 'string' || value.length > 256 || !TEXT.test(value)) {
+    if (typeof value !== 'string' || value.length > LONGEST_VALUE || !TEXT.test(value)) {
       throw invalid('tagBindings', 'have an invalid value');
     }
     read.set(key, value);

@@ -8,9 +8,10 @@ import { organizationPolicy } from '../../organizations/organizations/policy';
 import * as organizations from '../../organizations/organizations/service';
 import { projectPolicy } from '../projects/policy';
 import * as projects from '../projects/service';
-import { type Binding, bindingsOfProject } from '../projects/tag-bindings';
+import { type Binding, bindingsOfProject, sentBindings } from '../projects/tag-bindings';
 import { workspacePolicy } from '../workspaces/policy';
 import * as workspaces from '../workspaces/service';
+import { tagsByName } from '../workspaces/tags';
 import type { Workspace } from '../workspaces/workspace';
 import { findReservedTagKeys, reservedTagKeyEndpoints, reservedTagKeySerializer } from './reserved';
 import * as tags from './service';
@@ -90,7 +91,7 @@ const endpointsOfTags = [
   onOrganization.command('DELETE')(ofOrganization, {
     summary: 'Delete tags of an organization, off every workspace.',
     requires: 'can-manage-tags',
-    body: references('tags'),
+    body: references(tagsByName),
     load: findOrganization,
     run: ({ db, target, body, ...call }) => tags.removeAll(db, actorOf(call), target.id, body),
   }),
@@ -109,14 +110,14 @@ const endpointsOfTags = [
   onWorkspace.command('POST')(ofWorkspace, {
     summary: 'Attach tags to a workspace, by id or by name.',
     requires: 'can-manage-tags',
-    body: references('tags'),
+    body: references(tagsByName),
     load: findWorkspace,
     run: ({ db, target, body, ...call }) => tags.add(db, actorOf(call), target, body),
   }),
   onWorkspace.command('DELETE')(ofWorkspace, {
     summary: 'Take tags off a workspace.',
     requires: 'can-manage-tags',
-    body: references('tags'),
+    body: references(tagsByName),
     load: findWorkspace,
     run: ({ db, target, body, ...call }) => tags.removeFrom(db, actorOf(call), target, body),
   }),
@@ -136,7 +137,7 @@ const endpointsOfTags = [
   onBindings.change('PATCH')('/workspaces/:workspace_id/tag-bindings', {
     summary: 'Add key-value tags to a workspace, or change their values.',
     requires: 'can-manage-tags',
-    body: references('tag-bindings'),
+    body: references(sentBindings),
     load: findWorkspace,
     run: async ({ db, target, body, ...call }) => ({ items: await tags.bind(db, actorOf(call), target, body) }),
   }),
@@ -156,7 +157,7 @@ const endpointsOfTags = [
   onProjectBindings.change('PATCH')('/projects/:project_id/tag-bindings', {
     summary: 'Add key-value tags to a project, or change their values; its workspaces inherit them.',
     requires: 'can-manage-tags',
-    body: references('tag-bindings'),
+    body: references(sentBindings),
     load: ofProject,
     run: async ({ db, target, body, ...call }) => ({ items: await tags.bindProject(db, actorOf(call), target, body) }),
   }),

@@ -1,13 +1,15 @@
 import { document, freeForm, many, one, type ParsedDocument } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import { sentBindings } from '../projects/tag-bindings';
 import { workspaceAttributes } from './attributes';
+import { tagsByName } from './tags';
 
 const relationships = {
   project: one('projects'),
   'agent-pool': one('agent-pools'),
-  tags: many('tags'),
-  'tag-bindings': many('tag-bindings'),
+  tags: many(tagsByName),
+  'tag-bindings': many(sentBindings),
 };
 
 const { create, update, editions, aliases } = workspaceAttributes;

@@ -1,10 +1,13 @@
-import { invalid, type SentReference } from '@keystead/jsonapi';
+import { invalid, type SentKind, type SentReference } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 
 const NAME = /^[A-Za-z0-9:_-]{1,255}$/;
 const MOST_TAGS = 1000;
+
+/** Tags by their names instead of their ids; names that are new make tags. */
+export const tagsByName: SentKind = { type: 'tags', attributes: { name: { type: 'string', pattern: NAME.source } } };
 
 /** The names and ids of tags as they were sent. Throws `invalid` for a bad name or an item with neither. */
 export function readTags(sent: readonly SentReference[]): { names: string[]; ids: string[] } {
