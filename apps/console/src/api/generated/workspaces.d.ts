@@ -715,9 +715,6 @@ export interface paths {
         content: {
           "application/vnd.api+json": {
             data: {
-              attributes?: {
-                [key: string]: unknown;
-              };
               id?: string;
               type?: "organizations";
             }[];
@@ -2490,9 +2487,6 @@ export interface paths {
         content: {
           "application/vnd.api+json": {
             data: {
-              attributes?: {
-                [key: string]: unknown;
-              };
               id?: string;
               type?: "projects";
             }[];
@@ -2515,9 +2509,6 @@ export interface paths {
         content: {
           "application/vnd.api+json": {
             data: {
-              attributes?: {
-                [key: string]: unknown;
-              };
               id?: string;
               type?: "projects";
             }[];
@@ -3470,6 +3461,10 @@ export interface paths {
                 };
                 "tag-bindings"?: {
                   data?: ({
+                    attributes?: {
+                      key?: string;
+                      value?: string;
+                    };
                     id?: string;
                     type?: "tag-bindings";
                   } | null)[];
@@ -3924,7 +3919,7 @@ export interface paths {
           "application/vnd.api+json": {
             data: {
               attributes?: {
-                [key: string]: unknown;
+                name?: string;
               };
               id?: string;
               type?: "tags";
@@ -4264,12 +4259,19 @@ export interface paths {
                 };
                 "tag-bindings"?: {
                   data?: ({
+                    attributes?: {
+                      key?: string;
+                      value?: string;
+                    };
                     id?: string;
                     type?: "tag-bindings";
                   } | null)[];
                 };
                 tags?: {
                   data?: ({
+                    attributes?: {
+                      name?: string;
+                    };
                     id?: string;
                     type?: "tags";
                   } | null)[];
@@ -4403,12 +4405,19 @@ export interface paths {
                 };
                 "tag-bindings"?: {
                   data?: ({
+                    attributes?: {
+                      key?: string;
+                      value?: string;
+                    };
                     id?: string;
                     type?: "tag-bindings";
                   } | null)[];
                 };
                 tags?: {
                   data?: ({
+                    attributes?: {
+                      name?: string;
+                    };
                     id?: string;
                     type?: "tags";
                   } | null)[];
@@ -4889,6 +4898,10 @@ export interface paths {
                 };
                 "tag-bindings"?: {
                   data?: ({
+                    attributes?: {
+                      key?: string;
+                      value?: string;
+                    };
                     id?: string;
                     type?: "tag-bindings";
                   } | null)[];
@@ -5031,9 +5044,6 @@ export interface paths {
         content: {
           "application/vnd.api+json": {
             data: {
-              attributes?: {
-                [key: string]: unknown;
-              };
               id?: string;
               type?: "workspaces";
             }[];
@@ -5085,7 +5095,8 @@ export interface paths {
           "application/vnd.api+json": {
             data: {
               attributes?: {
-                [key: string]: unknown;
+                key?: string;
+                value?: string;
               };
               id?: string;
               type?: "tag-bindings";
@@ -6048,9 +6059,6 @@ export interface paths {
         content: {
           "application/vnd.api+json": {
             data: {
-              attributes?: {
-                [key: string]: unknown;
-              };
               id?: string;
               type?: "workspaces";
             }[];
@@ -6658,9 +6666,6 @@ export interface paths {
         content: {
           "application/vnd.api+json": {
             data: {
-              attributes?: {
-                [key: string]: unknown;
-              };
               id?: string;
               type?: "organization-memberships";
             }[];
@@ -6683,9 +6688,6 @@ export interface paths {
         content: {
           "application/vnd.api+json": {
             data: {
-              attributes?: {
-                [key: string]: unknown;
-              };
               id?: string;
               type?: "organization-memberships";
             }[];
@@ -6710,9 +6712,6 @@ export interface paths {
         content: {
           "application/vnd.api+json": {
             data: {
-              attributes?: {
-                [key: string]: unknown;
-              };
               id?: string;
               type?: "users";
             }[];
@@ -6735,9 +6734,6 @@ export interface paths {
         content: {
           "application/vnd.api+json": {
             data: {
-              attributes?: {
-                [key: string]: unknown;
-              };
               id?: string;
               type?: "users";
             }[];
@@ -7135,9 +7131,6 @@ export interface paths {
         content: {
           "application/vnd.api+json": {
             data: {
-              attributes?: {
-                [key: string]: unknown;
-              };
               id?: string;
               type?: "projects";
             }[];
@@ -7160,9 +7153,6 @@ export interface paths {
         content: {
           "application/vnd.api+json": {
             data: {
-              attributes?: {
-                [key: string]: unknown;
-              };
               id?: string;
               type?: "projects";
             }[];
@@ -7329,9 +7319,6 @@ export interface paths {
         content: {
           "application/vnd.api+json": {
             data: {
-              attributes?: {
-                [key: string]: unknown;
-              };
               id?: string;
               type?: "workspaces";
             }[];
@@ -7354,9 +7341,6 @@ export interface paths {
         content: {
           "application/vnd.api+json": {
             data: {
-              attributes?: {
-                [key: string]: unknown;
-              };
               id?: string;
               type?: "workspaces";
             }[];
@@ -7475,12 +7459,19 @@ export interface paths {
                 };
                 "tag-bindings"?: {
                   data?: ({
+                    attributes?: {
+                      key?: string;
+                      value?: string;
+                    };
                     id?: string;
                     type?: "tag-bindings";
                   } | null)[];
                 };
                 tags?: {
                   data?: ({
+                    attributes?: {
+                      name?: string;
+                    };
                     id?: string;
                     type?: "tags";
                   } | null)[];
@@ -8120,9 +8111,6 @@ export interface paths {
         content: {
           "application/vnd.api+json": {
             data: {
-              attributes?: {
-                [key: string]: unknown;
-              };
               id?: string;
               type?: "workspaces";
             }[];
@@ -8145,9 +8133,6 @@ export interface paths {
         content: {
           "application/vnd.api+json": {
             data: {
-              attributes?: {
-                [key: string]: unknown;
-              };
               id?: string;
               type?: "workspaces";
             }[];
@@ -8170,9 +8155,6 @@ export interface paths {
         content: {
           "application/vnd.api+json": {
             data: {
-              attributes?: {
-                [key: string]: unknown;
-              };
               id?: string;
               type?: "workspaces";
             }[];
@@ -8254,7 +8236,7 @@ export interface paths {
           "application/vnd.api+json": {
             data: {
               attributes?: {
-                [key: string]: unknown;
+                name?: string;
               };
               id?: string;
               type?: "tags";
@@ -8279,7 +8261,7 @@ export interface paths {
           "application/vnd.api+json": {
             data: {
               attributes?: {
-                [key: string]: unknown;
+                name?: string;
               };
               id?: string;
               type?: "tags";
@@ -8582,7 +8564,8 @@ export interface paths {
           "application/vnd.api+json": {
             data: {
               attributes?: {
-                [key: string]: unknown;
+                key?: string;
+                value?: string;
               };
               id?: string;
               type?: "tag-bindings";
