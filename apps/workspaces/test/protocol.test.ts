@@ -87,6 +87,7 @@ describe('the protocol', () => {
   });
 
   it('names a member of a document without data that no text may hold', async () => {
+    await workspaces.organization('halves');
     const { id } = await workspaces.workspace('halves', 'main');
     const { body } = await admin.post(`workspaces/${id}/actions/lock`, { reason: '\ud800' }).expect(400);
     expect(body.errors[0].detail).toBe('/reason holds half of a character');
