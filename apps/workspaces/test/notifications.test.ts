@@ -382,20 +382,24 @@ describe('notifications', () => {
     expect(content).toMatchObject({ type: 'AdaptiveCard', actions: [{ type: 'Action.OpenUrl' }] });
   });
 
-  it('go by mail to addresses and members, each on its own, and to nobody who has left', async () => {
+  it('go by mail to addresses and members, each on its own, and to nobody who has left or has not come yet', async () => {
     const ada = await workspaces.person(`ada-${counter}`);
     const users = { users: { data: [{ type: 'users', id: ada.id }] } };
     const attributes = { 'destination-type': 'email', url: null, triggers: ['run:created'] };
-    expect(await refusal(attributes, users)).toEqual([expect.stringContaining('must be active members')]);
+    expect(await refusal(attributes, users)).toEqual([expect.stringContaining('must be members')]);
     expect(await refusal(attributes)).toEqual([expect.stringContaining('it names nobody')]);
     const teamId = await team(workspaces, 'acme', `mail-${counter}`);
     await workspaces.service.pool.query(
       `INSERT INTO membership (id, organization_id, user_id, status)
-       SELECT 'ou-mail' || $2, o.id, $1, 'active' FROM organization o WHERE o.name = 'acme'`,
+       SELECT 'ou-mail' || $2, o.id, $1, 'invited' FROM organization o WHERE o.name = 'acme'`,
       [ada.id, counter],
     );
     expect(teamId).toBeTruthy();
-    await make({ ...attributes, 'email-addresses': ['ops@example.com'] }, users);
+    const { id } = await make({ ...attributes, 'email-addresses': ['ops@example.com'] }, users);
+    expect(mails.map(({ to }) => to)).toEqual([['ops@example.com']]);
+    mails.length = 0;
+    await workspaces.service.pool.query(`UPDATE membership SET status = 'active' WHERE user_id = $1`, [ada.id]);
+    await admin.post(`${type}/${id}/actions/verify`).expect(200);
     expect(mails.map(({ to }) => to).sort()).toEqual([[expect.stringContaining('ada')], ['ops@example.com']]);
     mails.length = 0;
     await workspaces.service.pool.query(`DELETE FROM membership WHERE user_id = $1`, [ada.id]);

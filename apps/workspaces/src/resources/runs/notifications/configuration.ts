@@ -100,12 +100,13 @@ async function requireSense(db: Database, made: Checked): Promise<void> {
   }
   if (issues.length > 0) throw invalidAll(issues);
   const { organizationId, userIds } = made;
+  // Who is invited may be named: mail goes to them once they have come.
   const members = await db.prisma.membership.findMany({
-    where: { organizationId, userId: { in: [...userIds] }, status: 'active' },
+    where: { organizationId, userId: { in: [...userIds] } },
     select: { userId: true },
   });
   const known = new Set(members.map(({ userId }) => userId));
-  if (userIds.some((id) => !known.has(id))) throw invalid('users', 'must be active members of the organization');
+  if (userIds.some((id) => !known.has(id))) throw invalid('users', 'must be members of the organization');
 }
 
 type Checked = Pick<NotificationConfiguration, 'destinationType' | 'url' | 'token' | 'emailAddresses' | 'userIds'> & {
