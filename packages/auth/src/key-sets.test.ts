@@ -2,6 +2,8 @@ import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { Refusal } from '@keystead/refusal';
 import {
+  discoveryOf,
+  foreignIssuer,
   importPublicKey,
   type JwtAlgorithm,
   KeySets,
@@ -145,9 +147,113 @@ describe('the keys of an issuer', () => {
     [{ issuer: 'https://issuer', jwks_uri: 'keys' }, 'cannot be trusted'],
     [{ issuer: 'https://issuer', jwks_uri: 'https://issuer/absent' }, 'answered 404 to /absent'],
     ['text', 'no JSON object'],
+    [null, 'no JSON object'],
+    [{ issuer: 'https://issuer', jwks_uri: 7 }, 'without issuer or keys'],
+    [{ issuer: 7, jwks_uri: 'https://issuer/keys' }, 'without issuer or keys'],
+    [{ issuer: 'https://issuer', jwks_uri: 'https://issuer/.well-known/openid-configuration' }, 'that is no key set'],
   ])('are not to be had by the document %j', async (document, text) => {
     const { sets } = issuer({ [discovery.url]: document });
     await expect(sets.issuer(discovery)).rejects.toThrow(text);
+  });
+});
+
+describe('what an issuer publishes', () => {
+  const source: KeySource = { kind: 'discovery', url: 'http://issuer/.well-known/openid-configuration', ca: 'pem' };
+  const document = { issuer: 'http://issuer', jwks_uri: 'http://issuer/keys', more: 1 };
+  const documents = { [source.url]: document, 'http://issuer/keys': { keys: [jwk(rsa, { kid: 'a' }), null] } };
+
+  it('is its discovery document, and the keys that one names', async () => {
+    const { sets, asked } = issuer(documents);
+    expect(await sets.issuer(source)).toBe('http://issuer');
+    expect(await sets.document(source)).toEqual(document);
+    expect(await found(sets, 'a', 'RS256', source)).toHaveLength(1);
+    expect(asked).toEqual([source.url, 'http://issuer/keys']);
+    expect(await sets.check(source)).toEqual({ issuer: 'http://issuer', usableKeys: 1 });
+    expect(asked).toHaveLength(4);
+  });
+
+  it('is nothing beside keys where it is a bare key set', async () => {
+    const { sets } = issuer({ 'https://issuer/keys': { keys: [jwk(rsa)] } });
+    expect(await sets.issuer(keySet)).toBeUndefined();
+    expect(await sets.document(keySet)).toEqual({});
+  });
+
+  it('is fetched anew once it was forgotten', async () => {
+    const { sets, asked, state } = issuer(documents);
+    await sets.issuer(source);
+    sets.forget();
+    state.down = true;
+    await expect(sets.issuer(source)).rejects.toThrow('unreachable');
+    state.down = false;
+    sets.forget();
+    expect(await sets.issuer(source)).toBe('http://issuer');
+    expect(asked).toHaveLength(5);
+  });
+
+  it('is asked of an issuer that failed only after five seconds', async () => {
+    const { sets, asked, state, wait } = issuer(documents);
+    state.down = true;
+    await expect(sets.issuer(source)).rejects.toThrow('unreachable');
+    state.down = false;
+    wait(4_999);
+    await expect(sets.issuer(source)).rejects.toThrow('unreachable');
+    expect(asked).toHaveLength(1);
+    wait(1);
+    expect(await sets.issuer(source)).toBe('http://issuer');
+    // A failure that was made good counts no more.
+    wait(60 * 60_000);
+    expect(await sets.issuer(source)).toBe('http://issuer');
+    expect(asked).toHaveLength(5);
+  });
+
+  it('is asked with the certificates of the source', async () => {
+    const asked: unknown[] = [];
+    const sets = new KeySets(
+      'it',
+      async (url, ca) => {
+        asked.push(ca);
+        return { status: 200, json: documents[url] };
+      },
+      { now: () => 0 },
+    );
+    await sets.check(source);
+    expect(asked).toEqual(['pem', 'pem']);
+  });
+
+  it('is of five hundred sources, and of two hundred keys each', async () => {
+    const key = jwk(rsa);
+    const many = { keys: Array.from({ length: 201 }, (_, at) => ({ ...key, kid: `k${at}` })) };
+    const { sets, asked } = issuer({ 'https://issuer/keys': many });
+    expect(await sets.check(keySet)).toEqual({ issuer: undefined, usableKeys: 200 });
+    for (let i = 0; i < 500; i++) await sets.issuer({ ...keySet, ca: `${i}` });
+    expect(asked).toHaveLength(501);
+    await sets.issuer({ ...keySet, ca: '0' });
+    expect(asked).toHaveLength(501);
+    await sets.issuer(keySet);
+    expect(asked).toHaveLength(502);
+  });
+
+  it('names keys and algorithms by texts that are not empty', async () => {
+    const keys = [jwk(rsa, { kid: '', alg: '' }), jwk(rsa, { kid: 7, alg: 7 })];
+    const { sets } = issuer({ 'https://issuer/keys': { keys } });
+    expect(await found(sets, undefined, 'PS256')).toHaveLength(2);
+    expect(await found(sets, '')).toEqual([]);
+  });
+
+  it('counts for signatures where it says nothing else', async () => {
+    const keys = [jwk(rsa, { use: 'sig', key_ops: ['verify'] }), jwk(rsa, { key_ops: 'verify' })];
+    const { sets } = issuer({ 'https://issuer/keys': { keys } });
+    expect(await found(sets, undefined)).toHaveLength(2);
+  });
+
+  it('is taken of the issuer that was asked, with or without a slash at its end', () => {
+    expect(foreignIssuer('https://a', 'https://a/')).toBeUndefined();
+    expect(foreignIssuer('https://a/', 'https://a')).toBeUndefined();
+    expect(foreignIssuer('https://a', 'https://b')).toBe('the discovery document is of the issuer "https://b"');
+    expect(foreignIssuer('https://a', undefined)).toBe('the discovery document is of the issuer undefined');
+    expect(foreignIssuer('https://a/b/c', 'https://a/bc')).toMatch(/^the discovery/);
+    const url = 'https://a/b/.well-known/openid-configuration';
+    expect(discoveryOf('https://a/b/', 'pem')).toEqual({ kind: 'discovery', url, ca: 'pem' });
   });
 });
 
