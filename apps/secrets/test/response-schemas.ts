@@ -1,3 +1,4 @@
+import { briefly } from '@keystead/testing';
 import Ajv, { type ValidateFunction } from 'ajv';
 import type { LiveMount } from '../src/kernel/mounts/mount';
 import type { Verb } from '../src/sdk/call';
@@ -19,16 +20,22 @@ interface Media {
   };
 }
 
+/** What an answer is held against; undefined where none is announced. */
+type Check = (method: string, status: number, media: string) => ValidateFunction | 'nothing' | undefined;
+
+/** The part of the document that is about one path. */
+interface Described {
+  readonly paths: Record<string, Record<string, { responses: Record<string, Media> }>>;
+  readonly components: { readonly responses: Record<string, Media> };
+}
+
 /**
  * Holds the answers a test file saw against the schemas that their operations announce, so that the OpenAPI document
  * cannot say one thing and the service do another.
  */
 export class ResponseSchemas {
   private readonly seen: Seen[] = [];
-  private readonly checks = new Map<
-    Path,
-    (method: string, status: number, media: string) => ValidateFunction | 'nothing' | undefined
-  >();
+  private readonly checks = new Map<Path, Check>();
 
   add(method: string, url: string, status: number, body: unknown, media = 'application/json'): void {
     // Announced nowhere: what the caller chose, faults (which tests provoke), and what is no request to any operation.
@@ -77,32 +84,41 @@ export class ResponseSchemas {
     return [...problems];
   }
 
-  private checkOf(service: Service, mount: LiveMount, declared: Path) {
-    const known = this.checks.get(declared);
-    if (known) return known;
-    const document = service.kernel.help(mount, [declared]) as {
-      paths: Record<string, Record<string, { responses: Record<string, Media> }>>;
-      components: { responses: Record<string, Media> };
-    };
-    const ajv = new Ajv({ strict: false });
-    ajv.addSchema({ $id: 'doc', components: document.components });
-    const [item] = Object.values(document.paths);
-    const compiled = new Map<string, ValidateFunction | 'nothing' | undefined>();
-    const check = (method: string, status: number, media: string) => {
-      const name = method === 'PUT' ? 'post' : method.toLowerCase();
-      const key = `${name} ${status} ${media}`;
-      if (compiled.has(key)) return compiled.get(key);
-      const announced = item?.[name]?.responses[String(status)];
-      const response = announced?.$ref ? document.components.responses[announced.$ref.split('/').at(-1)!] : announced;
-      // Pages are announced as such, and their text is nobody's schema.
-      if (media === 'text/html') return response?.content && media in response.content ? 'nothing' : undefined;
-      const schema = response?.content?.['application/json'].schema;
-      const refs = schema && (schema.anyOf ?? [{ $ref: schema.$ref! }]).map(({ $ref }) => ({ $ref: `doc${$ref}` }));
-      const test = refs ? ajv.compile({ anyOf: refs }) : response ? ('nothing' as const) : undefined;
-      compiled.set(key, test);
-      return test;
-    };
-    this.checks.set(declared, check);
+  private checkOf(service: Service, mount: LiveMount, declared: Path): Check {
+    let check = this.checks.get(declared);
+    if (check === undefined) {
+      const document = service.kernel.help(mount, [declared]) as unknown as Described;
+      const text = JSON.stringify(document);
+      check = compiled.get(text) ?? checkBy(document);
+      compiled.set(text, check);
+      this.checks.set(declared, check);
+    }
     return check;
   }
+}
+
+/** The checks of paths by what is announced of each: compiled once for all test files of a worker. */
+const worker = globalThis as { responseSchemas?: Map<string, Check> };
+worker.responseSchemas ??= new Map();
+const compiled = worker.responseSchemas;
+
+function checkBy({ paths, components }: Described): Check {
+  const ajv = new Ajv(briefly);
+  ajv.addSchema({ $id: 'doc', components });
+  const [item] = Object.values(paths);
+  const tests = new Map<string, ReturnType<Check>>();
+  return (method, status, media) => {
+    const name = method === 'PUT' ? 'post' : method.toLowerCase();
+    const key = `${name} ${status} ${media}`;
+    if (tests.has(key)) return tests.get(key);
+    const announced = item?.[name]?.responses[String(status)];
+    const response = announced?.$ref ? components.responses[announced.$ref.split('/').at(-1)!] : announced;
+    // Pages are announced as such, and their text is nobody's schema.
+    if (media === 'text/html') return response?.content && media in response.content ? 'nothing' : undefined;
+    const schema = response?.content?.['application/json'].schema;
+    const refs = schema && (schema.anyOf ?? [{ $ref: schema.$ref! }]).map(({ $ref }) => ({ $ref: `doc${$ref}` }));
+    const test = refs ? ajv.compile({ anyOf: refs }) : response ? ('nothing' as const) : undefined;
+    tests.set(key, test);
+    return test;
+  };
 }

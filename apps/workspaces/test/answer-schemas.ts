@@ -49,20 +49,22 @@ interface Announced {
   readonly find: ReturnType<typeof finder>;
 }
 
-/** What documents announce, by their text: compiled once for all test files of a worker, which differ in few settings. */
+/** What the editions announce: read and compiled once for all test files of a worker. */
 const worker = globalThis as { answerSchemas?: Map<string, Announced> };
 worker.answerSchemas ??= new Map();
 const compiled = worker.answerSchemas;
 
-function announcedBy(env: Service['env']): Announced {
-  const document = openapiDocument(resources, { ...env, prefix: '/api/v2' }) as unknown as ApiDocument;
-  const text = JSON.stringify(document);
-  let announced = compiled.get(text);
+function announcedBy({ edition, aliases }: Service['env']): Announced {
+  const key = `${edition} ${aliases}`;
+  let announced = compiled.get(key);
   if (announced === undefined) {
+    // Its own address, which a document names, says nothing of answers.
+    const options = { edition, aliases, publicUrl: 'https://workspaces.test', prefix: '/api/v2' };
+    const document = openapiDocument(resources, options) as unknown as ApiDocument;
     closeAnswers(document);
     const operations = new Operations(document);
     announced = { operations, find: finder(operations.all) };
-    compiled.set(text, announced);
+    compiled.set(key, announced);
   }
   return announced;
 }

@@ -7,7 +7,7 @@ export { type Away, DatabaseProxy, type Held } from './database-proxy';
 export { freePort } from './free-port';
 export { emptyDatabase, freshDatabase, type TestDatabase, type TestServer, testServer } from './fresh-database';
 export { fromSource } from './from-source';
-export { type Document as ApiDocument, type Operation as ApiOperation, Operations } from './fuzz/operations';
+export { briefly, type Document as ApiDocument, type Operation as ApiOperation, Operations } from './fuzz/operations';
 export type { Example as FuzzExample } from './fuzz/program';
 export { asker, type FuzzSubject, withstandsMadeUpRequests } from './fuzz/withstands';
 export { type GeneratedSession, generatedSession } from './generated-client';
