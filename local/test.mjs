@@ -95,6 +95,36 @@ function mutants() {
   });
 }
 
+/**
+ * What is checked beside Jest, in two rows that need about as long: most of it keeps one processor busy. What is built is run
+ * by tests.
+ */
+function beforeTests() {
+  const program = (name, ...given) => run(path.join(root, 'node_modules', '.bin', name), given);
+  // What runs in browsers has other types around it, some of them made from what the service says of itself.
+  const made = ['--conditions=source', '--require=tsx/cjs', path.join('apps', 'console', 'types.mjs'), '--check'];
+  const consoleTypes = async () => {
+    await run(process.execPath, made);
+    for (const place of ['apps/console', 'apps/console/test']) await program('tsc', '-p', `${place}/tsconfig.json`);
+  };
+  return [
+    [
+      // As one program: what packages share is read once.
+      () => step('checking types', () => program('tsc', '-p', 'tsconfig.json')),
+      () => step('checking types of the console', consoleTypes),
+      () => step('checking style', () => program('biome', 'ci', '--colors=off', '.')),
+    ],
+    [() => step('looking for what is unused', () => program('knip', '--no-progress')), build],
+  ];
+}
+
+/** One check after the other; answers what each counts. */
+async function inTurn(works) {
+  const counts = [];
+  for (const work of works) counts.push(await check(work));
+  return counts;
+}
+
 /** Which of the two parts of the tests; named files are run whatever part they belong to. */
 function tier() {
   if (wants('--thorough')) return ['--testMatch', '**/*.thorough.test.ts', '--'];
@@ -121,19 +151,7 @@ async function main() {
     counts.push(await jest([...match, ...forJest], { ...extra, KEYSTEAD_INTEROP: '1' }));
   } else {
     if (forJest.length === 0 && !wants('--thorough')) {
-      const program = (name) => path.join(root, 'node_modules', '.bin', name);
-      // As one program: what packages share is read once.
-      counts.push(await check(() => step('checking types', () => run(program('tsc'), ['-p', 'tsconfig.json']))));
-      // What runs in browsers has other types around it, some of them made from what the service says of itself.
-      const made = ['--conditions=source', '--require=tsx/cjs', path.join('apps', 'console', 'types.mjs'), '--check'];
-      counts.push(await check(() => run(process.execPath, made)));
-      for (const place of ['apps/console', 'apps/console/test']) {
-        counts.push(await check(() => run(program('tsc'), ['-p', `${place}/tsconfig.json`])));
-      }
-      counts.push(await check(() => step('checking style', () => run(program('biome'), ['ci', '--colors=off', '.']))));
-      counts.push(await check(() => step('looking for what is unused', () => run(program('knip'), ['--no-progress']))));
-      // Some tests run the built programs.
-      counts.push(await check(build));
+      for (const found of await Promise.all(beforeTests().map(inTurn))) counts.push(...found);
     } else if (wants('--thorough')) await build();
     counts.push(await jest([...tier(), ...forJest], extra));
     if (wants('--long') && forJest.length === 0) counts.push(await mutants());
