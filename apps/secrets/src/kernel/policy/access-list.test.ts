@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { CanonicalPath, Folding } from '../../sdk/canonical-path';
+import { rootAccess } from './access-list';
 import type { Capability, Operation } from './capability';
 import { compile } from './compile';
 import { parsePolicy } from './parse-policy';
@@ -28,6 +29,42 @@ function rules(...lines: string[]): string {
 function may(list: AccessList, operation: Operation, path: string, parameters?: Record<string, unknown>): boolean {
   return list.decide({ path: at(path), operation, ...(parameters && { parameters }) }).allowed;
 }
+
+describe('a rule that matched and lost', () => {
+  it.each<[string, string, string, string]>([
+    ['sec/*', 'sec/a', 'sec/a', 'an exact pattern wins over wildcards'],
+    ['sec/+/x', 'sec/a/*', 'sec/a/x', 'its first wildcard stands further left'],
+    ['sec/*', 'sec/+', 'sec/a', 'it ends in *'],
+    ['+/b*', '+/+', 'a/b', 'it ends in *'],
+    ['+/+/c', '+/b/c', 'a/b/c', 'it has more + segments'],
+    ['+/b*', '+/bc*', 'a/bcd', 'it is shorter'],
+    ['+/+/+/cd', '+/+/ab/+', 'x/y/ab/cd', 'it sorts before the winner'],
+  ])('%s against %s on %s: %s', (loser, winner, path, because) => {
+    const list = access(rules(`${loser} read`, `${winner} read`));
+    const { rule, losers } = list.explain({ path: at(path), operation: 'read' });
+    expect(rule?.pattern).toBe(winner);
+    expect(losers.map(({ pattern, lostBecause }) => [pattern, lostBecause])).toEqual([[loser, because]]);
+  });
+
+  it('is the path without its slash, where a list has a rule of its own with it', () => {
+    const list = access(rules('sec/a/ list', 'sec/a list'));
+    const { rule, losers } = list.explain({ path: at('sec/a/'), operation: 'list' });
+    expect(rule?.pattern).toBe('sec/a/');
+    expect(losers.map(({ lostBecause }) => lostBecause)).toEqual(['the path with its trailing slash wins']);
+  });
+
+  it('is none for root, who may everything everywhere', () => {
+    expect(rootAccess.explain({ path: at('a'), operation: 'read' })).toEqual({
+      allowed: true,
+      sudo: true,
+      root: true,
+      losers: [],
+    });
+    expect(rootAccess.grantsBelow('a/')).toBe(true);
+    expect(rootAccess.grantsSome({ segments: ['a'] }, 'delete', true)).toBe(true);
+    expect([rootAccess.capabilities(at('a')), rootAccess.size, rootAccess.rules]).toEqual([['root'], 0, []]);
+  });
+});
 
 describe('access list', () => {
   it.each<[string, string, string, boolean]>([

@@ -19,6 +19,75 @@ function refusal(text: string): string {
   throw new Error('accepted');
 }
 
+describe('the values of a policy', () => {
+  /** The values of one parameter. */
+  const values = (text: string) =>
+    parsePolicy(`path "a" { allowed_parameters = { x = ${text} } }`).rules[0]!.allowedParameters!.get('x');
+  const inJson = (text: string) =>
+    parsePolicy(`{"path":{"a":{"allowed_parameters":{"x":${text}}}}}`).rules[0]!.allowedParameters!.get('x');
+
+  it.each<[string, unknown]>([
+    ['[0x1F, 0Xff]', [{ number: '31' }, { number: '255' }]],
+    ['[1E+5, 1e-5, 2e3, -0.5]', [{ number: '1E+5' }, { number: '1e-5' }, { number: '2e3' }, { number: '-0.5' }]],
+    [String.raw`["\x41\u00e9\U0001F600\a\b\f\v\n\r\t\\\""]`, ['Aé😀\u0007\b\f\v\n\r\t\\"']],
+    ['["a$b"]', ['a$b']],
+    // What stands in braces after a dollar is taken as it stands.
+    ['["@{ {"x"}\\n }y"]'.replace('@', '$'), ['@{ {"x"}\\n }y'.replace('@', '$')]],
+  ])('%s is %j', (text, expected) => expect(values(text)).toEqual(expected));
+
+  it.each<[string, string]>([
+    ['[0x]', 'illegal hexadecimal number'],
+    ['[0xg]', 'illegal hexadecimal number'],
+    ['[1e]', 'illegal number'],
+    ['[1e+]', 'illegal number'],
+    [String.raw`["\q"]`, 'illegal char escape'],
+    [String.raw`["\x4"]`, 'illegal char escape'],
+    [String.raw`["\U00110000"]`, 'illegal char escape'],
+    ['["a\n"]', 'literal not terminated'],
+    ['["a', 'literal not terminated'],
+  ])('%j is refused: %s', (text, because) => {
+    expect(refusal(`path "a" { allowed_parameters = { x = ${text} } }`)).toContain(because);
+  });
+
+  it('may be long texts of several lines, with or without their indentation', () => {
+    const text = (mark: string) => `path "a" {\n  comment = ${mark}END\n    one\n      two\n  END\n}`;
+    const comment = (mark: string) => parsePolicy(text(mark)).rules[0]!.comment;
+    expect(comment('<<')).toBe('    one\n      two\n');
+    expect(comment('<<-')).toBe('one\n  two\n');
+    expect(parsePolicy('path "a" {\n comment = <<END\nEND\n}').rules[0]!.comment).toBe('');
+    expect(parsePolicy('path "a" {\n comment = <<END\r\nx\r\nEND\r\n}').rules[0]!.comment).toBe('x\r\n');
+    expect(refusal('path "a" {\n comment = <<END\nx')).toContain('heredoc not terminated');
+    expect(refusal('path "a" {\n comment = <<E ND\nx')).toContain('heredoc anchor not found');
+  });
+
+  it.each<[string, unknown]>([
+    [String.raw`["\u00e9\b\f\n\r\t\/\\\""]`, ['é\b\f\n\r\t/\\"']],
+    ['[0, -1, 1.5, 1e5, 1E-5, 2e+3]', ['0', '-1', '1.5', '1e5', '1E-5', '2e+3'].map((number) => ({ number }))],
+    ['[true, false]', [true, false]],
+    ['[ ]', []],
+  ])('in JSON %s is %j', (text, expected) => expect(inJson(text)).toEqual(expected));
+
+  it.each<[string, string]>([
+    ['[nil]', "invalid character 'n' looking for beginning of value"],
+    ['[?]', 'looking for beginning of value'],
+    ['["a', 'literal not terminated'],
+    ['["a\n"]', 'invalid control character in string literal'],
+    [String.raw`["\u12"]`, 'illegal char escape'],
+    [String.raw`["\x"]`, 'illegal char escape'],
+    ['[01]', 'invalid number "01"'],
+    ['[1.]', 'invalid number "1."'],
+    ['[.5]', 'looking for beginning of value'],
+    ['[1e]', 'invalid number "1e"'],
+    ['[1 2]', 'in a list'],
+    ['{"a" 1}', 'after object key'],
+    ['{a:1}', 'looking for beginning of object key string'],
+    ['{"a":1 "b":2}', 'in an object'],
+    ['[null]', 'null is no parameter value'],
+  ])('in JSON %j is refused: %s', (text, because) => {
+    expect(refusal(`{"path":{"a":{"allowed_parameters":{"x":${text}}}}}`)).toContain(because);
+  });
+});
+
 describe('policy parser', () => {
   it('reads blocks with comments, all value types, commas and trailing commas', () => {
     const { rules } = parsePolicy(`
