@@ -1,0 +1,130 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { Circuit, NotNow, Unreachable } from './index';
+
+let nowMs: number;
+let circuit: Circuit;
+let calls: number;
+beforeEach(() => {
+  nowMs = 1_000_000;
+  calls = 0;
+  circuit = new Circuit('the cloud', { now: () => nowMs });
+});
+
+const silent = (error: unknown) => (error as Error).message;
+const fail = (text = 'ECONNREFUSED') =>
+  circuit
+    .run(async () => {
+      calls += 1;
+      throw new Error(text);
+    }, silent)
+    .catch((error) => error);
+const answer = () =>
+  circuit.run(async () => {
+    calls += 1;
+    return 'answer';
+  }, silent);
+/** Five calls in a row that nobody answers. */
+async function open() {
+  for (let i = 0; i < 5; i++) await fail();
+}
+
+describe('a circuit', () => {
+  it('lets calls through, and their failures, while fewer than five in a row were not answered', async () => {
+    for (let i = 0; i < 4; i++) expect(await fail()).toEqual(new Error('ECONNREFUSED'));
+    expect(await answer()).toBe('answer');
+    for (let i = 0; i < 4; i++) await fail();
+    expect(() => circuit.check()).not.toThrow();
+    expect(calls).toBe(9);
+  });
+
+  it('tells callers at once after five, and how long it waits', async () => {
+    await open();
+    nowMs += 1_500;
+    const told = await answer().catch((error) => error);
+    expect(told).toBeInstanceOf(NotNow);
+    expect(told).toBeInstanceOf(Unreachable);
+    expect(told).toMatchObject({
+      kind: 'upstream',
+      unreachable: true,
+      restMs: 4_000,
+      message: 'the cloud did not answer 5 calls in a row (ECONNREFUSED); it is tried again in 4 s',
+    });
+    expect(() => circuit.check()).toThrow(NotNow);
+    expect(calls).toBe(5);
+  });
+
+  it('counts no failure that is an answer', async () => {
+    for (let i = 0; i < 4; i++) await fail();
+    const refused = circuit.run(
+      async () => {
+        throw new Error('403');
+      },
+      () => undefined,
+    );
+    await expect(refused).rejects.toThrow('403');
+    await fail();
+    expect(() => circuit.check()).not.toThrow();
+  });
+
+  it('tries again when the time is over, and is closed by an answer', async () => {
+    await open();
+    nowMs += 4_999;
+    expect(() => circuit.check()).toThrow(NotNow);
+    nowMs += 1;
+    expect(() => circuit.check()).not.toThrow();
+    expect(await answer()).toBe('answer');
+    for (let i = 0; i < 4; i++) await fail();
+    expect(() => circuit.check()).not.toThrow();
+  });
+
+  it('waits twice as long after a try that nobody answered, but never more than 15 s', async () => {
+    await open();
+    const rests: number[] = [];
+    for (let i = 0; i < 3; i++) {
+      nowMs += 15_000;
+      await fail('ETIMEDOUT');
+      const told = await answer().catch((error) => error);
+      rests.push(told.restMs);
+      expect(told.message).toContain(`${6 + i} calls in a row (ETIMEDOUT)`);
+    }
+    expect(rests).toEqual([10_000, 15_000, 15_000]);
+    nowMs += 15_000;
+    await answer();
+    // From the beginning.
+    await open();
+    expect(await answer().catch(({ restMs }) => restMs)).toBe(5_000);
+  });
+
+  it('does not wait longer for calls that were under way when it opened', async () => {
+    const failures = Array.from({ length: 8 }, () => fail());
+    await Promise.all(failures);
+    expect(await answer().catch(({ restMs }) => restMs)).toBe(5_000);
+  });
+
+  it('lets one call try, and the others wait for what becomes of it', async () => {
+    await open();
+    nowMs += 5_000;
+    let end: (text: string) => void = () => undefined;
+    const trial = circuit.run(() => new Promise<string>((resolve) => (end = resolve)), silent);
+    const others = [answer(), answer()];
+    await new Promise(setImmediate);
+    expect(calls).toBe(5);
+    end('back');
+    expect(await trial).toBe('back');
+    expect(await Promise.all(others)).toEqual(['answer', 'answer']);
+    expect(calls).toBe(7);
+  });
+
+  it('tells the others that the try has failed', async () => {
+    await open();
+    nowMs += 5_000;
+    let end: (error: Error) => void = () => undefined;
+    const trial = circuit.run(() => new Promise<string>((_, reject) => (end = reject)), silent);
+    const other = answer();
+    await new Promise(setImmediate);
+    end(new Error('ETIMEDOUT'));
+    await expect(trial).rejects.toThrow('ETIMEDOUT');
+    await expect(other).rejects.toMatchObject({ restMs: 10_000 });
+    expect(calls).toBe(5);
+  });
+});
