@@ -9,7 +9,10 @@ export const parts = {
   jsonapi: folder('packages/jsonapi/src'),
   auth: folder('packages/auth/src'),
   policy: folder('apps/secrets/src/kernel/policy', ['store']),
-  server: folder('packages/server/src'),
+  outside: folder('packages/outside/src'),
+  // What several processes of a service say to each other is left to tests that start them.
+  server: folder('packages/server/src', ['processes', 'metrics-of-all']),
+  'console-host': folder('packages/console-host/src'),
   // What a grant and a right allow; who has which is asked of the database.
   rights: {
     mutate: ['access-levels', 'capabilities', 'organization-rights'].map((file) => `${access}/${file}.ts`),
@@ -19,7 +22,7 @@ export const parts = {
   'decision-queues': { mutate: [`${pipeline}/decision-queues.ts`], tests: [`${pipeline}/decision-queues.test.ts`] },
 };
 
-/** The sources of a folder and the tests beside them, but for those of a name that need a database. */
+/** The sources of a folder and the tests beside them, but for those of a name that need a database or processes. */
 function folder(place, but = []) {
   const without = but.flatMap((name) => [`!${place}/${name}.ts`]);
   return {
