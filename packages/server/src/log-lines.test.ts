@@ -1,0 +1,78 @@
+import { describe, expect, it } from '@jest/globals';
+import pino from 'pino';
+import { createLogger, followLog } from './index';
+
+const logger = () => {
+  const lines: string[] = [];
+  const log = createLogger({ name: 'x', level: 'info', destination: { write: (line) => void lines.push(line) } });
+  return { log, lines };
+};
+
+describe('who follows a log', () => {
+  it('is told of every line from then on, also of children, until they have had enough', () => {
+    const { log, lines } = logger();
+    const [one, two]: [string[], string[]] = [[], []];
+    log.info('before');
+    const endOne = followLog(log, (line) => one.push(line));
+    log.child({ part: 'p' }).info('first');
+    const endTwo = followLog(log.child({}), (line) => two.push(line));
+    log.debug('below the level');
+    log.warn('second');
+    endOne();
+    log.error('third');
+    endTwo();
+    log.info('after');
+    const texts = (all: string[]) => all.map((line) => JSON.parse(line).msg);
+    expect(texts(lines)).toEqual(['before', 'first', 'second', 'third', 'after']);
+    expect(texts(one)).toEqual(['first', 'second']);
+    expect(texts(two)).toEqual(['second', 'third']);
+    expect(one[0]).toBe(lines[1]);
+    expect(one[0]).toMatch(/^\{"level":"info"/);
+  });
+
+  it('follows no other logger', () => {
+    expect(() => followLog(pino({ level: 'silent' }), () => undefined)).toThrow('not one of createLogger');
+  });
+});
+
+describe('what a log shows', () => {
+  it.each(['authorization', 'cookie', 'token', 'password', 'secret', 'client_token', 'jwt', 'key', 'keys'])(
+    'is nothing of %s, at the top or one below',
+    (field) => {
+      const { log, lines } = logger();
+      log.info({ [field]: 'hunter2', inner: { [field]: 'hunter2', kept: 1 } });
+      expect(JSON.parse(lines[0]!)).toMatchObject({
+        [field]: '[redacted]',
+        inner: { [field]: '[redacted]', kept: 1 },
+      });
+    },
+  );
+
+  it.each(['headers', 'body'])('is nothing in %s', (field) => {
+    const { log, lines } = logger();
+    log.info({ [field]: { any: 'hunter2' }, inner: { [field]: { any: 'hunter2' } } });
+    expect(JSON.parse(lines[0]!)).toMatchObject({ [field]: '[redacted]', inner: { [field]: '[redacted]' } });
+  });
+
+  it('is of an error also what it was made of, and what was thrown that is none', () => {
+    const { log, lines } = logger();
+    const many = new AggregateError([new Error('one'), 'two'], 'many');
+    log.error({ err: many });
+    const loop = new Error('loop');
+    loop.cause = loop;
+    log.error({ err: loop });
+    log.error({ err: 'a text' });
+    log.error({ err: null });
+    const shown = lines.map((line) => JSON.parse(line).err);
+    expect(shown[0]).toMatchObject({ type: 'AggregateError', message: 'many', errors: [{ message: 'one' }, 'two'] });
+    expect(shown[1]).toMatchObject({ message: 'loop' });
+    expect(shown[1]).not.toHaveProperty('cause');
+    expect(shown.slice(2)).toEqual(['a text', null]);
+  });
+
+  it('has one name, and no process or host', () => {
+    const { log, lines } = logger();
+    log.info('x');
+    expect(Object.keys(JSON.parse(lines[0]!))).toEqual(['level', 'time', 'name', 'msg']);
+  });
+});
