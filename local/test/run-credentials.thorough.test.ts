@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Bell } from '@keystead/postgres';
 import { createLogger } from '@keystead/server';
 import { startSecrets } from '../../apps/secrets/test/start-secrets';
 import { revokeLeft } from '../../apps/workspaces/src/resources/runs/runs/jobs/credentials';
@@ -51,6 +52,7 @@ describe('a run with a role of the secrets service', () => {
       versions: [],
       secrets: secretsService(),
       now: Date.now,
+      bell: new Bell(),
     });
   const revokeAll = () =>
     revokeLeft(

@@ -1,7 +1,7 @@
 import { ApiPage } from '@keystead/api-page';
 import { ConsoleHost } from '@keystead/console-host';
 import { Reach } from '@keystead/outside';
-import { createPool, DatabaseClock, DatabaseWatch, isConnectionLoss, Silence } from '@keystead/postgres';
+import { Bell, createPool, DatabaseClock, DatabaseWatch, isConnectionLoss, Silence } from '@keystead/postgres';
 import { clientAddress, createLogger, Gate, type Logger, requestId } from '@keystead/server';
 import type { Express } from 'express';
 import type { Pool } from 'pg';
@@ -31,6 +31,7 @@ import { SignIn } from './resources/people/sign-in-providers/sign-in';
 import { createAuthenticator } from './resources/people/tokens/authenticate';
 import { type FirstRun, firstRun } from './resources/people/tokens/first-run';
 import { includablesOf, resources } from './resources/registry';
+import { queuedChannel } from './resources/runs/runs/queue';
 import { prepareSchema } from './schema';
 
 const TWO_WEEKS_IN_MINUTES = 20_160;
@@ -142,6 +143,7 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
     largeUploads: new Gate(largeUploads, 'large uploads'),
     streams: new EventStreams(),
     waiting: new Waiting(),
+    queuedBell: new Bell(),
     // Agents are where browsers are: outside.
     secretsService: config.secretsService && {
       ...config.secretsService,
@@ -180,6 +182,7 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
     applicationName: 'keystead-workspaces watch',
     clock,
     silence,
+    rings: { channel: queuedChannel, bell: env.queuedBell },
   });
   await watch.start();
   return {

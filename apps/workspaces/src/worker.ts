@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import { createPool, DatabaseClock, DatabaseWatch } from '@keystead/postgres';
+import { Bell, createPool, DatabaseClock, DatabaseWatch } from '@keystead/postgres';
 import type { Logger } from '@keystead/server';
 import { withObjects } from './kernel/blobs/objects';
 import { openS3 } from './kernel/blobs/s3-objects';
@@ -8,6 +8,7 @@ import { openDatabase } from './kernel/database/open-database';
 import { openKeyring } from './keys';
 import { revokeLeft } from './resources/runs/runs/jobs/credentials';
 import { jobBoard } from './resources/runs/runs/jobs/jobs';
+import { queuedChannel } from './resources/runs/runs/queue';
 import { prepareSchema } from './schema';
 import type { WorkerConfig } from './worker/config';
 import { startFetching } from './worker/fetch/fetch-loop';
@@ -59,10 +60,12 @@ export async function startWorker(config: WorkerConfig, means: Means, log: Logge
   const plain = openDatabase(pool, quickPool);
   const db = objects ? withObjects(plain, objects) : plain;
   const clock = new DatabaseClock({ toleranceMs: config.service.clockToleranceSeconds * 1000, log });
+  const bell = new Bell();
   const watch = new DatabaseWatch({
     url: config.service.databaseUrl,
     applicationName: 'keystead-worker watch',
     clock,
+    rings: { channel: queuedChannel, bell },
   });
   const disconnect = async () => {
     await watch.stop();
@@ -82,6 +85,7 @@ export async function startWorker(config: WorkerConfig, means: Means, log: Logge
       versions: means.binaries.map(({ version }) => version),
       secrets,
       now: clock.now,
+      bell,
     });
     const work = await startWork({
       source,

@@ -22,6 +22,7 @@ import { cloudEndpoints } from '../src/worker/network/cloud-endpoints';
 import { firewallRules, type Uids } from '../src/worker/network/network';
 import { type Binary, findBinaries } from '../src/worker/tool/binaries';
 import type { Executor, RunningJob } from '../src/worker/tool/execute';
+import { SchemaCache } from '../src/worker/tool/provider-schemas';
 import { RunLog } from '../src/worker/tool/run-log';
 
 /** Uids that jobs of tests run as; nobody else's. */
@@ -134,6 +135,7 @@ export async function makeExecutor(kind: IsolationKind, tool: Binary): Promise<E
     scratch: { root, ...testUids },
     binaries: [tool],
     settings: { text: '', environment: {} },
+    schemas: new SchemaCache(1024 * 1024),
     limits: {
       archive: { bytes: 10_000_000, entries: 1000 },
       stateBytes: 10_000_000,

@@ -1,4 +1,5 @@
 export { type Batching, BatchScheduler } from './batch';
+export { Bell } from './bell';
 export { type Binaries, binariesIn, findBinaries } from './binaries';
 export { isConnectionLoss } from './connection-loss';
 export {

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import type { Bell } from './bell';
 import { DATABASE_TIME, type DatabaseClock } from './database-clock';
 import type { Silence } from './silence';
 
@@ -8,6 +9,8 @@ export interface WatchOptions {
   readonly applicationName: string;
   readonly clock: DatabaseClock;
   readonly silence?: Silence;
+  /** Rung at every notice on a channel of the database; a pooler between may swallow them, so nobody may need them. */
+  readonly rings?: { readonly channel: string; readonly bell: Bell };
 }
 
 const EVERY_MS = 500;
@@ -72,6 +75,11 @@ export class DatabaseWatch {
     client.on('error', () => this.drop());
     client.on('end', () => this.drop());
     await client.connect();
+    const { rings } = this.options;
+    if (rings) {
+      client.on('notification', () => rings.bell.ring());
+      await client.query(`LISTEN ${pg.escapeIdentifier(rings.channel)}`);
+    }
     this.client = client;
     return client;
   }

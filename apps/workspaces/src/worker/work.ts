@@ -7,6 +7,7 @@ import { credentialsFor } from './job/credentials';
 import type { JobSource } from './job/job-source';
 import { recoverStates } from './job/recover';
 import type { Means } from './means';
+import { SchemaCache } from './tool/provider-schemas';
 
 /** A worker at work. */
 export interface Work {
@@ -42,6 +43,7 @@ export async function startWork(options: {
       scratch: config.scratch,
       binaries: means.binaries,
       settings: config.tool,
+      schemas: new SchemaCache(32 * 1024 * 1024),
       limits: {
         archive: { bytes: config.archiveBytes, entries: 200_000 },
         stateBytes: 512 * 1024 * 1024,

@@ -1,5 +1,6 @@
 import type { Keyring } from '@keystead/keyring';
 import type { Reach } from '@keystead/outside';
+import type { Bell } from '@keystead/postgres';
 import type { Gate } from '@keystead/server';
 import type { AccessStore } from '../access/access-store';
 import type { Principal } from '../access/principal';
@@ -80,6 +81,8 @@ export interface Environment {
   readonly watches: Watches;
   /** Requests that wait. */
   readonly waiting: Waiting;
+  /** Rung when a job was queued, on any node. */
+  readonly queuedBell: Bell;
   /** The secrets service as agents reach it, where runs get credentials; undefined where there is none. */
   readonly secretsService: SecretsPlace | undefined;
   now(): number;

@@ -5,7 +5,7 @@ import type { Confinement } from './confinement';
 import { type ControlGroups, joinScript } from './control-groups';
 import type { Launch } from './launch';
 import { processLimits, type RunLimits } from './limits';
-import { folderInside, pathsShown, privateRootScript, toolInside } from './private-root';
+import { folderInside, layRoot, privateRootScript, toolInside } from './private-root';
 
 /**
  * How the tool is kept apart, strongest first. `private-root`: own uid, own mount and process namespaces.
@@ -58,6 +58,7 @@ export interface Isolation {
   inside(jobFolder: JobFolder): string;
   /** The binary as the tool's own commands see it. */
   toolInside(tool: string): string;
+  /** What to spawn. The first one for a job lays its root, with the tool it was asked for with. */
   launch(jobFolder: JobFolder, tool: string, command: Command): Launch;
   /** What ends whatever a job left running; undefined where nothing can be left. */
   endAll(jobFolder: JobFolder): Launch | undefined;
@@ -119,8 +120,8 @@ export function isolationOf(kind: IsolationKind, options: IsolationOptions): Iso
     '--',
   ];
   const root = (jobFolder: JobFolder, tool: string) => [
-    ...['/bin/sh', '-eu', '-c', privateRootScript, 'sh', jobFolder.mountPoint, jobFolder.folder, tool],
-    ...[String(jobFolder.owner?.uid ?? 0), String(jobFolder.owner?.gid ?? 0), ...pathsShown(options.show), '--'],
+    ...['/bin/sh', '-eu', '-c', privateRootScript, 'sh', jobFolder.mountPoint],
+    layRoot({ ...jobFolder, tool, show: options.show }),
   ];
   return {
     kind,

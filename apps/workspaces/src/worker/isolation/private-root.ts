@@ -1,5 +1,18 @@
-import { existsSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
+import type { Owner } from '../files/archive';
 
 /** Where a job's folder is inside a root of its own. */
 export const folderInside = '/workspace';
@@ -17,64 +30,120 @@ const shown: readonly string[] = [
 
 /**
  * Shell text that makes a root of its own, inside new mount and process namespaces, and goes on with the rest of its
- * arguments there: root's mount point, the job's folder, the binary, uid and gid of the job, paths to show, `--`, command.
+ * arguments there: root, the list of what is mounted in it, both laid by `layRoot`, and the command.
  *
  * What is shown is read-only; only the job's folder can be written. The old root is gone, not hidden. The command's root
  * is not that of its mount namespace, so that the kernel makes it no user namespace (user_namespaces(7), EPERM).
  */
 export const privateRootScript = `
-root=$1 folder=$2 tool=$3 uid=$4 gid=$5
-shift 5
-mount -t tmpfs -o mode=755,nosuid,nodev,size=1m tmpfs "$root"
-mkdir "$root/inside"
-mount --bind "$root/inside" "$root/inside"
-cd "$root/inside"
-mkdir -p proc dev tmp etc ".${toolInside}" ".${folderInside}"
-show() {
-  [ -e "$1" ] || return 0
-  mkdir -p ".$(dirname "$1")"
-  if [ -d "$1" ]; then
-    if [ -L "$1" ]; then ln -s "$(readlink "$1")" ".$1"; return 0; fi
-    mkdir -p ".$1"
-  else
-    : > ".$1"
-  fi
-  mount --rbind "$(readlink -f "$1")" ".$1"
-  mount -o remount,bind,ro,nosuid,nodev ".$1"
-}
-while [ "$1" != -- ]; do show "$1"; shift; done
-shift
-if [ -n "$tool" ]; then
-  name=".${toolInside}/$(basename "$tool")"
-  : > "$name"
-  mount --bind "$tool" "$name"
-  mount -o remount,bind,ro,nosuid,nodev "$name"
-fi
-printf 'root:x:0:0::/:/bin/sh\\nrun:x:%s:%s::${folderInside}/home:/bin/sh\\n' "$uid" "$gid" > etc/passwd
-printf 'root:x:0:\\nrun:x:%s:\\n' "$gid" > etc/group
-for device in null zero full random urandom; do : > "dev/$device"; mount --bind "/dev/$device" "dev/$device"; done
-ln -s /proc/self/fd dev/fd
-ln -s /proc/self/fd/0 dev/stdin
-ln -s /proc/self/fd/1 dev/stdout
-ln -s /proc/self/fd/2 dev/stderr
-mkdir dev/shm
-mount -t tmpfs -o mode=1777,nosuid,nodev,size=64m tmpfs dev/shm
-mount --bind "$folder" ".${folderInside}"
-mount -o remount,bind,nosuid,nodev ".${folderInside}"
-mount --bind "$folder/tmp" tmp
-mount -o remount,bind,nosuid,nodev tmp
-mount -t proc -o nosuid,nodev,noexec proc proc
-for name in *; do ln -s "inside/$name" "$root/$name"; done
+root=$1 mounts=$2
+shift 2
+mount --all --fstab "$mounts"
 cd "$root"
-mkdir old
 pivot_root . old
 cd /
 umount -l old
-rmdir old
-mount -o remount,bind,ro,nosuid,nodev /inside
-mount -o remount,bind,ro,nosuid,nodev /
 exec chroot /inside "$@"
 `;
+
+/** What a root of its own is made of. */
+interface RootParts {
+  /** An empty folder, in which it is laid. */
+  readonly mountPoint: string;
+  /** The job's folder. */
+  readonly folder: string;
+  /** The binary of the tool; empty where there is none. */
+  readonly tool: string;
+  /** Who the job is, in its list of users. */
+  readonly owner: Owner | undefined;
+  /** Paths to show besides the usual ones. */
+  readonly show: readonly string[];
+}
+
+/**
+ * Lays what the root of a job is mounted on, once for all of its commands: each command mounts it in namespaces of its own,
+ * and with hundreds of programs for that a plan that does nothing took a second longer. Answers the list of the mounts.
+ */
+export function layRoot({ mountPoint, folder, tool, owner, show }: RootParts): string {
+  const list = `${mountPoint}.mounts`;
+  if (existsSync(list)) return list;
+  const root = path.join(mountPoint, 'inside');
+  const at = (name: string) => path.join(root, name);
+  const lines: string[] = [];
+  const kept = keptFlags();
+  const mount = (source: string, target: string, options: string, type = 'none') =>
+    lines.push(`${escaped(source)} ${escaped(target)} ${type} ${options} 0 0\n`);
+  const bind = (source: string, target: string, options: string) => mount(source, target, options + kept(source));
+  mkdirSync(path.join(mountPoint, 'old'));
+  for (const name of ['proc', 'dev', 'dev/shm', 'tmp', 'etc', toolInside, folderInside])
+    mkdirSync(at(name), { recursive: true });
+  bind(mountPoint, mountPoint, 'bind,ro,nosuid,nodev');
+  // A mount of its own, so that the root of the command is not that of its namespace.
+  bind(root, root, 'bind,ro,nosuid,nodev');
+  for (const name of [...shown, ...show]) {
+    const found = statSync(name, { throwIfNoEntry: false });
+    if (!found) continue;
+    mkdirSync(at(path.dirname(name)), { recursive: true });
+    if (found.isDirectory() && lstatSync(name).isSymbolicLink()) {
+      symlinkSync(readlinkSync(name), at(name));
+      continue;
+    }
+    if (found.isDirectory()) mkdirSync(at(name), { recursive: true });
+    else writeFileSync(at(name), '');
+    bind(realpathSync(name), at(name), 'rbind,ro,nosuid,nodev');
+  }
+  if (tool !== '') {
+    const name = at(path.join(toolInside, path.basename(tool)));
+    writeFileSync(name, '');
+    bind(realpathSync(tool), name, 'bind,ro,nosuid,nodev');
+  }
+  const { uid, gid } = owner ?? { uid: 0, gid: 0 };
+  writeFileSync(at('etc/passwd'), `root:x:0:0::/:/bin/sh\nrun:x:${uid}:${gid}::${folderInside}/home:/bin/sh\n`);
+  writeFileSync(at('etc/group'), `root:x:0:\nrun:x:${gid}:\n`);
+  for (const device of ['null', 'zero', 'full', 'random', 'urandom']) {
+    writeFileSync(at(`dev/${device}`), '');
+    mount(`/dev/${device}`, at(`dev/${device}`), 'bind');
+  }
+  for (const [name, to] of Object.entries(deviceLinks)) symlinkSync(to, at(`dev/${name}`));
+  mount('tmpfs', at('dev/shm'), 'mode=1777,nosuid,nodev,size=64m', 'tmpfs');
+  bind(folder, at(folderInside), 'bind,nosuid,nodev');
+  bind(path.join(folder, 'tmp'), at('tmp'), 'bind,nosuid,nodev');
+  mount('proc', at('proc'), 'nosuid,nodev,noexec', 'proc');
+  for (const name of readdirSync(root)) symlinkSync(`inside/${name}`, path.join(mountPoint, name));
+  // Readable for whoever the worker is; the last of all, so that it is whole where it is there.
+  writeFileSync(`${list}.new`, lines.join(''), { mode: 0o644 });
+  renameSync(`${list}.new`, list);
+  return list;
+}
+
+const deviceLinks = {
+  fd: '/proc/self/fd',
+  stdin: '/proc/self/fd/0',
+  stdout: '/proc/self/fd/1',
+  stderr: '/proc/self/fd/2',
+};
+
+/** A path as lists of mounts have it. */
+const escaped = (text: string): string =>
+  text.replace(/[\s\\#]/g, (one) => `\\${one.charCodeAt(0).toString(8).padStart(3, '0')}`);
+
+/** What a mount may not lose when it is shown elsewhere: a kernel refuses that to whoever is not root outside. */
+function keptFlags(): (source: string) => string {
+  const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' '))
+    .map(([, , , , point = '', options = '']) => ({
+      point: point.replace(/\\(\d{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8))),
+      options: options.split(','),
+    }));
+  return (source) => {
+    const above = mounts.filter(({ point }) => isBelow(source, point));
+    const nearest = above.reduce((a, b) => (b.point.length >= a.point.length ? b : a), { point: '', options: [''] });
+    return nearest.options.includes('noexec') ? ',noexec' : '';
+  };
+}
+
+const isBelow = (at: string, above: string): boolean => above === '/' || at === above || at.startsWith(`${above}/`);
 
 /** Places that a root of its own has for itself. */
 const ownPlaces = ['/proc', '/dev', '/tmp', toolInside, folderInside];
@@ -89,9 +158,4 @@ export function cannotBeShown(at: string): string | undefined {
   const taken = ownPlaces.find((place) => at === place || at.startsWith(`${place}/`) || place.startsWith(`${at}/`));
   if (taken) return `cannot be shown: runs have a ${taken} of their own`;
   return existsSync(at) ? undefined : 'is not there';
-}
-
-/** Paths shown in a root of its own, those of the operator included. */
-export function pathsShown(more: readonly string[]): readonly string[] {
-  return [...shown, ...more];
 }

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Keyring } from '@keystead/keyring';
+import { Bell } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import { createLogger } from '@keystead/server';
 import { type Asked, archiveOf, doing, makeExecutor } from '../../../test/worker-fixture';
@@ -82,6 +83,7 @@ describe('carrying out a job', () => {
         versions: [],
         secrets: undefined,
         now: Date.now,
+        bell: new Bell(),
       }),
       executor,
       log: createLogger({ name: 'worker', level: 'silent' }),

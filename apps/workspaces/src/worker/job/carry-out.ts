@@ -7,6 +7,7 @@ import type { ApplyResult, JobInputs, PlanResult, RunJob } from '../../resources
 import { Stopping } from '../isolation/command';
 import { type Executor, executeApply, executePlan } from '../tool/execute';
 import { RunLog } from '../tool/run-log';
+import { Stopwatch } from '../tool/stopwatch';
 import { Concealer } from './conceal';
 import { type JobCredentials, NoCredentials } from './credentials';
 import type { JobSource } from './job-source';
@@ -51,22 +52,24 @@ function stopSoon(stopping: Stopping, reason: 'shutdown' | 'timeout' | 'output' 
 
 async function carry(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logger): Promise<void> {
   const { source } = parts;
+  const startedAtMs = performance.now();
   const inputs = await source.inputs(job).catch(async (error) => {
     log.error({ err: error }, 'the inputs of a job cannot be read');
     return undefined;
   });
   if (!(await source.started(job))) return;
-  const startedAtMs = performance.now();
+  const toolTime = new Stopwatch();
   log.info({ workspace: job.workspaceName, attempt: job.attempt }, 'started');
   const beating = keepHold(parts, job, stopping, log);
   const limit = setTimeout(() => stopSoon(stopping, 'timeout', parts.graceSeconds), job.timeoutSeconds * 1000);
   try {
-    const result = await execute(parts, job, inputs, stopping, log);
+    const result = await execute(parts, job, { inputs, stopping, log, toolTime });
     clearTimeout(limit);
     // A plan that was not finished is done again by somebody else, once this worker's hold on it is over.
     if (job.kind === 'plan' && (stopping.reason === 'lost' || stopping.reason === 'shutdown')) return;
     const kept = await finish(parts, job, result, log);
-    log.info({ outcome: result.outcome, kept, ms: Math.round(performance.now() - startedAtMs) }, 'finished');
+    const [ms, toolMs] = [performance.now() - startedAtMs, toolTime.ms].map(Math.round);
+    log.info({ outcome: result.outcome, kept, ms, toolMs }, 'finished');
   } finally {
     clearTimeout(limit);
     await beating.stop();
@@ -78,9 +81,12 @@ type JobResult = PlanResult | ApplyResult;
 async function execute(
   parts: WorkerParts,
   job: RunJob,
-  inputs: JobInputs | undefined,
-  stopping: Stopping,
-  log: Logger,
+  {
+    inputs,
+    stopping,
+    log,
+    toolTime,
+  }: { inputs: JobInputs | undefined; stopping: Stopping; log: Logger; toolTime: Stopwatch },
 ): Promise<JobResult> {
   const { source } = parts;
   const failed = (errorMessage: string): JobResult => ({ outcome: 'errored', errorMessage });
@@ -107,7 +113,7 @@ async function execute(
     await runLog.flush().catch(() => undefined);
     return failed(why);
   }
-  const doing = { job, inputs: withCredentials(inputs, credentials), log: runLog, stopping, saveState };
+  const doing = { job, inputs: withCredentials(inputs, credentials), log: runLog, stopping, toolTime, saveState };
   try {
     return await (job.kind === 'plan' ? executePlan : executeApply)(parts.executor, doing);
   } catch (error) {
@@ -136,6 +142,7 @@ function keepHold(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logg
   const { leaseSeconds } = source;
   let heldUntilMs = performance.now() + leaseSeconds * 1000;
   let over = false;
+  const ended = new AbortController();
   let beating: Promise<void> = Promise.resolve();
   const beat = async () => {
     const askedAtMs = performance.now();
@@ -160,13 +167,14 @@ function keepHold(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logg
     while (!over) {
       beating = beat();
       await beating;
-      for (let waitedMs = 0; !over && waitedMs < parts.heartbeatMs; waitedMs += 100) await sleep(100);
+      await sleep(parts.heartbeatMs, undefined, { signal: ended.signal }).catch(() => undefined);
     }
   })();
   return {
     async stop() {
       over = true;
       clearInterval(guard);
+      ended.abort();
       await ticking;
     },
   };

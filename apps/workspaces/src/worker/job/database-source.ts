@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Keyring } from '@keystead/keyring';
+import type { Bell } from '@keystead/postgres';
 import type { Database } from '../../kernel/database/database';
 import type { JobBoard, SecretsService } from '../../resources/runs/runs/jobs/jobs';
 import type { JobSource } from './job-source';
@@ -21,8 +21,10 @@ export function databaseSource(parts: {
   secrets: SecretsService | undefined;
   /** Epoch milliseconds. */
   now: () => number;
+  /** Rung when a job was queued. */
+  bell: Bell;
 }): JobSource {
-  const { board, db, keyring, workerId, leaseSeconds, versions, secrets, now } = parts;
+  const { board, db, keyring, workerId, leaseSeconds, versions, secrets, now, bell } = parts;
   return {
     workerId,
     leaseSeconds,
@@ -35,7 +37,7 @@ export function databaseSource(parts: {
       for (let look = 0; look < looks && !closing.aborted; look++) {
         const newest = await board.newestQueued(db);
         if (newest !== '' && newest !== known) return take();
-        await sleep(lookMs, undefined, { signal: closing }).catch(() => undefined);
+        await bell.next(lookMs, closing);
       }
       return undefined;
     },

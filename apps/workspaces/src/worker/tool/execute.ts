@@ -10,8 +10,18 @@ import { watchDisk, whatWasExceeded } from '../isolation/limits';
 import { type ScratchOptions, type Slot, takeSlot } from '../isolation/scratch';
 import { type Binary, chooseBinary, takesVariablesWithPlan } from './binaries';
 import { BadConfiguration, files, stateFile, type ToolSettings, workingFolder, writeJobFiles } from './job-files';
-import { countApplied, countChanges, healthOf, parsePlan, redactPlan } from './plan-summary';
+import {
+  countApplied,
+  countChanges,
+  healthOf,
+  type PlanDocument,
+  parsePlan,
+  redactPlan,
+  wantedSchemas,
+} from './plan-summary';
+import { type ProviderSchemas, type SchemaCache, SchemaReader } from './provider-schemas';
 import type { RunLog } from './run-log';
+import type { Stopwatch } from './stopwatch';
 
 /** What a worker executes all its jobs with. */
 export interface Executor {
@@ -23,6 +33,8 @@ export interface Executor {
   readonly scratch: ScratchOptions;
   readonly binaries: readonly Binary[];
   readonly settings: ToolSettings;
+  /** Schemas that earlier plans needed. */
+  readonly schemas: SchemaCache;
   readonly limits: {
     readonly archive: ArchiveLimits;
     readonly stateBytes: number;
@@ -49,6 +61,8 @@ export interface RunningJob {
   readonly inputs: JobInputs;
   readonly log: RunLog;
   readonly stopping: Stopping;
+  /** Counts the time in which a command of the job runs. */
+  readonly toolTime?: Stopwatch;
   /** Told of a state that an apply left on its way. */
   saveState?(state: Buffer): Promise<void>;
 }
@@ -59,6 +73,7 @@ class Failed extends Error {}
 const plain = ['-input=false', '-no-color'];
 const form = (job: RunJob): string[] => (job.structuredOutput ? ['-json'] : []);
 const jsonLimit = 512 * 1024 * 1024;
+const lockLimit = 1024 * 1024;
 
 /** Plans a run. Whatever goes wrong with the configuration or the tool is an outcome; what is thrown is a fault. */
 export async function executePlan(executor: Executor, running: RunningJob): Promise<PlanResult> {
@@ -72,13 +87,17 @@ export async function executePlan(executor: Executor, running: RunningJob): Prom
     await log.flush();
     const hasChanges = code === 2;
     const keeps = !job.planOnly && (hasChanges || job.allowEmptyApply);
-    const [json, schemas, bundle] = await work.together(
-      () => work.output(['show', '-json', `${work.up}/${files.plan}`], jsonLimit),
-      () => work.output(['providers', 'schema', '-json'], jsonLimit),
+    const shown = new Told<PlanDocument>();
+    const [{ json, plan }, schemas, bundle] = await work.together(
+      () =>
+        work
+          .output(['show', '-json', `${work.up}/${files.plan}`], jsonLimit)
+          .then((json) => ({ json, plan: shown.tell(parsePlan(json)) }))
+          .finally(() => shown.tell(undefined)),
+      () => work.schemas(shown.told),
       () => (keeps ? work.bundle() : Promise.resolve(undefined)),
     );
-    const plan = parsePlan(json);
-    const redacted = Buffer.from(JSON.stringify(redactPlan(plan, JSON.parse(schemas.toString('utf8')))));
+    const redacted = Buffer.from(JSON.stringify(redactPlan(plan, schemas)));
     const generated = job.generateConfig ? await work.read(path.join(work.folder, files.generated)) : undefined;
     return {
       outcome: 'planned',
@@ -91,6 +110,19 @@ export async function executePlan(executor: Executor, running: RunningJob): Prom
       ...(job.isAssessment ? { health: healthOf(plan) } : {}),
     };
   });
+}
+
+/** Something that others wait for. Undefined: it does not come. */
+class Told<T> {
+  private resolve: (value: T | undefined) => void = () => undefined;
+  readonly told = new Promise<T | undefined>((resolve) => {
+    this.resolve = resolve;
+  });
+
+  tell<V extends T | undefined>(value: V): V {
+    this.resolve(value);
+    return value;
+  }
 }
 
 function planArguments(job: RunJob, up: string): string[] {
@@ -267,6 +299,44 @@ class Work {
     throw new Failed(`${args.slice(0, 2).join(' ')} ${size > limit ? 'printed too much' : 'failed'}`);
   }
 
+  /**
+   * The schemas of what a plan changes. The tool is started at once where it has to be, and what it prints held back until
+   * the plan is known: then it is known what of it is wanted.
+   */
+  async schemas(plan: Promise<PlanDocument | undefined>): Promise<ProviderSchemas> {
+    const { schemas: cache } = this.executor;
+    const lock = await this.read(path.join(this.folder, '.terraform.lock.hcl'), lockLimit).catch(() => undefined);
+    const { product, version, file } = this.binary;
+    const sum = createHash('sha256')
+      .update(lock ?? '')
+      .digest('hex');
+    const key = [this.running.job.workspaceId, product, version, file, sum].join(' ');
+    if (cache.has(key)) {
+      const known = await plan;
+      const cached = known && cache.find(key, wantedSchemas(known));
+      if (cached || !known) return cached ?? { format_version: '', provider_schemas: {} };
+    }
+    let reader: SchemaReader | undefined;
+    const said: Buffer[] = [];
+    const { code } = await this.tool(
+      ['providers', 'schema', '-json'],
+      async (bytes) => {
+        const known = await plan;
+        if (known) reader ??= new SchemaReader(wantedSchemas(known));
+        reader?.write(bytes);
+      },
+      (bytes) => void said.push(bytes),
+    );
+    const known = await plan;
+    if (code !== 0 || !known || !reader) {
+      await this.running.log.write(Buffer.concat(said));
+      throw new Failed('providers schema failed');
+    }
+    const schemas = reader.end();
+    cache.keep(key, wantedSchemas(known), schemas);
+    return schemas;
+  }
+
   /** The folder as the plan left it, plan included; without plugins, which are fetched again by their checksums. */
   async bundle(): Promise<Buffer> {
     const argv = [
@@ -365,11 +435,12 @@ class Work {
     const { isolation } = this.executor;
     const { jobFolder } = this.slot;
     if (this.running.stopping.reason) throw new Failed('stopped');
-    const ended = await runCommand(isolation.launch(jobFolder, this.binary.file, { argv, cwd }), {
+    const running = runCommand(isolation.launch(jobFolder, this.binary.file, { argv, cwd }), {
       outlets: { stdout, stderr, started: (pid) => void this.slot.group(pid).catch(() => undefined) },
       stopping: this.running.stopping,
       endAll: isolation.endAll(jobFolder),
     });
+    const ended = await (this.running.toolTime?.during(running) ?? running);
     if (ended.code !== 0 && this.running.stopping.reason && argv[1] !== 'apply') throw new Failed('stopped');
     return ended;
   }

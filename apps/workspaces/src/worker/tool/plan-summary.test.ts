@@ -82,7 +82,10 @@ describe('the summary of a plan', () => {
     });
     const schemas = {
       format_version: '1.0',
-      provider_schemas: { p: { provider: {}, resource_schemas: { thing: 1, other: 2 } }, q: {} },
+      provider_schemas: {
+        p: { provider: {}, resource_schemas: { thing: 1, other: 2 }, data_source_schemas: {} },
+        q: { provider: {}, resource_schemas: {}, data_source_schemas: {} },
+      },
     };
     const redacted = redactPlan(document, schemas);
     expect(JSON.stringify(redacted)).not.toContain(secret);

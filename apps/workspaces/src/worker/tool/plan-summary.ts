@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Health } from '../../resources/runs/runs/record-assessment';
 import { redact } from '../../resources/runs/runs/redact';
+import type { ProviderSchemas, WantedSchemas } from './provider-schemas';
 
 const Change = z.looseObject({
   actions: z.array(z.string()),
@@ -110,19 +111,22 @@ function redactChange<T extends z.infer<typeof Change>>(change: T): T {
   };
 }
 
-interface Schemas {
-  format_version: string;
-  provider_schemas?: Record<string, Record<string, unknown>>;
+/** The schemas that rendering a plan takes. */
+export function wantedSchemas(plan: PlanDocument): WantedSchemas {
+  const all = [...(plan.resource_changes ?? []), ...(plan.resource_drift ?? [])];
+  return {
+    providers: new Set(all.map(({ provider_name }) => provider_name)),
+    types: new Set(all.map(({ type }) => type)),
+  };
 }
 
 /** The form in which the tool renders a plan that somebody else made: changes without sensitive values, and the schemas
  * of the resource types they are of. Configuration, variables and prior state are left out. */
-export function redactPlan(plan: PlanDocument, schemas: Schemas): object {
+export function redactPlan(plan: PlanDocument, schemas: ProviderSchemas): object {
   const resources = (list: PlanDocument['resource_changes'] = []) =>
     list.map((resource) => ({ ...resource, change: redactChange(resource.change) }));
   const [changes, drift] = [resources(plan.resource_changes), resources(plan.resource_drift)];
-  const types = new Set([...changes, ...drift].map(({ type }) => type));
-  const providers = new Set([...changes, ...drift].map(({ provider_name }) => provider_name));
+  const { providers, types } = wantedSchemas(plan);
   const outputs = Object.entries(plan.output_changes ?? {});
   return {
     plan_format_version: plan.format_version,
@@ -132,19 +136,23 @@ export function redactPlan(plan: PlanDocument, schemas: Schemas): object {
     relevant_attributes: plan.relevant_attributes ?? [],
     provider_format_version: schemas.format_version,
     provider_schemas: Object.fromEntries(
-      Object.entries(schemas.provider_schemas ?? {})
+      Object.entries(schemas.provider_schemas)
         .filter(([name]) => providers.has(name))
         .map(([name, schema]) => [name, onlyTypes(schema, types)]),
     ),
   };
 }
 
-function onlyTypes(schema: Record<string, unknown>, types: ReadonlySet<string>): object {
-  const kept = (of: unknown) => Object.fromEntries(Object.entries(of ?? {}).filter(([type]) => types.has(type)));
+/** Kept schemas may be of more types than one plan has. */
+function onlyTypes(
+  { provider, resource_schemas, data_source_schemas }: ProviderSchemas['provider_schemas'][string],
+  types: ReadonlySet<string>,
+): object {
+  const kept = (of: object) => Object.fromEntries(Object.entries(of).filter(([type]) => types.has(type)));
   return {
-    provider: schema.provider,
-    resource_schemas: kept(schema.resource_schemas),
-    data_source_schemas: kept(schema.data_source_schemas),
+    provider,
+    resource_schemas: kept(resource_schemas),
+    data_source_schemas: kept(data_source_schemas),
   };
 }
 

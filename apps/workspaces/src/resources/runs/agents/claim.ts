@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Keyring } from '@keystead/keyring';
+import type { Bell } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import type { z } from 'zod';
 import type { Database } from '../../../kernel/database/database';
@@ -8,7 +8,10 @@ import type { RunJob } from '../runs/jobs/job';
 import type { Agent } from './agent';
 import type { Claim } from './protocol';
 
-/** How often it is looked whether anything is queued while an agent waits, and in how many of these looks for all else. */
+/**
+ * How often it is looked whether anything is queued while an agent waits and nobody says so, and in how many of these looks for
+ * all else.
+ */
 const lookMs = 200;
 const wholeLooks = 5;
 
@@ -36,7 +39,7 @@ export async function claimFor(
   keyring: Keyring,
   agent: Agent,
   asked: z.infer<typeof Claim>,
-  { left, isKnown }: { left: () => boolean; isKnown: () => Promise<boolean> },
+  { left, isKnown, bell }: { left: () => boolean; isKnown: () => Promise<boolean>; bell: Bell },
 ): Promise<RunJob | undefined> {
   const { id: workerId, versions, agentPoolId } = agent;
   const by = { workerId, versions, agentPoolId, leaseSeconds: asked['lease-seconds'] };
@@ -54,6 +57,6 @@ export async function claimFor(
     if (job && !left()) return job;
     if (job) await releaseJob(db, job, agent.id);
     if (left() || performance.now() + lookMs > untilMs) return undefined;
-    await sleep(lookMs);
+    await bell.next(lookMs);
   }
 }

@@ -58,6 +58,7 @@ const claiming = raw('POST')(`${agent}/jobs`, {
       claimFor(db, env.keyring, target as Agent, body, {
         left: () => left() || request.isGone(),
         isKnown: async () => (await renew()) !== undefined,
+        bell: env.queuedBell,
       }),
     );
     if (!job) return { status: 204, headers: {} };

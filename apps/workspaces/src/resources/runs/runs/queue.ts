@@ -53,6 +53,9 @@ async function read(
   return { workspace, runs };
 }
 
+/** Where the database tells of jobs that were queued, so that who waits for one need not look all the time. */
+export const queuedChannel = 'keystead_job_queued';
+
 /** Puts the plan or the apply of a run before the workers. */
 export async function enqueue(
   tx: Database,
@@ -62,6 +65,7 @@ export async function enqueue(
   await moveRun(tx, run.id, kind === 'plan' ? 'plan_queued' : 'apply_queued');
   await movePhase(tx, run.phaseId, 'queued');
   await tx.prisma.runJob.create({ data: { id: newId('job'), runId: run.id, phaseId: run.phaseId, kind } });
+  await tx.prisma.$queryRaw`SELECT pg_notify(${queuedChannel}, '')::text`;
 }
 
 /** Gives the lock of an unlocked workspace to a run. False: somebody has it. */

@@ -1,0 +1,80 @@
+import { describe, expect, it } from '@jest/globals';
+import { type ProviderSchemas, SchemaCache, SchemaReader, type WantedSchemas } from './provider-schemas';
+
+const wantedOf = (providers: string[], types: string[]): WantedSchemas => ({
+  providers: new Set(providers),
+  types: new Set(types),
+});
+
+const block = (text: string) => ({ version: 1, block: { attributes: { id: { type: 'string', description: text } } } });
+const printed = {
+  format_version: '1.0',
+  provider_schemas: {
+    'registry/mill': {
+      provider: block('mill "{\\'),
+      resource_schemas: { mill_wheel: block('}]"'), mill_stone: block('stone'), provider: block('named so') },
+      data_source_schemas: { mill_wheel: block('read'), mill_river: block('river') },
+      functions: { mill_wheel: { return_type: 'string' } },
+    },
+    'registry/barn': { provider: block('barn'), resource_schemas: { mill_wheel: block('of another') } },
+    'registry/plain': { provider: block('plain') },
+  },
+};
+
+function read(text: string, wanted: WantedSchemas, pieceBytes: number): ProviderSchemas {
+  const reader = new SchemaReader(wanted);
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length; at += pieceBytes) reader.write(bytes.subarray(at, at + pieceBytes));
+  return reader.end();
+}
+
+describe('the schemas of providers', () => {
+  it.each([1, 7, 100_000])('are picked by provider and type, in pieces of %i bytes', (pieceBytes) => {
+    const wanted = wantedOf(['registry/mill', 'registry/plain'], ['mill_wheel', 'provider', 'absent']);
+    expect(read(JSON.stringify(printed), wanted, pieceBytes)).toEqual({
+      format_version: '1.0',
+      provider_schemas: {
+        'registry/mill': {
+          provider: block('mill "{\\'),
+          resource_schemas: { mill_wheel: block('}]"'), provider: block('named so') },
+          data_source_schemas: { mill_wheel: block('read') },
+        },
+        'registry/plain': { provider: block('plain'), resource_schemas: {}, data_source_schemas: {} },
+      },
+    });
+  });
+
+  it('that end too soon, or are none, are refused', () => {
+    for (const text of [JSON.stringify(printed).slice(0, -1), 'Error: no provider', ''])
+      expect(() => read(text, wantedOf([], []), 10)).toThrow(expect.objectContaining({ name: 'NotJson' }));
+  });
+});
+
+describe('schemas that are kept', () => {
+  const schemas = (text: string): ProviderSchemas => ({
+    format_version: text,
+    provider_schemas: {},
+  });
+
+  it('are found where they have all that is wanted', () => {
+    const cache = new SchemaCache(10_000);
+    cache.keep('a', wantedOf(['p'], ['x', 'y']), schemas('a'));
+    expect(cache.find('a', wantedOf(['p'], ['x']))).toEqual(schemas('a'));
+    expect(cache.find('a', wantedOf(['p'], ['z']))).toBeUndefined();
+    expect(cache.find('a', wantedOf(['q'], ['x']))).toBeUndefined();
+    expect(cache.find('b', wantedOf(['p'], ['x']))).toBeUndefined();
+    expect([cache.has('a'), cache.has('b')]).toEqual([true, false]);
+  });
+
+  it('make room for newer ones, those first that nobody asked for', () => {
+    const cache = new SchemaCache(1000);
+    const text = 'x'.repeat(180);
+    for (const key of ['a', 'b', 'c', 'd', 'e']) {
+      cache.keep(key, wantedOf([], []), schemas(text));
+      cache.find('a', wantedOf([], []));
+    }
+    expect(['a', 'b', 'c', 'd', 'e'].filter((key) => cache.has(key))).toEqual(['a', 'c', 'd', 'e']);
+    cache.keep('f', wantedOf([], []), schemas('x'.repeat(300)));
+    expect(cache.has('f')).toBe(false);
+  });
+});

@@ -1,0 +1,126 @@
+import { JsonScanner } from '../../resources/states/state-versions/scanner/json-scanner';
+
+/** What `providers schema -json` says of some resource types, and of the providers they are of. */
+export interface ProviderSchemas {
+  readonly format_version: string;
+  readonly provider_schemas: Readonly<Record<string, ProviderSchema>>;
+}
+
+interface ProviderSchema {
+  provider?: unknown;
+  readonly resource_schemas: Record<string, unknown>;
+  readonly data_source_schemas: Record<string, unknown>;
+}
+
+/** Resource types whose schemas are wanted, and providers. */
+export interface WantedSchemas {
+  readonly providers: ReadonlySet<string>;
+  readonly types: ReadonlySet<string>;
+}
+
+/** A schema of one type, or of a provider, that is longer is left out. */
+const longest = 16 * 1024 * 1024;
+const lists = ['resource_schemas', 'data_source_schemas'] as const;
+const isList = (name: string): name is (typeof lists)[number] => (lists as readonly string[]).includes(name);
+
+/**
+ * Picks schemas out of what the tool prints, as it prints it: large providers have tens of megabytes of them, of which a plan
+ * needs a few kilobytes, and neither memory nor anybody who waits is to notice.
+ */
+export class SchemaReader {
+  private readonly keys: string[] = [];
+  private format = '';
+  private readonly found: Record<string, ProviderSchema> = {};
+  private readonly scanner: JsonScanner;
+
+  constructor(wanted: WantedSchemas) {
+    const isWanted = (depth: number): boolean => {
+      const [, top, provider = '', list = '', type = ''] = this.keys;
+      if (depth === 1) return top === 'format_version';
+      if (top !== 'provider_schemas' || !wanted.providers.has(provider)) return false;
+      return depth === 3 ? list === 'provider' : depth === 4 && isList(list) && wanted.types.has(type);
+    };
+    this.scanner = new JsonScanner({
+      deepest: 4,
+      key: (depth, key) => {
+        this.keys[depth] = key;
+      },
+      begin: (depth) => (isWanted(depth) ? longest : 0),
+      end: (depth, text) => {
+        if (text !== undefined) this.keep(depth, JSON.parse(text));
+      },
+    });
+  }
+
+  /** Reads on. Throws `NotJson`. */
+  write(piece: Uint8Array): void {
+    this.scanner.write(piece);
+  }
+
+  /** No more comes. Throws `NotJson` where something is missing. */
+  end(): ProviderSchemas {
+    this.scanner.end();
+    return { format_version: this.format, provider_schemas: this.found };
+  }
+
+  private keep(depth: number, value: unknown): void {
+    const [, , provider = '', list = '', type = ''] = this.keys;
+    if (depth === 1) {
+      this.format = String(value);
+      return;
+    }
+    this.found[provider] ??= { resource_schemas: {}, data_source_schemas: {} };
+    if (depth === 3) this.found[provider].provider = value;
+    else if (isList(list)) this.found[provider][list][type] = value;
+  }
+}
+
+interface Kept {
+  readonly wanted: WantedSchemas;
+  readonly schemas: ProviderSchemas;
+  readonly bytes: number;
+}
+
+/**
+ * Schemas that plans needed before, so that the tool need not be started for them: by what they depend on, the newest ones, up to so
+ * many bytes of JSON. They come from jobs, so what they depend on names a workspace: none sees what another one's job said.
+ */
+export class SchemaCache {
+  private readonly kept = new Map<string, Kept>();
+  private bytes = 0;
+
+  constructor(private readonly mostBytes: number) {}
+
+  /** Whether anything is kept of this; it may be of other types. */
+  has(key: string): boolean {
+    return this.kept.has(key);
+  }
+
+  /** Undefined where not all that is wanted is there. */
+  find(key: string, { providers, types }: WantedSchemas): ProviderSchemas | undefined {
+    const kept = this.kept.get(key);
+    if (!kept) return undefined;
+    const isAll = (asked: ReadonlySet<string>, had: ReadonlySet<string>) => [...asked].every((one) => had.has(one));
+    if (!isAll(providers, kept.wanted.providers) || !isAll(types, kept.wanted.types)) return undefined;
+    this.kept.delete(key);
+    this.kept.set(key, kept);
+    return kept.schemas;
+  }
+
+  keep(key: string, wanted: WantedSchemas, schemas: ProviderSchemas): void {
+    this.drop(key);
+    const bytes = JSON.stringify(schemas).length + key.length;
+    if (bytes > this.mostBytes / 4) return;
+    this.kept.set(key, { wanted, schemas, bytes });
+    this.bytes += bytes;
+    for (const oldest of this.kept.keys()) {
+      if (this.bytes <= this.mostBytes) break;
+      this.drop(oldest);
+    }
+  }
+
+  private drop(key: string): void {
+    this.bytes -= this.kept.get(key)?.bytes ?? 0;
+    this.kept.delete(key);
+  }
+}

@@ -1,0 +1,206 @@
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { benchRoot } from './child';
+import { median } from './figures';
+import { machine } from './machine';
+import { type Ground, onGround, runProgram } from './program';
+import { ask, startServiceProcess } from './service';
+
+const usage = `npx tsx bench/src/run-speed.ts [ROUNDS [RUNS]]
+
+How long a remote plan that changes nothing takes beside the same plan at home, what of it the worker takes for itself, how long
+RUNS that are queued at once take on four workers beside the tool by itself, and what memory the worker needs for them. Needs terraform
+or tofu on the PATH.`;
+
+const run = promisify(execFile);
+const workers = 4;
+const body = (type: string, attributes: object, relationships: object = {}) => ({
+  data: { type, attributes, relationships },
+});
+type Made = { data: { id: string; attributes: Record<string, string> } };
+
+const resources = Array.from({ length: 10 }, (_, i) => `resource "terraform_data" "r${i}" { input = ${i} }\n`).join('');
+
+interface Finished {
+  readonly ms: number;
+  readonly toolMs?: number;
+  readonly run: string;
+}
+
+/** A service, and a worker of it that is a process of its own. */
+async function begin(ground: Ground) {
+  const sealKey = randomBytes(32).toString('hex');
+  const firstRun = path.join(ground.folder, 'first-run.json');
+  const env = { WORKSPACES_SEAL_KEY: sealKey, WORKSPACES_FIRST_RUN_FILE: firstRun, WORKSPACES_RATE_LIMIT: '0' };
+  const { url } = await startServiceProcess('workspaces', env, { ...ground, cores: undefined });
+  const { token } = JSON.parse(readFileSync(firstRun, 'utf8')) as { token: string };
+  const log = path.join(ground.folder, 'worker.log');
+  const output = openSync(log, 'a');
+  const worker = spawn(process.execPath, [path.resolve(benchRoot, '../apps/workspaces/dist/worker-main.js')], {
+    env: {
+      PATH: process.env.PATH,
+      NODE_ENV: 'production',
+      WORKSPACES_SEAL_KEY: sealKey,
+      WORKSPACES_DATABASE_URL: ground.postgres.url('workspaces'),
+      WORKSPACES_WORKER_JOBS: String(workers),
+      WORKSPACES_WORKER_SCRATCH: path.join(ground.folder, 'scratch'),
+    },
+    stdio: ['ignore', output, output],
+  });
+  ground.atEnd(() => new Promise((resolve) => worker.once('exit', resolve).kill('SIGTERM')));
+  while (!readFileSync(log, 'utf8').includes('waiting for runs')) await sleep(50);
+  const lines = (word: string) =>
+    readFileSync(log, 'utf8')
+      .split('\n')
+      .filter((line) => line.includes(`"${word}"`))
+      .map((line) => JSON.parse(line));
+  const isolation = lines('waiting for runs')[0]?.isolation as string;
+  return { url, token, pid: worker.pid!, isolation, finished: () => lines('finished') as Finished[] };
+}
+
+const memoryKib = (pid: number, name: 'VmRSS' | 'VmHWM'): number =>
+  Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+
+const row = (what: string, value: number, unit: string) =>
+  process.stdout.write(`| ${what} | ${value.toFixed(unit === 's' ? 2 : 0)} ${unit} |\n`);
+
+runProgram(usage, (args) =>
+  onGround({}, async (ground) => {
+    const [rounds = 7, runs = 50] = args.map(Number);
+    const tool = execFileSync('sh', ['-c', 'command -v terraform || command -v tofu'], { encoding: 'utf8' }).trim();
+    const { url, token, pid, isolation, finished } = await begin(ground);
+    const api = `${url}/api/v2`;
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/vnd.api+json' };
+    const made = <T = Made>(at: string, sent: object) => ask<T>(`${api}/${at}`, 'POST', headers, sent);
+    await made('organizations', body('organizations', { name: 'speed', email: 'speed@example.com' }));
+    const settings = path.join(ground.folder, 'cli.tfrc');
+    const services = `{ "tfe.v2" = "${api}/", "tfe.v2.1" = "${api}/", "state.v2" = "${api}/" }`;
+    writeFileSync(
+      settings,
+      `disable_checkpoint = true\nhost "keystead.local" {\n  services = ${services}\n}\ncredentials "keystead.local" { token = "${token}" }\n`,
+    );
+    const env = { PATH: process.env.PATH, HOME: ground.folder, TF_CLI_CONFIG_FILE: settings, TF_IN_AUTOMATION: '1' };
+    const cloud = `terraform {\n  cloud {\n    hostname = "keystead.local"\n    organization = "speed"\n    workspaces { name = "one" }\n  }\n}\n`;
+    const at = (name: string, text: string): string => {
+      const folder = path.join(ground.folder, name);
+      mkdirSync(folder);
+      writeFileSync(path.join(folder, 'main.tf'), text);
+      return folder;
+    };
+    const places = { home: at('home', resources), remote: at('remote', cloud + resources) };
+    const tf = (cwd: string, ...more: string[]) => run(tool, [...more, '-no-color'], { cwd, env });
+    for (const folder of Object.values(places)) {
+      await tf(folder, 'init', '-input=false');
+      await tf(folder, 'apply', '-auto-approve', '-input=false');
+    }
+    const seconds = { home: [] as number[], remote: [] as number[] };
+    const before = finished().length;
+    for (let round = 0; round < rounds; round++) {
+      for (const place of ['home', 'remote'] as const) {
+        const startedMs = performance.now();
+        const { stdout } = await tf(places[place], 'plan', '-input=false');
+        if (!stdout.includes('No changes')) throw new Error(stdout);
+        seconds[place].push((performance.now() - startedMs) / 1000);
+      }
+    }
+    const jobs = finished().slice(before);
+    process.stdout.write(`${machine()}; ${isolation}; ${path.basename(tool)}\n\n| what | median |\n|---|--:|\n`);
+    row('plan at home', median(seconds.home), 's');
+    row('remote plan', median(seconds.remote), 's');
+    row('remote less home', median(seconds.remote) - median(seconds.home), 's');
+    row('job of the worker, from its claim to its end', median(jobs.map(({ ms }) => ms)), 'ms');
+    if (jobs[0]?.toolMs !== undefined) {
+      row('of it without commands', median(jobs.map(({ ms, toolMs = 0 }) => ms - toolMs)), 'ms');
+    }
+    await many({ ground, made, api, headers, runs, tool, env, finished, pid });
+  }),
+);
+
+/** Runs that are queued at once, beside the tool by itself. */
+async function many(given: {
+  ground: Ground;
+  made: (at: string, sent: object) => Promise<Made>;
+  api: string;
+  headers: Record<string, string>;
+  runs: number;
+  tool: string;
+  env: NodeJS.ProcessEnv;
+  finished: () => Finished[];
+  pid: number;
+}): Promise<void> {
+  const { ground, made, api, headers, runs, tool, env, finished, pid } = given;
+  const packed = execFileSync('tar', [
+    '--create',
+    '--gzip',
+    '--directory',
+    path.join(ground.folder, 'home'),
+    'main.tf',
+  ]);
+  const ids: string[] = [];
+  for (let i = 0; i < runs; i++) {
+    const workspace = (await made('organizations/speed/workspaces', body('workspaces', { name: `many-${i}` }))).data.id;
+    const version = await made(
+      `workspaces/${workspace}/configuration-versions`,
+      body('configuration-versions', { 'auto-queue-runs': false }),
+    );
+    await fetch(version.data.attributes['upload-url']!, { method: 'PUT', body: packed });
+    ids.push(`${workspace} ${version.data.id}`);
+  }
+  const restKib = memoryKib(pid, 'VmRSS');
+  writeFileSync(`/proc/${pid}/clear_refs`, '5');
+  const before = finished().length;
+  const startedMs = performance.now();
+  await Promise.all(
+    ids.map((id) => {
+      const [workspace, version] = id.split(' ');
+      return made(
+        'runs',
+        body(
+          'runs',
+          { 'plan-only': true },
+          {
+            workspace: { data: { type: 'workspaces', id: workspace } },
+            'configuration-version': { data: { type: 'configuration-versions', id: version } },
+          },
+        ),
+      );
+    }),
+  );
+  while (finished().length < before + runs) await sleep(50);
+  const queuedSeconds = (performance.now() - startedMs) / 1000;
+  const most = memoryKib(pid, 'VmHWM');
+  const jobs = finished().slice(before);
+  // The same commands by hand, as many at a time, with nothing around them.
+  let next = 0;
+  const byHandMs = performance.now();
+  await Promise.all(
+    Array.from({ length: workers }, async () => {
+      while (next < runs) {
+        const folder = path.join(ground.folder, `hand-${next++}`);
+        mkdirSync(folder);
+        writeFileSync(path.join(folder, 'main.tf'), resources);
+        const script =
+          '"$1" init -input=false && "$1" plan -input=false -out=plan; "$1" show -json plan & "$1" providers schema -json & wait';
+        await run('sh', ['-c', script, 'sh', tool], { cwd: folder, env, maxBuffer: 1e8 });
+      }
+    }),
+  );
+  const handSeconds = (performance.now() - byHandMs) / 1000;
+  row(`${runs} runs queued at once`, queuedSeconds, 's');
+  row('the tool by hand, as many at a time', handSeconds, 's');
+  process.stdout.write(`| ratio | ${(queuedSeconds / handSeconds).toFixed(2)} |\n`);
+  if (jobs[0]?.toolMs !== undefined) {
+    const toolSeconds = jobs.reduce((sum, { toolMs = 0 }) => sum + toolMs, 0) / 1000 / workers;
+    process.stdout.write(
+      `| ratio to the time its commands took in the worker | ${(queuedSeconds / toolSeconds).toFixed(2)} |\n`,
+    );
+  }
+  row('memory of the worker at rest', restKib / 1024, 'MiB');
+  row(`more at most, for each of ${workers} jobs`, (most - restKib) / 1024 / workers, 'MiB');
+  const ended = await ask<{ data: unknown[] }>(`${api}/organizations/speed/workspaces?page[size]=1`, 'GET', headers);
+  if (!ended.data) throw new Error('the service does not answer any more');
+}
