@@ -1,0 +1,215 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { call, document } from '@keystead/testing';
+import { archiveOf } from '../../apps/workspaces/test/worker-fixture';
+import { createInstallation, type TestInstallation } from './installation';
+import { killAndRecover } from './kills';
+import { makerOf } from './maker';
+import { runLoop } from './run-loop';
+import { waitFor } from './start';
+
+// What would be lost: a run that never ends, a state that was acknowledged, a lock. What would be doubled: an apply, which a run
+// has once, whoever dies: it is counted where it takes effect.
+
+const rounds = 200;
+const loops = 3;
+const victims = ['agent', 'workspaces', 'tool', 'postgres', 'tool'] as const;
+type Victim = (typeof victims)[number];
+const program = path.resolve(__dirname, '../../apps/workspaces/dist/worker-main.js');
+
+// Stands in for the tool: what an apply does is told to the address of the ledger, by the run that does it.
+const tool = (ledger: string) => `#!/bin/sh
+case $1 in
+  version) echo "Terraform v1.11.4" ;;
+  plan) sleep 0.3; for o in "$@"; do case $o in -out=*) echo plan > "\${o#-out=}";; esac; done; exit 2 ;;
+  show) echo '{"format_version":"1.2"}' ;;
+  providers) echo '{"format_version":"1.0"}' ;;
+  apply)
+    for folder in ../state/*/; do at="$folder/terraform.tfstate"; done
+    serial=$(sed -n 's/.*"serial":\\([0-9]*\\).*/\\1/p' "$at" 2>/dev/null)
+    n=$(sed -n 's/^n = "\\{0,1\\}\\([0-9]*\\).*/\\1/p' ../run.tfvars)
+    curl --silent --fail --max-time 60 --data "$TFC_RUN_ID" ${ledger} || exit 1
+    sleep 0.3
+    printf '{"version":4,"terraform_version":"1.11.4","serial":%d,"lineage":"l","outputs":{"n":{"value":%d,"type":"number"}},"resources":[]}' \\
+      "$((\${serial:-0} + 1))" "$n" > "$at.new" && mv "$at.new" "$at"
+    sleep 0.2; echo "Apply complete! Resources: 0 added, 1 changed, 0 destroyed." ;;
+esac
+`;
+
+type Runs = { data: { id: string; attributes: { status: string } }[]; meta: { pagination: { 'total-pages': number } } };
+
+// Most of an hour: each kill waits for everything to be well again.
+(process.env.KEYSTEAD_LONG ? describe : describe.skip)('runs of agents, whatever is killed under them', () => {
+  const box = mkdtempSync('/var/tmp/keystead-agent-kills-');
+  // No process of anybody else has this name.
+  const binary = path.join(box, `terraform-${process.pid}`);
+  const effects: string[] = [];
+  const ledger = createServer((request, response) => {
+    let text = '';
+    request.on('data', (piece) => {
+      text += piece;
+    });
+    request.on('end', () => {
+      effects.push(text);
+      response.end();
+    });
+  });
+  let installation: TestInstallation;
+  const agents: Agent[] = [];
+  beforeAll(async () => {
+    chmodSync(box, 0o755);
+    await new Promise<void>((resolve) => ledger.listen(0, '127.0.0.1', resolve));
+    writeFileSync(binary, tool(`http://127.0.0.1:${(ledger.address() as AddressInfo).port}`), { mode: 0o755 });
+    installation = await createInstallation({ WORKSPACES_RATE_LIMIT: '0', KEYSTEAD_WORKER: 'off' });
+    await installation.start();
+  }, 400_000);
+  afterAll(async () => {
+    for (const agent of agents) await agent.end();
+    await installation.remove();
+    ledger.closeAllConnections();
+    ledger.close();
+    rmSync(box, { recursive: true, force: true });
+  }, 100_000);
+
+  it('end, are applied once, leave the state they acknowledged and no lock', async () => {
+    const { address: origin, token } = installation.firstRun().workspaces;
+    const api = `${origin}/api/v2`;
+    const made = makerOf(api, token);
+    await made('organizations', document('organizations', { name: 'dock', email: 'dock@example.com' }));
+    const pool = await made('organizations/dock/agent-pools', document('agent-pools', { name: 'harbor' }));
+    const asked = document('authentication-tokens', { description: 'pier' });
+    const answer = await call(`${api}/agent-pools/${pool}/authentication-tokens`, token, 'POST', asked);
+    const secret = (answer!.body as { data: { attributes: { token: string } } }).data.attributes.token;
+    // No database, no keys: the address and the token are all it has.
+    const settings = {
+      AGENT_ADDRESS: origin,
+      AGENT_TOKEN: secret,
+      WORKSPACES_WORKER_BINARY: binary,
+      WORKSPACES_WORKER_TRUST: 'same-user',
+      WORKSPACES_WORKER_SCRATCH: path.join(box, 'scratch'),
+      WORKSPACES_WORKER_LEASE_SECONDS: '5',
+    };
+    agents.push(new Agent(settings), new Agent(settings));
+    const archive = await archiveOf({ 'main.tf': 'output "n" { value = 1 }' });
+    let running = true;
+    const under = [];
+    for (let n = 0; n < loops; n++) {
+      const attributes = { name: `crane-${n}`, 'execution-mode': 'agent', 'agent-pool-id': pool };
+      const id = await made('organizations/dock/workspaces', document('workspaces', attributes));
+      under.push(runLoop(origin, token, id, { archive, goesOn: (applied) => running || applied === 0 }));
+    }
+    const killed = new Map<Victim, number>();
+    for (let round = 0; round < rounds; round++) {
+      const victim = victims[round % victims.length]!;
+      await sleep(Math.random() * 1500);
+      if (victim === 'agent') {
+        await agents[round % agents.length]!.kill();
+      } else if (victim === 'tool') {
+        await killTool();
+      } else {
+        await killAndRecover(installation, victim);
+      }
+      killed.set(victim, (killed.get(victim) ?? 0) + 1);
+    }
+    running = false;
+    const ran = await Promise.all(under);
+
+    const open: string[] = [];
+    const doubled: string[] = [];
+    const lost = ran.flatMap((one) => one.lost);
+    const locked: string[] = [];
+    let runs = 0;
+    for (const { workspace } of ran) {
+      for (let page = 1, pages = 1; page <= pages; page++) {
+        const listed = await call(
+          `${api}/workspaces/${workspace}/runs?page[number]=${page}&page[size]=100`,
+          token,
+          'GET',
+        );
+        const { data, meta } = listed!.body as Runs;
+        pages = meta.pagination['total-pages'];
+        runs += data.length;
+        for (const { id, attributes } of data) {
+          const times = effects.filter((one) => one === id).length;
+          if (!['applied', 'errored'].includes(attributes.status)) open.push(`${id} ${attributes.status}`);
+          if (times > 1) doubled.push(id);
+          if (attributes.status === 'applied' && times === 0) lost.push(id);
+        }
+      }
+      const shown = await call(`${api}/workspaces/${workspace}`, token, 'GET');
+      if ((shown!.body as { data: { attributes: { locked: boolean } } }).data.attributes.locked) locked.push(workspace);
+    }
+    const ended: Record<string, number> = {};
+    for (const one of ran) for (const [how, many] of Object.entries(one.ended)) ended[how] = (ended[how] ?? 0) + many;
+    const table = { killed: Object.fromEntries(killed), runs, ended, effects: effects.length };
+    process.stderr.write(`${JSON.stringify({ ...table, lost, doubled, open, locked })}\n`);
+    expect({ lost, doubled, open, locked }).toEqual({ lost: [], doubled: [], open: [], locked: [] });
+    expect(ended.applied).toBeGreaterThan(rounds / 10);
+  }, 3_600_000);
+
+  /** One process of the tool that plans or applies, as soon as there is one. */
+  async function killTool(): Promise<void> {
+    await waitFor(() => {
+      const [pid] = toolsUnderWay(path.basename(binary));
+      if (pid === undefined) return false;
+      try {
+        process.kill(pid, 'SIGKILL');
+        return true;
+      } catch {
+        return false;
+      }
+    });
+  }
+});
+
+/** An agent that is started again when it ends, as systemd does it. */
+class Agent {
+  private child: ChildProcess | undefined;
+  private ending = false;
+  private readonly running: Promise<void>;
+
+  constructor(private readonly settings: Record<string, string>) {
+    this.running = this.run();
+  }
+
+  /** Kills it, and waits for the next one. */
+  async kill(): Promise<void> {
+    await waitFor(() => this.child !== undefined);
+    const { child } = this;
+    child?.kill('SIGKILL');
+    await waitFor(() => this.child !== undefined && this.child !== child);
+  }
+
+  async end(): Promise<void> {
+    this.ending = true;
+    this.child?.kill('SIGKILL');
+    await this.running;
+  }
+
+  private async run(): Promise<void> {
+    while (!this.ending) {
+      const child = spawn(process.execPath, [program], {
+        env: { PATH: process.env.PATH, ...this.settings },
+        stdio: 'ignore',
+      });
+      this.child = child;
+      await new Promise((resolve) => child.once('exit', resolve));
+      this.child = undefined;
+      await sleep(500);
+    }
+  }
+}
+
+function toolsUnderWay(name: string): number[] {
+  try {
+    const found = execFileSync('pgrep', ['-f', `^/bin/sh /[^ ]*/${name} (plan|apply) `], { encoding: 'utf8' });
+    return found.split('\n').filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
+}
