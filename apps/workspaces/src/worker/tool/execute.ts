@@ -87,7 +87,7 @@ export async function executePlan(executor: Executor, running: RunningJob): Prom
     await log.flush();
     const hasChanges = code === 2;
     const keeps = !job.planOnly && (hasChanges || job.allowEmptyApply);
-    const shown = new Told<PlanDocument>();
+    const shown = new Announcement<PlanDocument>();
     const [{ json, plan }, schemas, bundle] = await work.together(
       () =>
         work
@@ -113,7 +113,7 @@ export async function executePlan(executor: Executor, running: RunningJob): Prom
 }
 
 /** Something that others wait for. Undefined: it does not come. */
-class Told<T> {
+class Announcement<T> {
   private resolve: (value: T | undefined) => void = () => undefined;
   readonly told = new Promise<T | undefined>((resolve) => {
     this.resolve = resolve;
