@@ -32,7 +32,6 @@ export function prefixEnd(prefix: string): string | null {
   for (let end = prefix.length; end > 0; end--) {
     const code = prefix.charCodeAt(end - 1);
     // Surrogates and the last code unit have no successor that is a character.
-    if (code < 0x7f) return prefix.slice(0, end - 1) + String.fromCharCode(code + 1);
     if (code < 0xd7ff) return prefix.slice(0, end - 1) + String.fromCharCode(code + 1);
   }
   return null;

@@ -31,7 +31,7 @@ export const PUT_ENTRIES: Statement = {
   SELECT mount_id, path, revision FROM written`,
 };
 
-/** The same for sets that are nothing but puts under tokens some under tokens which must be live; rows of dead tokens are left out. */
+/** The same where some entries belong to tokens ($5, or null) that must be live ($6); those of dead tokens are left out. */
 export const PUT_ENTRIES_UNDER_TOKENS: Statement = {
   name: 'entry-put-under',
   text: `WITH live AS (

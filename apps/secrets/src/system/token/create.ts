@@ -114,9 +114,7 @@ async function newToken(
     call.warn(`Policy "${name}" does not exist`);
   }
   if (input.id) {
-    call.warn(
-      'Supplying a custom ID for the token uses the weaker SHA1 hashing instead of the more secure SHA2-256 HMAC for token obfuscation. SHA1 hashed tokens on the wire leads to less secure lookups.',
-    );
+    call.warn('A token with an ID of your own is only as hard to guess as that ID.');
   }
   const suffix = role?.path_suffix ? `/${role.path_suffix}` : '';
   return issue({

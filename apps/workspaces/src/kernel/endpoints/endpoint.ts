@@ -35,6 +35,11 @@ export interface Lookup<P extends string> {
   readonly query: Query;
 }
 
+/** The same for whatever path has these parameters. */
+export interface LookupBy<Name extends string> extends Omit<Lookup<string>, 'params'> {
+  readonly params: { readonly [N in Name]: string };
+}
+
 /** What `run` is given: the caller, the target, and the parsed request. */
 export interface Call<P extends string, Body, Target> extends Lookup<P> {
   /** Loaded for the target's organization. */
@@ -414,7 +419,7 @@ export function includable<T>(described: Includable<T>): Includable {
 /** Declares one endpoint at several paths that differ only in how the target is found: by id and by name. */
 export function both<D extends object>(
   word: (path: never, given: never) => Endpoint,
-  places: Readonly<Record<string, (lookup: Lookup<string>) => Promise<unknown>>>,
+  places: Readonly<Record<string, (lookup: never) => Promise<unknown>>>,
   declaration: D,
 ): Endpoint[] {
   const declareAt = word as unknown as (path: string, given: object) => Endpoint;

@@ -6,7 +6,7 @@ import type { Policy } from '../../../kernel/access/policy';
 import { type Actor, actorOf, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
-import { type Call, type Endpoint, endpoints, type Lookup, type View } from '../../../kernel/endpoints/endpoint';
+import { type Call, type Endpoint, endpoints, type LookupBy, type View } from '../../../kernel/endpoints/endpoint';
 import { isExact, shippedVersions } from '../../../kernel/installation/infra-versions';
 
 /** A version of the tool and how many workspaces chose it. */
@@ -132,9 +132,9 @@ async function record(db: Database, actor: Actor, verb: string, version: Row, be
 function endpointsUnder(type: string): Endpoint[] {
   const { get, list, post, patch, remove } = endpoints({} as Policy<undefined>, serializerFor(type));
   const admin = { siteAdmin: true, edition: 'self-hosted' } as const;
-  const path = `/admin/${type}/:version_id`;
-  const load = ({ db, params }: Lookup<string>) => find(db, (params as Record<string, string>).version_id!);
-  type VersionCall<Body> = Call<string, Body, InfraVersion>;
+  const path = `/admin/${type}/:version_id` as const;
+  const load = ({ db, params }: LookupBy<'version_id'>) => find(db, params.version_id);
+  type VersionCall<Body> = Call<typeof path, Body, InfraVersion>;
   return [
     list(`/admin/${type}`, {
       ...admin,

@@ -5,7 +5,7 @@ import { Prisma } from '../../../generated/prisma/client';
 import type { Policy } from '../../../kernel/access/policy';
 import { actorOf, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
-import { type Endpoint, endpoints, type Lookup, type View } from '../../../kernel/endpoints/endpoint';
+import { type Endpoint, endpoints, type LookupBy, type View } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { timeout } from '../../../kernel/installation/run-timeouts';
 import type { Organization } from '../../organizations/organizations/organization';
@@ -100,8 +100,8 @@ const { get, list, patch, remove, command } = endpoints({} as Policy<undefined>,
 const admin = { siteAdmin: true, edition: 'self-hosted' } as const;
 const path = '/admin/organizations/:organization_name';
 const consumersPath = `${path}/relationships/module-consumers` as const;
-const load = ({ db, env, params }: Lookup<string>) =>
-  organizations.findByName(db, env, (params as Record<string, string>).organization_name!);
+const load = ({ db, env, params }: LookupBy<'organization_name'>) =>
+  organizations.findByName(db, env, params.organization_name);
 
 const index = list('/admin/organizations', {
   ...admin,

@@ -5,7 +5,7 @@ import type { Prisma } from '../../../generated/prisma/client';
 import type { Policy } from '../../../kernel/access/policy';
 import { type Actor, actorOf, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
-import { type Call, type Endpoint, endpoints, type Lookup, type View } from '../../../kernel/endpoints/endpoint';
+import { type Call, type Endpoint, endpoints, type LookupBy, type View } from '../../../kernel/endpoints/endpoint';
 
 const whole = {
   twoFactor: { select: { verifiedAt: true } },
@@ -64,7 +64,7 @@ async function find(db: Database, id: string): Promise<AdminUser | undefined> {
 const { list, remove, action } = endpoints({} as Policy<undefined>, userSerializer, { organizationsOf: () => [] });
 const admin = { siteAdmin: true, edition: 'self-hosted' } as const;
 const path = '/admin/users/:user_id';
-const load = ({ db, params }: Lookup<string>) => find(db, (params as Record<string, string>).user_id!);
+const load = ({ db, params }: LookupBy<'user_id'>) => find(db, params.user_id);
 
 const readFlag = (text: string | undefined): boolean | undefined => (text === undefined ? undefined : text === 'true');
 

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { Prisma } from '../../../generated/prisma/client';
 import type { Policy } from '../../../kernel/access/policy';
 import { actorOf, recordChange } from '../../../kernel/audit/audit';
-import { type Endpoint, endpoints, type Lookup, type View } from '../../../kernel/endpoints/endpoint';
+import { type Endpoint, endpoints, type LookupBy, type View } from '../../../kernel/endpoints/endpoint';
 import * as workspaces from '../../workspaces/workspaces/service';
 import { fromWorkspaces, selectWorkspaces, type Workspace, workspaceOf } from '../../workspaces/workspaces/workspace';
 
@@ -42,7 +42,7 @@ const { get, list, remove } = endpoints({} as Policy<undefined>, workspaceSerial
 const admin = { siteAdmin: true, edition: 'self-hosted' } as const;
 const path = '/admin/workspaces/:workspace_id';
 const include = ['organization', 'organization.owners', 'current_run'];
-const load = ({ db, params }: Lookup<string>) => workspaces.find(db, (params as Record<string, string>).workspace_id!);
+const load = ({ db, params }: LookupBy<'workspace_id'>) => workspaces.find(db, params.workspace_id);
 
 const index = list('/admin/workspaces', {
   ...admin,

@@ -15,7 +15,7 @@ import type { Subscription } from '../../../generated/prisma/client';
 import type { Policy } from '../../../kernel/access/policy';
 import { actorOf, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
-import { endpoints, includable, type Lookup, type Resource, type View } from '../../../kernel/endpoints/endpoint';
+import { endpoints, includable, type LookupBy, type Resource, type View } from '../../../kernel/endpoints/endpoint';
 import { entitlementAttributes, entitlementShape } from '../../../kernel/installation/entitlements';
 import { type FeatureSet, featureSets, requireFeatureSet } from '../../../kernel/installation/feature-sets';
 import type { Organization, PlanEnvironment } from '../organizations/organization';
@@ -172,8 +172,8 @@ const ChangePlan = document('subscription', {
 
 const visible = organizationPolicy['can-traverse'];
 const path = '/organizations/:organization_name';
-const load = ({ db, env, params }: Lookup<string>) =>
-  organizations.findByName(db, env, (params as Record<string, string>).organization_name!);
+const load = ({ db, env, params }: LookupBy<'organization_name'>) =>
+  organizations.findByName(db, env, params.organization_name);
 
 const plans = endpoints(organizationPolicy, subscriptionSerializer, { visible });
 const sets = endpoints({} as Policy<undefined>, featureSetSerializer);

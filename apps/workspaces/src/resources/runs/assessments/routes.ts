@@ -3,7 +3,7 @@ import { Refusal } from '@keystead/refusal';
 import type { Policy } from '../../../kernel/access/policy';
 import { readBlob } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
-import { endpoints, type Lookup, type Raw, type Resource, type View } from '../../../kernel/endpoints/endpoint';
+import { endpoints, type LookupBy, type Raw, type Resource, type View } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
 import * as workspaces from '../../workspaces/workspaces/service';
@@ -61,8 +61,7 @@ const ofWorkspace = endpoints(workspacePolicy, resultSerializer, {
   visible: workspacePolicy['can-read-settings'],
   organizationsOf,
 });
-const load = ({ db, params }: Lookup<string>) =>
-  find(db, (params as Record<string, string>).assessment_result_id ?? '');
+const load = ({ db, params }: LookupBy<'assessment_result_id'>) => find(db, params.assessment_result_id);
 const byId = '/assessment-results/:assessment_result_id';
 
 const current = ofWorkspace.get('/workspaces/:workspace_id/current-assessment-result', {

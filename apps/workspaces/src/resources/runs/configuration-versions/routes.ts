@@ -6,7 +6,7 @@ import { actorOf } from '../../../kernel/audit/audit';
 import { backingDataActions } from '../../../kernel/blobs/backing-data';
 import { readBlob } from '../../../kernel/blobs/blobs';
 import { signedUrl } from '../../../kernel/blobs/signed-urls';
-import { type Call, endpoints, includable, type Lookup, type Resource } from '../../../kernel/endpoints/endpoint';
+import { type Call, endpoints, includable, type LookupBy, type Resource } from '../../../kernel/endpoints/endpoint';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
 import * as workspaces from '../../workspaces/workspaces/service';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
@@ -38,10 +38,8 @@ const byId = '/configuration-versions/:configuration_version_id';
 const contentPath = (id: string): string => `/configuration-versions/${id}/content`;
 const include = ['ingress_attributes', 'run', 'workspace'];
 
-const loadWorkspace = ({ db, params }: Lookup<string>) =>
-  workspaces.find(db, (params as Record<string, string>).workspace_id ?? '');
-const load = ({ db, params }: Lookup<string>) =>
-  find(db, (params as Record<string, string>).configuration_version_id ?? '');
+const loadWorkspace = ({ db, params }: LookupBy<'workspace_id'>) => workspaces.find(db, params.workspace_id);
+const load = ({ db, params }: LookupBy<'configuration_version_id'>) => find(db, params.configuration_version_id);
 
 const flag = z.boolean().nullish();
 const CreateConfiguration = document('configuration-versions', {
@@ -95,8 +93,7 @@ const ingress = endpoints({} as Policy<Ingress>, ingressSerializer, { visible: r
   `${byId}/ingress-attributes`,
   {
     summary: 'Show the commit behind a configuration; those that were uploaded have none.',
-    load: ({ db, params }: Lookup<string>) =>
-      findIngress(db, (params as Record<string, string>).configuration_version_id ?? ''),
+    load: ({ db, params }: LookupBy<'configuration_version_id'>) => findIngress(db, params.configuration_version_id),
     run: async ({ target }) => target,
   },
 );

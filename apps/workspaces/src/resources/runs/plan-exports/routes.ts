@@ -14,7 +14,7 @@ import type { Policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
 import { readBlob } from '../../../kernel/blobs/blobs';
 import { signedUrl } from '../../../kernel/blobs/signed-urls';
-import { endpoints, type Lookup, type Resource, type View } from '../../../kernel/endpoints/endpoint';
+import { endpoints, type LookupBy, type Resource, type View } from '../../../kernel/endpoints/endpoint';
 import { findMany as findPhases } from '../runs/phases';
 import { administers, organizationsOf, readsRun } from '../runs/policy';
 import { create as createExport, dataTypes, find, type PlanExport, remove as removeExport } from './service';
@@ -56,7 +56,7 @@ const { get, post, raw, remove } = endpoints({} as Policy<PlanExport>, exportSer
 
 const byId = '/plan-exports/:plan_export_id';
 const contentPath = (id: string): string => `/plan-exports/${id}/content`;
-const load = ({ db, params }: Lookup<string>) => find(db, (params as Record<string, string>).plan_export_id ?? '');
+const load = ({ db, params }: LookupBy<'plan_export_id'>) => find(db, params.plan_export_id);
 
 /** The bytes of an export, while it is there. Throws `missing`. */
 function blobOf({ blobId, expired }: PlanExport): string {

@@ -8,7 +8,7 @@ import {
   type Call,
   type Endpoint,
   endpoints,
-  type Lookup,
+  type LookupBy,
   type Raw,
 } from '../../../kernel/endpoints/endpoint';
 import { read } from './jobs/logs';
@@ -17,15 +17,13 @@ import { organizationsOf, readsRun } from './policy';
 
 const { raw } = endpoints({} as Policy<Phase>, undefined, { visible: readsRun, organizationsOf });
 
-const idOf = ({ params }: Lookup<string>): string => (params as Record<string, string>).id ?? '';
-
 /** The plan or apply with an id. */
-export const loadPhase = (path: PhasePath) => async (lookup: Lookup<string>) =>
-  (await findMany(lookup.db, lookup.env, path, { id: { in: [idOf(lookup)] } }))[0];
+export const loadPhase = (path: PhasePath) => async (lookup: LookupBy<'id'>) =>
+  (await findMany(lookup.db, lookup.env, path, { id: { in: [lookup.params.id] } }))[0];
 
 /** The plan or apply of a run. */
-export const loadPhaseOfRun = (path: PhasePath) => async (lookup: Lookup<string>) =>
-  (await findMany(lookup.db, lookup.env, path, { runId: (lookup.params as Record<string, string>).run_id ?? '' }))[0];
+export const loadPhaseOfRun = (path: PhasePath) => async (lookup: LookupBy<'run_id'>) =>
+  (await findMany(lookup.db, lookup.env, path, { runId: lookup.params.run_id }))[0];
 
 function wholeNumber(query: Query, name: string, fallback: number): number {
   const text = query.get(name);
@@ -92,7 +90,7 @@ export function resultOf({ path, name, summary, mayRead, blobOf, absent }: Resul
       return { status: 204, headers: {} };
     },
   };
-  const ofRun = `/runs/:run_id/${path === 'plans' ? 'plan' : 'apply'}/${name}`;
+  const ofRun = `/runs/:run_id/${path === 'plans' ? 'plan' : 'apply'}/${name}` as const;
   return [
     raw('GET')(`/${path}/:id/${name}`, { ...redirect, load: loadPhase(path) }),
     raw('GET')(ofRun, { ...redirect, load: loadPhaseOfRun(path) }),

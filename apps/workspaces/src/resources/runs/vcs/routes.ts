@@ -30,9 +30,7 @@ const webhook = raw('POST')('/webhooks/vcs/:vcs_repository_id', {
     403: { description: 'It is not signed with the secret, or about another repository.' },
   },
   load: ({ db, env, params }) =>
-    env.vcsReach === undefined
-      ? Promise.resolve(undefined)
-      : findRepository(db, (params as Record<string, string>).vcs_repository_id ?? ''),
+    env.vcsReach === undefined ? Promise.resolve(undefined) : findRepository(db, params.vcs_repository_id),
   run: async ({ db, env, target, request }) => {
     const body = await readBody(request.stream);
     await receive({ db, env }, target as unknown as VcsRepository, request.headers, body);

@@ -5,7 +5,7 @@ import { policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
 import { backingDataActions } from '../../../kernel/blobs/backing-data';
 import { BlobTooLarge, readBlob } from '../../../kernel/blobs/blobs';
-import { endpoints, includable, type Lookup, type Resource, type View } from '../../../kernel/endpoints/endpoint';
+import { endpoints, includable, type LookupBy, type Resource, type View } from '../../../kernel/endpoints/endpoint';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
 import * as workspaces from '../../workspaces/workspaces/service';
 import { changeContent } from './backing-data';
@@ -61,9 +61,8 @@ const include = ['outputs', 'run', 'created_by', 'run.created_by', 'run.configur
 /** The largest state that can be uploaded. */
 const uploadLimitBytes = 1024 * 1024 * 1024;
 
-const loadWorkspace = ({ db, params }: Lookup<string>) =>
-  workspaces.find(db, (params as Record<string, string>).workspace_id ?? '');
-const load = ({ db, params }: Lookup<string>) => find(db, (params as Record<string, string>).state_version_id ?? '');
+const loadWorkspace = ({ db, params }: LookupBy<'workspace_id'>) => workspaces.find(db, params.workspace_id);
+const load = ({ db, params }: LookupBy<'state_version_id'>) => find(db, params.state_version_id);
 
 const create = ofWorkspace.post(inWorkspace, {
   summary: 'Create a state version of a locked workspace: with its content, or to be uploaded.',

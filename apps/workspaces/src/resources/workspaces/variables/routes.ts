@@ -4,7 +4,7 @@ import type { Access, WorkspaceTarget } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
-import { both, endpoints, type Lookup, type Resource } from '../../../kernel/endpoints/endpoint';
+import { both, endpoints, type Lookup, type LookupBy, type Resource } from '../../../kernel/endpoints/endpoint';
 import { workspacePolicy } from '../workspaces/policy';
 import * as workspaces from '../workspaces/service';
 import { CreateVariable, CreateVariableSomewhere, UpdateVariable, type VariableInput } from './schema';
@@ -60,15 +60,12 @@ async function findIn(db: Database, workspaceId: string | null, id: string): Pro
 }
 
 const byId = {
-  '/workspaces/:workspace_id/vars/:variable_id': ({ db, params }: Lookup<string>) => {
-    const { workspace_id: workspaceId = '', variable_id: id = '' } = params as Record<string, string>;
-    return findIn(db, workspaceId, id);
-  },
+  '/workspaces/:workspace_id/vars/:variable_id': ({ db, params }: LookupBy<'workspace_id' | 'variable_id'>) =>
+    findIn(db, params.workspace_id, params.variable_id),
   // The older form, without the workspace in the path.
-  '/vars/:variable_id': async ({ db, params }: Lookup<string>) => {
-    const { variable_id: id = '' } = params as Record<string, string>;
-    const [variable] = await variables.findMany(db, [id]);
-    return variable && findIn(db, variable.workspaceId, id);
+  '/vars/:variable_id': async ({ db, params }: LookupBy<'variable_id'>) => {
+    const [variable] = await variables.findMany(db, [params.variable_id]);
+    return variable && findIn(db, variable.workspaceId, variable.id);
   },
 };
 

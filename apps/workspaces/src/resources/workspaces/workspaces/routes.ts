@@ -1,6 +1,13 @@
 import { references } from '@keystead/jsonapi';
 import { actorOf } from '../../../kernel/audit/audit';
-import { both, type Call, endpoints, includable, type Lookup, type Resource } from '../../../kernel/endpoints/endpoint';
+import {
+  both,
+  type Call,
+  endpoints,
+  includable,
+  type LookupBy,
+  type Resource,
+} from '../../../kernel/endpoints/endpoint';
 import type { Organization } from '../../organizations/organizations/organization';
 import { organizationPolicy } from '../../organizations/organizations/policy';
 import * as organizations from '../../organizations/organizations/service';
@@ -35,19 +42,18 @@ const { get, list, post, patch, action, remove, command } = endpoints(workspaceP
 const spec = 'Workspaces';
 const collection = '/organizations/:organization_name/workspaces';
 const byId = '/workspaces/:workspace_id';
-const byName = `${collection}/:name`;
+const byName = `${collection}/:name` as const;
 
-const findById = ({ db, params }: Lookup<string>) =>
-  workspaces.find(db, (params as Record<string, string>).workspace_id!);
-const findByName = ({ db, params }: Lookup<string>) => {
-  const { organization_name, name } = params as Record<string, string>;
-  return workspaces.findByName(db, organization_name!, name!);
+const findById = ({ db, params }: LookupBy<'workspace_id'>) => workspaces.find(db, params.workspace_id);
+const findByName = ({ db, params }: LookupBy<'organization_name' | 'name'>) => {
+  const { organization_name, name } = params;
+  return workspaces.findByName(db, organization_name, name);
 };
 
-const stampById = ({ db, params }: Lookup<string>) => findStamp(db, (params as Record<string, string>).workspace_id!);
-const stampByName = ({ db, params }: Lookup<string>) => {
-  const { organization_name, name } = params as Record<string, string>;
-  return findStampByName(db, organization_name!, name!);
+const stampById = ({ db, params }: LookupBy<'workspace_id'>) => findStamp(db, params.workspace_id);
+const stampByName = ({ db, params }: LookupBy<'organization_name' | 'name'>) => {
+  const { organization_name, name } = params;
+  return findStampByName(db, organization_name, name);
 };
 
 const places = { [byId]: findById, [byName]: findByName };
