@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { mutantsByRow } from '../mutants/results';
+import { notBuilt } from './not-built';
 import { idsIn, provenIn, readConformance, renderConformance } from './report';
 import { rowsOf, specs } from './rows';
 
@@ -19,6 +20,15 @@ describe('the conformance document', () => {
   it('keeps every row that was proven before', () => {
     const now = provenIn(renderConformance(conformance, mutants));
     expect([...provenIn(committed)].filter((id) => !now.has(id))).toEqual([]);
+  });
+
+  it('has a test for every row that says something of what is built', () => {
+    const lacking = conformance.specs.flatMap(({ rows }) =>
+      rows.filter(({ id, silent }) => !silent && !conformance.tests.has(id)).map(({ id }) => id),
+    );
+    expect(lacking).toEqual(Object.keys(notBuilt));
+    const page = readFileSync(join(root, 'docs/not-built.md'), 'utf8').toLowerCase();
+    expect([...new Set(Object.values(notBuilt).flat())].filter((name) => !page.includes(name))).toEqual([]);
   });
 
   it('tells of no mutant that survives', () => {

@@ -1,3 +1,4 @@
+import { notBuilt } from './not-built';
 import { rowsOf, type Spec, type SpecRow, specs } from './rows';
 import { type TestTitle, testFiles, titlesOf } from './titles';
 
@@ -12,6 +13,8 @@ export interface Conformance {
 const PARENTHESIS = /\(([SW][^()]*)\)/g;
 /** Shown for items in which the specification says that it says nothing. */
 const SILENT = 'nothing specified';
+/** Shown for rows that name what is not built, before its names. */
+const UNBUILT = 'not built: ';
 const ID = /^[SW](?:\d+|A|V|P)\.\d+$/;
 
 /** Reads specifications and test sources below the root. */
@@ -60,7 +63,7 @@ export interface Mutants {
 /** Mutants by row; rows without any are left out. */
 export type MutantsByRow = ReadonlyMap<string, Mutants>;
 
-/** The committed document: one table per section, one line per row with its first test or "not yet", and its mutants. */
+/** The committed document: one table per section, one line per row with its first test, or why there is none, and its mutants. */
 export function renderConformance({ specs: documents, tests }: Conformance, mutants: MutantsByRow): string {
   const lines = [
     '# Conformance',
@@ -73,13 +76,18 @@ export function renderConformance({ specs: documents, tests }: Conformance, muta
     'The last column is proof that the proof can fail: faults planted in what the row is about (an attribute always null, a',
     'field ignored on create, a rule without effect), and how many of them its tests notice. `npm run mutants` plays them.',
     '',
-    '| Specification | Rows | Proven | Rows with mutants | Mutants planted | killed |',
-    '|---|---|---|---|---|---|',
+    'Rows without a test say nothing of the service, or name what is [not built](not-built.md).',
+    '',
+    '| Specification | Rows | Proven | Nothing specified | Not built | Rows with mutants | Mutants planted | killed |',
+    '|---|---|---|---|---|---|---|---|',
     ...documents.map(({ spec, rows }) => {
       const proven = rows.filter((row) => tests.has(row.id)).length;
       const planted = rows.flatMap((row) => mutants.get(row.id) ?? []);
       const sum = (count: (one: Mutants) => number) => planted.reduce((total, one) => total + count(one), 0);
-      const numbers = [rows.length, proven, planted.length, sum((one) => one.planted), sum(killedOf)];
+      const silent = rows.filter((row) => proofOf(row, tests.get(row.id)) === SILENT).length;
+      const unbuilt = rows.filter((row) => proofOf(row, tests.get(row.id)).startsWith(UNBUILT)).length;
+      const ofRows = [rows.length, proven, silent, unbuilt, planted.length];
+      const numbers = [...ofRows, sum((one) => one.planted), sum(killedOf)];
       return `| [${spec.title}](${spec.file.replace('docs/', '')}) | ${numbers.join(' | ')} |`;
     }),
     ...survivorsOf(mutants),
@@ -102,7 +110,8 @@ export function renderConformance({ specs: documents, tests }: Conformance, muta
 /** Ids that a rendered document shows as proven. */
 export function provenIn(document: string): Set<string> {
   const lines = [...document.matchAll(/^\| ([SW]\w+\.\d+) \|.*\| (.*) \| [^|]* \|$/gm)];
-  return new Set(lines.filter((match) => match[2] !== 'not yet' && match[2] !== SILENT).map((match) => match[1] ?? ''));
+  const unproven = (proof = '') => proof === 'not yet' || proof === SILENT || proof.startsWith(UNBUILT);
+  return new Set(lines.filter((match) => !unproven(match[2])).map((match) => match[1] ?? ''));
 }
 
 function killedOf({ planted, survivors }: Mutants): number {
@@ -121,7 +130,11 @@ function survivorsOf(mutants: MutantsByRow): string[] {
 
 function proofOf(row: SpecRow, found: readonly TestTitle[] | undefined): string {
   const first = found?.[0];
-  if (!first) return row.silent ? SILENT : 'not yet';
+  if (!first) {
+    if (row.silent) return SILENT;
+    const missing = notBuilt[row.id];
+    return missing === undefined ? 'not yet' : `${UNBUILT}${missing.join(', ')}`;
+  }
   const more = (found?.length ?? 1) - 1;
   return `${first.file}: ${first.path.join(' › ')}${more > 0 ? ` (and ${more} more)` : ''}`;
 }
