@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { root } from '../../apps/secrets/test/stand-ins/authority';
 import { DirectoryStandIn } from '../../apps/secrets/test/stand-ins/cloudone';
 import { CloudStandIn } from '../../apps/secrets/test/stand-ins/cloudtwo';
+import { GithubStandIn } from '../../apps/secrets/test/stand-ins/github';
 import { ClusterStandIn } from '../../apps/secrets/test/stand-ins/kubernetes';
 import { DirectoryStandIn as LdapStandIn } from '../../apps/secrets/test/stand-ins/ldap';
 import { ProviderStandIn } from '../../apps/secrets/test/stand-ins/oidc';
@@ -28,6 +29,12 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
   const directory = new DirectoryStandIn();
   const issuer = new ProviderStandIn();
   const cluster = new ClusterStandIn();
+  const hub = new GithubStandIn();
+  hub.members.set('practice-token', {
+    login: 'ada',
+    organizations: [42],
+    teams: [{ name: 'Site Operators', slug: 'site-operators', organization: 42 }],
+  });
   const authority = root('Practice authority');
   const client = authority.issue('web-1', { dns: ['web-1.shop.example'] });
   const ldap = new LdapStandIn();
@@ -39,6 +46,7 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
   await Promise.all([
     ldap.start(),
     cluster.start(),
+    hub.start(),
     scheduler.start(),
     cloud.start(),
     directory.start(),
@@ -64,6 +72,8 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
       CLIENT_CA: authority.pem,
       CLIENT_CERT: client.pem,
       CLIENT_CRL: listPem(listOf(authority, [client.serial])),
+      GITHUB_API: hub.address,
+      GITHUB_TOKEN: 'practice-token',
       CLUSTER: cluster.address,
       CLUSTER_CA: cluster.ca,
       CLUSTER_REVIEWER: cluster.reviewer,
@@ -81,7 +91,15 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
       CLOUDONE_METADATA_HOST: directory.address,
     },
     async stop() {
-      await Promise.all([ldap.stop(), cluster.stop(), scheduler.stop(), cloud.stop(), directory.stop(), issuer.stop()]);
+      await Promise.all([
+        ldap.stop(),
+        cluster.stop(),
+        scheduler.stop(),
+        cloud.stop(),
+        directory.stop(),
+        issuer.stop(),
+        hub.stop(),
+      ]);
     },
   };
 }

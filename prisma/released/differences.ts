@@ -96,7 +96,7 @@ export const differences: readonly Difference[] = [
   {
     of: '0.2.0',
     where: /\/sys\/plugins\/catalog\S* \/data\/(auth|detailed|keys): \d+ became \d+$/,
-    why: 'kinds of login came: cert, kubernetes, ldap, oidc',
+    why: 'kinds of login came: aws, cert, github, kubernetes, ldap, oidc',
   },
   {
     of: '0.2.0',

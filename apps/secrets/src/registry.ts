@@ -1,10 +1,14 @@
 import { approle } from './backends/approle/backend';
+import { aws } from './backends/aws/backend';
+import type { AwsParts } from './backends/aws/parts';
 import { type CertParts, cert } from './backends/cert/backend';
 import { cloudone } from './backends/cloudone/backend';
 import type { CloudOneParts } from './backends/cloudone/login';
 import { cloudtwo } from './backends/cloudtwo/backend';
 import type { CloudTwo } from './backends/cloudtwo/cloud';
 import { cubbyhole } from './backends/cubbyhole/backend';
+import { github } from './backends/github/backend';
+import type { Organizations } from './backends/github/organizations';
 import { jwt } from './backends/jwt/backend';
 import type { OidcProvider } from './backends/jwt/provider';
 import { kubernetes } from './backends/kubernetes/backend';
@@ -33,6 +37,8 @@ export interface Outside {
   readonly kubernetes: Cluster;
   readonly ldap: Directory;
   readonly cert: CertParts;
+  readonly github: Organizations;
+  readonly aws: AwsParts;
   readonly tokens: TokenParts;
   readonly identity: IdentityParts;
   readonly system: readonly Path[];
@@ -56,7 +62,7 @@ const one =
     return () => made;
   };
 
-/** Every kind of mount there is. */
+/** Every kind of mount there is. A type may stand for a secrets engine and for an auth method. */
 export const registry: readonly Registered[] = [
   {
     type: 'cubbyhole',
@@ -89,6 +95,8 @@ export const registry: readonly Registered[] = [
   { type: 'kubernetes', kind: 'auth', make: one((outside) => kubernetes(outside.kubernetes)) },
   { type: 'ldap', kind: 'auth', make: one((outside) => ldap(outside.ldap)) },
   { type: 'cert', kind: 'auth', make: one((outside) => cert(outside.cert)) },
+  { type: 'github', kind: 'auth', make: one((outside) => github(outside.github)) },
+  { type: 'aws', kind: 'auth', make: one((outside) => aws(outside.aws)) },
   {
     type: 'kv',
     kind: 'secret',

@@ -3,9 +3,12 @@ import { ApiPage } from '@keystead/api-page';
 import { applyMigrations, ensureDatabase, requireMigrated } from '@keystead/postgres';
 import { followLog, Gate, type Logger, metricsOfAll, Registry } from '@keystead/server';
 import type { Express } from 'express';
+import { Principals } from './backends/aws/principals';
+import { TokenService } from './backends/aws/token-service';
 import { DirectoryClient } from './backends/cloudone/directory-client';
 import { ResourceClient } from './backends/cloudone/resource-client';
 import { CloudTwo } from './backends/cloudtwo/cloud';
+import { Organizations } from './backends/github/organizations';
 import { OidcProvider } from './backends/jwt/provider';
 import { Cluster } from './backends/kubernetes/cluster';
 import { Directory } from './backends/ldap/directory';
@@ -75,8 +78,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
   const makers = new Map<string, ReturnType<(typeof kinds)[number]['make']>>();
   const catalog: Catalog = {
     find(type, kind, options) {
-      const backend = makers.get(type)?.(options);
-      return backend?.kind === kind ? backend : undefined;
+      return makers.get(`${kind}/${type}`)?.(options);
     },
   };
   const measured = parts.registry ?? new Registry();
@@ -106,7 +108,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
   const kernel = kernelOf(modules, config, parts.log, paths, documents);
   const outside = outsideOf(modules, config, parts.log, paths);
   forgetOnReload(modules, outside);
-  for (const { type, make } of kinds) makers.set(type, make(outside));
+  for (const { type, kind, make } of kinds) makers.set(`${kind}/${type}`, make(outside));
   runTicks(modules, parts.log);
   seal.onOpen(async () => {
     await quotas.refresh();
@@ -240,6 +242,8 @@ function outsideOf(modules: Modules, config: Config, log: Logger, system: readon
     kubernetes: new Cluster(storage.clock),
     ldap: new Directory(storage.clock),
     cert: storage,
+    github: new Organizations(storage.clock),
+    aws: { tokenService: new TokenService(storage.clock), principals: new Principals(storage) },
     tokens: { ...modules, log },
     identity: { ...modules, issuer, publicUrl: config.publicUrl },
     system,

@@ -45,9 +45,13 @@ export type Making = ((world: World) => Promise<Example> | Example) | string;
 
 const outside = 'needs an outside system, and decides nothing by what is stored';
 const wholeInstallation = 'is about the whole installation, and tested by itself';
-const asNamed =
+const asCalled =
+  (param: string) =>
   (body: (n: number) => object): Making =>
-  async (world) => ({ at: { name: world.fresh() }, body });
+  async (world) => ({ at: { [param]: world.fresh() }, body });
+const asNamed = asCalled('name');
+/** Of AWS, bound without being looked up there. */
+const principals = { bound_iam_principal_arn: 'arn:aws:iam::123456789012:user/a', resolve_aws_unique_ids: false };
 const readsOnly =
   (body: object = {}): Making =>
   () => ({ body: () => body });
@@ -643,6 +647,18 @@ export const examples: Readonly<Record<string, Making>> = {
     bound_service_account_namespaces: '*',
   }),
   'write kubernetes/login': outside,
+  'write github/config': readsOnly({ organization: 'acme', organization_id: 1 }),
+  'write github/map/teams/:key': asCalled('key')((n) => ({ value: `p${n}` })),
+  'delete github/map/teams/:key': removedByName('auth/github/map/teams', { value: 'a' }, 'key'),
+  'write github/map/users/:key': asCalled('key')((n) => ({ value: `p${n}` })),
+  'delete github/map/users/:key': removedByName('auth/github/map/users', { value: 'a' }, 'key'),
+  'write github/login': outside,
+  'write aws/config/client': readsOnly({ sts_region: 'eu-west-1' }),
+  'delete aws/config/client': readsOnly(),
+  'write aws/config/identity': readsOnly({ iam_alias: 'unique_id' }),
+  'write aws/role/:role': asCalled('role')(() => principals),
+  'delete aws/role/:role': removedByName('auth/aws/role', principals, 'role'),
+  'write aws/login': outside,
   'write jwt/oidc/auth_url': outside,
   'write jwt/oidc/callback': outside,
   'write jwt/oidc/poll': outside,

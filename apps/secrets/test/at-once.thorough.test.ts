@@ -8,6 +8,7 @@ import type { LiveMount } from '../src/kernel/mounts/mount';
 import { isReading, type Verb } from '../src/sdk/call';
 import type { Path } from '../src/sdk/path';
 import { type Example, examples, type World } from './at-once-examples';
+import { authMethods } from './auth-methods';
 import { ResponseSchemas } from './response-schemas';
 import { withSecondNode } from './second-node';
 import { SchedulerStandIn } from './stand-ins/scheduler';
@@ -36,8 +37,7 @@ describe('every writing operation, called by many at once about one object', () 
   beforeAll(async () => {
     await secrets.root.write('sys/mounts/one', { type: 'kv' }).expect(204);
     await secrets.root.write('sys/mounts/two', { type: 'kv', options: { version: '2' } }).expect(204);
-    for (const type of ['userpass', 'approle', 'jwt', 'kubernetes', 'ldap', 'cert'])
-      await secrets.root.write(`sys/auth/${type}`, { type }).expect(204);
+    for (const type of authMethods) await secrets.root.write(`sys/auth/${type}`, { type }).expect(204);
     await secrets.root
       .write('scheduler/config/access', { address: upstream.address, token: upstream.management })
       .expect(204);

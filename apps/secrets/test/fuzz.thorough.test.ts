@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { asker, type FuzzSubject, withstandsMadeUpRequests } from '@keystead/testing';
+import { authMethods } from './auth-methods';
 import { gardenOf } from './garden';
 import { CloudStandIn } from './stand-ins/cloudtwo';
 import { SchedulerStandIn } from './stand-ins/scheduler';
@@ -35,13 +36,7 @@ const mounts: readonly (readonly [string, object])[] = [
   ['sys/mounts/two', { type: 'kv', options: { version: '2' } }],
   ['sys/mounts/scheduler', { type: 'scheduler' }],
   ['sys/mounts/cloudtwo', { type: 'cloudtwo' }],
-  ['sys/auth/userpass', { type: 'userpass' }],
-  ['sys/auth/approle', { type: 'approle' }],
-  ['sys/auth/jwt', { type: 'jwt' }],
-  ['sys/auth/kubernetes', { type: 'kubernetes' }],
-  ['sys/auth/ldap', { type: 'ldap' }],
-  ['sys/auth/cert', { type: 'cert' }],
-  ['sys/auth/cloudone', { type: 'cloudone' }],
+  ...[...authMethods, 'cloudone'].map((type) => [`sys/auth/${type}`, { type }] as const),
 ];
 
 const scheduler = new SchedulerStandIn();

@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import type { FuzzExample } from '@keystead/testing';
 import { examples, type World } from './at-once-examples';
+import { authMethods } from './auth-methods';
 
 /** As many names as this, so that what is made does not grow without end. */
 const names = 300;
@@ -10,13 +11,7 @@ const mounts: Readonly<Record<string, string>> = {
   system: 'sys',
   kv: 'two',
   token: 'auth/token',
-  userpass: 'auth/userpass',
-  approle: 'auth/approle',
-  jwt: 'auth/jwt',
-  kubernetes: 'auth/kubernetes',
-  ldap: 'auth/ldap',
-  cert: 'auth/cert',
-  cloudone: 'auth/cloudone',
+  ...Object.fromEntries([...authMethods, 'cloudone'].map((type) => [type, `auth/${type}`])),
 };
 
 type Named = readonly [operation: string, template: string, example: (typeof examples)[string]];

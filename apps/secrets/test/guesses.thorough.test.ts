@@ -6,6 +6,7 @@ import request from 'supertest';
 import { Attempts } from '../src/kernel/attempts/attempts';
 import type { AnyOperation } from '../src/sdk/path';
 import { createService, type Service } from '../src/service';
+import { authMethods } from './auth-methods';
 import { authenticator, methods, newMethod } from './authenticator';
 import { until } from './fresh-storage';
 import { DirectoryStandIn } from './stand-ins/ldap';
@@ -38,7 +39,7 @@ describe('every secret that can be guessed', () => {
 
   beforeAll(async () => {
     await directory.start();
-    for (const type of ['userpass', 'approle', 'jwt', 'kubernetes', 'ldap', 'cert']) {
+    for (const type of authMethods) {
       await secrets.root.write(`sys/auth/${type}`, { type }).expect(204);
     }
     second = await createService(testConfig(secrets.database.url), {

@@ -23,6 +23,7 @@ const exempt: ReadonlyMap<string, string> = new Map(
     'write oidc/config': elsewhere,
     'write kubernetes/config': elsewhere,
     'write ldap/config': elsewhere,
+    'write aws/config/client': elsewhere,
     'read cloudone/config': 'a mask in its place',
     'read cloudtwo/creds/:name': withSession,
     'write cloudtwo/creds/:name': withSession,

@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { testCertificate } from '@keystead/testing';
+import { authMethods } from './auth-methods';
 import { RawClient } from './raw-client';
 import { spellings } from './spellings';
 import { root } from './stand-ins/authority';
@@ -33,8 +34,7 @@ describe('a thing under a denied path', () => {
     holder = secrets.as(made.body.auth.client_token);
     raw = new RawClient((secrets.server.address() as AddressInfo).port);
 
-    for (const type of ['userpass', 'approle', 'jwt', 'kubernetes', 'ldap', 'cert'])
-      await put('', `sys/auth/${type}`, { type });
+    for (const type of authMethods) await put('', `sys/auth/${type}`, { type });
     await put('sys/mounts/:path*', `sys/mounts/${name}`, { type: 'kv' });
     things.set('sys/mounts/:path*/tune', `sys/mounts/${name}/tune`);
     await put('sys/auth/:path*', `sys/auth/${name}`, { type: 'userpass' });
@@ -63,6 +63,14 @@ describe('a thing under a denied path', () => {
     const crl = listOf(root('Acme Root'), [77n]).toString('base64');
     await put('cert/crls/:name', `auth/cert/crls/${name}`, { crl });
     await put('kubernetes/role/:name', `auth/kubernetes/role/${name}`, accounts);
+    for (const kind of ['teams', 'users']) {
+      await put(`github/map/${kind}/:key`, `auth/github/map/${kind}/${name}`, { value: 'mine' });
+    }
+    const principals = {
+      bound_iam_principal_arn: 'arn:aws:iam::123456789012:user/mine',
+      resolve_aws_unique_ids: false,
+    };
+    await put('aws/role/:role', `auth/aws/role/${name}`, principals);
     await put('cloudone/role/:name', `auth/cloudone/role/${name}`, { bound_service_principal_ids: 'mine' });
     await put('cloudtwo/roles/:name', `cloudtwo/roles/${name}`, {
       credential_type: 'iam_user',

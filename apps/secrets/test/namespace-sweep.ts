@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { authMethods } from './auth-methods';
 import { methods } from './authenticator';
 import { until } from './fresh-storage';
 import type { Secrets } from './start-secrets';
@@ -122,7 +123,7 @@ export async function furnish(
   await make('write', `${name}-jobs/config/access`, { address: scheduler.address, token: scheduler.management });
   await make('write', `${name}-jobs/role/${name}`, { policies: 'read' });
   await make('write', `sys/mounts/${name}-cloud`, { type: 'cloudtwo' });
-  for (const type of ['userpass', 'approle', 'jwt', 'kubernetes', 'ldap', 'cert', 'cloudone']) {
+  for (const type of [...authMethods, 'cloudone']) {
     await make('write', `sys/auth/${type === 'userpass' ? name : `${name}-${type}`}`, { type });
   }
   await make('write', `auth/${name}-ldap/config`, { url: directory.address });

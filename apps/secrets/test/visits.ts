@@ -1,6 +1,7 @@
 import type { LiveMount } from '../src/kernel/mounts/mount';
 import type { Verb } from '../src/sdk/call';
 import type { AnyOperation, Path } from '../src/sdk/path';
+import { authMethods } from './auth-methods';
 import type { Secrets } from './start-secrets';
 
 /** One verb of one declared path, at a concrete place. */
@@ -32,12 +33,7 @@ function concrete(mount: LiveMount, declared: Path): string {
 export async function mountEveryKind({ root }: Secrets): Promise<void> {
   await root.write('sys/mounts/one', { type: 'kv' }).expect(204);
   await root.write('sys/mounts/two', { type: 'kv', options: { version: '2' } }).expect(204);
-  await root.write('sys/auth/userpass', { type: 'userpass' }).expect(204);
-  await root.write('sys/auth/approle', { type: 'approle' }).expect(204);
-  await root.write('sys/auth/jwt', { type: 'jwt' }).expect(204);
-  await root.write('sys/auth/kubernetes', { type: 'kubernetes' }).expect(204);
-  await root.write('sys/auth/ldap', { type: 'ldap' }).expect(204);
-  await root.write('sys/auth/cert', { type: 'cert' }).expect(204);
+  for (const type of authMethods) await root.write(`sys/auth/${type}`, { type }).expect(204);
 }
 
 /**

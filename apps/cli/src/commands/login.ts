@@ -37,6 +37,7 @@ const methods: Readonly<Record<string, LoginMethod>> = {
     secrets: { password: 'Password' },
     needs: ['username'],
   },
+  github: { path: () => 'login', secrets: { token: 'Token of GitHub' }, needs: [] },
   kubernetes: { first: 'role', path: () => 'login', secrets: { jwt: 'Token of the service account' }, needs: ['role'] },
   jwt: { first: 'role', path: () => 'login', secrets: { jwt: 'Signed token' }, needs: [] },
   cert: { first: 'name', path: () => 'login', secrets: {}, needs: [] },

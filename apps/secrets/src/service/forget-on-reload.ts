@@ -6,13 +6,16 @@ import type { Modules } from './modules';
 /** Forgets what is remembered of the systems behind the mounts of a type, when any node says so. */
 export function forgetOnReload(
   { storage }: Pick<Modules, 'storage'>,
-  { scheduler, cloudone, cloudtwo, jwt }: Omit<Outside, 'tokens' | 'identity' | 'system'>,
+  { scheduler, cloudone, cloudtwo, jwt, aws }: Omit<Outside, 'tokens' | 'identity' | 'system'>,
 ): void {
   const forgetters: Readonly<Record<string, () => void>> = {
     scheduler: () => scheduler.forgetAll(),
     nomad: () => scheduler.forgetAll(),
     cloudtwo: () => cloudtwo.forget(),
-    aws: () => cloudtwo.forget(),
+    aws() {
+      cloudtwo.forget();
+      aws.principals.forget();
+    },
     cloudone: () => forgetCloud(cloudone),
     azure: () => forgetCloud(cloudone),
     jwt: () => jwt.keys.forget(),

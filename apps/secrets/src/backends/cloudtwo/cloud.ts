@@ -7,9 +7,9 @@ import {
   fromInstanceMetadata,
 } from '@aws-sdk/credential-providers';
 import { LRUCache } from 'lru-cache';
+import { guard } from '../../sdk/cloud-client';
 import type { IdentityTokens } from '../../sdk/identity-tokens';
 import { type OutsideParts, plainParts } from '../../sdk/outside';
-import { guard } from './guarded-client';
 import { byWebIdentity, type WebIdentity } from './web-identity';
 
 /** How the provider is reached; `credentials` undefined takes what is found around the process. */
@@ -114,8 +114,9 @@ export class CloudTwo {
     const { circuit, aheadMs } = guard(iam, `the identity API at ${iamEndpoint || 'the provider'}`, {
       parts,
       timeoutMs,
+      faults: 'cloudtwo',
     });
-    guard(sts, `the token service at ${stsEndpoint || 'the provider'}`, { parts, timeoutMs });
+    guard(sts, `the token service at ${stsEndpoint || 'the provider'}`, { parts, timeoutMs, faults: 'cloudtwo' });
     return { iam, sts, check: () => circuit.check(), aheadMs };
   }
 }

@@ -26,7 +26,7 @@ import {
   RemoveUserFromGroupCommand,
 } from '@aws-sdk/client-iam';
 import { Refusal } from '@keystead/refusal';
-import { attempt, cloudRefusal, codeOf, isGone, wasRefused } from './cloud-error';
+import { attempt, cloudRefusal, codeOf, isGone, wasRefused } from '../../sdk/cloud-error';
 import { type CloudTwoRole, defaultUserPath } from './role-fields';
 
 /** How far two clocks may be apart after their difference was taken off: that is known to a second or so. */

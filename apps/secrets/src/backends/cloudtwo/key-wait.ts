@@ -1,6 +1,6 @@
 import { GetCallerIdentityCommand } from '@aws-sdk/client-sts';
+import { codeOf } from '../../sdk/cloud-error';
 import type { CloudTwo, Connection } from './cloud';
-import { codeOf } from './cloud-error';
 
 const firstPauseMs = 200;
 const longestPauseMs = 2_000;

@@ -21,7 +21,7 @@ import {
   TagUserCommand,
 } from '@aws-sdk/client-iam';
 import { AssumeRoleCommand, GetFederationTokenCommand, type STSClient } from '@aws-sdk/client-sts';
-import { codeOf } from './cloud-error';
+import { codeOf } from '../../sdk/cloud-error';
 import type { NeededRight, NeedsContext } from './needed-rights';
 import { trusted } from './sts-credentials';
 

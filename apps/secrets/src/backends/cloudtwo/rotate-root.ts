@@ -9,11 +9,11 @@ import { GetCallerIdentityCommand } from '@aws-sdk/client-sts';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { BackgroundCall } from '../../sdk/call';
+import { attempt, cloudRefusal, codeOf, isGone, wasRefused } from '../../sdk/cloud-error';
 import { path } from '../../sdk/path';
 import { data, listed } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import type { CloudTwo } from './cloud';
-import { attempt, cloudRefusal, codeOf, isGone, wasRefused } from './cloud-error';
 import { connection, type Root, root, rootTurn } from './config-root';
 import { replan } from './rotation-plan';
 

@@ -11,7 +11,7 @@ import {
   type STSClient,
 } from '@aws-sdk/client-sts';
 import { Refusal } from '@keystead/refusal';
-import { attempt } from './cloud-error';
+import { attempt } from '../../sdk/cloud-error';
 import { mergeDocuments } from './policy-document';
 import type { CloudTwoRole } from './role-fields';
 

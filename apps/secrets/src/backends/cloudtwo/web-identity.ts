@@ -1,7 +1,7 @@
 import { AssumeRoleWithWebIdentityCommand, STSClient, type STSClientConfig } from '@aws-sdk/client-sts';
 import { Refusal } from '@keystead/refusal';
+import { attempt } from '../../sdk/cloud-error';
 import type { IdentityTokens } from '../../sdk/identity-tokens';
-import { attempt } from './cloud-error';
 import { credentialsOf } from './sts-credentials';
 
 /** A role of the provider that a mount assumes by a token of ours instead of a key. */

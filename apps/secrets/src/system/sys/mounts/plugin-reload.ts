@@ -24,12 +24,14 @@ export const reloadMark = 'reload/';
  */
 export function pluginReloadPath({ mounts, storage, kinds }: ReloadDeps) {
   const ofPlugin = (namespaceId: string, plugin: string): readonly LiveMount[] => {
-    const kind = kinds.find(({ type }) => type === plugin)?.kind;
-    if (kind === undefined) throw new Refusal('invalid', `no plugin found with name: ${JSON.stringify(plugin)}`);
-    if (kind === 'system' || plugin === 'cubbyhole') {
+    const named = kinds.flatMap(({ type, kind }) => (type === plugin ? [kind] : []));
+    if (named.length === 0) throw new Refusal('invalid', `no plugin found with name: ${JSON.stringify(plugin)}`);
+    const mounted = named.flatMap((kind) => (kind === 'system' ? [] : [kind]));
+    if (mounted.length === 0 || plugin === 'cubbyhole') {
       throw new Refusal('invalid', `plugin ${JSON.stringify(plugin)} cannot be reloaded`);
     }
-    return mounts.list(namespaceId, kind).filter(({ type }) => type === plugin);
+    // A type may stand for an engine and for a method.
+    return mounted.flatMap((kind) => mounts.list(namespaceId, kind)).filter(({ type }) => type === plugin);
   };
   const ofPaths = (namespaceId: string, paths: readonly string[]): Promise<LiveMount[]> =>
     Promise.all(

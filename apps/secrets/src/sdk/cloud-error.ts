@@ -1,5 +1,5 @@
 import { Refusal } from '@keystead/refusal';
-import { NotNow, Unreachable } from '../../sdk/outside';
+import { NotNow, Unreachable } from './outside';
 
 interface ProviderError extends Error {
   readonly Code?: string;

@@ -2,8 +2,8 @@ import { PassThrough, pipeline, type Readable } from 'node:stream';
 import type { IAMClient } from '@aws-sdk/client-iam';
 import type { STSClient } from '@aws-sdk/client-sts';
 import { Refusal } from '@keystead/refusal';
-import { Circuit, type OutsideParts, Throttle } from '../../sdk/outside';
 import { codeOf } from './cloud-error';
+import { Circuit, type OutsideParts, Throttle } from './outside';
 
 type Headers = Readonly<Record<string, string | undefined>>;
 type Send = (command: object, options?: object) => Promise<unknown>;
@@ -17,13 +17,13 @@ const answerLimitBytes = 8 * 1024 * 1024;
 /**
  * Puts limits on a client of the provider: a call with all its retries ends after `timeoutMs`, no answer grows beyond
  * 8 MiB, and a service that does not answer is left alone for a while. The places before and after each call have names
- * (`cloudtwo:CreateUser`, `cloudtwo:CreateUser:done`). Returns the circuit, and how far the provider's clock was
+ * that begin with `faults` (`cloudtwo:CreateUser`, `cloudtwo:CreateUser:done`). Returns the circuit, and how far the provider's clock was
  * ahead of ours when it last answered.
  */
 export function guard(
   client: IAMClient | STSClient,
   who: string,
-  { parts, timeoutMs }: { parts: OutsideParts; timeoutMs: number },
+  { parts, timeoutMs, faults }: { parts: OutsideParts; timeoutMs: number; faults: string },
 ): { readonly circuit: Circuit; aheadMs(): number | undefined } {
   let aheadMs: number | undefined;
   const circuit = new Circuit(who, parts.clock);
@@ -32,12 +32,12 @@ export function guard(
   const guarded: Send = async (command, options) => {
     const name = command.constructor.name.replace(/Command$/, '');
     await throttle.take();
-    await parts.fault(`cloudtwo:${name}`);
+    await parts.fault(`${faults}:${name}`);
     const answer = await circuit.run(
       () => send(command, { abortSignal: AbortSignal.timeout(timeoutMs), ...options }),
       unanswered,
     );
-    await parts.fault(`cloudtwo:${name}:done`);
+    await parts.fault(`${faults}:${name}:done`);
     return answer;
   };
   Object.assign(client, { send: guarded });

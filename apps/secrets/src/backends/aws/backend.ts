@@ -1,0 +1,23 @@
+import { type Backend, backend } from '../../sdk/backend';
+import { clientPath } from './client';
+import { identityPath } from './identity';
+import { loginPath, renewLogin } from './login';
+import type { AwsParts } from './parts';
+import { roleListPaths, rolePath } from './role';
+
+/** Logins of users and roles of AWS, who prove themselves by a request that they signed. Decision 0165. */
+export const aws = (parts: AwsParts): Backend =>
+  backend({
+    type: 'aws',
+    outside: true,
+    kind: 'auth',
+    summary: 'Logs in users and roles of AWS by a request that they signed.',
+    paths: [
+      clientPath(() => parts.principals.forget()),
+      identityPath,
+      ...roleListPaths,
+      rolePath(parts),
+      loginPath(parts),
+    ],
+    renewLogin,
+  });

@@ -1,0 +1,125 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { single } from '../../sdk/collection';
+import { bool, commaList, int, secretString, string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { data, empty, missing } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+import { refuseFields } from './refused-fields';
+
+const shown = {
+  access_key: string().describe('Access key id to look up users and roles with: iam:GetUser and iam:GetRole.'),
+  iam_endpoint: string().describe('Address of the identity API, where it is not the provider’s own.'),
+  sts_endpoint: string().describe('Address of the token service; else requests must be for the provider’s own.'),
+  sts_region: string().describe('Region whose token service requests must be for; empty is the global one.'),
+  use_sts_region_from_client: bool().describe('Requests may be for the token service of any region.'),
+  iam_server_id_header_value: string().describe(
+    'What X-Vault-AWS-IAM-Server-ID must be, signed with the request: so that one for another server is not taken.',
+  ),
+  allowed_sts_header_values: commaList().describe('Further headers that requests may have signed.'),
+  max_retries: int().describe('Retries of a failed call of the identity API; -1 leaves it to the provider library.'),
+};
+const Client = z.object({
+  ...shown,
+  secret_key: secretString().describe('Secret of access_key; never shown.'),
+});
+const unbuilt = {
+  endpoint: string().describe('Of machines (EC2): not built, so it must be empty.'),
+  role_arn: string().describe('Identity tokens instead of a key: not built, so it must be empty.'),
+  identity_token_audience: string().describe('Likewise.'),
+};
+/** How AWS is asked, as stored. */
+export type AwsClient = z.output<typeof Client>;
+const client = single('config/client', Client);
+
+const none: AwsClient = {
+  access_key: '',
+  secret_key: '',
+  iam_endpoint: '',
+  sts_endpoint: '',
+  sts_region: '',
+  use_sts_region_from_client: false,
+  iam_server_id_header_value: '',
+  allowed_sts_header_values: [],
+  max_retries: -1,
+};
+
+/** How AWS is asked; where nothing was said, at its own addresses and with no key. */
+export const clientInForce = async (storage: Storage): Promise<AwsClient> => (await client.find(storage)) ?? none;
+
+const Output = z.object({
+  access_key: z.string(),
+  iam_endpoint: z.string(),
+  sts_endpoint: z.string(),
+  sts_region: z.string(),
+  use_sts_region_from_client: z.boolean(),
+  iam_server_id_header_value: z.string(),
+  allowed_sts_header_values: z.array(z.string()),
+  max_retries: z.int(),
+});
+
+/** How AWS is asked, and what requests must be like; `forget` drops what was made of the configuration before. */
+export const clientPath = (forget: () => void) =>
+  path('config/client', {
+    summary: 'How AWS is asked, and what signed requests must be like.',
+    stored: ({ storage }) => client.find(storage),
+    read: {
+      summary: 'Read the configuration, without the secret in it.',
+      output: Output,
+      async run({ storage }) {
+        const stored = await client.find(storage);
+        if (!stored) return missing;
+        const { secret_key: _never, ...rest } = stored;
+        return data(rest);
+      },
+    },
+    write: {
+      summary: 'Configure the method, or change what is named. Keys are not tried.',
+      update: 'merge',
+      defaults: { ...none, endpoint: '', role_arn: '', identity_token_audience: '' },
+      input: Client.extend(unbuilt),
+      run({ input, storage, warn }) {
+        const { endpoint, role_arn, identity_token_audience, ...given } = input;
+        refuseFields({ endpoint, role_arn, identity_token_audience });
+        if ((given.access_key === '') !== (given.secret_key === '')) {
+          refuse('access_key and secret_key go together');
+        }
+        for (const field of ['iam_endpoint', 'sts_endpoint'] as const) {
+          if (given[field] === '') continue;
+          if (!isOrigin(given[field])) refuse(`${field} must be an https address without a path`);
+          if (given[field].startsWith('http:')) warn(`${field} is not https: requests are sent in the clear`);
+        }
+        if (!/^[a-z0-9-]{0,40}$/.test(given.sts_region)) refuse('sts_region must be letters, digits and hyphens');
+        if (given.use_sts_region_from_client && given.sts_region !== '') {
+          refuse('sts_region and use_sts_region_from_client exclude each other');
+        }
+        if (given.max_retries < -1 || given.max_retries > 20) refuse('max_retries must be between -1 and 20');
+        const odd = given.allowed_sts_header_values.find((name) => !/^[A-Za-z0-9-]{1,100}$/.test(name));
+        if (odd !== undefined) refuse(`allowed_sts_header_values: ${JSON.stringify(odd)} is no name of a header`);
+        if (/[^\x20-\x7e]/.test(given.iam_server_id_header_value)) {
+          refuse('iam_server_id_header_value must be printable ASCII');
+        }
+        client.put(storage, given);
+        forget();
+        return empty;
+      },
+    },
+    delete: {
+      summary: 'Go back to the provider’s own addresses, and no key.',
+      run({ storage }) {
+        client.delete(storage);
+        forget();
+        return empty;
+      },
+    },
+  });
+
+function isOrigin(url: string): boolean {
+  if (!URL.canParse(url)) return false;
+  const { protocol, username, pathname, search, hash } = new URL(url);
+  return /^https?:$/.test(protocol) && username === '' && pathname === '/' && search === '' && hash === '';
+}
+
+function refuse(text: string): never {
+  throw new Refusal('invalid', text);
+}

@@ -1,0 +1,58 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { single } from '../../sdk/collection';
+import { commaList, oneOf, string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { data, empty } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+import { refuseFields } from './refused-fields';
+
+const aliases = ['role_id', 'unique_id', 'canonical_arn', 'full_arn'] as const;
+const facts = ['account_id', 'auth_type', 'canonical_arn', 'client_arn', 'client_user_id'] as const;
+const usualFacts = ['account_id', 'auth_type'];
+
+const Identity = z.object({
+  iam_alias: oneOf(aliases, (given) => `invalid iam_alias of ${JSON.stringify(given)}`).describe(
+    'What names the alias: role_id puts all of a role into one entity; unique_id, canonical_arn and full_arn are of the caller.',
+  ),
+  iam_metadata: commaList().describe(`Metadata of alias and token: default, or out of ${facts.join(', ')}.`),
+});
+/** What is known of who logs in, as stored. */
+export type AwsIdentity = z.output<typeof Identity>;
+const identity = single('config/identity', Identity);
+const none: AwsIdentity = { iam_alias: 'role_id', iam_metadata: usualFacts };
+
+/** What names aliases, and what is said of them. */
+export const identityInForce = async (storage: Storage): Promise<AwsIdentity> => (await identity.find(storage)) ?? none;
+
+/** What names aliases, and what is said of them. */
+export const identityPath = path('config/identity', {
+  summary: 'What names the aliases of who logs in, and what is said of them.',
+  stored: ({ storage }) => identityInForce(storage),
+  read: {
+    summary: 'Read what names aliases.',
+    output: z.object({ iam_alias: z.string(), iam_metadata: z.array(z.string()) }),
+    run: async ({ storage }) => data({ ...(await identityInForce(storage)) }),
+  },
+  write: {
+    summary: 'Say what names aliases; what is not named stays.',
+    update: 'merge',
+    defaults: { ...none, ec2_alias: '', ec2_metadata: [] },
+    input: Identity.extend({
+      ec2_alias: string().describe('Of machines (EC2): not built; role_id says nothing.'),
+      ec2_metadata: commaList().describe('Likewise; default says nothing.'),
+    }),
+    run({ input, storage }) {
+      const { ec2_alias: alias, ec2_metadata: metadata, ...given } = input;
+      refuseFields({
+        ec2_alias: alias === 'role_id' ? '' : alias,
+        ec2_metadata: metadata.filter((name) => name !== 'default'),
+      });
+      const iam_metadata = given.iam_metadata.flatMap((name) => (name === 'default' ? usualFacts : [name]));
+      const odd = iam_metadata.find((name) => !(facts as readonly string[]).includes(name));
+      if (odd !== undefined) throw new Refusal('invalid', `iam_metadata: ${JSON.stringify(odd)} is not known here`);
+      identity.put(storage, { ...given, iam_metadata: [...new Set(iam_metadata)] });
+      return empty;
+    },
+  },
+});

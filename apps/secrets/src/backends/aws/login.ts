@@ -1,0 +1,160 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { StoredLogin } from '../../sdk/backend';
+import type { BackgroundCall } from '../../sdk/call';
+import { anything, secretString, string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { type Login, login } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+import { loginParams, withinCidrs } from '../../sdk/token-params';
+import { canonicalArn, principalOf } from './arn';
+import { clientInForce } from './client';
+import { identityInForce } from './identity';
+import type { AwsParts } from './parts';
+import { type AwsRole, boundCanonical, findRole } from './role';
+import { readRequest } from './signed-request';
+
+/** Who logs in: by AWS’s own id, by the ARN without its path, and with it where somebody asked. */
+interface Who {
+  readonly id: string;
+  readonly canonical: string;
+  readonly full: string;
+}
+
+/** Login with a signed request for the token service. Decision 0165. */
+export const loginPath = (parts: AwsParts) =>
+  path('login', {
+    summary: 'Log in with a signed request for the token service of AWS.',
+    auth: 'none',
+    write: {
+      summary: 'Ask the token service who signed the request, and answer a token of this service.',
+      input: z.object({
+        role: string().optional().describe('Name of the role; else that of the user or role of AWS.'),
+        iam_http_request_method: string().optional().describe('POST.'),
+        iam_request_url: string().optional().describe('Address the request is for, in base64.'),
+        iam_request_body: string().optional().describe('Body of the request, in base64.'),
+        iam_request_headers: secretHeaders().optional().describe('Headers of the request: JSON, or JSON in base64.'),
+        identity: string().optional().describe('Of machines (EC2): not built.'),
+        pkcs7: string().optional().describe('Likewise.'),
+        signature: string().optional().describe('Likewise.'),
+      }),
+      judges: 'unguessable',
+      async run({ input, storage, caller, mount }) {
+        for (const name of ['identity', 'pkcs7', 'signature'] as const) {
+          if (input[name]) throw new Refusal('invalid', `${name} is not built: log in with iam_request_headers`);
+        }
+        for (const name of [
+          'iam_http_request_method',
+          'iam_request_url',
+          'iam_request_body',
+          'iam_request_headers',
+        ] as const) {
+          if (!input[name]) throw new Refusal('invalid', `missing ${name}`);
+        }
+        const config = await clientInForce(storage);
+        const request = readRequest(
+          {
+            method: input.iam_http_request_method!,
+            url: input.iam_request_url!,
+            body: input.iam_request_body!,
+            headers: input.iam_request_headers,
+          },
+          config,
+        );
+        const named = input.role?.toLowerCase();
+        const early = named ? await requireRole(storage, named) : undefined;
+        if (early && !withinCidrs(caller.address, early.token_bound_cidrs)) throw denied();
+        const said = await parts.tokenService.ask(request, config);
+        const principal = principalOf(said.arn);
+        const name = named ?? principal.name.toLowerCase();
+        const role = early ?? (await requireRole(storage, name));
+        if (!withinCidrs(caller.address, role.token_bound_cidrs)) throw denied();
+        const { iam_alias, iam_metadata } = await identityInForce(storage);
+        const id = said.userId.split(':')[0]!;
+        const needsFull = iam_alias === 'full_arn' || !isExactly(role, id, canonicalArn(principal));
+        const full = needsFull ? await fullArn(parts, storage, role, principal, id, iam_alias === 'full_arn') : '';
+        const who: Who = { id, canonical: canonicalArn(principal), full };
+        if (!admits(role, who)) {
+          throw new Refusal(
+            'denied',
+            `IAM Principal ${JSON.stringify(said.arn)} does not belong to the role ${JSON.stringify(name)}`,
+          );
+        }
+        const facts: Record<string, string> = {
+          account_id: principal.account,
+          auth_type: 'iam',
+          canonical_arn: who.canonical,
+          client_arn: said.arn,
+          client_user_id: id,
+        };
+        const metadata = Object.fromEntries(iam_metadata.map((fact) => [fact, facts[fact]!]));
+        const aliases = { role_id: role.role_id, unique_id: id, canonical_arn: who.canonical, full_arn: full };
+        return login({
+          policies: [],
+          ...loginParams(role, caller),
+          alias: { name: aliases[iam_alias], metadata },
+          displayName: `${mount.path.replace(/^auth\/|\/$/g, '').replaceAll('/', '-')}-${principal.name}`,
+          metadata: { role_id: role.role_id, ...metadata },
+          internal: { role: name, who },
+        });
+      },
+    },
+  });
+
+/** The login as it would be now. Throws where the role is gone, or does not admit who logged in any more. */
+export async function renewLogin({ internal }: StoredLogin, { storage }: BackgroundCall): Promise<Partial<Login>> {
+  const name = String(internal.role);
+  const role = await findRole(storage, name);
+  if (!role) throw new Refusal('invalid', `role ${name} does not exist during renewal`);
+  const who = internal.who as Who;
+  if (!admits(role, who)) {
+    throw new Refusal('invalid', `IAM Principal ${JSON.stringify(who.canonical)} does not belong to the role any more`);
+  }
+  return loginParams(role, undefined);
+}
+
+async function requireRole(storage: Storage, name: string): Promise<AwsRole> {
+  const role = await findRole(storage, name);
+  if (!role) throw new Refusal('invalid', `entry for role ${JSON.stringify(name)} not found`);
+  return role;
+}
+
+/** Bound by name: by id where ids count, else by ARN without its path. */
+function isExactly(role: AwsRole, id: string, canonical: string): boolean {
+  const exact = role.bound_iam_principal_arn.filter((arn) => !arn.endsWith('*'));
+  return role.resolve_aws_unique_ids
+    ? exact.some((arn) => role.ids[arn] === id)
+    : exact.some((arn) => boundCanonical(arn) === canonical);
+}
+
+function admits(role: AwsRole, { id, canonical, full }: Who): boolean {
+  if (isExactly(role, id, canonical)) return true;
+  const globs = role.bound_iam_principal_arn.filter((arn) => arn.endsWith('*'));
+  return full !== '' && globs.some((glob) => full.startsWith(glob.slice(0, -1)));
+}
+
+/**
+ * The ARN with its path, by which wildcards are compared: sessions do not say it. Empty where the role has no wildcard, so
+ * that nobody needs it.
+ */
+async function fullArn(
+  { principals }: AwsParts,
+  storage: Storage,
+  role: AwsRole,
+  principal: ReturnType<typeof principalOf>,
+  id: string,
+  isAlias: boolean,
+): Promise<string> {
+  if (!isAlias && !role.bound_iam_principal_arn.some((arn) => arn.endsWith('*'))) return '';
+  const found = await principals.find(await clientInForce(storage), principal);
+  // Deleted and made anew within the life of a session: another, whose path is not that of who signed.
+  if (found.id !== id) throw denied();
+  return found.arn;
+}
+
+/** Headers hold the signature: they are kept out of errors. An object is taken as well as text. */
+function secretHeaders() {
+  return anything().meta({ json: { ...(secretString().meta() as { json: object }).json } });
+}
+
+const denied = (): Refusal => new Refusal('denied', 'permission denied');

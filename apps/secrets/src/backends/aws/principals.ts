@@ -1,0 +1,83 @@
+import { GetRoleCommand, GetUserCommand, IAMClient } from '@aws-sdk/client-iam';
+import { Refusal } from '@keystead/refusal';
+import { LRUCache } from 'lru-cache';
+import { guard } from '../../sdk/cloud-client';
+import { attempt } from '../../sdk/cloud-error';
+import type { OutsideParts } from '../../sdk/outside';
+import { canonicalArn, type Principal, principalOf } from './arn';
+import type { AwsClient } from './client';
+
+/** What the identity API says of a user or role: an id that nobody gets again, and the ARN with its path. */
+export interface KnownPrincipal {
+  readonly id: string;
+  readonly arn: string;
+}
+
+const timeoutMs = 10_000;
+const mostClients = 50;
+
+/** Looks users and roles up in the account of the configured key. */
+export class Principals {
+  private readonly clients = new LRUCache<string, IAMClient>({
+    max: mostClients,
+    dispose: (client) => client.destroy(),
+  });
+
+  constructor(private readonly parts: OutsideParts) {}
+
+  /**
+   * What the identity API knows of a principal. Throws `invalid` where there is no key, or the one it finds is another’s,
+   * and as the API refuses.
+   */
+  async find(config: AwsClient, wanted: Principal): Promise<KnownPrincipal> {
+    const arn = canonicalArn(wanted);
+    if (config.access_key === '') {
+      throw new Refusal('invalid', `unable to resolve ARN ${JSON.stringify(arn)}: config/client has no access_key`);
+    }
+    const client = this.clientOf(config);
+    const found = await attempt(`unable to resolve ARN ${JSON.stringify(arn)} to internal ID`, () =>
+      wanted.kind === 'user' ? userOf(client, wanted.name) : roleOf(client, wanted.name),
+    );
+    // The API looks by name in the account of the key alone, where another account may have the same one.
+    if (!found.id || canonicalArn(principalOf(found.arn)) !== arn) {
+      throw new Refusal('invalid', `unable to resolve ARN ${JSON.stringify(arn)}: the key is of another account`);
+    }
+    return found;
+  }
+
+  /** Drops the clients, because a configuration changed. */
+  forget(): void {
+    this.clients.clear();
+  }
+
+  private clientOf(config: AwsClient): IAMClient {
+    const { access_key, secret_key, iam_endpoint, max_retries } = config;
+    const key = JSON.stringify([access_key, secret_key, iam_endpoint, max_retries]);
+    const kept = this.clients.get(key);
+    if (kept) return kept;
+    const made = new IAMClient({
+      region: 'us-east-1',
+      credentials: { accessKeyId: access_key, secretAccessKey: secret_key },
+      requestHandler: { requestTimeout: timeoutMs, throwOnRequestTimeout: true, connectionTimeout: 5_000 },
+      ...(iam_endpoint ? { endpoint: iam_endpoint } : {}),
+      ...(max_retries >= 0 ? { maxAttempts: max_retries + 1 } : {}),
+    });
+    guard(made, `the identity API at ${iam_endpoint || 'the provider'}`, {
+      parts: this.parts,
+      timeoutMs,
+      faults: 'aws',
+    });
+    this.clients.set(key, made);
+    return made;
+  }
+}
+
+async function userOf(client: IAMClient, name: string): Promise<KnownPrincipal> {
+  const { User } = await client.send(new GetUserCommand({ UserName: name }));
+  return { id: User?.UserId ?? '', arn: User?.Arn ?? '' };
+}
+
+async function roleOf(client: IAMClient, name: string): Promise<KnownPrincipal> {
+  const { Role } = await client.send(new GetRoleCommand({ RoleName: name }));
+  return { id: Role?.RoleId ?? '', arn: Role?.Arn ?? '' };
+}

@@ -1,0 +1,9 @@
+import { Refusal } from '@keystead/refusal';
+
+/** Refuses fields by name of what is not built, where they say something. */
+export function refuseFields(fields: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(fields)) {
+    const says = Array.isArray(value) ? value.length > 0 : Boolean(value);
+    if (says) throw new Refusal('invalid', `${name} is not built: leave it out`);
+  }
+}

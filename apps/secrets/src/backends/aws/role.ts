@@ -1,0 +1,190 @@
+import { randomUUID } from 'node:crypto';
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { collection } from '../../sdk/collection';
+import { durationText } from '../../sdk/duration';
+import { bool, commaList, oneOf, string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { data, empty, keys, missing } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+import {
+  settleTokenParams,
+  showTokenParams,
+  tokenAliases,
+  tokenDefaults,
+  tokenParams,
+  tokenParamsOutput,
+} from '../../sdk/token-params';
+import { canonicalArn, principalOf } from './arn';
+import { clientInForce } from './client';
+import type { AwsParts } from './parts';
+import { refuseFields } from './refused-fields';
+
+const own = z.object({
+  auth_type: oneOf(['iam', ''], (given) => `unrecognized auth_type: ${given}; only iam is built`).describe('iam.'),
+  bound_iam_principal_arn: commaList().describe(
+    'ARNs of the users and roles that may log in; a * at the end stands for any text.',
+  ),
+  resolve_aws_unique_ids: bool().describe(
+    'Users and roles count by the id that AWS gives them, so that one made anew under the same name is another. Looked up when the role is written, with the key of config/client. Once true, it stays.',
+  ),
+});
+const unbuilt = {
+  bound_account_id: commaList(),
+  bound_region: commaList(),
+  bound_ami_id: commaList(),
+  bound_iam_role_arn: commaList(),
+  bound_iam_instance_profile_arn: commaList(),
+  bound_ec2_instance_id: commaList(),
+  bound_vpc_id: commaList(),
+  bound_subnet_id: commaList(),
+  role_tag: string(),
+  allow_instance_migration: bool(),
+  disallow_reauthentication: bool(),
+  inferred_entity_type: string(),
+  inferred_aws_region: string(),
+};
+type Unbuilt = keyof typeof unbuilt;
+const unbuiltFields = Object.fromEntries(
+  Object.entries(unbuilt).map(([name, field]) => [name, field.optional().describe('Of machines (EC2): not built.')]),
+) as { [Name in Unbuilt]: z.ZodOptional<(typeof unbuilt)[Name]> };
+const Input = z.object({ ...own.shape, ...unbuiltFields, ...tokenParams.shape, ...tokenAliases.shape });
+const Role = z.object({
+  ...own.shape,
+  ...tokenParams.shape,
+  ...tokenAliases.shape,
+  role_id: z.string(),
+  /** By ARN as it was given: the id that AWS had for it. */
+  ids: z.record(z.string(), z.string()),
+});
+/** A role as stored. */
+export type AwsRole = z.output<typeof Role>;
+const roles = collection('role/', Role);
+
+const defaults = {
+  ...tokenDefaults,
+  auth_type: 'iam' as const,
+  bound_iam_principal_arn: [],
+  resolve_aws_unique_ids: true,
+};
+
+/** Finds a role; names are compared without case. */
+export const findRole = (storage: Storage, name: string): Promise<AwsRole | undefined> =>
+  roles.find(storage, name.toLowerCase());
+
+/** The names of the roles, at both of the paths that clients ask. */
+export const roleListPaths = (['role', 'roles'] as const).map((pattern) =>
+  path(pattern, {
+    summary: 'The roles of this method.',
+    list: {
+      summary: 'List the roles.',
+      output: z.object({ keys: z.array(z.string()) }),
+      run: async ({ storage }) => keys(await roles.list(storage)),
+    },
+  }),
+);
+
+/** One role. */
+export const rolePath = ({ principals }: AwsParts) =>
+  path('role/:role', {
+    folds: { role: 'case' },
+    summary: 'Which users and roles of AWS may log in under a name, and what their tokens are.',
+    stored: ({ params, storage }) => roles.find(storage, params.role),
+    read: {
+      summary: 'Read a role.',
+      output: tokenParamsOutput.extend({
+        auth_type: z.string(),
+        bound_iam_principal_arn: z.array(z.string()),
+        bound_iam_principal_id: z.array(z.string()),
+        resolve_aws_unique_ids: z.boolean(),
+        role_id: z.string(),
+      }),
+      async run({ params, storage }) {
+        const role = await roles.find(storage, params.role);
+        if (!role) return missing;
+        return data({
+          auth_type: 'iam',
+          bound_iam_principal_arn: role.bound_iam_principal_arn,
+          bound_iam_principal_id: Object.values(role.ids),
+          resolve_aws_unique_ids: role.resolve_aws_unique_ids,
+          role_id: role.role_id,
+          ...showTokenParams(role),
+        });
+      },
+    },
+    write: {
+      summary: 'Create a role, or change what is named. Users and roles of AWS are looked up where they count by id.',
+      update: 'merge',
+      // It may ask AWS.
+      once: true,
+      defaults,
+      input: Input,
+      async run({ params, input, fields, stored, storage, mount, warn }) {
+        refuseFields(Object.fromEntries(Object.keys(unbuilt).map((name) => [name, input[name as Unbuilt]])));
+        const before = stored as AwsRole | undefined;
+        const settled = settleTokenParams(ownFields(input), fields);
+        if (settled.bound_iam_principal_arn.length === 0)
+          refuse('at least be one bound parameter should be specified on the role: bound_iam_principal_arn');
+        for (const arn of settled.bound_iam_principal_arn) checkArn(arn);
+        if (before?.resolve_aws_unique_ids && !settled.resolve_aws_unique_ids) {
+          refuse('changing resolve_aws_unique_ids from true to false is not allowed');
+        }
+        if (settled.token_period > mount.maxLeaseTtlSeconds) {
+          const [period, most] = [settled.token_period, mount.maxLeaseTtlSeconds].map(durationText);
+          refuse(`token period of "${period}" is greater than the backend's maximum lease TTL of "${most}"`);
+        }
+        if (settled.token_max_ttl > mount.maxLeaseTtlSeconds) {
+          warn('token_max_ttl is greater than the maximum lifetime of the mount, which caps it');
+        }
+        const exact = settled.bound_iam_principal_arn.filter((arn) => !arn.endsWith('*'));
+        const ids: Record<string, string> = {};
+        if (settled.resolve_aws_unique_ids) {
+          const config = await clientInForce(storage);
+          // What is named again may have been made anew since; what is not named stays what it was.
+          const isNamed = fields.bound_iam_principal_arn != null;
+          for (const arn of exact) {
+            ids[arn] = (!isNamed && before?.ids[arn]) || (await principals.find(config, principalOf(arn))).id;
+          }
+        }
+        roles.put(storage, params.role, {
+          ...settled,
+          auth_type: 'iam',
+          role_id: before?.role_id ?? randomUUID(),
+          ids,
+        });
+        return empty;
+      },
+    },
+    delete: {
+      summary: 'Delete a role. Deleting an absent role succeeds; its tokens can no longer be renewed.',
+      run({ params, storage }) {
+        roles.delete(storage, params.role);
+        return empty;
+      },
+    },
+  });
+
+function ownFields(input: z.output<typeof Input>) {
+  const names = Object.keys({ ...own.shape, ...tokenParams.shape, ...tokenAliases.shape }) as (keyof typeof input)[];
+  return Object.fromEntries(names.map((name) => [name, input[name]])) as Omit<typeof input, Unbuilt>;
+}
+
+function checkArn(arn: string): void {
+  const at = arn.indexOf('*');
+  if (at < 0) {
+    principalOf(arn);
+    return;
+  }
+  if (at !== arn.length - 1) refuse('bound_iam_principal_arn: * stands at the end alone');
+  // Whoever may log in must at least be of a known account.
+  if (!/^arn:aws[a-z-]*:iam::\d{12}:(?:\*|(?:user|role)\/)/.test(arn)) {
+    refuse(`bound_iam_principal_arn: ${JSON.stringify(arn.slice(0, 300))} does not say whose account`);
+  }
+}
+
+/** The ARN without its path, of what is bound exactly. */
+export const boundCanonical = (arn: string): string => canonicalArn(principalOf(arn));
+
+function refuse(text: string): never {
+  throw new Refusal('invalid', text);
+}

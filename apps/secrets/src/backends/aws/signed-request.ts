@@ -1,0 +1,169 @@
+import { Refusal } from '@keystead/refusal';
+import type { AwsClient } from './client';
+
+/** A request to the token service as its sender signed it. */
+export interface SignedRequest {
+  readonly host: string;
+  readonly body: string;
+  /** By names in lower case: those that were signed, and the signature. */
+  readonly headers: ReadonlyMap<string, string>;
+}
+
+/** What of a login says it, as it came. */
+export interface SentRequest {
+  readonly method: string;
+  /** In base64, like the body and the headers, which are JSON. */
+  readonly url: string;
+  readonly body: string;
+  readonly headers: unknown;
+}
+
+const longest = 16 * 1024;
+const serverIdHeader = 'x-vault-aws-iam-server-id';
+/** What the libraries of the provider sign. Anything else might have the service answer something else. */
+const signable = new Set([
+  'host',
+  'content-type',
+  'content-length',
+  'user-agent',
+  'amz-sdk-invocation-id',
+  'amz-sdk-request',
+  'x-amz-content-sha256',
+  'x-amz-date',
+  'x-amz-security-token',
+  'x-amz-user-agent',
+  serverIdHeader,
+]);
+
+/**
+ * Reads the signed request of a login: POST of `GetCallerIdentity` and nothing else, to the token service. What was not
+ * signed is left out. Throws `invalid` naming what is wrong; whether the signature is good, the token service says.
+ */
+export function readRequest(sent: SentRequest, config: AwsClient): SignedRequest {
+  if (sent.method.toUpperCase() !== 'POST')
+    refuse("invalid iam_http_request_method; currently only 'POST' is supported");
+  const url = urlOf(text('iam_request_url', sent.url));
+  const body = text('iam_request_body', sent.body);
+  checkBody(body);
+  const given = headersOf(sent.headers);
+  const headers = signedOf(given, config);
+  const host = headers.get('host') ?? url.host;
+  if (host.toLowerCase() !== url.host) refuse('the signed host is not that of iam_request_url');
+  checkServerId(headers, config);
+  const type = headers.get('content-type');
+  if (type !== undefined && !/^application\/x-www-form-urlencoded(; ?charset=utf-8)?$/i.test(type)) {
+    refuse('content-type of iam_request_headers must be application/x-www-form-urlencoded');
+  }
+  return { host: url.host, body, headers };
+}
+
+/** The addresses where a request may go. */
+export function endpointOf(host: string, { sts_endpoint, sts_region, use_sts_region_from_client }: AwsClient): string {
+  if (sts_endpoint !== '') {
+    const { host: own, origin } = new URL(sts_endpoint);
+    if (host === own) return origin;
+    refuse(`iam_request_url must lead to ${own}`);
+  }
+  const regional = /^sts\.([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com(?:\.cn)?$/.exec(host);
+  if (use_sts_region_from_client ? regional || host === global : host === globalOr(sts_region, regional, host)) {
+    return `https://${host}`;
+  }
+  refuse(
+    use_sts_region_from_client
+      ? 'iam_request_url must lead to the token service of AWS'
+      : `iam_request_url must lead to ${sts_region === '' ? global : `the token service of ${sts_region}`}, as sts_region and use_sts_region_from_client of config/client say`,
+  );
+}
+
+const global = 'sts.amazonaws.com';
+
+function globalOr(region: string, regional: RegExpExecArray | null, host: string): string | undefined {
+  if (region === '') return global;
+  return regional?.[1] === region ? host : undefined;
+}
+
+function text(field: string, base64: string): string {
+  const bytes = Buffer.from(base64, 'base64');
+  const read = bytes.toString('utf8');
+  if (base64 === '' || base64.length > longest * 2 || bytes.length > longest || !bytes.equals(Buffer.from(read))) {
+    refuse(`${field} must be text in base64`);
+  }
+  return read;
+}
+
+function urlOf(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const plain = url && /^https?:$/.test(url.protocol) && url.pathname === '/' && url.search === '' && url.hash === '';
+  if (!plain || url.username !== '' || url.password !== '') {
+    refuse('iam_request_url must be the address of the token service, without a path or a query');
+  }
+  return url;
+}
+
+function checkBody(body: string): void {
+  const fields = [...new URLSearchParams(body)].map(([name, value]) => `${name}=${value}`).sort();
+  if (fields.length !== 2 || fields[0] !== 'Action=GetCallerIdentity' || fields[1] !== 'Version=2011-06-15') {
+    refuse('iam_request_body must be Action=GetCallerIdentity&Version=2011-06-15');
+  }
+}
+
+function headersOf(sent: unknown): Map<string, string> {
+  let read = sent;
+  if (typeof sent === 'string') {
+    // Clients send it in base64, and some as JSON.
+    const json = sent.trimStart().startsWith('{') ? sent : text('iam_request_headers', sent);
+    try {
+      read = JSON.parse(json);
+    } catch {
+      refuse('iam_request_headers must be JSON, or JSON in base64');
+    }
+  }
+  if (typeof read !== 'object' || read === null || Array.isArray(read)) refuse('iam_request_headers must be an object');
+  const headers = new Map<string, string>();
+  for (const [name, value] of Object.entries(read)) {
+    const values = [value].flat();
+    const one = values.length === 1 && ['string', 'number'].includes(typeof values[0]) ? String(values[0]) : undefined;
+    const lower = name.toLowerCase();
+    if (one === undefined || !/^[\w-]{1,100}$/.test(name) || /[^\t\x20-\x7e]/.test(one) || headers.has(lower)) {
+      refuse(`iam_request_headers: ${JSON.stringify(name.slice(0, 100))} must be there once, with one value`);
+    }
+    headers.set(lower, one);
+  }
+  return headers;
+}
+
+function signedOf(given: ReadonlyMap<string, string>, config: AwsClient): Map<string, string> {
+  const authorization = given.get('authorization') ?? '';
+  const list = /^AWS4-HMAC-SHA256 Credential=[^,\s]+, ?SignedHeaders=([a-z0-9;_-]+), ?Signature=[0-9a-f]{64}$/.exec(
+    authorization,
+  )?.[1];
+  if (list === undefined) refuse('iam_request_headers: Authorization must be a signature of version 4');
+  const names = list.split(';');
+  if (!names.includes('host')) refuse('iam_request_headers: host must be signed');
+  const further = new Set(config.allowed_sts_header_values.map((name) => name.toLowerCase()));
+  const odd = names.find((name) => !signable.has(name) && !further.has(name));
+  if (odd !== undefined) refuse(`iam_request_headers: ${odd} is not among allowed_sts_header_values`);
+  const headers = new Map([['authorization', authorization]]);
+  for (const name of names) {
+    const value = given.get(name);
+    if (value === undefined && name !== 'host') refuse(`iam_request_headers: ${name} is signed and missing`);
+    if (value !== undefined) headers.set(name, value);
+  }
+  // Of temporary credentials and of older signers, which leave it unsigned.
+  for (const name of ['x-amz-date', 'x-amz-security-token']) {
+    const value = given.get(name);
+    if (value !== undefined) headers.set(name, value);
+  }
+  return headers;
+}
+
+function checkServerId(headers: ReadonlyMap<string, string>, { iam_server_id_header_value: wanted }: AwsClient): void {
+  if (wanted === '') return;
+  const value = headers.get(serverIdHeader);
+  if (value === undefined) refuse('error validating X-Vault-AWS-IAM-Server-ID header: it is missing, or not signed');
+  if (value !== wanted) refuse('error validating X-Vault-AWS-IAM-Server-ID header: it is meant for another server');
+}
+
+function refuse(text: string): never {
+  throw new Refusal('invalid', text);
+}

@@ -1,0 +1,65 @@
+import { Refusal } from '@keystead/refusal';
+import { Throttle } from '../../sdk/outside';
+import { OutsideCalls } from '../../sdk/outside-call';
+import type { AwsClient } from './client';
+import { endpointOf, type SignedRequest } from './signed-request';
+
+/** Who signed a request, as the token service says. */
+export interface CallerIdentity {
+  readonly arn: string;
+  readonly userId: string;
+  readonly account: string;
+}
+
+const who = 'the token service of AWS';
+/** What the connection says, and no header that was sent here. */
+const ours = new Set(['host', 'content-length', 'content-type']);
+
+/** Sends signed requests on to the token service. */
+export class TokenService {
+  private readonly calls: OutsideCalls;
+  private readonly throttle = new Throttle();
+
+  constructor(clock: { now(): number }) {
+    this.calls = new OutsideCalls(clock);
+  }
+
+  /** Who signed a request. Throws `denied` where the service says nobody did, `upstream` while it is away. */
+  async ask(request: SignedRequest, config: AwsClient): Promise<CallerIdentity> {
+    const endpoint = endpointOf(request.host, config);
+    await this.throttle.take();
+    const headers = Object.fromEntries([...request.headers].filter(([name]) => !ours.has(name)));
+    const type = request.headers.get('content-type') ?? 'application/x-www-form-urlencoded';
+    const { status, json, bytes } = await this.calls.call(who, `${endpoint}/`, {
+      method: 'POST',
+      headers,
+      bytes: { type, content: Buffer.from(request.body) },
+    });
+    if (status === 429 || status >= 500) throw new Refusal('upstream', `${who} answered ${status}`);
+    if (status !== 200) throw new Refusal('denied', `${who} did not accept the signature: it answered ${status}`);
+    const found = json === undefined ? fromXml(bytes.toString('utf8')) : fromJson(json);
+    if (!found) throw new Refusal('upstream', `${who} answered something that is no identity`);
+    return found;
+  }
+}
+
+function fromJson(json: unknown): CallerIdentity | undefined {
+  const answer = Object(Object(json).GetCallerIdentityResponse).GetCallerIdentityResult as Record<string, unknown>;
+  const { Arn, UserId, Account } = Object(answer) as Record<string, unknown>;
+  return identity(Arn, UserId, Account);
+}
+
+/** As the service writes it: names of principals hold nothing that XML would escape. */
+function fromXml(xml: string): CallerIdentity | undefined {
+  const inner =
+    /^\s*(?:<\?xml[^<>]*\?>\s*)?<GetCallerIdentityResponse(?: xmlns="[^"<>]*")?>\s*<GetCallerIdentityResult>((?:\s*<(Arn|UserId|Account)>[^<>&]*<\/\2>)+)\s*<\/GetCallerIdentityResult>/.exec(
+      xml,
+    )?.[1] ?? '';
+  const texts = new Map([...inner.matchAll(/<(\w+)>([^<>&]*)<\//g)].map(([, name, text]) => [name, text]));
+  return identity(texts.get('Arn'), texts.get('UserId'), texts.get('Account'));
+}
+
+function identity(arn: unknown, userId: unknown, account: unknown): CallerIdentity | undefined {
+  if (typeof arn !== 'string' || typeof userId !== 'string' || typeof account !== 'string') return undefined;
+  return arn && userId && account ? { arn, userId, account } : undefined;
+}

@@ -1,0 +1,89 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { single } from '../../sdk/collection';
+import { int, string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { data, empty, missing } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+import {
+  settleTokenParams,
+  showTokenParams,
+  tokenAliases,
+  tokenDefaults,
+  tokenParams,
+  tokenParamsOutput,
+} from '../../sdk/token-params';
+import type { Organizations } from './organizations';
+
+const Config = z.object({
+  organization: string().describe('Organization whose members may log in.'),
+  organization_id: int().describe('Its id; 0 asks GitHub for it, once.'),
+  base_url: string().describe('Address of the API, where it is not GitHub’s own: https://github.example/api/v3/.'),
+  ...tokenParams.shape,
+  ...tokenAliases.shape,
+});
+/** Who is let in, as stored. */
+export type GithubConfig = z.output<typeof Config>;
+const config = single('config', Config);
+
+const defaults = { ...tokenDefaults, organization: '', organization_id: 0, base_url: '' };
+
+/** The configuration. Throws `invalid` where there is none yet. */
+export const requireConfig = (storage: Storage): Promise<GithubConfig> =>
+  config.require(storage, 'configuration has not been set');
+
+/** Whose members may log in. */
+export const configPath = (organizations: Organizations) =>
+  path('config', {
+    summary: 'Which organization’s members may log in, and what their tokens are.',
+    stored: ({ storage }) => config.find(storage),
+    read: {
+      summary: 'Read the configuration.',
+      output: tokenParamsOutput.extend({
+        organization: z.string(),
+        organization_id: z.int(),
+        base_url: z.string(),
+      }),
+      async run({ storage }) {
+        const stored = await config.find(storage);
+        if (!stored) return missing;
+        const { organization, organization_id, base_url } = stored;
+        return data({ organization, organization_id, base_url, ...showTokenParams(stored) });
+      },
+    },
+    write: {
+      summary: 'Configure the method, or change what is named. GitHub is asked for the id where none is given.',
+      update: 'merge',
+      // It may ask GitHub.
+      once: true,
+      defaults,
+      input: Config,
+      async run({ input, fields, stored, storage, warn }) {
+        const given = settleTokenParams(input, fields);
+        if (given.organization === '') refuse('organization is a required parameter');
+        if (given.organization_id < 0) refuse('organization_id cannot be negative');
+        const base_url = addressOf(given.base_url);
+        if (base_url.startsWith('http:')) warn('base_url is not https: tokens are sent in the clear');
+        const before = stored as GithubConfig | undefined;
+        const moved = before && (before.organization !== given.organization || before.base_url !== base_url);
+        // An id belongs to its organization: that of another would admit its members.
+        const known = moved && fields.organization_id == null ? 0 : given.organization_id;
+        const organization_id = known || (await organizations.idOf({ base_url, organization: given.organization }));
+        config.put(storage, { ...given, base_url, organization_id });
+        return empty;
+      },
+    },
+  });
+
+function addressOf(url: string): string {
+  if (url === '') return '';
+  const read = URL.canParse(url) ? new URL(url) : undefined;
+  if (!read || !/^https?:$/.test(read.protocol) || read.username !== '' || read.search !== '' || read.hash !== '') {
+    refuse('base_url must be an https address');
+  }
+  return url.endsWith('/') ? url : `${url}/`;
+}
+
+function refuse(text: string): never {
+  throw new Refusal('invalid', text);
+}

@@ -1,0 +1,63 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { StoredLogin } from '../../sdk/backend';
+import type { BackgroundCall } from '../../sdk/call';
+import { secretString } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { type Login, login } from '../../sdk/reply';
+import { loginParams, withinCidrs } from '../../sdk/token-params';
+import { requireConfig } from './config';
+import { policiesOf } from './map';
+import type { Organizations } from './organizations';
+
+/** Login with a token of GitHub. Decision 0164. */
+export const loginPath = (organizations: Organizations) =>
+  path('login', {
+    summary: 'Log in with a token of GitHub.',
+    auth: 'none',
+    write: {
+      summary: 'Ask GitHub who the token is of, and answer a token of this service for members of the organization.',
+      input: z.object({
+        token: secretString().optional().describe('Token of a person at GitHub, with the scope read:org.'),
+      }),
+      judges: 'unguessable',
+      async run({ input, storage, caller, mount }) {
+        const config = await requireConfig(storage);
+        const token = input.token?.trim();
+        if (!token) throw new Refusal('invalid', 'missing token');
+        // It becomes a header.
+        if (!/^[\x21-\x7e]{1,512}$/.test(token) || !withinCidrs(caller.address, config.token_bound_cidrs)) {
+          throw new Refusal('denied', 'permission denied');
+        }
+        const member = await organizations.memberBy(config, token);
+        const policies = await policiesOf(storage, member);
+        const { username, teams } = member;
+        return login({
+          ...loginParams(config, caller),
+          policies: [...new Set([...config.token_policies, ...policies])],
+          alias: { name: username, metadata: {} },
+          groupAliases: teams,
+          displayName: `${mount.path.replace(/^auth\/|\/$/g, '').replaceAll('/', '-')}-${username}`,
+          metadata: { username, org: config.organization },
+          internal: { token, username, policies },
+        });
+      },
+    },
+  });
+
+/**
+ * The login as it would be now: GitHub is asked again with the same token. Throws where it is over, its person has left the
+ * organization or is called otherwise, or has other policies by now; and `upstream` while GitHub is away.
+ */
+export const renewLogin =
+  (organizations: Organizations) =>
+  async ({ internal }: StoredLogin, { storage }: BackgroundCall): Promise<Partial<Login>> => {
+    const config = await requireConfig(storage);
+    const member = await organizations.memberBy(config, String(internal.token));
+    if (member.username !== internal.username) throw new Refusal('invalid', 'the token is of another user by now');
+    const policies = await policiesOf(storage, member);
+    if (JSON.stringify(policies) !== JSON.stringify(internal.policies)) {
+      throw new Refusal('invalid', 'policies do not match');
+    }
+    return { ...loginParams(config, undefined), groupAliases: member.teams };
+  };

@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { type Collection, collection } from '../../sdk/collection';
+import { commaList } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { data, empty, keys, missing } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+import type { Member } from './organizations';
+
+const Mapping = z.object({ value: commaList().describe('Policies, separated by commas.') });
+type Mappings = Collection<z.output<typeof Mapping>>;
+const teams: Mappings = collection('map/teams/', Mapping);
+const users: Mappings = collection('map/users/', Mapping);
+
+/** Whoever is let in has the policies of this name, of teams and of users. */
+const everybody = 'default';
+
+/** The policies of a member: of all their teams, of themselves and of everybody. */
+export async function policiesOf(storage: Storage, { username, teams: names }: Member): Promise<string[]> {
+  const wanted = [
+    ...[...names, everybody].map((name) => `map/teams/${name.toLowerCase()}`),
+    ...[username, everybody].map((name) => `map/users/${name.toLowerCase()}`),
+  ];
+  const found = [...(await storage.getMany(wanted)).values()];
+  return [...new Set(found.flatMap((text) => (JSON.parse(text) as z.output<typeof Mapping>).value))].sort();
+}
+
+/** Policies of teams, by name or by the name in addresses, which are compared without case. */
+export const teamPaths = pathsOf('teams', teams, 'team');
+/** Policies of users, by the name they log in to GitHub with, likewise. */
+export const userPaths = pathsOf('users', users, 'user');
+
+function pathsOf(folder: 'teams' | 'users', mappings: Mappings, what: string) {
+  return [
+    path(`map/${folder}`, {
+      summary: `The ${what}s that have policies here.`,
+      list: {
+        summary: `List the ${what}s.`,
+        output: z.object({ keys: z.array(z.string()) }),
+        run: async ({ storage }) => keys(await mappings.list(storage)),
+      },
+    }),
+    path(`map/${folder}/:key`, {
+      folds: { key: 'case' },
+      params: { key: 'segment' },
+      summary: `Policies of a ${what}; those of the name default are everybody’s.`,
+      stored: ({ params, storage }) => mappings.find(storage, params.key),
+      read: {
+        summary: `Read the policies of a ${what}.`,
+        output: z.object({ key: z.string(), value: z.string() }),
+        async run({ params, storage }) {
+          const found = await mappings.find(storage, params.key);
+          return found ? data({ key: params.key, value: found.value.join(',') }) : missing;
+        },
+      },
+      write: {
+        summary: `Say which policies a ${what} has.`,
+        update: 'replace',
+        defaults: { value: [] },
+        input: Mapping,
+        run({ params, input, storage }) {
+          mappings.put(storage, params.key, input);
+          return empty;
+        },
+      },
+      delete: {
+        summary: `Forget the policies of a ${what}.`,
+        run({ params, storage }) {
+          mappings.delete(storage, params.key);
+          return empty;
+        },
+      },
+    }),
+  ];
+}
