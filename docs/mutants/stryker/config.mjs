@@ -16,7 +16,8 @@ export default {
   tempDirName: backup,
   mutate,
   concurrency,
-  timeoutMS: 10_000,
+  // A mutant that runs for ever must not be taken for one that a busy machine is slow with.
+  timeoutMS: 40_000,
   reporters: ['progress-append-only', 'clear-text', 'json'],
   clearTextReporter: { allowColor: false, reportTests: false, allowEmojis: false },
   jsonReporter: { fileName: report },
