@@ -17,10 +17,12 @@ const empty: Readonly<Record<string, string>> = {
   'workspaces.external_identity': 'nobody comes from a provider while a release is recorded',
   'workspaces.idempotency_key': 'is kept for a day',
   'workspaces.login_code': 'lives for minutes',
+  'workspaces.oauth_leaving': 'lives for minutes',
   'workspaces.object_removal': 'belongs to an object store',
   'workspaces.pending_sign_in': 'lives for minutes',
   'workspaces.plan_export': 'lives for an hour',
   'workspaces.run_credential': 'lives as long as a job',
+  'workspaces.vcs_passing': 'lives until a host was told',
   'workspaces.sign_in_attempt': 'guesses are forgotten within the hour',
 };
 

@@ -8,6 +8,7 @@ import { removeObjects } from './kernel/blobs/objects';
 import type { Database } from './kernel/database/database';
 import type { Outage } from './kernel/database/outage';
 import type { Environment, SiteSettings } from './kernel/endpoints/environment';
+import { renewTokens } from './resources/connections/oauth/grants';
 import { eraseRemoved } from './resources/organizations/organizations/removal';
 import { sweepConsoleSessions } from './resources/people/sessions/console';
 import { forgetAssessments, startAssessments } from './resources/runs/assessments/schedule';
@@ -20,6 +21,7 @@ import { revokeLeft } from './resources/runs/runs/jobs/credentials';
 import type { SecretsService } from './resources/runs/runs/jobs/jobs';
 import { startTriggered } from './resources/runs/runs/triggered';
 import { forgetDeliveries, processDeliveries } from './resources/runs/vcs/deliveries';
+import { reportPassing } from './resources/runs/vcs/passing';
 import { reportStatuses, writeComments } from './resources/runs/vcs/reports';
 import { tendRepositories } from './resources/runs/vcs/tend';
 import { type Swept, sweep } from './resources/states/data-retention/sweep';
@@ -102,12 +104,19 @@ export interface Housekeeping {
 const DAY_MS = 86_400_000;
 
 /** What is done about repositories. Each host is waited for, so that none holds the others up for long. */
-function vcsJobs(db: Database, keyring: Keyring, { reach, publicUrl, pollSeconds, settings }: VcsWork): readonly Job[] {
+function vcsJobs(
+  db: Database,
+  keyring: Keyring,
+  now: () => number,
+  { reach, publicUrl, pollSeconds, settings }: VcsWork,
+): readonly Job[] {
   const means = { db, keyring, reach, publicUrl };
   return [
     { name: 'heed what Git hosts told', everySeconds: 1, run: () => processDeliveries(means, settings) },
     { name: 'look after repositories', everySeconds: 2, run: () => tendRepositories(means, settings, pollSeconds) },
+    { name: 'renew tokens of Git hosts', everySeconds: 15, run: () => renewTokens(means, now) },
     { name: 'tell the state of commits', everySeconds: 2, run: () => reportStatuses(means) },
+    { name: 'tell of commits that concern nobody', everySeconds: 5, run: () => reportPassing(means) },
     { name: 'comment on pull requests', everySeconds: 3, run: () => writeComments(means) },
     { name: 'forget what Git hosts told', everySeconds: 3600, run: () => forgetDeliveries(db) },
   ];
@@ -120,7 +129,7 @@ function jobsOf(
 ): readonly Job[] {
   const sender = new Sender({ keyring, now, ...given });
   return [
-    ...(vcs ? vcsJobs(db, keyring, vcs) : []),
+    ...(vcs ? vcsJobs(db, keyring, now, vcs) : []),
     { name: 'settle runs of lost workers', everySeconds: 10, run: () => settleAbandoned(db, keyring) },
     { name: 'start triggered runs', everySeconds: 5, run: () => startTriggered(db, keyring) },
     {

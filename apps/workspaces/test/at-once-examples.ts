@@ -788,6 +788,8 @@ export const examples: Readonly<Record<string, Making>> = {
     body: (n) => resource('saml-settings', { debug: n % 2 === 0, 'attr-groups': `groups-${n}` }),
   }),
   'POST /admin/saml-settings/actions/revoke-old-certificate': () => ({}),
+  'POST /oauth-clients/:oauth_client_id/authorizations': 'leads a person to a Git host, as its own test shows',
+  'POST /oauth-clients/:oauth_client_id/oauth-tokens': 'takes what a Git host gave once, as its own test shows',
   'POST /webhooks/vcs/:vcs_repository_id':
     'takes what a Git host has signed, each delivery once, as its own test shows',
   'POST /users/saml/auth': 'takes what a provider has signed for one sign-in: once, as its own test shows',

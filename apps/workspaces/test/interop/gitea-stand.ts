@@ -129,6 +129,42 @@ DISABLE_REGISTRATION = true
     return text === '' ? undefined : JSON.parse(text);
   }
 
+  /** An application that its person registers, led back to some addresses. */
+  async application(...redirects: string[]): Promise<{ key: string; secret: string }> {
+    const given = { name: 'keystead', confidential_client: true, redirect_uris: redirects };
+    const made = await this.call('POST', 'user/applications/oauth2', given);
+    return { key: made.client_id, secret: made.client_secret };
+  }
+
+  /** Its person opens an address in a browser, signs in and agrees; answers where the browser is led. */
+  async agree(address: string): Promise<URL> {
+    const cookies = new Map<string, string>();
+    const open = async (at: string, form?: Record<string, string>) => {
+      const answer = await fetch(new URL(at, this.url), {
+        method: form ? 'POST' : 'GET',
+        redirect: 'manual',
+        headers: { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') },
+        ...(form ? { body: new URLSearchParams(form) } : {}),
+      });
+      for (const line of answer.headers.getSetCookie()) {
+        const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+        cookies.set(name, value);
+      }
+      const text = await answer.text();
+      const fields = [...text.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)"/g)];
+      return { answer, fields: Object.fromEntries(fields.map(([, name, value]) => [name, unescaped(value!)])) };
+    };
+    const { fields } = await open('/user/login');
+    await open('/user/login', { ...fields, user_name: this.user, password: this.password });
+    const asked = await open(address);
+    const agreed = asked.answer.headers.get('location')
+      ? asked
+      : await open('/login/oauth/grant', { ...asked.fields, granted: 'true' });
+    const location = agreed.answer.headers.get('location');
+    if (!location) throw new Error(`nobody was led anywhere: ${agreed.answer.status}`);
+    return new URL(location, this.url);
+  }
+
   /** A repository of its person, cloned. */
   async repository(name: string): Promise<Clone> {
     await this.call('POST', 'user/repos', { name, default_branch: 'main', auto_init: true });
@@ -138,6 +174,9 @@ DISABLE_REGISTRATION = true
     return new Clone(folder, `${this.user}/${name}`);
   }
 }
+
+const unescaped = (text: string): string =>
+  text.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code))).replace(/&amp;/g, '&');
 
 /** A clone in which a person works. */
 export class Clone {

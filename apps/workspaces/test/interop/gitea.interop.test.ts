@@ -254,6 +254,77 @@ describe('runs that follow a repository', () => {
     await admin.delete(`workspaces/${id}`).expect(204);
   }, 120_000);
 
+  it('a person agrees in the browser; the token is renewed, and what follows by it goes on', async () => {
+    const attributes = { 'service-provider': 'gitea', 'http-url': gitea.url, 'api-url': `${gitea.url}/api/v1` };
+    const create = resource('oauth-clients', { ...attributes, key: 'later', secret: 'later' });
+    const client = (await admin.post('organizations/acme/oauth-clients', create).expect(201)).body.data;
+    const application = await gitea.application(client.attributes['callback-url']);
+    await admin.patch(`oauth-clients/${client.id}`, resource('oauth-clients', application)).expect(200);
+    const begun = await admin.post(`oauth-clients/${client.id}/authorizations`).expect(201);
+    const back = await gitea.agree(begun.body.data.attributes['authorize-url']);
+    expect(back.href.startsWith(client.attributes['callback-url'])).toBe(true);
+    const { code, state } = Object.fromEntries(back.searchParams);
+    const path = `oauth-clients/${client.id}/oauth-tokens`;
+    const { data } = (await admin.post(path, resource('oauth-tokens', { code, state })).expect(201)).body;
+    expect(data.attributes['service-provider-user']).toBe(gitea.user);
+    await admin.post(path, resource('oauth-tokens', { code, state })).expect(422);
+
+    const clone = await gitea.repository('agreed');
+    clone.write({ 'main.tf': main('one') });
+    await clone.push('Say one');
+    const repo = { identifier: clone.identifier, 'oauth-token-id': data.id };
+    const { id } = await connected('agreed', clone, { 'vcs-repo': repo });
+    await runWith(id, 'Say one', ['planned', 'planned_and_finished']);
+    await connectedHook(clone);
+    const { db } = workspaces.service;
+    const before = await db.prisma.oauthToken.findUniqueOrThrow({ where: { id: data.id } });
+    expect(before.renewAt!.getTime()).toBeLessThan(before.expiresAt!.getTime());
+    await db.prisma.oauthToken.update({ where: { id: data.id }, data: { renewAt: new Date(0) } });
+    await eventually('another token', async () => {
+      const after = await db.prisma.oauthToken.findUniqueOrThrow({ where: { id: data.id } });
+      return Buffer.compare(after.value, before.value) !== 0 && after.renewProblem === null;
+    });
+    clone.write({ 'main.tf': main('two'), 'module ü/日本.tf': '' });
+    const commit = await clone.push('Say two');
+    await runWith(id, 'Say two', ['pending', 'planned', 'planned_and_finished']);
+    await eventually('a status', async () => (await statusOf(clone, commit)) !== '');
+    await admin.delete(`workspaces/${id}`).expect(204);
+    await eventually('no webhook', async () => (await hooksOf(clone)).length === 0);
+  }, 180_000);
+
+  it('tags start runs, also those that no webhook told of, and a run by hand takes a commit that none told of', async () => {
+    const clone = await gitea.repository('tagged');
+    clone.write({ 'main.tf': main('one') });
+    await clone.push('Say one');
+    await clone.git('tag', 'v0');
+    await clone.git('push', '--quiet', 'origin', 'v0');
+    const repo = { identifier: clone.identifier, 'oauth-token-id': token, 'tags-regex': '^v' };
+    const { id } = await connected('tagged', clone, { 'vcs-repo': repo, 'file-triggers-enabled': false });
+    const branch = await connected('tagless', clone);
+    await connectedHook(clone);
+    const { db } = workspaces.service;
+    await eventually('tags looked for', async () => (await db.prisma.vcsHead.count({ where: { ref: 'tags' } })) > 0);
+    const [hook] = await hooksOf(clone);
+    await gitea.call('PATCH', `repos/${clone.identifier}/hooks/${hook.id}`, { active: false });
+    await clone.git('tag', '--annotate', '--message', 'One', 'v1');
+    await clone.git('push', '--quiet', 'origin', 'v1');
+    clone.write({ 'main.tf': main('two') });
+    await clone.push('Say two');
+    const body = resource('runs', {}, { workspace: { data: { type: 'workspaces', id: branch.id } } });
+    const run = (await admin.post('runs', body).expect(201)).body.data;
+    const ended = await eventually('a plan by hand', async () => {
+      const { data } = (await admin.get(`runs/${run.id}?include=configuration_version`).expect(200)).body;
+      return ['planned', 'planned_and_finished', 'errored'].includes(data.attributes.status) && data;
+    });
+    expect(ended.attributes.status).not.toBe('errored');
+    const configuration = ended.relationships['configuration-version'].data.id;
+    const ingress = await admin.get(`configuration-versions/${configuration}/ingress-attributes`).expect(200);
+    expect(ingress.body.data.attributes['commit-message']).toContain('Say two');
+    await db.prisma.vcsRepository.updateMany({ data: { nextAt: new Date(0) } });
+    await eventually('a run of the tag', async () => (await runsOf(id)).length === 1);
+    for (const one of [id, branch.id]) await admin.delete(`workspaces/${one}`).expect(204);
+  }, 180_000);
+
   it('refuses a repository that is not there, and one in a network that is closed', async () => {
     const create = (name: string, repo: object) =>
       admin.post('organizations/acme/workspaces', resource('workspaces', { name, 'vcs-repo': repo })).expect(422);

@@ -116,6 +116,20 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
     }
   }, 600_000);
 
+  it('heeds no settings of the tool that a repository brings, nor a provider in the place of another', async () => {
+    const settings = 'provider_installation {\n  dev_overrides { "hashicorp/null" = "/tmp" }\n  direct {}\n}\n';
+    const names = ['.terraformrc', 'terraform.rc', '.tofurc', 'home/.terraformrc', '.config/opentofu/tofurc'];
+    const files = {
+      ...Object.fromEntries(names.map((name) => [name, settings])),
+      'main.tf': 'output "x" { value = 1 }',
+    };
+    const environment = { TF_CLI_CONFIG_FILE: '.terraformrc', TF_DATA_DIR: '/tmp/elsewhere' };
+    const { result, under } = await plan({ files, environment });
+    expect(result).toMatchObject({ outcome: 'planned', hasChanges: true });
+    expect(under.text()).not.toMatch(/development overrides/i);
+    expect(existsSync('/tmp/elsewhere')).toBe(false);
+  }, 600_000);
+
   it('ends in an error where the configuration does, and shows why', async () => {
     const broken = await plan({ files: { 'main.tf': 'resource "x" {' } });
     expect(broken.result.outcome).toBe('errored');

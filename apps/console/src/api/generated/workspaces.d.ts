@@ -2446,6 +2446,28 @@ export interface paths {
       };
     };
   };
+  "/api/v2/oauth-clients/{oauth_client_id}/authorizations": {
+    /** Begin to connect a Git host in the browser: the address at which a person agrees to it. */
+    post: {
+      parameters: {
+        path: {
+          oauth_client_id: string;
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["OauthAuthorizationsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/oauth-clients/{oauth_client_id}/oauth-tokens": {
     /** List the tokens of a VCS connection. */
     get: {
@@ -2467,6 +2489,40 @@ export interface paths {
               meta?: {
                 pagination?: components["schemas"]["Pagination"];
               } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** End what was begun in the browser: the code that it came back with becomes the token of the connection. */
+    post: {
+      parameters: {
+        path: {
+          oauth_client_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                code: string;
+                state: string;
+              };
+              id?: string;
+              type: "oauth-tokens";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["OauthTokensResource"] | components["schemas"]["Nothing"];
+              meta?: {
                 [key: string]: unknown;
               };
             };
@@ -9436,6 +9492,19 @@ export interface components {
         users: components["schemas"]["UsersToMany"];
       };
       type: "notification-configurations";
+    };
+    OauthAuthorizationsResource: {
+      attributes: {
+        /** Format: password */
+        "authorize-url": string;
+        /** Format: date-time */
+        "expired-at": string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      type: "oauth-authorizations";
     };
     OauthClientsReference: {
       id: string;

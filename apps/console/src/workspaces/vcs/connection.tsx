@@ -18,6 +18,7 @@ import { RemoveButton } from '../parts/remove-button';
 import { SameByApi } from '../parts/same-by-api';
 import { Table } from '../parts/table';
 import { typedText } from '../parts/typed';
+import { InBrowser } from './in-browser';
 
 type OauthClient = Resource<'OauthClientsResource'>;
 type OauthToken = Resource<'OauthTokensResource'>;
@@ -72,6 +73,7 @@ export function Connection() {
                 client={data}
                 forbidden={forbidden}
               />
+              <InBrowser client={data} forbidden={forbidden} />
               <Scope
                 client={data}
                 names={

@@ -3,7 +3,6 @@ import { type FormEvent, useState } from 'react';
 import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, SelectField, TextField } from '../../design/field';
-import { Notice } from '../../design/notice';
 import { Empty, PageHead } from '../../design/page';
 import { Time } from '../../design/time';
 import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
@@ -94,8 +93,10 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
   const [address, setAddress] = useState('');
   const [ownApi, setOwnApi] = useState<string>();
   const [token, setToken] = useState('');
+  const [key, setKey] = useState('');
+  const [secret, setSecret] = useState('');
   const [isOpen, setOpen] = useState(true);
-  const { at, isKeptAlone } = hostOf(kind);
+  const { at, takesTokensAlone } = hostOf(kind);
   const http = at?.http ?? address;
   const api = ownApi ?? apiBelow(kind, http);
   const add = useChange(
@@ -110,7 +111,9 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
               'service-provider': kind,
               'http-url': http,
               'api-url': api,
-              'oauth-token-string': token,
+              'oauth-token-string': typedText(token),
+              key: typedText(key),
+              secret: typedText(secret),
               'organization-scoped': isOpen,
             },
           },
@@ -137,11 +140,6 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
         options={Object.entries(hosts).map(([value, { label }]) => ({ value, label }))}
         error={error('service-provider')}
       />
-      {isKeptAlone ? (
-        <Notice tone="amber">
-          Connections to it are kept for tools that ask for them. Its repositories are not followed.
-        </Notice>
-      ) : null}
       <TextField label="Name" value={name} onChange={setName} placeholder={hosts[kind].label} error={error('name')} />
       {at === undefined ? (
         <TextField
@@ -164,13 +162,34 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
       />
       <TextField
         label="Token"
-        required
+        required={key === ''}
         masked
         value={token}
         onChange={setToken}
         error={error('oauth-token-string')}
         hint="It is sealed and never shown again. It reads repositories, sets statuses, comments, and makes webhooks."
       />
+      {takesTokensAlone ? null : (
+        <>
+          <TextField
+            label="Id of an application"
+            value={key}
+            onChange={setKey}
+            error={error('key')}
+            hint="Of one that is registered at the host: then you connect in the browser, and need no token."
+          />
+          {key === '' ? null : (
+            <TextField
+              label="Secret of the application"
+              required
+              masked
+              value={secret}
+              onChange={setSecret}
+              error={error('secret')}
+            />
+          )}
+        </>
+      )}
       <CheckField
         label="Open to the whole organization"
         checked={isOpen}

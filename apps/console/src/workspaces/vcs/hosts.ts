@@ -5,11 +5,11 @@ interface Host {
   readonly at?: { readonly http: string; readonly api: string };
   /** What follows its address in that of its interface. */
   readonly below?: string;
-  /** It is kept, and its repositories are not followed. */
-  readonly isKeptAlone?: true;
+  /** People cannot agree to it in the browser. */
+  readonly takesTokensAlone?: true;
 }
 
-/** The Git hosts that connections can be made to, those whose repositories are followed first. */
+/** The Git hosts that connections can be made to. */
 export const hosts = {
   github: { label: 'GitHub', at: { http: 'https://github.com', api: 'https://api.github.com' } },
   github_enterprise: { label: 'GitHub Enterprise', below: '/api/v3' },
@@ -18,11 +18,17 @@ export const hosts = {
   gitlab_enterprise_edition: { label: 'GitLab Enterprise Edition', below: '/api/v4' },
   gitea: { label: 'Gitea', below: '/api/v1' },
   forgejo: { label: 'Forgejo', below: '/api/v1' },
-  bitbucket_hosted: { label: 'Bitbucket Cloud', isKeptAlone: true },
-  bitbucket_server: { label: 'Bitbucket Server', isKeptAlone: true },
-  bitbucket_data_center: { label: 'Bitbucket Data Center', isKeptAlone: true },
-  ado_services: { label: 'Azure DevOps Services', isKeptAlone: true },
-  ado_server: { label: 'Azure DevOps Server', isKeptAlone: true },
+  bitbucket_hosted: {
+    label: 'Bitbucket Cloud',
+    at: { http: 'https://bitbucket.org', api: 'https://api.bitbucket.org/2.0' },
+  },
+  bitbucket_server: { label: 'Bitbucket Server', below: '' },
+  bitbucket_data_center: { label: 'Bitbucket Data Center', below: '' },
+  ado_services: {
+    label: 'Azure DevOps Services',
+    at: { http: 'https://dev.azure.com', api: 'https://dev.azure.com' },
+  },
+  ado_server: { label: 'Azure DevOps Server', below: '', takesTokensAlone: true },
 } as const satisfies Readonly<Record<string, Host>>;
 
 export type HostKind = keyof typeof hosts;

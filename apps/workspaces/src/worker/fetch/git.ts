@@ -21,22 +21,28 @@ export class FetchFailed extends Error {
 
 /**
  * Shell text that fetches one commit of an address and lays it out: `tree` below the job's folder, without its history.
- * Nothing of the repository is executed: there are no hooks, no filters and no other transports.
+ * Nothing of the repository is executed: there are no hooks, no filters and no other transports. A host that gives no
+ * commit by its own name gives the newest of a branch or tag.
  */
 const fetchScript = `
 git init --quiet --template= tree
 cd tree
 git remote add origin "$1"
-git fetch --quiet --depth=1 --no-tags --no-recurse-submodules origin "$2"
-git checkout --quiet --detach FETCH_HEAD
+give='git fetch --quiet --no-tags --no-recurse-submodules'
+$give --depth=1 origin "$2" 2>.git/said || {
+  cat .git/said >&2
+  { [ -n "$4" ] && grep -q 'unadvertised object' .git/said; } || exit 1
+  $give --depth=100 origin "$4"
+}
+git checkout --quiet --detach "$2"
 [ "$(git rev-parse HEAD)" = "$2" ] || { echo "the host sent another commit" >&2; exit 1; }
 if [ "$3" = submodules ]; then git submodule --quiet update --init --recursive --depth=1; fi
 `;
 
 /** The commands of a fetch: the first lays the commit out, the second prints it as an archive. */
-export function fetchCommands({ cloneUrl, commit, submodules }: Fetch): { lay: string[]; pack: string[] } {
+export function fetchCommands({ cloneUrl, commit, ref, submodules }: Fetch): { lay: string[]; pack: string[] } {
   return {
-    lay: ['/bin/sh', '-eu', '-c', fetchScript, 'sh', cloneUrl, commit, submodules ? 'submodules' : 'alone'],
+    lay: ['/bin/sh', '-eu', '-c', fetchScript, 'sh', cloneUrl, commit, submodules ? 'submodules' : 'alone', ref ?? ''],
     pack: ['tar', '--create', '--gzip', '--exclude=.git', '--directory=tree', '.'],
   };
 }

@@ -30,6 +30,14 @@ export interface PullRequest {
   readonly baseBranch: string;
   /** Its commits come from another repository. */
   readonly fromFork: boolean;
+  /** That repository, where the one that they are proposed to does not have them. */
+  readonly from?: { readonly identifier: string; readonly cloneUrl: string };
+}
+
+/** A tag and the commit behind it. */
+export interface HostTag {
+  readonly name: string;
+  readonly sha: string;
 }
 
 /** Something that happened in a repository. Whatever it says is looked up again before it counts. */
@@ -59,10 +67,29 @@ export interface CommitStatus {
   readonly context: string;
   readonly description: string;
   readonly url: string;
+  /** The pull request that the commit is of. */
+  readonly number?: number;
+}
+
+/** How a kind of host lets a person connect it in the browser, with the code flow of OAuth 2. */
+export interface OauthDoor {
+  /** Where the browser goes, and where codes and refresh tokens are exchanged, by the address of the host. */
+  authorize(httpUrl: string): string;
+  exchange(httpUrl: string): string;
+  /** What is asked for; null where the host has that with the registered application. */
+  readonly scope: string | null;
+  /** It binds codes to a verifier (PKCE, S256). */
+  readonly pkce: boolean;
+  /** The application proves itself by HTTP Basic, and else in the form. */
+  readonly basic: boolean;
+  /** Where the interface names the person who agreed, if it does. */
+  readonly person?: { readonly path: string; readonly name: string };
 }
 
 /** How one kind of Git host is spoken to. `at` is a repository's identifier. */
 export interface GitHost {
+  /** Undefined where people bring a token of their own. */
+  readonly oauth?: OauthDoor;
   /** Headers by which a token is given to the interface. */
   authorization(token: string): Readonly<Record<string, string>>;
   findRepository(api: HostApi, at: string): Promise<HostRepository>;
@@ -70,6 +97,8 @@ export interface GitHost {
   findHead(api: HostApi, at: string, branch: string): Promise<HostCommit | undefined>;
   /** The commit a tag stands for. */
   findTag(api: HostApi, at: string, tag: string): Promise<HostCommit | undefined>;
+  /** The tags of a repository, newest first where the host can tell; of very many some. */
+  listTags(api: HostApi, at: string): Promise<readonly HostTag[]>;
   findCommit(api: HostApi, at: string, sha: string): Promise<HostCommit | undefined>;
   findPullRequest(api: HostApi, at: string, number: number): Promise<PullRequest | undefined>;
   listPullRequests(api: HostApi, at: string): Promise<readonly PullRequest[]>;

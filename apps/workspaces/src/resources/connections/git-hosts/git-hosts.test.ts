@@ -11,6 +11,22 @@ const sender = { login: 'grace', avatar_url: 'https://git.test/a.png', html_url:
 const repository = { id: 42, full_name: 'acme/net' };
 const hmac = (text: string, key = secret): string => createHmac('sha256', key).update(text).digest('hex');
 
+const cloudRef = (type: string, name: string, hash: string) => ({ type, name, target: { hash } });
+const centerPush = (id: string, fromHash: string, toHash: string) => ({
+  actor: { name: 'grace' },
+  repository: { id: 42 },
+  changes: [{ ref: { id }, refId: id, fromHash, toHash }],
+});
+const azurePush = (name: string, oldObjectId: string, newObjectId: string) => ({
+  id: 'd-1',
+  eventType: 'git.push',
+  resource: {
+    refUpdates: [{ name, oldObjectId, newObjectId }],
+    repository: { id: '42' },
+    pushedBy: { uniqueName: 'grace' },
+  },
+});
+
 /** The shapes of their public documentation, shortened. */
 const hosts = {
   gitea: {
@@ -77,6 +93,59 @@ const hosts = {
       object_attributes: { iid: 7 },
     },
     names: { push: 'Push Hook', pull: 'Merge Request Hook' },
+  },
+  bitbucket_hosted: {
+    headers: (event: string, text: string): DeliveryHeaders => ({
+      'x-event-key': event,
+      'x-request-uuid': 'd-1',
+      'x-hub-signature': `sha256=${hmac(text)}`,
+    }),
+    forged: { 'x-hub-signature': `sha256=${hmac('other')}` },
+    push: {
+      actor: { nickname: 'grace' },
+      repository: { uuid: '42' },
+      push: { changes: [{ old: cloudRef('branch', 'main', first), new: cloudRef('branch', 'main', second) }] },
+    },
+    tag: {
+      actor: { nickname: 'grace' },
+      repository: { uuid: '42' },
+      push: { changes: [{ old: null, new: cloudRef('tag', 'v1', second) }] },
+    },
+    gone: {
+      actor: { nickname: 'grace' },
+      repository: { uuid: '42' },
+      push: { changes: [{ old: cloudRef('branch', 'old', first), new: null }] },
+    },
+    pull: { actor: { nickname: 'grace' }, repository: { uuid: '42' }, pullrequest: { id: 7 } },
+    names: { push: 'repo:push', pull: 'pullrequest:updated' },
+  },
+  bitbucket_data_center: {
+    headers: (event: string, text: string): DeliveryHeaders => ({
+      'x-event-key': event,
+      'x-request-id': 'd-1',
+      'x-hub-signature': `sha256=${hmac(text)}`,
+    }),
+    forged: { 'x-hub-signature': `sha256=${hmac('other')}` },
+    push: centerPush('refs/heads/main', first, second),
+    tag: centerPush('refs/tags/v1', none, second),
+    gone: centerPush('refs/heads/old', first, none),
+    pull: { actor: { name: 'grace' }, pullRequest: { id: 7, toRef: { repository: { id: 42 } } } },
+    names: { push: 'repo:refs_changed', pull: 'pr:from_ref_updated' },
+  },
+  ado_services: {
+    headers: (): DeliveryHeaders => ({
+      authorization: `Basic ${Buffer.from(`keystead:${secret}`).toString('base64')}`,
+    }),
+    forged: { authorization: `Basic ${Buffer.from('keystead:another').toString('base64')}` },
+    push: azurePush('refs/heads/main', first, second),
+    tag: azurePush('refs/tags/v1', none, second),
+    gone: azurePush('refs/heads/old', first, none),
+    pull: {
+      id: 'd-1',
+      eventType: 'git.pullrequest.updated',
+      resource: { pullRequestId: 7, repository: { id: '42' }, createdBy: { uniqueName: 'grace' } },
+    },
+    names: { push: 'git.push', pull: 'git.pullrequest.updated' },
   },
 } as const;
 

@@ -1,12 +1,14 @@
 import type { GitHost, HostCommit, PullRequest } from './git-host';
 import type { HostApi } from './host-api';
 import {
+  addressBelow,
   basic,
   header,
   isHmacOf,
   listAt,
   mostPages,
   moved,
+  pathsIn,
   segments,
   textAt,
   textOrNull,
@@ -56,9 +58,8 @@ export async function everyPage(api: HostApi, path: string, size = pageSize): Pr
   return undefined;
 }
 
-const pathsOf = (files: readonly unknown[]): string[] => [
-  ...new Set(files.flatMap((file) => [textAt(file, 'filename'), textAt(file, 'previous_filename')].filter(Boolean))),
-];
+/** Paths of files, as GitHub names them too. */
+export const pathsOf = (files: readonly unknown[]): string[] => pathsIn(files, ['filename'], ['previous_filename']);
 
 async function findCommit(api: HostApi, at: string, sha: string): Promise<HostCommit | undefined> {
   const json = await api.find(`${repo(at)}/git/commits/${encodeURIComponent(sha)}`);
@@ -67,6 +68,14 @@ async function findCommit(api: HostApi, at: string, sha: string): Promise<HostCo
 
 /** Gitea and Forgejo, by their interface of version 1 (`https://host/api/v1`). */
 export const gitea: GitHost = {
+  oauth: {
+    authorize: (http) => addressBelow(http, '/login/oauth/authorize'),
+    exchange: (http) => addressBelow(http, '/login/oauth/access_token'),
+    scope: 'write:repository write:issue read:user',
+    pkce: true,
+    basic: false,
+    person: { path: '/user', name: 'login' },
+  },
   authorization: (token) => ({ authorization: `token ${token}` }),
 
   async findRepository(api, at) {
@@ -90,6 +99,11 @@ export const gitea: GitHost = {
     const json = await api.find(`${repo(at)}/tags/${segments(tag)}`);
     const sha = textAt(json, 'commit', 'sha');
     return sha === '' ? undefined : findCommit(api, at, sha);
+  },
+
+  async listTags(api, at) {
+    const tags = (await everyPage(api, `${repo(at)}/tags`)) ?? [];
+    return tags.map((one) => ({ name: textAt(one, 'name'), sha: textAt(one, 'commit', 'sha') }));
   },
 
   findCommit,

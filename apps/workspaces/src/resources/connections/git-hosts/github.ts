@@ -1,15 +1,11 @@
 import type { GitHost, HostCommit } from './git-host';
-import { everyPage, gitea, pullRequestOf } from './gitea';
+import { everyPage, gitea, pathsOf, pullRequestOf } from './gitea';
 import type { HostApi } from './host-api';
 import { basic, header, isHmacOf, listAt, moved, segments, textAt, textOrNull } from './reading';
 
 const repo = (identifier: string): string => `/repos/${segments(identifier)}`;
 /** What a comparison names at most. */
 const mostFiles = 300;
-
-const pathsOf = (files: readonly unknown[]): string[] => [
-  ...new Set(files.flatMap((file) => [textAt(file, 'filename'), textAt(file, 'previous_filename')].filter(Boolean))),
-];
 
 async function findCommit(api: HostApi, at: string, ref: string): Promise<HostCommit | undefined> {
   const json = await api.find(`${repo(at)}/commits/${segments(ref)}`);
@@ -25,6 +21,7 @@ async function findCommit(api: HostApi, at: string, ref: string): Promise<HostCo
 /** GitHub and GitHub Enterprise, by their REST interface. Gitea took many of its words from there. */
 export const github: GitHost = {
   ...gitea,
+  oauth: { ...gitea.oauth!, scope: 'repo', person: { path: '/user', name: 'login' } },
   authorization: (token) => ({
     authorization: `Bearer ${token}`,
     accept: 'application/vnd.github+json',

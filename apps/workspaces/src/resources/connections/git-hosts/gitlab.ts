@@ -1,7 +1,7 @@
 import type { GitHost, HostCommit, PullRequest } from './git-host';
 import { everyPage } from './gitea';
 import { type HostApi, HostRefused } from './host-api';
-import { basic, header, moved, sameSecret, textAt, textOrNull, at as valueAt } from './reading';
+import { addressBelow, basic, header, moved, pathsIn, sameSecret, textAt, textOrNull, at as valueAt } from './reading';
 
 const project = (identifier: string): string => `/projects/${encodeURIComponent(identifier)}`;
 const part = encodeURIComponent;
@@ -33,9 +33,7 @@ const pullRequestOf = (json: unknown): PullRequest => ({
   fromFork: textAt(json, 'source_project_id') !== textAt(json, 'target_project_id'),
 });
 
-const pathsOf = (files: readonly unknown[]): string[] => [
-  ...new Set(files.flatMap((file) => [textAt(file, 'new_path'), textAt(file, 'old_path')].filter(Boolean))),
-];
+const pathsOf = (files: readonly unknown[]): string[] => pathsIn(files, ['new_path'], ['old_path']);
 
 async function findCommit(api: HostApi, at: string, ref: string): Promise<HostCommit | undefined> {
   const json = await api.find(`${project(at)}/repository/commits/${part(ref)}`);
@@ -44,6 +42,14 @@ async function findCommit(api: HostApi, at: string, ref: string): Promise<HostCo
 
 /** GitLab, hosted and one's own, by its interface of version 4 (`https://host/api/v4`). */
 export const gitlab: GitHost = {
+  oauth: {
+    authorize: (http) => addressBelow(http, '/oauth/authorize'),
+    exchange: (http) => addressBelow(http, '/oauth/token'),
+    scope: 'api',
+    pkce: true,
+    basic: false,
+    person: { path: '/user', name: 'username' },
+  },
   authorization: (token) => ({ authorization: `Bearer ${token}` }),
 
   async findRepository(api, at) {
@@ -65,6 +71,11 @@ export const gitlab: GitHost = {
   async findTag(api, at, tag) {
     const json = valueAt(await api.find(`${project(at)}/repository/tags/${part(tag)}`), 'commit');
     return json === undefined ? undefined : shownCommit(json);
+  },
+
+  async listTags(api, at) {
+    const tags = (await everyPage(api, `${project(at)}/repository/tags?order_by=updated&sort=desc`)) ?? [];
+    return tags.map((one) => ({ name: textAt(one, 'name'), sha: textAt(one, 'commit', 'id') }));
   },
 
   findCommit,

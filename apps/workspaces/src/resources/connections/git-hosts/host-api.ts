@@ -36,6 +36,8 @@ export class HostApi {
     if (answer.status === 429 || answer.status >= 500) {
       throw new Unreachable(`the Git host answered ${answer.status}: ${messageOf(answer.json)}`);
     }
+    // Azure DevOps shows its sign-in page to a token that it does not know.
+    if (answer.status === 203) throw new HostRefused(401, 'the Git host does not know the token');
     if (answer.status >= 300) {
       throw new HostRefused(answer.status, `the Git host answered ${answer.status}: ${messageOf(answer.json)}`);
     }
@@ -67,8 +69,9 @@ export class HostApi {
 }
 
 function messageOf(json: unknown): string {
-  const { message, error } = (json ?? {}) as { message?: unknown; error?: unknown };
-  const inner = (error as { message?: unknown } | undefined)?.message;
-  const text = [message, inner, error].find((one) => typeof one === 'string') as string | undefined;
+  const { message, error, errors } = (json ?? {}) as { message?: unknown; error?: unknown; errors?: unknown };
+  const inner = (error as { message?: unknown } | null | undefined)?.message;
+  const listed = Array.isArray(errors) ? (errors[0] as { message?: unknown } | null | undefined)?.message : undefined;
+  const text = [message, inner, error, listed].find((one) => typeof one === 'string') as string | undefined;
   return (text ?? 'it said nothing more').slice(0, longestMessage);
 }

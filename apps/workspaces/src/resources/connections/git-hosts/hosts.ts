@@ -1,4 +1,7 @@
 import type { Reach } from '@keystead/outside';
+import { azureDevops, azureDevopsServer } from './azure-devops';
+import { bitbucketCloud } from './bitbucket-cloud';
+import { bitbucketDataCenter } from './bitbucket-data-center';
 import type { GitHost } from './git-host';
 import { gitea } from './gitea';
 import { github } from './github';
@@ -13,6 +16,11 @@ const hosts: ReadonlyMap<string, GitHost> = new Map([
   ['gitlab_hosted', gitlab],
   ['gitlab_community_edition', gitlab],
   ['gitlab_enterprise_edition', gitlab],
+  ['bitbucket_hosted', bitbucketCloud],
+  ['bitbucket_server', bitbucketDataCenter],
+  ['bitbucket_data_center', bitbucketDataCenter],
+  ['ado_services', azureDevops],
+  ['ado_server', azureDevopsServer],
 ]);
 
 /** How a provider is spoken to; undefined for one that is only kept. */

@@ -5,7 +5,7 @@ import type { DeliveryHeaders } from './git-host';
 export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
   let found = value;
   for (const key of path) {
-    if (typeof found !== 'object' || found === null) return undefined;
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) return undefined;
     found = (found as Record<string | number, unknown>)[key];
   }
   return found;
@@ -26,6 +26,11 @@ export function textOrNull(value: unknown, ...path: readonly (string | number)[]
 export function listAt(value: unknown, ...path: readonly (string | number)[]): readonly unknown[] {
   const found = at(value, ...path);
   return Array.isArray(found) ? found : [];
+}
+
+/** Texts that files of a list have at some paths, each once. */
+export function pathsIn(files: readonly unknown[], ...paths: readonly (readonly string[])[]): string[] {
+  return [...new Set(files.flatMap((file) => paths.map((path) => textAt(file, ...path)).filter(Boolean)))];
 }
 
 /** A header as one text. */
@@ -52,6 +57,18 @@ export function isHmacOf(body: Buffer, secret: string, given: string): boolean {
 
 /** An identifier as part of a path. */
 export const segments = (identifier: string): string => identifier.split('/').map(encodeURIComponent).join('/');
+
+/** An address below another. */
+export const addressBelow = (base: string, path: string): string => base.replace(/(?<!\/)\/+$/, '') + path;
+
+/** The address of a repository without the name that Bitbucket and Azure DevOps put before their hosts; empty for what is none. */
+export function cloneAddress(text: string): string {
+  if (!URL.canParse(text)) return '';
+  const url = new URL(text);
+  url.username = '';
+  url.password = '';
+  return url.href;
+}
 
 /** The form of HTTP in which Git is given a name and a password. */
 export const basic = (name: string, password: string): string =>

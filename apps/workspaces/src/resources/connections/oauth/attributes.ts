@@ -1,7 +1,7 @@
 import { attributesOf, flag, instant, text } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { View } from '../../../kernel/endpoints/endpoint';
-import type { OauthClient } from './oauth-client';
+import { callbackUrl, type OauthClient } from './oauth-client';
 import { type GitProvider, providers } from './providers';
 
 const { setting, lenient, ruled, taken, shown, table } = attributesOf<OauthClient, View>();
@@ -36,7 +36,7 @@ export const clientAttributes = table({
   ),
   'http-url': setting('httpUrl', url),
   'api-url': setting('apiUrl', url),
-  'callback-url': shown(text, ({ id }, { publicUrl }) => `${publicUrl}/auth/${id}/callback`),
+  'callback-url': shown(text, ({ id }, { publicUrl }) => callbackUrl(publicUrl, id)),
   'connect-path': shown(text, ({ id, organizationId }) => `/auth/${id}?organization_id=${organizationId}`),
   key: setting('key', kept),
   // Secret, private key and the text of the token are never shown.

@@ -6,6 +6,7 @@ import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import { clientAttributes } from './attributes';
+import { broughtColumns } from './grants';
 import type { OauthClient } from './oauth-client';
 import type { ClientInput, NewClient } from './schema';
 import { sealedBytes } from './sealed';
@@ -164,12 +165,8 @@ async function setToken(tx: Database, keyring: Keyring, clientId: string, text?:
   if (!text) return;
   const known = await tx.prisma.oauthToken.findFirst({ where: { oauthClientId: clientId }, select: { id: true } });
   const id = known?.id ?? newId('ot');
-  const value = sealedBytes(keyring, 'oauth_token', id, 'value', text)!;
-  await tx.prisma.oauthToken.upsert({
-    where: { id },
-    create: { id, oauthClientId: clientId, value },
-    update: { value },
-  });
+  const data = broughtColumns(sealedBytes(keyring, 'oauth_token', id, 'value', text)!);
+  await tx.prisma.oauthToken.upsert({ where: { id }, create: { id, oauthClientId: clientId, ...data }, update: data });
 }
 
 async function setProjects(tx: Database, organizationId: string, id: string, ids?: readonly string[]): Promise<void> {
@@ -207,7 +204,8 @@ function shown({ name, serviceProvider, httpUrl, apiUrl, key, organizationScoped
   return { name, serviceProvider, httpUrl, apiUrl, key, organizationScoped, projectIds };
 }
 
-function changeOf({ organizationId, id, name, serviceProvider }: OauthClient, verb: string) {
+/** What the audit log says of a change of a connection. */
+export function changeOf({ organizationId, id, name, serviceProvider }: OauthClient, verb: string) {
   const target = { type: 'oauth-clients', id, name: name ?? serviceProvider };
   return { organizationId, action: `oauth-client.${verb}`, target };
 }

@@ -6,3 +6,6 @@ export interface OauthClient extends Omit<Row, 'secret' | 'privateKey'> {
   readonly tokenIds: readonly string[];
   readonly projectIds: readonly string[];
 }
+
+/** Where a host leads the browser back to. */
+export const callbackUrl = (publicUrl: string, clientId: string): string => `${publicUrl}/auth/${clientId}/callback`;

@@ -1,18 +1,23 @@
 import type { SentReference } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
 import { actorOf } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
-import { endpoints, includable, type Resource } from '../../../kernel/endpoints/endpoint';
+import { endpoints, includable, type Raw, type Resource } from '../../../kernel/endpoints/endpoint';
+import type { Environment } from '../../../kernel/endpoints/environment';
 import * as organizations from '../../organizations/organizations/service';
+import * as agreement from './agreement';
 import * as clients from './clients';
 import type { OauthClient } from './oauth-client';
 import { oauthPolicy } from './policy';
-import { CreateClient, inputOf, Projects, UpdateClient, UpdateToken } from './schema';
-import { clientSerializer, tokenSerializer } from './serializers';
+import { CreateClient, inputOf, NewToken, Projects, UpdateClient, UpdateToken } from './schema';
+import { clientSerializer, leavingSerializer, tokenSerializer } from './serializers';
 import * as tokens from './tokens';
 
 const shared = { visible: oauthPolicy['can-read'] };
 const ofClients = endpoints(oauthPolicy, clientSerializer, shared);
 const ofTokens = endpoints(oauthPolicy, tokenSerializer, shared);
+const ofLeavings = endpoints(oauthPolicy, leavingSerializer, shared);
+const ofBrowsers = endpoints(oauthPolicy, undefined, { organizationsOf: () => [] });
 const include = ['oauth_tokens', 'projects', 'organization', 'agent_pool'] as const;
 
 type OrganizationEnv = Parameters<typeof organizations.findByName>[1];
@@ -82,6 +87,74 @@ const removeProjects = ofClients.command('DELETE')(projectsPath, {
   run: ({ db, target, body, ...call }) => clients.changeProjects(db, actorOf(call), target, 'remove', idsOf(body)),
 });
 
+const clientPath = '/oauth-clients/:oauth_client_id';
+
+/** Connecting in the browser calls the host. Throws `missing` where none is called. */
+function requireReach({ vcsReach }: Environment) {
+  if (vcsReach === undefined) throw new Refusal('missing', '');
+  return vcsReach;
+}
+
+const leave = ofLeavings.post(`${clientPath}/authorizations`, {
+  summary: 'Begin to connect a Git host in the browser: the address at which a person agrees to it.',
+  requires: 'can-update',
+  idempotent: false,
+  load: loadClient,
+  run: ({ db, env, target, principal }) => {
+    requireReach(env);
+    return agreement.leave(db, env.keyring, target, principal, env.publicUrl, env.now());
+  },
+});
+
+const agree = ofTokens.post(`${clientPath}/oauth-tokens`, {
+  summary: 'End what was begun in the browser: the code that it came back with becomes the token of the connection.',
+  requires: 'can-update',
+  idempotent: false,
+  body: NewToken,
+  load: loadClient,
+  run: ({ db, env, target, body, ...call }) => {
+    const means = { db, keyring: env.keyring, reach: requireReach(env), publicUrl: env.publicUrl };
+    const by = { actor: actorOf(call), tokenId: call.principal.tokenId };
+    return agreement.agree(means, by, target as unknown as OauthClient, body, env.now());
+  },
+});
+
+/** Leads a browser to the page of a connection; what goes along behind the mark is sent to nobody, and in no log. */
+async function leadToClient({ db, env }: { db: Database; env: Environment }, id: string, mark: string): Promise<Raw> {
+  const client = await clients.find(db, id);
+  if (!client || !env.hasConsole) throw new Refusal('missing', '');
+  const Location = `/ui/organizations/${encodeURIComponent(client.organizationName)}/version-control/${id}${mark}`;
+  return { status: 302, headers: { Location } };
+}
+
+const leads = { 302: { description: 'The page of the console.' } };
+
+const connectPage = ofBrowsers.raw('GET')('/auth/:oauth_client_id', {
+  summary: 'Lead to the page that connects a Git host.',
+  answers: leads,
+  outside: true,
+  auth: 'none',
+  query: { organization_id: 'The organization of the connection.' },
+  run: ({ db, env, params }) => leadToClient({ db, env }, params.oauth_client_id, ''),
+});
+
+const comeBack = ofBrowsers.raw('GET')('/auth/:oauth_client_id/callback', {
+  summary: 'Where a Git host leads the browser back to, and from there to the page that asked.',
+  answers: leads,
+  outside: true,
+  auth: 'none',
+  query: {
+    code: 'What becomes the token.',
+    state: 'Comes back as it was sent.',
+    error: 'Why the host says no.',
+  },
+  run: ({ db, env, params, query }) => {
+    const sent = new URLSearchParams();
+    for (const name of ['code', 'state', 'error']) sent.set(name, query.get(name) ?? '');
+    return leadToClient({ db, env }, params.oauth_client_id, `#${sent}`);
+  },
+});
+
 const listTokens = ofTokens.list('/organizations/:organization_name/oauth-tokens', {
   summary: 'List the VCS tokens of an organization, without their text.',
   paging: 'optional',
@@ -131,6 +204,10 @@ export const oauthResource: Resource = {
     removeProjects,
     listTokens,
     listOfClient,
+    leave,
+    agree,
+    connectPage,
+    comeBack,
     showToken,
     updateToken,
     removeToken,

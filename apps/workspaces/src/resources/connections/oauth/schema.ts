@@ -1,4 +1,5 @@
 import { document, many, one, type ParsedDocument, references, type SentReference } from '@keystead/jsonapi';
+import { z } from 'zod';
 import { clientAttributes, longText } from './attributes';
 
 const { create, update } = clientAttributes;
@@ -17,6 +18,10 @@ export const CreateClient = document('oauth-clients', {
 export const UpdateClient = document('oauth-clients', { attributes: update, relationships });
 export const UpdateToken = document('oauth-tokens', { attributes: { 'ssh-key': longText.optional() } });
 export const Projects = references('projects');
+/** What a browser brings back from a host. */
+export const NewToken = document('oauth-tokens', {
+  attributes: { code: z.string().min(1).max(4096), state: z.string().min(1).max(64) },
+});
 
 type WithProjects<B> = Omit<B, 'projects'> & { readonly projectIds: readonly string[] | undefined };
 

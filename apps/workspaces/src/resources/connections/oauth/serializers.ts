@@ -1,5 +1,6 @@
-import { flag, hasMany, hasOne, instant, serializer, text, toMany, toOne } from '@keystead/jsonapi';
+import { credential, flag, hasMany, hasOne, instant, serializer, text, toMany, toOne } from '@keystead/jsonapi';
 import type { View } from '../../../kernel/endpoints/endpoint';
+import type { Leaving } from './agreement';
 import { clientAttributes } from './attributes';
 import type { OauthClient } from './oauth-client';
 import type { OauthToken } from './tokens';
@@ -53,4 +54,14 @@ export const tokenSerializer = serializer<OauthToken, View, typeof tokenAttribut
   relationships: (token) => ({
     'oauth-client': toOne('oauth-clients', token.oauthClientId, `/api/v2/oauth-clients/${token.oauthClientId}`),
   }),
+});
+
+const leavingAttributes = { 'authorize-url': credential, 'expired-at': instant };
+
+/** A person on the way to a host. */
+export const leavingSerializer = serializer<Leaving, View, typeof leavingAttributes>({
+  type: 'oauth-authorizations',
+  shape: leavingAttributes,
+  id: () => 'shown-once',
+  attributes: ({ url, expiresAt }) => ({ 'authorize-url': url, 'expired-at': expiresAt.toISOString() }),
 });

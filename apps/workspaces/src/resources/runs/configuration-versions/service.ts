@@ -7,6 +7,7 @@ import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
+import { stamp } from '../runs/configuration';
 import { type ConfigurationVersion, find } from './configuration-version';
 
 /** What a request says of a new configuration version. */
@@ -61,33 +62,6 @@ export async function create(
     });
     return made;
   });
-}
-
-/** Announces a configuration that a worker is to fetch from a repository; answers its id. */
-export async function createFetched(
-  tx: Database,
-  actor: Actor,
-  workspace: Pick<Workspace, 'id' | 'organizationId'>,
-  given: { source: string; speculative: boolean; autoQueueRuns: boolean },
-): Promise<string> {
-  const id = newId('cv');
-  const data = { id, workspaceId: workspace.id, status: 'fetching', createdByType: actor.type, creatorApplies: true };
-  await tx.prisma.configurationVersion.create({ data: { ...data, ...given } });
-  await recordChange(tx, actor, {
-    organizationId: workspace.organizationId,
-    action: 'configuration-version.create',
-    target: { type: 'configuration-versions', id, name: workspace.id },
-    after: given,
-  });
-  return id;
-}
-
-/** Notes when a configuration came to a status. */
-export async function stamp(tx: Database, id: string, name: string): Promise<void> {
-  await tx.prisma.$executeRaw`
-    UPDATE configuration_version SET timestamps = timestamps || jsonb_build_object(${name}::text,
-             to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"+00:00"'))
-     WHERE id = ${id}`;
 }
 
 async function isCurrent(tx: Database, { id, workspaceId }: ConfigurationVersion): Promise<boolean> {

@@ -9,11 +9,11 @@ import { lockRow } from '../../../kernel/database/lock-row';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { requireWorkspace } from '../../workspaces/workspaces/find';
 import { effectiveMode } from '../../workspaces/workspaces/workspace';
-import { newestUsable } from '../runs/configuration';
+import { newestUsable, stamp } from '../runs/configuration';
 import { create as createRun } from '../runs/create';
+import { advance, finish } from '../runs/queue';
 import { ArchiveCheck, BadArchive } from './archive-check';
 import type { ConfigurationVersion } from './configuration-version';
-import { stamp } from './service';
 
 const mostEntries = 100_000;
 /** Statuses of a configuration without files. */
@@ -120,7 +120,21 @@ export async function refuse(
     const currentConfigurationId = (await newestUsable(tx, workspaceId)) ?? null;
     const where = { id: workspaceId, currentConfigurationId: id };
     await tx.prisma.workspace.updateMany({ where, data: { currentConfigurationId } });
+    await endWaiting(tx, id, workspaceId, reason);
   });
+}
+
+/** Ends the runs that waited for files which will never come. */
+async function endWaiting(tx: Database, configurationVersionId: string, workspaceId: string, reason: string) {
+  const waiting = await tx.prisma.run.findMany({
+    where: { configurationVersionId, finishedAt: null },
+    select: { id: true, phases: { select: { id: true, kind: true } } },
+    orderBy: { number: 'asc' },
+  });
+  for (const { id, phases } of waiting) {
+    const [planId = '', applyId = ''] = ['plan', 'apply'].map((kind) => phases.find((one) => one.kind === kind)?.id);
+    await finish(tx, { id, workspaceId, planId, applyId }, 'errored', { reason });
+  }
 }
 
 const creatorOf = ({ createdByType, createdById }: ConfigurationVersion): Actor => ({
@@ -163,6 +177,8 @@ async function take(db: Database, configuration: ConfigurationVersion, blob: Upl
       target: { type: 'configuration-versions', id, name: workspaceId },
       after: { size: blob.size },
     });
+    // A run may wait for its commit.
+    if (configuration.status === 'fetching') await advance(tx, workspaceId);
     return true;
   });
 }

@@ -1,5 +1,7 @@
 import { invalid } from '@keystead/jsonapi';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
 
 /** A configuration as runs see it. */
@@ -39,4 +41,31 @@ export async function requireConfiguration(
   const newest = await newestUsable(db, workspaceId);
   if (!newest) throw invalid('configurationVersion', 'is missing: no configuration has been uploaded to the workspace');
   return { id: newest, speculative: false };
+}
+
+/** Announces a configuration that a worker is to fetch from a repository; answers its id. */
+export async function createFetched(
+  tx: Database,
+  actor: Actor,
+  workspace: Pick<Workspace, 'id' | 'organizationId'>,
+  given: { source: string; speculative: boolean; autoQueueRuns: boolean },
+): Promise<string> {
+  const id = newId('cv');
+  const data = { id, workspaceId: workspace.id, status: 'fetching', createdByType: actor.type, creatorApplies: true };
+  await tx.prisma.configurationVersion.create({ data: { ...data, ...given } });
+  await recordChange(tx, actor, {
+    organizationId: workspace.organizationId,
+    action: 'configuration-version.create',
+    target: { type: 'configuration-versions', id, name: workspace.id },
+    after: given,
+  });
+  return id;
+}
+
+/** Notes when a configuration came to a status. */
+export async function stamp(tx: Database, id: string, name: string): Promise<void> {
+  await tx.prisma.$executeRaw`
+    UPDATE configuration_version SET timestamps = timestamps || jsonb_build_object(${name}::text,
+             to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"+00:00"'))
+     WHERE id = ${id}`;
 }

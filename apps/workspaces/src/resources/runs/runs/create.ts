@@ -8,7 +8,7 @@ import { lockRow } from '../../../kernel/database/lock-row';
 import { isPoolOpen } from '../../workspaces/projects/allowed';
 import { requireVersion, resolveVersion } from '../../workspaces/workspaces/infra-version';
 import { effectiveMode, type Workspace } from '../../workspaces/workspaces/workspace';
-import { requireConfiguration } from './configuration';
+import { type Configuration, requireConfiguration } from './configuration';
 import { advance, yieldAssessment } from './queue';
 import { find, type Run, type RunVariable, variablesCell } from './run';
 import { moveRun } from './transition';
@@ -41,8 +41,8 @@ export interface Starter {
 
 const issue = (name: string, message: string): Issue => ({ path: [name], message });
 
-/** What the request alone, and the workspace's settings, forbid. */
-function requireSense(workspace: Workspace, input: NewRun): void {
+/** Throws `invalid` for what the request alone, and the workspace's settings, forbid. */
+export function requireSense(workspace: Workspace, input: NewRun): void {
   const { mode } = effectiveMode(workspace);
   const issues: Issue[] = [];
   if (mode === 'local') {
@@ -75,7 +75,8 @@ function sealed(keyring: Keyring, id: string, variables: readonly RunVariable[])
 }
 
 /**
- * Creates a run; it starts when its turn comes and a worker is there. Throws `invalid` for what does not go together,
+ * Creates a run; it starts when its turn comes and a worker is there. `commit`: a configuration to be fetched that it waits
+ * for. Throws `invalid` for what does not go together,
  * for a workspace whose runs take place elsewhere, and for a configuration that is not there.
  */
 export async function create(
@@ -84,13 +85,14 @@ export async function create(
   { actor, applies, source }: Starter,
   workspace: Workspace,
   input: NewRun,
+  commit?: Configuration,
 ): Promise<Run> {
   requireSense(workspace, input);
   const { mode, poolId } = effectiveMode(workspace);
   if (mode === 'agent' && poolId !== null && (await isPoolOpen(db, workspace, poolId)) !== true) {
     throw invalid('workspace', 'is in agent mode, and its agent pool is not open to it');
   }
-  const configuration = await requireConfiguration(db, workspace, input.configurationVersion);
+  const configuration = commit ?? (await requireConfiguration(db, workspace, input.configurationVersion));
   const planOnly = input.planOnly === true || configuration.speculative;
   const savePlan = input.savePlan === true && !planOnly;
   const version = input.infraVersion ? await requireVersion(db, input.infraVersion) : workspace.infraVersion;

@@ -14,6 +14,8 @@ interface QueuedRun {
   readonly save_plan: boolean;
   readonly input_state_version_id: string | null;
   readonly infra_version: string | null;
+  /** Its configuration is still to be fetched. */
+  readonly is_fetching: boolean;
   readonly plan_id: string;
   readonly apply_id: string;
 }
@@ -45,8 +47,10 @@ async function read(
     workspaceId,
   );
   const runs = await tx.prisma.$queryRaw<QueuedRun[]>`
-    SELECT r.id, r.status, r.plan_only, r.save_plan, r.input_state_version_id, r.infra_version, p.id AS plan_id, a.id AS apply_id
-      FROM run r JOIN run_phase p ON p.run_id = r.id AND p.kind = 'plan'
+    SELECT r.id, r.status, r.plan_only, r.save_plan, r.input_state_version_id, r.infra_version, p.id AS plan_id, a.id AS apply_id,
+           coalesce(c.status = 'fetching', false) AS is_fetching
+      FROM run r LEFT JOIN configuration_version c ON c.id = r.configuration_version_id
+                 JOIN run_phase p ON p.run_id = r.id AND p.kind = 'plan'
                  JOIN run_phase a ON a.run_id = r.id AND a.kind = 'apply'
      WHERE r.workspace_id = ${workspaceId} AND r.finished_at IS NULL
      ORDER BY r.status = 'confirmed' DESC, r.forced DESC, r.number`;
@@ -97,14 +101,14 @@ async function unlockAfter(tx: Database, workspaceId: string, runId: string): Pr
 
 /**
  * Lets runs of a workspace start whose turn it is: speculative and saved plans at once, of the others one at a time,
- * which holds the workspace's lock. Without a worker of its version none starts, and nothing overtakes it. To be called with the workspace held.
+ * which holds the workspace's lock. Without a worker of its version, or while its commit is fetched, none starts, and nothing overtakes it. To be called with the workspace held.
  */
 export async function advance(tx: Database, workspaceId: string): Promise<void> {
   const { workspace, runs } = await read(tx, workspaceId);
   if (!workspace) return;
   const offered = new Set(workspace.worker_versions);
-  const mayStart = ({ infra_version: version }: QueuedRun): boolean =>
-    version === null ? offered.size > 0 : offered.has(version);
+  const mayStart = ({ infra_version: version, is_fetching: isFetching }: QueuedRun): boolean =>
+    !isFetching && (version === null ? offered.size > 0 : offered.has(version));
   for (const run of runs.filter((one) => bypasses(one) && waits(one) && mayStart(one))) {
     await enqueue(tx, { id: run.id, phaseId: run.plan_id }, 'plan');
   }

@@ -17,6 +17,7 @@ import { workspacePolicy } from '../../workspaces/workspaces/policy';
 import * as workspaces from '../../workspaces/workspaces/service';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
 import * as actions from './actions';
+import { newestCommit } from './commits';
 import * as runs from './create';
 import { organizationsOf, readsRun, runPolicy } from './policy';
 import {
@@ -102,7 +103,15 @@ const create = ofRun.post('/runs', {
     const { workspace, applies } = await workspaceFor(call as never);
     const source = sourceOf(call.request.headers);
     const starter = { actor: actorOf(call), applies, source };
-    return runs.create(call.db, call.env.keyring, starter, workspace, call.body);
+    const { db, env, body } = call;
+    const { keyring, publicUrl, vcsReach: reach } = env;
+    runs.requireSense(workspace, body);
+    // Whoever names no configuration wants the newest there is.
+    const commit =
+      reach === undefined || body.configurationVersion
+        ? undefined
+        : await newestCommit({ db, keyring, publicUrl, reach }, starter.actor, workspace);
+    return runs.create(db, keyring, starter, workspace, body, commit);
   },
 });
 

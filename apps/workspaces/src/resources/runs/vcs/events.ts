@@ -69,18 +69,64 @@ async function tagMoved(db: Database, reached: Reached, tag: string, sender: Sen
   if (waiting.length === 0) return;
   const commit = await host.findTag(api, row.identifier, tag);
   if (commit === undefined) return;
+  for (const workspace of waiting) await ingestTag(db, reached, workspace, { tag, commit, sender });
+}
+
+async function ingestTag(
+  db: Database,
+  reached: Reached,
+  workspace: Workspace,
+  { tag, commit, sender }: { tag: string; commit: HostCommit; sender?: Sender },
+): Promise<void> {
+  const changesSince = async () => undefined;
+  const arrival = { ref: `tag:${tag}`, commit, branch: null, tag, sender, before: null, changesSince };
+  await ingest(db, reached, workspace, arrival);
+}
+
+/** Beside the tags that a workspace has looked at: the expression that it had when it first looked for them. */
+const tagsRef = 'tags';
+
+/**
+ * Tags that no webhook told of. Those that were there before a workspace waited for such tags are remembered, and start
+ * nothing.
+ */
+export async function lookForTags(db: Database, reached: Reached, workspaces: readonly Workspace[]): Promise<void> {
+  const { host, api, row } = reached;
+  const waiting = workspaces.filter(({ vcsTagsRegex }) => vcsTagsRegex !== null);
+  if (waiting.length === 0) return;
+  const tags = await host.listTags(api, row.identifier);
+  const find = once((sha) => host.findCommit(api, row.identifier, sha));
   for (const workspace of waiting) {
-    const changesSince = async () => undefined;
-    await ingest(db, reached, workspace, {
-      ref: `tag:${tag}`,
-      commit,
-      branch: null,
-      tag,
-      sender,
-      before: null,
-      changesSince,
+    const { id: workspaceId, vcsTagsRegex } = workspace;
+    const expression = `${row.id} ${vcsTagsRegex}`;
+    const known = await db.prisma.vcsHead.findMany({ where: { workspaceId, ref: { startsWith: 'tag' } } });
+    const heads = new Map(known.map(({ ref, commit }) => [ref, commit]));
+    const fresh = tags.filter(({ name, sha }) => isTagOf(vcsTagsRegex!, name) && heads.get(`tag:${name}`) !== sha);
+    if (heads.get(tagsRef) === expression) {
+      for (const { name, sha } of fresh.reverse()) {
+        const commit = await find(sha);
+        if (commit) await ingestTag(db, reached, workspace, { tag: name, commit });
+      }
+      continue;
+    }
+    await db.prisma.vcsHead.createMany({
+      data: fresh.map(({ name, sha }) => ({ workspaceId, ref: `tag:${name}`, commit: sha })),
+      skipDuplicates: true,
+    });
+    const head = { workspaceId, ref: tagsRef, commit: expression };
+    await db.prisma.vcsHead.upsert({
+      where: { workspaceId_ref: { workspaceId, ref: tagsRef } },
+      create: head,
+      update: { commit: expression },
     });
   }
+}
+
+/** Whether hosts are told of proposed commits that concern nobody: by the organization, or the whole installation. */
+async function tellsPassing(db: Database, id: string, settings: SiteSettings): Promise<boolean> {
+  if (settings.sendPassingStatusesForUntriggeredSpeculativePlans) return true;
+  const found = await db.prisma.organization.findUnique({ where: { id }, select: { sendPassingStatuses: true } });
+  return found?.sendPassingStatuses === true;
 }
 
 /** A pull request as it is now, for all workspaces that plan what is proposed to their branch. */
@@ -98,7 +144,7 @@ export async function pullMoved(
     (one) => one.speculativeEnabled && branchOf(one, reached) === pull.baseBranch,
   );
   if (planning.length === 0) return;
-  const commit: HostCommit | undefined = await host.findCommit(api, row.identifier, pull.head);
+  const commit: HostCommit | undefined = await host.findCommit(api, pull.from?.identifier ?? row.identifier, pull.head);
   if (commit === undefined) return;
   const changes = once(() => host.listProposed(api, row.identifier, pull.number));
   const arrival: Arrival = {
@@ -108,6 +154,7 @@ export async function pullMoved(
     pull,
     sender,
     looked,
+    passing: await tellsPassing(db, row.organizationId, settings),
     before: null,
     changesSince: () => changes(''),
   };

@@ -16,6 +16,8 @@ export interface Fetch {
   readonly attempt: number;
   readonly cloneUrl: string;
   readonly commit: string;
+  /** Where it was seen: for hosts that give a commit by the name of its branch or tag alone. */
+  readonly ref: string | undefined;
   readonly submodules: boolean;
   /** An HTTP header for the host of the repository. */
   readonly authorization: string;
@@ -57,6 +59,8 @@ export async function claimFetch(db: Database, keyring: Keyring): Promise<Fetch 
     attempt: row.fetch_attempts,
     cloneUrl: ingress.cloneUrl,
     commit: ingress.commitSha,
+    ref:
+      ingress.tag !== null ? `refs/tags/${ingress.tag}` : ingress.branch ? `refs/heads/${ingress.branch}` : undefined,
     submodules: ingress.submodules,
     authorization: host.gitAuthorization(await credentialOf({ db, keyring }, ingress.repository)),
     sshKey: sshKey || undefined,

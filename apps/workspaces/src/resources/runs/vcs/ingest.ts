@@ -1,31 +1,25 @@
 import { system } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
-import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
-import type { HostCommit, PullRequest, Sender } from '../../connections/git-hosts/git-host';
 import type { Reached } from '../../connections/repositories/repository';
 import { effectiveMode, type Workspace } from '../../workspaces/workspaces/workspace';
-import { createFetched, stamp } from '../configuration-versions/service';
+import { type CommitSeen, keepCommit } from '../runs/commits';
+import { notePassing } from './passing';
 import { concerns } from './triggers';
 
 /** A commit that a workspace may have to look at. */
-export interface Arrival {
+export interface Arrival extends CommitSeen {
   /** What moved there: `branch:main`, `tag:v1`, `pull:12`. */
   readonly ref: string;
-  readonly commit: HostCommit;
-  readonly branch: string | null;
-  readonly tag?: string;
-  readonly pull?: PullRequest;
-  readonly sender?: Sender;
   /** Where it was before, as far as the host said. */
   readonly before: string | null;
   /** Files that differ from a commit; undefined where not all are known. */
   changesSince(base: string | null): Promise<readonly string[] | undefined>;
   /** Nobody told of it: it was found by looking. */
   readonly looked?: boolean;
+  /** Where it does not concern the workspace, the host is told that nothing is wrong with it. */
+  readonly passing?: boolean;
 }
-
-const longestText = 10_000;
 
 /** Runs of a workspace begin by themselves when it says so, or once somebody has started one; then not by connecting it. */
 async function startsByItself(tx: Database, workspace: Workspace, isFirst: boolean): Promise<boolean> {
@@ -46,7 +40,8 @@ export async function ingest(db: Database, { row }: Reached, workspace: Workspac
   const files = await arrival.changesSince(seen?.commit ?? arrival.before);
   const isFirst = seen === null && arrival.looked === true;
   // Of pull requests that were there before the workspace was connected, nobody waits for a plan.
-  const wanted = arrival.tag !== undefined || (!(isFirst && pull) && concerns(workspace, files));
+  const isConcerned = arrival.tag !== undefined || concerns(workspace, files);
+  const wanted = isConcerned && !(isFirst && pull);
   await db.transaction(async (tx) => {
     if (!(await lockRow(tx, 'workspace', workspace.id))) return;
     const now = await tx.prisma.vcsHead.findUnique({ where });
@@ -54,43 +49,13 @@ export async function ingest(db: Database, { row }: Reached, workspace: Workspac
     if (now?.commit !== seen?.commit) return;
     const head = { workspaceId: workspace.id, ref, commit: commit.sha };
     await tx.prisma.vcsHead.upsert({ where, create: head, update: { commit: commit.sha } });
-    if (!wanted) return;
+    if (!wanted) {
+      if (pull && arrival.passing)
+        await notePassing(tx, row.id, workspace, { commit: commit.sha, number: pull.number });
+      return;
+    }
     const speculative = pull !== undefined;
     const autoQueueRuns = speculative || (await startsByItself(tx, workspace, isFirst));
-    const id = await createFetched(tx, system, workspace, {
-      source: sourceOf(row.serviceProvider),
-      speculative,
-      autoQueueRuns,
-    });
-    await tx.prisma.ingressAttributes.create({
-      data: {
-        id: newId('ia'),
-        configurationVersionId: id,
-        repositoryId: row.id,
-        identifier: row.displayIdentifier ?? row.identifier,
-        branch: arrival.branch,
-        tag: arrival.tag,
-        cloneUrl: row.cloneUrl ?? '',
-        commitSha: commit.sha,
-        commitMessage: commit.message.slice(0, longestText),
-        commitUrl: commit.url,
-        isPullRequest: speculative,
-        onDefaultBranch: pull === undefined && arrival.branch === row.defaultBranch,
-        pullRequestNumber: pull?.number,
-        pullRequestUrl: pull?.url,
-        pullRequestTitle: pull?.title.slice(0, longestText),
-        pullRequestBody: pull?.body.slice(0, longestText),
-        senderUsername: arrival.sender?.username ?? commit.author,
-        senderAvatarUrl: arrival.sender?.avatarUrl,
-        senderHtmlUrl: arrival.sender?.url,
-        fromFork: pull?.fromFork === true,
-        submodules: workspace.vcsIngressSubmodules,
-        changedFiles: [...(files ?? [])].slice(0, 1000),
-      },
-    });
-    await stamp(tx, id, 'fetching-at');
+    await keepCommit(tx, system, row, workspace, arrival, { autoQueueRuns, files });
   });
 }
-
-/** What configurations are said to come from. */
-const sourceOf = (serviceProvider: string): string => serviceProvider.replace(/_.*$/, '');

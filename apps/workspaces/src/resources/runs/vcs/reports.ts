@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Database } from '../../../kernel/database/database';
 import { pauseSeconds } from '../../connections/repositories/hooks';
 import { reachRepository, type VcsMeans } from '../../connections/repositories/repository';
-import { type Progress, type Standing, standingOf } from './standing';
+import { contextOf, type Progress, type Standing, standingOf, workspacePage } from './standing';
 
 interface ReportRow extends Progress {
   readonly id: string;
@@ -32,10 +32,10 @@ SELECT i.id, i.repository_id AS "repositoryId", i.pull_request_number AS number,
 const textOf = (row: ReportRow, standing: Standing): string =>
   `${row.runId ?? ''} ${standing.state} ${standing.description}`;
 
-const linkOf = ({ publicUrl }: VcsMeans, { organization, workspace, runId }: ReportRow): string =>
-  runId === null
-    ? `${publicUrl}/ui/organizations/${organization}/workspaces/${workspace}`
-    : `${publicUrl}/app/${organization}/${workspace}/runs/${runId}`;
+const linkOf = ({ publicUrl }: VcsMeans, row: ReportRow): string =>
+  row.runId === null
+    ? workspacePage(publicUrl, row)
+    : `${publicUrl}/app/${row.organization}/${row.workspace}/runs/${row.runId}`;
 
 /** A report that ended and was told is not looked at again, unless somebody starts another run of the commit. */
 const settled = `coalesce(i.status_sent LIKE 'done %' AND r.finished_at IS NOT NULL
@@ -85,8 +85,7 @@ async function report(means: VcsMeans, row: ReportRow, standing: Standing, sent:
     const repository = await db.prisma.vcsRepository.findUnique({ where: { id: row.repositoryId } });
     const reached = repository && (await reachRepository(means, repository));
     if (reached) {
-      const context = `keystead/${row.organization}/${row.workspace}`;
-      const status = { ...standing, context, url: linkOf(means, row) };
+      const status = { ...standing, context: contextOf(row), url: linkOf(means, row), number: row.number ?? undefined };
       await reached.host.setStatus(reached.api, reached.row.identifier, row.sha, status);
     }
     await db.prisma.$executeRaw`

@@ -21,6 +21,20 @@ export interface Standing {
 
 const longest = 140;
 
+/** A workspace by its names. */
+interface NamedWorkspace {
+  readonly organization: string;
+  readonly workspace: string;
+}
+
+/** What tells apart the statuses that a commit has of several workspaces. */
+export const contextOf = ({ organization, workspace }: NamedWorkspace): string =>
+  `keystead/${organization}/${workspace}`;
+
+/** The page of a workspace. */
+export const workspacePage = (publicUrl: string, { organization, workspace }: NamedWorkspace): string =>
+  `${publicUrl}/ui/organizations/${organization}/workspaces/${workspace}`;
+
 const waiting: ReadonlyMap<string, string> = new Map(
   Object.entries({
     pending: 'Waiting for its turn',

@@ -1,7 +1,7 @@
 import type { SiteSettings } from '../../../kernel/endpoints/environment';
 import { adoptRepositories, pauseSeconds, refresh, removeHook, takeDue } from '../../connections/repositories/hooks';
 import { type Reached, reachRepository, type VcsMeans } from '../../connections/repositories/repository';
-import { branchMoved, branchOf, pullMoved, workspacesOf } from './events';
+import { branchMoved, branchOf, lookForTags, pullMoved, workspacesOf } from './events';
 
 /**
  * Looks after the repositories that are due: makes and removes webhooks, and looks for commits that nobody told of. For any
@@ -36,11 +36,12 @@ export async function tendRepositories(
   }
 }
 
-/** Looks where the branches and the pull requests of a repository are. */
+/** Looks where the branches, the tags and the pull requests of a repository are. */
 async function look({ db }: VcsMeans, reached: Reached, settings: SiteSettings): Promise<void> {
   const workspaces = await workspacesOf(db, reached);
   const branches = new Set(workspaces.flatMap((one) => branchOf(one, reached) ?? []));
   for (const branch of branches) await branchMoved(db, reached, branch, { before: null, looked: true });
+  await lookForTags(db, reached, workspaces);
   if (!workspaces.some(({ speculativeEnabled }) => speculativeEnabled)) return;
   const pulls = await reached.host.listPullRequests(reached.api, reached.row.identifier);
   for (const pull of pulls.filter(({ baseBranch }) => branches.has(baseBranch))) {

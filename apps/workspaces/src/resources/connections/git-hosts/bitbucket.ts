@@ -1,0 +1,9 @@
+import { createHash } from 'node:crypto';
+
+/** What tells apart the statuses of a commit: at most 40 letters, so that a hash stands for longer ones. */
+export function buildKey(context: string): string {
+  return context.length <= 40 ? context : `keystead-${createHash('sha256').update(context).digest('hex').slice(0, 30)}`;
+}
+
+/** A comment as it is to be seen: Bitbucket would show the mark that others hide. */
+export const shownText = (text: string): string => text.replace(/^<!--[^>]*-->\n/, '');

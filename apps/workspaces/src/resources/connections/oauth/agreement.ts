@@ -1,0 +1,173 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { invalid } from '@keystead/jsonapi';
+import type { Keyring } from '@keystead/keyring';
+import type { Reach } from '@keystead/outside';
+import { isRefusal, Refusal } from '@keystead/refusal';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import { type Database, still } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
+import type { GitHost, OauthDoor } from '../git-hosts/git-host';
+import { HostRefused } from '../git-hosts/host-api';
+import { apiOf, hostOf } from '../git-hosts/hosts';
+import { textAt } from '../git-hosts/reading';
+import { changeOf } from './clients';
+import { ask, type Granted, grantColumns } from './grants';
+import { callbackUrl, type OauthClient } from './oauth-client';
+import { find as findToken, type OauthToken } from './tokens';
+
+/** A person on the way to the host, to agree. */
+export interface Leaving {
+  /** Where the browser goes. */
+  readonly url: string;
+  readonly expiresAt: Date;
+}
+
+/** What comes back with the browser. */
+export interface Return {
+  readonly code: string;
+  readonly state: string;
+}
+
+const lifetimeMs = 10 * 60_000;
+/** Random bytes in base64url: 32 of them. */
+const form = /^[\w-]{43}$/;
+
+/** What a connection was begun with, in one text. */
+const begunWith = ({ httpUrl, key, serviceProvider }: OauthClient) => JSON.stringify([serviceProvider, httpUrl, key]);
+
+const hashOf = (keyring: Keyring, state: string) => new Uint8Array(keyring.mac('workspace-vcs-state', state));
+// Who reads the database does not find it; who reads the address bar cannot make it without the key.
+const verifierOf = (keyring: Keyring, state: string) =>
+  keyring.mac('workspace-vcs-verifier', state).toString('base64url');
+
+/** The door of a connection's host. Throws `invalid` where there is none, or the connection has no application for it. */
+function requireDoor({ serviceProvider, key }: OauthClient): { host: GitHost; door: OauthDoor } {
+  const host = hostOf(serviceProvider);
+  if (!host?.oauth) {
+    throw invalid('serviceProvider', 'cannot be connected in the browser: give the connection a token of the host');
+  }
+  if (!key) throw invalid('key', "can't be blank: register an application at the host, and give its id and secret");
+  return { host, door: host.oauth };
+}
+
+/** Begins to connect a host in the browser; good for ten minutes and for this caller alone. Throws `invalid`. */
+export async function leave(
+  db: Database,
+  keyring: Keyring,
+  client: OauthClient,
+  caller: { readonly tokenId: string },
+  publicUrl: string,
+  nowMs: number,
+): Promise<Leaving> {
+  const { door } = requireDoor(client);
+  const state = randomBytes(32).toString('base64url');
+  const expiresAt = new Date(nowMs + lifetimeMs);
+  await db.prisma.oauthLeaving.deleteMany({ where: { expiresAt: { lt: new Date(nowMs) } } });
+  await db.prisma.oauthLeaving.create({
+    data: {
+      stateHash: hashOf(keyring, state),
+      oauthClientId: client.id,
+      callerToken: caller.tokenId,
+      begunWith: begunWith(client),
+      expiresAt,
+    },
+  });
+  const url = new URL(door.authorize(client.httpUrl));
+  const asked = {
+    client_id: client.key!,
+    redirect_uri: callbackUrl(publicUrl, client.id),
+    response_type: 'code',
+    state,
+    ...(door.scope === null ? {} : { scope: door.scope }),
+    ...(door.pkce
+      ? {
+          code_challenge: createHash('sha256').update(verifierOf(keyring, state)).digest('base64url'),
+          code_challenge_method: 'S256',
+        }
+      : {}),
+  };
+  for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value);
+  return { url: url.href, expiresAt };
+}
+
+/** Takes away what a state stands for: it counts once, and for the caller that began it alone. */
+async function comeBack(
+  db: Database,
+  keyring: Keyring,
+  client: OauthClient,
+  { tokenId }: { readonly tokenId: string },
+  state: string,
+  nowMs: number,
+): Promise<void> {
+  const where = { oauthClientId: client.id, callerToken: tokenId };
+  const stateHash = form.test(state) ? hashOf(keyring, state) : undefined;
+  const row = stateHash && (await db.prisma.oauthLeaving.findFirst({ where: { stateHash, ...where } }));
+  const taken = row ? await db.prisma.oauthLeaving.deleteMany({ where: { stateHash: row.stateHash } }) : { count: 0 };
+  if (!row || taken.count === 0 || row.expiresAt.getTime() <= nowMs) {
+    throw invalid('state', 'is not good: this was not begun in this session, or lately, or is over already');
+  }
+  if (row.begunWith !== begunWith(client)) throw invalid('state', 'is not good: the connection was changed meanwhile');
+}
+
+/**
+ * Ends what `leave` began: the code is exchanged at the host, and the connection has a token from then on, the one that it
+ * had under the same id. Throws `invalid` for a state or a code that is not good. To be called outside any transaction.
+ */
+export async function agree(
+  means: { db: Database; keyring: Keyring; reach: Reach; publicUrl: string },
+  by: { actor: Actor; tokenId: string },
+  client: OauthClient,
+  { code, state }: Return,
+  nowMs: number,
+): Promise<OauthToken> {
+  const { db, keyring, reach, publicUrl } = means;
+  const { host, door } = requireDoor(client);
+  await comeBack(db, keyring, client, by, state, nowMs);
+  const granted = await exchange(means, client, door, {
+    grant_type: 'authorization_code',
+    code,
+    redirect_uri: callbackUrl(publicUrl, client.id),
+    ...(door.pkce ? { code_verifier: verifierOf(keyring, state) } : {}),
+  });
+  const person = await personOf(host, client.apiUrl, granted, reach);
+  return db.transaction(async (tx) => {
+    if (!(await lockRow(tx, 'oauth_client', client.id))) throw new Refusal('missing', '');
+    const where = { oauthClientId: client.id };
+    const known = await tx.prisma.oauthToken.findFirst({ where, orderBy: [{ createdAt: 'asc' }, { id: 'asc' }] });
+    const id = known?.id ?? newId('ot');
+    const data = { ...grantColumns(keyring, id, granted, nowMs), serviceProviderUser: person };
+    await tx.prisma.oauthToken.upsert({ where: { id }, create: { id, ...where, ...data }, update: data });
+    await tx.prisma.vcsRepository.updateMany({ where: { oauthTokenId: id }, data: { nextAt: new Date(0) } });
+    const change = { ...changeOf(client, 'update'), action: 'oauth-client.connect', after: { tokenId: id, person } };
+    await recordChange(tx, by.actor, change);
+    return still(await findToken(tx, id));
+  });
+}
+
+async function exchange(
+  means: { keyring: Keyring; reach: Reach; db: Database },
+  client: OauthClient,
+  door: OauthDoor,
+  form: Readonly<Record<string, string>>,
+): Promise<Granted> {
+  try {
+    return await ask(means, client, door, form);
+  } catch (error) {
+    if (error instanceof HostRefused) throw invalid('code', `is not good: ${error.message}`);
+    throw error;
+  }
+}
+
+/** Who agreed, as far as the host says. */
+async function personOf(host: GitHost, apiUrl: string, granted: Granted, reach: Reach): Promise<string | null> {
+  const person = host.oauth?.person;
+  if (!person) return null;
+  try {
+    return textAt(await apiOf(host, apiUrl, granted.token, reach).get(person.path), person.name) || null;
+  } catch (error) {
+    // It may be away, or tell nobody: the token is good nevertheless.
+    if (error instanceof HostRefused || (isRefusal(error) && error.kind === 'upstream')) return null;
+    throw error;
+  }
+}

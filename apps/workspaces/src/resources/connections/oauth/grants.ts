@@ -1,0 +1,116 @@
+import type { Keyring } from '@keystead/keyring';
+import { outsideCall, type Reach, Unreachable } from '@keystead/outside';
+import type { Database } from '../../../kernel/database/database';
+import type { OauthDoor } from '../git-hosts/git-host';
+import { HostRefused } from '../git-hosts/host-api';
+import { hostOf } from '../git-hosts/hosts';
+import { textAt, at as valueAt } from '../git-hosts/reading';
+import { sealedBytes } from './sealed';
+
+/** What a host gave for a code or a refresh token. */
+export interface Granted {
+  readonly token: string;
+  readonly refreshToken: string | null;
+  /** How long the token is good; null: until somebody ends it. */
+  readonly seconds: number | null;
+}
+
+const tokenCell = (id: string, column: 'value' | 'refresh_token') => ({ table: 'oauth_token', row: id, column });
+const clientCell = (id: string) => ({ table: 'oauth_client', row: id, column: 'secret' });
+const mostAttempts = 30;
+const longestProblem = 300;
+
+/**
+ * Asks a host for a token. Throws HostRefused where it says no, in its own words, and `upstream` where it does not answer.
+ */
+export async function ask(
+  { db, keyring, reach }: { db: Database; keyring: Keyring; reach: Reach },
+  client: { readonly id: string; readonly httpUrl: string; readonly key: string | null },
+  door: OauthDoor,
+  form: Readonly<Record<string, string>>,
+): Promise<Granted> {
+  const row = await db.prisma.oauthClient.findUnique({ where: { id: client.id }, select: { secret: true } });
+  const secret = row?.secret ? keyring.open(row.secret, clientCell(client.id)).toString('utf8') : '';
+  const key = client.key ?? '';
+  const proof: Record<string, string> = door.basic ? {} : { client_id: key, client_secret: secret };
+  const basic = `Basic ${Buffer.from(`${encodeURIComponent(key)}:${encodeURIComponent(secret)}`).toString('base64')}`;
+  const url = door.exchange(client.httpUrl);
+  const answer = await outsideCall('the Git host', url, {
+    method: 'POST',
+    headers: { 'user-agent': 'keystead', ...(door.basic ? { authorization: basic } : {}) },
+    form: new URLSearchParams({ ...form, ...proof }),
+    reach,
+  });
+  const token = textAt(answer.json, 'access_token');
+  if (answer.status === 429 || answer.status >= 500) throw new Unreachable(`the Git host answered ${answer.status}`);
+  if (answer.status >= 300 || token === '') {
+    const said =
+      textAt(answer.json, 'error_description') || textAt(answer.json, 'error') || `it answered ${answer.status}`;
+    throw new HostRefused(400, said.slice(0, longestProblem));
+  }
+  const seconds = Number(valueAt(answer.json, 'expires_in'));
+  return {
+    token,
+    refreshToken: textAt(answer.json, 'refresh_token') || null,
+    seconds: seconds > 0 ? seconds : null,
+  };
+}
+
+/** What is stored of a token. It is renewed when half of its time is over; one without a refresh token never is. */
+export function grantColumns(keyring: Keyring, id: string, { token, refreshToken, seconds }: Granted, nowMs: number) {
+  const after = (share: number) => (seconds === null ? null : new Date(nowMs + seconds * 1000 * share));
+  return {
+    value: sealedBytes(keyring, 'oauth_token', id, 'value', token)!,
+    refreshToken: sealedBytes(keyring, 'oauth_token', id, 'refresh_token', refreshToken) ?? null,
+    expiresAt: after(1),
+    renewAt: refreshToken === null ? null : after(0.5),
+    renewAttempts: 0,
+    renewProblem: null,
+  };
+}
+
+/** What is stored of a token that somebody brings: it ends when its owner says so. */
+export const broughtColumns = (value: Uint8Array<ArrayBuffer>) => ({
+  value,
+  refreshToken: null,
+  expiresAt: null,
+  renewAt: null,
+  renewAttempts: 0,
+  renewProblem: null,
+});
+
+/**
+ * Exchanges tokens whose time comes for new ones, with the refresh tokens that go with them: hosts that rotate these take
+ * each once. For any number of callers: each token is claimed for a while.
+ */
+export async function renewTokens(
+  means: { db: Database; keyring: Keyring; reach: Reach },
+  now: () => number,
+): Promise<void> {
+  const { db, keyring } = means;
+  for (let done = 0; done < 50; done++) {
+    const [due] = await db.prisma.$queryRaw<{ id: string; oauth_client_id: string; renew_attempts: number }[]>`
+      UPDATE oauth_token SET renew_attempts = renew_attempts + 1, renew_at = now() + interval '1 minute'
+       WHERE id = (SELECT id FROM oauth_token WHERE renew_at <= now() ORDER BY renew_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+      RETURNING id, oauth_client_id, renew_attempts`;
+    if (!due) return;
+    const row = await db.prisma.oauthToken.findUnique({ where: { id: due.id }, include: { oauthClient: true } });
+    const door = row && hostOf(row.oauthClient.serviceProvider)?.oauth;
+    if (!row?.refreshToken || !door) continue;
+    const refresh = keyring.open(row.refreshToken, tokenCell(row.id, 'refresh_token')).toString('utf8');
+    // Whoever gave the connection another token meanwhile keeps that one.
+    const same = { id: row.id, refreshToken: row.refreshToken };
+    try {
+      const given = { grant_type: 'refresh_token', refresh_token: refresh };
+      const granted = await ask(means, row.oauthClient, door, given);
+      // Where a host gives no new one, the old one stays good.
+      const kept = { ...granted, refreshToken: granted.refreshToken ?? refresh };
+      await db.prisma.oauthToken.updateMany({ where: same, data: grantColumns(keyring, row.id, kept, now()) });
+    } catch (error) {
+      const problem = (error as Error).message.slice(0, 1000);
+      const over = error instanceof HostRefused ? due.renew_attempts >= 3 : due.renew_attempts >= mostAttempts;
+      const data = { renewProblem: problem, ...(over ? { renewAt: null } : {}) };
+      await db.prisma.oauthToken.updateMany({ where: same, data });
+    }
+  }
+}

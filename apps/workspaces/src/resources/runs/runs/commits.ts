@@ -1,0 +1,126 @@
+import { isRefusal } from '@keystead/refusal';
+import type { VcsRepository } from '../../../generated/prisma/client';
+import type { Actor } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
+import type { HostCommit, PullRequest, Sender } from '../../connections/git-hosts/git-host';
+import { HostRefused } from '../../connections/git-hosts/host-api';
+import { reachRepository, type VcsMeans } from '../../connections/repositories/repository';
+import type { Workspace } from '../../workspaces/workspaces/workspace';
+import { type Configuration, createFetched, stamp } from './configuration';
+
+/** A commit of a repository, and what is known of how it came. */
+export interface CommitSeen {
+  readonly commit: HostCommit;
+  readonly branch: string | null;
+  readonly tag?: string;
+  readonly pull?: PullRequest;
+  readonly sender?: Sender;
+}
+
+const longestText = 10_000;
+
+/** What configurations are said to come from. */
+const sourceOf = (serviceProvider: string): string => serviceProvider.replace(/_.*$/, '');
+
+/** Makes a configuration of a commit, to be fetched; answers its id. To be called with the workspace held. */
+export async function keepCommit(
+  tx: Database,
+  actor: Actor,
+  row: VcsRepository,
+  workspace: Workspace,
+  { commit, branch, tag, pull, sender }: CommitSeen,
+  given: { autoQueueRuns: boolean; files: readonly string[] | undefined },
+): Promise<string> {
+  const speculative = pull !== undefined;
+  const { autoQueueRuns, files } = given;
+  const source = sourceOf(row.serviceProvider);
+  const id = await createFetched(tx, actor, workspace, { source, speculative, autoQueueRuns });
+  await tx.prisma.ingressAttributes.create({
+    data: {
+      id: newId('ia'),
+      configurationVersionId: id,
+      repositoryId: row.id,
+      identifier: row.displayIdentifier ?? row.identifier,
+      branch,
+      tag,
+      cloneUrl: pull?.from?.cloneUrl ?? row.cloneUrl ?? '',
+      commitSha: commit.sha,
+      commitMessage: commit.message.slice(0, longestText),
+      commitUrl: commit.url,
+      isPullRequest: speculative,
+      onDefaultBranch: pull === undefined && branch === row.defaultBranch,
+      pullRequestNumber: pull?.number,
+      pullRequestUrl: pull?.url,
+      pullRequestTitle: pull?.title.slice(0, longestText),
+      pullRequestBody: pull?.body.slice(0, longestText),
+      senderUsername: sender?.username ?? commit.author,
+      senderAvatarUrl: sender?.avatarUrl,
+      senderHtmlUrl: sender?.url,
+      fromFork: pull?.fromFork === true,
+      submodules: workspace.vcsIngressSubmodules,
+      changedFiles: [...(files ?? [])].slice(0, 1000),
+    },
+  });
+  await stamp(tx, id, 'fetching-at');
+  return id;
+}
+
+/** The configuration of a commit that a workspace has or is about to have. */
+async function configurationOf(tx: Database, workspaceId: string, commitSha: string): Promise<string | undefined> {
+  const found = await tx.prisma.configurationVersion.findFirst({
+    where: {
+      workspaceId,
+      speculative: false,
+      status: { in: ['uploaded', 'fetching'] },
+      ingress: { commitSha, isPullRequest: false },
+    },
+    orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
+    select: { id: true },
+  });
+  return found?.id;
+}
+
+/**
+ * The newest commit of the branch that a workspace follows, as a configuration: one that is there, or is to be fetched. For
+ * runs that somebody starts, also where no webhook told of the commit. Undefined where the workspace follows tags or
+ * nothing, and where its host cannot be asked: then the newest that was fetched is as good as any. To be called outside any
+ * transaction.
+ */
+export async function newestCommit(
+  means: VcsMeans,
+  actor: Actor,
+  workspace: Workspace,
+): Promise<Configuration | undefined> {
+  const { oauthTokenId, vcsIdentifier: identifier, vcsTagsRegex } = workspace;
+  if (oauthTokenId === null || identifier === null || vcsTagsRegex !== null) return undefined;
+  const row = await means.db.prisma.vcsRepository.findUnique({
+    where: { oauthTokenId_identifier: { oauthTokenId, identifier } },
+  });
+  const branch = workspace.vcsBranch ?? row?.defaultBranch;
+  if (!row?.cloneUrl || !branch) return undefined;
+  const commit = await findHead(means, row, branch);
+  if (!commit) return undefined;
+  const id = await means.db.transaction(async (tx) => {
+    if (!(await lockRow(tx, 'workspace', workspace.id))) return undefined;
+    const known = await configurationOf(tx, workspace.id, commit.sha);
+    if (known !== undefined) return known;
+    const head = { workspaceId: workspace.id, ref: `branch:${branch}`, commit: commit.sha };
+    const where = { workspaceId_ref: { workspaceId: head.workspaceId, ref: head.ref } };
+    await tx.prisma.vcsHead.upsert({ where, create: head, update: { commit: commit.sha } });
+    const given = { autoQueueRuns: false, files: undefined };
+    return keepCommit(tx, actor, row, workspace, { commit, branch }, given);
+  });
+  return id === undefined ? undefined : { id, speculative: false };
+}
+
+async function findHead(means: VcsMeans, row: VcsRepository, branch: string): Promise<HostCommit | undefined> {
+  try {
+    const reached = await reachRepository(means, row);
+    return await reached?.host.findHead(reached.api, row.identifier, branch);
+  } catch (error) {
+    if (error instanceof HostRefused || (isRefusal(error) && error.kind === 'upstream')) return undefined;
+    throw error;
+  }
+}

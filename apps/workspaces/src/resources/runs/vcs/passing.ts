@@ -1,0 +1,65 @@
+import type { Database } from '../../../kernel/database/database';
+import { pauseSeconds } from '../../connections/repositories/hooks';
+import { reachRepository, type VcsMeans } from '../../connections/repositories/repository';
+import type { Workspace } from '../../workspaces/workspaces/workspace';
+import { contextOf, workspacePage } from './standing';
+
+const mostAttempts = 20;
+
+/** Remembers to tell that a proposed commit does not concern a workspace: its merge need not wait for a plan of it. */
+export async function notePassing(
+  tx: Database,
+  repositoryId: string,
+  { id: workspaceId }: Workspace,
+  { commit, number }: { commit: string; number: number },
+): Promise<void> {
+  await tx.prisma.vcsPassing.createMany({
+    data: [{ workspaceId, repositoryId, commit, number }],
+    skipDuplicates: true,
+  });
+}
+
+interface PassingDue {
+  readonly workspace_id: string;
+  readonly repository_id: string;
+  readonly commit: string;
+  readonly number: number;
+  readonly attempts: number;
+  readonly workspace: string;
+  readonly organization: string;
+}
+
+/** Tells hosts of the commits that concern no workspace of some name. For any number of callers. */
+export async function reportPassing(means: VcsMeans): Promise<void> {
+  const { db, publicUrl } = means;
+  for (let done = 0; done < 100; done++) {
+    const [due] = await db.prisma.$queryRaw<PassingDue[]>`
+      UPDATE vcs_passing v SET attempts = v.attempts + 1, next_at = now() + interval '1 minute'
+        FROM workspace w JOIN organization o ON o.id = w.organization_id
+       WHERE w.id = v.workspace_id AND (v.workspace_id, v.repository_id, v.commit) = (
+         SELECT workspace_id, repository_id, commit FROM vcs_passing WHERE next_at <= now()
+          ORDER BY next_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+      RETURNING v.workspace_id, v.repository_id, v.commit, v.number, v.attempts, w.name AS workspace, o.name AS organization`;
+    if (!due) return;
+    const { workspace_id: workspaceId, repository_id: repositoryId, commit } = due;
+    const where = { workspaceId, repositoryId, commit };
+    try {
+      const row = await db.prisma.vcsRepository.findUnique({ where: { id: repositoryId } });
+      const reached = row && (await reachRepository(means, row));
+      await reached?.host.setStatus(reached.api, reached.row.identifier, commit, {
+        state: 'success',
+        context: contextOf(due),
+        description: 'No plan: none of these changes concern this workspace',
+        url: workspacePage(publicUrl, due),
+        number: due.number,
+      });
+      await db.prisma.vcsPassing.deleteMany({ where });
+    } catch {
+      if (due.attempts >= mostAttempts) await db.prisma.vcsPassing.deleteMany({ where });
+      else
+        await db.prisma.$executeRaw`
+          UPDATE vcs_passing SET next_at = now() + make_interval(secs => ${pauseSeconds(due.attempts)})
+           WHERE workspace_id = ${workspaceId} AND repository_id = ${repositoryId} AND commit = ${commit}`;
+    }
+  }
+}

@@ -1,0 +1,113 @@
+import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+const sha = (text: string): string => createHmac('sha1', 'commits').update(text).digest('hex');
+
+/** A pull request of the fake host. */
+export interface FakePull {
+  readonly number: number;
+  head: string;
+  readonly files: readonly string[];
+  readonly fork?: boolean;
+}
+
+/** A Gitea of one repository, `team/net`, as far as it is asked: what tests move is what it answers. */
+export class FakeGitea {
+  readonly branches = new Map<string, string>();
+  readonly tags = new Map<string, string>();
+  readonly pulls: FakePull[] = [];
+  readonly statuses: { sha: string; state: string; context: string; description: string }[] = [];
+  readonly hooks = new Map<string, { url: string; secret: string }>();
+  /** It answers nothing but 503. */
+  away = false;
+  origin = '';
+  private readonly server = createServer((req, res) => {
+    let text = '';
+    req.on('data', (piece) => (text += piece));
+    req.on('end', () => {
+      const body = this.away ? undefined : this.answer(`${req.method} ${req.url}`, text);
+      res.writeHead(this.away ? 503 : body === undefined ? 404 : 200, { 'content-type': 'application/json' });
+      res.end(JSON.stringify(body ?? {}));
+    });
+  });
+
+  async start(): Promise<void> {
+    this.server.listen(0, '127.0.0.1');
+    await once(this.server, 'listening');
+    this.origin = `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
+  stop(): void {
+    this.server.closeAllConnections();
+    this.server.close();
+  }
+
+  /** A commit by what it says. */
+  commit(message: string): string {
+    const id = sha(message);
+    this.messages.set(id, message);
+    return id;
+  }
+
+  private readonly messages = new Map<string, string>();
+
+  private answer(call: string, text: string): unknown {
+    const [, method = '', path = ''] = /^(\w+) \/api\/v1\/repos\/team\/net([^?]*)/.exec(call) ?? [];
+    const [, kind = '', rest = ''] = /^\/([\w]+)\/?(.*)$/.exec(path) ?? [];
+    if (path === '') return method === 'GET' ? this.repository() : undefined;
+    if (kind === 'branches') return this.named(this.branches, decodeURIComponent(rest), 'id');
+    if (kind === 'tags' && rest === '') return [...this.tags].map(([name, id]) => ({ name, commit: { sha: id } }));
+    if (kind === 'tags') return this.named(this.tags, decodeURIComponent(rest), 'sha');
+    if (kind === 'git') return this.shown(rest.replace('commits/', ''));
+    if (kind === 'pulls') return this.pull(rest);
+    if (kind === 'hooks' && method === 'POST') {
+      const { config } = JSON.parse(text);
+      this.hooks.set(String(this.hooks.size + 1), config);
+      return { id: this.hooks.size };
+    }
+    if (kind === 'hooks') return this.hooks.delete(rest) ? {} : undefined;
+    if (kind === 'statuses') return this.statuses.push({ sha: rest, ...JSON.parse(text) });
+    return undefined;
+  }
+
+  private repository() {
+    return {
+      id: 42,
+      full_name: 'team/net',
+      html_url: `${this.origin}/team/net`,
+      clone_url: `${this.origin}/team/net.git`,
+      default_branch: 'main',
+    };
+  }
+
+  private named(among: Map<string, string>, name: string, key: 'id' | 'sha') {
+    const id = among.get(name);
+    return id === undefined ? undefined : { name, commit: { [key]: id } };
+  }
+
+  private shown(id: string) {
+    const message = this.messages.get(id);
+    return message === undefined
+      ? undefined
+      : { sha: id, html_url: '', commit: { message }, author: { login: 'grace' } };
+  }
+
+  private pull(rest: string): unknown {
+    const [number = '', files] = rest.split('/');
+    const shown = ({ number: index, head, fork }: FakePull) => ({
+      number: index,
+      title: `Pull ${index}`,
+      body: '',
+      html_url: '',
+      state: 'open',
+      head: { sha: head, ref: 'topic', repo: { id: fork ? 43 : 42 } },
+      base: { ref: 'main', repo: { id: 42 } },
+    });
+    if (number === '') return this.pulls.map(shown);
+    const found = this.pulls.find((one) => one.number === Number(number));
+    if (files === 'files') return found?.files.map((filename) => ({ filename }));
+    return found && shown(found);
+  }
+}

@@ -1,0 +1,197 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { SiteSettings } from '../src/kernel/endpoints/environment';
+import { claimFetch, failFetch, finishFetch } from '../src/resources/runs/vcs/fetches';
+import { reportPassing } from '../src/resources/runs/vcs/passing';
+import { reportStatuses } from '../src/resources/runs/vcs/reports';
+import { tendRepositories } from '../src/resources/runs/vcs/tend';
+import { FakeGitea } from './fake-gitea';
+import { fakeWorker } from './fake-worker';
+import { resource, startWorkspaces } from './start-workspaces';
+import { archiveOf } from './worker-fixture';
+
+describe('workspaces that follow a repository', () => {
+  const host = new FakeGitea();
+  const workspaces = startWorkspaces({ env: { WORKSPACES_VCS: 'on', WORKSPACES_VCS_NETWORKS: '127.0.0.1/32' } });
+  const { admin } = workspaces;
+  const worker = fakeWorker(workspaces);
+  let token = '';
+  beforeAll(async () => {
+    await host.start();
+    host.branches.set('main', host.commit('Begin'));
+    await workspaces.organization('acme', { 'default-execution-mode': 'remote' });
+    const attributes = {
+      'service-provider': 'gitea',
+      'http-url': host.origin,
+      'api-url': `${host.origin}/api/v1`,
+      'oauth-token-string': 'text',
+    };
+    const made = await admin
+      .post('organizations/acme/oauth-clients', resource('oauth-clients', attributes))
+      .expect(201);
+    token = made.body.data.relationships['oauth-tokens'].data[0].id;
+  });
+  afterAll(() => host.stop());
+
+  const means = () => {
+    const { db, env } = workspaces.service;
+    return { db, keyring: env.keyring, reach: env.vcsReach!, publicUrl: env.publicUrl };
+  };
+  const followed = async (name: string, attributes: object = {}, repo: object = {}): Promise<string> => {
+    const body = resource('workspaces', {
+      name,
+      'queue-all-runs': true,
+      ...attributes,
+      'vcs-repo': { identifier: 'team/net', 'oauth-token-id': token, ...repo },
+    });
+    const { id } = (await admin.post('organizations/acme/workspaces', body).expect(201)).body.data;
+    await look();
+    return id;
+  };
+  const look = async (changed: Partial<SiteSettings> = {}) => {
+    await means().db.prisma.vcsRepository.updateMany({ data: { nextAt: new Date(0) } });
+    await tendRepositories(means(), async () => ({ ...(await workspaces.service.env.settings()), ...changed }), 3600);
+  };
+  const commitsOf = async (workspace: string): Promise<string[]> => {
+    const rows = await means().db.prisma.ingressAttributes.findMany({
+      where: { configurationVersion: { workspaceId: workspace } },
+      orderBy: { configurationVersion: { createdAt: 'asc' } },
+    });
+    return rows.map(({ commitMessage, tag }) => tag ?? commitMessage);
+  };
+  /** Fetches everything that is to be, as a worker would; answers how often. */
+  const fetchAll = async (fails?: string): Promise<number> => {
+    const { db, keyring } = means();
+    for (let count = 0; ; count++) {
+      const fetch = await claimFetch(db, keyring);
+      if (!fetch) return count;
+      if (fails) await failFetch(db, fetch, fails, false);
+      else {
+        const archive = await archiveOf({ 'main.tf': '' });
+        await finishFetch(
+          db,
+          { keyring, configurationBytes: 1e6 },
+          fetch,
+          (async function* () {
+            yield archive;
+          })(),
+        );
+      }
+    }
+  };
+  const runOf = (workspace: string) =>
+    admin.post('runs', resource('runs', {}, { workspace: { data: { type: 'workspaces', id: workspace } } }));
+
+  it('finds tags by looking; those that were there before start nothing', async () => {
+    host.tags.set('v0', host.commit('Old'));
+    const id = await followed('tagged', {}, { 'tags-regex': '^v' });
+    expect(await commitsOf(id)).toEqual([]);
+    host.tags.set('v1', host.commit('One'));
+    host.tags.set('x1', host.commit('Other'));
+    await look();
+    await look();
+    expect(await commitsOf(id)).toEqual(['v1']);
+    host.tags.set('v1', host.commit('One again'));
+    await look();
+    expect(await commitsOf(id)).toEqual(['v1', 'v1']);
+    // Another expression finds old tags, which nobody waits for.
+    const path = `workspaces/${id}`;
+    await admin.patch(path, resource('workspaces', { 'vcs-repo': { 'tags-regex': '^x' } })).expect(200);
+    await look();
+    host.tags.set('x2', host.commit('Two'));
+    await look();
+    expect(await commitsOf(id)).toEqual(['v1', 'v1', 'x2']);
+  });
+
+  it('a run that somebody starts takes the newest commit, waits for it, and ends with what keeps it away', async () => {
+    const id = await followed('by-hand');
+    await fetchAll();
+    const newest = host.commit('Nobody told of it');
+    host.branches.set('main', newest);
+    await worker.claim();
+    const first = (await runOf(id).expect(201)).body.data;
+    expect(first.attributes.status).toBe('pending');
+    const configuration = first.relationships['configuration-version'].data.id;
+    const ingress = await admin.get(`configuration-versions/${configuration}/ingress-attributes`).expect(200);
+    expect(ingress.body.data.attributes['commit-sha']).toBe(newest);
+    // Neither looking nor another run fetches it twice.
+    await look();
+    const second = (await runOf(id).expect(201)).body.data;
+    expect(second.relationships['configuration-version'].data.id).toBe(configuration);
+    expect(await commitsOf(id)).toEqual(['Begin', 'Nobody told of it']);
+    const statusOf = async (run: string) => (await admin.get(`runs/${run}`).expect(200)).body.data.attributes;
+    await fetchAll();
+    const queued = await means().db.prisma.run.findMany({ where: { configurationVersionId: configuration } });
+    expect(queued).toHaveLength(2);
+    host.branches.set('main', host.commit('Too large'));
+    const third = (await runOf(id).expect(201)).body.data;
+    await fetchAll('the commit needs more than 5 bytes');
+    expect(await statusOf(third.id)).toMatchObject({ status: 'errored' });
+    // A host that is away keeps nobody from running what was fetched.
+    host.away = true;
+    try {
+      const fourth = (await runOf(id).expect(201)).body.data;
+      expect(fourth.relationships['configuration-version'].data.id).toBe(configuration);
+    } finally {
+      host.away = false;
+    }
+  });
+
+  it('tells that a pull request concerns no workspace, where that is wanted', async () => {
+    await followed('elsewhere', { 'working-directory': 'elsewhere' });
+    const told = (head: string) => host.statuses.filter((one) => one.sha === head);
+    host.pulls.push({ number: 1, head: host.commit('Before'), files: ['net/a.tf'] });
+    await look();
+    host.pulls[0]!.head = host.commit('Not told');
+    await look();
+    await reportPassing(means());
+    expect(host.statuses.filter(({ context }) => context.endsWith('/elsewhere'))).toEqual([]);
+    const head = host.commit('Told');
+    host.pulls[0]!.head = head;
+    await look({ sendPassingStatusesForUntriggeredSpeculativePlans: true });
+    await reportPassing(means());
+    await reportPassing(means());
+    expect(told(head)).toContainEqual(
+      expect.objectContaining({
+        state: 'success',
+        context: 'keystead/acme/elsewhere',
+        description: expect.stringContaining('No plan'),
+      }),
+    );
+    expect(told(head).filter(({ context }) => context.endsWith('/elsewhere'))).toHaveLength(1);
+  });
+
+  it('a fork is planned where site administrators allow it, and then without anything secret', async () => {
+    const id = await followed('forked');
+    await fetchAll();
+    for (const [key, sensitive] of [
+      ['open', false],
+      ['hidden', true],
+    ] as const) {
+      const attributes = { key, value: `of ${key}`, category: 'env', sensitive };
+      await admin.post(`workspaces/${id}/vars`, resource('vars', attributes)).expect(201);
+    }
+    host.pulls.push({ number: 7, head: host.commit('Of a fork'), files: ['main.tf'], fork: true });
+    await look();
+    expect(await commitsOf(id)).not.toContain('Of a fork');
+    const { db } = means();
+    const allowed = { allowSpeculativePlansOnPullRequestsFromForks: true };
+    // Those that were there before are not waited for.
+    await look(allowed);
+    host.pulls.at(-1)!.head = host.commit('Of a fork, again');
+    await look(allowed);
+    expect(await commitsOf(id)).toContain('Of a fork, again');
+    await fetchAll();
+    const { configurationVersionId } = await db.prisma.ingressAttributes.findFirstOrThrow({
+      where: { commitMessage: 'Of a fork, again', configurationVersion: { workspaceId: id } },
+    });
+    const run = await db.prisma.run.findFirstOrThrow({ where: { configurationVersionId } });
+    expect(run.planOnly).toBe(true);
+    const inputs = await worker.inputs({ ...job, runId: run.id, workspaceId: id });
+    expect(inputs.environment.map(({ key }) => key)).toEqual(['open']);
+    const own = await db.prisma.run.findFirstOrThrow({ where: { workspaceId: id, planOnly: false } });
+    const trusted = await worker.inputs({ ...job, runId: own.id, workspaceId: id });
+    expect(trusted.environment.map(({ key }) => key).sort()).toEqual(['hidden', 'open']);
+    await reportStatuses(means());
+  });
+  const job = { variables: [], configurationBlobId: null, planId: '' } as never as Parameters<typeof worker.inputs>[0];
+});
