@@ -38,13 +38,14 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   envelope: [],
   jsonapi: ['refusal'],
   auth: ['refusal'],
-  outside: ['refusal'],
-  server: [],
+  outside: ['refusal', 'tracing'],
+  server: ['tracing'],
   'api-page': ['server'],
   'console-host': ['refusal', 'server'],
-  postgres: [],
+  postgres: ['tracing'],
   keyring: [],
-  testing: ['postgres'],
+  tracing: [],
+  testing: ['postgres', 'tracing'],
 };
 
 /** Zones inside an app and those that each may import besides itself. `*` allows all. */

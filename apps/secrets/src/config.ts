@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { type Tls, type TrustedProxies, trustedProxies } from '@keystead/server';
+import { readHeaders } from '@keystead/tracing';
 import { z } from 'zod';
 import { parseDuration } from './sdk/duration';
 
@@ -132,6 +133,37 @@ const Variables = z.object({
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')
     .describe('What is logged.'),
+  SECRETS_TRACES_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('Where traces are sent: OTLP over HTTP, such as http://127.0.0.1:4318/v1/traces; off unless set.'),
+  SECRETS_TRACES_SHARE: z.coerce
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.01)
+    .describe('How many requests are traced, from 0 to 1, of those that come with no traceparent that decides it.'),
+  SECRETS_TRACES_HEADERS: z
+    .string()
+    .transform((text, context) => {
+      try {
+        return readHeaders(text);
+      } catch (error) {
+        context.addIssue({ code: 'custom', message: (error as Error).message });
+        return z.NEVER;
+      }
+    })
+    .optional()
+    .describe(
+      'Headers sent with traces, as name=value,…, values percent-encoded. Also as SECRETS_TRACES_HEADERS_FILE.',
+    ),
+  SECRETS_SLOW_REQUEST_MS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(3_600_000)
+    .optional()
+    .describe('Requests whose answer takes longer to begin leave a line of their own in the log; none unless set.'),
   SECRETS_CLOCK_TOLERANCE: z.coerce
     .number()
     .min(0.1)
@@ -179,6 +211,7 @@ const Variables = z.object({
 /** Variables that may instead name a file holding the value. */
 const fromFile = [
   'SECRETS_DATABASE_URL',
+  'SECRETS_TRACES_HEADERS',
   'SCHEDULER_TOKEN',
   'CLOUDONE_CLIENT_SECRET',
   'CLOUDTWO_ACCESS_KEY',
@@ -278,6 +311,15 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     requestTimeoutSeconds: given.SECRETS_REQUEST_TIMEOUT,
     clusterName: given.SECRETS_CLUSTER_NAME,
     logLevel: given.SECRETS_LOG_LEVEL,
+    traces:
+      given.SECRETS_TRACES_URL === undefined
+        ? undefined
+        : {
+            url: given.SECRETS_TRACES_URL,
+            share: given.SECRETS_TRACES_SHARE,
+            headers: given.SECRETS_TRACES_HEADERS ?? {},
+          },
+    slowMs: given.SECRETS_SLOW_REQUEST_MS,
     firstRunFile: given.SECRETS_FIRST_RUN_FILE,
     drainDelaySeconds: given.SECRETS_DRAIN_DELAY_SECONDS,
     drainSeconds: given.SECRETS_DRAIN_SECONDS,

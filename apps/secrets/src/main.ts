@@ -2,8 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorBody } from '@keystead/envelope';
 import { createLogger, onStop, Registry, runProcesses, type Serving, serve } from '@keystead/server';
+import { startTracing, type Tracing } from '@keystead/tracing';
 import { BadConfig, type Config, describeConfig, readConfig } from './config';
 import type { Service } from './service';
+import { version } from './service/version';
 
 const usage = `keystead-secrets: the secrets and identity service
 
@@ -38,12 +40,16 @@ async function run(config: Config): Promise<void> {
       'initialised: root token and keys are in this file, which is to be put away',
     );
   }
+  const { traces, slowMs } = config;
+  const tracing = startTracing(traces && { ...traces, service: 'keystead-secrets', version }, log);
   const serving = await serve({
     app: service.app,
     listen: config.listen,
     log,
     metrics: { listen: config.metrics, registry },
     ready: service.ready,
+    tracing,
+    slowMs,
     drainDelay: config.drainDelaySeconds > 0 ? () => sleep(config.drainDelaySeconds * 1000) : undefined,
     drainSeconds: config.drainSeconds,
     onServer: rescueList,
@@ -57,7 +63,7 @@ async function run(config: Config): Promise<void> {
   process.on('SIGHUP', () => {
     service.reopenAudit().catch((error) => log.warn({ err: error }, 'audit files could not be opened anew'));
   });
-  stopOnSignal(serving, service);
+  stopOnSignal(serving, service, tracing);
 }
 
 async function runAll(config: Config): Promise<void> {
@@ -66,9 +72,10 @@ async function runAll(config: Config): Promise<void> {
   if (code !== undefined) process.exit(code);
 }
 
-function stopOnSignal(serving: Serving, service: Service): void {
+function stopOnSignal(serving: Serving, service: Service, tracing: Tracing | undefined): void {
   onStop(async () => {
     await serving.close();
+    await tracing?.close();
     await service.close();
     process.exit(0);
   });

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { type TrustedProxies, trustedProxies } from '@keystead/server';
+import { readHeaders } from '@keystead/tracing';
 import { z } from 'zod';
 import { parsePlace, type S3Config } from './kernel/blobs/s3-objects';
 import { editions } from './kernel/installation/edition';
@@ -204,6 +205,37 @@ const Variables = z.object({
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')
     .describe('What is logged.'),
+  WORKSPACES_TRACES_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('Where traces are sent: OTLP over HTTP, such as http://127.0.0.1:4318/v1/traces; off unless set.'),
+  WORKSPACES_TRACES_SHARE: z.coerce
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.01)
+    .describe('How many requests are traced, from 0 to 1, of those that come with no traceparent that decides it.'),
+  WORKSPACES_TRACES_HEADERS: z
+    .string()
+    .transform((text, context) => {
+      try {
+        return readHeaders(text);
+      } catch (error) {
+        context.addIssue({ code: 'custom', message: (error as Error).message });
+        return z.NEVER;
+      }
+    })
+    .optional()
+    .describe(
+      'Headers sent with traces, as name=value,…, values percent-encoded. Also as WORKSPACES_TRACES_HEADERS_FILE.',
+    ),
+  WORKSPACES_SLOW_REQUEST_MS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(3_600_000)
+    .optional()
+    .describe('Requests whose answer takes longer to begin leave a line of their own in the log; none unless set.'),
   WORKSPACES_CLOCK_TOLERANCE: z.coerce
     .number()
     .min(0.1)
@@ -231,7 +263,12 @@ const Variables = z.object({
 });
 
 /** Variables that may instead name a file holding the value. */
-const fromFile = ['WORKSPACES_DATABASE_URL', 'WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY', 'WORKSPACES_SMTP_URL'] as const;
+const fromFile = [
+  'WORKSPACES_DATABASE_URL',
+  'WORKSPACES_TRACES_HEADERS',
+  'WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY',
+  'WORKSPACES_SMTP_URL',
+] as const;
 
 /** How a service process is set up. */
 export type Config = ReturnType<typeof readConfig>;
@@ -399,6 +436,15 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     objects,
     firstRunFile: given.WORKSPACES_FIRST_RUN_FILE,
     logLevel: given.WORKSPACES_LOG_LEVEL,
+    traces:
+      given.WORKSPACES_TRACES_URL === undefined
+        ? undefined
+        : {
+            url: given.WORKSPACES_TRACES_URL,
+            share: given.WORKSPACES_TRACES_SHARE,
+            headers: given.WORKSPACES_TRACES_HEADERS ?? {},
+          },
+    slowMs: given.WORKSPACES_SLOW_REQUEST_MS,
     migrate: given.WORKSPACES_MIGRATE,
     allowNewerSchema: given.WORKSPACES_ALLOW_NEWER_SCHEMA,
     clockToleranceSeconds: given.WORKSPACES_CLOCK_TOLERANCE,

@@ -2,8 +2,10 @@
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger, type Logger, onStop, Registry, runProcesses, type Serving, serve } from '@keystead/server';
+import { startTracing, type Tracing } from '@keystead/tracing';
 import { BadConfig, type Config, describeConfig, readConfig } from './config';
 import type { Housekeeping } from './housekeeping';
+import { version } from './kernel/installation/version';
 import type { Service } from './service';
 
 const usage = `keystead-workspaces: the infrastructure workspace service
@@ -58,12 +60,16 @@ async function run(config: Config): Promise<void> {
     await writeFirstRun(service, config.firstRunFile, log);
   }
   const registry = new Registry();
+  const { traces, slowMs } = config;
+  const tracing = startTracing(traces && { ...traces, service: 'keystead-workspaces', version }, log);
   const serving = await serve({
     app: service.app,
     listen: config.listen,
     log,
     metrics: { listen: config.metrics, registry },
     ready: service.ready,
+    tracing,
+    slowMs,
     drainDelay: config.drainDelaySeconds > 0 ? () => sleep(config.drainDelaySeconds * 1000) : undefined,
     drainSeconds: config.drainSeconds,
     onClose: () => {
@@ -92,7 +98,7 @@ async function run(config: Config): Promise<void> {
     vcs: config.vcs && reach && { reach, publicUrl, settings, pollSeconds: config.vcs.pollSeconds },
   });
   log.info({ url: serving.url, edition: config.edition }, 'listening');
-  stopOnSignal(serving, housekeeping, service);
+  stopOnSignal(serving, housekeeping, service, tracing);
 }
 
 async function runAll(config: Config): Promise<void> {
@@ -104,9 +110,15 @@ async function runAll(config: Config): Promise<void> {
   }
 }
 
-function stopOnSignal(serving: Serving, housekeeping: Housekeeping, service: Service): void {
+function stopOnSignal(
+  serving: Serving,
+  housekeeping: Housekeeping,
+  service: Service,
+  tracing: Tracing | undefined,
+): void {
   onStop(async () => {
     await serving.close();
+    await tracing?.close();
     await housekeeping.close();
     await service.close();
     process.exit(0);

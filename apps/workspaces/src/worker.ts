@@ -2,9 +2,11 @@ import { createHash, randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { Bell, createPool, DatabaseClock, DatabaseWatch } from '@keystead/postgres';
 import type { Logger } from '@keystead/server';
+import { startTracing } from '@keystead/tracing';
 import { withObjects } from './kernel/blobs/objects';
 import { openS3 } from './kernel/blobs/s3-objects';
 import { openDatabase } from './kernel/database/open-database';
+import { version } from './kernel/installation/version';
 import { openKeyring } from './keys';
 import { revokeLeft } from './resources/runs/runs/jobs/credentials';
 import { jobBoard } from './resources/runs/runs/jobs/jobs';
@@ -53,6 +55,8 @@ export async function startWorker(config: WorkerConfig, means: Means, log: Logge
       applicationName: 'keystead-worker',
       onIdleError: (error) => log.warn({ err: error }, 'database connection lost'),
     });
+  const { traces } = config.service;
+  const tracing = startTracing(traces && { ...traces, service: 'keystead-worker', version }, log);
   await prepareSchema({ ...config.service, migrate: false }, log);
   const pool = connect(config.jobs * 2 + 2, false);
   const quickPool = connect(1, true);
@@ -69,6 +73,7 @@ export async function startWorker(config: WorkerConfig, means: Means, log: Logge
   });
   const disconnect = async () => {
     await watch.stop();
+    await tracing?.close();
     await plain.close();
     await Promise.all([pool.end(), quickPool.end()]);
   };
@@ -92,6 +97,7 @@ export async function startWorker(config: WorkerConfig, means: Means, log: Logge
       config,
       means,
       log,
+      tracing,
       installation: installationOf(config.service.databaseUrl),
       // It waits for a job for a second by itself.
       pollMs: 50,

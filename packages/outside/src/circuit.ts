@@ -1,4 +1,5 @@
 import { Refusal } from '@keystead/refusal';
+import { during, type TraceSpan } from '@keystead/tracing';
 
 /**
  * An outside system did not answer, or only something before it did. Nothing is wrong with what was asked of it: background
@@ -56,7 +57,10 @@ export class Circuit {
   }
 
   /** Runs a call; `unanswered` says why nobody answered, or nothing where the failure is an answer. */
-  async run<T>(call: () => Promise<T>, unanswered: (error: unknown) => string | undefined): Promise<T> {
+  async run<T>(
+    call: (span: TraceSpan | undefined) => Promise<T>,
+    unanswered: (error: unknown) => string | undefined,
+  ): Promise<T> {
     this.check();
     while (this.trial) await this.trial;
     this.check();
@@ -72,12 +76,12 @@ export class Circuit {
   }
 
   private async judged<T>(
-    call: () => Promise<T>,
+    call: (span: TraceSpan | undefined) => Promise<T>,
     unanswered: (error: unknown) => string | undefined,
     tries: boolean,
   ): Promise<T> {
     try {
-      const result = await call();
+      const result = await during('outside', this.who, undefined, call);
       this.answered();
       return result;
     } catch (error) {

@@ -1,6 +1,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import { isIP } from 'node:net';
+import { during, type TraceSpan } from '@keystead/tracing';
 import { LRUCache } from 'lru-cache';
 import { Circuit, Unreachable } from './circuit';
 import { ClosedAddress, type Reach } from './reach';
@@ -35,12 +36,21 @@ export interface OutsideResponse {
  * One HTTP call to an outside system, without redirects and with a limit of time and size. Throws `upstream` naming
  * `who` when nothing usable comes back; every status is an answer.
  */
-export async function outsideCall(
+export function outsideCall(
   who: string,
   url: string,
   request: OutsideRequest = {},
   timeoutMs = 10_000,
 ): Promise<OutsideResponse> {
+  return during('outside', who, undefined, (span) => call(who, url, withTrace(request, span), timeoutMs));
+}
+
+/** What is called belongs to the trace of the call. */
+function withTrace(request: OutsideRequest, span: TraceSpan | undefined): OutsideRequest {
+  return span ? { ...request, headers: { ...request.headers, traceparent: span.traceparent } } : request;
+}
+
+async function call(who: string, url: string, request: OutsideRequest, timeoutMs: number): Promise<OutsideResponse> {
   const end = AbortSignal.timeout(timeoutMs);
   try {
     return await send(url, request, end).catch((error: NodeJS.ErrnoException & { reused?: boolean }) => {
@@ -62,7 +72,7 @@ export class OutsideCalls {
   constructor(private readonly clock: { now(): number }) {}
 
   /** As `outsideCall`. */
-  call(who: string, url: string, request?: OutsideRequest, timeoutMs?: number): Promise<OutsideResponse> {
+  call(who: string, url: string, request: OutsideRequest = {}, timeoutMs = 10_000): Promise<OutsideResponse> {
     const { origin } = new URL(url);
     let circuit = this.circuits.get(origin);
     if (!circuit) {
@@ -70,7 +80,7 @@ export class OutsideCalls {
       this.circuits.set(origin, circuit);
     }
     return circuit.run(
-      () => outsideCall(who, url, request, timeoutMs),
+      (span) => call(who, url, withTrace(request, span), timeoutMs),
       (error) => (error as Error).message.replace(/^.* is unreachable: /, ''),
     );
   }

@@ -12,6 +12,7 @@ function started(options: {
   const sent: string[][] = [];
   const ends: (() => void)[] = [];
   const scheduler = new BatchScheduler<string>({
+    name: 'work',
     ...options,
     run(batch) {
       sent.push([...batch]);

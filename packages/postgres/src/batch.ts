@@ -1,5 +1,9 @@
+import { type Asked, currentCourse, follow, together } from '@keystead/tracing';
+
 /** What waits to be sent in batches, and how. */
 export interface Batching<Item> {
+  /** What a batch is called where it is watched. */
+  readonly name: string;
   /** How many batches may be under way at once. */
   readonly inFlight: number | (() => number);
   /** Most items of a batch. */
@@ -19,11 +23,15 @@ export class BatchScheduler<Item> {
   private waiting: Item[] = [];
   private underWay = 0;
   private planned = false;
+  /** Who asked for what waits, of those that are watched. */
+  private readonly asked = new Map<Item, Asked>();
 
   constructor(private readonly batching: Batching<Item>) {}
 
   add(item: Item): void {
     this.waiting.push(item);
+    const course = currentCourse();
+    if (course) this.asked.set(item, { course, sinceMs: performance.now() });
     this.plan();
   }
 
@@ -46,11 +54,24 @@ export class BatchScheduler<Item> {
       const batch = this.take();
       if (batch.length === 0) return;
       this.underWay++;
-      void this.batching.run(batch).finally(() => {
+      void this.run(batch).finally(() => {
         this.underWay--;
         this.plan();
       });
     }
+  }
+
+  private run(batch: readonly Item[]): Promise<void> {
+    const asked: Asked[] = [];
+    if (this.asked.size > 0) {
+      for (const item of batch) {
+        const one = this.asked.get(item);
+        if (one && this.asked.delete(item)) asked.push(one);
+      }
+    }
+    // Whoever came first has set this going, and the others are not part of what they do.
+    if (asked.length === 0) return follow(undefined, () => this.batching.run(batch));
+    return together(this.batching.name, asked, () => this.batching.run(batch));
   }
 
   private isFull(): boolean {

@@ -12,9 +12,10 @@ interface QueuedKey<K, V> {
  */
 export function gather<K, V>(
   readMany: (keys: readonly K[]) => Promise<ReadonlyMap<K, V>>,
-  { inFlight = 1, most = 256 }: { inFlight?: number; most?: number } = {},
+  { name = 'reads', inFlight = 1, most = 256 }: { name?: string; inFlight?: number; most?: number } = {},
 ): (key: K) => Promise<V | undefined> {
   const scheduler = new BatchScheduler<QueuedKey<K, V>>({
+    name,
     inFlight,
     most,
     async run(batch) {

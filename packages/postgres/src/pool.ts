@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { watchPool } from './watched-pool';
 
 export interface PoolOptions {
   url: string;
@@ -41,6 +42,7 @@ export function createPool(options: PoolOptions): pg.Pool {
     pipeline: options.pipeline ?? false,
     ...(options.planOnce ? { options: '-c plan_cache_mode=force_generic_plan' } : {}),
   });
+  watchPool(pool);
   // Without a listener a broken idle connection would end the process, and so would one that breaks while it is lent out
   // between two statements; whoever has it learns from the next one.
   pool.on('error', (error) => options.onIdleError?.(error));

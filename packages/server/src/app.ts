@@ -1,4 +1,5 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
+import type { Course } from '@keystead/tracing';
 import express from 'express';
 
 /**
@@ -46,6 +47,15 @@ function requestClass(app: express.Express) {
 function responseClass(app: express.Express) {
   class NativeResponse extends ServerResponse {
     locals: unknown = undefined;
+    startedAtMs: number | undefined = undefined;
+    answeredAtMs: number | undefined = undefined;
+    course: Course | undefined = undefined;
+
+    override writeHead(...args: unknown[]): this {
+      // An answer that goes on for long, or to somebody slow, was not slow to come.
+      if (this.course !== undefined) this.answeredAtMs ??= performance.now();
+      return (super.writeHead as (...given: unknown[]) => this).apply(this, args);
+    }
   }
   return withMembers(NativeResponse, express.response, app);
 }

@@ -1,3 +1,5 @@
+import { during } from '@keystead/tracing';
+
 /** There is no room, and was none in time. */
 export class GateFull extends Error {
   override readonly name = 'GateFull';
@@ -44,7 +46,7 @@ export class Gate {
   /** Comes in when there is room; answers how to leave again, once. Throws `GateFull` when there is none in time. */
   async enter(key?: string): Promise<() => void> {
     if (this.hasRoomFor(key)) this.count(key, 1);
-    else await this.turn(key);
+    else await during('waiting', this.what, undefined, () => this.turn(key));
     return () => {
       this.count(key, -1);
       const at = this.line.findIndex((waiting) => this.hasRoomFor(waiting.key));

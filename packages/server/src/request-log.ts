@@ -4,7 +4,13 @@ import { requestId } from './request-id';
 import { routeOf } from './route';
 
 /** Writes the line of one answered request. */
-export type RequestLog = (req: IncomingMessage, status: number, ms: number, completed: boolean) => void;
+export type RequestLog = (
+  req: IncomingMessage,
+  status: number,
+  ms: number,
+  completed: boolean,
+  traceId?: string,
+) => void;
 
 /**
  * Prepares the one line that every request leaves in the log: method, route, status, milliseconds and request id.
@@ -22,11 +28,11 @@ export function requestLog(log: Logger): RequestLog {
   const destination = inside[pino.symbols.streamSym];
   const bindings = inside[pino.symbols.chindingsSym];
   const now = clock();
-  return (req, status, ms, completed) => {
+  return (req, status, ms, completed, traceId) => {
     const line =
       `{"level":"info","time":"${now()}"${bindings},"method":"${req.method}","route":${quoted(routeOf(req))}` +
       `,"status":${status},"ms":${Math.round(ms * 1000) / 1000},"requestId":"${requestId(req)}"` +
-      `${completed ? '' : ',"aborted":true'},"msg":"request"}\n`;
+      `${completed ? '' : ',"aborted":true'}${traceId === undefined ? '' : `,"traceId":"${traceId}"`},"msg":"request"}\n`;
     destination.write(line);
   };
 }

@@ -1,4 +1,5 @@
 import type http from 'node:http';
+import { follow, type Tracing } from '@keystead/tracing';
 import type express from 'express';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
@@ -12,6 +13,7 @@ import { createMetricsServer } from './metrics-server';
 import { isOneOfSeveral } from './processes';
 import { type RequestLog, requestLog } from './request-log';
 import { shareOut } from './shared-port';
+import { type Watched, watchRequests } from './watch-requests';
 
 /** What `serve` needs to know. */
 export interface ServeOptions {
@@ -39,6 +41,10 @@ export interface ServeOptions {
   /** One log line a request; true. */
   logRequests?: boolean;
   refusal?: ConnectionRefusal;
+  /** Traces requests; the caller closes it. */
+  tracing?: Tracing;
+  /** A line of its own for each request that took longer until its answer began; none unless given. */
+  slowMs?: number;
 }
 
 /** A listening server. */
@@ -68,8 +74,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     (req, res) => {
       if (closing !== undefined) res.shouldKeepAlive = false;
       if (answerHealth(req, res, readiness)) return;
-      record(req, res);
-      app(req, res);
+      const course = record(req, res);
+      if (course === undefined) app(req, res);
+      else follow(course, () => app(req, res));
     },
   );
   let leave: (() => void) | undefined;
@@ -105,26 +112,26 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   };
 }
 
-type Recorder = (req: http.IncomingMessage, res: http.ServerResponse) => void;
-
-interface Recorded extends http.ServerResponse {
-  startedAtMs?: number;
-}
+/** Answers what is watched of the request. */
+type Recorder = (req: http.IncomingMessage, res: http.ServerResponse) => Watched['course'];
 
 // One listener shared by all responses: what it needs to know travels on the response itself.
-function recorder({ log, logRequests = true, metrics }: ServeOptions): Recorder {
+function recorder({ log, logRequests = true, metrics, tracing, slowMs }: ServeOptions): Recorder {
   const writeLine: RequestLog | undefined = logRequests && log.isLevelEnabled('info') ? requestLog(log) : undefined;
   const counted: RequestMetrics | undefined = metrics && observe(metrics.registry);
-  if (writeLine === undefined && counted === undefined) return () => undefined;
-  function onClose(this: Recorded): void {
+  const watched = watchRequests({ log, tracing, slowMs });
+  if (writeLine === undefined && counted === undefined && watched === undefined) return () => undefined;
+  function onClose(this: Watched): void {
     const ms = performance.now() - (this.startedAtMs as number);
-    writeLine?.(this.req, this.statusCode, ms, this.writableFinished);
+    writeLine?.(this.req, this.statusCode, ms, this.writableFinished, this.course?.span?.traceId);
     counted?.end(this.req, this.statusCode, ms / 1000);
+    if (this.course !== undefined) watched?.end(this);
   }
-  return (_req, res: Recorded) => {
+  return (req, res: Watched) => {
     res.startedAtMs = performance.now();
     counted?.begin();
     res.on('close', onClose);
+    return watched?.begin(req, res);
   };
 }
 

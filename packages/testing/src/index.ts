@@ -33,3 +33,4 @@ export {
   pythonGenerator,
   pythonWith,
 } from './python';
+export { type ReceivedSpan, type SpanReceiver, spanReceiver } from './span-receiver';

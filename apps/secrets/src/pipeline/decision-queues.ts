@@ -1,4 +1,5 @@
 import { isRefusal, Refusal } from '@keystead/refusal';
+import { during } from '@keystead/tracing';
 import { cacheKey } from '../kernel/storage/entry-rows';
 import { isLost } from '../kernel/storage/lanes';
 import { Pending } from '../kernel/storage/pending';
@@ -78,19 +79,20 @@ export class DecisionQueues {
    * throws, and `unavailable` when the turn did not come in time; then nothing was written.
    */
   decide<T>(about: EntryKey, decide: (view: View) => Promise<T>): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
+    const queued = this.queues.get(cacheKey(about));
+    const asked = new Promise<T>((resolve, reject) => {
       const untilMs = performance.now() + this.options.patienceMs;
       const one: QueuedDecision = { untilMs, decide, resolve: resolve as QueuedDecision['resolve'], reject };
-      const name = cacheKey(about);
-      const queue = this.queues.get(name);
-      if (queue) {
-        queue.waiting.push(one);
+      if (queued) {
+        queued.waiting.push(one);
         return;
       }
+      const name = cacheKey(about);
       const fresh: Queue = { waiting: [one], contendedUntilMs: 0 };
       this.queues.set(name, fresh);
       void this.serve(name, fresh);
     });
+    return queued ? during('waiting', 'turn', undefined, () => asked) : asked;
   }
 
   private async serve(name: string, queue: Queue): Promise<void> {

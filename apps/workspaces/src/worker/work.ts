@@ -1,4 +1,5 @@
 import type { Logger } from '@keystead/server';
+import type { Tracing } from '@keystead/tracing';
 import type { RunJob } from '../resources/runs/runs/jobs/jobs';
 import type { OwnConfig } from './config';
 import type { WorkerParts } from './job/carry-out';
@@ -21,6 +22,7 @@ export async function startWork(options: {
   config: OwnConfig;
   means: Means;
   log: Logger;
+  tracing?: Tracing;
   /** Tells apart the installations whose workers share a machine. */
   installation: string;
   /** How long to wait after there was no job. */
@@ -28,10 +30,11 @@ export async function startWork(options: {
   /** Done about once a minute. */
   tidy?(): Promise<unknown>;
 }): Promise<Work> {
-  const { source, config, means, log, installation, pollMs, tidy } = options;
+  const { source, config, means, log, tracing, installation, pollMs, tidy } = options;
   const parts: WorkerParts = {
     source,
     log,
+    tracing,
     heartbeatMs: Math.min(2000, (source.leaseSeconds * 1000) / 5),
     graceSeconds: config.graceSeconds,
     logBytes: config.logBytes,

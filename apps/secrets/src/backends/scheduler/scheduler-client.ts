@@ -180,7 +180,7 @@ export class SchedulerClient {
     for (let attempt = 1; ; attempt++) {
       try {
         const text = await circuit.run(
-          () => this.send(request, signal),
+          (span) => this.send(request, signal, span?.traceparent),
           (error) => (error instanceof SchedulerRefused ? undefined : reasonOf(error)),
         );
         await throttle.take();
@@ -206,12 +206,17 @@ export class SchedulerClient {
     return new Unreachable(text, error);
   }
 
-  private send({ method, path, body }: SchedulerRequest, signal: AbortSignal): Promise<string> {
+  private send(
+    { method, path, body }: SchedulerRequest,
+    signal: AbortSignal,
+    traceparent: string | undefined,
+  ): Promise<string> {
     const base = new URL(this.access.address);
     const url = new URL(base.pathname.replace(/\/$/, '') + path, base);
     const payload = body === undefined ? undefined : JSON.stringify(body);
     const headers: Record<string, string> = { accept: 'application/json' };
     if (this.access.token) headers['x-nomad-token'] = this.access.token;
+    if (traceparent !== undefined) headers.traceparent = traceparent;
     if (payload !== undefined) headers['content-type'] = 'application/json';
     const options = { method, headers, signal, agent: this.deps.agent };
     const tls = {

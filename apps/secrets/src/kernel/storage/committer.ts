@@ -44,6 +44,7 @@ const MAX_SETS = 64;
 export class GroupCommitter implements Committer {
   private readonly line = new SerialQueue();
   private readonly batches = new BatchScheduler<QueuedSet>({
+    name: 'commit',
     inFlight: () => (this.auditChain ? 1 : IN_FLIGHT),
     take: (waiting) => ofOneLane(waiting),
     run: (batch) => this.timed(() => this.write(batch)),

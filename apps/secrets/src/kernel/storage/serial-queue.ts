@@ -1,4 +1,5 @@
 import { Refusal } from '@keystead/refusal';
+import { during } from '@keystead/tracing';
 
 /** Longest wait in a line; whoever asked for it is about to leave. */
 const PATIENCE_MS = 60_000;
@@ -17,7 +18,7 @@ export class SerialQueue {
     this.last.set(name, mine);
     const untilMs = performance.now() + PATIENCE_MS;
     try {
-      if (before) await before;
+      if (before) await during('waiting', 'turn', undefined, () => before);
       if (performance.now() > untilMs)
         throw new Refusal('unavailable', 'too many requests change the same at once; try again');
       return await work();

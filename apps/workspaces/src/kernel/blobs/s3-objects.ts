@@ -1,4 +1,5 @@
 import type { S3Client } from '@aws-sdk/client-s3';
+import { during } from '@keystead/tracing';
 import type { ObjectStore } from './objects';
 
 /** Where an S3-compatible store is, and who asks it. */
@@ -62,12 +63,16 @@ export async function openS3({ bucket, prefix, ...config }: S3Config): Promise<O
   });
   return {
     async put(key, bytes) {
-      await client.send(new s3.PutObjectCommand({ Bucket: bucket, Key: prefix + key, Body: bytes }));
+      const object = new s3.PutObjectCommand({ Bucket: bucket, Key: prefix + key, Body: bytes });
+      await during('outside', 'the object store', undefined, () => client.send(object));
     },
     async get(key) {
       try {
-        const { Body } = await client.send(new s3.GetObjectCommand({ Bucket: bucket, Key: prefix + key }));
-        return await Body?.transformToByteArray();
+        const object = new s3.GetObjectCommand({ Bucket: bucket, Key: prefix + key });
+        return await during('outside', 'the object store', undefined, async () => {
+          const { Body } = await client.send(object);
+          return Body?.transformToByteArray();
+        });
       } catch (error) {
         if (error instanceof s3.NoSuchKey) return undefined;
         throw error;

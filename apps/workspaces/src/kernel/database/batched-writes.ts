@@ -58,6 +58,7 @@ export class BatchedWrites {
   /** What batches under way are about. */
   private readonly busy = new Set<string>();
   private readonly batches = new BatchScheduler<QueuedWrite>({
+    name: 'writes',
     inFlight: IN_FLIGHT,
     take: (waiting) => this.take(waiting),
     run: (batch) => this.run(batch),

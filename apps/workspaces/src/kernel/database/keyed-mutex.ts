@@ -1,4 +1,5 @@
 import { Refusal } from '@keystead/refusal';
+import { during } from '@keystead/tracing';
 
 /** How long a request waits for others that change the same, before it gives up. */
 export const patienceMs = 30_000;
@@ -21,7 +22,7 @@ export class KeyedMutex {
   async run<T>(name: string, work: (waited: boolean) => Promise<T>): Promise<T> {
     const line = this.lines.get(name);
     if (line === undefined) this.lines.set(name, []);
-    else await this.wait(line);
+    else await during('waiting', 'turn', undefined, () => this.wait(line));
     try {
       return await work(line !== undefined);
     } finally {

@@ -54,7 +54,7 @@ export class KeyedReads {
     private readonly pool: Pool,
     inFlight = 2,
   ) {
-    this.batches = new BatchScheduler({ inFlight, run: (batch) => this.send(byStatement(batch)) });
+    this.batches = new BatchScheduler({ name: 'reads', inFlight, run: (batch) => this.send(byStatement(batch)) });
   }
 
   /** The row with a key; undefined when there is none. */

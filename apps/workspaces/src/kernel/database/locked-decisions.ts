@@ -1,3 +1,4 @@
+import { during } from '@keystead/tracing';
 import { LRUCache } from 'lru-cache';
 import type { Database, Decision, Decisions } from './database';
 
@@ -32,8 +33,8 @@ export class LockedDecisions implements Decisions {
 
   decide<Item, Result>(kind: Decision<Item, Result>, key: string, item: Item): Promise<Result> {
     const name = `${kind.name} ${key}`;
-    return new Promise<Result>((resolve, reject) => {
-      const others = this.waiting.get(name);
+    const others = this.waiting.get(name);
+    const asked = new Promise<Result>((resolve, reject) => {
       const mine = { item, resolve, reject } as QueuedDecision;
       if (others !== undefined) others.push(mine);
       else {
@@ -41,6 +42,7 @@ export class LockedDecisions implements Decisions {
         void this.run(kind as Decision<unknown, unknown>, key, name);
       }
     });
+    return others ? during('waiting', 'turn', undefined, () => asked) : asked;
   }
 
   private async run(kind: Decision<unknown, unknown>, key: string, name: string): Promise<void> {

@@ -53,10 +53,13 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
   const readerOf = (read: KeyedRead) => {
     let reader = readers.get(read.name);
     if (reader === undefined) {
-      reader = gather<string, KeyedRow>(async (keys) => {
-        const found = rowsOf(read, await rows<KeyedRow>({ name: read.name, text: read.text, values: [keys] }));
-        return new Map(found.map((row) => [row.key, row]));
-      });
+      reader = gather<string, KeyedRow>(
+        async (keys) => {
+          const found = rowsOf(read, await rows<KeyedRow>({ name: read.name, text: read.text, values: [keys] }));
+          return new Map(found.map((row) => [row.key, row]));
+        },
+        { name: read.name },
+      );
       readers.set(read.name, reader);
     }
     return reader;

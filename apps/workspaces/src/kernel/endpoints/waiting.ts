@@ -1,4 +1,5 @@
 import { Refusal } from '@keystead/refusal';
+import { during } from '@keystead/tracing';
 
 const perNode = 5_000;
 
@@ -15,7 +16,7 @@ export class Waiting {
     const own = Symbol(asker);
     this.newest.set(asker, own);
     try {
-      return await work(() => this.ending || this.newest.get(asker) !== own);
+      return await during('asked', 'wait', undefined, () => work(() => this.ending || this.newest.get(asker) !== own));
     } finally {
       if (this.newest.get(asker) === own) this.newest.delete(asker);
     }

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isRefusal } from '@keystead/refusal';
 import type { Logger } from '@keystead/server';
+import { Course, follow, step, type Tracing } from '@keystead/tracing';
 import type { ApplyResult, JobInputs, PlanResult, RunJob } from '../../resources/runs/runs/jobs/jobs';
 import { Stopping } from '../isolation/command';
 import { type Executor, executeApply, executePlan } from '../tool/execute';
@@ -22,6 +23,7 @@ export interface WorkerParts {
   /** How long the tool may go on after it was interrupted because of a limit. */
   readonly graceSeconds: number;
   readonly logBytes: number;
+  readonly tracing?: Tracing;
   /** What a job is given of the secrets service. Throws NoCredentials. */
   credentials(job: RunJob): Promise<JobCredentials>;
 }
@@ -39,9 +41,19 @@ const longestSaveMs = 15 * 60_000;
 export function carryOut(parts: WorkerParts, job: RunJob): Carrying {
   const stopping = new Stopping();
   const log = parts.log.child({ job: job.id, run: job.runId, kind: job.kind });
-  const done = carry(parts, job, stopping, log).catch((error) => {
-    log.error({ err: error }, 'the job was lost');
-  });
+  const span = parts.tracing?.begin(job.kind, 'internal', job.traceparent);
+  span?.set({ 'keystead.run_id': job.runId, 'keystead.job_id': job.id, 'keystead.attempt': job.attempt });
+  const course = span && new Course(span);
+  const done = follow(course, () => carry(parts, job, stopping, log)).then(
+    (outcome) => {
+      if (outcome !== undefined) span?.set({ 'keystead.outcome': outcome });
+      span?.end(outcome === 'errored');
+    },
+    (error) => {
+      span?.end(true);
+      log.error({ err: error }, 'the job was lost');
+    },
+  );
   return { done, stop: () => stopSoon(stopping, 'shutdown', parts.graceSeconds) };
 }
 
@@ -50,26 +62,29 @@ function stopSoon(stopping: Stopping, reason: 'shutdown' | 'timeout' | 'output' 
   setTimeout(() => stopping.kill(reason), graceSeconds * 1000).unref();
 }
 
-async function carry(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logger): Promise<void> {
+/** Answers the outcome, where the job has one. */
+async function carry(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logger): Promise<string | undefined> {
   const { source } = parts;
   const startedAtMs = performance.now();
   const inputs = await source.inputs(job).catch(async (error) => {
     log.error({ err: error }, 'the inputs of a job cannot be read');
     return undefined;
   });
-  if (!(await source.started(job))) return;
+  if (!(await source.started(job))) return undefined;
   const toolTime = new Stopwatch();
   log.info({ workspace: job.workspaceName, attempt: job.attempt }, 'started');
-  const beating = keepHold(parts, job, stopping, log);
+  // A sign of life every moment tells nothing of the job.
+  const beating = follow(undefined, () => keepHold(parts, job, stopping, log));
   const limit = setTimeout(() => stopSoon(stopping, 'timeout', parts.graceSeconds), job.timeoutSeconds * 1000);
   try {
     const result = await execute(parts, job, { inputs, stopping, log, toolTime });
     clearTimeout(limit);
     // A plan that was not finished is done again by somebody else, once this worker's hold on it is over.
-    if (job.kind === 'plan' && (stopping.reason === 'lost' || stopping.reason === 'shutdown')) return;
-    const kept = await finish(parts, job, result, log);
+    if (job.kind === 'plan' && (stopping.reason === 'lost' || stopping.reason === 'shutdown')) return undefined;
+    const kept = await step('hand in', undefined, () => finish(parts, job, result, log));
     const [ms, toolMs] = [performance.now() - startedAtMs, toolTime.ms].map(Math.round);
     log.info({ outcome: result.outcome, kept, ms, toolMs }, 'finished');
+    return result.outcome;
   } finally {
     clearTimeout(limit);
     await beating.stop();
@@ -91,7 +106,7 @@ async function execute(
   const { source } = parts;
   const failed = (errorMessage: string): JobResult => ({ outcome: 'errored', errorMessage });
   if (!inputs) return failed('what the run works with cannot be read; the log of the worker says why');
-  const credentials = await parts.credentials(job).catch((error: Error) => error);
+  const credentials = await step('credentials', undefined, () => parts.credentials(job)).catch((error: Error) => error);
   const concealer = new Concealer(credentials instanceof Error ? [] : credentials.secrets);
   const append = async (bytes: Buffer) => {
     if (bytes.length === 0) return;

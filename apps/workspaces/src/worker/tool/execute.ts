@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
+import { step } from '@keystead/tracing';
 import type { ApplyResult, JobInputs, PlanResult, RunJob } from '../../resources/runs/runs/jobs/jobs';
 import { type ArchiveLimits, BadArchive, unpack } from '../files/archive';
 import { readInside, UnreadableFile } from '../files/read-inside';
@@ -239,12 +240,13 @@ class Work {
   async unpack(archive: Readable | undefined, into: '.' | 'config'): Promise<void> {
     if (!archive) throw new BadConfiguration('what the run works with is not there any more');
     const { folder, owner } = this.slot.jobFolder;
-    await unpack(archive, path.join(folder, into), {
+    const options = {
       limits: this.executor.limits.archive,
       owner,
       // What the tool left after a plan: its links and pipes may be any, and are nothing to apply with.
       ...(into === '.' ? { only: [files.plan, files.configuration], lenient: true } : {}),
-    });
+    };
+    await step('unpack', undefined, () => unpack(archive, path.join(folder, into), options));
   }
 
   async prepare(): Promise<void> {
@@ -263,7 +265,7 @@ class Work {
     this.running.log.say('Initializing plugins and modules...');
     const said: Buffer[] = [];
     const take = (bytes: Buffer) => void said.push(bytes);
-    const { code } = await this.tool(['init', ...plain, '-reconfigure'], take, take);
+    const { code } = await step('init', undefined, () => this.tool(['init', ...plain, '-reconfigure'], take, take));
     if (code === 0) return;
     await this.running.log.write(Buffer.concat(said));
     throw new Failed('init failed');
@@ -278,7 +280,7 @@ class Work {
   /** Runs the tool with everything it says in the log. */
   run(args: readonly string[]): Promise<Ended> {
     const write = (bytes: Buffer) => this.running.log.write(bytes);
-    return this.tool(args, write, write);
+    return step(args[0] ?? 'tool', undefined, () => this.tool(args, write, write));
   }
 
   /** Runs the tool for what it prints. */

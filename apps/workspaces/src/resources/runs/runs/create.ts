@@ -1,6 +1,7 @@
 import { invalid, invalidAll } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
 import type { Issue } from '@keystead/refusal';
+import { currentCourse } from '@keystead/tracing';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
@@ -122,6 +123,7 @@ export async function create(
         replaceAddrs: [...(input.replaceAddrs ?? [])],
         variables: sealed(keyring, id, input.variables ?? []),
         infraVersion,
+        traceparent: currentCourse()?.span?.traceparent,
         createdByType: actor.type,
         createdById: actor.id,
         phases: {

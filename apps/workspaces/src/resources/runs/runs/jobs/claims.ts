@@ -112,6 +112,7 @@ interface JobRow {
   readonly debugging_mode: boolean;
   readonly structured: boolean;
   readonly variables: Uint8Array | null;
+  readonly traceparent: string | null;
 }
 
 /** A job as whoever carries it out needs it. */
@@ -121,7 +122,7 @@ export async function describe(db: Database, keyring: Keyring, id: string): Prom
            o.name AS organization_name, p.id AS plan_id, a.id AS apply_id, c.blob_id, o.plan_timeout, o.apply_timeout,
            ${Prisma.raw(storedSettings)} AS settings,
            w.working_directory, r.is_destroy, r.refresh, r.refresh_only, r.target_addrs, r.replace_addrs, r.plan_only, r.is_assessment,
-           r.save_plan, r.allow_empty_apply, r.allow_config_generation, r.infra_version, r.debugging_mode, r.variables,
+           r.save_plan, r.allow_empty_apply, r.allow_config_generation, r.infra_version, r.debugging_mode, r.variables, r.traceparent,
            w.structured_run_output_enabled OR r.is_assessment AS structured
       FROM run_job j JOIN run r ON r.id = j.run_id
       JOIN workspace w ON w.id = r.workspace_id JOIN organization o ON o.id = w.organization_id
@@ -161,6 +162,7 @@ export async function describe(db: Database, keyring: Keyring, id: string): Prom
     structuredOutput: row.structured,
     timeoutSeconds: timeoutSeconds(...given.map((text) => text ?? null), defaultTimeouts[row.kind]),
     variables: JSON.parse(variables) as RunVariable[],
+    traceparent: row.traceparent ?? undefined,
   };
 }
 

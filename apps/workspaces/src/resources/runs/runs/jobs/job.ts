@@ -40,6 +40,8 @@ export interface RunJob {
   readonly timeoutSeconds: number;
   /** Values are expressions of the configuration language. */
   readonly variables: readonly { readonly key: string; readonly value: string }[];
+  /** The trace that the job is part of. */
+  readonly traceparent?: string;
   /** What an agent proves with that it holds the job, and who it was to the service then. */
   readonly lease?: string;
   readonly agentId?: string;

@@ -1,3 +1,5 @@
+import { during } from '@keystead/tracing';
+
 /** The secrets service that runs get credentials from. */
 export interface SecretsService {
   /** Without a slash at the end. */
@@ -17,17 +19,20 @@ export async function postSecrets(
   path: string,
   given: { namespace: string; token?: string; body?: object },
 ): Promise<Response> {
-  return fetch(`${address}/v1/${path}`, {
-    method: 'POST',
-    redirect: 'error',
-    signal: AbortSignal.timeout(timeoutMs),
-    headers: {
-      'Content-Type': 'application/json',
-      ...(given.namespace === '' ? {} : { 'X-Vault-Namespace': given.namespace }),
-      ...(given.token === undefined ? {} : { 'X-Vault-Token': given.token }),
-    },
-    body: JSON.stringify(given.body ?? {}),
-  });
+  return during('outside', 'the secrets service', undefined, (span) =>
+    fetch(`${address}/v1/${path}`, {
+      method: 'POST',
+      redirect: 'error',
+      signal: AbortSignal.timeout(timeoutMs),
+      headers: {
+        'Content-Type': 'application/json',
+        ...(given.namespace === '' ? {} : { 'X-Vault-Namespace': given.namespace }),
+        ...(given.token === undefined ? {} : { 'X-Vault-Token': given.token }),
+        ...(span && { traceparent: span.traceparent }),
+      },
+      body: JSON.stringify(given.body ?? {}),
+    }),
+  );
 }
 
 /** Ends a token; one that is over already is as good. */

@@ -1,0 +1,64 @@
+import { currentCourse, during } from '@keystead/tracing';
+import type pg from 'pg';
+
+type Query = (...args: unknown[]) => unknown;
+
+/**
+ * Notes for whoever asks how long they waited for a connection, and how long each statement took. Of a statement its name is told,
+ * or else its first word and its table, never a value. What nobody watches goes on as if this were not here.
+ */
+export function watchPool(pool: pg.Pool): void {
+  const connect = pool.connect.bind(pool) as Query;
+  const query = pool.query.bind(pool) as Query;
+  pool.connect = ((...args: unknown[]) => {
+    if (args.length > 0 || currentCourse() === undefined) return connect(...args);
+    return during('waiting', 'connection', undefined, () => connect() as Promise<pg.PoolClient>);
+  }) as pg.Pool['connect'];
+  pool.query = ((...args: unknown[]) => {
+    if (typeof args.at(-1) === 'function' || currentCourse() === undefined) return query(...args);
+    return queryOn(pool, args);
+  }) as pg.Pool['query'];
+  pool.on('connect', watchClient);
+}
+
+/** As the pool does it; its own way goes through callbacks, which are called by whoever gave the connection back. */
+async function queryOn(pool: pg.Pool, args: unknown[]): Promise<unknown> {
+  const client = await pool.connect();
+  try {
+    const result = await (client.query as Query)(...args);
+    client.release();
+    return result;
+  } catch (error) {
+    client.release(error as Error);
+    throw error;
+  }
+}
+
+function watchClient(client: pg.PoolClient): void {
+  const query = client.query.bind(client) as Query;
+  client.query = ((...args: unknown[]) => {
+    if (typeof args.at(-1) === 'function' || isSubmittable(args[0]) || currentCourse() === undefined) {
+      return query(...args);
+    }
+    const attributes = { 'db.system.name': 'postgresql' };
+    return during('database', nameOf(args[0]), attributes, () => query(...args) as Promise<unknown>);
+  }) as pg.PoolClient['query'];
+}
+
+const isSubmittable = (statement: unknown): boolean =>
+  typeof (statement as { submit?: unknown } | null)?.submit === 'function';
+
+const table = /\b(?:FROM|INTO|UPDATE|JOIN)\s+(?:"?\w+"?\.)?"?([a-z_]\w*)"?/i;
+const verb = /[A-Za-z]+/;
+
+/** The name of a statement, or what it does to which table: nothing of what it says besides. */
+function nameOf(statement: unknown): string {
+  const { name, text } =
+    typeof statement === 'string'
+      ? { name: undefined, text: statement }
+      : (statement as { name?: string; text: string });
+  if (name !== undefined) return name;
+  const word = verb.exec(text)?.[0].toUpperCase() ?? 'statement';
+  const of = table.exec(text)?.[1];
+  return of === undefined ? word : `${word} ${of}`;
+}

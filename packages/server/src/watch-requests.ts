@@ -1,0 +1,80 @@
+import type http from 'node:http';
+import { Course, type Tracing } from '@keystead/tracing';
+import type { Logger } from 'pino';
+import { requestId } from './request-id';
+import { routeOf } from './route';
+
+/** An answer, and what is watched of its making. */
+export interface Watched extends http.ServerResponse {
+  startedAtMs?: number;
+  /** When its headers were sent; only of what is watched. */
+  answeredAtMs?: number;
+  course?: Course;
+}
+
+/** Watches requests; `end` is called once for each that `begin` gave a course. */
+export interface RequestWatch {
+  begin(req: http.IncomingMessage, res: Watched): Course | undefined;
+  end(res: Watched): void;
+}
+
+const rounded = (ms: number): number => Math.round(ms * 1000) / 1000;
+
+/**
+ * Traces requests, and writes a line of its own for each that was slow: how long it took until its answer began, less what its
+ * caller asked to wait, and what the time went into. Undefined where neither is wanted. As in the log, a route is told, never a path.
+ */
+export function watchRequests(given: { log: Logger; tracing?: Tracing; slowMs?: number }): RequestWatch | undefined {
+  const { log, tracing, slowMs } = given;
+  if (tracing === undefined && slowMs === undefined) return undefined;
+  return {
+    begin(req, res) {
+      const span = tracing?.begin('request', 'server', headerOf(req));
+      if (span === undefined && slowMs === undefined) return undefined;
+      res.course = new Course(span);
+      return res.course;
+    },
+    end(res) {
+      const { course, req, statusCode: status } = res;
+      const { span, spentMs } = course!;
+      const { waiting, database, outside, asked } = spentMs;
+      const nowMs = performance.now();
+      course!.end();
+      const route = routeOf(req);
+      if (span) {
+        span.rename(`${req.method} ${route}`);
+        span.set({
+          'http.request.method': req.method ?? '',
+          'http.route': route,
+          'http.response.status_code': status,
+          'keystead.request_id': requestId(req),
+          'keystead.waiting_ms': rounded(waiting),
+          'keystead.database_ms': rounded(database),
+          'keystead.outside_ms': rounded(outside),
+        });
+        span.end(status >= 500);
+      }
+      const ms = (res.answeredAtMs ?? nowMs) - res.startedAtMs! - asked;
+      if (slowMs === undefined || ms < slowMs) return;
+      log.warn(
+        {
+          method: req.method,
+          route,
+          status,
+          ms: rounded(ms),
+          waitingMs: rounded(waiting),
+          databaseMs: rounded(database),
+          outsideMs: rounded(outside),
+          requestId: requestId(req),
+          traceId: span?.traceId,
+        },
+        'slow request',
+      );
+    },
+  };
+}
+
+function headerOf(req: http.IncomingMessage): string | undefined {
+  const { traceparent } = req.headers;
+  return typeof traceparent === 'string' ? traceparent : undefined;
+}

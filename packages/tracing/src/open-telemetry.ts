@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto';
+import {
+  type Context,
+  SpanKind as Kind,
+  ROOT_CONTEXT,
+  type Span,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api';
+import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import {
+  AlwaysOnSampler,
+  BasicTracerProvider,
+  BatchSpanProcessor,
+  type ReadableSpan,
+  type SpanExporter,
+} from '@opentelemetry/sdk-trace-base';
+import type { Attributes, SpanKind, TraceSpan, Tracing, TracingOptions } from './trace-span';
+import { passedOn, readTraceparent } from './traceparent';
+
+const kinds: Readonly<Record<SpanKind, Kind>> = { internal: Kind.INTERNAL, server: Kind.SERVER, client: Kind.CLIENT };
+const closeMs = 5000;
+const exportMs = 10_000;
+
+/**
+ * Traces by the SDK of OpenTelemetry, sent in batches. What cannot be sent is tried again for a while and then lost; nobody
+ * waits for it. Whether something is traced is decided here before anything is made, so that the rest costs nothing.
+ */
+export class OpenTelemetry implements Tracing {
+  private readonly provider: BasicTracerProvider;
+  private readonly tracer: Tracer;
+
+  constructor(private readonly options: TracingOptions) {
+    const { service, version, url, headers, onFailure } = options;
+    this.provider = new BasicTracerProvider({
+      sampler: new AlwaysOnSampler(),
+      resource: resourceFromAttributes({
+        'service.name': service,
+        'service.version': version,
+        'service.instance.id': randomUUID(),
+      }),
+      forceFlushTimeoutMillis: closeMs,
+      spanProcessors: [
+        new BatchSpanProcessor(
+          new ToldExporter(new OTLPTraceExporter({ url, headers: { ...headers }, timeoutMillis: exportMs }), onFailure),
+          { maxQueueSize: 8192, maxExportBatchSize: 512, scheduledDelayMillis: 2000, exportTimeoutMillis: exportMs },
+        ),
+      ],
+    });
+    this.tracer = this.provider.getTracer('keystead', version);
+  }
+
+  begin(name: string, kind: SpanKind, traceparent: string | undefined): TraceSpan | undefined {
+    const parent = traceparent === undefined ? undefined : readTraceparent(traceparent);
+    if (parent && !parent.sampled) return passedOn(parent);
+    if (!parent && Math.random() >= this.options.share) return undefined;
+    const context = parent
+      ? trace.setSpanContext(ROOT_CONTEXT, {
+          traceId: parent.traceId,
+          spanId: parent.spanId,
+          traceFlags: 1,
+          isRemote: true,
+        })
+      : ROOT_CONTEXT;
+    return new RecordedSpan(this.tracer, this.tracer.startSpan(name, { kind: kinds[kind] }, context));
+  }
+
+  async close(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, closeMs);
+    });
+    await Promise.race([this.provider.shutdown().catch(() => undefined), late]);
+    clearTimeout(timer);
+  }
+}
+
+class RecordedSpan implements TraceSpan {
+  private context: Context | undefined;
+
+  constructor(
+    private readonly tracer: Tracer,
+    private readonly span: Span,
+  ) {}
+
+  get traceId(): string {
+    return this.span.spanContext().traceId;
+  }
+
+  get traceparent(): string {
+    const { traceId, spanId } = this.span.spanContext();
+    return `00-${traceId}-${spanId}-01`;
+  }
+
+  child(name: string, kind: SpanKind, attributes?: Attributes, links: readonly TraceSpan[] = []): TraceSpan {
+    this.context ??= trace.setSpan(ROOT_CONTEXT, this.span);
+    const recorded = links.flatMap((link) =>
+      link instanceof RecordedSpan ? [{ context: link.span.spanContext() }] : [],
+    );
+    const options = { kind: kinds[kind], attributes: attributes && { ...attributes }, links: recorded };
+    return new RecordedSpan(this.tracer, this.tracer.startSpan(name, options, this.context));
+  }
+
+  rename(name: string): void {
+    this.span.updateName(name);
+  }
+
+  set(attributes: Attributes): void {
+    this.span.setAttributes({ ...attributes });
+  }
+
+  end(failed: boolean): void {
+    if (failed) this.span.setStatus({ code: SpanStatusCode.ERROR });
+    this.span.end();
+  }
+}
+
+/** Says what became of each batch. */
+class ToldExporter implements SpanExporter {
+  constructor(
+    private readonly exporter: SpanExporter,
+    private readonly told: (error: Error | undefined) => void,
+  ) {}
+
+  export(spans: ReadableSpan[], done: (result: ExportResult) => void): void {
+    this.exporter.export(spans, (result) => {
+      this.told(result.code === ExportResultCode.SUCCESS ? undefined : (result.error ?? new Error('not taken')));
+      done(result);
+    });
+  }
+
+  shutdown(): Promise<void> {
+    return this.exporter.shutdown();
+  }
+
+  async forceFlush(): Promise<void> {
+    await this.exporter.forceFlush?.();
+  }
+}

@@ -1,0 +1,25 @@
+import type { Tracing, TracingOptions } from './trace-span';
+
+/** What of a log is needed to say that traces get lost. */
+interface Log {
+  warn(fields: object, message: string): void;
+  info(message: string): void;
+}
+
+/**
+ * Begins to trace; nothing where no address is given. The SDK is loaded only here: who does not trace never loads it. That
+ * traces get lost is said once, and once that they get there again.
+ */
+export function startTracing(options: Omit<TracingOptions, 'onFailure'> | undefined, log: Log): Tracing | undefined {
+  if (options === undefined) return undefined;
+  const { OpenTelemetry } = require('./open-telemetry') as typeof import('./open-telemetry');
+  let failing = false;
+  return new OpenTelemetry({
+    ...options,
+    onFailure(error) {
+      if (error && !failing) log.warn({ err: error }, 'traces are lost: they cannot be sent');
+      if (!error && failing) log.info('traces are sent again');
+      failing = error !== undefined;
+    },
+  });
+}
