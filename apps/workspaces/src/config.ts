@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { parsePlace, type S3Config } from './kernel/blobs/s3-objects';
 import { editions } from './kernel/installation/edition';
 import { parseRanges } from './kernel/installation/ip-ranges';
+import { version } from './kernel/installation/version';
 
 const onOff = (fallback: boolean) =>
   z
@@ -443,6 +444,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
             url: given.WORKSPACES_TRACES_URL,
             share: given.WORKSPACES_TRACES_SHARE,
             headers: given.WORKSPACES_TRACES_HEADERS ?? {},
+            version,
           },
     slowMs: given.WORKSPACES_SLOW_REQUEST_MS,
     migrate: given.WORKSPACES_MIGRATE,

@@ -5,7 +5,6 @@ import { createLogger, type Logger, onStop, Registry, runProcesses, type Serving
 import { startTracing, type Tracing } from '@keystead/tracing';
 import { BadConfig, type Config, describeConfig, readConfig } from './config';
 import type { Housekeeping } from './housekeeping';
-import { version } from './kernel/installation/version';
 import type { Service } from './service';
 
 const usage = `keystead-workspaces: the infrastructure workspace service
@@ -61,7 +60,7 @@ async function run(config: Config): Promise<void> {
   }
   const registry = new Registry();
   const { traces, slowMs } = config;
-  const tracing = startTracing(traces && { ...traces, service: 'keystead-workspaces', version }, log);
+  const tracing = startTracing(traces && { ...traces, service: 'keystead-workspaces' }, log);
   const serving = await serve({
     app: service.app,
     listen: config.listen,

@@ -6,7 +6,6 @@ import { startTracing } from '@keystead/tracing';
 import { withObjects } from './kernel/blobs/objects';
 import { openS3 } from './kernel/blobs/s3-objects';
 import { openDatabase } from './kernel/database/open-database';
-import { version } from './kernel/installation/version';
 import { openKeyring } from './keys';
 import { revokeLeft } from './resources/runs/runs/jobs/credentials';
 import { jobBoard } from './resources/runs/runs/jobs/jobs';
@@ -56,7 +55,7 @@ export async function startWorker(config: WorkerConfig, means: Means, log: Logge
       onIdleError: (error) => log.warn({ err: error }, 'database connection lost'),
     });
   const { traces } = config.service;
-  const tracing = startTracing(traces && { ...traces, service: 'keystead-worker', version }, log);
+  const tracing = startTracing(traces && { ...traces, service: 'keystead-worker' }, log);
   await prepareSchema({ ...config.service, migrate: false }, log);
   const pool = connect(config.jobs * 2 + 2, false);
   const quickPool = connect(1, true);

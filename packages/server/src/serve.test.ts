@@ -1,6 +1,8 @@
 import http from 'node:http';
 import net from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { during } from '@keystead/tracing';
 import { Registry } from 'prom-client';
 import { createApp } from './app';
 import { createLogger } from './logger';
@@ -30,7 +32,14 @@ async function start(options: Partial<ServeOptions> & { onGo?: (release: () => v
     labelRoute(req, '/links/:secret');
     res.end();
   });
-  app.get('/slow', (_req, res) => {
+  // Begins at once, and takes its time.
+  app.get('/long', (req, res) => {
+    labelRoute(req, '/long');
+    res.writeHead(200);
+    setTimeout(() => res.end(), 30);
+  });
+  app.get('/slow', (req, res) => {
+    labelRoute(req, '/slow');
     options.onGo?.(() => res.end('done'));
   });
   const serving = await serve({
@@ -77,6 +86,29 @@ describe('a serving application', () => {
       ['other', 404],
     ]);
     expect(JSON.stringify(lines)).not.toContain('hvs');
+  });
+
+  it('tells of a request that was slow, by when its answer began, and what its time went into', async () => {
+    const { url, lines } = await start({
+      slowMs: 1,
+      onGo: (release) => void during('outside', 'the issuer', undefined, () => sleep(30)).then(release),
+    });
+    for (const path of ['slow', 'long']) await (await fetch(`${url}/${path}`)).text();
+    await until(() => lines.filter(({ msg }) => msg === 'request').length === 2);
+    const told = (route: string, msg: string) => lines.find((line) => line.route === route && line.msg === msg);
+    const slow = told('/slow', 'slow request')!;
+    expect(slow).toMatchObject({ level: 'warn', status: 200, waitingMs: 0, databaseMs: 0 });
+    expect(slow.outsideMs).toBeGreaterThan(20);
+    expect(slow.ms).toBeGreaterThanOrEqual(slow.outsideMs as number);
+    const begunMs = (told('/long', 'slow request')?.ms ?? 0) as number;
+    expect((told('/long', 'request')!.ms as number) - begunMs).toBeGreaterThan(20);
+  });
+
+  it('tells of no slow request unless it is asked to', async () => {
+    const { url, lines } = await start({ onGo: (release) => void sleep(5).then(release) });
+    await (await fetch(`${url}/slow`)).text();
+    await until(() => lines.some(({ msg }) => msg === 'request'));
+    expect(lines.filter(({ msg }) => msg === 'slow request')).toEqual([]);
   });
 
   it('can leave requests out of the log', async () => {

@@ -7,6 +7,8 @@ import type { Keyring } from '@keystead/keyring';
 import { Bell } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import { createLogger } from '@keystead/server';
+import { spanReceiver } from '@keystead/testing';
+import { startTracing } from '@keystead/tracing';
 import { type Asked, archiveOf, doing, makeExecutor } from '../../../test/worker-fixture';
 import type { Database } from '../../kernel/database/database';
 import type { ApplyResult, Heartbeat, JobBoard, PlanResult, RunJob } from '../../resources/runs/runs/jobs/jobs';
@@ -23,6 +25,8 @@ case $1 in
   providers) echo '{"format_version":"1.0"}' ;;
 esac
 `;
+
+const quiet = { warn: () => undefined, info: () => undefined };
 
 type Given = Partial<JobBoard> & { leaseSeconds?: number; beats?: () => Heartbeat | Promise<Heartbeat> };
 
@@ -102,6 +106,28 @@ describe('carrying out a job', () => {
     await carryOut(parts, job).done;
     expect(results).toEqual([expect.objectContaining({ outcome: 'planned', hasChanges: true })]);
     expect(text()).toContain('hello from the plan');
+  });
+
+  it('goes on with the trace of the request that made the run, and tells what took how long', async () => {
+    const receiver = await spanReceiver();
+    const { url } = receiver;
+    const tracing = startTracing({ url, headers: {}, share: 0, service: 'keystead-worker', version: '0' }, quiet)!;
+    const canary = 'said-by-the-tool';
+    const under = await start(`echo ${canary}`, {}, {}, { tracing });
+    const traceparent = `00-${'a1'.repeat(16)}-${'b2'.repeat(8)}-01`;
+    await carryOut(under.parts, { ...under.job, traceparent }).done;
+    await tracing.close();
+    await receiver.close();
+    expect(under.text()).toContain(canary);
+    const plan = receiver.spans.find(({ parentSpanId }) => parentSpanId === 'b2'.repeat(8))!;
+    expect(plan).toMatchObject({
+      traceId: 'a1'.repeat(16),
+      name: 'plan',
+      attributes: { 'keystead.run_id': under.job.runId, 'keystead.outcome': 'planned' },
+    });
+    const steps = receiver.spans.filter(({ parentSpanId }) => parentSpanId === plan.spanId).map(({ name }) => name);
+    expect(steps).toEqual(['credentials', 'unpack', 'init', 'plan', 'hand in']);
+    expect(receiver.text()).not.toContain(canary);
   });
 
   it('does not begin what was given to somebody else', async () => {
