@@ -13,7 +13,7 @@ import { createMetricsServer } from './metrics-server';
 import { isOneOfSeveral } from './processes';
 import { type RequestLog, requestLog } from './request-log';
 import { shareOut } from './shared-port';
-import { type Watched, watchRequests } from './watch-requests';
+import { type WatchedAnswer, watchRequests } from './watch-requests';
 
 /** What `serve` needs to know. */
 export interface ServeOptions {
@@ -113,7 +113,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
 }
 
 /** Answers what is watched of the request. */
-type Recorder = (req: http.IncomingMessage, res: http.ServerResponse) => Watched['course'];
+type Recorder = (req: http.IncomingMessage, res: http.ServerResponse) => WatchedAnswer['course'];
 
 // One listener shared by all responses: what it needs to know travels on the response itself.
 function recorder({ log, logRequests = true, metrics, tracing, slowMs }: ServeOptions): Recorder {
@@ -121,13 +121,13 @@ function recorder({ log, logRequests = true, metrics, tracing, slowMs }: ServeOp
   const counted: RequestMetrics | undefined = metrics && observe(metrics.registry);
   const watched = watchRequests({ log, tracing, slowMs });
   if (writeLine === undefined && counted === undefined && watched === undefined) return () => undefined;
-  function onClose(this: Watched): void {
+  function onClose(this: WatchedAnswer): void {
     const ms = performance.now() - (this.startedAtMs as number);
     writeLine?.(this.req, this.statusCode, ms, this.writableFinished, this.course?.span?.traceId);
     counted?.end(this.req, this.statusCode, ms / 1000);
     if (this.course !== undefined) watched?.end(this);
   }
-  return (req, res: Watched) => {
+  return (req, res: WatchedAnswer) => {
     res.startedAtMs = performance.now();
     counted?.begin();
     res.on('close', onClose);

@@ -5,7 +5,7 @@ import { requestId } from './request-id';
 import { routeOf } from './route';
 
 /** An answer, and what is watched of its making. */
-export interface Watched extends http.ServerResponse {
+export interface WatchedAnswer extends http.ServerResponse {
   startedAtMs?: number;
   /** When its headers were sent; only of what is watched. */
   answeredAtMs?: number;
@@ -14,8 +14,8 @@ export interface Watched extends http.ServerResponse {
 
 /** Watches requests; `end` is called once for each that `begin` gave a course. */
 export interface RequestWatch {
-  begin(req: http.IncomingMessage, res: Watched): Course | undefined;
-  end(res: Watched): void;
+  begin(req: http.IncomingMessage, res: WatchedAnswer): Course | undefined;
+  end(res: WatchedAnswer): void;
 }
 
 const rounded = (ms: number): number => Math.round(ms * 1000) / 1000;

@@ -5,12 +5,12 @@ import type { Attributes, TraceSpan } from './trace-span';
  * What the time of a request goes into, besides our own work: waiting for a turn, a connection or a batch; the database;
  * outside systems. `asked` is waiting that the caller asked for, as of a long poll: no fault of ours.
  */
-export type Phase = 'waiting' | 'database' | 'outside' | 'asked';
+export type TimeUse = 'waiting' | 'database' | 'outside' | 'asked';
 
 /** A piece of work under way that is watched: a request, a run, or a batch of what several ask. */
 export class Course {
   /** Milliseconds by phase. What goes on side by side counts each by itself. */
-  readonly spentMs: Record<Phase, number> = { waiting: 0, database: 0, outside: 0, asked: 0 };
+  readonly spentMs: Record<TimeUse, number> = { waiting: 0, database: 0, outside: 0, asked: 0 };
   private over = false;
 
   constructor(
@@ -29,7 +29,7 @@ export class Course {
     return this.over;
   }
 
-  spend(phase: Phase, ms: number): void {
+  spend(phase: TimeUse, ms: number): void {
     this.spentMs[phase] += ms;
     for (const member of this.members) member.spend(phase, ms);
   }
@@ -51,7 +51,7 @@ export function follow<T>(course: Course | undefined, work: () => T): T {
 
 /** Does work that a phase of the course under way goes into, in a span of its own. Attributes are names and numbers, never values. */
 export function during<T>(
-  phase: Phase,
+  phase: TimeUse,
   name: string,
   attributes: Attributes | undefined,
   work: (span: TraceSpan | undefined) => Promise<T>,
@@ -62,7 +62,7 @@ export function during<T>(
 
 async function spend<T>(
   course: Course,
-  phase: Phase,
+  phase: TimeUse,
   name: string,
   attributes: Attributes | undefined,
   work: (span: TraceSpan | undefined) => Promise<T>,

@@ -1,4 +1,4 @@
-export { type Asked, Course, currentCourse, during, follow, type Phase, step, together } from './course';
+export { type Asked, Course, currentCourse, during, follow, step, type TimeUse, together } from './course';
 export { readHeaders } from './settings';
 export { startTracing } from './start-tracing';
 export type { Attributes, SpanKind, TraceSpan, Tracing, TracingOptions } from './trace-span';

@@ -1,16 +1,13 @@
 import type { Tracing, TracingOptions } from './trace-span';
 
-/** What of a log is needed to say that traces get lost. */
-interface Log {
-  warn(fields: object, message: string): void;
-  info(message: string): void;
-}
-
 /**
  * Begins to trace; nothing where no address is given. The SDK is loaded only here: who does not trace never loads it. That
  * traces get lost is said once, and once that they get there again.
  */
-export function startTracing(options: Omit<TracingOptions, 'onFailure'> | undefined, log: Log): Tracing | undefined {
+export function startTracing(
+  options: Omit<TracingOptions, 'onFailure'> | undefined,
+  log: { warn(fields: object, message: string): void; info(message: string): void },
+): Tracing | undefined {
   if (options === undefined) return undefined;
   const { OpenTelemetry } = require('./open-telemetry') as typeof import('./open-telemetry');
   let failing = false;
