@@ -76,6 +76,30 @@ describe('the timeline of leases', () => {
     expect(Date.parse(leases[0].next_attempt)).toBeGreaterThan(Date.parse(leases[0].issue_time));
   });
 
+  it('tells what one token asked for, by its accessor, and nothing of one that there is not', async () => {
+    await secrets.root.write('sys/policies/acl/asks', {
+      policy: 'path "scheduler/creds/*" { capabilities = ["read"] }',
+    });
+    const { auth } = (await secrets.root.write('auth/token/create', { policies: ['asks'], ttl: '30m' }).expect(200))
+      .body;
+    const asker = secrets.as(auth.client_token);
+    const of = async (query: string) =>
+      (await timeline(query)).leases.map((lease: { lease_id: string }) => lease.lease_id);
+    const hers = [];
+    for (const role of ['ops', 'net'])
+      hers.push((await asker.read(`scheduler/creds/${role}`).expect(200)).body.lease_id);
+    const query = `?accessor=${auth.accessor}`;
+    expect((await of(query)).sort()).toEqual([...hers].sort());
+    expect(await of(`${query}&prefix=scheduler/creds/net`)).toEqual([hers[1]]);
+    const first = await timeline(`${query}&limit=1`);
+    const second = await timeline(`${query}&limit=1&after=${first.next}`);
+    expect([...first.leases, ...second.leases].map((lease) => lease.lease_id).sort()).toEqual([...hers].sort());
+    expect(second.next).toBeNull();
+    expect(await of('?accessor=nobody')).toEqual([]);
+    await secrets.root.write('auth/token/revoke-accessor', { accessor: auth.accessor }).expect(204);
+    await until(async () => (await of(query)).length === 0);
+  });
+
   it('needs sudo, and refuses by name what it cannot read', async () => {
     const reader = await secrets.withPolicy('path "sys/leases/timeline" { capabilities = ["read"] }');
     await reader.read('sys/leases/timeline').expect(403);

@@ -6,6 +6,13 @@ export interface ApiIssue {
   readonly code?: string | undefined;
 }
 
+/** What was asked for when a service said no. */
+export interface Refused {
+  readonly method: string;
+  /** With its query, as it was sent. */
+  readonly path: string;
+}
+
 /** A "no" of a service, in its own words. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
@@ -14,6 +21,7 @@ export class ApiError extends Error {
     readonly issues: readonly ApiIssue[],
     /** What came with it: of something that was deleted, what is still known. */
     readonly body?: unknown,
+    readonly refused?: Refused,
   ) {
     super(issues.map(({ detail }) => detail).join('; ') || meaningOf(status));
   }
@@ -37,14 +45,18 @@ function meaningOf(status: number): string {
 }
 
 /** Reads the errors of either service: plain texts, or objects with a detail and a pointer. */
-export function readError(status: number, body: unknown): ApiError {
+export function readError(status: number, body: unknown, refused?: Refused): ApiError {
   const errors = (body as { errors?: unknown } | null | undefined)?.errors;
   const issues = Array.isArray(errors) ? errors.map(readIssue) : [];
-  return new ApiError(status, issues, body);
+  return new ApiError(status, issues, body, refused);
 }
 
+/** Several faults may be counted and listed in one text: the words of each are meant for people. */
+const withoutCount = (text: string): string =>
+  text.replace(/^\d+ errors? occurred:\s*\* /, '').replace(/\n\s*\* /g, '; ');
+
 function readIssue(error: unknown): ApiIssue {
-  if (typeof error === 'string') return { detail: error };
+  if (typeof error === 'string') return { detail: withoutCount(error) };
   const { title, detail, field, code, source } = error as Record<string, unknown>;
   const pointer = (source as { pointer?: unknown } | undefined)?.pointer;
   return {

@@ -1,4 +1,4 @@
-import { ApiError, readError } from './api-error';
+import { ApiError, type Refused, readError } from './api-error';
 
 /** What the transport tells the page around it. */
 export interface TransportEvents {
@@ -46,7 +46,7 @@ export class Transport {
       init.headers = { 'Content-Type': 'application/json', ...headers };
     }
     const response = await this.fetch(new Request(new URL(path, location.origin), init));
-    return (await readAnswer(response)) as T;
+    return (await readAnswer(response, { method, path })) as T;
   }
 
   private send(request: Request): Promise<Response> {
@@ -58,7 +58,7 @@ export class Transport {
   }
 }
 
-async function readAnswer(response: Response): Promise<unknown> {
+async function readAnswer(response: Response, asked: Refused): Promise<unknown> {
   const text = await response.text();
   let body: unknown;
   try {
@@ -66,7 +66,7 @@ async function readAnswer(response: Response): Promise<unknown> {
   } catch {
     body = text;
   }
-  if (!response.ok) throw readError(response.status, body);
+  if (!response.ok) throw readError(response.status, body, asked);
   return body;
 }
 

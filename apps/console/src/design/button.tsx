@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react';
+import { type ReactNode, useRef } from 'react';
 
 export interface ButtonProps {
   readonly children: ReactNode;
@@ -8,29 +8,51 @@ export interface ButtonProps {
   readonly type?: 'button' | 'submit';
   /** Why it cannot be pressed now: the rule that forbids it, and whom to ask. It stays reachable, so that all can read it. */
   readonly forbidden?: string | undefined;
+  /** Said below the reason, to whoever presses it all the same. */
+  readonly why?: ReactNode;
   /** While what it began goes on. */
   readonly busy?: boolean;
   readonly label?: string;
 }
 
-/** A button says what happens. One that may not be pressed says why. */
-export function Button({ children, onClick, kind, small, type = 'button', forbidden, busy, label }: ButtonProps) {
+/** A button says what happens. One that may not be pressed says why: on pointing at it, to who hears it, and when it is pressed. */
+export function Button({ children, onClick, kind, small, type = 'button', forbidden, why, busy, label }: ButtonProps) {
   const off = forbidden !== undefined || busy === true;
+  const reason = useRef<HTMLDivElement>(null);
   return (
-    <button
-      type={type}
-      className={`button ${kind ?? ''} ${small ? 'small' : ''}`}
-      aria-disabled={off}
-      aria-busy={busy}
-      aria-label={label}
-      title={forbidden}
-      aria-description={forbidden}
-      onClick={(event) => {
-        if (off) event.preventDefault();
-        else onClick?.();
-      }}
-    >
-      {children}
-    </button>
+    <>
+      <button
+        type={type}
+        className={`button ${kind ?? ''} ${small ? 'small' : ''}`}
+        aria-disabled={off}
+        aria-busy={busy}
+        aria-label={label}
+        title={forbidden}
+        aria-description={forbidden}
+        onClick={(event) => {
+          if (!off) return onClick?.();
+          event.preventDefault();
+          if (reason.current !== null) showBelow(reason.current, event.currentTarget);
+        }}
+      >
+        {children}
+      </button>
+      {forbidden === undefined ? null : (
+        <div ref={reason} popover="auto" className="reason" role="status">
+          <p>{forbidden}</p>
+          {why}
+        </div>
+      )}
+    </>
   );
+}
+
+/** Opens what is hidden below an element, wholly within the window. A click elsewhere and Escape close it. */
+function showBelow(hidden: HTMLElement, element: HTMLElement): void {
+  hidden.showPopover();
+  const { left, bottom, top } = element.getBoundingClientRect();
+  const { offsetWidth: width, offsetHeight: height } = hidden;
+  const fits = bottom + 6 + height <= innerHeight;
+  hidden.style.left = `${Math.max(8, Math.min(left, innerWidth - width - 8))}px`;
+  hidden.style.top = `${fits ? bottom + 6 : Math.max(8, top - height - 6)}px`;
 }

@@ -21,6 +21,9 @@ export interface TextFieldProps extends Common {
   readonly name?: string;
 }
 
+/** Dialogs give the focus to what carries this when they open; what had it before they did has lost it by then. */
+const isFirst = (field: HTMLElement | null) => field?.setAttribute('autofocus', '');
+
 /** A field of text, of one line or, with `rows`, of several. */
 export function TextField({
   label,
@@ -44,6 +47,7 @@ export function TextField({
     'aria-describedby': hint !== undefined || error !== undefined ? `${id}-more` : undefined,
     ...rest,
     autoComplete: rest.autoComplete ?? 'off',
+    ref: rest.autoFocus ? isFirst : undefined,
   };
   return (
     <div className="field">

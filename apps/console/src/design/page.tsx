@@ -103,6 +103,16 @@ export function Command({ text }: { readonly text: string }) {
   );
 }
 
+/** Several lines to be put into a file, with their copy. */
+export function Lines({ text, what }: { readonly text: string; readonly what: string }) {
+  return (
+    <div className="code-block row spread lines">
+      <pre>{text}</pre>
+      <CopyButton text={text} what={what} />
+    </div>
+  );
+}
+
 /** The foot of every page: the API call and the command that give the same. */
 export function SameBy({ api, command }: { readonly api: string; readonly command?: string }) {
   return (

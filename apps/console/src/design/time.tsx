@@ -12,7 +12,9 @@ const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'sh
 
 /** "3 min. ago", "in 2 hr."; below a minute "just now" or "in some seconds". */
 function sinceOrUntil(then: number, now: number): string {
-  const seconds = (then - now) / 1000;
+  const exact = (then - now) / 1000;
+  // An hour that was begun a moment ago is an hour, not 59 minutes.
+  const seconds = Math.abs(exact) < 60 ? exact : Math.round(exact / 60) * 60;
   for (const [unit, length] of units) {
     if (Math.abs(seconds) >= length) return relative.format(Math.trunc(seconds / length), unit);
   }

@@ -7,6 +7,7 @@ import { RouterProvider } from '@tanstack/react-router';
 import { lazy, StrictMode, Suspense, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { Console } from '../shell/console';
+import { reloadWhenReplaced } from '../shell/reload-when-replaced';
 import { applyTheme, chosenTheme } from '../shell/theme';
 import { authorizeRequest } from './authorize/request';
 import { before } from './first-run/before';
@@ -26,6 +27,7 @@ function Pages() {
 }
 
 applyTheme(chosenTheme());
+reloadWhenReplaced();
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
     <Console before={before}>

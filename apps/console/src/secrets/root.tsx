@@ -1,8 +1,12 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
 import { useMemo, useRef } from 'react';
+import type { Refused } from '../api/api-error';
+import { WhyContext } from '../design/error-notice';
 import { Frame } from '../shell/frame';
 import { useSession } from '../shell/session';
+import { useFind } from './find';
+import { Why } from './may';
 import { navigation } from './navigation';
 
 const header = 'X-Service-Namespace';
@@ -11,11 +15,14 @@ const header = 'X-Service-Namespace';
 export const namespaceSearch = (search: Record<string, unknown>): { ns?: string } =>
   typeof search.ns === 'string' ? { ns: search.ns } : {};
 
+const why = (refused: Refused) => <Why refused={refused} />;
+
 /** Every page, in the namespace that the address names or the session is of. */
 export function Root() {
   const { session, transport } = useSession();
   const { ns } = useSearch({ strict: false }) as { ns?: string };
   const queries = useQueryClient();
+  const find = useFind();
   const namespace = ns ?? session.namespace ?? '';
   const before = useRef(namespace);
   // Before any page below asks for anything: what was read elsewhere means something else here.
@@ -27,5 +34,9 @@ export function Root() {
     const [first, ...rest] = navigation;
     return namespace === '' ? navigation : [{ ...first!, label: `Namespace ${namespace}` }, ...rest];
   }, [namespace, transport, queries]);
-  return <Frame key={namespace} nav={groups} />;
+  return (
+    <WhyContext.Provider value={why}>
+      <Frame key={namespace} nav={groups} find={find} />
+    </WhyContext.Provider>
+  );
 }

@@ -4,18 +4,18 @@ import { Button } from '../design/button';
 import { Icon } from '../design/icon';
 import { Keys } from './keys';
 import type { NavGroup } from './navigation';
-import { type Command, Palette } from './palette';
+import { type Find, Palette } from './palette';
 import { useSession } from './session';
 import { applyTheme, chosenTheme, type Theme, themes } from './theme';
 
 export interface FrameProps {
   readonly nav: readonly NavGroup[];
-  /** What the palette offers beside the pages. */
-  readonly commands?: readonly Command[];
+  /** What the palette finds beside the pages. */
+  readonly find?: Find;
 }
 
 /** The frame of every page: where one can go, who is here, and what a keyboard reaches. */
-export function Frame({ nav, commands = [] }: FrameProps) {
+export function Frame({ nav, find }: FrameProps) {
   const { session, config, signOut } = useSession();
   const [menu, setMenu] = useState(false);
   const [palette, setPalette] = useState(false);
@@ -134,9 +134,9 @@ export function Frame({ nav, commands = [] }: FrameProps) {
       {palette ? (
         <Palette
           onClose={() => setPalette(false)}
+          find={find}
           commands={[
             ...items.map(({ label, to }) => ({ label, group: 'Go to', run: () => void navigate({ to }) })),
-            ...commands,
             ...themes
               .filter((one) => one !== theme)
               .map((one) => ({ label: `Theme: ${one}`, group: 'Look', run: () => change(one) })),

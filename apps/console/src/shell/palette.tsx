@@ -1,5 +1,5 @@
 import { Command as Menu } from 'cmdk';
-import { useEffect, useRef } from 'react';
+import { useEffect, useRef, useState } from 'react';
 
 /** Something that the palette can do. */
 export interface Command {
@@ -8,25 +8,50 @@ export interface Command {
   readonly run: () => void;
 }
 
+/** Things of the service whose names have a text in them. */
+export type Find = (text: string) => Promise<readonly Command[]>;
+
+/** Nobody is asked for every letter. */
+const pauseMs = 200;
+
 /** All that can be reached, by a few letters of its name. */
 export function Palette({
-  commands,
+  commands: known,
+  find,
   onClose,
 }: {
   readonly commands: readonly Command[];
+  readonly find?: Find | undefined;
   readonly onClose: () => void;
 }) {
   const element = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
+    // The menu around it can have the focus as well, and would be given it.
+    dialog?.querySelector('input')?.focus();
     return () => dialog?.close();
   }, []);
+  const [text, setText] = useState('');
+  const [found, setFound] = useState<readonly Command[]>([]);
+  useEffect(() => {
+    if (find === undefined || text.trim() === '') return setFound([]);
+    let isLate = false;
+    const timer = setTimeout(() => {
+      const answer = find(text.trim()).catch((): readonly Command[] => []);
+      void answer.then((commands) => isLate || setFound(commands));
+    }, pauseMs);
+    return () => {
+      isLate = true;
+      clearTimeout(timer);
+    };
+  }, [text, find]);
+  const commands = [...known, ...found];
   const groups = [...new Set(commands.map(({ group }) => group))];
   return (
     <dialog ref={element} className="dialog palette" aria-label="Search and commands" onClose={onClose}>
       <Menu label="Search and commands">
-        <Menu.Input placeholder="Where to, or what?" autoFocus />
+        <Menu.Input placeholder="Where to, or what?" value={text} onValueChange={setText} autoFocus />
         <Menu.List>
           <Menu.Empty>Nothing has that name.</Menu.Empty>
           {groups.map((group) => (
@@ -36,6 +61,7 @@ export function Palette({
                 .map(({ label, run }) => (
                   <Menu.Item
                     key={label}
+                    value={`${label} · ${group}`}
                     onSelect={() => {
                       onClose();
                       run();

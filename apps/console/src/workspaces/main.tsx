@@ -7,11 +7,13 @@ import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { Console } from '../shell/console';
+import { reloadWhenReplaced } from '../shell/reload-when-replaced';
 import { applyTheme, chosenTheme } from '../shell/theme';
 import { before } from './doors/before';
 import { router } from './routes';
 
 applyTheme(chosenTheme());
+reloadWhenReplaced();
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
     <Console before={before}>

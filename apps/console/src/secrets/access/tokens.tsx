@@ -11,6 +11,8 @@ import { TextField } from '../../design/field';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
+import { LeasesOf } from '../leases/leases-of';
+import { useMay } from '../may';
 import { useChange } from '../reads';
 import { AccessTabs } from './access';
 
@@ -96,6 +98,8 @@ function Accessors() {
   );
 }
 
+const revocation = 'auth/token/revoke-accessor';
+
 function TokenFacts({ accessor }: { readonly accessor: string }) {
   const { transport, session } = useSession();
   const navigate = useNavigate();
@@ -107,6 +111,7 @@ function TokenFacts({ accessor }: { readonly accessor: string }) {
   const change = useChange();
   const [ending, setEnding] = useState(false);
   const token = found.data;
+  const may = useMay([revocation]);
   return (
     <div className="stack">
       <ErrorNotice error={found.error ?? change.error} />
@@ -123,7 +128,9 @@ function TokenFacts({ accessor }: { readonly accessor: string }) {
             </Link>
             <Button
               kind="danger"
-              forbidden={accessor === session.accessor ? 'this is your own session: sign out instead' : undefined}
+              {...(accessor === session.accessor
+                ? { forbidden: 'This is your own session: sign out instead.' }
+                : may({ path: revocation, capabilities: ['update'] }))}
               onClick={() => setEnding(true)}
             >
               Revoke
@@ -170,6 +177,7 @@ function TokenFacts({ accessor }: { readonly accessor: string }) {
               </dd>,
             ])}
           </dl>
+          <LeasesOf accessor={accessor} />
           <p>
             <Link to="/audit" search={{ accessor } as never}>
               What it changed
@@ -186,7 +194,7 @@ function TokenFacts({ accessor }: { readonly accessor: string }) {
           onClose={() => setEnding(false)}
           onConfirm={() =>
             change.mutate(
-              { method: 'POST', path: 'auth/token/revoke-accessor', body: { accessor } },
+              { method: 'POST', path: revocation, body: { accessor } },
               { onSuccess: () => void navigate({ to: '/access/tokens' }), onSettled: () => setEnding(false) },
             )
           }

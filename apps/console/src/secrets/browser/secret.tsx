@@ -5,6 +5,7 @@ import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { SecretValue, ValuesShown } from '../../design/secret-value';
+import { useMay } from '../may';
 import { hasVersions, type Mount } from '../mounts';
 import { crumbsOf } from './crumbs';
 import { Difference } from './difference';
@@ -33,6 +34,9 @@ export function SecretPage({
   const versioned = hasVersions(mount);
   const { data } = secret;
   const close = () => setDoing(undefined);
+  const values = valuesAt(mount, path);
+  const metadata = `${mount.path}metadata/${path}`;
+  const may = useMay(versioned ? [values, metadata] : [values]);
   return (
     <div className="stack">
       <PageHead
@@ -48,8 +52,17 @@ export function SecretPage({
               >
                 Share once
               </Button>
-              <Button onClick={() => setDoing('edit')}>{versioned ? 'New version' : 'Edit'}</Button>
-              <Button kind="danger" onClick={() => setDoing('remove')}>
+              <Button {...may({ path: values, capabilities: ['update'] })} onClick={() => setDoing('edit')}>
+                {versioned ? 'New version' : 'Edit'}
+              </Button>
+              <Button
+                kind="danger"
+                {...may(
+                  { path: values, capabilities: ['delete'] },
+                  ...(versioned ? [{ path: metadata, capabilities: ['delete'] as const }] : []),
+                )}
+                onClick={() => setDoing('remove')}
+              >
                 Delete
               </Button>
             </>

@@ -31,21 +31,30 @@ export function Secrets() {
 function Mounts({ mounts }: { readonly mounts: readonly Mount[] }) {
   return (
     <div className="stack">
-      <PageHead title="Secrets">
+      <PageHead
+        title="Secrets"
+        actions={
+          <Link className="button" to="/engines/new" search={{ type: 'kv' } as never}>
+            Enable a key/value engine
+          </Link>
+        }
+      >
         <p className="second">Engines that keep values. Those that make credentials are under Engines.</p>
       </PageHead>
-      {mounts.length === 0 ? (
+      {mounts.some(({ type }) => type === 'kv') ? null : (
         <Empty
           command="keystead secrets enable -version=2 kv"
           action={
-            <Link className="button primary" to="/engines/new">
-              Enable an engine
+            <Link className="button primary" to="/engines/new" search={{ type: 'kv' } as never}>
+              Enable one
             </Link>
           }
         >
-          A key/value engine keeps what people and programs put there, with its versions.
+          Nothing is here yet that several people can use. A key/value engine keeps what people and programs put there,
+          with its versions.
         </Empty>
-      ) : (
+      )}
+      {mounts.length === 0 ? null : (
         <div className="table-frame">
           <table className="table flow">
             <thead>

@@ -6,6 +6,7 @@ import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
+import { useMay } from '../may';
 import type { Mount } from '../mounts';
 import { encodedPath, useChange, useRead } from '../reads';
 
@@ -36,6 +37,9 @@ export function Versions({
       { onSettled: () => action === 'destroy' && setDestroying(undefined) },
     );
   const at = mount.path + path;
+  const placeOf = (action: string) => `${mount.path}${action}/${path}`;
+  const may = useMay(['delete', 'undelete', 'destroy'].map(placeOf));
+  const mayDo = (action: string) => may({ path: placeOf(action), capabilities: ['update'] });
   const rows = Object.entries(metadata.data?.versions ?? {})
     .map(([number, facts]) => ({ number: Number(number), ...facts }))
     .sort((a, b) => b.number - a.number);
@@ -103,6 +107,7 @@ export function Versions({
                             small
                             kind="quiet"
                             label={`${deleted ? 'Undelete' : 'Delete'} version ${number}`}
+                            {...mayDo(deleted ? 'undelete' : 'delete')}
                             onClick={() => act(deleted ? 'undelete' : 'delete', number)}
                           >
                             {deleted ? 'Undelete' : 'Delete'}
@@ -111,6 +116,7 @@ export function Versions({
                             small
                             kind="quiet"
                             label={`Destroy version ${number}`}
+                            {...mayDo('destroy')}
                             onClick={() => setDestroying(number)}
                           >
                             Destroy

@@ -181,3 +181,17 @@ export function typedOf(fields: readonly Field[], data: Readonly<Record<string, 
   }
   return typed;
 }
+
+/** The parameters of a pattern as a path has them: `creds/{name}` and `creds/ops`. Undefined where it has another form. */
+export function namesIn(pattern: string, path: string): Readonly<Record<string, string>> | undefined {
+  const wanted = pattern.split('/');
+  const given = path.split('/');
+  if (wanted.length !== given.length) return undefined;
+  const names: Record<string, string> = {};
+  for (const [index, part] of wanted.entries()) {
+    const [, name] = /^\{(\w+)\}$/.exec(part) ?? [];
+    if (name !== undefined) names[name] = given[index]!;
+    else if (part !== given[index]) return undefined;
+  }
+  return names;
+}

@@ -6,14 +6,19 @@ import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { useSession } from '../../shell/session';
+import { useMay } from '../may';
 import { holdsValues, kindOf, useMounts } from '../mounts';
 import { encodedPath, useChange } from '../reads';
-import { type Document, placesOf } from './document';
+import { type Document, namesIn, placesOf } from './document';
 import { PlaceForm } from './place';
 
 /** One engine or login method: all that it declares, each with its form. */
 export function MountPage() {
-  const { mount: at = '', place: chosen } = useSearch({ strict: false }) as { mount?: string; place?: string };
+  const {
+    mount: at = '',
+    place: chosen,
+    at: below,
+  } = useSearch({ strict: false }) as { mount?: string; place?: string; at?: string };
   const { transport } = useSession();
   const navigate = useNavigate();
   const mounts = useMounts();
@@ -29,9 +34,14 @@ export function MountPage() {
   const change = useChange();
   const [disabling, setDisabling] = useState(false);
   const places = document.data === undefined ? [] : placesOf(document.data, at);
-  const place = places.find(({ pattern }) => pattern === chosen);
+  // By its pattern, or by a path that has names in it: where a lease came from.
+  const place = places.find(({ pattern }) =>
+    chosen === undefined && below !== undefined ? namesIn(pattern, below) !== undefined : pattern === chosen,
+  );
   const crumbs = [isAuth ? { label: 'Access', to: '/access' } : { label: 'Engines', to: '/engines' }];
   const known = mount !== undefined;
+  const mounting = isAuth ? `sys/auth/${mount?.path ?? ''}` : `sys/mounts/${mount?.path ?? ''}`;
+  const may = useMay(known ? [mounting.replace(/\/$/, '')] : []);
   return (
     <div className="stack">
       <PageHead
@@ -40,9 +50,20 @@ export function MountPage() {
         state={mount === undefined ? null : <span className="second small">{kindOf(mount)}</span>}
         actions={
           known && mount.type !== 'cubbyhole' && mount.type !== 'token' && !['sys/', 'identity/'].includes(at) ? (
-            <Button kind="danger" onClick={() => setDisabling(true)}>
-              Disable
-            </Button>
+            <>
+              {!isAuth && holdsValues(mount) && place === undefined ? (
+                <Link className="button primary" to="/secrets" search={{ at } as never}>
+                  Browse its secrets
+                </Link>
+              ) : null}
+              <Button
+                kind="danger"
+                {...may({ path: mounting.replace(/\/$/, ''), capabilities: ['delete'] })}
+                onClick={() => setDisabling(true)}
+              >
+                Disable
+              </Button>
+            </>
           ) : undefined
         }
       >
@@ -50,13 +71,6 @@ export function MountPage() {
       </PageHead>
       <ErrorNotice error={mounts.error ?? document.error ?? change.error} />
       {mounts.known && !known ? <Empty>No engine that you may use is at {at}.</Empty> : null}
-      {known && !isAuth && holdsValues(mount) && place === undefined ? (
-        <p>
-          <Link to="/secrets" search={{ at } as never}>
-            Browse its secrets
-          </Link>
-        </p>
-      ) : null}
       {document.isPending ? <Skeleton rows={5} /> : null}
       {known && place === undefined && places.length > 0 ? (
         <ul className="list" aria-label="What can be done here">
@@ -72,9 +86,10 @@ export function MountPage() {
       ) : null}
       {place === undefined ? null : (
         <PlaceForm
-          key={`${at} ${place.pattern}`}
+          key={`${at} ${place.pattern} ${below ?? ''}`}
           mount={at}
           place={place}
+          named={below === undefined ? {} : (namesIn(place.pattern, below) ?? {})}
           listed={places.find(({ pattern, lists }) => lists && sameFolder(pattern, place.pattern))?.pattern}
         />
       )}

@@ -15,19 +15,24 @@ const standing = new Set(['cubbyhole', 'system', 'identity', 'token', 'ns_cubbyh
 
 /** Enables an engine, or a login method. */
 export function NewEngine() {
-  const { kind = 'secret' } = useSearch({ strict: false }) as { kind?: 'secret' | 'auth' };
+  const { kind = 'secret', type: wanted = '' } = useSearch({ strict: false }) as {
+    kind?: 'secret' | 'auth';
+    type?: string;
+  };
   const catalog = useRead<Catalog>('sys/plugins/catalog');
   const types = (catalog.data?.[kind] ?? []).filter((type) => !standing.has(type));
-  const [given, setGiven] = useState({ type: '', path: '', description: '', version: '2', default: '', max: '' });
+  const [given, setGiven] = useState({ type: wanted, path: '', description: '', version: '2', default: '', max: '' });
   const navigate = useNavigate();
   const type = given.type || types[0] || '';
   const path = given.path.replace(/^\/+|\/+$/g, '') || type;
   const change = useChange(
     () =>
-      void navigate({
-        to: '/engines/mount',
-        search: { mount: `${kind === 'auth' ? 'auth/' : ''}${path}/` } as never,
-      }),
+      void (type === 'kv'
+        ? navigate({ to: '/secrets', search: { at: `${path}/` } as never })
+        : navigate({
+            to: '/engines/mount',
+            search: { mount: `${kind === 'auth' ? 'auth/' : ''}${path}/` } as never,
+          })),
   );
   const set = (name: keyof typeof given) => (value: string) => setGiven((before) => ({ ...before, [name]: value }));
   const send = (event: FormEvent) => {

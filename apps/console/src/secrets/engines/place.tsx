@@ -1,4 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { type FormEvent, useEffect, useState } from 'react';
 import { ApiError } from '../../api/api-error';
 import { Button } from '../../design/button';
@@ -23,16 +24,19 @@ interface PathAnswer {
 export function PlaceForm({
   mount,
   place,
+  named,
   listed,
 }: {
   readonly mount: string;
   readonly place: EnginePath;
+  /** Its parameters, as far as they are known. */
+  readonly named: Readonly<Record<string, string>>;
   /** Pattern of the list of its names. */
   readonly listed: string | undefined;
 }) {
   const { transport } = useSession();
   const queries = useQueryClient();
-  const [names, setNames] = useState<Typed>({});
+  const [names, setNames] = useState<Typed>(named);
   const [typed, setTyped] = useState<Typed>({});
   const [asked, setAsked] = useState<Typed>({});
   const [answer, setAnswer] = useState<PathAnswer>();
@@ -98,6 +102,13 @@ export function PlaceForm({
           <code>{pattern}</code>
         </h2>
         <p className="second">{place.description}</p>
+        {complete && read !== undefined && !setting && !mount.startsWith('auth/') ? (
+          <p>
+            <Link to="/leases" search={{ prefix: `${mount}${filled(pattern, names)}` } as never}>
+              Leases that were issued here
+            </Link>
+          </p>
+        ) : null}
       </div>
       {listed === undefined ? null : (
         <Names

@@ -1,16 +1,16 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
-import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, TextField } from '../../design/field';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
-import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
+import { useMay } from '../may';
 import { encodedPath, useChange } from '../reads';
-import { type Lease, Lifeline, spanOf } from './lifeline';
+import { LeaseTable } from './lease-table';
+import type { Lease } from './lifeline';
 import type { LeaseSearch } from './search';
 
 interface LeasePage {
@@ -24,6 +24,7 @@ export function Leases() {
   const search = useSearch({ strict: false }) as LeaseSearch;
   const navigate = useNavigate();
   const [prefix, setPrefix] = useState(search.prefix ?? '');
+  const [accessor, setAccessor] = useState(search.accessor ?? '');
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [ending, setEnding] = useState<'chosen' | 'prefix'>();
   const found = useInfiniteQuery({
@@ -33,6 +34,7 @@ export function Leases() {
     queryFn: async ({ pageParam }) => {
       const query = new URLSearchParams({ limit: '200' });
       if (search.prefix !== undefined) query.set('prefix', search.prefix);
+      if (search.accessor !== undefined) query.set('accessor', search.accessor);
       if (search.failing) query.set('failing', 'true');
       if (pageParam !== '') query.set('after', pageParam);
       return (await transport.call<{ data: LeasePage }>('GET', `/v1/sys/leases/timeline?${query}`)).data;
@@ -40,15 +42,21 @@ export function Leases() {
     getNextPageParam: (last) => last.next ?? undefined,
   });
   const change = useChange();
+  const below = `sys/leases/revoke-prefix/${search.prefix ?? ''}`;
+  const may = useMay(['sys/leases/revoke', below]);
   const leases = found.data?.pages.flatMap((page) => page.leases) ?? [];
   const now = Date.now();
-  const span = spanOf(leases, now);
   const failing = leases.filter(({ next_attempt }) => next_attempt !== null);
   const soon = leases.filter(({ state, expire_time }) => state === 'live' && Date.parse(expire_time) - now < 300_000);
+  const meant = (failing: boolean): LeaseSearch => ({
+    ...(prefix === '' ? {} : { prefix }),
+    ...(accessor === '' ? {} : { accessor }),
+    ...(failing ? { failing } : {}),
+  });
   const look = (next: LeaseSearch) => void navigate({ to: '/leases', search: next as never });
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    look({ ...(prefix === '' ? {} : { prefix }), ...(search.failing ? { failing: true } : {}) });
+    look(meant(search.failing ?? false));
   };
   const revoke = async () => {
     for (const lease_id of chosen) {
@@ -57,12 +65,11 @@ export function Leases() {
     setChosen(new Set());
     setEnding(undefined);
   };
-  const toggle = (id: string) =>
-    setChosen((before) => {
-      const after = new Set(before);
-      if (!after.delete(id)) after.add(id);
-      return after;
-    });
+  const asked = new URLSearchParams(
+    Object.entries(search)
+      .filter(([name]) => name !== 'ns')
+      .map(([name, value]): [string, string] => [name, String(value)]),
+  ).toString();
   const count = `${leases.length}${found.hasNextPage ? ' or more' : ''}`;
   return (
     <div className="stack">
@@ -78,11 +85,19 @@ export function Leases() {
         }
         actions={
           chosen.size > 0 ? (
-            <Button kind="danger" onClick={() => setEnding('chosen')}>
+            <Button
+              kind="danger"
+              {...may({ path: 'sys/leases/revoke', capabilities: ['update'] })}
+              onClick={() => setEnding('chosen')}
+            >
               Revoke {chosen.size} {chosen.size === 1 ? 'lease' : 'leases'}
             </Button>
-          ) : search.prefix === undefined ? undefined : (
-            <Button kind="danger" onClick={() => setEnding('prefix')}>
+          ) : search.prefix === undefined || search.accessor !== undefined ? undefined : (
+            <Button
+              kind="danger"
+              {...may({ path: below, capabilities: ['update', 'sudo'] })}
+              onClick={() => setEnding('prefix')}
+            >
               Revoke all below {search.prefix}
             </Button>
           )
@@ -96,12 +111,17 @@ export function Leases() {
           onChange={setPrefix}
           placeholder="scheduler/creds/ops"
         />
+        <TextField
+          label="Asked for by"
+          type="search"
+          value={accessor}
+          onChange={setAccessor}
+          placeholder="accessor of a token"
+        />
         <CheckField
           label="Only what could not be ended"
           checked={search.failing ?? false}
-          onChange={(failingOnly) =>
-            look({ ...(prefix === '' ? {} : { prefix }), ...(failingOnly ? { failing: true } : {}) })
-          }
+          onChange={(failingOnly) => look(meant(failingOnly))}
         />
         <div>
           <Button type="submit">Show</Button>
@@ -114,62 +134,7 @@ export function Leases() {
           Nothing that was handed out lives here. A lease begins with credentials that an engine makes, and ends them.
         </Empty>
       ) : null}
-      {leases.length === 0 ? null : (
-        <div className="table-frame">
-          <table className="table flow">
-            <thead>
-              <tr>
-                <th>
-                  <span className="visually-hidden">Choose</span>
-                </th>
-                <th>Issued at</th>
-                <th className="lifeline-column">Issue to furthest end</th>
-                <th>Ends</th>
-                <th>State</th>
-                <th>Asked for by</th>
-              </tr>
-            </thead>
-            <tbody>
-              {leases.map((lease) => (
-                <tr key={lease.lease_id}>
-                  <td className="tight">
-                    <input
-                      type="checkbox"
-                      aria-label={`Choose ${lease.lease_id}`}
-                      checked={chosen.has(lease.lease_id)}
-                      onChange={() => toggle(lease.lease_id)}
-                    />
-                  </td>
-                  <td>
-                    <code>{lease.path}</code>
-                    <p className="second small">
-                      …{lease.lease_id.slice(-6)} · <Time at={lease.issue_time} />
-                    </p>
-                  </td>
-                  <td className="lifeline-column">
-                    <Lifeline lease={lease} span={span} now={now} />
-                  </td>
-                  <td className="tight">
-                    <Time at={lease.expire_time} />
-                  </td>
-                  <td>
-                    <State lease={lease} />
-                  </td>
-                  <td className="tight">
-                    {lease.token_accessor === null ? (
-                      <span className="second">a token that is gone</span>
-                    ) : (
-                      <Link to="/access/tokens" search={{ accessor: lease.token_accessor } as never}>
-                        token …{lease.token_accessor.slice(-6)}
-                      </Link>
-                    )}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+      {leases.length === 0 ? null : <LeaseTable leases={leases} chosen={chosen} onChoose={setChosen} />}
       {found.hasNextPage ? (
         <div>
           <Button busy={found.isFetchingNextPage} onClick={() => void found.fetchNextPage()}>
@@ -216,27 +181,9 @@ export function Leases() {
         </Confirm>
       ) : null}
       <SameBy
-        api={`GET /v1/sys/leases/timeline${search.prefix === undefined ? '' : `?prefix=${search.prefix}`}`}
+        api={`GET /v1/sys/leases/timeline${asked === '' ? '' : `?${asked}`}`}
         command={`keystead list sys/leases/lookup/${search.prefix ?? ''}`}
       />
-    </div>
-  );
-}
-
-function State({ lease }: { readonly lease: Lease }) {
-  const { state, error, attempts, next_attempt: next, away_since: away } = lease;
-  if (next === null) return <Badge tone={state === 'live' ? 'green' : 'amber'}>{state}</Badge>;
-  return (
-    <div className="stack-tight">
-      <div>
-        <Badge tone="red">
-          {away === null ? `could not be ended, ${attempts} tries` : 'its system does not answer'}
-        </Badge>
-      </div>
-      <p className="small">
-        tries again <Time at={next} />
-        {error === null ? '' : `: ${error}`}
-      </p>
     </div>
   );
 }

@@ -7,6 +7,7 @@ import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { PageHead, SameBy, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
+import { useMay } from '../may';
 import { useChange, useRead } from '../reads';
 
 interface KeyStatus {
@@ -41,6 +42,8 @@ export function Operations() {
   const progress = useRead<RotationProgress>('sys/rotate/progress', { everyMs: 5000 });
   const nodes = useRead<Nodes>('sys/ha-status', { everyMs: 5000 });
   const change = useChange();
+  const may = useMay(['sys/rotate', 'sys/seal']);
+  const mayDo = (path: string) => may({ path, capabilities: ['update', 'sudo'] });
   const [asking, setAsking] = useState<'seal' | 'rotate'>();
   const run = (path: string) =>
     change.mutate(
@@ -62,8 +65,10 @@ export function Operations() {
             <Link className="button" to="/operations/key-shares">
               Key shares
             </Link>
-            <Button onClick={() => setAsking('rotate')}>Rotate the key</Button>
-            <Button kind="danger" onClick={() => setAsking('seal')}>
+            <Button {...mayDo('sys/rotate')} onClick={() => setAsking('rotate')}>
+              Rotate the key
+            </Button>
+            <Button kind="danger" {...mayDo('sys/seal')} onClick={() => setAsking('seal')}>
               Seal
             </Button>
           </>

@@ -1,16 +1,21 @@
 import { useEffect, useId, useRef } from 'react';
 
+const intoSight = (line: HTMLSpanElement | null) => line?.scrollIntoView({ block: 'nearest' });
+
 /** Text with numbered lines; the one that is wrong is marked, and the cursor stands in it. */
 export function Editor({
   label,
   value,
   onChange,
   wrongLine,
+  shownLine,
 }: {
   readonly label: string;
   readonly value: string;
   readonly onChange: (value: string) => void;
   readonly wrongLine: number | undefined;
+  /** The one that somebody was led here for. */
+  readonly shownLine?: number | undefined;
 }) {
   const id = useId();
   const text = useRef<HTMLTextAreaElement>(null);
@@ -29,8 +34,12 @@ export function Editor({
       <div className="editor">
         <div className="editor-lines" aria-hidden="true">
           {lines.map((_, index) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: a line has nothing but its number
-            <span key={index} className={index + 1 === wrongLine ? 'wrong' : ''}>
+            <span
+              // biome-ignore lint/suspicious/noArrayIndexKey: a line has nothing but its number
+              key={index}
+              ref={index + 1 === shownLine ? intoSight : undefined}
+              className={index + 1 === wrongLine ? 'wrong' : index + 1 === shownLine ? 'shown' : ''}
+            >
               {index + 1}
             </span>
           ))}

@@ -1,5 +1,5 @@
 import { useMutation } from '@tanstack/react-query';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { type FormEvent, useEffect, useState } from 'react';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
@@ -7,34 +7,24 @@ import { ErrorNotice } from '../../design/error-notice';
 import { SelectField, TextField } from '../../design/field';
 import { PageHead, SameBy } from '../../design/page';
 import { useSession } from '../../shell/session';
+import { type Explanation, RuleLine, wouldBecomeYes } from './explanation';
 import { PolicyTabs } from './policies';
 import type { ExplainSearch } from './search';
 import { WhoMay } from './who-may';
 
 const operations = ['read', 'list', 'create', 'update', 'patch', 'delete', 'scan'];
 
-interface Rule {
-  readonly path: string;
-  readonly capabilities: readonly string[];
-  readonly places: readonly {
-    readonly policy: string;
-    readonly namespace: string;
-    readonly path: string;
-    readonly line: number;
-  }[];
-}
-interface Explanation {
-  readonly allowed: boolean;
-  readonly policies: readonly string[];
-  readonly granted_by_policy: boolean;
-  readonly root: boolean;
-  readonly sudo: boolean;
-  readonly reason: string | null;
-  readonly rule: Rule | null;
-  readonly losing_rules: readonly (Rule & { readonly lost_because: string })[];
-  readonly obstacles: readonly { readonly kind: string; readonly message: string }[];
-  readonly mfa_methods: readonly string[];
-}
+/** Why a question was answered with no, in words. */
+const reasons: Readonly<Record<string, string>> = {
+  'no-rule': 'no rule is about it',
+  denied: 'denied',
+  capability: 'the rule does not give this',
+  wrapping: 'the rule asks for another wrapping',
+  'required-parameter': 'a parameter is required',
+  'denied-parameter': 'a parameter is denied',
+  'allowed-parameter': 'a parameter is not allowed',
+  pagination: 'the rule asks for smaller pages',
+};
 
 /** May somebody do something: the answer, the rule that decides, and those that lost. */
 export function Explain() {
@@ -101,21 +91,31 @@ export function Explain() {
         </div>
       </form>
       <ErrorNotice error={ask.error} />
-      {ask.data === undefined ? null : <Answer explanation={ask.data} />}
+      {ask.data === undefined ? null : (
+        <Answer explanation={ask.data} path={search.path ?? ''} operation={search.operation ?? 'read'} />
+      )}
       {asked === undefined ? null : <WhoMay path={asked.path!} operation={asked.operation ?? 'read'} />}
       <SameBy api="POST /v1/sys/policies/explain" command={`keystead policy explain ${search.path ?? 'PATH'}`} />
     </div>
   );
 }
 
-function Answer({ explanation }: { readonly explanation: Explanation }) {
+function Answer({
+  explanation,
+  path,
+  operation,
+}: {
+  readonly explanation: Explanation;
+  readonly path: string;
+  readonly operation: string;
+}) {
   const { allowed, root, rule, reason, losing_rules: losers, obstacles, policies, mfa_methods: factors } = explanation;
   return (
     <section className="stack" aria-labelledby="answer">
       <div className="row">
         <h2 id="answer">{allowed ? 'Yes' : 'No'}</h2>
         <Badge tone={allowed ? 'green' : 'red'}>
-          {allowed ? 'allowed' : (reason ?? 'something stands in the way')}
+          {allowed ? 'allowed' : reason === null ? 'something stands in the way' : (reasons[reason] ?? reason)}
         </Badge>
         <span className="second">by the policies {policies.join(', ') || '(none)'}</span>
       </div>
@@ -136,6 +136,7 @@ function Answer({ explanation }: { readonly explanation: Explanation }) {
           <RuleLine rule={rule} />
         </div>
       )}
+      {allowed ? null : <p>{wouldBecomeYes(explanation, path, operation)}</p>}
       {losers.length === 0 ? null : (
         <div className="stack-tight">
           <h3>Lost to it</h3>
@@ -150,25 +151,5 @@ function Answer({ explanation }: { readonly explanation: Explanation }) {
         </div>
       )}
     </section>
-  );
-}
-
-function RuleLine({ rule }: { readonly rule: Rule }) {
-  return (
-    <div className="row">
-      <code>
-        path "{rule.path}" {'{'} capabilities = [{rule.capabilities.map((one) => `"${one}"`).join(', ')}] {'}'}
-      </code>
-      {rule.places.map(({ policy, namespace, line }) => (
-        <span key={`${namespace}${policy}:${line}`} className="second small">
-          policy{' '}
-          <Link to="/policies/$name" params={{ name: policy } as never}>
-            {namespace}
-            {policy}
-          </Link>
-          , line {line}
-        </span>
-      ))}
-    </div>
   );
 }

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { type FormEvent, lazy, Suspense, useEffect, useState } from 'react';
 import { ApiError } from '../../api/api-error';
 import { Badge } from '../../design/badge';
@@ -8,6 +8,7 @@ import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { PageHead, SameBy, Skeleton } from '../../design/page';
 import { useSession } from '../../shell/session';
+import { useMay } from '../may';
 import { useChange } from '../reads';
 
 const Editor = lazy(() => import('./editor').then((m) => ({ default: m.Editor })));
@@ -33,6 +34,7 @@ const lineIn = (message: string): number | undefined => {
 /** One policy: its rules, edited; what is wrong with them stands beside the line. */
 export function PolicyPage() {
   const { name } = useParams({ strict: false }) as { name: string };
+  const { line } = useSearch({ strict: false }) as { line?: number };
   const { transport } = useSession();
   const at = `sys/policies/acl/${encodeURIComponent(name)}`;
   const found = useQuery<PolicyText | null>({
@@ -62,6 +64,7 @@ export function PolicyPage() {
     change.mutate({ method: 'POST', path: at, body: { policy: text } });
   };
   const isNew = known === null;
+  const may = useMay([at]);
   const isChanged = text !== undefined && text !== (known?.policy ?? '');
   return (
     <div className="stack">
@@ -73,7 +76,7 @@ export function PolicyPage() {
         }
         actions={
           isNew || name === 'default' ? undefined : (
-            <Button kind="danger" onClick={() => setRemoving(true)}>
+            <Button kind="danger" {...may({ path: at, capabilities: ['delete'] })} onClick={() => setRemoving(true)}>
               Delete
             </Button>
           )
@@ -87,14 +90,19 @@ export function PolicyPage() {
       ) : (
         <form className="stack" onSubmit={save}>
           <Suspense fallback={<Skeleton rows={8} />}>
-            <Editor label="Rules" value={text} onChange={setText} wrongLine={wrongLine} />
+            <Editor label="Rules" value={text} onChange={setText} wrongLine={wrongLine} shownLine={line} />
           </Suspense>
           <ErrorNotice error={change.error} />
           {change.isSuccess && !isChanged ? (
             <p role="status">Saved. It holds at once, for tokens made before as well.</p>
           ) : null}
           <div className="row">
-            <Button type="submit" kind="primary" busy={change.isPending}>
+            <Button
+              type="submit"
+              kind="primary"
+              busy={change.isPending}
+              {...may({ path: at, capabilities: [isNew ? 'create' : 'update'] })}
+            >
               {isNew ? 'Create the policy' : 'Save the policy'}
             </Button>
             <Link className="button" to="/policies/explain">

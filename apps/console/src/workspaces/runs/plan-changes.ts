@@ -106,7 +106,8 @@ function attributesOf(change: PlannedChange): AttributeChange[] {
     const from = shown(before, wasSecret, undefined);
     const to = shown(after, isSecret, unknown);
     const isSame = from.kind === to.kind && from.text === to.text && JSON.stringify(before) === JSON.stringify(after);
-    if (!isSame) found.push({ path, before: from, after: to, replaces: replaced.has(path) });
+    if (!isSame && (from.kind !== 'absent' || to.kind !== 'absent'))
+      found.push({ path, before: from, after: to, replaces: replaced.has(path) });
   };
   walk('', change.before, change.after, change.after_unknown, change.before_sensitive, change.after_sensitive);
   return found;

@@ -113,10 +113,16 @@ function Body({ run, logs }: { readonly run: LiveRun; readonly logs: RunLogs }) 
         <Notice tone="amber">Why it waits: the plan needs a person with can-apply to confirm it.</Notice>
       ) : null}
       {error ? <Notice tone="red">{error}</Notice> : null}
+      {run['plan-only'] && isPlanned ? (
+        <Notice>
+          A plan only: it changes nothing and cannot be applied. <code>terraform apply</code>, or New run on the page of
+          the workspace, makes one that can.
+        </Notice>
+      ) : null}
       {isPlanned ? <Counts run={run} /> : null}
       <div className="columns">
         <div className="stack">
-          <Views chosen={view} />
+          <Views chosen={view} views={run['plan-only'] ? views.filter((one) => one !== 'apply log') : views} />
           {view === 'resources' ? (
             isPlanned ? (
               <Resources planId={plan.id} log={logs.apply} />
@@ -168,7 +174,7 @@ function Counts({ run: { phases } }: { readonly run: LiveRun }) {
   );
 }
 
-function Views({ chosen }: { readonly chosen: RunView }) {
+function Views({ chosen, views }: { readonly chosen: RunView; readonly views: readonly RunView[] }) {
   const navigate = useNavigate();
   return (
     <div className="tabs" role="tablist" aria-label="Parts of the run">

@@ -4,12 +4,13 @@ import { Badge } from '../../design/badge';
 import { Copied } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
 import { Notice } from '../../design/notice';
-import { Command, Empty, SameBy, Skeleton } from '../../design/page';
+import { SameBy, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
 import { includedOf, useRead } from '../api';
 import { ResourceTable } from '../parts/resource-table';
 import { Status } from '../parts/states';
 import { kindOf } from '../runs/run-types';
+import { FirstSteps } from './first-steps';
 import { WorkspaceHead } from './head';
 import { useWorkspace, type Workspace } from './use-workspace';
 
@@ -27,7 +28,7 @@ export function Overview() {
       ) : (
         <div className="columns">
           <div className="stack">
-            <Lock workspace={workspace} />
+            <Lock workspace={workspace} to={to} holder={includedOf(included, workspace.relationships['locked-by'])} />
             {run === undefined ? <FirstSteps org={org} ws={ws} /> : <CurrentRun run={run} to={to} />}
             <Outputs workspace={workspace} />
             <Resources workspace={workspace} />
@@ -51,7 +52,20 @@ export function Overview() {
   );
 }
 
-function Lock({ workspace }: { readonly workspace: Workspace }) {
+/** As much of whoever holds a lock as names it. */
+interface Holder {
+  readonly attributes: { readonly username?: string; readonly name?: string | null; readonly message?: string | null };
+}
+
+function Lock({
+  workspace,
+  to,
+  holder: included,
+}: {
+  readonly workspace: Workspace;
+  readonly to: string;
+  readonly holder: Holder | undefined;
+}) {
   const { locked, 'locked-reason': reason, 'locked-at': at } = workspace.attributes;
   if (!locked) return null;
   const holder = workspace.relationships['locked-by'].data;
@@ -59,21 +73,16 @@ function Lock({ workspace }: { readonly workspace: Workspace }) {
     <Notice tone="amber">
       <span>
         Locked <Time at={at} /> by{' '}
-        {holder === null ? 'somebody' : holder.type === 'runs' ? `run ${holder.id}` : holder.id}
+        {holder?.type === 'runs' ? (
+          <>
+            the run <Link to={`${to}/runs/${holder.id}`}>{included?.attributes.message || holder.id}</Link>
+          </>
+        ) : (
+          (included?.attributes.username ?? included?.attributes.name ?? holder?.id ?? 'somebody')
+        )}
         {reason ? `: ${reason}` : '.'}
       </span>
     </Notice>
-  );
-}
-
-function FirstSteps({ org, ws }: { readonly org: string; readonly ws: string }) {
-  const block = `terraform {\n  cloud {\n    hostname     = "${location.host}"\n    organization = "${org}"\n    workspaces { name = "${ws}" }\n  }\n}`;
-  return (
-    <Empty action={<Command text={`terraform login ${location.host} && terraform init && terraform plan`} />}>
-      Nothing has run here. Point your configuration at this workspace, and push a plan:
-      <br />
-      <code className="pre">{block}</code>
-    </Empty>
   );
 }
 

@@ -7,7 +7,7 @@ import { CheckField } from '../../design/field';
 import { Notice } from '../../design/notice';
 import { Empty, SameBy, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
-import { rule, useChange, useContent, useRead } from '../api';
+import { includedOf, rule, useChange, useContent, useRead } from '../api';
 import { Pages } from '../parts/pages';
 import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
@@ -38,6 +38,7 @@ export function States() {
     'filter[workspace][name]': ws,
     'page[size]': 20,
     'page[number]': search.page ?? 1,
+    include: 'created_by',
   };
   const { data, error, refetch } = useRead(
     ['state-versions', query],
@@ -91,7 +92,9 @@ export function States() {
               cell: (state) => {
                 const run = state.relationships.run.data;
                 return run === null ? (
-                  (state.relationships['created-by'].data?.id ?? '–')
+                  (nameOf(includedOf(data?.included, state.relationships['created-by'])) ??
+                    state.relationships['created-by'].data?.id ??
+                    '–')
                 ) : (
                   <Link to={`${to}/runs/${run.id}`}>{run.id}</Link>
                 );
@@ -137,29 +140,49 @@ export function States() {
   }
 }
 
+/** What whoever made something is called, where that is known. */
+const nameOf = (one: { readonly attributes: object } | undefined): string | undefined => {
+  const { username, name } = (one?.attributes ?? {}) as { username?: string; name?: string };
+  return username ?? name;
+};
+
 /** Why no state may be written to a workspace from here. */
 const notWritable = ({ attributes: { permissions, locked } }: Workspace): string | undefined =>
   rule(permissions['can-create-state-versions'], 'can-create-state-versions') ??
   (locked ? undefined : 'Lock the workspace first: nobody else may write its state meanwhile.');
 
 function RollBack({ workspace, state }: { readonly workspace: Workspace; readonly state: StateVersion }) {
+  const { permissions, locked } = workspace.attributes;
   const relationships = { 'rollback-state-version': { data: { type: 'state-versions' as const, id: state.id } } };
   return (
     <RemoveButton
       label="Roll back"
       title={`Go back to serial ${state.attributes.serial}?`}
-      call={(api) =>
-        api.PATCH('/api/v2/workspaces/{workspace_id}/state-versions', {
-          params: { path: { workspace_id: workspace.id } },
-          body: { data: { type: 'state-versions', attributes: {}, relationships } },
-        })
+      call={async (api) => {
+        const params = { path: { workspace_id: workspace.id } };
+        const body = { data: { type: 'state-versions' as const, attributes: {}, relationships } };
+        const goBack = () => api.PATCH('/api/v2/workspaces/{workspace_id}/state-versions', { params, body });
+        if (locked) return goBack();
+        // The service writes a state for nobody but the holder of the lock.
+        const reason = `Going back to serial ${state.attributes.serial}`;
+        const lock = await api.POST('/api/v2/workspaces/{workspace_id}/actions/lock', { params, body: { reason } });
+        if (!lock.response.ok) return lock;
+        try {
+          return await goBack();
+        } finally {
+          await api.POST('/api/v2/workspaces/{workspace_id}/actions/unlock', { params });
+        }
+      }}
+      forbidden={
+        rule(permissions['can-create-state-versions'], 'can-create-state-versions') ??
+        (locked ? undefined : rule(permissions['can-lock'], 'can-lock'))
       }
-      forbidden={notWritable(workspace)}
     >
       <p>
         The state becomes a copy of that one, with a new serial. What there is in the world stays as it is: the next
         plan shows the difference.
       </p>
+      {locked ? null : <p className="second">The workspace is locked while it happens, and unlocked again.</p>}
     </RemoveButton>
   );
 }

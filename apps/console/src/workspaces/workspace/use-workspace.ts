@@ -9,7 +9,10 @@ export function useWorkspace() {
   const { organization: org = '', workspace: ws = '' } = useParams({ strict: false }) as Record<string, string>;
   const { data, error, refetch } = useRead(['workspace', org, ws], (api) =>
     api.GET('/api/v2/organizations/{organization_name}/workspaces/{name}', {
-      params: { path: { organization_name: org, name: ws }, query: { include: 'current_run,project,readme' } },
+      params: {
+        path: { organization_name: org, name: ws },
+        query: { include: 'current_run,project,readme,locked_by' },
+      },
     }),
   );
   const to = `/organizations/${encodeURIComponent(org)}/workspaces/${encodeURIComponent(ws)}`;

@@ -12,6 +12,8 @@ export interface TimelineQuery {
   readonly mountIds: readonly string[];
   /** Lease ids that begin so; `''` for all. */
   readonly prefix: string;
+  /** Only those that the token with this hash asked for. */
+  readonly tokenHash?: Buffer | undefined;
   /** Only those whose ending has failed. */
   readonly failing: boolean;
   readonly limit: number;
@@ -37,9 +39,9 @@ export interface DueLease {
  */
 export async function readTimeline(
   { database, barrier }: StorageKernel,
-  { namespaceId, mountIds, prefix, failing, limit, after }: TimelineQuery,
+  { namespaceId, mountIds, prefix, tokenHash, failing, limit, after }: TimelineQuery,
 ): Promise<{ readonly leases: readonly DueLease[]; readonly next?: TimelinePlace }> {
-  const { rows } = await database.query<StoredLease & { due_at_ms: string }>(TIMELINE, [
+  const asked = [
     mountIds,
     namespaceId,
     prefix,
@@ -48,7 +50,10 @@ export async function readTimeline(
     after?.dueAtMs ?? -1,
     Buffer.from(after?.hash ?? '', 'hex'),
     limit + 1,
-  ]);
+  ];
+  const { rows } = await (tokenHash === undefined
+    ? database.query<TimelineRow>(TIMELINE, asked)
+    : database.query<TimelineRow>(TIMELINE_OF_TOKEN, [...asked, tokenHash]));
   const shown = rows.slice(0, limit);
   const leases = await mapInSlices(shown, async (row) => ({
     lease: openLease(barrier, row),
@@ -59,14 +64,27 @@ export async function readTimeline(
   return { leases, next: { dueAtMs: Number(last.due_at_ms), hash: last.hash.toString('hex') } };
 }
 
+type TimelineRow = StoredLease & { due_at_ms: string };
+
+/** What a page of the timeline asks of a lease beside its mount. */
+const MEANT = `namespace_id = $2 AND due_at_ms >= $6::bigint AND (due_at_ms, hash) > ($6::bigint, $7::bytea)
+         AND path >= $3 AND ($4::text IS NULL OR path < $4)
+         AND (NOT $5::boolean OR attempts > 0 OR state = 2 OR away_since_ms IS NOT NULL)`;
+
 /** $1 mounts, $2 namespace, $3 prefix, $4 its end or null, $5 whether failing ones only, $6 and $7 after which, $8 how many. */
 const TIMELINE: Statement = {
   name: 'lease-timeline',
   text: `SELECT l.* FROM unnest($1::uuid[]) AS m (id) CROSS JOIN LATERAL (
       SELECT ${LEASE_COLUMNS}, due_at_ms FROM lease
-       WHERE mount_id = m.id AND namespace_id = $2 AND due_at_ms >= $6::bigint AND (due_at_ms, hash) > ($6::bigint, $7::bytea)
-         AND path >= $3 AND ($4::text IS NULL OR path < $4)
-         AND (NOT $5::boolean OR attempts > 0 OR state = 2 OR away_since_ms IS NOT NULL)
+       WHERE mount_id = m.id AND ${MEANT}
        ORDER BY due_at_ms, hash LIMIT $8) l
    ORDER BY l.due_at_ms, l.hash LIMIT $8`,
+};
+
+/** The same, and $9 the token: its few leases are found by it, whatever else is mounted. */
+const TIMELINE_OF_TOKEN: Statement = {
+  name: 'lease-timeline-of-token',
+  text: `SELECT ${LEASE_COLUMNS}, due_at_ms FROM lease
+       WHERE token_hash = $9 AND mount_id = ANY($1::uuid[]) AND ${MEANT}
+       ORDER BY due_at_ms, hash LIMIT $8`,
 };

@@ -12,6 +12,7 @@ const usualLeases = 200;
 
 const input = z.object({
   prefix: string().optional().describe('Only leases issued below it, for example scheduler/creds; all by default.'),
+  accessor: string().optional().describe('Only leases that the token with this accessor asked for.'),
   failing: bool().optional().describe('Only leases that could not be ended when they should have been.'),
   limit: announced(int(), { minimum: 1, maximum: mostLeases, default: usualLeases })
     .optional()
@@ -53,12 +54,17 @@ export function leaseTimelinePath(parts: LeaseParts) {
       output: z.object({ leases: z.array(shown), next: z.string().nullable() }),
       async run({ input: asked, namespace }) {
         const prefix = prefixOf(asked.prefix);
+        const { accessor } = asked;
+        const owner = accessor ? await parts.tokens.findByAccessor(namespace.uuid, accessor) : undefined;
+        // What a token asked for ends with it: where there is none, there is no lease.
+        if (accessor && owner === undefined) return data({ leases: [], next: null });
         const meant = prefix === '' ? undefined : mounts.resolve(namespace.uuid, prefix)?.mount;
         const among = prefix === '' ? mounts.list(namespace.uuid) : meant ? [meant] : [];
         const found = await leases.timeline({
           namespaceId: namespace.uuid,
           mountIds: among.map(({ uuid }) => uuid),
           prefix,
+          tokenHash: owner && Buffer.from(owner.hash),
           failing: asked.failing ?? false,
           limit: readLimit(asked.limit ?? usualLeases, mostLeases),
           after: asked.after ? placeOf(asked.after) : undefined,

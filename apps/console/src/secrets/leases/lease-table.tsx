@@ -1,0 +1,135 @@
+import { Link } from '@tanstack/react-router';
+import { Badge } from '../../design/badge';
+import { Time } from '../../design/time';
+import { mountOf, useMounts } from '../mounts';
+import { type Lease, Lifeline, spanOf } from './lifeline';
+
+/** Leases with their lives. Where some can be chosen, a click with Shift chooses all from the one before. */
+export function LeaseTable({
+  leases,
+  chosen,
+  onChoose,
+}: {
+  readonly leases: readonly Lease[];
+  readonly chosen?: ReadonlySet<string>;
+  readonly onChoose?: (chosen: ReadonlySet<string>) => void;
+}) {
+  const now = Date.now();
+  const span = spanOf(leases, now);
+  const ids = leases.map(({ lease_id }) => lease_id);
+  const choose = (which: readonly string[], wanted: boolean) => {
+    const after = new Set(chosen);
+    for (const id of which) {
+      if (wanted) after.add(id);
+      else after.delete(id);
+    }
+    onChoose?.(after);
+  };
+  const allChosen = ids.length > 0 && ids.every((id) => chosen?.has(id));
+  return (
+    <div className="table-frame">
+      <table className="table flow" aria-label="Leases">
+        <thead>
+          <tr>
+            {chosen === undefined ? null : (
+              <th>
+                <input
+                  type="checkbox"
+                  aria-label="Choose all that are shown"
+                  checked={allChosen}
+                  onChange={() => choose(ids, !allChosen)}
+                />
+              </th>
+            )}
+            <th>Issued at</th>
+            <th className="lifeline-column">Issue to furthest end</th>
+            <th>Ends</th>
+            <th>State</th>
+            {chosen === undefined ? null : <th>Asked for by</th>}
+          </tr>
+        </thead>
+        <tbody>
+          {leases.map((lease, index) => (
+            <tr key={lease.lease_id}>
+              {chosen === undefined ? null : (
+                <td className="tight">
+                  <input
+                    type="checkbox"
+                    aria-label={`Choose ${lease.lease_id}`}
+                    checked={chosen.has(lease.lease_id)}
+                    onChange={(event) => {
+                      const wanted = event.target.checked;
+                      const { shiftKey } = event.nativeEvent as unknown as MouseEvent;
+                      const before = ids.slice(0, index).findLastIndex((id) => chosen.has(id));
+                      choose(ids.slice(shiftKey && before >= 0 ? before : index, index + 1), wanted);
+                    }}
+                  />
+                </td>
+              )}
+              <td>
+                <Origin path={lease.path} />
+                <p className="second small">
+                  …{lease.lease_id.slice(-6)} · <Time at={lease.issue_time} />
+                </p>
+              </td>
+              <td className="lifeline-column">
+                <Lifeline lease={lease} span={span} now={now} />
+              </td>
+              <td className="tight">
+                <Time at={lease.expire_time} />
+              </td>
+              <td>
+                <State lease={lease} />
+              </td>
+              {chosen === undefined ? null : (
+                <td className="tight">
+                  {lease.token_accessor === null ? (
+                    <span className="second">a token that is gone</span>
+                  ) : (
+                    <Link to="/access/tokens" search={{ accessor: lease.token_accessor } as never}>
+                      token …{lease.token_accessor.slice(-6)}
+                    </Link>
+                  )}
+                </td>
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Where a lease was issued, as a way there: a secret, or a place of an engine. */
+function Origin({ path }: { readonly path: string }) {
+  const mounts = useMounts();
+  const mount = mountOf(mounts.secret, path);
+  if (mount === undefined) return <code>{path}</code>;
+  const [to, search] =
+    mount.type === 'kv'
+      ? ['/secrets', { at: path }]
+      : ['/engines/mount', { mount: mount.path, at: path.slice(mount.path.length) }];
+  return (
+    <Link to={to} search={search as never}>
+      <code>{path}</code>
+    </Link>
+  );
+}
+
+function State({ lease }: { readonly lease: Lease }) {
+  const { state, error, attempts, next_attempt: next, away_since: away } = lease;
+  if (next === null) return <Badge tone={state === 'live' ? 'green' : 'amber'}>{state}</Badge>;
+  return (
+    <div className="stack-tight">
+      <div>
+        <Badge tone="red">
+          {away === null ? `could not be ended, ${attempts} tries` : 'its system does not answer'}
+        </Badge>
+      </div>
+      <p className="small">
+        tries again <Time at={next} />
+        {error === null ? '' : `: ${error}`}
+      </p>
+    </div>
+  );
+}

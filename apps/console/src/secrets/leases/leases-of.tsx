@@ -1,0 +1,32 @@
+import { Link } from '@tanstack/react-router';
+import { ErrorNotice } from '../../design/error-notice';
+import { Skeleton } from '../../design/page';
+import { useRead } from '../reads';
+import { LeaseTable } from './lease-table';
+import type { Lease } from './lifeline';
+
+/** What a token asked for and still has: it ends with the token. */
+export function LeasesOf({ accessor }: { readonly accessor: string }) {
+  const query = new URLSearchParams({ accessor, limit: '50' });
+  const found = useRead<{ leases: readonly Lease[]; next: string | null }>(`sys/leases/timeline?${query}`);
+  return (
+    <section className="stack-tight" aria-labelledby="leases">
+      <h2 id="leases">Leases</h2>
+      <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />
+      {found.isPending ? <Skeleton rows={2} /> : null}
+      {found.data?.leases.length === 0 ? (
+        <p className="second">None: it asked for no credentials, or they have ended.</p>
+      ) : null}
+      {found.data === undefined || found.data.leases.length === 0 ? null : (
+        <>
+          <LeaseTable leases={found.data.leases} />
+          <p>
+            <Link to="/leases" search={{ accessor } as never}>
+              {found.data.next === null ? 'Choose some of them and revoke them' : 'All of them'}
+            </Link>
+          </p>
+        </>
+      )}
+    </section>
+  );
+}

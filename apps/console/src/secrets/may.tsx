@@ -1,0 +1,102 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { Refused } from '../api/api-error';
+import { useSession } from '../shell/session';
+import { type Explanation, operationOf, pathOf, RuleLine, wouldBecomeYes } from './policies/explanation';
+
+type Capability = 'create' | 'update' | 'delete' | 'read' | 'list' | 'patch' | 'sudo';
+
+/** What a button is told of a rule that forbids it; nothing where it may be pressed. */
+export interface Forbidding {
+  readonly forbidden?: string;
+  readonly why?: ReactNode;
+}
+
+/** All of these capabilities, at a path. */
+export interface Need {
+  readonly path: string;
+  readonly capabilities: readonly Capability[];
+}
+
+const methods: Partial<Record<Capability, string>> = { delete: 'DELETE', read: 'GET', patch: 'PATCH' };
+
+/**
+ * Asks once what the session may do at the paths of a page, and tells a button why it may not be pressed. Until it is known,
+ * and where it cannot be asked, a button may be: the service decides in the end.
+ */
+export function useMay(paths: readonly string[]): (...either: readonly Need[]) => Forbidding {
+  const { transport, session } = useSession();
+  const policies = session.policies ?? [];
+  const { data } = useQuery<Readonly<Record<string, readonly string[]>>>({
+    queryKey: ['v1', 'may', paths],
+    staleTime: 30_000,
+    retry: false,
+    enabled: paths.length > 0 && !policies.includes('root'),
+    queryFn: async () =>
+      (
+        await transport.call<{ data: Readonly<Record<string, readonly string[]>> }>(
+          'POST',
+          '/v1/sys/capabilities-self',
+          { paths },
+        )
+      ).data,
+  });
+  return (...either) => {
+    const lacks = ({ path, capabilities }: Need) => {
+      const has = data?.[path];
+      if (has === undefined || has.includes('root')) return [];
+      return capabilities.filter((one) => !has.includes(one));
+    };
+    const [first] = either;
+    if (first === undefined || either.some((need) => lacks(need).length === 0)) return {};
+    const [missing = 'update'] = lacks(first);
+    return {
+      forbidden: `Needs ${missing} on ${first.path}, which your policies (${policies.join(', ')}) do not give. Ask whoever keeps the policies.`,
+      why: <Why refused={{ method: methods[missing] ?? 'POST', path: `/v1/${first.path}` }} />,
+    };
+  };
+}
+
+/** The rule that refuses a request of this session, and what would have to be written for it; nothing where no rule does. */
+export function Why({ refused }: { readonly refused: Refused }) {
+  const { transport } = useSession();
+  const path = pathOf(refused);
+  const operations = operationOf(refused);
+  const { data } = useQuery<{ readonly operation: string; readonly explanation: Explanation } | null>({
+    queryKey: ['v1', 'why', path, operations],
+    retry: false,
+    queryFn: async () => {
+      for (const operation of operations) {
+        const body = { path, operation };
+        const answer = await transport
+          .call<{ data: Explanation }>('POST', '/v1/sys/policies/explain', body)
+          .catch(() => undefined);
+        if (answer?.data.allowed === false) return { operation, explanation: answer.data };
+      }
+      return null;
+    },
+  });
+  if (!path || data === undefined || data === null) return null;
+  const { operation, explanation } = data;
+  return (
+    <div className="stack-tight small">
+      {explanation.rule === null ? (
+        <p>
+          No rule of your policies ({explanation.policies.join(', ')}) is about <code>{path}</code>.
+        </p>
+      ) : (
+        <RuleLine rule={explanation.rule} />
+      )}
+      {explanation.obstacles.map(({ kind, message }) => (
+        <p key={kind + message}>{message}</p>
+      ))}
+      <p>{wouldBecomeYes(explanation, path, operation)}</p>
+      <p>
+        <Link to="/policies/explain" search={{ path, operation } as never}>
+          Explain
+        </Link>
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,103 @@
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { Refused } from '../../api/api-error';
+
+/** A rule of one or more policies, and where it is written. */
+export interface Rule {
+  readonly path: string;
+  readonly capabilities: readonly string[];
+  readonly places: readonly {
+    readonly policy: string;
+    readonly namespace: string;
+    readonly path: string;
+    readonly line: number;
+  }[];
+}
+
+/** What `sys/policies/explain` answers. */
+export interface Explanation {
+  readonly allowed: boolean;
+  readonly policies: readonly string[];
+  readonly granted_by_policy: boolean;
+  readonly root: boolean;
+  readonly sudo: boolean;
+  readonly reason: string | null;
+  readonly rule: Rule | null;
+  readonly losing_rules: readonly (Rule & { readonly lost_because: string })[];
+  readonly obstacles: readonly { readonly kind: string; readonly message: string }[];
+  readonly mfa_methods: readonly string[];
+}
+
+/** The path of a request as policies know it; empty for what is none of the interface. */
+export function pathOf({ path }: Refused): string {
+  const [asked = ''] = path.split('?', 1);
+  if (!asked.startsWith('/v1/')) return '';
+  try {
+    return decodeURIComponent(asked.slice('/v1/'.length));
+  } catch {
+    return '';
+  }
+}
+
+/** What a request would do, as policies know it: whether a write creates or updates is seen when it is carried out. */
+export function operationOf({ method, path }: Refused): readonly string[] {
+  if (method === 'GET') return [/[?&]list=true/.test(path) ? 'list' : 'read'];
+  if (method === 'DELETE') return ['delete'];
+  return method === 'PATCH' ? ['patch'] : ['update', 'create'];
+}
+
+/** A rule as it is written, with links to its places. */
+export function RuleLine({ rule }: { readonly rule: Rule }) {
+  return (
+    <div className="row">
+      <code>{written(rule.path, rule.capabilities)}</code>
+      {rule.places.map(({ policy, namespace, line }) => (
+        <span key={`${namespace}${policy}:${line}`} className="second small">
+          policy{' '}
+          <Link to="/policies/$name" params={{ name: policy } as never} search={{ line } as never}>
+            {namespace}
+            {policy}
+          </Link>
+          , line {line}
+        </span>
+      ))}
+    </div>
+  );
+}
+
+const written = (path: string, capabilities: readonly string[]): string =>
+  `path "${path}" { capabilities = [${capabilities.map((one) => `"${one}"`).join(', ')}] }`;
+
+/** What would have to be otherwise for a yes; nothing for what the rules themselves do not decide. */
+export function wouldBecomeYes(
+  { rule, reason, granted_by_policy, obstacles }: Explanation,
+  path: string,
+  operation: string,
+): ReactNode {
+  const sudo = obstacles.some(({ kind }) => kind === 'sudo');
+  const wanted = sudo ? [operation, 'sudo'] : [operation];
+  if (reason === 'denied') {
+    return (
+      <>
+        It would become yes if that rule no longer said <code>deny</code>, and one gave <code>{wanted.join(', ')}</code>
+        .
+      </>
+    );
+  }
+  if (reason === 'no-rule') {
+    return (
+      <>
+        It would become yes with <code>{written(path, wanted)}</code> in one of its policies.
+      </>
+    );
+  }
+  if (reason === 'capability' || (granted_by_policy && sudo)) {
+    return (
+      <>
+        It would become yes if that rule gave{' '}
+        <code>{wanted.filter((one) => !rule?.capabilities.includes(one)).join(', ')}</code> as well.
+      </>
+    );
+  }
+  return null;
+}

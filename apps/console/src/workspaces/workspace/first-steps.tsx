@@ -1,0 +1,66 @@
+import { Link } from '@tanstack/react-router';
+import { Command, Lines } from '../../design/page';
+
+const cloudOf = (host: string, org: string, ws: string): string =>
+  `terraform {
+  cloud {
+    hostname     = "${host}"
+    organization = "${org}"
+    workspaces { name = "${ws}" }
+  }
+}`;
+
+/** What the tool is told where it can find the service by nothing else: it asks for https. */
+const settingsOf = (host: string, api: string): string =>
+  `host "${host}" {
+  services = {
+    "tfe.v2"   = "${api}"
+    "tfe.v2.1" = "${api}"
+    "state.v2" = "${api}"
+  }
+}
+credentials "${host}" {
+  token = "…"
+}`;
+
+/** How the tool is pointed at a workspace that nothing has run in, and what to type then. */
+export function FirstSteps({ org, ws }: { readonly org: string; readonly ws: string }) {
+  const { host, origin, protocol } = location;
+  const isSecure = protocol === 'https:';
+  const file = 'keystead.tfrc';
+  return (
+    <section className="empty" aria-label="First steps">
+      <p>
+        Nothing has run here. Point your configuration at this workspace, and push a plan with Terraform or OpenTofu.
+      </p>
+      <ol className="steps">
+        <li>
+          <p>In the configuration, say where it belongs:</p>
+          <Lines text={cloudOf(host, org, ws)} what="configuration" />
+        </li>
+        {isSecure ? (
+          <li>
+            <p>Let the tool act as you:</p>
+            <Command text={`terraform login ${host}`} />
+          </li>
+        ) : (
+          <li>
+            <p>
+              The tool looks for services by https alone, and this one is reached without. A file <code>{file}</code>{' '}
+              beside the configuration tells it where; put <Link to="/account">a token of yours</Link> in:
+            </p>
+            <Lines text={settingsOf(host, `${origin}/api/v2/`)} what="settings of the tool" />
+            <Command text={`export TF_CLI_CONFIG_FILE=$PWD/${file}`} />
+          </li>
+        )}
+        <li>
+          <p>
+            <code>plan</code> shows here what would change; <code>apply</code> waits until somebody confirms it, in the
+            terminal or on its page here:
+          </p>
+          <Command text="terraform init && terraform apply" />
+        </li>
+      </ol>
+    </section>
+  );
+}
