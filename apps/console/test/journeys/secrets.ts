@@ -1,5 +1,7 @@
-import { describe, expect } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect } from '@jest/globals';
+import { findBrowser } from '@keystead/testing';
 import type { Page } from 'playwright-core';
+import { SchedulerStandIn } from '../../../secrets/test/stand-ins/scheduler';
 import { journey } from '../stage';
 import { at, forgetProofs } from './installation';
 
@@ -102,6 +104,112 @@ describe('the console of the secrets service', () => {
     await page.getByText('does not', { exact: true }).waitFor();
     expect(new URL(page.url()).searchParams.get('path')).toBe('kv/safe/code');
     await at.picture(page, 'secrets-explain');
+  });
+
+  journey('says which rule forbids before somebody tries, and when something is refused all the same', async () => {
+    await api('POST', 'sys/mounts/deck', { type: 'kv', options: { version: '2' } });
+    await api('POST', 'deck/data/open/flag', { data: { colour: 'red' } });
+    await api('POST', 'deck/data/locked/safe', { data: { code: '7' } });
+    await api('POST', 'sys/policies/acl/deckhand', {
+      policy:
+        'path "deck/data/open/*" { capabilities = ["read"] }\npath "deck/metadata/*" { capabilities = ["read", "list"] }\n' +
+        'path "deck/data/locked/*" { capabilities = ["deny"] }',
+    });
+    const { auth } = await api('POST', 'auth/token/create', { policies: ['deckhand'] });
+    const page = await at.open(`${at.installation.secretsUrl}/ui/secrets?at=deck/open/flag`);
+    await page.getByLabel('Token', { exact: true }).fill(auth.client_token);
+    await button(page, 'Sign in').click();
+    // A button that may not be pressed says so to whoever points at it, and more to whoever presses it.
+    await page.locator('button[title^="Needs update on deck/data/open/flag"]').waitFor();
+    await button(page, 'New version').click({ force: true });
+    const reason = page.locator('.reason:popover-open');
+    await reason.getByText('path "deck/data/open/*" { capabilities = ["read"] }').waitFor();
+    await reason.getByText('It would become yes if that rule gave update as well.').waitFor();
+    expect(await page.getByRole('dialog').count()).toBe(0);
+    expect(await at.violations(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await reason.waitFor({ state: 'hidden' });
+    await page.locator('button[title^="Needs update on deck/destroy/open/flag"]').waitFor();
+    // What is refused names the rule, and leads to its line.
+    await page.goto(`${at.installation.secretsUrl}/ui/secrets?at=deck/locked/safe`);
+    const alert = page.getByRole('alert');
+    await alert.getByText('path "deck/data/locked/*" { capabilities = ["deny"] }').waitFor();
+    await alert.getByText(', line 3').waitFor();
+    await alert.getByRole('link', { name: 'Explain' }).click();
+    await page.getByRole('heading', { name: 'No', exact: true }).waitFor();
+    await page.goto(`${at.installation.secretsUrl}/ui/leases`);
+    await alert.getByText('path "sys/leases/timeline" { capabilities = ["read", "sudo"] }').waitFor();
+    const keeper = await at.signedIn('secrets', '/ui/policies/deckhand?line=3');
+    expect(await keeper.locator('.editor-lines .shown').textContent()).toBe('3');
+  });
+
+  describe('of credentials with an end', () => {
+    const scheduler = new SchedulerStandIn();
+    if (findBrowser() !== undefined) {
+      beforeAll(() => scheduler.start());
+      afterAll(() => scheduler.stop());
+    }
+
+    journey('leads from the token of a run to its leases, to where they come from, and back', async () => {
+      const { address, management } = scheduler;
+      await api('POST', 'sys/mounts/dock', { type: 'scheduler' });
+      await api('POST', 'dock/config/access', { address, token: management });
+      await api('POST', 'dock/config/lease', { ttl: '1h', max_ttl: '2h' });
+      await api('POST', 'dock/role/crane', { policies: 'read' });
+      await api('POST', 'sys/policies/acl/docker', { policy: 'path "dock/creds/*" { capabilities = ["read"] }' });
+      const { auth } = await api('POST', 'auth/token/create', { policies: ['docker'], meta: { run_id: 'run-of-it' } });
+      for (const _ of [1, 2]) {
+        const headers = { 'X-Service-Token': auth.client_token };
+        const made = await fetch(`${at.installation.secretsUrl}/v1/dock/creds/crane`, { headers });
+        expect(made.status).toBe(200);
+      }
+      const page = await at.signedIn('secrets', `/ui/access/tokens?accessor=${auth.accessor}`);
+      const run = await page.getByRole('link', { name: 'run-of-it' }).getAttribute('href');
+      expect(run).toBe(`${at.installation.workspacesUrl}/ui/runs/run-of-it`);
+      const origins = page.getByRole('table', { name: 'Leases' }).getByRole('link', { name: 'dock/creds/crane' });
+      await origins.nth(1).waitFor();
+      expect(await at.violations(page)).toEqual([]);
+      await origins.first().click();
+      await page.getByRole('heading', { name: 'creds/{name}' }).waitFor();
+      expect(await page.getByLabel('name', { exact: true }).inputValue()).toBe('crane');
+      await page.getByRole('link', { name: 'Leases that were issued here' }).click();
+      await page.getByRole('heading', { name: 'Leases', level: 1 }).waitFor();
+      await page.getByLabel('Choose all that are shown').check();
+      await button(page, 'Revoke 2 leases').waitFor();
+      await page.getByLabel('Choose all that are shown').uncheck();
+      await page
+        .getByRole('link', { name: /^token …/ })
+        .first()
+        .click();
+      await page.getByRole('link', { name: 'Choose some of them and revoke them' }).click();
+      await page.waitForURL(/accessor=/);
+      await page
+        .getByLabel(/^Choose dock/)
+        .first()
+        .check();
+      await button(page, 'Revoke 1 lease').click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Revoke 1 lease' }).click();
+      await page.getByText('1 in all').waitFor();
+      expect(scheduler.issued).toHaveLength(1);
+    });
+  });
+
+  journey('finds engines and policies by a part of their names', async () => {
+    await api('POST', 'sys/mounts/needle', { type: 'kv' });
+    await api('POST', 'sys/policies/acl/haystack', { policy: 'path "needle/*" { capabilities = ["read"] }' });
+    const page = await at.signedIn('secrets');
+    for (const [text, found, heading] of [
+      ['needl', 'needle/', 'needle/'],
+      ['hayst', 'haystack', 'haystack'],
+    ] as const) {
+      await page.keyboard.press('Control+k');
+      await page.locator('.palette input:focus').waitFor();
+      await page.keyboard.type(text);
+      await page.getByRole('option', { name: found, exact: true }).waitFor();
+      expect(await at.violations(page)).toEqual([]);
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
+    }
   });
 
   journey('signs in with a name and a password, and lets somebody do what they may and no more', async () => {

@@ -54,13 +54,26 @@ describe('the first day in the workspace console', () => {
       await page.getByLabel('Name', { exact: true }).fill('hedge');
       await dialog(page, 'Create workspace').click();
       await page.getByRole('heading', { name: 'hedge', level: 1 }).waitFor();
+      // What to type is there, also for a tool that asks for https alone.
       await page.getByText('Nothing has run here').waitFor();
+      const { host, origin } = new URL(page.url());
+      await page.getByText(`credentials "${host}"`).waitFor();
+      await page.getByText(`"tfe.v2"   = "${origin}/api/v2/"`).waitFor();
+      expect(await at.violations(page)).toEqual([]);
       await page.goto(`${at.installation.workspacesUrl}/ui/organizations/garden`);
       await page.getByLabel('Search by name').fill('edg');
       await page.waitForURL(/q=edg/);
       await page.getByRole('link', { name: 'hedge' }).waitFor();
       await page.getByLabel('Search by name').fill('nothing like it');
       await page.getByText('No workspace fits these filters.').waitFor();
+      await page.goto(`${at.installation.workspacesUrl}/ui/organizations/garden/teams`);
+      await page.getByRole('heading', { name: 'Teams', level: 1 }).waitFor();
+      await page.keyboard.press('Control+k');
+      await page.locator('.palette input:focus').waitFor();
+      await page.keyboard.type('hed');
+      await page.getByRole('option', { name: 'hedge', exact: true }).waitFor();
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { name: 'hedge', level: 1 }).waitFor();
     },
     patient,
   );
@@ -139,16 +152,24 @@ describe('the first day in the workspace console', () => {
       await page.getByLabel('Show values').check();
       await page.getByText('stone.wall').click();
       await page.locator('details', { hasText: 'stone.wall' }).locator('.attributes').waitFor();
-      await api('POST', `workspaces/${id}/actions/lock`, { reason: 'going back' });
-      await page.reload();
+      // Nobody locked it: it is locked for as long as going back takes.
+      await button(page, 'Roll back').first().click();
+      const asked = page.getByRole('dialog');
+      expect(await asked.evaluate((one) => one.scrollWidth - one.clientWidth)).toBe(0);
+      await dialog(page, 'Roll back').click();
+      await asked.waitFor({ state: 'detached' });
+      const { username } = at.installation.firstRun().workspaces;
+      const newest = page.getByRole('row').filter({ hasText: 'current' });
+      await newest.filter({ hasText: '3' }).getByText(username).waitFor();
+      await button(page, 'Lock').click();
+      await page.getByLabel('Reason').fill('going back further');
+      await dialog(page, 'Lock').click();
+      await button(page, 'Unlock').waitFor();
       await button(page, 'Roll back').first().click();
       await dialog(page, 'Roll back').click();
-      await page.getByRole('dialog').waitFor({ state: 'detached' });
-      const states = await api<{ data: unknown[] }>(
-        'GET',
-        `state-versions?filter[organization][name]=${org}&filter[workspace][name]=web`,
-      );
-      expect(states.data.length).toBeGreaterThan(2);
+      await newest.filter({ hasText: '4' }).waitFor();
+      // Whoever held the lock still has it.
+      await button(page, 'Unlock').waitFor();
     },
     patient,
   );
