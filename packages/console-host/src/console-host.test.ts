@@ -16,6 +16,7 @@ describe('the host of the console', () => {
     async signIn(proof, from) {
       calls.push(['signIn', proof, from]);
       if (proof.token === 'wrong') throw new Refusal('unauthenticated', 'wrong');
+      if (proof.token === 'silent') throw new Refusal('unauthenticated', '');
       if (proof.token === 'fault') throw new Error('a secret reason');
       if (proof.token === 'two') throw codeRequired();
       return { id, seconds: 60, view: { name: 'ana' } };
@@ -181,6 +182,11 @@ describe('the host of the console', () => {
     expect(calls.map(([what]) => what)).toEqual(['signIn']);
     await signIn({ token: 't' }, { ...own, Cookie: `keystead-secrets=${id}` }).expect(201);
     expect(calls.map(([what]) => what)).toEqual(['signIn', 'signIn', 'signOut']);
+  });
+
+  it('says in words that a proof is wrong, and not which part of it', async () => {
+    const { body } = await signIn({ token: 'silent' }).expect(401);
+    expect(body.errors[0].detail).toBe('The name, the password, the code or the token is wrong.');
   });
 
   it('says when a code is needed, what is malformed, and nothing of a fault', async () => {

@@ -128,7 +128,8 @@ export class ConsoleHost {
     }
     const refusal = isRefusal(error) ? error : undefined;
     const status = refusal === undefined ? 500 : usualStatus[refusal.kind];
-    const detail = refusal?.message ?? 'internal error';
+    const detail =
+      refusal === undefined ? 'internal error' : refusal.message || (wordless[refusal.kind] ?? refusal.kind);
     const errors = (refusal?.issues.length ? refusal.issues : [undefined]).map((issue) => ({
       status: String(status),
       title: refusal?.kind ?? 'fault',
@@ -139,6 +140,12 @@ export class ConsoleHost {
     json(res, status, { errors });
   }
 }
+
+/** What is said where a service gives no reason, so that nobody learns which part of a proof was right. */
+const wordless: Readonly<Partial<Record<Refusal['kind'], string>>> = {
+  unauthenticated: 'The name, the password, the code or the token is wrong.',
+  limited: 'Too many attempts: wait a while.',
+};
 
 const codeMessage = 'is required';
 

@@ -11,6 +11,8 @@ const policy = contentPolicy({
   'font-src': "'self'",
   'form-action': "'self'",
   'require-trusted-types-for': "'script'",
+  // Nor does a script that is let in make itself a way around that.
+  'trusted-types': "'none'",
 });
 
 const guards = { ...pageGuards, 'Cross-Origin-Opener-Policy': 'same-origin' };

@@ -34,7 +34,9 @@ export class Transport {
     if (response.status === 403 && response.headers.get('X-Keystead-Step-Up') === 'required') {
       return (await this.events.stepUp()) ? this.send(again) : response;
     }
-    if (response.status === 401) this.events.signedOut();
+    // A proof that was mistyped ends no session.
+    const isProof = new URL(request.url).pathname.startsWith('/ui/session');
+    if (response.status === 401 && !isProof) this.events.signedOut();
     return response;
   };
 

@@ -1,5 +1,6 @@
 import { createRootRoute, createRoute, createRouter, retainSearchParams } from '@tanstack/react-router';
 import { NotFound } from '../shell/not-found';
+import { PageFault } from '../shell/page-fault';
 import { auditSearch } from './audit/search';
 import { secretSearch } from './browser/search';
 import { leaseSearch } from './leases/search';
@@ -54,4 +55,9 @@ const routes = [
   ),
 ];
 
-export const router = createRouter({ routeTree: root.addChildren(routes), basepath: '/ui', defaultPreload: 'intent' });
+export const router = createRouter({
+  routeTree: root.addChildren(routes),
+  basepath: '/ui',
+  defaultPreload: 'intent',
+  defaultErrorComponent: PageFault,
+});

@@ -11,6 +11,12 @@ export interface Command {
 /** Things of the service whose names have a text in them. */
 export type Find = (text: string) => Promise<readonly Command[]>;
 
+/** Names that have the text in them, those that begin with it first. Letters here and there are no match: Enter takes the first. */
+function rank(_value: string, text: string, [label = '']: string[] = []): number {
+  const at = label.toLowerCase().indexOf(text.trim().toLowerCase());
+  return at < 0 ? 0 : at === 0 ? 1 : 0.5;
+}
+
 /** Nobody is asked for every letter. */
 const pauseMs = 200;
 
@@ -50,7 +56,7 @@ export function Palette({
   const groups = [...new Set(commands.map(({ group }) => group))];
   return (
     <dialog ref={element} className="dialog palette" aria-label="Search and commands" onClose={onClose}>
-      <Menu label="Search and commands">
+      <Menu label="Search and commands" filter={rank}>
         <Menu.Input placeholder="Where to, or what?" value={text} onValueChange={setText} autoFocus />
         <Menu.List>
           <Menu.Empty>Nothing has that name.</Menu.Empty>
@@ -62,6 +68,7 @@ export function Palette({
                   <Menu.Item
                     key={label}
                     value={`${label} · ${group}`}
+                    keywords={[label]}
                     onSelect={() => {
                       onClose();
                       run();

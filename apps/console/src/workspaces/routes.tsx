@@ -1,4 +1,5 @@
 import { createRoute, createRouter } from '@tanstack/react-router';
+import { PageFault } from '../shell/page-fault';
 import { adminRoutes } from './admin-routes';
 import { organizationRoutes } from './organization-routes';
 import { Organizations } from './organizations';
@@ -11,4 +12,5 @@ export const router = createRouter({
   routeTree: root.addChildren([organizations, ...workspaceRoutes, ...organizationRoutes, ...adminRoutes]),
   basepath: '/ui',
   defaultPreload: 'intent',
+  defaultErrorComponent: PageFault,
 });

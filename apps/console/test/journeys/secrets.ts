@@ -205,7 +205,7 @@ describe('the console of the secrets service', () => {
       await page.keyboard.press('Control+k');
       await page.locator('.palette input:focus').waitFor();
       await page.keyboard.type(text);
-      await page.getByRole('option', { name: found, exact: true }).waitFor();
+      await page.getByRole('option', { name: found, exact: true, selected: true }).waitFor();
       expect(await at.violations(page)).toEqual([]);
       await page.keyboard.press('Enter');
       await page.getByRole('heading', { name: heading, level: 1 }).waitFor();

@@ -111,6 +111,7 @@ describe.each(services)('a session of the %s console', (service) => {
     expect(await ask({})).toBe(service === 'secrets' ? 403 : 401);
     const framed = await page.evaluate(async () => (await fetch('/ui/')).headers.get('content-security-policy'));
     expect(framed).toContain("frame-ancestors 'none'");
+    expect(framed).toContain("require-trusted-types-for 'script'; trusted-types 'none'");
   });
 
   journey('is signed into without a violation of axe in both themes, also narrow', async () => {

@@ -71,7 +71,7 @@ describe('the first day in the workspace console', () => {
       await page.keyboard.press('Control+k');
       await page.locator('.palette input:focus').waitFor();
       await page.keyboard.type('hed');
-      await page.getByRole('option', { name: 'hedge', exact: true }).waitFor();
+      await page.getByRole('option', { name: 'hedge', exact: true, selected: true }).waitFor();
       await page.keyboard.press('Enter');
       await page.getByRole('heading', { name: 'hedge', level: 1 }).waitFor();
     },
@@ -283,6 +283,11 @@ describe('the first day in the workspace console', () => {
       await page.getByLabel('Type web to go on').fill('web');
       await forgetProofs('workspaces');
       await dialog(page, 'Delete workspace').click();
+      // Whoever mistypes a proof is told so, and stays.
+      const again = page.getByRole('dialog', { name: 'Prove again that it is you' });
+      await again.getByLabel('Password').fill('mistyped');
+      await again.getByRole('button', { name: 'Go on' }).click();
+      await again.getByRole('alert').getByText('is wrong').waitFor();
       await page.getByLabel('Password').fill(at.installation.firstRun().workspaces.password);
       await page.getByRole('dialog').last().getByRole('button').last().click();
       await page.getByRole('heading', { name: org, level: 1 }).waitFor();

@@ -52,7 +52,7 @@ export function RuleLine({ rule }: { readonly rule: Rule }) {
     <div className="row">
       <code>{written(rule.path, rule.capabilities)}</code>
       {rule.places.map(({ policy, namespace, line }) => (
-        <span key={`${namespace}${policy}:${line}`} className="second small">
+        <span key={`${namespace}${policy}:${line}`} className="second small prose">
           policy{' '}
           <Link to="/policies/$name" params={{ name: policy } as never} search={{ line } as never}>
             {namespace}

@@ -207,7 +207,9 @@ function RowOfWorkspace({
           ))}
         </span>
       </div>
-      <span className="second small">{resources} resources</span>
+      <span className="second small">
+        {resources} {resources === 1 ? 'resource' : 'resources'}
+      </span>
       <span className="second small">
         <Time at={changed} />
       </span>
