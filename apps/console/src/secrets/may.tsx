@@ -5,7 +5,7 @@ import type { Refused } from '../api/api-error';
 import { useSession } from '../shell/session';
 import { type Explanation, operationOf, pathOf, RuleLine, wouldBecomeYes } from './policies/explanation';
 
-type Capability = 'create' | 'update' | 'delete' | 'read' | 'list' | 'patch' | 'sudo';
+type PolicyVerb = 'create' | 'update' | 'delete' | 'read' | 'list' | 'patch' | 'sudo';
 
 /** What a button is told of a rule that forbids it; nothing where it may be pressed. */
 export interface Forbidding {
@@ -16,10 +16,10 @@ export interface Forbidding {
 /** All of these capabilities, at a path. */
 export interface Need {
   readonly path: string;
-  readonly capabilities: readonly Capability[];
+  readonly capabilities: readonly PolicyVerb[];
 }
 
-const methods: Partial<Record<Capability, string>> = { delete: 'DELETE', read: 'GET', patch: 'PATCH' };
+const methods: Partial<Record<PolicyVerb, string>> = { delete: 'DELETE', read: 'GET', patch: 'PATCH' };
 
 /**
  * Asks once what the session may do at the paths of a page, and tells a button why it may not be pressed. Until it is known,
