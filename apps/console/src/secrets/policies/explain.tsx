@@ -15,16 +15,15 @@ import { WhoMay } from './who-may';
 const operations = ['read', 'list', 'create', 'update', 'patch', 'delete', 'scan'];
 
 /** Why a question was answered with no, in words. */
-const reasons: Readonly<Record<string, string>> = {
-  'no-rule': 'no rule is about it',
-  denied: 'denied',
-  capability: 'the rule does not give this',
-  wrapping: 'the rule asks for another wrapping',
-  'required-parameter': 'a parameter is required',
-  'denied-parameter': 'a parameter is denied',
-  'allowed-parameter': 'a parameter is not allowed',
-  pagination: 'the rule asks for smaller pages',
-};
+const reasons: ReadonlyMap<string, string> = new Map([
+  ['no-rule', 'no rule is about it'],
+  ['capability', 'the rule does not give this'],
+  ['wrapping', 'the rule asks for another wrapping'],
+  ['required-parameter', 'a parameter is required'],
+  ['denied-parameter', 'a parameter is denied'],
+  ['allowed-parameter', 'a parameter is not allowed'],
+  ['pagination', 'the rule asks for smaller pages'],
+]);
 
 /** May somebody do something: the answer, the rule that decides, and those that lost. */
 export function Explain() {
@@ -115,7 +114,7 @@ function Answer({
       <div className="row">
         <h2 id="answer">{allowed ? 'Yes' : 'No'}</h2>
         <Badge tone={allowed ? 'green' : 'red'}>
-          {allowed ? 'allowed' : reason === null ? 'something stands in the way' : (reasons[reason] ?? reason)}
+          {allowed ? 'allowed' : reason === null ? 'something stands in the way' : (reasons.get(reason) ?? reason)}
         </Badge>
         <span className="second">by the policies {policies.join(', ') || '(none)'}</span>
       </div>
