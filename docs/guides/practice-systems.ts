@@ -6,6 +6,7 @@ import { GithubStandIn } from '../../apps/secrets/test/stand-ins/github';
 import { ClusterStandIn } from '../../apps/secrets/test/stand-ins/kubernetes';
 import { DirectoryStandIn as LdapStandIn } from '../../apps/secrets/test/stand-ins/ldap';
 import { ProviderStandIn } from '../../apps/secrets/test/stand-ins/oidc';
+import { actionsClaims, gitlabClaims } from '../../apps/secrets/test/stand-ins/pipelines';
 import { listOf, listPem } from '../../apps/secrets/test/stand-ins/revocation';
 import { SchedulerStandIn } from '../../apps/secrets/test/stand-ins/scheduler';
 
@@ -81,6 +82,8 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
       ISSUER: issuer.address,
       OIDC_CLIENT: issuer.clientId,
       OIDC_SECRET: issuer.clientSecret,
+      ACTIONS_JWT: issuer.sign({ ...actionsClaims, exp: Math.floor(Date.now() / 1000) + 86_400 }),
+      GITLAB_JWT: issuer.sign({ ...gitlabClaims, exp: Math.floor(Date.now() / 1000) + 86_400 }),
       BUILD_JWT: issuer.sign({ ...build, exp: Math.floor(Date.now() / 1000) + 86_400 }),
     },
     service: {
