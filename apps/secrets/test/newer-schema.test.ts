@@ -38,7 +38,7 @@ describe('on a database that a newer version has migrated', () => {
 
   it('one that runs answers as before while columns come to its tables', async () => {
     const { root } = secrets;
-    const round = async (n: number): Promise<number[]> => {
+    const round = async (n: number): Promise<string[]> => {
       const paths = Array.from({ length: 8 }, (_, i) => `cubbyhole/upgraded-${n}-${i}`);
       const written = await Promise.all(paths.map((path) => root.write(path, { n: `${n}` })));
       const asked = await Promise.all([
@@ -51,7 +51,9 @@ describe('on a database that a newer version has migrated', () => {
         root.write('identity/entity', { name: `upgraded-${n}` }),
         root.write(`sys/mounts/upgraded-${n}`, { type: 'kv' }),
       ]);
-      return [...written, ...asked].map(({ status }) => status).filter((status) => status >= 300);
+      return [...written, ...asked]
+        .filter(({ status }) => status >= 300)
+        .map(({ status, text }) => `${status} ${text}`);
     };
     expect(await round(0)).toEqual([]);
     await withClient(secrets.database.url, addColumns);

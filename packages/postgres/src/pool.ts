@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { watchPool } from './watched-pool';
+import { WatchedClient, watchPool } from './watched-pool';
 
 export interface PoolOptions {
   url: string;
@@ -31,6 +31,7 @@ const ANSWER_MS = 5000;
 export function createPool(options: PoolOptions): pg.Pool {
   const statementMs = (options.statementSeconds ?? 30) * 1000;
   const pool = new pg.Pool({
+    Client: WatchedClient,
     connectionString: options.url,
     max: options.max ?? 10,
     application_name: options.applicationName ?? 'keystead',

@@ -1,5 +1,5 @@
 import { currentCourse, during } from '@keystead/tracing';
-import type pg from 'pg';
+import pg from 'pg';
 
 type Query = (...args: unknown[]) => unknown;
 
@@ -18,7 +18,6 @@ export function watchPool(pool: pg.Pool): void {
     if (typeof args.at(-1) === 'function' || currentCourse() === undefined) return query(...args);
     return queryOn(pool, args);
   }) as pg.Pool['query'];
-  pool.on('connect', watchClient);
 }
 
 /** As the pool does it; its own way goes through callbacks, which are called by whoever gave the connection back. */
@@ -34,16 +33,14 @@ async function queryOn(pool: pg.Pool, args: unknown[]): Promise<unknown> {
   }
 }
 
-function watchClient(client: pg.PoolClient): void {
-  const query = client.query.bind(client) as Query;
-  client.query = ((...args: unknown[]) => {
-    if (typeof args.at(-1) === 'function' || isSubmittable(args[0]) || currentCourse() === undefined) {
-      return query(...args);
-    }
-    const attributes = { 'db.system.name': 'postgresql' };
-    return during('database', nameOf(args[0]), attributes, () => query(...args) as Promise<unknown>);
-  }) as pg.PoolClient['query'];
-}
+/** A connection whose statements are noted like those of its pool. */
+export class WatchedClient extends pg.Client {}
+WatchedClient.prototype.query = function (this: WatchedClient, ...args: unknown[]) {
+  const query = () => (pg.Client.prototype.query as Query).apply(this, args);
+  if (typeof args.at(-1) === 'function' || isSubmittable(args[0]) || currentCourse() === undefined) return query();
+  const attributes = { 'db.system.name': 'postgresql' };
+  return during('database', nameOf(args[0]), attributes, () => query() as Promise<unknown>);
+} as pg.Client['query'];
 
 const isSubmittable = (statement: unknown): boolean =>
   typeof (statement as { submit?: unknown } | null)?.submit === 'function';
