@@ -232,7 +232,7 @@ describe('outside systems that lie', () => {
     for (let n = 0; n < 5; n++) await secrets.root.read('cloudtwo/creds/user').expect(502);
     cloud.calls.length = 0;
     const refused = await secrets.root.read('cloudtwo/creds/user').expect(502);
-    expect(refused.body.errors[0]).toMatch(/the identity API at .* did not answer 5 calls in a row/);
+    expect(refused.body.errors[0]).toMatch(/the identity API at .* did not answer \d+ calls in a row/);
     expect(cloud.calls).toEqual([]);
     cloud.interfere = () => false;
     await configure();
