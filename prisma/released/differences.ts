@@ -109,3 +109,9 @@ export const differences: readonly Difference[] = [
     why: 'what was to end soon has as much time left as it had then',
   },
 ];
+
+/** What becomes another answer by the passing of time alone, and so may differ or not: where, as of a difference. */
+export const aging: readonly RegExp[] = [
+  // Signing keys rotate once a day, and those of before stay for a while.
+  /\/\.well-known\/keys \/keys: \d became \d$/,
+];
