@@ -300,7 +300,7 @@ describe('runs that follow a repository', () => {
     await clone.git('push', '--quiet', 'origin', 'v0');
     const repo = { identifier: clone.identifier, 'oauth-token-id': token, 'tags-regex': '^v' };
     const { id } = await connected('tagged', clone, { 'vcs-repo': repo, 'file-triggers-enabled': false });
-    const branch = await connected('tagless', clone);
+    const branch = await connected('tagless', clone, { 'queue-all-runs': false });
     await connectedHook(clone);
     const { db } = workspaces.service;
     await eventually('tags looked for', async () => (await db.prisma.vcsHead.count({ where: { ref: 'tags' } })) > 0);

@@ -4,7 +4,7 @@ import type { Reach } from '@keystead/outside';
 import type { Fetch } from '../../resources/runs/vcs/fetches';
 import { runCommand, Stopping } from '../isolation/command';
 import type { Isolation } from '../isolation/isolation';
-import { watchDisk } from '../isolation/limits';
+import { usedBelow, watchDisk } from '../isolation/limits';
 import { type ScratchOptions, type Slot, takeSlot } from '../isolation/scratch';
 import { FetchFailed, fetchCommands, placeOf, writeGitFiles } from './git';
 
@@ -41,7 +41,8 @@ export async function fetchCommit(
   const place = await placeOf(fetch.cloneUrl, fetcher.reach);
   const slot = await takeSlot(fetcher.scratch, isolation, `run-fetch-${fetch.configurationVersionId}`);
   const stopping = new Stopping();
-  const disk = watchDisk(path.dirname(slot.jobFolder.folder), {
+  const folder = path.dirname(slot.jobFolder.folder);
+  const disk = watchDisk(folder, {
     bytes: limits.bytes,
     everyMs: 1000,
     stopping,
@@ -52,6 +53,8 @@ export async function fetchCommit(
     await writeGitFiles(isolation, slot.jobFolder, fetch, { place, proxies: fetcher.proxies });
     const { lay, pack } = fetchCommands(fetch);
     await run(fetcher, slot, stopping, lay, () => undefined);
+    // What came quickly has been seen by nobody.
+    if ((await usedBelow(folder)) > limits.bytes) throw tooLarge(limits);
     const archive = new PassThrough();
     const packing = run(fetcher, slot, stopping, pack, (bytes) => {
       if (archive.write(bytes) || archive.destroyed) return;
@@ -76,6 +79,9 @@ export async function fetchCommit(
   }
 }
 
+const tooLarge = ({ bytes }: Fetcher['limits']): FetchFailed =>
+  new FetchFailed(`the commit needs more than ${bytes} bytes`, false);
+
 async function run(
   { isolation, limits }: Fetcher,
   { jobFolder, group }: Slot,
@@ -97,7 +103,7 @@ async function run(
   });
   if (stopping.reason === 'timeout')
     throw new FetchFailed(`the commit was not there after ${limits.seconds} seconds`, true);
-  if (stopping.reason === 'disk') throw new FetchFailed(`the commit needs more than ${limits.bytes} bytes`, false);
+  if (stopping.reason === 'disk') throw tooLarge(limits);
   if (stopping.reason) throw new FetchFailed('the worker was stopped', true);
   if (ended.code !== 0)
     throw new FetchFailed(`the commit could not be fetched: ${reasonOf(said)}`, !lasting.test(said));

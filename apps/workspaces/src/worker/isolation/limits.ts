@@ -88,7 +88,8 @@ export function watchDisk(
   };
 }
 
-function usedBelow(folder: string): Promise<number> {
+/** Bytes on disk below a folder. */
+export function usedBelow(folder: string): Promise<number> {
   const options = { env: { PATH: cleanPath }, timeout: 60_000, maxBuffer: 64 * 1024 * 1024 };
   return new Promise((resolve) => {
     // Complains of what went away meanwhile, and counts the rest all the same.
