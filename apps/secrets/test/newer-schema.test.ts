@@ -47,7 +47,7 @@ describe('on a database that a newer version has migrated', () => {
         root.list('auth/token/accessors'),
         root.read('sys/mounts'),
         root.write(`sys/policies/acl/upgraded-${n}`, { policy: 'path "a" { capabilities = ["read"] }' }),
-        root.write(`sys/namespaces/upgraded-${n}`, {}),
+        root.write(`sys/namespaces/team-${n}`, {}),
         root.write('identity/entity', { name: `upgraded-${n}` }),
         root.write(`sys/mounts/upgraded-${n}`, { type: 'kv' }),
       ]);
