@@ -108,6 +108,29 @@ describe('mounts', () => {
     await secrets.root[verb](path, body as object).expect(400, { errors: [message] });
   });
 
+  it('and a namespace of one name are never both there, however they came', async () => {
+    const { root } = secrets;
+    const make = async (name: string) => (await root.write(`sys/mounts/${name}`, { type: 'kv' })).status < 300;
+    const move = async (name: string) => {
+      const { status: said, body } = await root.write('sys/remount', { from: `from-${name}`, to: name });
+      while (said === 200) {
+        const { status } = (await root.read(`sys/remount/status/${body.data.migration_id}`)).body.data.migration_info;
+        if (status === 'failure') await root.write(`from-${name}/kept`, { a: 'b' }).expect(204);
+        if (status !== 'in-progress') return status === 'success';
+      }
+      return false;
+    };
+    for (const [way, mount] of [['made', make] as const, ['moved', move] as const]) {
+      const names = Array.from({ length: 6 }, (_, n) => `${way}-${n}`);
+      for (const name of names) await root.write(`sys/mounts/from-${name}`, { type: 'kv' }).expect(204);
+      const both = names.map(async (name) => {
+        const space = root.write(`sys/namespaces/${name}`, {});
+        return [await mount(name), (await space).status < 300].filter(Boolean).length;
+      });
+      expect(await Promise.all(both)).toEqual(names.map(() => 1));
+    }
+  });
+
   it('resets a lifetime to the system’s', async () => {
     await secrets.root.write('sys/mounts/scheduler/tune', { max_lease_ttl: '2h', default_lease_ttl: '1h' }).expect(204);
     await secrets.root

@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
 import type { Backend } from '../../sdk/backend';
 import type { MountView } from '../../sdk/call';
+import { hasChild } from '../namespaces/namespaces';
 import type { Database } from '../storage/database';
 import type { Barrier, ChangeNotices, Clock, Committer, Tx, WriteSet } from '../storage/types';
 import { WholeTable } from '../storage/whole-table';
@@ -129,6 +130,16 @@ export class Mounts {
       if (!(await insertMount(tx, this.parts.barrier, mount))) throw inUse(mount.path);
     });
     return mount;
+  }
+
+  /**
+   * Makes sure that a path is free for a namespace, inside the transaction that makes it: whoever makes a mount there waits
+   * until it has ended. Throws `invalid` where a mount stands in the way.
+   */
+  async requireFreeForNamespace(tx: Tx, parentId: string, path: string): Promise<void> {
+    await this.parts.committer.takeTurn(tx, pathsOf(parentId));
+    const taken = await findInTheWay(tx, parentId, path);
+    if (taken) throw new Refusal('invalid', `new namespace conflicts with existing mount: ${taken.path}`);
   }
 
   /** Adds several mounts with a write set. Nobody keeps what the table was without them: it may have been read meanwhile. */
@@ -298,15 +309,21 @@ export class Mounts {
 /** The mount is not as it was. */
 class Otherwise extends Error {}
 
-/** Whoever makes a mount, or moves one, must see what others have made: they take turns by namespace. */
+/** Whoever makes a mount or a namespace, or moves a mount, must see what others have made: they take turns by the namespace it is in. */
 const pathsOf = (namespaceId: string): string => `mount-paths/${namespaceId}`;
 
 async function requireFree(tx: Tx, { uuid, namespaceId, path }: Mount): Promise<void> {
   const taken = await findInTheWay(tx, namespaceId, path);
   if (taken && taken.uuid !== uuid) throw inUse(taken.path);
+  const first = path.split('/')[0]!;
+  if (await hasChild(tx, namespaceId, first)) throw inUseByNamespace(first);
 }
 
 const inUse = (path: string): Refusal => new Refusal('invalid', `path is already in use at ${path}`);
+
+/** Paths of a mount there would be read as paths inside the namespace. */
+export const inUseByNamespace = (name: string): Refusal =>
+  new Refusal('invalid', `path is already in use by the namespace ${name}/`);
 
 function sameView(a: MountView, b: MountView): boolean {
   return JSON.stringify(a) === JSON.stringify(b);

@@ -37,6 +37,13 @@ interface Stored {
   readonly unlockDigest?: string;
 }
 
+/** Whether a namespace of this name stands right below another, as the transaction sees it. */
+export async function hasChild(tx: Tx, parentId: string, name: string): Promise<boolean> {
+  const parent = await tx.prisma.namespace.findUnique({ where: { id: parentId }, select: { path: true } });
+  if (!parent) return false;
+  return (await tx.prisma.namespace.count({ where: { path: `${parent.path}${name}/`, parentId } })) > 0;
+}
+
 const COLUMNS = {
   id: true,
   shortId: true,

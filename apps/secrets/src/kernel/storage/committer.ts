@@ -75,10 +75,14 @@ export class GroupCommitter implements Committer {
   async decide(name: string, decide: (tx: Tx) => Promise<WriteSet>): Promise<void> {
     await this.timed(() =>
       this.inTransaction(async (tx) => {
-        await tx.query(sql.TAKE_TURN, [name]);
+        await this.takeTurn(tx, name);
         return [await decide(tx)];
       }),
     );
+  }
+
+  async takeTurn(tx: Tx, name: string): Promise<void> {
+    await tx.query(sql.TAKE_TURN, [name]);
   }
 
   inTurn<T>(
@@ -87,7 +91,7 @@ export class GroupCommitter implements Committer {
     notices?: readonly Notice[] | ((result: T) => readonly Notice[]),
   ): Promise<T> {
     const inTurnOfAll = async (tx: Tx): Promise<T> => {
-      await tx.query(sql.TAKE_TURN, [name]);
+      await this.takeTurn(tx, name);
       return run(tx);
     };
     return this.line.stand(name, () => this.transaction(inTurnOfAll, notices));

@@ -174,6 +174,8 @@ export interface Committer {
    * a name at a time, and each gets its turn. `decide` runs again after a serialization failure.
    */
   decide(name: string, decide: (tx: Tx) => Promise<WriteSet>): Promise<void>;
+  /** Within a transaction: waits until nobody else has the turn of a name, and keeps it to the end of the transaction. */
+  takeTurn(tx: Tx, name: string): Promise<void>;
   /**
    * The same as `transaction`, for what many may change at once, or make under one name: of all nodes, only one runs
    * under a name at a time, in the order of asking, and on this node those who wait keep no connection busy.

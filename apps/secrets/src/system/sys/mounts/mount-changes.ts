@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import type { Identity } from '../../../kernel/identity/identity';
 import type { Leases } from '../../../kernel/leases/leases';
 import type { LiveMount } from '../../../kernel/mounts/mount';
-import type { Mounts, SystemTtls } from '../../../kernel/mounts/mounts';
+import { inUseByNamespace, type Mounts, type SystemTtls } from '../../../kernel/mounts/mounts';
 import type { Namespaces } from '../../../kernel/namespaces/namespaces';
 import type { Jobs } from '../../../kernel/storage/jobs';
 
@@ -28,7 +28,7 @@ export function refuseBelowNamespace(
   const first = path.split('/')[0]!;
   const found = namespaces.at(namespaces.find(namespaceId)!, first);
   if (found && found.uuid !== namespaceId) {
-    throw new Refusal('invalid', `path is already in use by the namespace ${first}/`);
+    throw inUseByNamespace(first);
   }
 }
 

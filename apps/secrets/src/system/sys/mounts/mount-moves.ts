@@ -1,3 +1,4 @@
+import { Refusal } from '@keystead/refusal';
 import type { LiveMount } from '../../../kernel/mounts/mount';
 import { endMount, type MountParts, refuseBelowNamespace } from './mount-changes';
 
@@ -17,7 +18,13 @@ export function mountMoves(parts: MountParts) {
     const mount = mounts.find(state.uuid);
     if (mount && mount.path !== state.target) {
       await endMount(parts, mount);
-      await mounts.move(mounts.find(state.uuid)!, state.target);
+      try {
+        await mounts.move(mounts.find(state.uuid)!, state.target);
+      } catch (error) {
+        // Something else is there by now: the mount stays where it was.
+        if (!(error instanceof Refusal)) throw error;
+        await mounts.clean(mount);
+      }
     }
     return { state, advanced: 1, finished: true };
   });
@@ -40,7 +47,9 @@ export function mountMoves(parts: MountParts) {
       if (found?.kind !== kind || !found.key.startsWith('[')) return undefined;
       const [owner, source, target] = JSON.parse(found.key) as [string, string, string];
       if (owner !== namespaceId) return undefined;
-      return { source, target, status: found.running ? 'in-progress' : 'success' };
+      if (found.running) return { source, target, status: 'in-progress' };
+      const stayed = !(await mounts.seek(owner, target)) && (await mounts.seek(owner, source));
+      return { source, target, status: stayed ? 'failure' : 'success' };
     },
   };
 }

@@ -8,6 +8,7 @@ import type { Namespaces } from '../../../kernel/namespaces/namespaces';
 import type { PolicyStore } from '../../../kernel/policy/store';
 import type { Quotas } from '../../../kernel/quotas/quotas';
 import type { StorageKernel } from '../../../kernel/storage/storage';
+import type { Tx } from '../../../kernel/storage/types';
 import { isObject } from '../../../sdk/coerce';
 import { merged } from '../../../sdk/merged';
 import { unmount } from '../mounts/mount-changes';
@@ -41,15 +42,14 @@ export function namespaceChanges(parts: NamespaceDeps) {
     return found;
   };
   // Paths of the mount would be read as paths inside the namespace from then on.
-  const refuseOverMount = (uuid: string, path: string) => {
+  const refuseOverMount = async (tx: Tx, uuid: string, path: string) => {
     const all = path.split('/');
     const segments = all.slice(
       all.findIndex((segment) => segment !== ''),
       all.findLastIndex((segment) => segment !== '') + 1,
     );
     const above = namespaces.at(parentOf(uuid), segments.slice(0, -1).join('/'));
-    const taken = above && mounts.conflict(above.uuid, `${segments.at(-1) ?? ''}/`);
-    if (taken) throw new Refusal('invalid', `new namespace conflicts with existing mount: ${taken.path}`);
+    if (above) await mounts.requireFreeForNamespace(tx, above.uuid, `${segments.at(-1) ?? ''}/`);
   };
   storage.jobs.define<{ uuid: string }>(removal, async (state) => {
     await namespaces.refresh();
@@ -75,7 +75,7 @@ export function namespaceChanges(parts: NamespaceDeps) {
       const annotated = there && (await namespaces.annotate(there, () => customMetadata!));
       if (annotated) return annotated;
       const made = await namespaces.create(parentOf(uuid), path, customMetadata ?? {}, async (tx, made) => {
-        refuseOverMount(uuid, path);
+        await refuseOverMount(tx, uuid, path);
         await mounts.createAll(tx, made, standing);
       });
       // Somebody else may have made it: then this call changes what it says.
