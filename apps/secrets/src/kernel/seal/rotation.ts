@@ -9,7 +9,7 @@ import { type SealedColumn, sealedColumns } from './sealed-columns';
 export interface KeyStatus {
   readonly term: number;
   readonly installedAtMs: number;
-  /** Values sealed by this node since it was opened. */
+  /** Values this node has sealed since it took the key into use, without those sealed anew after a rotation. */
   readonly encryptions: number;
 }
 
@@ -106,7 +106,8 @@ export class Rotation {
       if (barrier.keys.versionOf(old) >= barrier.keys.version) continue;
       const parts = column.key.map(([name]) => row[name]!);
       const cell = { table: column.table, row: column.row(...(parts as never[])), column: column.column };
-      changed.push({ keys: parts.map(keyText), old, fresh: barrier.seal(barrier.open(old, cell), cell) });
+      // Not counted as use of the key: a store of more values than the rules allow would rotate for ever.
+      changed.push({ keys: parts.map(keyText), old, fresh: barrier.keys.seal(barrier.open(old, cell), cell) });
     }
     if (changed.length > 0) {
       await database.query(update(column), [
