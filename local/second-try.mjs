@@ -1,6 +1,7 @@
 // Test files that failed are run once more, alone: on a busy machine a foreign program or the scheduler fails a test now
 // and then. What fails twice has failed; what fails once is named, so that somebody mends it.
 import path from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 
 /** More failing files than this are no chance: they are not run again. */
 export const mostFiles = 3;
@@ -54,4 +55,24 @@ export function chances(first, second, root) {
         .filter(({ status, fullName }) => status === 'failed' && passed.has(`${name} ${fullName}`))
         .map(({ fullName }) => `failed once, passed alone: ${path.relative(root, name)}: ${fullName}`),
     );
+}
+
+/** A line for each test that failed, and for each file that could not be loaded, with the beginning of what it said. */
+export function failures(first, second, root) {
+  const again = new Set(second ? worthASecondTry(first) : []);
+  const once = (first?.testResults ?? []).filter(({ name }) => !again.has(name));
+  return [...once, ...(second?.testResults ?? [])]
+    .filter(({ status }) => status === 'failed')
+    .flatMap(({ name, message, assertionResults }) => {
+      const failed = assertionResults.filter(({ status }) => status === 'failed');
+      const tests = failed.length > 0 ? failed : [{ fullName: 'could not be run', failureMessages: [message] }];
+      return tests.map(
+        ({ fullName, failureMessages }) =>
+          `failed: ${path.relative(root, name)}: ${fullName}: ${inOneLine(failureMessages?.[0] ?? '')}`,
+      );
+    });
+}
+
+function inOneLine(message) {
+  return stripVTControlCharacters(message).replace(/\s+/g, ' ').trim().slice(0, 400);
 }

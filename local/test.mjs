@@ -13,7 +13,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { build, prepare, requireNode, root, run, toolEnvironment } from './bootstrap.mjs';
 import { giveUp, step } from './progress.mjs';
-import { chances, countsOf, together, worthASecondTry } from './second-try.mjs';
+import { chances, countsOf, failures, together, worthASecondTry } from './second-try.mjs';
 import { findSystemPostgres } from './system-postgres.mjs';
 
 const own = ['--long', '--thorough', '--interop', '--second-try', '--system-postgres'];
@@ -28,7 +28,7 @@ async function check(work) {
     return { passed: 1, failed: 0, skipped: 0 };
   } catch (error) {
     if (error?.name !== 'Stop') throw error;
-    process.stderr.write(`${error.details.trimEnd()}\n`);
+    process.stderr.write(`${error.details.trimEnd()}\nfailed: ${error.message}\n`);
     return { passed: 0, failed: 1, skipped: 0 };
   }
 }
@@ -67,12 +67,16 @@ async function runJest(jestArgs, extra) {
 async function jest(jestArgs, extra) {
   const first = await runJest(jestArgs, extra);
   const files = wants('--second-try') ? worthASecondTry(first.report) : [];
-  if (files.length === 0) return countsOf(first.report, first.code);
+  if (files.length === 0) {
+    for (const line of failures(first.report, undefined, root)) process.stdout.write(`${line}\n`);
+    return countsOf(first.report, first.code);
+  }
   process.stdout.write(`\nonce more, alone: ${files.map((file) => path.relative(root, file)).join(', ')}\n`);
   const alone = ['--maxWorkers=1', '--runTestsByPath', ...files];
   const flags = extra.KEYSTEAD_INTEROP ? ['--testMatch', '**/*.interop.test.ts'] : [];
   const second = await runJest([...flags, ...alone], extra);
   for (const line of chances(first.report, second.report, root)) process.stdout.write(`${line}\n`);
+  for (const line of failures(first.report, second.report, root)) process.stdout.write(`${line}\n`);
   return together(first.report, second.report, second.code);
 }
 

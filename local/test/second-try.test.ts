@@ -14,7 +14,12 @@ function report(files: Record<string, string[]>): string {
   const results = Object.entries(files).map(([name, ends]) => ({
     name,
     status: ends.includes('failed') || ends.length === 0 ? 'failed' : 'passed',
-    assertionResults: ends.map((status, i) => ({ status, fullName: `test ${i}` })),
+    message: 'Cannot find module',
+    assertionResults: ends.map((status, i) => ({
+      status,
+      fullName: `test ${i}`,
+      failureMessages: status === 'failed' ? ['\u001b[31mExpected: 1\n\n  Received: 2'] : [],
+    })),
   }));
   const all = Object.values(files).flat();
   const count = (status: string) => all.filter((one) => one === status).length;
@@ -56,6 +61,18 @@ describe('the second try of failed test files', () => {
     const second = report({ '/project/b.test.ts': ['passed', 'failed'], '/project/c.test.ts': [] });
     expect(evaluate(`m.together(${first}, ${second}, 1)`)).toEqual({ passed: 3, failed: 2, skipped: 1 });
     expect(evaluate(`m.chances(${first}, ${second}, '/project')`)).toEqual([]);
+  });
+
+  it('names what failed in the end, with the beginning of what it said', () => {
+    const second = report({ '/project/b.test.ts': ['passed', 'failed'], '/project/c.test.ts': [] });
+    const lines = [
+      'failed: b.test.ts: test 1: Expected: 1 Received: 2',
+      'failed: c.test.ts: could not be run: Cannot find module',
+    ];
+    expect(evaluate(`m.failures(${first}, ${second}, '/project')`)).toEqual(lines);
+    expect(evaluate(`m.failures(${first}, undefined, '/project')`)).toEqual(lines);
+    const well = report({ '/project/b.test.ts': ['passed', 'passed'], '/project/c.test.ts': ['passed'] });
+    expect(evaluate(`m.failures(${first}, ${well}, '/project')`)).toEqual([]);
   });
 
   it('counts a second run that broke as failed', () => {
