@@ -23,7 +23,7 @@ export interface TestServer {
 export async function freshDatabase(service: Service): Promise<TestDatabase> {
   const { adminUrl, template, prefix } = await ask(service);
   const name = `${prefix}_${randomBytes(6).toString('hex')}`;
-  await admin(adminUrl, `CREATE DATABASE "${name}" TEMPLATE "${template}" STRATEGY WAL_LOG`);
+  await admin(adminUrl, `CREATE DATABASE "${name}" TEMPLATE "${template}" STRATEGY FILE_COPY`);
   return database(adminUrl, name);
 }
 

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import {
@@ -13,6 +12,7 @@ import {
   withClient,
 } from '@keystead/postgres';
 import type { Failed, Ready } from './broker';
+import { quickFolder } from './quick-folder';
 
 // The process that holds the PostgreSQL of one test run. Each line on its input names a service, or `server`; each is
 // answered by one line of JSON. When its input ends, for whatever reason, it removes all it made and goes.
@@ -31,13 +31,13 @@ async function start(): Promise<string> {
     adminUrl = onDatabase(given, 'postgres');
     return adminUrl;
   }
-  box = mkdtempSync(path.join(tmpdir(), 'keystead-test-'));
+  box = mkdtempSync(path.join(quickFolder(), 'keystead-test-'));
   const bin = process.env.KEYSTEAD_TEST_POSTGRES_BIN;
   server = await startEmbedded({
     dataDir: path.join(box, 'postgres'),
     binaries: bin ? binariesIn(bin) : undefined,
     // Nobody needs this data after a power cut; what needs a durable server starts its own.
-    settings: { fsync: 'off', full_page_writes: 'off', max_connections: '500', max_wal_size: '4GB' },
+    settings: { fsync: 'off', full_page_writes: 'off', max_connections: '500', max_wal_size: '2GB' },
   });
   adminUrl = server.url('postgres');
   return adminUrl;
