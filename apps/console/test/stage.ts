@@ -17,6 +17,19 @@ interface OpenOptions {
   readonly leadsTo?: string;
 }
 
+/** Looks until what is expected of a page is so: a page follows what is done to it a moment later. */
+export async function soon(look: () => unknown, withinMs = 15_000): Promise<void> {
+  for (const end = Date.now() + withinMs; ; ) {
+    try {
+      await look();
+      return;
+    } catch (error) {
+      if (Date.now() > end) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}
+
 /** A real installation, as `npm start` makes it, and a real browser before it. */
 export interface Stage {
   readonly installation: TestInstallation;
@@ -104,6 +117,8 @@ export function stage(env: Record<string, string> = {}): Stage {
       return page;
     },
     async violations(page, rules) {
+      // What is still coming is judged once it is there.
+      await page.getByRole('heading', { level: 1 }).first().waitFor();
       if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe);
       return page.evaluate(async (only) => {
         const { axe } = globalThis as unknown as {

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect } from '@jest/globals';
 import { findBrowser } from '@keystead/testing';
 import { waitFor } from '../../../../local/test/start';
-import { journey } from '../stage';
+import { journey, soon } from '../stage';
 import { at, elsewhere, forgetProofs } from './installation';
 import { api, type Made, of } from './workspaces-api';
 
@@ -34,7 +34,7 @@ describe('what stands outside of the workspace service', () => {
     await asked.getByLabel('Password').fill(at.installation.firstRun().workspaces.password);
     await asked.getByRole('button', { name: 'Go on' }).click();
     await page.getByRole('heading', { name: 'Acme', level: 1 }).waitFor();
-    expect(await page.content()).not.toContain('not to be seen again');
+    await soon(async () => expect(await page.content()).not.toContain('not to be seen again'));
     await page.getByText('/logout').first().waitFor();
     const outsider = await at.open(`${at.installation.workspacesUrl}/ui/`);
     await outsider.getByRole('button', { name: 'Sign in with Acme' }).waitFor();
@@ -44,9 +44,9 @@ describe('what stands outside of the workspace service', () => {
     await page.getByText('Saved.').waitFor();
     await page.reload();
     await page.getByRole('heading', { name: 'Acme', level: 1 }).waitFor();
-    expect(await page.getByLabel('Whoever has no account gets one').isChecked()).toBe(false);
-    expect(await page.getByLabel('Group of site administrators').inputValue()).toBe('platform');
-    expect(await page.getByLabel('Client secret').inputValue()).toBe('');
+    await soon(async () => expect(await page.getByLabel('Whoever has no account gets one').isChecked()).toBe(false));
+    await soon(async () => expect(await page.getByLabel('Group of site administrators').inputValue()).toBe('platform'));
+    await soon(async () => expect(await page.getByLabel('Client secret').inputValue()).toBe(''));
     await page.getByRole('button', { name: 'Delete Acme' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Type Acme to go on').fill('Acme');
@@ -55,7 +55,7 @@ describe('what stands outside of the workspace service', () => {
     await page.getByRole('link', { name: 'Acme' }).waitFor({ state: 'detached' });
     await outsider.reload();
     await outsider.getByRole('heading', { name: 'Sign in' }).waitFor();
-    expect(await outsider.getByRole('button', { name: 'Sign in with Acme' }).count()).toBe(0);
+    await soon(async () => expect(await outsider.getByRole('button', { name: 'Sign in with Acme' }).count()).toBe(0));
   });
 
   journey('is a provider of SAML, which is refused until it can be believed', async () => {
@@ -71,7 +71,7 @@ describe('what stands outside of the workspace service', () => {
     await page.getByText('Saved.').waitFor();
     await page.reload();
     await page.getByText('/users/saml/metadata').waitFor();
-    expect(await page.getByLabel('Groups fill teams').isChecked()).toBe(true);
+    await soon(async () => expect(await page.getByLabel('Groups fill teams').isChecked()).toBe(true));
     await page.getByLabel('Groups fill teams').uncheck();
     await page.getByLabel('Address at which people sign in').fill('');
     await page.getByRole('button', { name: 'Save changes' }).click();
@@ -126,7 +126,7 @@ describe('what stands outside of the workspace service', () => {
     await page.getByRole('button', { name: 'Save notification' }).click();
     await page.getByRole('heading', { name: 'on call' }).waitFor();
     const rows = page.getByRole('table', { name: 'Last deliveries' }).getByRole('row');
-    expect(await rows.filter({ hasText: 'arrived' }).count()).toBe(1);
+    await soon(async () => expect(await rows.filter({ hasText: 'arrived' }).count()).toBe(1));
     const before = elsewhere.told.length;
     await page.getByRole('button', { name: 'Send a test' }).click();
     await page.getByText('It arrived.').waitFor();
@@ -139,7 +139,7 @@ describe('what stands outside of the workspace service', () => {
     await page.getByText('Saved.').waitFor();
     await page.getByRole('button', { name: 'Send a test' }).click();
     await rows.filter({ hasText: 'failed' }).filter({ hasText: '503' }).waitFor();
-    expect(await page.content()).not.toContain('signs bodies');
+    await soon(async () => expect(await page.content()).not.toContain('signs bodies'));
     await page.getByRole('link', { name: 'Notifications', exact: true }).click();
     await page.getByRole('row').filter({ hasText: 'on call' }).filter({ hasText: 'disabled' }).waitFor();
   });
@@ -152,7 +152,9 @@ describe('what stands outside of the workspace service', () => {
     await page.getByLabel('Host').selectOption('gitea');
     await page.getByLabel('Name', { exact: true }).fill('our host');
     await page.getByLabel('Address', { exact: true }).fill(elsewhere.url);
-    expect(await page.getByLabel('Address of its interface').inputValue()).toBe(`${elsewhere.url}/api/v1`);
+    await soon(async () =>
+      expect(await page.getByLabel('Address of its interface').inputValue()).toBe(`${elsewhere.url}/api/v1`),
+    );
     await page.getByLabel('Token').fill('token of the host');
     await page.getByLabel('Open to the whole organization').uncheck();
     await page.getByRole('button', { name: 'Add this connection' }).click();
@@ -220,7 +222,7 @@ describe('what stands outside of the workspace service', () => {
     const agents = page.getByRole('table', { name: 'Agents' });
     await agents.getByRole('row').filter({ hasText: 'pier 1' }).filter({ hasText: 'idle' }).waitFor();
     const button = page.getByRole('button', { name: 'Delete pier 1' });
-    expect(await button.getAttribute('title')).toBe('It is connected: stop it first.');
+    await soon(async () => expect(await button.getAttribute('title')).toBe('It is connected: stop it first.'));
     await page.getByRole('button', { name: 'End pier 1' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'End token' }).click();
     await agents.getByRole('row').filter({ hasText: 'errored' }).waitFor();

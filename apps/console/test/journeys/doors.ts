@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { journey } from '../stage';
+import { journey, soon } from '../stage';
 import { at, forgetProofs } from './installation';
 
 const tool = 'http://localhost:10003';
@@ -66,7 +66,7 @@ describe('what people are sent to from elsewhere', () => {
     const forged = Buffer.from(`client_id=keystead-cli&code_challenge=x&redirect_uri=https://evil.example/`);
     await page.goto(`${at.installation.workspacesUrl}/ui/authorize?asked=${forged.toString('base64url')}`);
     await page.getByRole('alert').getByText('not one that the tool').waitFor();
-    expect(await page.getByRole('button', { name: 'Refuse' }).count()).toBe(0);
+    await soon(async () => expect(await page.getByRole('button', { name: 'Refuse' }).count()).toBe(0));
   });
 
   journey('is the page that makes API tokens, for clients without a login of their own', async () => {

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect } from '@jest/globals';
 import { findBrowser } from '@keystead/testing';
 import type { Page } from 'playwright-core';
-import { journey } from '../stage';
+import { journey, soon } from '../stage';
 import { at, forgetProofs } from './installation';
 
 const password = 'correct-horse-battery';
@@ -67,7 +67,7 @@ describe('an installation with one sign-in', () => {
     const page = await at.open(`${workspacesUrl}/ui/`);
     await page.getByRole('button', { name: button }).click();
     await page.waitForURL((url) => url.origin === secretsUrl);
-    expect(new URL(page.url()).pathname).toBe('/ui/identity/oidc/provider/company/authorize');
+    await soon(() => expect(new URL(page.url()).pathname).toBe('/ui/identity/oidc/provider/company/authorize'));
     expect(await at.violations(page)).toEqual([]);
     await prove(page);
     await page.waitForURL((url) => url.origin === workspacesUrl && url.pathname === '/ui/');
@@ -100,7 +100,7 @@ describe('an installation with one sign-in', () => {
       await prove(page);
       await page.getByRole('heading', { name: 'You cannot be signed in there' }).waitFor();
       await page.getByText('redirect_uri is not allowed for the client').waitFor();
-      expect(new URL(page.url()).origin).toBe(secretsUrl);
+      await soon(() => expect(new URL(page.url()).origin).toBe(secretsUrl));
       expect(await at.violations(page)).toEqual([]);
       await page.goto(address({ prompt: 'consent', response_type: 'token' }));
       const arrives = () => page.waitForRequest((one) => one.url().startsWith(`${workspacesUrl}/ui/sign-in/callback?`));

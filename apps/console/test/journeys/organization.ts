@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { beforeAll, describe, expect } from '@jest/globals';
 import { findBrowser } from '@keystead/testing';
-import { journey } from '../stage';
+import { journey, soon } from '../stage';
 import './connections';
 import { at } from './installation';
 
@@ -57,7 +57,7 @@ describe('the pages of an organization', () => {
     });
     expect(whoami.status).toBe(200);
     await page.getByRole('button', { name: 'I have it' }).click();
-    expect(await page.content()).not.toContain(token);
+    await soon(async () => expect(await page.content()).not.toContain(token));
     await page.getByRole('button', { name: 'Delete deployers' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Type deployers to go on').fill('deployers');
@@ -96,9 +96,9 @@ describe('the pages of an organization', () => {
     await hers.getByRole('button', { name: 'Sign in', exact: true }).click();
     const button = hers.getByRole('button', { name: 'New team' });
     await hers.locator('button[title^="Needs can-create-team"]').waitFor();
-    expect(await button.getAttribute('aria-disabled')).toBe('true');
+    await soon(async () => expect(await button.getAttribute('aria-disabled')).toBe('true'));
     await button.click({ force: true });
-    expect(await hers.getByRole('button', { name: 'Create team' }).count()).toBe(0);
+    await soon(async () => expect(await hers.getByRole('button', { name: 'Create team' }).count()).toBe(0));
     await hers.goto(`${at.installation.workspacesUrl}/ui/admin/users`);
     await hers.getByText('These pages are for site administrators').waitFor();
   });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import { findBrowser } from '@keystead/testing';
 import type { Page } from 'playwright-core';
 import { SchedulerStandIn } from '../../../secrets/test/stand-ins/scheduler';
-import { journey } from '../stage';
+import { journey, soon } from '../stage';
 import { at, forgetProofs } from './installation';
 
 /** What must stay text wherever it is shown. */
@@ -33,11 +33,11 @@ describe('the console of the secrets service', () => {
     await dialog.getByLabel('Value').fill('swordfish-one');
     await dialog.getByRole('button', { name: 'Save the secret' }).click();
     await page.getByRole('heading', { name: 'db', exact: true }).waitFor();
-    expect(await page.content()).not.toContain('swordfish-one');
+    await soon(async () => expect(await page.content()).not.toContain('swordfish-one'));
     await button(page, 'Show value password').click();
     await page.getByText('swordfish-one').waitFor();
     await button(page, 'Hide password').click();
-    expect(await page.content()).not.toContain('swordfish-one');
+    await soon(async () => expect(await page.content()).not.toContain('swordfish-one'));
     await button(page, 'New version').click();
     await page.getByRole('dialog').getByLabel('Value').fill('swordfish-two');
     await button(page, 'Save the version').click();
@@ -70,14 +70,14 @@ describe('the console of the secrets service', () => {
     expect(link).toContain('/ui/unwrap#');
     const stranger = await at.open(link);
     await stranger.getByRole('heading', { name: 'Shared with you' }).waitFor();
-    expect(new URL(stranger.url()).hash).toBe('');
+    await soon(() => expect(new URL(stranger.url()).hash).toBe(''));
     await button(stranger, 'Unwrap').click();
     await button(stranger, 'Show value word').click();
     await stranger.getByText('barnacle').waitFor();
     const late = await at.open(link);
     await button(late, 'Unwrap').click();
     await late.getByRole('alert').waitFor();
-    expect(await late.content()).not.toContain('barnacle');
+    await soon(async () => expect(await late.content()).not.toContain('barnacle'));
   });
 
   journey('writes a policy, shows the line that is wrong, and says why it forbids', async () => {
@@ -102,7 +102,7 @@ describe('the console of the secrets service', () => {
     await page.getByText('path "kv/*" { capabilities = ["read"] }').waitFor();
     await button(page, 'Look').click();
     await page.getByText('does not', { exact: true }).waitFor();
-    expect(new URL(page.url()).searchParams.get('path')).toBe('kv/safe/code');
+    await soon(() => expect(new URL(page.url()).searchParams.get('path')).toBe('kv/safe/code'));
     await at.picture(page, 'secrets-explain');
   });
 
@@ -125,7 +125,7 @@ describe('the console of the secrets service', () => {
     const reason = page.locator('.reason:popover-open');
     await reason.getByText('path "deck/data/open/*" { capabilities = ["read"] }').waitFor();
     await reason.getByText('It would become yes if that rule gave update as well.').waitFor();
-    expect(await page.getByRole('dialog').count()).toBe(0);
+    await soon(async () => expect(await page.getByRole('dialog').count()).toBe(0));
     expect(await at.violations(page)).toEqual([]);
     await page.keyboard.press('Escape');
     await reason.waitFor({ state: 'hidden' });
@@ -140,7 +140,7 @@ describe('the console of the secrets service', () => {
     await page.goto(`${at.installation.secretsUrl}/ui/leases`);
     await alert.getByText('path "sys/leases/timeline" { capabilities = ["read", "sudo"] }').waitFor();
     const keeper = await at.signedIn('secrets', '/ui/policies/deckhand?line=3');
-    expect(await keeper.locator('.editor-lines .shown').textContent()).toBe('3');
+    await soon(async () => expect(await keeper.locator('.editor-lines .shown').textContent()).toBe('3'));
   });
 
   describe('of credentials with an end', () => {
@@ -171,7 +171,7 @@ describe('the console of the secrets service', () => {
       expect(await at.violations(page)).toEqual([]);
       await origins.first().click();
       await page.getByRole('heading', { name: 'creds/{name}' }).waitFor();
-      expect(await page.getByLabel('name', { exact: true }).inputValue()).toBe('crane');
+      await soon(async () => expect(await page.getByLabel('name', { exact: true }).inputValue()).toBe('crane'));
       await page.getByRole('link', { name: 'Leases that were issued here' }).click();
       await page.getByRole('heading', { name: 'Leases', level: 1 }).waitFor();
       await page.getByLabel('Choose all that are shown').check();
@@ -323,7 +323,7 @@ describe('the console of the secrets service', () => {
     });
     expect(((await self.json()) as { data: { policies: string[] } }).data.policies).toEqual(['root']);
     await root.getByRole('button', { name: 'I have it' }).click();
-    expect(await page.content()).not.toContain(token);
+    await soon(async () => expect(await page.content()).not.toContain(token));
     const rekey = page.getByRole('region', { name: 'New recovery keys' });
     await rekey.getByRole('button', { name: 'Begin new keys' }).click();
     await rekey.getByText('0 of 3 keys given').waitFor();
@@ -351,8 +351,8 @@ describe('the console of the secrets service', () => {
       await page.goto(`${at.installation.secretsUrl}${place}`);
       await page.getByRole('heading', { level: 1 }).waitFor();
       await page.waitForLoadState('networkidle');
-      expect(await page.locator('main img').count()).toBe(0);
-      expect(await page.title()).not.toBe('1');
+      await soon(async () => expect(await page.locator('main img').count()).toBe(0));
+      await soon(async () => expect(await page.title()).not.toBe('1'));
     }
   });
 });

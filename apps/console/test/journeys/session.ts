@@ -1,6 +1,6 @@
 import { describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { journey } from '../stage';
+import { journey, soon } from '../stage';
 import { at } from './installation';
 
 const services = ['secrets', 'workspaces'] as const;
@@ -24,7 +24,7 @@ describe.each(services)('a session of the %s console', (service) => {
 
   journey('begins at / and ends with signing out, after which going back shows nothing', async () => {
     const page = await at.open(`${address()}/`);
-    expect(new URL(page.url()).pathname).toBe('/ui/');
+    await soon(() => expect(new URL(page.url()).pathname).toBe('/ui/'));
     await page.close();
     const signed = await at.signedIn(service);
     await signed.getByRole('button', { name: 'Sign out' }).click();
@@ -123,7 +123,9 @@ describe.each(services)('a session of the %s console', (service) => {
         await page.setViewportSize({ width, height: 900 });
         expect(await at.violations(page, theme === 'light' ? undefined : ['color-contrast'])).toEqual([]);
         await at.picture(page, `${service}-sign-in-${theme}-${width}`);
-        expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+        await soon(async () =>
+          expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0),
+        );
       }
     }
   });

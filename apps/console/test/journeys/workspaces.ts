@@ -1,6 +1,6 @@
 import { describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { journey } from '../stage';
+import { journey, soon } from '../stage';
 import { hostile } from '../stand-in-tool';
 import { at, forgetProofs } from './installation';
 import { api, type Made, of, pushState, upload } from './workspaces-api';
@@ -87,7 +87,7 @@ describe('the first day in the workspace console', () => {
       await page.getByText('1 create').waitFor();
       await page.getByText('stone.wall["a"]').waitFor();
       await page.getByText('(sensitive)').first().waitFor();
-      expect(await page.content()).not.toContain('never shown');
+      await soon(async () => expect(await page.content()).not.toContain('never shown'));
       await page.getByRole('tab', { name: 'Plan log' }).click();
       await page.getByText('The plan has begun').waitFor();
       await page.locator('.ansi-red-fg', { hasText: 'red' }).waitFor();
@@ -123,7 +123,7 @@ describe('the first day in the workspace console', () => {
       await page.getByRole('tab', { name: 'Plan log' }).click();
       await page.getByText(/^100,0\d\d lines$/).waitFor();
       const log = page.getByRole('region', { name: 'Log of the plan' });
-      expect(await log.locator('.log-line').count()).toBeLessThan(200);
+      await soon(async () => expect(await log.locator('.log-line').count()).toBeLessThan(200));
       const cdp = await page.context().newCDPSession(page);
       await cdp.send('HeapProfiler.collectGarbage');
       const { usedSize } = await cdp.send('Runtime.getHeapUsage');
@@ -155,7 +155,7 @@ describe('the first day in the workspace console', () => {
       // Nobody locked it: it is locked for as long as going back takes.
       await button(page, 'Roll back').first().click();
       const asked = page.getByRole('dialog');
-      expect(await asked.evaluate((one) => one.scrollWidth - one.clientWidth)).toBe(0);
+      await soon(async () => expect(await asked.evaluate((one) => one.scrollWidth - one.clientWidth)).toBe(0));
       await dialog(page, 'Roll back').click();
       await asked.waitFor({ state: 'detached' });
       const { username } = at.installation.firstRun().workspaces;
@@ -195,7 +195,7 @@ describe('the first day in the workspace console', () => {
       }
       await page.getByText('hides that of').waitFor();
       await page.getByText('sensitive', { exact: true }).waitFor();
-      expect(await page.content()).not.toContain('hush-hush');
+      await soon(async () => expect(await page.content()).not.toContain('hush-hush'));
     },
     patient,
   );
@@ -243,10 +243,10 @@ describe('the first day in the workspace console', () => {
       await button(page, 'Sign in').click();
       const confirm = button(page, 'Confirm & apply');
       await confirm.waitFor();
-      expect(await confirm.getAttribute('aria-disabled')).toBe('true');
-      expect(await confirm.getAttribute('title')).toMatch(/can-apply.*owner/);
+      await soon(async () => expect(await confirm.getAttribute('aria-disabled')).toBe('true'));
+      await soon(async () => expect(await confirm.getAttribute('title')).toMatch(/can-apply.*owner/));
       await confirm.click({ force: true });
-      expect(await page.getByRole('dialog').count()).toBe(0);
+      await soon(async () => expect(await page.getByRole('dialog').count()).toBe(0));
       // While she looks, somebody else confirms: she sees it happen.
       await button(admin, 'Confirm & apply').click();
       await dialog(admin, 'Confirm & apply').click();
