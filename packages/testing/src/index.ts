@@ -12,6 +12,7 @@ export type { Example as FuzzExample } from './fuzz/program';
 export { asker, type FuzzSubject, withstandsMadeUpRequests } from './fuzz/withstands';
 export { type GeneratedSession, generatedSession } from './generated-client';
 export { heapFlags, keptInHeap } from './heap';
+export { Keycloak, keycloakAt, samlClient } from './keycloak';
 export { isLinearizable, type Model, type Recorded } from './linearizable';
 export {
   call,
