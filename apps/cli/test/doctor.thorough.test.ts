@@ -75,6 +75,9 @@ describe('keystead doctor', () => {
     );
     await sql(
       secrets.database.url,
+      // The service takes up what is due within a second: here it cannot.
+      `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'`,
+      `CREATE TRIGGER refuse BEFORE UPDATE ON intent FOR EACH ROW WHEN (OLD.kind = 'x') EXECUTE FUNCTION refuse()`,
       `INSERT INTO intent (id, mount_id, kind, created_at_ms, due_at_ms, sealed)
        VALUES (gen_random_uuid(), gen_random_uuid(), 'x', 0, 1, '')`,
     );
@@ -82,7 +85,7 @@ describe('keystead doctor', () => {
     expect(said).toContain('critical: its tables are of a newer version: 29990101000000_future');
     expect(said).toContain('warning: 1 things made outside wait over 15 minutes to be settled or undone');
     await sql(workspaces.databaseUrl, "DELETE FROM _prisma_migrations WHERE id = 'x'");
-    await sql(secrets.database.url, 'DELETE FROM intent WHERE due_at_ms = 1');
+    await sql(secrets.database.url, 'DROP FUNCTION refuse CASCADE', "DELETE FROM intent WHERE kind = 'x'");
   });
 
   it('finds settings of the database that lose what was acknowledged', async () => {

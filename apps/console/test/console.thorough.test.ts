@@ -7,4 +7,3 @@ import './journeys/first-day';
 import './journeys/session';
 import './journeys/one-sign-in';
 import './journeys/keyboard';
-import './journeys/screens';

@@ -146,7 +146,7 @@ describe('every screen of both consoles', () => {
     async () => {
       expect((await Promise.all(services.map(inspect))).flat()).toEqual([]);
     },
-    300_000,
+    900_000,
   );
 
   journey(
@@ -175,6 +175,6 @@ describe('every screen of both consoles', () => {
       await tabs[0]!.page.waitForTimeout(1000);
       expect((await watch(6000)).filter(({ asked }) => asked.length > 0)).toEqual([]);
     },
-    300_000,
+    900_000,
   );
 });
