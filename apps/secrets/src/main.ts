@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorBody } from '@keystead/envelope';
-import { createLogger, onStop, Registry, runProcesses, type Serving, serve } from '@keystead/server';
+import { BadConfig, createLogger, onStop, Registry, runProcesses, type Serving, serve } from '@keystead/server';
 import { startTracing, type Tracing } from '@keystead/tracing';
-import { BadConfig, type Config, describeConfig, readConfig } from './config';
+import { type Config, describeConfig, readConfig } from './config';
 import type { Service } from './service';
 import { version } from './service/version';
 

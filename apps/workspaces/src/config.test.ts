@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { BadConfig, describeConfig, readConfig } from './config';
+import { BadConfig } from '@keystead/server';
+import { describeConfig, readConfig } from './config';
 
 const URL = { WORKSPACES_DATABASE_URL: 'postgresql://localhost/workspaces' };
 const problemsOf = (environment: Record<string, string>): readonly string[] => {

@@ -1,9 +1,18 @@
 #!/usr/bin/env node
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createLogger, type Logger, onStop, Registry, runProcesses, type Serving, serve } from '@keystead/server';
+import {
+  BadConfig,
+  createLogger,
+  type Logger,
+  onStop,
+  Registry,
+  runProcesses,
+  type Serving,
+  serve,
+} from '@keystead/server';
 import { startTracing, type Tracing } from '@keystead/tracing';
-import { BadConfig, type Config, describeConfig, readConfig } from './config';
+import { type Config, describeConfig, readConfig } from './config';
 import type { Housekeeping } from './housekeeping';
 import type { Service } from './service';
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env node
-import { createLogger, type Logger } from '@keystead/server';
-import { BadConfig } from './config';
+import { BadConfig, createLogger, type Logger } from '@keystead/server';
 
 import { type AgentConfig, describeAgentConfig, isAgent, readAgentConfig } from './worker/agent-config';
 import {

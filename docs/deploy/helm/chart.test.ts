@@ -1,13 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import { describeConfig as describeSecrets } from '../../../apps/secrets/src/config';
+import { describeConfig as describeWorkspaces } from '../../../apps/workspaces/src/config';
 
 // The chart names settings, ports and paths of the services; this compares them without Helm.
 
 const root = join(__dirname, '../../..');
 const chart = (file: string) => readFileSync(join(__dirname, 'keystead', file), 'utf8');
 const services = ['secrets', 'workspaces'] as const;
-const config = (service: string) => readFileSync(join(root, 'apps', service, 'src/config.ts'), 'utf8');
+const settings = { secrets: describeSecrets(), workspaces: describeWorkspaces() };
 
 describe('the Helm chart', () => {
   it.each(services)('gives %s settings that it has', (service) => {
@@ -15,7 +17,7 @@ describe('the Helm chart', () => {
       ([, name]) => service.toUpperCase() + String(name),
     );
     expect(names.length).toBeGreaterThan(8);
-    expect(names.filter((name) => !config(service).includes(name))).toEqual([]);
+    expect(names.filter((name) => !new RegExp(`\\b${name}\\b`).test(settings[service]))).toEqual([]);
   });
 
   it('asks for health where the services answer it', () => {
@@ -27,7 +29,7 @@ describe('the Helm chart', () => {
 
   it.each(services)('listens where %s does, runs its image as it is made, and migrates with its command', (service) => {
     const dockerfile = readFileSync(join(root, 'apps', service, 'Dockerfile'), 'utf8');
-    const port = /_PORT: portNumber.default\((\d+)\)/.exec(config(service))?.[1];
+    const port = new RegExp(`${service.toUpperCase()}_PORT \\[(\\d+)\\]`).exec(settings[service])?.[1];
     expect(chart('values.yaml')).toContain(`  port: ${port}\n`);
     expect(dockerfile).toMatch(/^USER 10001:10001$/m);
     expect(chart('templates/_parts.tpl')).toContain('runAsUser: 10001');

@@ -18,3 +18,17 @@ export { requestId } from './request-id';
 export { labelRoute } from './route';
 export { JsonTooMuch, nextTurn, scanJson } from './scan-json';
 export { type ServeOptions, type Serving, serve } from './serve';
+export {
+  BadConfig,
+  describeSettings,
+  logLevel,
+  onOff,
+  parsed,
+  readSettingFile,
+  readSettings,
+  readShared,
+  sharedFromFile,
+  sharedSettings,
+  webAddress,
+  wholeNumber,
+} from './settings';

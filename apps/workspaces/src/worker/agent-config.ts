@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { BadConfig, describeSettings, logLevel, readSettings } from '@keystead/server';
 import { z } from 'zod';
-import { BadConfig } from '../config';
 import { proxyFor } from './agent/proxy';
 import { readOwnConfig } from './config';
 
@@ -35,7 +34,7 @@ const Variables = z.object({
   AGENT_LOG_LEVEL: z
     .string()
     .toLowerCase()
-    .pipe(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']))
+    .pipe(logLevel)
     .default('info')
     .describe('What is logged. Also as TFC_AGENT_LOG_LEVEL.'),
 });
@@ -49,38 +48,21 @@ export const isAgent = (environment: NodeJS.ProcessEnv): boolean =>
 
 /** Reads the configuration of an agent. Throws `BadConfig` naming every bad variable. */
 export function readAgentConfig(environment: NodeJS.ProcessEnv) {
-  const problems: string[] = [];
-  const values: Record<string, string | undefined> = {};
-  for (const [name, other] of Object.entries(alsoCalled))
-    values[name] = environment[name] || environment[other] || undefined;
-  const { AGENT_TOKEN_FILE: file } = environment;
-  if (file && values.AGENT_TOKEN) problems.push('AGENT_TOKEN and AGENT_TOKEN_FILE are both set; keep one');
-  else if (file) values.AGENT_TOKEN = readToken(file, problems);
-  const result = Variables.safeParse(values);
-  if (!result.success) {
-    for (const { path, message } of result.error.issues) {
-      const name = String(path[0]);
-      problems.push(values[name] === undefined ? `${name} is not set` : `${name}: ${message}`);
-    }
-  }
-  if (!result.success || problems.length > 0) throw new BadConfig(problems);
-  const { AGENT_ADDRESS: address, AGENT_TOKEN: token, AGENT_NAME: name, AGENT_LOG_LEVEL: logLevel } = result.data;
+  const values: NodeJS.ProcessEnv = { AGENT_TOKEN_FILE: environment.AGENT_TOKEN_FILE || '' };
+  for (const [name, other] of Object.entries(alsoCalled)) values[name] = environment[name] || environment[other] || '';
+  const { given, problems } = readSettings(Variables, values, { ours: /^AGENT_/, fromFile: ['AGENT_TOKEN'] });
+  if (problems.length > 0) throw new BadConfig(problems);
+  const { AGENT_ADDRESS: address, AGENT_TOKEN: token, AGENT_NAME: name, AGENT_LOG_LEVEL: level } = given;
   const url = new URL(address);
-  return { ...readOwnConfig(environment), address: url, token, name, logLevel, proxy: proxyFor(url, environment) };
+  return {
+    ...readOwnConfig(environment),
+    address: url,
+    token,
+    name,
+    logLevel: level,
+    proxy: proxyFor(url, environment),
+  };
 }
 
-function readToken(file: string, problems: string[]): string | undefined {
-  try {
-    return readFileSync(file, 'utf8').trim();
-  } catch {
-    problems.push(`AGENT_TOKEN_FILE: cannot read ${file}`);
-    return undefined;
-  }
-}
-
-/** One line per variable, for `--help`. */
-export function describeAgentConfig(): string {
-  return Object.entries(Variables.shape)
-    .map(([name, schema]) => `  ${name}\n      ${schema.description ?? ''}`)
-    .join('\n');
-}
+/** Two lines per variable, for `--help`. */
+export const describeAgentConfig = (): string => describeSettings(Variables);

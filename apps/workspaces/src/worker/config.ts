@@ -1,25 +1,17 @@
-import { readFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { Reach } from '@keystead/outside';
+import { BadConfig, describeSettings, readSettingFile, readSettings, webAddress, wholeNumber } from '@keystead/server';
 import { z } from 'zod';
-import { BadConfig, readConfig } from '../config';
-import { parseRanges } from '../kernel/installation/ip-ranges';
+import { addressBlocks, readConfig } from '../config';
 import { cannotBeShown } from './isolation/private-root';
 import { type WantedTool, wantedTool } from './tool/releases';
 
-const count = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
 const list = z
   .string()
   .default('')
   .transform((text) => text.split(',').flatMap((entry) => entry.trim() || []));
 const mebibyte = 1024 * 1024;
-const releases = (standard: string) =>
-  z
-    .url({ protocol: /^https?$/ })
-    .default(standard)
-    .transform((url) => url.replace(/(?<!\/)\/+$/, ''));
-
 const Variables = z.object({
   WORKSPACES_WORKER_BINARY: list.describe(
     'Binaries of the tool, with commas between; a run gets the one of its version. Unless set: terraform or tofu of PATH.',
@@ -31,19 +23,13 @@ const Variables = z.object({
     .string()
     .optional()
     .describe('OpenPGP keys, armored: what none of them has signed is not run.'),
-  WORKSPACES_WORKER_TERRAFORM_RELEASES: releases('https://releases.hashicorp.com/terraform').describe(
-    'Where releases of Terraform are: a folder for each version, as the vendor has them.',
-  ),
-  WORKSPACES_WORKER_TOFU_RELEASES: releases('https://github.com/opentofu/opentofu/releases/download').describe(
-    'Where releases of OpenTofu are.',
-  ),
-  WORKSPACES_WORKER_RELEASE_NETWORKS: z
-    .string()
-    .transform((text, context) => {
-      const blocks = parseRanges(text);
-      if (!blocks) context.addIssue({ code: 'custom', message: 'must be comma-separated addresses or CIDR blocks' });
-      return blocks;
-    })
+  WORKSPACES_WORKER_TERRAFORM_RELEASES: webAddress
+    .default('https://releases.hashicorp.com/terraform')
+    .describe('Where releases of Terraform are: a folder for each version, as the vendor has them.'),
+  WORKSPACES_WORKER_TOFU_RELEASES: webAddress
+    .default('https://github.com/opentofu/opentofu/releases/download')
+    .describe('Where releases of OpenTofu are.'),
+  WORKSPACES_WORKER_RELEASE_NETWORKS: addressBlocks
     .optional()
     .describe(
       'Private addresses or CIDR blocks in which a mirror of releases may be; public ones may be called anyway.',
@@ -52,14 +38,14 @@ const Variables = z.object({
     .string()
     .default(path.join(tmpdir(), `keystead-tools-${process.getuid?.() ?? 0}`))
     .describe('Folder in which fetched versions are kept. Workers of one machine may share it.'),
-  WORKSPACES_WORKER_JOBS: count(1, 64)
+  WORKSPACES_WORKER_JOBS: wholeNumber(1, 64)
     .default(Math.max(1, Math.min(4, availableParallelism())))
     .describe('Plans and applies at a time.'),
   WORKSPACES_WORKER_SCRATCH: z
     .string()
     .default(path.join(tmpdir(), `keystead-worker-${process.getuid?.() ?? 0}`))
     .describe('Folder below which each run has its own while it lasts. Workers of one machine may share it.'),
-  WORKSPACES_WORKER_FIRST_UID: count(1000, 2_000_000_000)
+  WORKSPACES_WORKER_FIRST_UID: wholeNumber(1000, 2_000_000_000)
     .default(70_000)
     .describe(
       'First of 64 user ids that runs are given, one each, when the worker is root. Use them for nothing else.',
@@ -82,13 +68,15 @@ const Variables = z.object({
   WORKSPACES_WORKER_PASS: list.describe(
     'Names of variables of the worker that runs are given, with commas between, such as HTTPS_PROXY.',
   ),
-  WORKSPACES_WORKER_LOG_LIMIT_MIB: count(1, 1024).default(64).describe('Largest log of a plan or an apply.'),
-  WORKSPACES_WORKER_ARCHIVE_LIMIT_MIB: count(1, 16_384).default(1024).describe('Largest configuration, unpacked.'),
-  WORKSPACES_WORKER_FILE_LIMIT_MIB: count(16, 1_048_576).default(8192).describe('Largest file a run may write.'),
-  WORKSPACES_WORKER_DISK_LIMIT_MIB: count(64, 16_777_216)
+  WORKSPACES_WORKER_LOG_LIMIT_MIB: wholeNumber(1, 1024).default(64).describe('Largest log of a plan or an apply.'),
+  WORKSPACES_WORKER_ARCHIVE_LIMIT_MIB: wholeNumber(1, 16_384)
+    .default(1024)
+    .describe('Largest configuration, unpacked.'),
+  WORKSPACES_WORKER_FILE_LIMIT_MIB: wholeNumber(16, 1_048_576).default(8192).describe('Largest file a run may write.'),
+  WORKSPACES_WORKER_DISK_LIMIT_MIB: wholeNumber(64, 16_777_216)
     .default(16_384)
     .describe('What a run may have on disk. It is looked at every few seconds, so a fast one is over it for a moment.'),
-  WORKSPACES_WORKER_MEMORY_MIB: count(128, 16_777_216)
+  WORKSPACES_WORKER_MEMORY_MIB: wholeNumber(128, 16_777_216)
     .default(4096)
     .describe('Memory of one run, where the worker may make control groups; elsewhere of each of its processes.'),
   WORKSPACES_WORKER_CPUS: z.coerce
@@ -97,18 +85,18 @@ const Variables = z.object({
     .max(4096)
     .optional()
     .describe('Processors of one run, as in 1.5. Needs control groups. Unless set: as many as there are.'),
-  WORKSPACES_WORKER_PROCESSES: count(50, 1_000_000).default(2000).describe('Processes and threads of one run.'),
-  WORKSPACES_WORKER_OPEN_FILES: count(64, 1_048_576).default(8192).describe('Open files of a process of a run.'),
-  WORKSPACES_WORKER_FETCH_SECONDS: count(1, 3600)
+  WORKSPACES_WORKER_PROCESSES: wholeNumber(50, 1_000_000).default(2000).describe('Processes and threads of one run.'),
+  WORKSPACES_WORKER_OPEN_FILES: wholeNumber(64, 1_048_576).default(8192).describe('Open files of a process of a run.'),
+  WORKSPACES_WORKER_FETCH_SECONDS: wholeNumber(1, 3600)
     .default(300)
     .describe('How long fetching a commit of a repository may take.'),
-  WORKSPACES_WORKER_DRAIN_SECONDS: count(0, 86_400)
+  WORKSPACES_WORKER_DRAIN_SECONDS: wholeNumber(0, 86_400)
     .default(20)
     .describe('How long runs may go on when the worker is stopped; then they are interrupted.'),
-  WORKSPACES_WORKER_GRACE_SECONDS: count(1, 3600)
+  WORKSPACES_WORKER_GRACE_SECONDS: wholeNumber(1, 3600)
     .default(20)
     .describe('How long an interrupted run may take to end by itself before it is killed.'),
-  WORKSPACES_WORKER_LEASE_SECONDS: count(5, 3600)
+  WORKSPACES_WORKER_LEASE_SECONDS: wholeNumber(5, 3600)
     .default(60)
     .describe('After this long without a sign of life a worker is given up, and its jobs go to others.'),
 });
@@ -133,19 +121,7 @@ export function readWorkerConfig(environment: NodeJS.ProcessEnv) {
 
 /** Reads what workers and agents have in common. Throws as `readWorkerConfig`. */
 export function readOwnConfig(environment: NodeJS.ProcessEnv) {
-  const problems: string[] = [];
-  const values = Object.fromEntries(
-    Object.entries(environment).filter(([name, value]) => name.startsWith('WORKSPACES_WORKER_') && value !== ''),
-  );
-  for (const name of Object.keys(values)) {
-    if (!(name in Variables.shape)) problems.push(`${name} is not a known setting`);
-  }
-  const result = Variables.safeParse(values);
-  if (!result.success) {
-    problems.push(...result.error.issues.map(({ path: [name], message }) => `${String(name)}: ${message}`));
-    throw new BadConfig(problems);
-  }
-  const given = result.data;
+  const { given, problems } = readSettings(Variables, environment, { ours: /^WORKSPACES_WORKER_/ });
   for (const shown of given.WORKSPACES_WORKER_SHOW) {
     const problem = cannotBeShown(shown);
     if (problem) problems.push(`WORKSPACES_WORKER_SHOW: ${shown} ${problem}`);
@@ -155,12 +131,12 @@ export function readOwnConfig(environment: NodeJS.ProcessEnv) {
     problems.push('WORKSPACES_WORKER_VERSIONS: must be exact versions such as 1.11.4 or tofu 1.10.0');
   }
   const keysFile = given.WORKSPACES_WORKER_RELEASE_KEYS_FILE;
-  const keys = keysFile && readGiven('WORKSPACES_WORKER_RELEASE_KEYS_FILE', keysFile, problems);
+  const keys = keysFile && readSettingFile('WORKSPACES_WORKER_RELEASE_KEYS_FILE', keysFile, problems);
   if (wanted.length > 0 && keysFile === undefined) {
     problems.push('WORKSPACES_WORKER_VERSIONS needs WORKSPACES_WORKER_RELEASE_KEYS_FILE');
   }
   const toolFile = given.WORKSPACES_WORKER_TOOL_CONFIG_FILE;
-  const toolText = toolFile && readGiven('WORKSPACES_WORKER_TOOL_CONFIG_FILE', toolFile, problems);
+  const toolText = toolFile && readSettingFile('WORKSPACES_WORKER_TOOL_CONFIG_FILE', toolFile, problems);
   if (problems.length > 0) throw new BadConfig(problems);
   return {
     /** What runs must not reach; undefined for an agent, which does not know it either. */
@@ -217,22 +193,5 @@ export function readOwnConfig(environment: NodeJS.ProcessEnv) {
   };
 }
 
-function readGiven(name: string, file: string, problems: string[]): string | undefined {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    problems.push(`${name}: cannot read ${file}`);
-    return undefined;
-  }
-}
-
-/** One line per variable, for `--help`. */
-export function describeWorkerConfig(): string {
-  return Object.entries(Variables.shape)
-    .map(([name, schema]) => {
-      const fallback = schema.safeParse(undefined);
-      const standard = fallback.success && fallback.data !== undefined ? String(fallback.data) : '';
-      return `  ${name}${standard === '' ? '' : ` [${standard}]`}\n      ${schema.description ?? ''}`;
-    })
-    .join('\n');
-}
+/** Two lines per variable, for `--help`. */
+export const describeWorkerConfig = (): string => describeSettings(Variables);

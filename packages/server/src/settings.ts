@@ -1,0 +1,216 @@
+import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { readHeaders } from '@keystead/tracing';
+import { z } from 'zod';
+import { type TrustedProxies, trustedProxies } from './client-address';
+import type { Tls } from './listen';
+
+/** The environment is not usable; each problem names its variable. */
+export class BadConfig extends Error {
+  override readonly name = 'BadConfig';
+  constructor(readonly problems: readonly string[]) {
+    super(problems.join('\n'));
+  }
+}
+
+/** A switch: on, true or 1; off, false or 0. */
+export const onOff = (fallback: boolean) =>
+  z
+    .enum(['on', 'off', 'true', 'false', '1', '0'])
+    .transform((value) => value === 'on' || value === 'true' || value === '1')
+    .default(fallback);
+
+/** A whole number from `least` to `most`. */
+export const wholeNumber = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
+
+/** An http or https address, without slashes at its end. */
+export const webAddress = z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/(?<!\/)\/+$/, ''));
+
+/** What is logged. */
+export const logLevel = z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']);
+
+/** A text read by `parse`, whose error says what is wrong with it. */
+export const parsed = <T>(parse: (text: string) => T) =>
+  z.string().transform((text, context): T => {
+    try {
+      return parse(text);
+    } catch (error) {
+      context.addIssue({ code: 'custom', message: (error as Error).message });
+      return z.NEVER;
+    }
+  });
+
+const port = wholeNumber(0, 65535);
+const processes = z
+  .union([z.literal('auto').transform(() => availableParallelism()), wholeNumber(1, 256)], {
+    error: 'is neither auto nor a number from 1 to 256',
+  })
+  .default(1);
+const proxies = parsed(
+  (text): TrustedProxies => trustedProxies(text.split(',').flatMap((entry) => entry.trim() || [])),
+);
+
+const shared = (prefix: string, standard: { port: number; connections: number }) => ({
+  HOST: z.string().default('127.0.0.1').describe('Address to listen on.'),
+  PORT: port.default(standard.port).describe('Port to listen on; 0 takes a free one.'),
+  DATABASE_URL: z
+    .string()
+    .regex(/^postgres(ql)?:\/\//, 'is not a postgresql:// address')
+    .describe(`PostgreSQL 15 or newer. Also as ${prefix}_DATABASE_URL_FILE.`),
+  DATABASE_CONNECTIONS: wholeNumber(2, 500)
+    .default(standard.connections)
+    .describe('Database connections at most, for each process.'),
+  PROCESSES: processes.describe('Processes that answer at the port, as a number, or auto for one for each processor.'),
+  TRUSTED_PROXIES: proxies
+    .optional()
+    .describe('Comma-separated addresses or CIDR blocks of proxies whose X-Forwarded-For is believed.'),
+  TLS_CERT_FILE: z.string().optional().describe('PEM certificate; with it the service speaks TLS.'),
+  TLS_KEY_FILE: z.string().optional().describe('PEM private key of the certificate.'),
+  METRICS_PORT: port.optional().describe('Port for Prometheus metrics at /metrics; off unless set.'),
+  METRICS_HOST: z.string().default('127.0.0.1').describe('Address for metrics.'),
+  API_PAGE: onOff(true).describe('Show the OpenAPI document as a page at /docs.'),
+  LOG_LEVEL: logLevel.default('info').describe('What is logged.'),
+  TRACES_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('Where traces are sent: OTLP over HTTP, such as http://127.0.0.1:4318/v1/traces; off unless set.'),
+  TRACES_SHARE: z.coerce
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.01)
+    .describe('Share of requests that are traced, from 0 to 1, where no traceparent header decides it.'),
+  TRACES_HEADERS: parsed(readHeaders)
+    .optional()
+    .describe(
+      `Headers sent with traces, as name=value,…, values percent-encoded. Also as ${prefix}_TRACES_HEADERS_FILE.`,
+    ),
+  SLOW_REQUEST_MS: wholeNumber(1, 3_600_000)
+    .optional()
+    .describe('Requests whose answer takes longer to begin are logged with what took the time; off unless set.'),
+  CLOCK_TOLERANCE: z.coerce
+    .number()
+    .min(0.1)
+    .default(2)
+    .describe(
+      'Seconds this clock may differ from the database’s; beyond that, nothing is ended here and /readyz says no.',
+    ),
+  MIGRATE: onOff(true).describe('Apply outstanding database migrations at start.'),
+  ALLOW_NEWER_SCHEMA: onOff(false).describe(
+    'Start on a database that a newer version has migrated: while an upgrade is under way.',
+  ),
+  DRAIN_DELAY_SECONDS: z.coerce
+    .number()
+    .min(0)
+    .max(600)
+    .default(0)
+    .describe('At shutdown: how long the service still accepts while /readyz says no, so that balancers notice first.'),
+  DRAIN_SECONDS: wholeNumber(0, 600).default(10).describe('At shutdown: how long requests may then take to finish.'),
+});
+
+type Shared = ReturnType<typeof shared>;
+type Prefixed<P extends string, S> = { [K in keyof S & string as `${P}_${K}`]: S[K] };
+
+/** The settings that every service has, each named `<prefix>_…`. `readShared` turns their values into a configuration. */
+export function sharedSettings<P extends string>(prefix: P, standard: { port: number; connections: number }) {
+  const named = Object.entries(shared(prefix, standard)).map(([name, setting]) => [`${prefix}_${name}`, setting]);
+  return Object.fromEntries(named) as Prefixed<P, Shared>;
+}
+
+/** Those of the shared settings that may instead name a file that holds the value. */
+export const sharedFromFile = ['DATABASE_URL', 'TRACES_HEADERS'] as const;
+
+/** The shared part of a configuration. Adds to `problems` what is wrong with it. */
+export function readShared(prefix: string, values: Readonly<Record<string, unknown>>, problems: string[]) {
+  const start = `${prefix}_`;
+  const own = Object.entries(values).flatMap(([name, value]) =>
+    name.startsWith(start) ? [[name.slice(start.length), value]] : [],
+  );
+  const given = Object.fromEntries(own) as { [K in keyof Shared]: z.output<Shared[K]> };
+  return {
+    listen: {
+      host: given.HOST,
+      port: given.PORT,
+      tls: readTls(prefix, { cert: given.TLS_CERT_FILE, key: given.TLS_KEY_FILE }, problems),
+    },
+    metrics: given.METRICS_PORT === undefined ? undefined : { host: given.METRICS_HOST, port: given.METRICS_PORT },
+    databaseUrl: given.DATABASE_URL,
+    databaseConnections: given.DATABASE_CONNECTIONS,
+    processes: given.PROCESSES,
+    migrate: given.MIGRATE,
+    allowNewerSchema: given.ALLOW_NEWER_SCHEMA,
+    clockToleranceSeconds: given.CLOCK_TOLERANCE,
+    trustedProxies: given.TRUSTED_PROXIES ?? [],
+    apiPage: given.API_PAGE,
+    logLevel: given.LOG_LEVEL,
+    traces:
+      given.TRACES_URL === undefined
+        ? undefined
+        : { url: given.TRACES_URL, share: given.TRACES_SHARE, headers: given.TRACES_HEADERS ?? {} },
+    slowMs: given.SLOW_REQUEST_MS,
+    drainDelaySeconds: given.DRAIN_DELAY_SECONDS,
+    drainSeconds: given.DRAIN_SECONDS,
+  };
+}
+
+function readTls(prefix: string, files: { cert?: string; key?: string }, problems: string[]): Tls | undefined {
+  const [certName, keyName] = [`${prefix}_TLS_CERT_FILE`, `${prefix}_TLS_KEY_FILE`];
+  if ((files.cert === undefined) !== (files.key === undefined)) problems.push(`${certName} and ${keyName} go together`);
+  if (files.cert === undefined || files.key === undefined) return undefined;
+  const cert = readSettingFile(certName, files.cert, problems);
+  const key = readSettingFile(keyName, files.key, problems);
+  return cert === undefined || key === undefined ? undefined : { cert, key };
+}
+
+/** The text of a file that a setting names; undefined, and one problem more, if it cannot be read. */
+export function readSettingFile(name: string, file: string, problems: string[]): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    problems.push(`${name}: cannot read ${file}`);
+    return undefined;
+  }
+}
+
+/**
+ * Reads from the environment the settings that `ours` matches. Those of `fromFile` may be given as `<name>_FILE` instead.
+ * A name that is not in `settings`, nor matched by `others`, becomes one of `problems`, to which the caller adds its own
+ * and throws `BadConfig` if there are any. Throws it itself for values that no setting can have.
+ */
+export function readSettings<S extends z.ZodObject>(
+  settings: S,
+  environment: NodeJS.ProcessEnv,
+  { ours, others, fromFile = [] }: { ours: RegExp; others?: RegExp; fromFile?: readonly string[] },
+): { given: z.output<S>; problems: string[] } {
+  const problems: string[] = [];
+  const values: Record<string, string | undefined> = Object.fromEntries(
+    Object.entries(environment).filter(([name, value]) => ours.test(name) && value !== ''),
+  );
+  for (const name of fromFile) {
+    const file = values[`${name}_FILE`];
+    delete values[`${name}_FILE`];
+    if (file === undefined) continue;
+    if (values[name] !== undefined) problems.push(`${name} and ${name}_FILE are both set; keep one`);
+    else values[name] = readSettingFile(`${name}_FILE`, file, problems)?.trim();
+  }
+  for (const name of Object.keys(values)) {
+    if (!(name in settings.shape) && !others?.test(name)) problems.push(`${name} is not a known setting`);
+  }
+  const result = settings.safeParse(values);
+  if (result.success) return { given: result.data, problems };
+  for (const { path, message } of result.error.issues) {
+    const name = String(path[0]);
+    problems.push(values[name] === undefined ? `${name} is not set` : `${name}: ${message}`);
+  }
+  throw new BadConfig(problems);
+}
+
+/** Two lines for each setting, for `--help`: its name and default, and what it is for. */
+export function describeSettings(settings: z.ZodObject): string {
+  return Object.entries(settings.shape as Record<string, z.ZodType>)
+    .map(([name, setting]) => {
+      const standard = setting.safeParse(undefined).data;
+      return `  ${name}${standard === undefined || standard === '' ? '' : ` [${String(standard)}]`}\n      ${setting.description ?? ''}`;
+    })
+    .join('\n');
+}
