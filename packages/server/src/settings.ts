@@ -210,7 +210,7 @@ export function describeSettings(settings: z.ZodObject): string {
   return Object.entries(settings.shape as Record<string, z.ZodType>)
     .map(([name, setting]) => {
       const standard = setting.safeParse(undefined).data;
-      return `  ${name}${standard === undefined || standard === '' ? '' : ` [${String(standard)}]`}\n      ${setting.description ?? ''}`;
+      return `  ${name}${standard === undefined || String(standard) === '' ? '' : ` [${String(standard)}]`}\n      ${setting.description ?? ''}`;
     })
     .join('\n');
 }
