@@ -2,7 +2,7 @@ import { approle } from './backends/approle/backend';
 import { aws } from './backends/aws/backend';
 import type { AwsParts } from './backends/aws/parts';
 import { type CertParts, cert } from './backends/cert/backend';
-import { cloudone } from './backends/cloudone/backend';
+import { azure, cloudone } from './backends/cloudone/backend';
 import type { CloudOneParts } from './backends/cloudone/login';
 import { cloudtwo } from './backends/cloudtwo/backend';
 import type { CloudTwo } from './backends/cloudtwo/cloud';
@@ -108,5 +108,5 @@ export const registry: readonly Registered[] = [
   // The names under which existing clients know the same three.
   { type: 'nomad', kind: 'secret', make: one((outside) => scheduler(outside.scheduler)) },
   { type: 'aws', kind: 'secret', make: one((outside) => cloudtwo(outside.cloudtwo)) },
-  { type: 'azure', kind: 'auth', make: one((outside) => cloudone(outside.cloudone)) },
+  { type: 'azure', kind: 'auth', make: one((outside) => azure(outside.cloudone)) },
 ];

@@ -60,6 +60,24 @@ describe('configuration versions', () => {
     await admin.get(`configuration-versions/${id}/ingress-attributes`).expect(404);
   });
 
+  it('are replaced by another archive until a run has them', async () => {
+    const { id, attributes } = await announced(admin, workspace);
+    const put = (body: Buffer) => putUrl(workspaces, attributes['upload-url'], body);
+    const first = await archiveOf();
+    const second = await archiveOf([['main.tf', '# another']]);
+    await put(first).expect(200, '');
+    const kept = await blobs();
+    await put(first).expect(200, '');
+    await put(Buffer.from('no archive')).expect(422);
+    await put(second).expect(200, '');
+    await expect(blobs()).resolves.toBe(kept);
+    const { headers } = await admin.get(`configuration-versions/${id}/download`).expect(302);
+    expect((await fetchUrl(workspaces, headers.location!).expect(200)).body.equals(second)).toBe(true);
+    await startRun(admin, workspace, { 'plan-only': true }, id).expect(201);
+    await put(first).expect(409);
+    await put(second).expect(200, '');
+  });
+
   it('start a run when they are uploaded, unless told otherwise', async () => {
     const first = await configured(workspaces, workspace);
     expect(await runsOf()).toEqual([]);

@@ -87,6 +87,7 @@ describe('people who come by SAML', () => {
         'want-assertions-signed': false,
         'signature-signing-method': 'SHA256',
         'signature-digest-method': 'SHA256',
+        'provider-type': 'unknown',
       },
     });
     await request(workspaces.server).get('/ui/sign-in/saml').expect(404);
@@ -100,9 +101,18 @@ describe('people who come by SAML', () => {
       { 'authn-requests-signed': true },
       { 'sso-api-token-session-timeout': 0 },
       { 'signature-signing-method': 'MD5' },
+      { 'provider-type': 'harbour' },
     ]) {
       await settings(wrong).expect(422);
     }
+    // Existing clients write an empty text where there is nothing.
+    const slo = 'https://idp.test/slo';
+    const given = { 'idp-cert': samlProvider.certificate, 'slo-endpoint-url': slo, 'provider-type': 'okta' };
+    expect((await settings(given).expect(200)).body.data.attributes).toMatchObject(given);
+    const blank = { 'idp-cert': '', 'slo-endpoint-url': '', certificate: '', 'private-key': '' };
+    const cleared = await settings(blank).expect(200);
+    expect(cleared.body.data.attributes).toMatchObject({ 'idp-cert': null, 'slo-endpoint-url': null, certificate: null });
+    await admin.post('admin/saml-settings/actions/revoke-old-certificate').expect(200);
     const saml = async () => (await admin.get('organizations/works').expect(200)).body.data.attributes['saml-enabled'];
     expect(await saml()).toBe(false);
     const on = { enabled: true, 'idp-cert': samlProvider.certificate, 'sso-endpoint-url': sso, debug: true };

@@ -245,6 +245,10 @@ describe('login by a signed request', () => {
     const entity = await secrets.root.read(`identity/entity/id/${body.auth.entity_id}`).expect(200);
     expect(entity.body.data.aliases.map((alias: { name: string }) => alias.name)).toContain(name);
     await secrets.root.write('auth/aws/config/identity', { iam_alias: 'role_id', iam_metadata: 'default' }).expect(204);
+    // What Terraform’s provider writes and looks for, though no machines log in here.
+    await secrets.root.write('auth/aws/config/identity', { ec2_alias: 'role_id' }).expect(204);
+    const settings = await secrets.root.read('auth/aws/config/identity').expect(200);
+    expect(settings.body.data).toMatchObject({ iam_alias: 'role_id', ec2_alias: 'role_id' });
   });
 
   it.each([

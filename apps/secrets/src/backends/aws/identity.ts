@@ -31,8 +31,9 @@ export const identityPath = path('config/identity', {
   stored: ({ storage }) => identityInForce(storage),
   read: {
     summary: 'Read what names aliases.',
-    output: z.object({ iam_alias: z.string(), iam_metadata: z.array(z.string()) }),
-    run: async ({ storage }) => data({ ...(await identityInForce(storage)) }),
+    output: z.object({ iam_alias: z.string(), iam_metadata: z.array(z.string()), ec2_alias: z.string() }),
+    // The alias of machines is the only one that can be written: existing clients look for it.
+    run: async ({ storage }) => data({ ...(await identityInForce(storage)), ec2_alias: 'role_id' }),
   },
   write: {
     summary: 'Say what names aliases; what is not named stays.',

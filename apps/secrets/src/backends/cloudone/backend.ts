@@ -1,5 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 import { type Backend, backend } from '../../sdk/backend';
+import { defaultCloud } from './clouds';
 import { configPath } from './config';
 import { type CloudOneParts, loginPath, roleLogin } from './login';
 import { findRole, roleListPath, rolePath } from './role';
@@ -19,3 +20,12 @@ export const cloudone = (parts: CloudOneParts): Backend =>
       return roleLogin(role, undefined);
     },
   });
+
+/**
+ * The same under the name that existing clients know. They take an environment that nobody named for a change, so none is shown:
+ * the public cloud, or the one of the process environment, is in force.
+ */
+export function azure(parts: CloudOneParts): Backend {
+  const environment = parts.defaults.environment || defaultCloud;
+  return cloudone({ ...parts, defaults: { ...parts.defaults, environment } });
+}

@@ -60,14 +60,26 @@ describe('cloud identity login', () => {
 
     it.each([
       ['CloudonePublicCloud', 'CloudonePublicCloud'],
-      ['AzurePublicCloud', 'CloudonePublicCloud'],
-      ['azureusgovernmentcloud', 'CloudoneUSGovernmentCloud'],
+      ['AzurePublicCloud', 'AzurePublicCloud'],
+      ['azureusgovernmentcloud', 'AzureUSGovernmentCloud'],
       ['cloudoneusgovernmentcloud', 'CloudoneUSGovernmentCloud'],
       ['CLOUDONECHINACLOUD', 'CloudoneChinaCloud'],
       ['CloudoneGermanCloud', 'CloudoneGermanCloud'],
     ])('knows the cloud %s (S3.3)', async (given, stored) => {
       await secrets.root.write('auth/cloudone/config', { ...config(), environment: given }).expect(204);
       await secrets.root.read('auth/cloudone/config').expect(200, new RegExp(`"environment":"${stored}"`));
+    });
+
+    it('shows none that was not named on a mount of the type azure, and takes it back', async () => {
+      await secrets.root.write('sys/auth/quay', { type: 'azure' }).expect(204);
+      const shown = async () => (await secrets.root.read('auth/quay/config').expect(200)).body.data.environment;
+      await secrets.root.write('auth/quay/config', config()).expect(204);
+      await expect(shown()).resolves.toBe('');
+      await secrets.root.write('auth/quay/config', { environment: 'AzureChinaCloud' }).expect(204);
+      await expect(shown()).resolves.toBe('AzureChinaCloud');
+      await secrets.root.write('auth/quay/config', { environment: '' }).expect(204);
+      await expect(shown()).resolves.toBe('');
+      await secrets.root.delete('sys/auth/quay').expect(204);
     });
 
     it('refuses a cloud nobody knows', async () => {

@@ -39,12 +39,15 @@ export const defaultCloud = 'CloudonePublicCloud';
 export const cloudNames = [...clouds.keys()];
 
 /**
- * The cloud of a name, compared without case, as it is spelled in the specification; existing clients say `AzurePublicCloud`
- * and so on for the same clouds. Throws `invalid`.
+ * The cloud of a name, compared without case, with the name as it is spelled in the specification. Existing clients say
+ * `AzurePublicCloud` and so on for the same clouds, and find again what they said. Throws `invalid`.
  */
 export function cloudNamed(name: string): { name: string; hosts: CloudHosts } {
   const wanted = name.toLowerCase().replace(/^azure/, 'cloudone');
   const found = [...clouds.keys()].find((known) => known.toLowerCase() === wanted);
-  if (found) return { name: found, hosts: clouds.get(found)! };
+  if (found) {
+    const theirs = name.toLowerCase() !== wanted;
+    return { name: theirs ? found.replace('Cloudone', 'Azure') : found, hosts: clouds.get(found)! };
+  }
   throw new Refusal('invalid', `no cloud configuration matching the name ${JSON.stringify(name.toUpperCase())}`);
 }

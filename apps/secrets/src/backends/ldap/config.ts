@@ -40,7 +40,7 @@ const own = z.object({
     ['never', 'finding', 'searching', 'always'],
     () => "invalid 'dereference_aliases'",
   ).describe('Whether aliases of the directory are followed.'),
-  max_page_size: int().describe('Results a page of a search; 0 asks for all at once.'),
+  max_page_size: int().describe('Results a page of a search; 0 and less ask for all at once.'),
   starttls: bool().describe('Turn connections to ldap:// into TLS before anything is sent.'),
   insecure_tls: bool().describe('Trust whatever certificate the directory shows.'),
   certificate: string().describe('Certificates (PEM) to trust; empty trusts the usual ones.'),
@@ -149,7 +149,6 @@ function checkConfig(wanted: LdapConfig): void {
   if (wanted.client_tls_key !== '' && !parses(() => createPrivateKey(wanted.client_tls_key))) {
     refuse('client_tls_key: failed to parse client X509 key pair');
   }
-  if (wanted.max_page_size < 0) refuse('max_page_size cannot be negative');
   if (wanted.connection_timeout > 90 || wanted.request_timeout > 90) {
     refuse('connection_timeout and request_timeout cannot be longer than 90 seconds');
   }

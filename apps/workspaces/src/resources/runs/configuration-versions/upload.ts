@@ -21,7 +21,7 @@ const awaited = ['pending', 'fetching'];
 /** How many times its size an archive may be once it is unpacked. */
 const growth = 4;
 
-const uploadedAlready = () => new Refusal('conflict', 'this upload URL was used already');
+const uploadedAlready = () => new Refusal('conflict', 'this upload URL was used already, and a run has the configuration');
 
 /** The pieces of an upload, each looked at before it is passed on. */
 async function* checked(
@@ -38,8 +38,9 @@ async function* checked(
 }
 
 /**
- * Takes the archive of an announced configuration, once; the same again changes nothing. What is no archive, too large, or would leave its folder makes
- * the configuration errored, with the reason. Afterwards it is what runs of the workspace work on, and its run starts.
+ * Takes the archive of an announced configuration. Until a run has it, another archive replaces it; the same again changes nothing.
+ * A first one that is no archive, too large, or would leave its folder makes the configuration errored, with the reason; a later one
+ * is refused. Afterwards it is what runs of the workspace work on, and its run starts.
  */
 export async function upload(
   db: Database,
@@ -47,7 +48,8 @@ export async function upload(
   configuration: ConfigurationVersion,
   source: AsyncIterable<Uint8Array>,
 ): Promise<void> {
-  if (!awaited.includes(configuration.status)) return requireSame(db, configuration, source, limit);
+  const first = awaited.includes(configuration.status);
+  if (!first && !(await isReplaceable(db, configuration.id))) return requireSame(db, configuration, source, limit);
   const digest = createHash('sha256');
   const check = new ArchiveCheck({ bytes: growth * limit, entries: mostEntries });
   let blob: { id: string; size: number };
@@ -58,18 +60,26 @@ export async function upload(
     const tooLarge = error instanceof BlobTooLarge;
     if (!tooLarge && !(error instanceof BadArchive)) throw error;
     const reason = tooLarge ? `the archive is larger than ${limit} bytes` : error.message;
-    await refuse(db, configuration, reason);
+    if (first) await refuse(db, configuration, reason);
     if (tooLarge) throw new Refusal('too-large', reason);
+    if (!first) throw new Refusal('invalid', reason);
     return;
   }
   const readmeBlobId = await keepReadme(db, keyring, check.readme);
   const taken = await take(db, configuration, { ...blob, readmeBlobId, digest: digest.digest() });
-  if (!taken) {
+  if (taken !== 'taken') {
     await removeBlob(db, blob.id);
     if (readmeBlobId) await removeBlob(db, readmeBlobId);
+    if (taken === 'same') return;
     throw uploadedAlready();
   }
-  if (configuration.autoQueueRuns) await queueRun(db, keyring, configuration);
+  if (first && configuration.autoQueueRuns) await queueRun(db, keyring, configuration);
+}
+
+/** Whether another archive may take the place of the one that is there: no run has it. */
+async function isReplaceable(db: Database, id: string): Promise<boolean> {
+  const uploaded = await db.prisma.configurationVersion.count({ where: { id, status: 'uploaded' } });
+  return uploaded === 1 && (await db.prisma.run.count({ where: { configurationVersionId: id } })) === 0;
 }
 
 /** A client that never heard the answer sends its archive again: the same bytes are fine, others are refused. */
@@ -150,12 +160,18 @@ interface UploadedContent {
   readonly digest: Buffer;
 }
 
-async function take(db: Database, configuration: ConfigurationVersion, blob: UploadedContent): Promise<boolean> {
+async function take(db: Database, configuration: ConfigurationVersion, blob: UploadedContent): Promise<'taken' | 'same' | 'late'> {
   const { id, workspaceId, organizationId, speculative, provisional } = configuration;
   return db.transaction(async (tx) => {
     await lockRow(tx, 'workspace', workspaceId);
+    const status = { in: (await isReplaceable(tx, id)) ? ['uploaded'] : awaited };
+    const before = await tx.prisma.configurationVersion.findFirst({
+      where: { id, status },
+      select: { blobId: true, readmeBlobId: true, digest: true },
+    });
+    if (before?.digest && blob.digest.equals(before.digest)) return 'same';
     const { count } = await tx.prisma.configurationVersion.updateMany({
-      where: { id, status: { in: awaited } },
+      where: { id, status },
       data: {
         status: 'uploaded',
         blobId: blob.id,
@@ -164,7 +180,8 @@ async function take(db: Database, configuration: ConfigurationVersion, blob: Upl
         digest: new Uint8Array(blob.digest),
       },
     });
-    if (count === 0) return false;
+    if (count === 0) return 'late';
+    for (const old of [before?.blobId, before?.readmeBlobId]) if (old) await removeBlob(tx, old);
     await keepBlob(tx, blob.id, ...(blob.readmeBlobId ? [blob.readmeBlobId] : []));
     await stamp(tx, id, 'finished-at');
     if (!speculative && !provisional) {
@@ -179,7 +196,7 @@ async function take(db: Database, configuration: ConfigurationVersion, blob: Upl
     });
     // A run may wait for its commit.
     if (configuration.status === 'fetching') await advance(tx, workspaceId);
-    return true;
+    return 'taken';
   });
 }
 

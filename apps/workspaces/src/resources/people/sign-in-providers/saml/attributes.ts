@@ -26,10 +26,15 @@ function isCertificate(given: string): boolean {
 }
 
 const nothing = { type: text.nullable(), initial: null };
-const address = { ...nothing, takes: z.string().max(2048).refine(isSafeUrl, 'must be an https address').nullable() };
+/** What a text may be, or nothing, which existing clients spell as an empty text. */
+const orNothing = (schema: z.ZodType<string, string>) => z.union([z.literal('').transform(() => null), schema.nullable()]);
+const address = {
+  ...nothing,
+  takes: orNothing(z.string().max(2048).refine(isSafeUrl, 'must be an https address')),
+};
 const certificate = {
   ...nothing,
-  takes: z.string().max(65_536).refine(isCertificate, 'must be one certificate in PEM').nullable(),
+  takes: orNothing(z.string().max(65_536).refine(isCertificate, 'must be one certificate in PEM')),
 };
 const name = { type: text, takes: z.string().min(1).max(255) };
 const method = { type: text, takes: z.enum(['SHA1', 'SHA256']), initial: 'SHA256' };
@@ -59,9 +64,15 @@ export const samlAttributes = table({
   'metadata-url': shown(text, (_, { publicUrl }) => placesOf(publicUrl).metadata),
   'team-management-enabled': toggle('teamManagementEnabled', false),
   certificate: setting('certificate', certificate),
-  'private-key': taken(privateKey.nullable()),
+  'private-key': taken(orNothing(privateKey)),
   'authn-requests-signed': toggle('authnRequestsSigned', false),
   'want-assertions-signed': toggle('wantAssertionsSigned', false),
   'signature-signing-method': setting('signatureSigningMethod', method),
   'signature-digest-method': setting('signatureDigestMethod', method),
+  // Kept and shown: nothing here depends on whose product it is.
+  'provider-type': setting('providerType', {
+    type: text,
+    takes: z.enum(['okta', 'entra', 'saml', 'unknown']),
+    initial: 'unknown',
+  }),
 });
