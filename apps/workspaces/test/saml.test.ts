@@ -111,7 +111,11 @@ describe('people who come by SAML', () => {
     expect((await settings(given).expect(200)).body.data.attributes).toMatchObject(given);
     const blank = { 'idp-cert': '', 'slo-endpoint-url': '', certificate: '', 'private-key': '' };
     const cleared = await settings(blank).expect(200);
-    expect(cleared.body.data.attributes).toMatchObject({ 'idp-cert': null, 'slo-endpoint-url': null, certificate: null });
+    expect(cleared.body.data.attributes).toMatchObject({
+      'idp-cert': null,
+      'slo-endpoint-url': null,
+      certificate: null,
+    });
     await admin.post('admin/saml-settings/actions/revoke-old-certificate').expect(200);
     const saml = async () => (await admin.get('organizations/works').expect(200)).body.data.attributes['saml-enabled'];
     expect(await saml()).toBe(false);

@@ -21,7 +21,8 @@ const awaited = ['pending', 'fetching'];
 /** How many times its size an archive may be once it is unpacked. */
 const growth = 4;
 
-const uploadedAlready = () => new Refusal('conflict', 'this upload URL was used already, and a run has the configuration');
+const uploadedAlready = () =>
+  new Refusal('conflict', 'this upload URL was used already, and a run has the configuration');
 
 /** The pieces of an upload, each looked at before it is passed on. */
 async function* checked(
@@ -160,7 +161,11 @@ interface UploadedContent {
   readonly digest: Buffer;
 }
 
-async function take(db: Database, configuration: ConfigurationVersion, blob: UploadedContent): Promise<'taken' | 'same' | 'late'> {
+async function take(
+  db: Database,
+  configuration: ConfigurationVersion,
+  blob: UploadedContent,
+): Promise<'taken' | 'same' | 'late'> {
   const { id, workspaceId, organizationId, speculative, provisional } = configuration;
   return db.transaction(async (tx) => {
     await lockRow(tx, 'workspace', workspaceId);

@@ -27,7 +27,8 @@ function isCertificate(given: string): boolean {
 
 const nothing = { type: text.nullable(), initial: null };
 /** What a text may be, or nothing, which existing clients spell as an empty text. */
-const orNothing = (schema: z.ZodType<string, string>) => z.union([z.literal('').transform(() => null), schema.nullable()]);
+const orNothing = (schema: z.ZodType<string, string>) =>
+  z.union([z.literal('').transform(() => null), schema.nullable()]);
 const address = {
   ...nothing,
   takes: orNothing(z.string().max(2048).refine(isSafeUrl, 'must be an https address')),
