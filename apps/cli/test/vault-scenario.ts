@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { expect } from '@jest/globals';
 import { testCertificate } from '@keystead/testing';
+import { root as authority } from '../../secrets/test/stand-ins/authority';
 import type { Client } from '../../secrets/test/start-secrets';
 import type { Ran } from './run-keystead';
 
@@ -24,7 +25,8 @@ export async function furnish(write: Write, read: (path: string) => Promise<Answ
   await write('old/plain', { password: confidential });
   await write('old/plain/below it/ümlaut', { a: ['b'] });
   await furnishVersions(write);
-  for (const type of ['userpass', 'approle', 'jwt', 'ldap', 'kubernetes']) await write(`sys/auth/${type}`, { type });
+  for (const type of ['userpass', 'approle', 'jwt', 'ldap', 'kubernetes', 'cert'])
+    await write(`sys/auth/${type}`, { type });
   await write('auth/userpass/users/ada', { password: confidential, token_policies: 'reader', token_ttl: '30m' });
   await write('auth/approle/role/ci', { token_policies: ['reader'], secret_id_num_uses: 3, token_max_ttl: '2h' });
   await write('auth/approle/role/ci/role-id', { role_id: 'role-of-ci' });
@@ -56,6 +58,11 @@ export async function furnish(write: Write, read: (path: string) => Promise<Answ
     userdn: 'ou=people',
   });
   await write('auth/ldap/groups/crew', { policies: 'reader' });
+  await write('auth/cert/certs/web', {
+    certificate: authority('Company').pem,
+    allowed_common_names: ['*.example.com'],
+    token_policies: ['reader'],
+  });
   await write('auth/token/roles/short', { allowed_policies: ['reader'], token_period: '1h', orphan: true });
   await furnishPeople(write, read);
   await write('sys/policies/password/short', { policy: 'length = 20\nrule "charset" { charset = "abcdef" }' });
@@ -122,6 +129,10 @@ export async function expectAllHere(root: Client, team: Client): Promise<void> {
   expect(await get(root, 'auth/jwt/role/pipeline')).toMatchObject({ bound_claims: { team: ['red', 'blue'] } });
   expect(await get(root, 'auth/kubernetes/role/pods')).toMatchObject({ bound_service_account_names: ['app'] });
   expect(await get(root, 'auth/ldap/config')).toMatchObject({ url: 'ldaps://ldap.example.com', binddn: 'cn=reader' });
+  expect(await get(root, 'auth/cert/certs/web')).toMatchObject({
+    allowed_common_names: ['*.example.com'],
+    token_policies: ['reader'],
+  });
   expect(await get(root, 'auth/ldap/groups/crew')).toMatchObject({ policies: ['reader'] });
   expect(await get(root, 'auth/token/roles/short')).toMatchObject({ allowed_policies: ['reader'], orphan: true });
   expect((await get(root, 'sys/policies/password/short')).policy).toContain('length = 20');

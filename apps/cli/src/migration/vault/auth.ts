@@ -33,6 +33,7 @@ const methods: ReadonlyMap<string, AuthMethod> = new Map(
     userpass: { lists: [{ folder: 'users', kind: 'user' }] },
     jwt: oidc,
     oidc,
+    cert: { lists: [{ folder: 'certs', kind: 'certificate role' }], config: { hidden: {} } },
     kubernetes: { lists: [role], config: { hidden: { token_reviewer_jwt_set: 'token_reviewer_jwt' } } },
     ldap: {
       lists: [
