@@ -15,6 +15,8 @@ interface OpenOptions {
   readonly width?: number;
   /** Where else the page may lead to, as an origin; whoever is asked there says yes. */
   readonly leadsTo?: string;
+  /** Where else the page really goes, as origins: a provider that people sign in at. */
+  readonly visits?: readonly string[];
 }
 
 /** Looks until what is expected of a page is so: a page follows what is done to it a moment later. */
@@ -71,7 +73,10 @@ export function stage(env: Record<string, string> = {}): Stage {
       expect(troubles.splice(0)).toEqual([]);
     });
   }
-  const open = async (url: string, { theme = 'light', width = 1440, leadsTo }: OpenOptions = {}): Promise<Page> => {
+  const open = async (
+    url: string,
+    { theme = 'light', width = 1440, leadsTo, visits = [] }: OpenOptions = {},
+  ): Promise<Page> => {
     const context = await browser.newContext({
       viewport: { width, height: 900 },
       colorScheme: theme,
@@ -81,14 +86,18 @@ export function stage(env: Record<string, string> = {}): Stage {
     contexts.push(context);
     const page = await context.newPage();
     page.setDefaultTimeout(60_000);
-    const own = new Set([installation.secretsUrl, installation.workspacesUrl, leadsTo]);
+    const own = new Set([installation.secretsUrl, installation.workspacesUrl, leadsTo, ...visits]);
     if (leadsTo !== undefined) await page.route(`${leadsTo}/**`, (route) => route.fulfill({ body: 'Thank you.' }));
     page.on('request', (request) => {
       const { protocol, origin } = new URL(request.url());
       if (protocol.startsWith('http') && !own.has(origin)) troubles.push(`request: ${request.url()}`);
     });
-    page.on('pageerror', (error) => troubles.push(`error: ${error.message}`));
+    const elsewhere = (url: string) => visits.some((origin) => url.startsWith(`${origin}/`));
+    page.on('pageerror', (error) => {
+      if (!elsewhere(page.url())) troubles.push(`error: ${error.message}`);
+    });
     page.on('console', (message) => {
+      if (elsewhere(message.location().url)) return;
       // What a service refuses is shown on the page; the browser tells of it as well.
       if (message.type() === 'error' && !/Failed to load resource: .* status of 4\d\d/.test(message.text())) {
         troubles.push(`console: ${message.text()}`);
