@@ -65,6 +65,9 @@ export class Refusal extends Error {
   }
 }
 
+/** What the caller asked for does not exist, or the caller may not know that it does. */
+export const notFound = (): Refusal => new Refusal('missing', '');
+
 /** True for errors that were thrown on purpose and may be shown to the caller. */
 export function isRefusal(error: unknown): error is Refusal {
   return error instanceof Refusal;

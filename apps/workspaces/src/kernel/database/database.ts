@@ -1,5 +1,5 @@
 import type { LargeValue } from '@keystead/postgres';
-import { Refusal } from '@keystead/refusal';
+import { notFound } from '@keystead/refusal';
 import type { QueryResultRow } from 'pg';
 import type { Prisma } from '../../generated/prisma/client';
 import type { Batched } from './batched-writes';
@@ -65,6 +65,6 @@ export interface Decisions {
 
 /** What was found again after it was made or changed; throws `missing` where others have deleted it meanwhile. */
 export function still<T>(found: T | undefined): T {
-  if (found === undefined) throw new Refusal('missing', '');
+  if (found === undefined) throw notFound();
   return found;
 }

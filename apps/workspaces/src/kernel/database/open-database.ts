@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { gather, type LargeValue, readLargeValue, withFreshPlan } from '@keystead/postgres';
-import { Refusal } from '@keystead/refusal';
+import { notFound } from '@keystead/refusal';
 import { LRUCache } from 'lru-cache';
 import type { Pool, QueryResultRow } from 'pg';
 import { type Prisma, PrismaClient } from '../../generated/prisma/client';
@@ -39,7 +39,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
           const result: unknown = await query(args);
           if (model === undefined || !isTorn(relations, model, (args ?? {}) as object, result)) return result;
           // What was written is not written twice.
-          throw operation.startsWith('find') ? new TornRead() : new Refusal('missing', '');
+          throw operation.startsWith('find') ? new TornRead() : notFound();
         }),
     },
   }) as unknown as PrismaClient;

@@ -1,4 +1,4 @@
-import { Refusal } from '@keystead/refusal';
+import { notFound, Refusal } from '@keystead/refusal';
 import type { Database } from '../database/database';
 
 /** A create that may be sent again: whose, where, under which key, with which body. */
@@ -51,7 +51,7 @@ export async function claimKey(db: Database, create: IdempotentCreate, doing: Id
       }
       const item = await doing.find(earlier.resourceId);
       if (item === undefined) {
-        throw new Refusal('missing', '');
+        throw notFound();
       }
       return item;
     }

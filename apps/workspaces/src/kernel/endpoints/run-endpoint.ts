@@ -8,7 +8,7 @@ import {
   type ResourceObject,
   StepUpRequired,
 } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { notFound, Refusal } from '@keystead/refusal';
 import { Access } from '../access/access';
 import type { Principal, PrincipalKind } from '../access/principal';
 import { isSigned, type LinkVerb } from '../blobs/signed-urls';
@@ -77,7 +77,7 @@ function refuseUnlessFor(endpoint: Endpoint, env: Environment, principal: Princi
   const isNone = endpoint.dialect !== undefined || principal.kind === 'agent';
   if (!wrongEdition && wrongToken && isNone) throw new Refusal('unauthenticated', '');
   if (wrongEdition || wrongToken || (endpoint.siteAdmin && !principal.siteAdmin)) {
-    throw new Refusal('missing', '');
+    throw notFound();
   }
 }
 
@@ -112,7 +112,7 @@ async function loadTarget(
   }
   const target = await (early ?? endpoint.load(lookup));
   if (target === undefined || target === null) {
-    throw new Refusal('missing', '');
+    throw notFound();
   }
   return target;
 }
@@ -122,20 +122,20 @@ function cameByLink({ link, method, path }: Endpoint, env: Environment, request:
   if (link === undefined) return false;
   const { params } = request;
   const signed = isSigned(env, method as LinkVerb, { pattern: path, params, query: query.entries });
-  if (link === 'alone' && !signed) throw new Refusal('missing', '');
+  if (link === 'alone' && !signed) throw notFound();
   return signed;
 }
 
 function allow(endpoint: Endpoint, access: Access, target: unknown): void {
   if (endpoint.rule === undefined) {
     if (endpoint.load !== undefined && endpoint.visible !== undefined && !endpoint.visible(access, target as never)) {
-      throw new Refusal('missing', '');
+      throw notFound();
     }
     return;
   }
   if (!endpoint.rule(access, target as never)) {
     const maySee = endpoint.requires !== undefined && endpoint.visible?.(access, target as never) === true;
-    throw maySee ? new MissingPermission(endpoint.requires!) : new Refusal('missing', '');
+    throw maySee ? new MissingPermission(endpoint.requires!) : notFound();
   }
 }
 
@@ -188,7 +188,7 @@ function requireRevision(target: unknown, wanted: bigint | undefined): void {
 
 /** PostgreSQL holds no null characters: nothing has such a name, and nothing can be searched for with one. */
 function requireStorable(params: Record<string, string>, query: Query): void {
-  if (Object.values(params).some((value) => value.includes('\0'))) throw new Refusal('missing', '');
+  if (Object.values(params).some((value) => value.includes('\0'))) throw notFound();
   for (const [name, value] of query.entries) {
     if (value.includes('\0')) throw badParameter(name, `${name} must not hold a null character`);
   }
@@ -320,7 +320,7 @@ async function show(
     return { status: endpoint.status };
   }
   // Deleted since it was changed.
-  if (result === undefined) throw new Refusal('missing', '');
+  if (result === undefined) throw notFound();
   const { env } = kernel;
   const listed = endpoint.shows === 'many' ? (result as Listed<unknown>) : undefined;
   const items = listed?.items ?? (result === null ? [] : [result]);
@@ -347,7 +347,7 @@ async function show(
       ? items.map((item) => JSON.stringify(serializer.resource(item as never, view)))
       : await cachedTexts(kernel, cached, serializer, items as never[], view);
   if (listed === undefined && result !== null && texts.length === 0) {
-    throw new Refusal('missing', '');
+    throw notFound();
   }
   const rest: Record<string, unknown> = {};
   if (call.include.length > 0) {

@@ -1,5 +1,5 @@
 import { document, flag, hasMany, instant, references, serializer, text, toMany, whole } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { notFound } from '@keystead/refusal';
 import { z } from 'zod';
 import { Prisma } from '../../../generated/prisma/client';
 import type { Policy } from '../../../kernel/access/policy';
@@ -89,7 +89,7 @@ async function withOwners(db: Database, found: readonly Organization[]): Promise
 async function reread(db: Database, env: Environment, id: string): Promise<AdminOrganization> {
   const found = await organizations.find(db, env, id);
   if (found === undefined) {
-    throw new Refusal('missing', '');
+    throw notFound();
   }
   return (await withOwners(db, [found]))[0]!;
 }
@@ -176,7 +176,7 @@ const setConsumers = command('PATCH')(consumersPath, {
     const names = [...new Set(body.map(({ id }) => id ?? ''))];
     const found = await organizations.findMany(db, env, names);
     if (found.length < names.length) {
-      throw new Refusal('missing', '');
+      throw notFound();
     }
     const chosen = found.filter(({ id }) => id !== target.id);
     await db.transaction(async (tx) => {

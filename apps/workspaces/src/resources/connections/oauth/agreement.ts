@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { invalid } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
 import type { Reach } from '@keystead/outside';
-import { isRefusal, Refusal } from '@keystead/refusal';
+import { isRefusal, notFound } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
@@ -132,7 +132,7 @@ export async function agree(
   });
   const person = await personOf(host, client.apiUrl, granted, reach);
   return db.transaction(async (tx) => {
-    if (!(await lockRow(tx, 'oauth_client', client.id))) throw new Refusal('missing', '');
+    if (!(await lockRow(tx, 'oauth_client', client.id))) throw notFound();
     const where = { oauthClientId: client.id };
     const known = await tx.prisma.oauthToken.findFirst({ where, orderBy: [{ createdAt: 'asc' }, { id: 'asc' }] });
     const id = known?.id ?? newId('ot');

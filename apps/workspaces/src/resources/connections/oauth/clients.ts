@@ -1,6 +1,6 @@
 import { invalid } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
-import { Refusal } from '@keystead/refusal';
+import { notFound, Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
@@ -114,7 +114,7 @@ export async function update(
   return db.transaction(async (tx) => {
     await lockRow(tx, 'oauth_client', id);
     const before = await find(tx, id);
-    if (!before) throw new Refusal('missing', '');
+    if (!before) throw notFound();
     if (input.key === '' && before.serviceProvider === 'bitbucket_data_center') {
       throw invalid('key', 'The Consumer Key for Bitbucket Data Center must be present. Please add a value for `key`.');
     }
@@ -182,7 +182,7 @@ async function setProjects(tx: Database, organizationId: string, id: string, ids
 async function addProjects(tx: Database, organizationId: string, id: string, ids: readonly string[]): Promise<void> {
   const wanted = [...new Set(ids)];
   const known = await tx.prisma.project.count({ where: { id: { in: wanted }, organizationId } });
-  if (known < wanted.length) throw new Refusal('missing', '');
+  if (known < wanted.length) throw notFound();
   await tx.prisma.oauthClientProject.createMany({
     data: wanted.map((projectId) => ({ oauthClientId: id, projectId })),
     skipDuplicates: true,

@@ -1,5 +1,5 @@
 import type { SentReference } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { notFound } from '@keystead/refusal';
 import { actorOf } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { endpoints, includable, type Raw, type Resource } from '../../../kernel/endpoints/endpoint';
@@ -91,7 +91,7 @@ const clientPath = '/oauth-clients/:oauth_client_id';
 
 /** Connecting in the browser calls the host. Throws `missing` where none is called. */
 function requireReach({ vcsReach }: Environment) {
-  if (vcsReach === undefined) throw new Refusal('missing', '');
+  if (vcsReach === undefined) throw notFound();
   return vcsReach;
 }
 
@@ -122,7 +122,7 @@ const agree = ofTokens.post(`${clientPath}/oauth-tokens`, {
 /** Leads a browser to the page of a connection; what goes along behind the mark is sent to nobody, and in no log. */
 async function leadToClient({ db, env }: { db: Database; env: Environment }, id: string, mark: string): Promise<Raw> {
   const client = await clients.find(db, id);
-  if (!client || !env.hasConsole) throw new Refusal('missing', '');
+  if (!client || !env.hasConsole) throw notFound();
   const Location = `/ui/organizations/${encodeURIComponent(client.organizationName)}/version-control/${id}${mark}`;
   return { status: 302, headers: { Location } };
 }

@@ -1,6 +1,6 @@
 import { invalid } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
-import { Refusal } from '@keystead/refusal';
+import { notFound, Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { readPrivateKey } from '../ssh-keys/private-key';
@@ -80,7 +80,7 @@ export async function setSshKey(
     const data = { sshKey: sealedBytes(keyring, 'oauth_token', token.id, 'ssh_key', sshKey === '' ? null : sshKey) };
     const { count } = await tx.prisma.oauthToken.updateMany({ where: { id: token.id }, data });
     const after = await find(tx, token.id);
-    if (count === 0 || !after) throw new Refusal('missing', '');
+    if (count === 0 || !after) throw notFound();
     const change = changeOf(token, 'update');
     await recordChange(tx, actor, { ...change, before: shown(token), after: shown(after) });
     return after;

@@ -1,5 +1,5 @@
 import type { Keyring } from '@keystead/keyring';
-import { Refusal } from '@keystead/refusal';
+import { notFound } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
@@ -86,7 +86,7 @@ export async function update(
   return db.transaction(async (tx) => {
     await lockRow(tx, 'ssh_key', id);
     const before = await find(tx, id);
-    if (!before) throw new Refusal('missing', '');
+    if (!before) throw notFound();
     requireRevision(before, ifMatch);
     await tx.prisma.sshKey.update({ where: { id }, data: { name: input.name, ...sealed } });
     const key = still(await find(tx, id));

@@ -1,4 +1,4 @@
-import { Refusal } from '@keystead/refusal';
+import { notFound } from '@keystead/refusal';
 import type { Policy } from '../../../kernel/access/policy';
 import { endpoints, type Resource } from '../../../kernel/endpoints/endpoint';
 
@@ -24,7 +24,7 @@ const show = raw('GET')('/api/meta/ip-ranges', {
     304: { description: 'They are as they were at If-Modified-Since.' },
   },
   run: async ({ env, request }) => {
-    if (!env.ipRanges) throw new Refusal('missing', '');
+    if (!env.ipRanges) throw notFound();
     const headers = { 'Last-Modified': since.toUTCString() };
     const known = Date.parse(String(request.headers['if-modified-since'] ?? ''));
     if (known >= since.getTime()) return { status: 304, headers };

@@ -1,5 +1,5 @@
 import { invalid, type Page } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { notFound, Refusal } from '@keystead/refusal';
 import { Prisma } from '../../../generated/prisma/client';
 import type { Principal } from '../../../kernel/access/principal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
@@ -46,7 +46,7 @@ export async function findMany(db: Database, env: PlanEnvironment, keys: readonl
 async function requireOrganization(db: Database, env: PlanEnvironment, id: string): Promise<Organization> {
   const found = await find(db, env, id);
   if (found === undefined) {
-    throw new Refusal('missing', '');
+    throw notFound();
   }
   return found;
 }
@@ -161,7 +161,7 @@ export async function create(
 ): Promise<Organization> {
   const { principal, settings } = caller;
   if (settings.limitUserOrganizationCreation && !principal.siteAdmin) {
-    throw new Refusal('missing', '');
+    throw notFound();
   }
   requireOwnFactor(principal, body.collaboratorAuthPolicy);
   const after = settingsAfter(organizationAttributes.initial, body, env.edition);
@@ -231,7 +231,7 @@ export async function remove(db: Database, actor: Actor, organization: Organizat
       data: { removedAt: new Date() },
     });
     if (count === 0) {
-      throw new Refusal('missing', '');
+      throw notFound();
     }
     await recordChange(tx, actor, {
       organizationId: organization.id,

@@ -1,5 +1,5 @@
 import { MissingPermission } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { notFound, Refusal } from '@keystead/refusal';
 import type { Access } from '../../../kernel/access/access';
 import { actorOf } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
@@ -71,7 +71,7 @@ const create = inOrganization.post(inPath, {
 async function findTeams(db: Database, access: Access, organizationId: string, sent: readonly { id?: string }[]) {
   const ids = [...new Set(sent.map(({ id }) => id ?? ''))];
   const found = (await teams.findMany(db, ids)).filter((team) => team.organizationId === organizationId);
-  if (found.length < ids.length || found.some((team) => !seesTeam(access, team))) throw new Refusal('missing', '');
+  if (found.length < ids.length || found.some((team) => !seesTeam(access, team))) throw notFound();
   if (found.some((team) => !teamPolicy['can-update-membership'](access, team))) {
     throw new MissingPermission('can-update-membership');
   }

@@ -1,4 +1,4 @@
-import { Refusal } from '@keystead/refusal';
+import { notFound } from '@keystead/refusal';
 import type { Policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
@@ -250,7 +250,7 @@ function catalogue(name: 'ResourceTypes' | 'Schemas', all: (url: string) => read
       answers: found,
       run: async ({ env, params }) => {
         const one = all(env.publicUrl).find(({ id }) => id === params.scim_name);
-        if (one === undefined) throw new Refusal('missing', '');
+        if (one === undefined) throw notFound();
         return json(one);
       },
     }),

@@ -1,6 +1,6 @@
 import { invalid, invalidAll } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
-import { Refusal } from '@keystead/refusal';
+import { notFound, Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import * as memberships from '../memberships/service';
@@ -58,7 +58,7 @@ export async function useLink(
   }
   if (!joinsAsKnown) requireChosen(link, input);
   return db.transaction(async (tx) => {
-    if (!(await spendLink(tx, keyring, link.secret))) throw new Refusal('missing', '');
+    if (!(await spendLink(tx, keyring, link.secret))) throw notFound();
     if (link.isNewAccount)
       await tx.prisma.user.update({ where: { id: link.userId }, data: { username: input.username } });
     const { username } = still(await users.find(tx, link.userId));

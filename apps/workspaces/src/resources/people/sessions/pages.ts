@@ -1,4 +1,4 @@
-import { Refusal } from '@keystead/refusal';
+import { notFound } from '@keystead/refusal';
 import { type Answers, endpoints, type Raw } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
 
@@ -9,7 +9,7 @@ export const leads: Answers = { 302: { description: 'The page of the console.' }
 
 /** Leads a browser to a page of the console. Throws `missing` where there is none. */
 export function leadTo({ hasConsole }: Environment, page: string): Raw {
-  if (!hasConsole) throw new Refusal('missing', '');
+  if (!hasConsole) throw notFound();
   return { status: 302, headers: { Location: `/ui/${page}` } };
 }
 

@@ -1,5 +1,5 @@
 import { invalid } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { notFound } from '@keystead/refusal';
 import { actorOf } from '../../../kernel/audit/audit';
 import { endpoints, type Lookup, type Resource } from '../../../kernel/endpoints/endpoint';
 import * as tokens from '../tokens/service';
@@ -36,7 +36,7 @@ const show = sessions.get('/session', {
   tokens: ['user'],
   run: async ({ db, principal }) => {
     const [token] = await tokens.findMany(db, [principal.tokenId]);
-    if (token?.kind !== 'session') throw new Refusal('missing', '');
+    if (token?.kind !== 'session') throw notFound();
     return token;
   },
 });
@@ -46,7 +46,7 @@ const end = sessions.remove('/session', {
   tokens: ['user'],
   run: async ({ db, principal, ...call }) => {
     const [token] = await tokens.findMany(db, [principal.tokenId]);
-    if (token?.kind !== 'session') throw new Refusal('missing', '');
+    if (token?.kind !== 'session') throw notFound();
     await tokens.remove(db, actorOf({ principal, ...call }), token);
   },
 });

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { base32, fromBase32, matchCounter, randomBase62 } from '@keystead/auth';
 import { invalid } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
-import { Refusal } from '@keystead/refusal';
+import { notFound, Refusal } from '@keystead/refusal';
 import qrcode from 'qrcode';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
@@ -79,7 +79,7 @@ export async function verify(
   if (!(await prove(db, keyring, userId, now, isRight))) throw invalid('code', 'is invalid');
   return db.transaction(async (tx) => {
     const { count } = await tx.prisma.twoFactor.updateMany({ where: { userId }, data: { verifiedAt: new Date(now) } });
-    if (count === 0) throw new Refusal('missing', '');
+    if (count === 0) throw notFound();
     await recordChange(tx, actor, {
       organizationId: null,
       action: 'account.enable-two-factor',
@@ -93,7 +93,7 @@ export async function verify(
 export async function disable(db: Database, actor: Actor, userId: string): Promise<void> {
   await db.transaction(async (tx) => {
     const { count } = await tx.prisma.twoFactor.deleteMany({ where: { userId } });
-    if (count === 0) throw new Refusal('missing', '');
+    if (count === 0) throw notFound();
     await recordChange(tx, actor, {
       organizationId: null,
       action: 'account.disable-two-factor',

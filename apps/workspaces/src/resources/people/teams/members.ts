@@ -1,5 +1,5 @@
 import { invalid } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { notFound, Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { lockRow } from '../../../kernel/database/lock-row';
@@ -22,7 +22,7 @@ export async function membershipsOfUsers(
       JOIN user_account u ON u.id = n.wanted OR lower(u.username) = lower(n.wanted)
       JOIN membership m ON m.user_id = u.id AND m.organization_id = ${organizationId}
      ORDER BY n.wanted, u.id = n.wanted DESC`;
-  if (rows.length < wanted.length) throw new Refusal('missing', '');
+  if (rows.length < wanted.length) throw notFound();
   return rows.map(({ id }) => id);
 }
 
@@ -37,7 +37,7 @@ export async function membershipsOf(
     where: { id: { in: wanted }, organizationId },
     select: { id: true },
   });
-  if (rows.length < wanted.length) throw new Refusal('missing', '');
+  if (rows.length < wanted.length) throw notFound();
   return rows.map(({ id }) => id);
 }
 

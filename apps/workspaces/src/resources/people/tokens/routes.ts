@@ -1,5 +1,5 @@
 import { badParameter, type Query } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { notFound } from '@keystead/refusal';
 import { actorOf } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { endpoints, includable, type Lookup, type Resource } from '../../../kernel/endpoints/endpoint';
@@ -176,7 +176,7 @@ async function findWithTeams(db: Database, ids: readonly string[]): Promise<Judg
 const findOne = async (db: Database, id: string) => (await findWithTeams(db, [id]))[0];
 
 function present<T>(found: T | undefined): T {
-  if (found === undefined) throw new Refusal('missing', '');
+  if (found === undefined) throw notFound();
   return found;
 }
 

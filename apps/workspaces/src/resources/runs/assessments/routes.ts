@@ -1,5 +1,5 @@
 import { flag, instant, serializer, text, whole } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { notFound } from '@keystead/refusal';
 import type { Policy } from '../../../kernel/access/policy';
 import { readBlob } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
@@ -72,7 +72,7 @@ const current = ofWorkspace.get('/workspaces/:workspace_id/current-assessment-re
   run: async ({ db, target }) => {
     const { currentAssessmentResultId: id } = target;
     const found = id === null ? undefined : await find(db, id);
-    if (!found) throw new Refusal('missing', '');
+    if (!found) throw notFound();
     return found;
   },
 });
@@ -97,7 +97,7 @@ const left = (name: string, summary: string, type: string, content: ContentReade
     load,
     run: async ({ db, env, target }) => {
       const body = await content(db, env, target as AssessmentResult);
-      if (body === undefined) throw new Refusal('missing', '');
+      if (body === undefined) throw notFound();
       return { status: 200, headers: { 'Content-Type': type }, body };
     },
   });

@@ -1,5 +1,5 @@
 import { document } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { notFound } from '@keystead/refusal';
 import { z } from 'zod';
 import { type Policy, policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
@@ -84,7 +84,7 @@ const download = ofConfiguration.raw('GET')(`${byId}/download`, {
   load,
   run: async ({ env, target }) => {
     const { id, status } = target as ConfigurationVersion;
-    if (status !== 'uploaded') throw new Refusal('missing', '');
+    if (status !== 'uploaded') throw notFound();
     return { status: 302, headers: { Location: signedUrl(env, 'GET', contentPath(id)) }, body: '' };
   },
 });
@@ -112,7 +112,7 @@ const content = ofConfiguration.raw('GET')(`${byId}/content`, {
   run: async ({ db, env, target }) => {
     const { status, blobId } = target as ConfigurationVersion;
     const body = status === 'uploaded' && blobId ? await readBlob(db, env.keyring, blobId) : undefined;
-    if (!body) throw new Refusal('missing', '');
+    if (!body) throw notFound();
     return { status: 200, headers: { 'Content-Type': 'application/octet-stream' }, body };
   },
 });

@@ -1,6 +1,6 @@
 import { invalid, invalidAll } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
-import { type Issue, Refusal } from '@keystead/refusal';
+import { type Issue, notFound } from '@keystead/refusal';
 import type { Prisma } from '../../../generated/prisma/client';
 import type { ProjectTarget, WorkspaceTarget } from '../../../kernel/access/access';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
@@ -177,7 +177,7 @@ export async function update(
       where: { id: before.id },
       data: { ...given, ...sealedParts(keyring, before.id, input), updatedAt: new Date() },
     });
-    if (count === 0) throw new Refusal('missing', '');
+    if (count === 0) throw notFound();
     if (tried) await recordTry(tx, before.id, tried);
     const after = still(await find(tx, keyring, before.id));
     await recordChange(tx, actor, { ...changeOf(after, 'update'), before: facts(before), after: facts(after) });
@@ -201,7 +201,7 @@ export async function verify(
 export async function remove(db: Database, actor: Actor, configuration: NotificationConfiguration): Promise<void> {
   await db.transaction(async (tx) => {
     const { count } = await tx.prisma.notificationConfiguration.deleteMany({ where: { id: configuration.id } });
-    if (count === 0) throw new Refusal('missing', '');
+    if (count === 0) throw notFound();
     await recordChange(tx, actor, { ...changeOf(configuration, 'delete'), before: facts(configuration) });
   });
 }

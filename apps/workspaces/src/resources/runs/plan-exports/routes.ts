@@ -8,7 +8,7 @@ import {
   timestamps,
   toOne,
 } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { notFound } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
@@ -60,7 +60,7 @@ const load = ({ db, params }: LookupBy<'plan_export_id'>) => find(db, params.pla
 
 /** The bytes of an export, while it is there. Throws `missing`. */
 function blobOf({ blobId, expired }: PlanExport): string {
-  if (blobId === null || expired) throw new Refusal('missing', '');
+  if (blobId === null || expired) throw notFound();
   return blobId;
 }
 
@@ -73,7 +73,7 @@ const create = post('/plan-exports', {
   run: async ({ body, accessTo, db, env, ...call }) => {
     const [plan] = await findPhases(db, env, 'plans', { id: { in: [body.plan] } });
     const access = plan && (await accessTo([plan.organizationId]));
-    if (!plan || !access || !readsRun(access, plan)) throw new Refusal('missing', '');
+    if (!plan || !access || !readsRun(access, plan)) throw notFound();
     if (!administers(access, plan)) throw new MissingPermission('can-update');
     return createExport(db, env, actorOf(call), plan, body.dataType);
   },
@@ -108,7 +108,7 @@ const content = raw('GET')(`${byId}/content`, {
   load,
   run: async ({ db, env, target }) => {
     const body = await readBlob(db, env.keyring, blobOf(target as PlanExport));
-    if (!body) throw new Refusal('missing', '');
+    if (!body) throw notFound();
     return { status: 200, headers: { 'Content-Type': 'application/gzip' }, body };
   },
 });

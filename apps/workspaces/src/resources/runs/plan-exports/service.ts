@@ -1,5 +1,5 @@
 import { invalid } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { notFound } from '@keystead/refusal';
 import { Prisma } from '../../../generated/prisma/client';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { keepBlob, readWholeBlob, removeBlob, writeBlob } from '../../../kernel/blobs/blobs';
@@ -125,7 +125,7 @@ async function keep(db: Database, actor: Actor, plan: Phase, dataType: string, b
   return db.transaction(async (tx) => {
     // Two at the same moment come one after the other.
     const held = await lockRow(tx, 'run_phase', plan.id);
-    if (!held) throw new Refusal('missing', '');
+    if (!held) throw notFound();
     await requireNone(tx, plan, dataType);
     await tx.prisma.planExport.deleteMany({ where: { planId: plan.id, dataType } });
     await keepBlob(tx, blobId);
@@ -154,7 +154,7 @@ const changeOf = (
 export async function remove(db: Database, actor: Actor, found: PlanExport): Promise<void> {
   await db.transaction(async (tx) => {
     const { count } = await tx.prisma.planExport.deleteMany({ where: { id: found.id } });
-    if (count === 0) throw new Refusal('missing', '');
+    if (count === 0) throw notFound();
     await recordChange(tx, actor, { ...changeOf(found, 'delete'), before: { dataType: found.dataType } });
   });
 }

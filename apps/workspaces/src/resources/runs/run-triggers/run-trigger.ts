@@ -1,5 +1,5 @@
 import { invalid } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { notFound } from '@keystead/refusal';
 import type { RunTrigger as Row } from '../../../generated/prisma/client';
 import { Prisma } from '../../../generated/prisma/client';
 import type { Access, WorkspaceTarget } from '../../../kernel/access/access';
@@ -72,7 +72,7 @@ export async function create(
 ): Promise<RunTrigger> {
   const source = await workspaces.find(db, sourceableId);
   const isSeen = source?.organizationId === workspace.organizationId && access.has(source, 'runs:read');
-  if (!isSeen) throw new Refusal('missing', '');
+  if (!isSeen) throw notFound();
   if (source.id === workspace.id) throw invalid('sourceable', 'must be another workspace');
   return db.transaction(async (tx) => {
     // Two at the same moment are counted one after the other.
@@ -94,7 +94,7 @@ export async function create(
 export async function remove(db: Database, actor: Actor, trigger: RunTrigger): Promise<void> {
   await db.transaction(async (tx) => {
     const { count } = await tx.prisma.runTrigger.deleteMany({ where: { id: trigger.id } });
-    if (count === 0) throw new Refusal('missing', '');
+    if (count === 0) throw notFound();
     await recordChange(tx, actor, { ...changeOf(trigger, 'delete'), before: { sourceable: trigger.sourceable.name } });
   });
 }

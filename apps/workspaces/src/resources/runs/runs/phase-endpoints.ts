@@ -1,5 +1,5 @@
 import { badParameter, type Query } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { notFound } from '@keystead/refusal';
 import type { Policy, Rule } from '../../../kernel/access/policy';
 import { readBlob } from '../../../kernel/blobs/blobs';
 import { signedUrl } from '../../../kernel/blobs/signed-urls';
@@ -86,7 +86,7 @@ export function resultOf({ path, name, summary, mayRead, blobOf, absent }: Resul
     run: async ({ env, target }: { env: Parameters<typeof signedUrl>[0]; target: Phase }): Promise<Raw> => {
       if (blobOf(target) !== null)
         return { status: 307, headers: { Location: signedUrl(env, 'GET', at(target.id)) }, body: '' };
-      if (absent === 404) throw new Refusal('missing', '');
+      if (absent === 404) throw notFound();
       return { status: 204, headers: {} };
     },
   };
@@ -103,7 +103,7 @@ export function resultOf({ path, name, summary, mayRead, blobOf, absent }: Resul
       run: async ({ db, env, target }) => {
         const id = blobOf(target as Phase);
         const body = id === null ? undefined : await readBlob(db, env.keyring, id);
-        if (!body) throw new Refusal('missing', '');
+        if (!body) throw notFound();
         return { status: 200, headers: { 'Content-Type': 'application/json' }, body };
       },
     }),

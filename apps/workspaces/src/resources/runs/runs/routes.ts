@@ -1,5 +1,5 @@
 import { MissingPermission, serializer, whole } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { notFound } from '@keystead/refusal';
 import { actorOf } from '../../../kernel/audit/audit';
 import { streamAnswers } from '../../../kernel/endpoints/answer-stream';
 import {
@@ -83,7 +83,7 @@ async function workspaceFor(call: Call<string, RunKind, never>) {
   const workspace = await workspaces.find(call.db, call.body.workspace);
   const access = workspace && (await call.accessTo([workspace.organizationId]));
   if (!workspace || !access || !workspacePolicy['can-read-settings'](access, workspace)) {
-    throw new Refusal('missing', '');
+    throw notFound();
   }
   if (!workspacePolicy['can-queue-run'](access, workspace)) throw new MissingPermission('can-queue-run');
   const destroys = call.body.isDestroy === true && call.body.planOnly !== true;

@@ -1,5 +1,5 @@
 import type { Keyring } from '@keystead/keyring';
-import { isRefusal, Refusal } from '@keystead/refusal';
+import { isRefusal, notFound } from '@keystead/refusal';
 import { Prisma } from '../../../generated/prisma/client';
 import type { Actor } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
@@ -15,11 +15,11 @@ import { finalStatuses, type PhaseStatus, type RunStatus } from './statuses';
  */
 export async function lockRun(tx: Database, keyring: Keyring, id: string): Promise<Run> {
   const [row] = await tx.prisma.$queryRaw<{ workspace_id: string }[]>`SELECT workspace_id FROM run WHERE id = ${id}`;
-  if (!row) throw new Refusal('missing', '');
+  if (!row) throw notFound();
   // All changes of the runs and the lock of a workspace come one after the other.
   await lockRow(tx, 'workspace', row.workspace_id);
   const run = await findAny(tx, keyring, id);
-  if (!run) throw new Refusal('missing', '');
+  if (!run) throw notFound();
   return run;
 }
 

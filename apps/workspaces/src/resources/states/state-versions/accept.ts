@@ -1,4 +1,4 @@
-import { isRefusal, Refusal } from '@keystead/refusal';
+import { isRefusal, notFound } from '@keystead/refusal';
 import type { Actor } from '../../../kernel/audit/audit';
 import { keepBlob, removeBlob, type WrittenBlob } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
@@ -54,7 +54,7 @@ export async function accept(
       await finalize(tx, keyring, actor, version, { blob, parsed, jsonBlobId });
       if (quarantinedId) {
         const { count } = await tx.prisma.quarantinedState.deleteMany({ where: { id: quarantinedId } });
-        if (count === 0) throw new Refusal('missing', '');
+        if (count === 0) throw notFound();
       }
       return version.id;
     });

@@ -1,5 +1,5 @@
 import { hasOne, instant, serializer, text, toOne, whole } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { notFound, Refusal } from '@keystead/refusal';
 import type { Access, WorkspaceTarget } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
@@ -96,7 +96,7 @@ const current = ofWorkspace.get('/workspaces/:workspace_id/current-state-version
   load: loadWorkspace,
   run: async ({ db, env, target }) => {
     const found = await findCurrent(db, target.id);
-    if (!found) throw new Refusal('missing', '');
+    if (!found) throw notFound();
     return withLinks(env, found);
   },
 });
@@ -112,7 +112,7 @@ const currentOutputs = endpoints(workspacePolicy, outputSerializer, {
   load: loadWorkspace,
   run: async ({ db, env, target }) => {
     const found = await findCurrent(db, target.id);
-    if (!found) throw new Refusal('missing', '');
+    if (!found) throw notFound();
     if (!found.resourcesProcessed && !found.outputsGiven) {
       throw new Refusal(
         'unavailable',
@@ -138,7 +138,7 @@ const index = ofState.list('/state-versions', {
     const workspace = await workspaces.findByName(db, organization, query.get('filter[workspace][name]') ?? '');
     const access = workspace && (await accessTo([workspace.organizationId]));
     if (!workspace || !access || !workspacePolicy['can-read-state-versions'](access, workspace)) {
-      throw new Refusal('missing', '');
+      throw notFound();
     }
     const { items, total } = await listVersions(db, workspace.id, query.get('filter[status]'), page!);
     return { items: items.map((item) => withLinks(env, item)), total };
@@ -182,7 +182,7 @@ const contentOf = (form: Form) => {
     run: async ({ db, env, target }) => {
       const blobId = form === 'raw' ? target.rawBlobId : target.jsonBlobId;
       const body = target.status === 'finalized' && blobId ? await readBlob(db, env.keyring, blobId) : undefined;
-      if (!body) throw new Refusal('missing', '');
+      if (!body) throw notFound();
       return { status: 200, headers: { 'Content-Type': 'application/json' }, body };
     },
   });

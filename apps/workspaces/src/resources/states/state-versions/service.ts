@@ -1,5 +1,5 @@
 import { invalid } from '@keystead/jsonapi';
-import { isRefusal, Refusal } from '@keystead/refusal';
+import { isRefusal, notFound, Refusal } from '@keystead/refusal';
 import type { Actor } from '../../../kernel/audit/audit';
 import { readBlob, writeBlob } from '../../../kernel/blobs/blobs';
 import { type Database, still } from '../../../kernel/database/database';
@@ -180,7 +180,7 @@ export async function promote(
   kept: quarantine.QuarantinedState,
 ): Promise<StateVersion> {
   const stream = await readBlob(db, env.keyring, kept.blobId);
-  if (!stream) throw new Refusal('missing', '');
+  if (!stream) throw notFound();
   const { seen, end } = watch();
   for await (const piece of stream) seen(piece as Buffer);
   const { md5, parsed } = end();

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { invalid } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { notFound, Refusal } from '@keystead/refusal';
 import type { Actor } from '../../../kernel/audit/audit';
 import { gatherBlob, keepBlob, removeBlob, storeBlob, writeBlob } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
@@ -89,7 +89,7 @@ export async function uploadRaw(
   await accept(db, env, actor, workspace, claim, { blob, parsed }, async (tx) => {
     await lockRow(tx, 'state_version', version.id);
     const current = await find(tx, version.id);
-    if (!current) throw new Refusal('missing', '');
+    if (!current) throw notFound();
     requireMissing(current, 'raw');
     return current;
   });

@@ -1,5 +1,5 @@
 import { invalid } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { notFound, Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
@@ -80,7 +80,7 @@ export async function update(
   return db.transaction(async (tx) => {
     await lockRow(tx, 'project', id);
     const before = await find(tx, id);
-    if (!before) throw new Refusal('missing', '');
+    if (!before) throw notFound();
     requireRevision(before, ifMatch);
     const execution = settledExecution(before, input);
     await requirePool(tx, { ...before, projectId: id }, execution.agentPoolId);

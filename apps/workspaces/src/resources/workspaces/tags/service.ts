@@ -1,5 +1,5 @@
 import type { Page, SentReference } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { notFound } from '@keystead/refusal';
 import { Prisma } from '../../../generated/prisma/client';
 import type { Access } from '../../../kernel/access/access';
 import { visibleWorkspaces } from '../../../kernel/access/visible';
@@ -87,7 +87,7 @@ export async function removeFrom(db: Database, actor: Actor, workspace: Workspac
   const { organizationId } = workspace;
   await db.transaction(async (tx) => {
     if ((await tx.prisma.tag.count({ where: { organizationId, id: { in: ids } } })) < ids.length) {
-      throw new Refusal('missing', '');
+      throw notFound();
     }
     await tx.prisma.workspaceTag.deleteMany({
       where: { workspaceId: workspace.id, tag: { organizationId, OR: [{ name: { in: names } }, { id: { in: ids } }] } },
@@ -102,7 +102,7 @@ export async function removeAll(db: Database, actor: Actor, organizationId: stri
   await db.transaction(async (tx) => {
     const { count } = await tx.prisma.tag.deleteMany({ where: { organizationId, id: { in: ids } } });
     if (count < ids.length) {
-      throw new Refusal('missing', '');
+      throw notFound();
     }
     await recordChange(tx, actor, {
       organizationId,
@@ -127,7 +127,7 @@ export async function addToWorkspaces(
     select: { id: true, projectId: true, organizationId: true },
   });
   if (found.filter((workspace) => caller.access.has(workspace, 'settings:write')).length < ids.length) {
-    throw new Refusal('missing', '');
+    throw notFound();
   }
   await db.transaction(async (tx) => {
     const data = ids.map((workspaceId) => ({ workspaceId, tagId: tag.id }));

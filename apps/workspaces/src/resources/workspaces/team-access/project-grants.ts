@@ -1,5 +1,5 @@
 import { invalid } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { notFound } from '@keystead/refusal';
 import type { ProjectTarget } from '../../../kernel/access/access';
 import {
   type ProjectLevel,
@@ -92,7 +92,7 @@ export async function update(db: Database, actor: Actor, id: string, input: Proj
   return db.transaction(async (tx) => {
     await lockRow(tx, 'team_project', id);
     const before = await find(tx, id);
-    if (!before) throw new Refusal('missing', '');
+    if (!before) throw notFound();
     const access = input.access ?? before.access;
     const capabilities = capabilitiesOf(access, before.capabilities, input);
     await tx.prisma.teamProject.update({ where: { id }, data: { access, capabilities } });

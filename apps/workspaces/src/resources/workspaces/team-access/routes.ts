@@ -1,5 +1,5 @@
 import { MissingPermission } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { notFound } from '@keystead/refusal';
 import type { Access } from '../../../kernel/access/access';
 import type { Policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
@@ -34,12 +34,12 @@ const include = ['team', 'workspace'] as const;
 /** A team of the organization that the caller sees. Throws `missing`. */
 async function requireTeam(db: Database, access: Access, organizationId: string, id: string): Promise<Team> {
   const team = await teams.find(db, id);
-  if (!team || team.organizationId !== organizationId || !seesTeam(access, team)) throw new Refusal('missing', '');
+  if (!team || team.organizationId !== organizationId || !seesTeam(access, team)) throw notFound();
   return team;
 }
 
 function present<T>(found: T | undefined): T {
-  if (found === undefined) throw new Refusal('missing', '');
+  if (found === undefined) throw notFound();
   return found;
 }
 
@@ -55,13 +55,13 @@ const listOfWorkspace = ofWorkspaces.list('/team-workspaces', {
     if (workspaceId !== undefined) {
       const workspace = present(await workspaces.find(db, workspaceId));
       const access = await accessTo([workspace.organizationId]);
-      if (!workspaceGrantPolicy['can-manage-teams'](access, workspace)) throw new Refusal('missing', '');
+      if (!workspaceGrantPolicy['can-manage-teams'](access, workspace)) throw notFound();
       return workspaceGrants.list(db, { workspaceId, teamId: query.get('filter[team][id]') }, page);
     }
     const team = present(await teams.find(db, query.get('filter[team][id]') ?? ''));
     const access = await accessTo([team.organizationId]);
     if (!seesTeam(access, team) || !access.can(team.organizationId, 'manage-workspaces')) {
-      throw new Refusal('missing', '');
+      throw notFound();
     }
     return workspaceGrants.list(db, { teamId: team.id }, page);
   },
@@ -74,7 +74,7 @@ const grantWorkspace = ofWorkspaces.post('/team-workspaces', {
     const workspace = present(await workspaces.find(db, body.workspace));
     const access = await accessTo([workspace.organizationId]);
     if (!workspaceGrantPolicy['can-manage-teams'](access, workspace)) {
-      throw access.has(workspace, 'runs:read') ? new MissingPermission('can-update') : new Refusal('missing', '');
+      throw access.has(workspace, 'runs:read') ? new MissingPermission('can-update') : notFound();
     }
     const team = await requireTeam(db, access, workspace.organizationId, body.team);
     return workspaceGrants.create(db, actorOf(call), team.id, workspace.id, body);
@@ -112,7 +112,7 @@ const listOfProject = ofProjects.list('/team-projects', {
   run: async ({ db, query, page, accessTo }) => {
     const project = present(await projects.find(db, query.get('filter[project][id]') ?? ''));
     const access = await accessTo([project.organizationId]);
-    if (!projectGrantPolicy['can-read-teams'](access, project)) throw new Refusal('missing', '');
+    if (!projectGrantPolicy['can-read-teams'](access, project)) throw notFound();
     return projectGrants.list(db, project.id, page);
   },
 });
@@ -124,7 +124,7 @@ const grantProject = ofProjects.post('/team-projects', {
     const project = present(await projects.find(db, body.project));
     const access = await accessTo([project.organizationId]);
     if (!projectGrantPolicy['can-manage-teams'](access, project)) {
-      throw access.seesProject(project) ? new MissingPermission('can-manage-teams') : new Refusal('missing', '');
+      throw access.seesProject(project) ? new MissingPermission('can-manage-teams') : notFound();
     }
     const team = await requireTeam(db, access, project.organizationId, body.team);
     return projectGrants.create(db, actorOf(call), team.id, project.id, body);

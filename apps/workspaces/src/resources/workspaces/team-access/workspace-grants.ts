@@ -1,5 +1,5 @@
 import { invalid } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { notFound } from '@keystead/refusal';
 import type { WorkspaceTarget } from '../../../kernel/access/access';
 import { type WorkspaceLevel, workspaceGrant, workspaceLevelSettings } from '../../../kernel/access/access-levels';
 import { type Mask, workspaceDials } from '../../../kernel/access/capabilities';
@@ -87,7 +87,7 @@ export async function update(
   return db.transaction(async (tx) => {
     await lockRow(tx, 'team_workspace', id);
     const before = await find(tx, id);
-    if (!before) throw new Refusal('missing', '');
+    if (!before) throw notFound();
     const access = wanted ?? before.access;
     const base = access === 'custom' ? settingsOf(workspaceDials, before.capabilities) : workspaceLevelSettings[access];
     const capabilities = workspaceGrant(access, settled(access, base, dialsOf(sent)));

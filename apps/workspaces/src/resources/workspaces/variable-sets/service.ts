@@ -1,6 +1,6 @@
 import { invalid } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
-import { Refusal } from '@keystead/refusal';
+import { notFound, Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
@@ -93,7 +93,7 @@ export async function update(
   return db.transaction(async (tx) => {
     await lockRow(tx, 'variable_set', id);
     const before = await find(tx, id);
-    if (!before) throw new Refusal('missing', '');
+    if (!before) throw notFound();
     requireRevision(before, ifMatch);
     await tx.prisma.variableSet.update({
       where: { id },
@@ -145,7 +145,7 @@ export async function addWorkspaces(
   const ids = [...new Set(workspaceIds)];
   const projectId = (await projectOf(db, variableSetId)) ?? undefined;
   const known = await db.prisma.workspace.count({ where: { id: { in: ids }, organizationId, projectId } });
-  if (known < ids.length) throw new Refusal('missing', '');
+  if (known < ids.length) throw notFound();
   await db.prisma.variableSetWorkspace.createMany({
     data: ids.map((workspaceId) => ({ variableSetId, workspaceId })),
     skipDuplicates: true,
@@ -162,7 +162,7 @@ export async function addProjects(
   const ids = [...new Set(projectIds)];
   const own = await projectOf(db, variableSetId);
   const known = await db.prisma.project.count({ where: { id: { in: ids, equals: own ?? undefined }, organizationId } });
-  if (known < ids.length) throw new Refusal('missing', '');
+  if (known < ids.length) throw notFound();
   await db.prisma.variableSetProject.createMany({
     data: ids.map((projectId) => ({ variableSetId, projectId })),
     skipDuplicates: true,

@@ -1,5 +1,5 @@
 import { MissingPermission } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { notFound } from '@keystead/refusal';
 import type { Access, WorkspaceTarget } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
@@ -123,10 +123,10 @@ async function requireOn(
   rule: 'can-read-variable' | 'can-update-variable',
   accessTo: (ids: readonly string[]) => Promise<Access>,
 ): Promise<void> {
-  if (!workspace) throw new Refusal('missing', '');
+  if (!workspace) throw notFound();
   const access = await accessTo([workspace.organizationId]);
   if (workspacePolicy[rule](access, workspace)) return;
-  throw access.has(workspace, 'runs:read') ? new MissingPermission(rule) : new Refusal('missing', '');
+  throw access.has(workspace, 'runs:read') ? new MissingPermission(rule) : notFound();
 }
 
 /** Variables of workspaces. */

@@ -1,7 +1,7 @@
 import { randomBase62 } from '@keystead/auth';
 import { invalid } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
-import { Refusal } from '@keystead/refusal';
+import { notFound } from '@keystead/refusal';
 import { Prisma } from '../../../generated/prisma/client';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
@@ -96,7 +96,7 @@ export async function update(
   return db.transaction(async (tx) => {
     await lockRow(tx, 'variable', id);
     const before = await findOf(tx, owner, id);
-    if (!before) throw new Refusal('missing', '');
+    if (!before) throw notFound();
     const sensitive = input.sensitive ?? before.sensitive;
     const value = input.value ?? (sensitive && !before.sensitive ? (before.value ?? '') : undefined);
     if (before.sensitive && !sensitive) throw invalid('sensitive', 'cannot be turned off: the value would be readable');

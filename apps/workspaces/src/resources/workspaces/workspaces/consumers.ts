@@ -1,5 +1,5 @@
 import { invalid, type Page, type SentReference } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { notFound, Refusal } from '@keystead/refusal';
 import { Prisma } from '../../../generated/prisma/client';
 import type { Access } from '../../../kernel/access/access';
 import { visibleWorkspaces } from '../../../kernel/access/visible';
@@ -47,7 +47,7 @@ async function requireConsumers(
   });
   const seen = found.filter((other) => access.has(other, 'runs:read'));
   if (seen.length < ids.length) {
-    throw new Refusal('missing', '');
+    throw notFound();
   }
   return ids;
 }

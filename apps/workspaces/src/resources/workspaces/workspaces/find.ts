@@ -1,4 +1,4 @@
-import { Refusal } from '@keystead/refusal';
+import { notFound } from '@keystead/refusal';
 import type { Database } from '../../../kernel/database/database';
 import { readById, readByName, type Workspace, workspaceOf } from './workspace';
 
@@ -27,7 +27,7 @@ export async function findMany(db: Database, ids: readonly string[]): Promise<Wo
 export async function requireWorkspace(db: Database, id: string): Promise<Workspace> {
   const found = await find(db, id);
   if (found === undefined) {
-    throw new Refusal('missing', '');
+    throw notFound();
   }
   return found;
 }

@@ -1,4 +1,4 @@
-import { Refusal } from '@keystead/refusal';
+import { notFound, Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { lockRow } from '../../../kernel/database/lock-row';
@@ -9,7 +9,7 @@ import type { Workspace } from './workspace';
 async function erase(db: Database, actor: Actor, workspace: Workspace, action: string): Promise<void> {
   const { count } = await db.prisma.workspace.deleteMany({ where: { id: workspace.id } });
   if (count === 0) {
-    throw new Refusal('missing', '');
+    throw notFound();
   }
   await recordChange(db, actor, {
     organizationId: workspace.organizationId,

@@ -1,4 +1,4 @@
-import { Refusal } from '@keystead/refusal';
+import { notFound } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { requireWorkspace } from './find';
@@ -16,7 +16,7 @@ export async function assignSshKey(
     if (keyId !== null) {
       const key = await tx.prisma.sshKey.findFirst({ where: { id: keyId, organizationId }, select: { id: true } });
       if (key === null) {
-        throw new Refusal('missing', '');
+        throw notFound();
       }
     }
     await tx.prisma.workspace.update({ where: { id }, data: { sshKeyId: keyId, updatedAt: new Date() } });

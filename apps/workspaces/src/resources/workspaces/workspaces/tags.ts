@@ -1,5 +1,5 @@
 import { invalid, type SentKind, type SentReference } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { notFound } from '@keystead/refusal';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 
@@ -51,7 +51,7 @@ export async function attachTags(
   });
   const known = new Set(tags.map(({ id }) => id));
   if (ids.some((id) => !known.has(id))) {
-    throw new Refusal('missing', '');
+    throw notFound();
   }
   const byName = new Map(tags.map(({ id, name }) => [name, id]));
   const ordered = new Set([...names.map((name) => byName.get(name)!), ...ids]);

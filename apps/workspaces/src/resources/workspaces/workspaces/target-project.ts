@@ -1,5 +1,5 @@
 import { invalid } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { notFound, Refusal } from '@keystead/refusal';
 import type { Access } from '../../../kernel/access/access';
 import type { Database, KeyedRead, KeyedRow } from '../../../kernel/database/database';
 import type { Organization, PlanEnvironment } from '../../organizations/organizations/organization';
@@ -74,10 +74,10 @@ export async function targetProjectOf(
   const project = home?.projectId === id ? home : await findProject(db, id ?? '');
   const target = { id: id ?? '', organizationId: organization.id };
   if (project?.organizationId !== organization.id || !access.seesProject(target)) {
-    throw asked ? invalid('project', 'was not found') : new Refusal('missing', '');
+    throw asked ? invalid('project', 'was not found') : notFound();
   }
   if (!access.hasProject(target, 'workspaces:create')) {
-    throw new Refusal('missing', '');
+    throw notFound();
   }
   return { projectId: project.projectId, mode: project.mode };
 }
