@@ -2,14 +2,18 @@ import {
   BadConfig,
   describeSettings,
   onOff,
+  parsed,
   readSettings,
   readShared,
   sharedFromFile,
   sharedSettings,
+  trustedProxies,
   webAddress,
   wholeNumber,
 } from '@keystead/server';
+import { readHeaders } from '@keystead/tracing';
 import { z } from 'zod';
+import { type AuditReceiver, socketAt, syslogAt } from './kernel/audit/receiver';
 import { parseDuration } from './sdk/duration';
 
 const seconds = (fallback: number) =>
@@ -22,6 +26,25 @@ const seconds = (fallback: number) =>
       return z.NEVER;
     })
     .default(fallback);
+
+const receiver = (read: (text: string) => AuditReceiver | undefined, form: string) =>
+  parsed((text) => {
+    const found = read(text);
+    if (!found) throw new Error(`is not ${form}`);
+    return found;
+  }).optional();
+
+/** Networks, and `syslog` for the daemon of the machine. */
+const receivers = parsed((text) => {
+  const entries = text.split(',').flatMap((entry) => entry.trim() || []);
+  const networks = entries.filter((entry) => entry !== 'syslog');
+  try {
+    trustedProxies(networks);
+  } catch {
+    throw new Error('must be comma-separated addresses or CIDR blocks, and syslog');
+  }
+  return { networks, syslog: networks.length < entries.length };
+}).optional();
 
 const Variables = z.object({
   ...sharedSettings('SECRETS', { port: 8200, connections: 10 }),
@@ -58,6 +81,24 @@ const Variables = z.object({
     .string()
     .optional()
     .describe('Turns on sys/audit/:path: directory for the files of devices enabled there, and for nothing else.'),
+  SECRETS_AUDIT_BY_API_RECEIVERS: receivers.describe(
+    'Turns on devices of the types socket, syslog and http by API: addresses or CIDR blocks that they may be in, and syslog for the daemon of the machine.',
+  ),
+  SECRETS_AUDIT_SYSLOG: receiver(syslogAt, 'udp://, tcp:// or tls://host:port, or unix:///dev/log').describe(
+    'Syslog server that audit lines are sent to, as device syslog/: udp://, tcp:// or tls://host:port, or unix:///path; ?facility=AUTH&tag=keystead may follow.',
+  ),
+  SECRETS_AUDIT_SOCKET: receiver(socketAt, 'udp://, tcp:// or tls://host:port, or unix:///path').describe(
+    'Where audit lines are sent as they are, as device socket/: tcp://, tls:// or udp://host:port, or unix:///path.',
+  ),
+  SECRETS_AUDIT_HTTP: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('Address that audit lines are posted to, as device http/.'),
+  SECRETS_AUDIT_HTTP_HEADERS: parsed(readHeaders)
+    .optional()
+    .describe(
+      'Headers sent with them, as name=value,…, values percent-encoded. Also as SECRETS_AUDIT_HTTP_HEADERS_FILE.',
+    ),
   SECRETS_AUDIT_SYNC: onOff(false).describe('Wait until audit lines are on the disk.'),
   SECRETS_DEFAULT_MOUNTS: z
     .string()
@@ -101,6 +142,7 @@ const Variables = z.object({
 /** Variables that may instead name a file holding the value. */
 const fromFile = [
   ...sharedFromFile.map((name) => `SECRETS_${name}`),
+  'SECRETS_AUDIT_HTTP_HEADERS',
   'SCHEDULER_TOKEN',
   'CLOUDONE_CLIENT_SECRET',
   'CLOUDTWO_ACCESS_KEY',
@@ -159,6 +201,8 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
       stdout: given.SECRETS_AUDIT_STDOUT,
       table: given.SECRETS_AUDIT_TABLE,
       directory: given.SECRETS_AUDIT_BY_API_DIRECTORY,
+      receiversByApi: given.SECRETS_AUDIT_BY_API_RECEIVERS,
+      receivers: configuredReceivers(given),
       sync: given.SECRETS_AUDIT_SYNC,
     },
     defaultMounts: mountList(given.SECRETS_DEFAULT_MOUNTS),
@@ -196,4 +240,13 @@ export const describeConfig = (): string => describeSettings(Variables);
 function mountList(text: string): string[] {
   if (text.trim() === 'none') return [];
   return text.split(',').flatMap((entry) => entry.trim().replace(/(?<!\/)\/+$/, '') || []);
+}
+
+function configuredReceivers(given: z.infer<typeof Variables>): readonly AuditReceiver[] {
+  const { SECRETS_AUDIT_SYSLOG: syslog, SECRETS_AUDIT_SOCKET: socket, SECRETS_AUDIT_HTTP: uri } = given;
+  const headers = given.SECRETS_AUDIT_HTTP_HEADERS ?? {};
+  const http: AuditReceiver | undefined = uri
+    ? { type: 'http', uri, headers, batchLines: 100, timeoutMs: 5_000 }
+    : undefined;
+  return [syslog, socket, http].filter((one) => one !== undefined);
 }

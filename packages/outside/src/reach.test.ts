@@ -30,6 +30,11 @@ describe('which addresses may be called', () => {
     ]);
   });
 
+  it('can be only what is named', () => {
+    const reach = new Reach(['203.0.114.0/24'], false);
+    expect(['203.0.114.9', '203.0.115.9', '10.0.0.1'].map((at) => reach.allows(at))).toEqual([true, false, false]);
+  });
+
   it('calls no closed address, named or written as a number', async () => {
     let called = 0;
     const server = createServer((_, res) => {

@@ -48,11 +48,17 @@ function plain(address: string): string {
   return [...bytes].join('.');
 }
 
-/** Which addresses may be called for somebody else: public ones, and ranges (CIDR) that were opened by hand. */
+/**
+ * Which addresses may be called for somebody else: public ones, unless `publicToo` is false, and ranges (CIDR) that were
+ * opened by hand.
+ */
 export class Reach {
   private readonly opened: BlockList;
 
-  constructor(opened: readonly string[] = []) {
+  constructor(
+    opened: readonly string[] = [],
+    private readonly publicToo = true,
+  ) {
     this.opened = listOf(opened);
   }
 
@@ -63,7 +69,7 @@ export class Reach {
     if (version === 0) return false;
     const family = version === 6 ? 'ipv6' : 'ipv4';
     if (never.check(address, family)) return false;
-    return this.opened.check(address, family) || !closed.check(address, family);
+    return this.opened.check(address, family) || (this.publicToo && !closed.check(address, family));
   }
 
   /** Looks a name up as `dns.lookup` does; fails where any of its addresses is closed. */

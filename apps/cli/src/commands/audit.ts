@@ -32,9 +32,9 @@ export const auditCommands: readonly CommandSpec[] = [
   {
     name: 'audit enable',
     help: 'Enable an audit device, where the configuration of the service lets it be done from here.',
-    args: { '<type>': 'for example file', '[options...]': 'name=value' },
+    args: { '<type>': 'file, socket, syslog or http', '[options...]': 'name=value' },
     flags: { '--path <path>': 'its name [its type]', '--description <text>': 'what it is for' },
-    examples: ['audit enable file file_path=team.log', 'audit enable file file_path=team.log mode=0640 -path=team'],
+    examples: ['audit enable file file_path=team.log', 'audit enable http uri=https://logs.example.com/in -path=siem'],
     async run(made, flags: EnableFlags, type: string, ...options: string[]) {
       const path = (flags.path ?? type).replace(/\/$/, '');
       const body = { type, description: flags.description, options: parsePairs(options, 'option') };

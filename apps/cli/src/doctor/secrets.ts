@@ -111,6 +111,14 @@ async function checkNode(client: Client, findings: Findings): Promise<void> {
     `audit devices have not taken ${value('secrets_audit_failures_total')} lines since this node started`,
     'see that the disk is not full and the folder can be written: with no device left, requests are refused',
   );
+  const away = lines.filter((line) => /^secrets_audit_(receiver_away|dropped_lines_total)\{.*\} [1-9]/.test(line));
+  findings.ask(
+    'warning',
+    away.length > 0,
+    'receivers of audit lines have all of them',
+    `receivers of audit lines are away, or lack some: ${away.join(', ')}`,
+    'see that they can be reached; lines wait for them within bounds: docs/guides/audit.md',
+  );
   findings.ask(
     'warning',
     value('secrets_irrevocable') > 0,

@@ -65,6 +65,37 @@ export function addGauges(registry: Registry, { storage, leases, audit }: Module
       this.set(storage.changes.fresh ? 1 : 0);
     },
   });
+  const receivers = () => audit.devices.list().filter(({ backlog }) => backlog);
+  new Gauge({
+    name: 'secrets_audit_receiver_away',
+    help: '1 while the receiver of an audit device takes nothing.',
+    labelNames: ['device'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const { path, backlog } of receivers()) this.set({ device: path }, backlog!.away ? 1 : 0);
+    },
+  });
+  new Gauge({
+    name: 'secrets_audit_waiting_lines',
+    help: 'Lines that wait for the receiver of an audit device.',
+    labelNames: ['device'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const { path, backlog } of receivers()) this.set({ device: path }, backlog!.waiting);
+    },
+  });
+  new Counter({
+    name: 'secrets_audit_dropped_lines_total',
+    help: 'Lines that the receiver of an audit device will never have.',
+    labelNames: ['device'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const { path, backlog } of receivers()) this.inc({ device: path }, backlog!.dropped);
+    },
+  });
   new Counter({
     name: 'secrets_audit_failures_total',
     help: 'Lines that an audit device did not take.',

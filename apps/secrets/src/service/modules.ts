@@ -1,11 +1,14 @@
 import path from 'node:path';
 import { readSealKeys } from '@keystead/keyring';
+import { Reach } from '@keystead/outside';
 import type { Config } from '../config';
 import { Attempts } from '../kernel/attempts/attempts';
 import { Audit } from '../kernel/audit/audit';
+import { carrierTo } from '../kernel/audit/carriers';
 import { AuditChain } from '../kernel/audit/chain';
 import { DeviceFolder } from '../kernel/audit/device-folder';
 import { FileDevice } from '../kernel/audit/file-device';
+import { ReceiverDevice } from '../kernel/audit/receiver-device';
 import { stdoutDevice } from '../kernel/audit/stdout-device';
 import { StoredAudit } from '../kernel/audit/stored-audit';
 import { ConsoleSessions } from '../kernel/console/sessions';
@@ -57,10 +60,14 @@ export async function buildModules(
   const { barrier, committer, changes, database, entries } = storage;
   const seal = new Seal(storage, { type: config.seal.type, sealKeys: () => readSealKeys(config.seal.key), log });
   const audit = new Audit(barrier, log);
-  await addDevices(audit, config);
-  const { directory, sync } = config.audit;
+  await addDevices(audit, config, log);
+  const { directory, sync, receiversByApi } = config.audit;
   const folder = directory === undefined ? undefined : await DeviceFolder.open(directory);
-  const storedAudit = new StoredAudit({ storage, audit, folder, sync });
+  const receivers = receiversByApi && {
+    reach: new Reach(receiversByApi.networks, false),
+    syslog: receiversByApi.syslog,
+  };
+  const storedAudit = new StoredAudit({ storage, audit, folder, receivers, sync, log });
   const chain = new AuditChain({ database, barrier, clock: storage.clock, recording: config.audit.table });
   if (config.audit.table) {
     committer.chainAudit(chain.append);
@@ -161,11 +168,24 @@ export async function buildModules(
   };
 }
 
-async function addDevices(audit: Audit, { audit: config }: Config): Promise<void> {
+async function addDevices(audit: Audit, { audit: config }: Config, log: ServiceParts['log']): Promise<void> {
   const limits = { sync: config.sync };
   const add = audit.devices.add.bind(audit.devices);
   if (config.file) {
     add(await FileDevice.open('file/', path.resolve(config.file), { description: 'lines in a file', ...limits }));
   }
   if (config.stdout) add(stdoutDevice('stdout/', 'lines on standard output', limits));
+  for (const receiver of config.receivers) {
+    const { type, timeoutMs } = receiver;
+    const options: Record<string, string> =
+      receiver.type === 'http'
+        ? { uri: new URL(receiver.uri).origin }
+        : { address: `${receiver.host}:${receiver.port}` };
+    add(
+      new ReceiverDevice(`${type}/`, type, {
+        ...{ carrier: carrierTo(receiver, undefined), timeoutMs, description: 'lines sent elsewhere', local: false },
+        ...{ options, showsAccessors: false, prefix: '', log },
+      }),
+    );
+  }
 }

@@ -16,6 +16,8 @@ export function settingsOf(config: Config): Readonly<Record<string, unknown>> {
       stdout: config.audit.stdout,
       table: config.audit.table,
       by_api_directory: config.audit.directory ?? '',
+      by_api_receivers: config.audit.receiversByApi?.networks ?? [],
+      receivers: config.audit.receivers.map(({ type }) => type),
     },
     family_headers: config.familyHeaders,
     request_timeout: config.requestTimeoutSeconds,

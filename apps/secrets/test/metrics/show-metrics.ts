@@ -11,7 +11,10 @@ const listen = { host: '127.0.0.1', port: 0 };
 export async function showSecrets(): Promise<{ port: number; close(): Promise<void> }> {
   const database = await freshDatabase('secrets');
   const registry = new Registry();
-  const service = await createService(testConfig(database.url), { log, registry });
+  const service = await createService(testConfig(database.url, { SECRETS_AUDIT_SYSLOG: 'udp://127.0.0.1:9' }), {
+    log,
+    registry,
+  });
   const serving = await serve({ app: service.app, listen, log, metrics: { listen, registry }, ready: service.ready });
   // Somebody has asked it for something, so that there is something to count.
   await fetch(`${serving.url}/nothing`);

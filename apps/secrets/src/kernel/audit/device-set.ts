@@ -10,7 +10,7 @@ const triedEveryMs = 250;
 
 /**
  * The devices of this node. A line counts as written when one of them has it; one that fails is named in the log, and in
- * the error when no other was left.
+ * the error when no other was left. Receivers elsewhere are waited for only where no device of this machine took a line.
  */
 export class DeviceSet {
   /** Lines that a device did not take, since the start. */
@@ -85,6 +85,8 @@ export class DeviceSet {
    */
   async accepts(): Promise<boolean> {
     if (this.refused === 0 || this.empty) return true;
+    // They are tried without being asked.
+    if (this.all.every(({ backlog }) => backlog?.away)) return false;
     const now = Date.now();
     if (now - this.triedMs < triedEveryMs) return false;
     this.triedMs = now;
@@ -110,12 +112,15 @@ export class DeviceSet {
   }
 
   private async writeAll(devices: readonly AuditDevice[], line: string, shown: string): Promise<void> {
-    const results = await Promise.allSettled(
-      devices.map((device) => device.write(device.showsAccessors ? shown : line)),
-    );
+    const write = (device: AuditDevice) => device.write(device.showsAccessors ? shown : line);
+    const elsewhere = devices.filter(({ backlog }) => backlog).map(write);
+    const results = await Promise.allSettled(devices.filter(({ backlog }) => !backlog).map(write));
     const failures = results.filter((result) => result.status === 'rejected').map(({ reason }) => reason as Error);
     // The last one may have been disabled while a long line was made.
-    if (failures.length === results.length && failures.length > 0) throw this.refuse(failures);
+    const none = failures.length === results.length && devices.length > 0;
+    if (none) failures.push(...(await firstOf(elsewhere)));
+    else for (const one of elsewhere) one.catch(() => {});
+    if (none && failures.length === devices.length) throw this.refuse(failures);
     this.taken();
     this.tell(failures);
   }
@@ -134,5 +139,15 @@ export class DeviceSet {
   private tell(failures: readonly Error[]): void {
     this.failures += failures.length;
     for (const failure of failures) this.log.warn({ err: failure }, failure.message);
+  }
+}
+
+/** Waits until one is done; answers the failures where none is. */
+async function firstOf(pending: readonly Promise<void>[]): Promise<readonly Error[]> {
+  try {
+    await Promise.any(pending);
+    return [];
+  } catch (error) {
+    return (error as AggregateError).errors;
   }
 }

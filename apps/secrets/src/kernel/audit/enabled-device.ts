@@ -1,9 +1,48 @@
+import type { Reach } from '@keystead/outside';
+import { type Carrier, carrierTo } from './carriers';
 import { type AuditDevice, DeviceFailed } from './device';
 import { type DeviceFolder, FOLDER_SETTING } from './device-folder';
 import { FileDevice } from './file-device';
+import { LOCAL_SYSLOG, type Receiver } from './receiver';
+import { ReceiverDevice } from './receiver-device';
+
+/** The setting that says where receivers may be, as errors name it. */
+export const RECEIVERS_SETTING = 'SECRETS_AUDIT_BY_API_RECEIVERS';
+
+/** Where receivers of devices enabled by API may be. */
+export interface Receivers {
+  readonly reach: Reach;
+  /** Also the daemon of this machine that takes what programs log. */
+  readonly syslog: boolean;
+}
 
 /** A device as it is stored for all nodes. */
-export interface StoredDevice {
+export type StoredDevice = StoredFile | StoredReceiver;
+
+/** What devices by API may use on this node. */
+export interface NodeParts {
+  /** Undefined: files are off. */
+  readonly folder: DeviceFolder | undefined;
+  /** Undefined: receivers are off. */
+  readonly receivers: Receivers | undefined;
+  /** Wait until lines are on the disk. */
+  readonly sync: boolean;
+  readonly log: { warn(fields: object, message: string): void };
+}
+
+/** One whose lines go to a receiver. */
+export interface StoredReceiver {
+  readonly description: string;
+  readonly local: boolean;
+  readonly receiver: Receiver;
+  /** As they are shown: nothing secret. */
+  readonly options: Readonly<Record<string, string>>;
+  readonly prefix: string;
+  readonly showsAccessors: boolean;
+}
+
+/** One whose lines go to a file. */
+export interface StoredFile {
   readonly description: string;
   readonly local: boolean;
   /** The name of its file, in the directory of each node. */
@@ -18,8 +57,36 @@ export interface StoredDevice {
   readonly showsAccessors: boolean;
 }
 
-/** A device enabled by API, on this node: one that takes nothing where its directory is not set. */
-export class EnabledDevice implements AuditDevice {
+/** A device enabled by API, on this node: one that fails where this node has not what it needs. */
+export function openDevice(path: string, stored: StoredDevice, node: NodeParts): AuditDevice {
+  if (!('receiver' in stored)) return new EnabledFile(path, stored, node);
+  const { receiver } = stored;
+  const carrier = usableCarrier(receiver, node) ?? unusable(receiver.type);
+  return new ReceiverDevice(path, receiver.type, { ...stored, carrier, timeoutMs: receiver.timeoutMs, log: node.log });
+}
+
+/** Undefined where the configuration of this node does not let it be used. */
+function usableCarrier(receiver: Receiver, { receivers, folder }: NodeParts): Carrier | undefined {
+  if (receiver.type === 'http' || receiver.network !== 'unix') {
+    return receivers && carrierTo(receiver, receivers.reach);
+  }
+  if (receiver.type === 'syslog' && receiver.host === LOCAL_SYSLOG) {
+    return receivers?.syslog ? carrierTo(receiver, receivers.reach) : undefined;
+  }
+  return folder && carrierTo({ ...receiver, host: folder.at(receiver.host) }, undefined);
+}
+
+function unusable(type: string): Carrier {
+  const refuse = async () => {
+    throw new Error(
+      `it was enabled by API, and the settings of this node let no ${type} be used: ${RECEIVERS_SETTING}`,
+    );
+  };
+  return { most: 1, send: refuse, close() {} };
+}
+
+/** A file enabled by API, on this node: one that takes nothing where its directory is not set. */
+class EnabledFile implements AuditDevice {
   readonly type = 'file';
   readonly description: string;
   readonly local: boolean;
@@ -29,8 +96,8 @@ export class EnabledDevice implements AuditDevice {
 
   constructor(
     readonly path: string,
-    stored: StoredDevice,
-    { folder, sync }: { readonly folder: DeviceFolder | undefined; readonly sync: boolean },
+    stored: StoredFile,
+    { folder, sync }: NodeParts,
   ) {
     const { file, whole, description, local, showsAccessors, mode, prefix } = stored;
     this.description = description;

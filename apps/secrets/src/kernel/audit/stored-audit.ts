@@ -4,11 +4,13 @@ import type { StorageKernel } from '../storage/storage';
 import type { Tx } from '../storage/types';
 import { WholeTable } from '../storage/whole-table';
 import type { Audit } from './audit';
-import { type DeviceFolder, FOLDER_SETTING } from './device-folder';
-import { EnabledDevice, type StoredDevice } from './enabled-device';
+import { FOLDER_SETTING } from './device-folder';
+import { type NodeParts, openDevice, RECEIVERS_SETTING, type StoredDevice } from './enabled-device';
 import type { HeaderRule } from './headers';
 
-const devicePrefix = 'audit-device/';
+const filePrefix = 'audit-device/';
+/** Apart from files: versions before there were receivers read those as files. */
+const receiverPrefix = 'audit-receiver/';
 const headerPrefix = 'audit-header/';
 const cellOf = (row: string) => ({ table: 'setting', row, column: 'sealed' });
 
@@ -17,13 +19,9 @@ const mostDevices = 16;
 const mostHeaders = 64;
 
 /** What devices need of this node. */
-export interface StoredAuditParts {
+export interface StoredAuditParts extends NodeParts {
   readonly storage: StorageKernel;
   readonly audit: Audit;
-  /** Undefined: auditing by API is off on this node. */
-  readonly folder: DeviceFolder | undefined;
-  /** Wait until lines are on the disk. */
-  readonly sync: boolean;
 }
 
 /**
@@ -45,9 +43,14 @@ export class StoredAudit {
     return this.table.refresh();
   }
 
-  /** Undefined where auditing by API is off. */
-  get folder(): DeviceFolder | undefined {
-    return this.parts.folder;
+  /** What devices by API may use on this node. */
+  get node(): NodeParts {
+    return this.parts;
+  }
+
+  /** Whether any device can be enabled here. */
+  get on(): boolean {
+    return this.parts.folder !== undefined || this.parts.receivers !== undefined;
   }
 
   /** By name in lower case. */
@@ -64,14 +67,16 @@ export class StoredAudit {
   }
 
   /**
-   * Enables a device on every node, once its file has taken a line. All nodes write to it when this resolves. Throws
-   * `invalid` where the path or the file is in use, or the file takes nothing.
+   * Enables a device on every node, once its file or receiver has taken a line. All nodes write to it when this resolves.
+   * Throws `invalid` where the path or the file is in use, or nothing is taken.
    */
   async enable(path: string, device: StoredDevice): Promise<void> {
     const { audit } = this.parts;
     const configured = audit.devices.listConfigured();
-    const target = this.parts.folder!.at(device.file);
-    if (configured.some(({ options }) => options.file_path === target)) throw fileInUse(device.file);
+    if (!('receiver' in device)) {
+      const target = this.parts.folder!.at(device.file);
+      if (configured.some(({ options }) => options.file_path === target)) throw fileInUse(device.file);
+    }
     requireFree(path, device, new Map(configured.map((one) => [one.path, undefined])));
     requireFree(path, device, this.devices);
     await this.tryOut(path, device);
@@ -79,13 +84,15 @@ export class StoredAudit {
       const { devices } = await readAll(tx.prisma, this.parts.storage);
       if (devices.size >= mostDevices) throw new Refusal('invalid', `there are ${mostDevices} audit devices already`);
       requireFree(path, device, devices);
-      await this.store(tx, devicePrefix + path, device);
+      await this.store(tx, rowOf(path, device), device);
     });
   }
 
   /** Ends a device on every node, if there is one of that path. */
   async disable(path: string): Promise<void> {
-    await this.change(({ prisma }) => deleteSetting(prisma, devicePrefix + path));
+    await this.change(async ({ prisma }) => {
+      for (const prefix of [filePrefix, receiverPrefix]) await deleteSetting(prisma, prefix + path);
+    });
   }
 
   /** Adds a header to the lines of all nodes, or changes how it stands there; `name` in lower case. */
@@ -116,7 +123,7 @@ export class StoredAudit {
   }
 
   private async tryOut(path: string, stored: StoredDevice): Promise<void> {
-    const device = new EnabledDevice(path, stored, this.parts);
+    const device = openDevice(path, stored, this.parts);
     try {
       const line = { time: new Date().toISOString(), type: 'enabled', device: path };
       await device.write(`${JSON.stringify(line)}\n`);
@@ -136,8 +143,8 @@ export class StoredAudit {
     audit.headers.use(headers);
     for (const [path, stored] of devices) {
       if (JSON.stringify(before.get(path)) === JSON.stringify(stored)) continue;
-      // Its file is opened with the first line: nobody waits here for a disk that does not answer.
-      audit.devices.enable(new EnabledDevice(path, stored, this.parts));
+      // It is opened with the first line: nobody waits here for a disk or a receiver that does not answer.
+      audit.devices.enable(openDevice(path, stored, this.parts));
     }
     for (const path of before.keys()) if (!devices.has(path)) void audit.devices.disable(path);
   }
@@ -147,21 +154,20 @@ export class StoredAudit {
 export function offHere(): Refusal {
   return new Refusal(
     'invalid',
-    `cannot enable or disable audit devices via API: it is off, and ${FOLDER_SETTING} turns it on for files in the directory it names; other devices are a matter of configuration`,
+    `cannot enable or disable audit devices via API: it is off, and ${FOLDER_SETTING} turns it on for files in the directory it names, ${RECEIVERS_SETTING} for receivers at the addresses it names; other devices are a matter of configuration`,
   );
 }
 
 /** Throws where a path lies at, above or below another, or another device writes to the file. */
-function requireFree(
-  path: string,
-  { file }: StoredDevice,
-  devices: ReadonlyMap<string, StoredDevice | undefined>,
-): void {
+function requireFree(path: string, device: StoredDevice, devices: ReadonlyMap<string, StoredDevice | undefined>): void {
   for (const [other, stored] of devices) {
     if (path.startsWith(other) || other.startsWith(path)) throw new Refusal('invalid', 'path already in use');
-    if (stored?.file === file) throw fileInUse(file);
+    if (stored && 'file' in stored && 'file' in device && stored.file === device.file) throw fileInUse(device.file);
   }
 }
+
+const rowOf = (path: string, device: StoredDevice): string =>
+  ('receiver' in device ? receiverPrefix : filePrefix) + path;
 
 const fileInUse = (file: string): Refusal =>
   new Refusal('invalid', `file_path: another audit device writes to ${JSON.stringify(file)}`);
@@ -171,14 +177,15 @@ async function readAll(
   { barrier }: StorageKernel,
 ): Promise<{ devices: Map<string, StoredDevice>; headers: Map<string, HeaderRule> }> {
   const rows = await prisma.setting.findMany({
-    where: { OR: [{ name: { startsWith: devicePrefix } }, { name: { startsWith: headerPrefix } }] },
+    where: { OR: [filePrefix, receiverPrefix, headerPrefix].map((prefix) => ({ name: { startsWith: prefix } })) },
     orderBy: { name: 'asc' },
   });
   const devices = new Map<string, StoredDevice>();
   const headers = new Map<string, HeaderRule>();
   for (const { name, sealed } of rows) {
     const value = barrier.openJson<StoredDevice & HeaderRule>(sealed!, cellOf(name));
-    if (name.startsWith(devicePrefix)) devices.set(name.slice(devicePrefix.length), value);
+    const prefix = [filePrefix, receiverPrefix].find((one) => name.startsWith(one));
+    if (prefix !== undefined) devices.set(name.slice(prefix.length), value);
     else headers.set(name.slice(headerPrefix.length), value);
   }
   return { devices, headers };

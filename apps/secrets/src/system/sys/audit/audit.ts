@@ -34,7 +34,7 @@ export function auditPaths({ devices, hash }: Audit, stored: StoredAudit) {
     path('audit/:path*', {
       summary: 'An audit device.',
       description:
-        'Devices are a matter of configuration. Where SECRETS_AUDIT_BY_API_DIRECTORY is set, files in that directory can be enabled and disabled here, for all nodes.',
+        'Devices are a matter of configuration. Where SECRETS_AUDIT_BY_API_DIRECTORY is set, files in that directory can be enabled and disabled here, for all nodes; where SECRETS_AUDIT_BY_API_RECEIVERS is set, receivers at those addresses.',
       params: { path: 'folder' },
       sudo: true,
       rootNamespaceOnly: true,
@@ -42,26 +42,26 @@ export function auditPaths({ devices, hash }: Audit, stored: StoredAudit) {
         summary: 'Enable an audit device on every node.',
         operationId: 'auditing-enable-device',
         input: z.object({
-          type: announced(string(), { enum: ['file'] })
+          type: announced(string(), { enum: ['file', 'socket', 'syslog', 'http'] })
             .optional()
-            .describe('Required: file.'),
+            .describe('Required: file, socket, syslog or http.'),
           description: announced(string(), { maxLength: 1024 }).optional().describe('What it is for.'),
           options: keyValues()
             .optional()
             .describe(
-              'file_path (required: a file in the directory), mode (0600), prefix, hmac_accessor (true), format (json), log_raw (false).',
+              'All: prefix, hmac_accessor (true), format (json), log_raw (false). file: file_path (required: a file in the directory), mode (0600). socket: address (required, host:port), socket_type (tcp; udp, tls, unix), write_timeout (2s), ca_cert (PEM). syslog: address (udp://, tcp:// or tls://host:port; else the daemon of the machine), facility (AUTH), tag (keystead), write_timeout (2s), ca_cert. http: uri (required), headers (JSON: lists of values by name), write_timeout (5s), batch_lines (100), ca_cert.',
             ),
           local: bool().optional().describe('Kept and shown; every node writes to every device.'),
         }),
-        auditClear: ['type', 'description', 'options', 'local'],
+        // Options may hold the headers by which a receiver knows the service.
+        auditClear: ['type', 'description', 'local'],
         async run({ params, input }) {
-          const { folder } = stored;
-          if (!folder) throw offHere();
+          if (!stored.on) throw offHere();
           const at = params.path;
           if (at.length > 128 || !pathText.test(at)) {
             throw new Refusal('invalid', 'path: names of letters, digits, ".", "_" and "-" with slashes between them');
           }
-          await stored.enable(`${at}/`, readDevice(input, folder));
+          await stored.enable(`${at}/`, readDevice(input, stored.node));
           return empty;
         },
       },
@@ -72,7 +72,7 @@ export function auditPaths({ devices, hash }: Audit, stored: StoredAudit) {
         async run({ params }) {
           const at = `${params.path}/`;
           if (await stored.has(at)) {
-            if (!stored.folder) throw offHere();
+            if (!stored.on) throw offHere();
             await stored.disable(at);
           } else if (devices.find(at)) {
             throw new Refusal('invalid', 'cannot disable an audit device of the configuration via API');

@@ -1,0 +1,237 @@
+import { createSocket, type Socket as DatagramSocket, type SocketOptions } from 'node:dgram';
+import { connect, isIP, type Socket } from 'node:net';
+import { hostname } from 'node:os';
+import { setImmediate as aTurn } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
+import { ClosedAddress, outsideCall, type Reach } from '@keystead/outside';
+import type { Endpoint, Receiver } from './receiver';
+
+/** A receiver that answers does not want this line, whatever else it takes. */
+export class LineRefused extends Error {
+  override readonly name = 'LineRefused';
+}
+
+/** Brings lines to a receiver. One `send` at a time. */
+export interface Carrier {
+  /** Lines of one `send`. */
+  readonly most: number;
+  /** Sends lines with their line breaks, in order. Throws `LineRefused`, or what went wrong; then any of them may have arrived. */
+  send(lines: readonly string[]): Promise<void>;
+  /** Ends the connection; the next `send` makes another. */
+  close(): void;
+}
+
+/** Lines that go out at once. */
+const mostLines = 1000;
+/** A datagram over IPv4 has 65,507 bytes. */
+const datagramBytes = 65_507;
+/** Means that the body cannot be read or is too large: the next one may do. */
+const lineStatuses = new Set([400, 413, 415, 422]);
+
+/** `reach` says which addresses may be called; undefined where the receiver is one of the configuration. */
+export function carrierTo(receiver: Receiver, reach: Reach | undefined): Carrier {
+  if (receiver.type === 'http') return new HttpCarrier(receiver, reach);
+  const frame = receiver.type === 'syslog' ? syslogFrame(receiver) : (line: string) => line;
+  const parts = { frame, reach, timeoutMs: receiver.timeoutMs };
+  return receiver.network === 'udp' ? new DatagramCarrier(receiver, parts) : new StreamCarrier(receiver, parts);
+}
+
+interface Parts {
+  readonly frame: (line: string) => string;
+  readonly reach: Reach | undefined;
+  readonly timeoutMs: number;
+}
+
+/** A line as a message of RFC 5424: with its length before it in streams (RFC 6587, RFC 5425), on a line of its own in local ones. */
+function syslogFrame(receiver: Receiver & { type: 'syslog' }): (line: string) => string {
+  const { facility, tag, network } = receiver;
+  const informational = 6;
+  const host =
+    hostname()
+      .replace(/[^\x21-\x7e]/g, '')
+      .slice(0, 255) || '-';
+  return (line) => {
+    const text = line.endsWith('\n') ? line.slice(0, -1) : line;
+    const head = `<${facility * 8 + informational}>1 ${new Date().toISOString()} ${host} ${tag} ${process.pid}`;
+    const message = `${head} audit - ${text}`;
+    if (network === 'udp') return message;
+    return network === 'unix' ? `${message}\n` : `${Buffer.byteLength(message)} ${message}`;
+  };
+}
+
+class StreamCarrier implements Carrier {
+  readonly most = mostLines;
+  private socket: Socket | undefined;
+
+  constructor(
+    private readonly to: Endpoint,
+    private readonly parts: Parts,
+  ) {}
+
+  async send(lines: readonly string[]): Promise<void> {
+    const end = AbortSignal.timeout(this.parts.timeoutMs);
+    // An end of the connection that this machine has heard of is seen before anything is written to it.
+    await aTurn();
+    const socket = this.socket ?? (await this.open(end));
+    const text = lines.map(this.parts.frame).join('');
+    await within(end, socket, (done) => socket.write(text, done));
+  }
+
+  close(): void {
+    this.socket?.destroy();
+    this.socket = undefined;
+  }
+
+  private async open(end: AbortSignal): Promise<Socket> {
+    const { host, port, network, caCert } = this.to;
+    const { reach } = this.parts;
+    if (reach && network !== 'unix' && isIP(host) && !reach.allows(host)) throw new ClosedAddress(host);
+    const lookup = reach && { lookup: reach.lookup };
+    const tls = {
+      host,
+      port,
+      ...lookup,
+      ...(isIP(host) ? {} : { servername: host }),
+      ...(caCert ? { ca: caCert } : {}),
+    };
+    const socket =
+      network === 'unix'
+        ? connect({ path: host })
+        : network === 'tls'
+          ? connectTls(tls)
+          : connect({ host, port, ...lookup });
+    socket.on('error', () => {});
+    // What the receiver says is let go unread.
+    socket.resume();
+    socket.setNoDelay(true).setKeepAlive(true, 30_000).unref();
+    await within(end, socket, (done) => socket.once(network === 'tls' ? 'secureConnect' : 'connect', () => done()));
+    this.socket = socket;
+    const gone = () => {
+      if (this.socket === socket) this.socket = undefined;
+      socket.destroy();
+    };
+    socket.on('end', gone).on('close', gone);
+    return socket;
+  }
+}
+
+/** Waits for a step of a connection, which is destroyed where that fails or takes too long. */
+async function within(end: AbortSignal, socket: Socket, step: (done: (error?: Error | null) => void) => void) {
+  const heard = new AbortController();
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const late = () => reject(new Error('no answer in time'));
+      if (end.aborted) return late();
+      end.addEventListener('abort', late, { once: true, signal: heard.signal });
+      const closed = () => reject(new Error('the receiver ended the connection'));
+      socket.once('error', reject).once('close', closed);
+      heard.signal.addEventListener('abort', () => socket.off('error', reject).off('close', closed), { once: true });
+      step((error) => (error ? reject(error) : resolve()));
+    });
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  } finally {
+    heard.abort();
+  }
+}
+
+class DatagramCarrier implements Carrier {
+  readonly most = mostLines;
+  private socket: DatagramSocket | undefined;
+  private failure: Error | undefined;
+
+  constructor(
+    private readonly to: Endpoint,
+    private readonly parts: Parts,
+  ) {}
+
+  async send(lines: readonly string[]): Promise<void> {
+    await aTurn();
+    const before = this.failure;
+    this.failure = undefined;
+    // A machine that is there says so where nobody listens, after the datagram was sent.
+    if (before) throw before;
+    const socket = this.socket ?? (await this.open());
+    const datagrams = lines.map((line) => Buffer.from(this.parts.frame(line)));
+    if (datagrams.some(({ length }) => length > datagramBytes))
+      throw new LineRefused('the line is too long for a datagram');
+    for (const bytes of datagrams) {
+      await new Promise<void>((resolve, reject) => {
+        socket.send(bytes, (error) => (error ? reject(tooLong(error)) : resolve()));
+      });
+    }
+  }
+
+  close(): void {
+    this.socket?.close();
+    this.socket = undefined;
+  }
+
+  private async open(): Promise<DatagramSocket> {
+    const { host, port } = this.to;
+    const { reach, timeoutMs } = this.parts;
+    const family = isIP(host) === 6 ? 6 : 4;
+    if (reach && isIP(host) && !reach.allows(host)) throw new ClosedAddress(host);
+    // It is asked for the address of this end, too.
+    const lookup: SocketOptions['lookup'] = (name, _, found) =>
+      isIP(name)
+        ? found(null, name, family)
+        : reach!.lookup(name, { family }, (error, address, of) => found(error, String(address), of ?? family));
+    const socket = createSocket({ type: `udp${family}`, ...(reach && { lookup }) });
+    socket.unref();
+    // Not `once`: an error that nobody hears ends the process.
+    let connecting: ((error: Error) => void) | undefined;
+    socket.on('error', (error) => {
+      if (connecting) return connecting(error);
+      this.failure = error;
+      if (this.socket === socket) this.close();
+    });
+    const end = AbortSignal.timeout(timeoutMs);
+    try {
+      await new Promise<void>((resolve, reject) => {
+        connecting = reject;
+        end.addEventListener('abort', () => reject(new Error('no answer in time')), { once: true });
+        socket.connect(port, host, () => resolve());
+      });
+    } catch (error) {
+      socket.close();
+      throw error;
+    }
+    connecting = undefined;
+    this.socket = socket;
+    return socket;
+  }
+}
+
+function tooLong(error: Error): Error {
+  return (error as NodeJS.ErrnoException).code === 'EMSGSIZE'
+    ? new LineRefused('the line is too long for a datagram')
+    : error;
+}
+
+class HttpCarrier implements Carrier {
+  readonly most: number;
+
+  constructor(
+    private readonly to: Receiver & { type: 'http' },
+    private readonly reach: Reach | undefined,
+  ) {
+    this.most = to.batchLines;
+  }
+
+  async send(lines: readonly string[]): Promise<void> {
+    const { uri, headers, timeoutMs, caCert } = this.to;
+    const bytes = {
+      type: lines.length === 1 ? 'application/json' : 'application/x-ndjson',
+      content: Buffer.from(lines.join('')),
+    };
+    const request = { method: 'POST', headers, bytes, ca: caCert, reach: this.reach } as const;
+    const { status } = await outsideCall('the receiver', uri, request, timeoutMs);
+    if (status >= 200 && status < 300) return;
+    if (lineStatuses.has(status)) throw new LineRefused(`the receiver answered ${status}`);
+    throw new Error(`the receiver answered ${status}`);
+  }
+
+  close(): void {}
+}

@@ -1,0 +1,233 @@
+import type { Carrier } from './carriers';
+import { LineRefused } from './carriers';
+import { type AuditDevice, type Backlog, DeviceFailed } from './device';
+import type { Receiver } from './receiver';
+
+interface WaitingLine {
+  readonly text: string;
+  readonly sinceMs: number;
+  /** Whoever waits for it: nobody where it waits for a receiver that was away, or is late. */
+  asked?: { done(): void; failed(error: Error): void };
+}
+
+/** Characters of lines that wait for a receiver; above it the newest is let go. */
+const waitingChars = 8 * 1024 * 1024;
+/** Characters that are sent at once, unless a single line has more. */
+const batchChars = 256 * 1024;
+const shortestRestMs = 250;
+const longestRestMs = 2_000;
+
+/** What a device of this kind is, beside its receiver. */
+export interface ReceiverDeviceParts {
+  readonly carrier: Carrier;
+  readonly timeoutMs: number;
+  readonly description: string;
+  readonly local: boolean;
+  /** As they are shown: nothing secret. */
+  readonly options: Readonly<Record<string, string>>;
+  readonly showsAccessors: boolean;
+  readonly prefix: string;
+  readonly log: { warn(fields: object, message: string): void };
+  /** Characters that may wait; 8 Mi. */
+  readonly waitingChars?: number;
+}
+
+/**
+ * Sends lines to a receiver, in order, those that come meanwhile together with the next ones. A line is taken once the
+ * receiver has it (http), or this machine has it on its way (socket, syslog). Lines that a receiver did not take wait, up
+ * to a bound, and are sent again once it is well; what the bound lets go is counted, and told to the receiver by a line of
+ * type `gap`. A caller waits for twice the timeout of the receiver at most, and for one that is known to be away not at all.
+ */
+export class ReceiverDevice implements AuditDevice {
+  readonly type: Receiver['type'];
+  readonly description: string;
+  readonly options: Readonly<Record<string, string>>;
+  readonly local: boolean;
+  readonly showsAccessors: boolean;
+  readonly backlog: { -readonly [K in keyof Backlog]: Backlog[K] } = { away: false, waiting: 0, dropped: 0 };
+  private queue: WaitingLine[] = [];
+  private chars = 0;
+  private sending: Promise<void> | undefined;
+  private reason = '';
+  private restMs = 0;
+  private resting: NodeJS.Timeout | undefined;
+  private missing = 0;
+  private missingSince = '';
+  private oneByOne = 0;
+  private closed = false;
+
+  constructor(
+    readonly path: string,
+    type: Receiver['type'],
+    private readonly parts: ReceiverDeviceParts,
+  ) {
+    this.type = type;
+    this.description = parts.description;
+    this.options = parts.options;
+    this.local = parts.local;
+    this.showsAccessors = parts.showsAccessors;
+  }
+
+  write(line: string): Promise<void> {
+    if (this.closed) return Promise.reject(new DeviceFailed(this.path, 'is closed'));
+    const text = this.parts.prefix === '' ? line : this.parts.prefix + line;
+    if (this.chars + text.length > (this.parts.waitingChars ?? waitingChars)) {
+      this.drop();
+      return Promise.reject(new DeviceFailed(this.path, this.reason || 'the receiver is too slow'));
+    }
+    if (this.backlog.away) {
+      this.push({ text, sinceMs: performance.now() });
+      return Promise.reject(new DeviceFailed(this.path, this.reason));
+    }
+    return new Promise((done, failed) => {
+      this.push({ text, sinceMs: performance.now(), asked: { done, failed } });
+      this.start();
+    });
+  }
+
+  /** Makes a new connection with the next line. */
+  async reopen(): Promise<void> {
+    this.parts.carrier.close();
+  }
+
+  /** Brings what waits, as far as that goes within the timeout of the receiver. */
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    clearTimeout(this.resting);
+    const endMs = performance.now() + this.parts.timeoutMs;
+    await this.sending;
+    while (this.queue.length > 0 && !this.backlog.away && performance.now() < endMs) await this.sendSome();
+    const left = this.remove(this.queue.length);
+    if (left.length > 0) {
+      this.parts.log.warn(
+        { device: this.path, lines: left.length },
+        `audit device ${this.path}: lines were left behind`,
+      );
+    }
+    for (const { asked } of left) asked?.failed(new DeviceFailed(this.path, 'is closed'));
+    this.backlog.dropped += left.length;
+    this.parts.carrier.close();
+  }
+
+  private push(line: WaitingLine): void {
+    this.queue.push(line);
+    this.chars += line.text.length;
+    this.backlog.waiting = this.queue.length;
+  }
+
+  /** Takes lines from the beginning of the queue. */
+  private remove(lines: number): WaitingLine[] {
+    const removed = this.queue.splice(0, lines);
+    for (const { text } of removed) this.chars -= text.length;
+    this.backlog.waiting = this.queue.length;
+    return removed;
+  }
+
+  private drop(): void {
+    if (this.missing === 0) this.missingSince = new Date().toISOString();
+    this.missing += 1;
+    this.backlog.dropped += 1;
+  }
+
+  private start(): void {
+    if (this.sending || this.resting || this.closed) return;
+    this.sending = this.sendAll().finally(() => {
+      this.sending = undefined;
+      if (this.queue.length > 0) this.start();
+    });
+  }
+
+  private async sendAll(): Promise<void> {
+    while (this.queue.length > 0 && !this.resting && !this.closed) await this.sendSome();
+  }
+
+  private async sendSome(): Promise<void> {
+    const told = this.missing;
+    const batch = told > 0 ? [] : this.take();
+    try {
+      await this.parts.carrier.send(told > 0 ? [this.gapLine()] : batch.map(({ text }) => text));
+    } catch (error) {
+      if (error instanceof LineRefused) this.refused(batch, error);
+      else this.failed(error as Error);
+      return;
+    }
+    this.missing -= told;
+    this.remove(batch.length);
+    if (this.oneByOne > 0) this.oneByOne -= batch.length;
+    for (const { asked } of batch) asked?.done();
+    if (this.backlog.away) this.parts.log.warn({ device: this.path }, `audit device ${this.path} takes lines again`);
+    this.backlog.away = false;
+    this.restMs = 0;
+    this.letGoOfLate();
+  }
+
+  /** The lines that go next; they stay in the queue until they were taken. */
+  private take(): readonly WaitingLine[] {
+    const most = this.oneByOne > 0 ? 1 : this.parts.carrier.most;
+    let chars = 0;
+    let lines = 0;
+    for (const { text } of this.queue) {
+      if (lines > 0 && (lines >= most || chars + text.length > batchChars)) break;
+      chars += text.length;
+      lines += 1;
+    }
+    return this.queue.slice(0, lines);
+  }
+
+  private failed(error: Error): void {
+    this.parts.carrier.close();
+    this.reason = reasonOf(error);
+    if (!this.backlog.away) {
+      this.parts.log.warn({ err: error, device: this.path }, `audit device ${this.path}: ${this.reason}`);
+    }
+    this.backlog.away = true;
+    this.restMs = Math.min(Math.max(this.restMs * 2, shortestRestMs), longestRestMs);
+    for (const line of this.queue) this.letGo(line, this.reason);
+    if (this.closed) return;
+    this.resting = setTimeout(() => {
+      this.resting = undefined;
+      this.start();
+    }, this.restMs).unref();
+  }
+
+  /** A line that the receiver will never take would keep all others from it: it is found, and let go. */
+  private refused(batch: readonly WaitingLine[], error: LineRefused): void {
+    if (batch.length > 1) {
+      this.oneByOne = batch.length;
+      return;
+    }
+    this.parts.log.warn({ err: error, device: this.path }, `audit device ${this.path}: ${error.message}`);
+    if (batch.length === 0) {
+      this.missing = 0;
+      return;
+    }
+    if (this.oneByOne > 0) this.oneByOne -= 1;
+    for (const line of this.remove(1)) this.letGo(line, error.message);
+    this.drop();
+  }
+
+  private letGo(line: WaitingLine, reason: string): void {
+    line.asked?.failed(new DeviceFailed(this.path, reason));
+    line.asked = undefined;
+  }
+
+  /** Those who have waited too long go on without; their lines stay. */
+  private letGoOfLate(): void {
+    const since = performance.now() - this.parts.timeoutMs;
+    for (const line of this.queue) {
+      if (line.sinceMs > since) break;
+      this.letGo(line, 'the receiver is too slow');
+    }
+  }
+
+  private gapLine(): string {
+    const line = { time: new Date().toISOString(), type: 'gap', since: this.missingSince, dropped: this.missing };
+    return `${this.parts.prefix}${JSON.stringify(line)}\n`;
+  }
+}
+
+function reasonOf(error: Error & { code?: string }): string {
+  const said = error.message.replace(/^the receiver is unreachable: /, '');
+  return `the receiver takes nothing (${error.name === 'ClosedAddress' || !error.code ? said : error.code})`;
+}
