@@ -133,7 +133,7 @@ describe('auditing by API', () => {
       expect(await refusal('no', { file_path: 'no.log', prefix })).toContain('prefix');
     }
     expect(await refusal('no', {})).toBe('file_path is required');
-    expect(await refusal('no', { file_path: 'no.log' }, { type: 'socket' })).toContain('type must be file');
+    expect(await refusal('no', { file_path: 'no.log' }, { type: 'kafka' })).toContain('type must be file');
     expect(await refusal('no', { file_path: 'no.log' }, { description: 'x'.repeat(1025) })).toContain('description');
     expect(await refusal('n'.repeat(129), { file_path: 'no.log' })).toContain('path');
     expect(existsSync(at('no.log'))).toBe(false);

@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { setImmediate as aTurn } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { ClosedAddress, outsideCall, type Reach } from '@keystead/outside';
-import type { Endpoint, Receiver } from './receiver';
+import type { AuditReceiver, Endpoint } from './receiver';
 
 /** A receiver that answers does not want this line, whatever else it takes. */
 export class LineRefused extends Error {
@@ -29,21 +29,21 @@ const datagramBytes = 65_507;
 const lineStatuses = new Set([400, 413, 415, 422]);
 
 /** `reach` says which addresses may be called; undefined where the receiver is one of the configuration. */
-export function carrierTo(receiver: Receiver, reach: Reach | undefined): Carrier {
+export function carrierTo(receiver: AuditReceiver, reach: Reach | undefined): Carrier {
   if (receiver.type === 'http') return new HttpCarrier(receiver, reach);
   const frame = receiver.type === 'syslog' ? syslogFrame(receiver) : (line: string) => line;
   const parts = { frame, reach, timeoutMs: receiver.timeoutMs };
   return receiver.network === 'udp' ? new DatagramCarrier(receiver, parts) : new StreamCarrier(receiver, parts);
 }
 
-interface Parts {
+interface CarrierParts {
   readonly frame: (line: string) => string;
   readonly reach: Reach | undefined;
   readonly timeoutMs: number;
 }
 
 /** A line as a message of RFC 5424: with its length before it in streams (RFC 6587, RFC 5425), on a line of its own in local ones. */
-function syslogFrame(receiver: Receiver & { type: 'syslog' }): (line: string) => string {
+function syslogFrame(receiver: AuditReceiver & { type: 'syslog' }): (line: string) => string {
   const { facility, tag, network } = receiver;
   const informational = 6;
   const host =
@@ -65,7 +65,7 @@ class StreamCarrier implements Carrier {
 
   constructor(
     private readonly to: Endpoint,
-    private readonly parts: Parts,
+    private readonly parts: CarrierParts,
   ) {}
 
   async send(lines: readonly string[]): Promise<void> {
@@ -143,7 +143,7 @@ class DatagramCarrier implements Carrier {
 
   constructor(
     private readonly to: Endpoint,
-    private readonly parts: Parts,
+    private readonly parts: CarrierParts,
   ) {}
 
   async send(lines: readonly string[]): Promise<void> {
@@ -214,7 +214,7 @@ class HttpCarrier implements Carrier {
   readonly most: number;
 
   constructor(
-    private readonly to: Receiver & { type: 'http' },
+    private readonly to: AuditReceiver & { type: 'http' },
     private readonly reach: Reach | undefined,
   ) {
     this.most = to.batchLines;

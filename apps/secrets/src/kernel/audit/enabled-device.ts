@@ -3,7 +3,7 @@ import { type Carrier, carrierTo } from './carriers';
 import { type AuditDevice, DeviceFailed } from './device';
 import { type DeviceFolder, FOLDER_SETTING } from './device-folder';
 import { FileDevice } from './file-device';
-import { LOCAL_SYSLOG, type Receiver } from './receiver';
+import { type AuditReceiver, LOCAL_SYSLOG } from './receiver';
 import { ReceiverDevice } from './receiver-device';
 
 /** The setting that says where receivers may be, as errors name it. */
@@ -34,7 +34,7 @@ export interface NodeParts {
 export interface StoredReceiver {
   readonly description: string;
   readonly local: boolean;
-  readonly receiver: Receiver;
+  readonly receiver: AuditReceiver;
   /** As they are shown: nothing secret. */
   readonly options: Readonly<Record<string, string>>;
   readonly prefix: string;
@@ -66,7 +66,7 @@ export function openDevice(path: string, stored: StoredDevice, node: NodeParts):
 }
 
 /** Undefined where the configuration of this node does not let it be used. */
-function usableCarrier(receiver: Receiver, { receivers, folder }: NodeParts): Carrier | undefined {
+function usableCarrier(receiver: AuditReceiver, { receivers, folder }: NodeParts): Carrier | undefined {
   if (receiver.type === 'http' || receiver.network !== 'unix') {
     return receivers && carrierTo(receiver, receivers.reach);
   }

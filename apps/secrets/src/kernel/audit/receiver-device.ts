@@ -1,7 +1,7 @@
 import type { Carrier } from './carriers';
 import { LineRefused } from './carriers';
 import { type AuditDevice, type Backlog, DeviceFailed } from './device';
-import type { Receiver } from './receiver';
+import type { AuditReceiver } from './receiver';
 
 interface WaitingLine {
   readonly text: string;
@@ -39,7 +39,7 @@ export interface ReceiverDeviceParts {
  * type `gap`. A caller waits for twice the timeout of the receiver at most, and for one that is known to be away not at all.
  */
 export class ReceiverDevice implements AuditDevice {
-  readonly type: Receiver['type'];
+  readonly type: AuditReceiver['type'];
   readonly description: string;
   readonly options: Readonly<Record<string, string>>;
   readonly local: boolean;
@@ -58,7 +58,7 @@ export class ReceiverDevice implements AuditDevice {
 
   constructor(
     readonly path: string,
-    type: Receiver['type'],
+    type: AuditReceiver['type'],
     private readonly parts: ReceiverDeviceParts,
   ) {
     this.type = type;

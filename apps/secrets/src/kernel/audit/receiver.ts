@@ -11,7 +11,7 @@ export interface Endpoint {
 }
 
 /** What takes audit lines over a network, or over a socket of this machine. */
-export type Receiver = { readonly timeoutMs: number } & (
+export type AuditReceiver = { readonly timeoutMs: number } & (
   | ({ readonly type: 'socket' } & Endpoint)
   /** RFC 5424; `facility` is its number. */
   | ({ readonly type: 'syslog'; readonly facility: number; readonly tag: string } & Endpoint)
@@ -64,13 +64,13 @@ export function parseEndpoint(text: string): Endpoint | undefined {
 const timeoutMs = 2_000;
 
 /** Reads a receiver of the configuration: `udp://`, `tcp://`, `tls://host:port` or `unix:///path`. */
-export function socketAt(text: string): Receiver | undefined {
+export function socketAt(text: string): AuditReceiver | undefined {
   const endpoint = parseEndpoint(text);
   return endpoint && { type: 'socket', ...endpoint, timeoutMs };
 }
 
 /** The same, of a syslog daemon: `?facility=LOCAL0&tag=name` may follow. */
-export function syslogAt(text: string): Receiver | undefined {
+export function syslogAt(text: string): AuditReceiver | undefined {
   const [at = '', query] = text.split('?', 2);
   const endpoint = parseEndpoint(at);
   const { facility: name = 'AUTH', tag = 'keystead', ...others } = Object.fromEntries(new URLSearchParams(query));

@@ -2,13 +2,13 @@ import { Refusal } from '@keystead/refusal';
 import { FOLDER_SETTING } from '../../../kernel/audit/device-folder';
 import { type NodeParts, RECEIVERS_SETTING, type StoredDevice } from '../../../kernel/audit/enabled-device';
 import {
+  type AuditReceiver,
   type Endpoint,
   facilityOf,
   isTag,
   LOCAL_SYSLOG,
   parseEndpoint,
   parseHostPort,
-  type Receiver,
 } from '../../../kernel/audit/receiver';
 import { parseDuration } from '../../../sdk/duration';
 
@@ -90,7 +90,7 @@ function readFile(options: Options, { folder }: NodeParts) {
   return { file: folder.nameOf(sentPath), whole: sentPath.startsWith('/'), options: shown, mode: readMode(mode) };
 }
 
-function readReceiver(type: Receiver['type'], options: Options, node: NodeParts): Receiver {
+function readReceiver(type: AuditReceiver['type'], options: Options, node: NodeParts): AuditReceiver {
   const { receivers } = node;
   const seconds = readCount('write_timeout', parseDuration(options.write_timeout ?? (type === 'http' ? '5s' : '2s')), {
     most: longestWaitSeconds,
