@@ -3,7 +3,7 @@ import path from 'node:path';
 import { benchRoot, type Child, startChild } from './child';
 import { type Setting, scenariosOn } from './family';
 import type { Scenario } from './scenario';
-import { ask, startServiceProcess } from './service';
+import { ask, type Place, startServiceProcess } from './service';
 
 const names = ['secrets: login with a directory token', 'secrets: scheduler credentials'];
 
@@ -27,10 +27,7 @@ export interface OutsideService {
 }
 
 /** Starts stand-ins of outside systems and a secrets service that uses them; the scheduler thinks `thinkMs` when asked to. */
-export async function startOutside(
-  setting: Pick<Setting, 'cores' | 'postgres' | 'atEnd' | 'folder'>,
-  thinkMs = 0,
-): Promise<OutsideService> {
+export async function startOutside(setting: Place & Pick<Setting, 'folder'>, thinkMs = 0): Promise<OutsideService> {
   const standIns = await startChild(path.join(benchRoot, 'servers', 'outside.ts'), [String(thinkMs)]);
   setting.atEnd(() => standIns.stop());
   const outside = JSON.parse(standIns.line.slice('ready '.length)) as Outside;

@@ -6,6 +6,9 @@ import { ensureDatabase } from '@keystead/postgres';
 import { benchRoot, startChild } from './child';
 import type { Setting } from './family';
 
+/** Where a service is started: its cores, its PostgreSQL, and who ends it. */
+export type Place = Pick<Setting, 'cores' | 'atEnd'> & { readonly postgres: Pick<Setting['postgres'], 'url'> };
+
 /** Starts the built main program of a service on a free port and returns its address once it answers. */
 export async function startService(...given: Parameters<typeof startServiceProcess>): Promise<string> {
   return (await startServiceProcess(...given)).url;
@@ -15,7 +18,7 @@ export async function startService(...given: Parameters<typeof startServiceProce
 export async function startServiceProcess(
   name: 'secrets' | 'workspaces',
   env: Record<string, string>,
-  { cores, postgres, atEnd }: Pick<Setting, 'cores' | 'postgres' | 'atEnd'>,
+  { cores, postgres, atEnd }: Place,
   database: string = name,
 ): Promise<{ url: string; pid: number }> {
   const prefix = name.toUpperCase();
@@ -38,7 +41,7 @@ export async function startServiceProcess(
 
 /** Starts a workspace service; answers also the token of who may do everything there. */
 export async function startWorkspaces(
-  setting: Pick<Setting, 'folder' | 'cores' | 'postgres' | 'atEnd'>,
+  setting: Place & Pick<Setting, 'folder'>,
   database = 'workspaces',
 ): Promise<{ url: string; pid: number; token: string }> {
   const firstRun = path.join(setting.folder, `${database}-first-run.json`);

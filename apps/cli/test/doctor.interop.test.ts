@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { refusePoolOfTransactions } from '@keystead/postgres';
 import { emptyDatabase, freePort, type TestDatabase } from '@keystead/testing';
 import pg from 'pg';
 import { keystead } from './run-keystead';
@@ -68,5 +69,13 @@ unix_socket_dir =\npool_mode = ${mode}\nignore_startup_parameters = extra_float_
     const said = await asked(await through('session'));
     expect(said).toContain('a proxy or pool stands before it');
     expect(said).not.toContainEqual(expect.stringContaining('transaction mode'));
+  });
+
+  it('and a service refuses to start behind the former alone', async () => {
+    await expect(refusePoolOfTransactions(await through('transaction'))).rejects.toThrow(
+      /a pool in transaction mode \(PgBouncer\) stands before 127.0.0.1:\d+\/.*: connect to the server itself/,
+    );
+    await refusePoolOfTransactions(await through('session'));
+    await refusePoolOfTransactions(database.url);
   });
 });

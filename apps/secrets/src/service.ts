@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { ApiPage } from '@keystead/api-page';
-import { applyMigrations, ensureDatabase, requireMigrated } from '@keystead/postgres';
+import { applyMigrations, ensureDatabase, refusePoolOfTransactions, requireMigrated } from '@keystead/postgres';
 import { followLog, Gate, type Logger, metricsOfAll, Registry } from '@keystead/server';
 import type { Express } from 'express';
 import { Principals } from './backends/aws/principals';
@@ -169,6 +169,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
 async function prepareSchema({ databaseUrl: url, migrate, allowNewerSchema: allowNewer }: Config, log: Logger) {
   const options = { url, dir: migrations(), allowNewer };
   if (migrate) await ensureDatabase(url);
+  await refusePoolOfTransactions(url);
   const unknown = migrate ? (await applyMigrations(options)).unknown : await requireMigrated(options);
   if (unknown.length > 0) log.warn({ migrations: unknown }, 'the database was migrated by a newer version');
 }

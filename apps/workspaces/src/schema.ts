@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { applyMigrations, ensureDatabase, requireMigrated } from '@keystead/postgres';
+import { applyMigrations, ensureDatabase, refusePoolOfTransactions, requireMigrated } from '@keystead/postgres';
 import type { Logger } from '@keystead/server';
 
 /** Where the service's migrations are, seen from the compiled and from the source file alike. */
@@ -7,7 +7,7 @@ export const migrationsDir = path.join(__dirname, '..', '..', '..', 'prisma', 'w
 
 /**
  * Brings the tables to this version, or makes sure that they are. Throws `SchemaIsNewer` where they are those of a newer one,
- * unless that is allowed.
+ * unless that is allowed, and `PooledByTransaction` where a pool in transaction mode stands before them.
  */
 export async function prepareSchema(
   {
@@ -19,6 +19,7 @@ export async function prepareSchema(
 ): Promise<void> {
   const options = { url, dir: migrationsDir, allowNewer, log: (line: string) => log.info(line) };
   if (migrate) await ensureDatabase(url);
+  await refusePoolOfTransactions(url);
   const unknown = migrate ? (await applyMigrations(options)).unknown : await requireMigrated(options);
   if (unknown.length > 0) log.warn({ migrations: unknown }, 'the database was migrated by a newer version');
 }

@@ -9,6 +9,7 @@ describe('a lost database', () => {
     Object.assign(coded('ENOENT'), { syscall: 'connect' }),
     coded('08006'),
     coded('57P01', 'terminating connection due to administrator command'),
+    coded('25006', 'cannot execute INSERT in a read-only transaction'),
     coded('57P03', 'the database system is starting up'),
     Object.assign(new AggregateError([coded('ECONNREFUSED'), coded('ECONNREFUSED')]), { code: 'ECONNREFUSED' }),
     new AggregateError([coded('ECONNREFUSED')]),

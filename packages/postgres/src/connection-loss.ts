@@ -1,5 +1,6 @@
-// Class 08, the shutdown codes, no room for a connection, and what node's sockets say when a server is gone.
-const LOST = new Set(['57P01', '57P02', '57P03', '53300', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
+// Class 08, the shutdown codes, no room for a connection, a server that is not the primary (any more), and what node's
+// sockets say when a server is gone.
+const LOST = new Set(['57P01', '57P02', '57P03', '53300', '25006', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
 /** The same in the words of Prisma: not reached, timed out, closed, no connection free, no transaction begun in time. */
 const LOST_BY_PRISMA = new Set(['P1001', 'P1002', 'P1008', 'P1017', 'P2024', 'P2028', 'P2037']);
 const SAID =

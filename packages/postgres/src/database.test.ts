@@ -69,6 +69,21 @@ describe('a pool', () => {
     await database.drop();
   });
 
+  it.each([false, true])('leaves a server that takes no writes any more (pipelined: %s)', async (pipeline) => {
+    const database = await emptyDatabase();
+    const pool = createPool({ url: database.url, max: 1, pipeline });
+    await pool.query('CREATE TABLE kept (n int)');
+    const client = await pool.connect();
+    await client.query('SET default_transaction_read_only = on');
+    await expect(client.query('INSERT INTO kept VALUES (1)')).rejects.toMatchObject({ code: '25006' });
+    // As those do that take every error for one of the statement.
+    client.release();
+    await pool.query('INSERT INTO kept VALUES (2)');
+    expect((await pool.query('SELECT n FROM kept')).rows).toEqual([{ n: 2 }]);
+    await pool.end();
+    await database.drop();
+  });
+
   it('outlives a connection that breaks while it is lent out and nobody asks anything', async () => {
     const database = await emptyDatabase();
     const pool = createPool({ url: database.url, max: 1 });

@@ -2,7 +2,17 @@ import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type EmbeddedServer, ensureDatabase, findEmbedded, serverVersion, startEmbedded, withClient } from './index';
+import {
+  createPool,
+  type EmbeddedServer,
+  ensureDatabase,
+  findEmbedded,
+  isConnectionLoss,
+  serverVersion,
+  startEmbedded,
+  withClient,
+} from './index';
+import { ReadOnlyServer } from './standby';
 
 describe('embedded PostgreSQL on a socket', () => {
   const box = mkdtempSync(path.join(tmpdir(), 'keystead-socket-'));
@@ -104,6 +114,19 @@ describe('embedded PostgreSQL', () => {
     await server.ended;
     expect(existsSync(path.join(dataDir, 'postmaster.pid'))).toBe(false);
     expect(await findEmbedded(dataDir)).toBeUndefined();
+  });
+
+  it('is not taken for a server by a pool while it is a standby', async () => {
+    const signal = path.join(dataDir, 'standby.signal');
+    writeFileSync(signal, '');
+    server = await startEmbedded({ dataDir });
+    const pool = createPool({ url: server.url('postgres') });
+    const error = await pool.query('SELECT 1').catch((reason: Error) => reason);
+    expect([error, isConnectionLoss(error), pool.totalCount]).toEqual([expect.any(ReadOnlyServer), true, 0]);
+    await withClient(server.url('postgres'), (client) => client.query('SELECT pg_promote()'));
+    expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
+    await pool.end();
+    await server.stop();
   });
 
   it('names the reason when a fixed port is taken', async () => {

@@ -25,6 +25,7 @@ export {
   SchemaIsNewer,
 } from './migrations';
 export { createPool, type PoolOptions } from './pool';
+export { isPooledByTransaction, refusePoolOfTransactions } from './pooling';
 export { Silence } from './silence';
 export { isStalePlan, withFreshPlan } from './stale-plan';
 export { DatabaseWatch, type WatchOptions } from './watch';

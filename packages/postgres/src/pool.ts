@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { isStandby, ReadOnlyServer } from './standby';
 import { WatchedClient, watchPool } from './watched-pool';
 
 export interface PoolOptions {
@@ -26,7 +27,8 @@ const ANSWER_MS = 5000;
 /**
  * A pool of connections with limits on waiting and running. `int8` stays a string. A broken idle connection is
  * dropped and replaced at the next use, so that the service outlives a restart of its database; so is one whose server
- * does not even say that a statement took too long, as when a network swallows what is sent.
+ * does not even say that a statement took too long, as when a network swallows what is sent. A connection to a standby is
+ * refused: it would answer what is no longer true, and for as long as it is kept.
  */
 export function createPool(options: PoolOptions): pg.Pool {
   const statementMs = (options.statementSeconds ?? 30) * 1000;
@@ -40,6 +42,7 @@ export function createPool(options: PoolOptions): pg.Pool {
     statement_timeout: statementMs,
     query_timeout: statementMs > 0 ? statementMs + ANSWER_MS : undefined,
     keepAlive: true,
+    verify: (client, done) => done(isStandby(client) ? new ReadOnlyServer() : undefined),
     pipeline: options.pipeline ?? false,
     ...(options.planOnce ? { options: '-c plan_cache_mode=force_generic_plan' } : {}),
   });

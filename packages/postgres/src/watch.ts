@@ -2,6 +2,7 @@ import pg from 'pg';
 import type { Bell } from './bell';
 import { DATABASE_TIME, type DatabaseClock } from './database-clock';
 import type { Silence } from './silence';
+import { isStandby, ReadOnlyServer, watchForStandby } from './standby';
 
 /** What a watch looks after. */
 export interface WatchOptions {
@@ -74,13 +75,15 @@ export class DatabaseWatch {
     });
     client.on('error', () => this.drop());
     client.on('end', () => this.drop());
+    watchForStandby(client);
     await client.connect();
+    this.client = client;
+    if (isStandby(client)) throw new ReadOnlyServer();
     const { rings } = this.options;
     if (rings) {
       client.on('notification', () => rings.bell.ring());
       await client.query(`LISTEN ${pg.escapeIdentifier(rings.channel)}`);
     }
-    this.client = client;
     return client;
   }
 

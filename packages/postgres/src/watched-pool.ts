@@ -1,5 +1,6 @@
 import { currentCourse, during } from '@keystead/tracing';
 import pg from 'pg';
+import { watchForStandby } from './standby';
 
 type Query = (...args: unknown[]) => unknown;
 
@@ -33,8 +34,13 @@ async function queryOn(pool: pg.Pool, args: unknown[]): Promise<unknown> {
   }
 }
 
-/** A connection whose statements are noted like those of its pool. */
-export class WatchedClient extends pg.Client {}
+/** A connection whose statements are noted like those of its pool, and which knows whether its server is a standby. */
+export class WatchedClient extends pg.Client {
+  constructor(config?: string | pg.ClientConfig) {
+    super(config);
+    watchForStandby(this);
+  }
+}
 WatchedClient.prototype.query = function (this: WatchedClient, ...args: unknown[]) {
   const query = () => (pg.Client.prototype.query as Query).apply(this, args);
   if (typeof args.at(-1) === 'function' || isSubmittable(args[0]) || currentCourse() === undefined) return query();

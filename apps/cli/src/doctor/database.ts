@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { DatabaseUnreachable, withClient } from '@keystead/postgres';
+import { DatabaseUnreachable, isPooledByTransaction, withClient } from '@keystead/postgres';
 import type pg from 'pg';
 import { migrationNames, type ServiceName } from '../backup/service-database';
 import type { Findings } from './finding';
@@ -44,13 +44,10 @@ async function answered(findings: Findings, what: string, ask: () => Promise<voi
 
 /** A pool that hands connections on after each transaction breaks locks, notices and prepared statements of ours. */
 async function checkPooling(url: string, client: pg.Client, findings: Findings): Promise<void> {
-  const pid = async (one: pg.ClientBase) => (await one.query('SELECT pg_backend_pid() AS pid')).rows[0].pid as number;
   await answered(findings, 'what stands before it', async () => {
-    const first = await pid(client);
-    const second = await withClient(url, pid);
     findings.ask(
       'critical',
-      first === second,
+      await isPooledByTransaction(url),
       'no pool of transactions before it',
       'two connections are one at the server: a pool in transaction mode stands before it (PgBouncer)',
       'connect to the server itself, or to a pool in session mode',

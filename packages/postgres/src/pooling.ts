@@ -1,0 +1,43 @@
+import type pg from 'pg';
+import { addressOf, withClient } from './database';
+
+/** Thrown where a pool that hands connections on after each transaction stands before the server. */
+export class PooledByTransaction extends Error {
+  override readonly name = 'PooledByTransaction';
+}
+
+/** How often it is looked: connections of others may take the place for which one looks. */
+const LOOKS = 3;
+
+const pidOf = async (client: pg.ClientBase): Promise<number> =>
+  (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]!.pid;
+
+/**
+ * True when connections are lent out for a transaction at a time, as by PgBouncer in transaction mode: two are one at the
+ * server, or one becomes another. Throws `DatabaseUnreachable`.
+ */
+export function isPooledByTransaction(url: string): Promise<boolean> {
+  return withClient(url, async (client) => {
+    const first = await pidOf(client);
+    // A pool names a process of its own, for requests to cancel something.
+    if ((client as unknown as { processID: number }).processID === first) return false;
+    return withClient(url, async (other) => {
+      for (let look = 0; look < LOOKS; look++) {
+        await other.query('BEGIN');
+        const second = await pidOf(other);
+        const again = await pidOf(client);
+        await other.query('COMMIT');
+        if (first === second || first !== again) return true;
+      }
+      return false;
+    });
+  });
+}
+
+/** Throws `PooledByTransaction`, which says what to do, where locks, notices and prepared statements would be lost. */
+export async function refusePoolOfTransactions(url: string): Promise<void> {
+  if (!(await isPooledByTransaction(url))) return;
+  throw new PooledByTransaction(
+    `a pool in transaction mode (PgBouncer) stands before ${addressOf(url)}: connect to the server itself, or to a pool in session mode`,
+  );
+}
