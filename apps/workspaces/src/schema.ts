@@ -7,7 +7,7 @@ export const migrationsDir = path.join(__dirname, '..', '..', '..', 'prisma', 'w
 
 /**
  * Brings the tables to this version, or makes sure that they are. Throws `SchemaIsNewer` where they are those of a newer one,
- * unless that is allowed, and `PooledByTransaction` where a pool in transaction mode stands before them.
+ * unless that is allowed, and an error that says what to do behind a pool in transaction mode.
  */
 export async function prepareSchema(
   {

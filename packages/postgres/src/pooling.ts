@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { addressOf, withClient } from './database';
 
 /** Thrown where a pool that hands connections on after each transaction stands before the server. */
-export class PooledByTransaction extends Error {
+class PooledByTransaction extends Error {
   override readonly name = 'PooledByTransaction';
 }
 
