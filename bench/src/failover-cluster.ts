@@ -124,7 +124,9 @@ export async function startCluster(folder: string): Promise<Cluster> {
       return nodes.find((_, index) => are[index])?.name;
     },
     async ready() {
-      let rebuildAtMs = Date.now() + REBUILD_MS;
+      const rebuildAtMs = Date.now() + REBUILD_MS;
+      // Once: another call would begin a copy under way anew.
+      const rebuilt = new Set<string>();
       for (const untilMs = Date.now() + READY_MS; ; await sleep(200)) {
         const members = await states();
         const well = members.filter(({ state }) => state === 'running' || state === 'streaming');
@@ -132,9 +134,9 @@ export async function startCluster(folder: string): Promise<Cluster> {
         if (has('leader') && has('sync_standby')) return;
         if (Date.now() > untilMs) throw new Error(`there is no synchronous standby: ${JSON.stringify(members)}`);
         if (Date.now() < rebuildAtMs) continue;
-        rebuildAtMs += REBUILD_MS;
         for (const { name, rest } of nodes) {
-          if (well.some((one) => one.name === name)) continue;
+          if (rebuilt.has(name) || well.some((one) => one.name === name)) continue;
+          rebuilt.add(name);
           cluster.rebuilt++;
           await fetch(`${here(rest)}/reinitialize`, { method: 'POST', body: '{"force":true}' }).catch(() => {});
         }
