@@ -23,9 +23,15 @@ export async function killAndRecover(installation: TestInstallation, victim: Vic
   }
   const before = await installation.pids();
   process.kill(before[victim], 'SIGKILL');
-  await waitFor(async () => {
+  const program = installation.program();
+  const returned = async () => {
     const now = await installation.pids().catch(() => before);
     return now[victim] !== before[victim];
-  });
+  };
+  await waitFor(
+    returned,
+    program.process,
+    () => `${victim} ${before[victim]} was killed; ${program.output().slice(-4000)}`,
+  );
   await installation.healthy();
 }

@@ -95,7 +95,7 @@ describe('an import of a server of secrets', () => {
     interrupted = await run();
     const { code, printed, said } = interrupted;
     expect([code, said]).toEqual([2, expect.stringContaining('Vault is sealed')]);
-    expect(JSON.parse(printed).created).toMatchObject({ 'auth method': 5 });
+    expect(JSON.parse(printed).created).toMatchObject({ 'auth method': 6 });
   });
 
   it('goes on where it stopped, waits out limits and faults, and copies all of it', async () => {
