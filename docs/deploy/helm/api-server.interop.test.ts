@@ -1,20 +1,17 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { generateKeyPairSync } from 'node:crypto';
+import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import https from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { freePort } from '../../../packages/testing/src/index';
+import { hasKubeApiServer, KubeApiServer } from '../../../packages/testing/src/index';
 
 jest.setTimeout(180_000);
 
 // The chart as a real API server takes it: no kubelet, so nothing of it runs, and hooks are left out of the installation.
 
-const programs = { server: process.env.KEYSTEAD_KUBE_APISERVER ?? '', helm: process.env.KEYSTEAD_HELM ?? '' };
-const there = Object.values(programs).every((program) => program !== '' && existsSync(program));
+const program = process.env.KEYSTEAD_HELM ?? '';
+const there = hasKubeApiServer && program !== '' && existsSync(program);
 const beside = there ? describe : describe.skip;
-const token = 'of-the-administrator';
 const resources: Readonly<Record<string, string>> = {
   Deployment: 'apis/apps/v1/namespaces/default/deployments',
   HorizontalPodAutoscaler: 'apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers',
@@ -27,36 +24,14 @@ const resources: Readonly<Record<string, string>> = {
 const all = 'secrets.autoscaling.enabled=true,secrets.tls=true,workspaces.autoscaling.enabled=true';
 
 beside(
-  `the chart in an API server${there ? '' : ' (skipped: KEYSTEAD_KUBE_APISERVER or KEYSTEAD_HELM is not set)'}`,
+  `the chart in an API server${there ? '' : ' (skipped: no kube-apiserver (KEYSTEAD_KUBE_APISERVER) with etcd, or no KEYSTEAD_HELM)'}`,
   () => {
     const folder = mkdtempSync(join(tmpdir(), 'api-server-'));
     const chart = join(folder, 'keystead');
-    const running: ChildProcess[] = [];
-    let port: number;
+    const server = new KubeApiServer();
 
-    const start = (program: string, args: string[]) => {
-      running.push(spawn(program, args, { cwd: folder, stdio: 'ignore' }));
-    };
-    const call = (method: string, path: string, body?: string) =>
-      new Promise<{ status: number; text: string }>((resolve, reject) => {
-        const headers = {
-          authorization: `Bearer ${token}`,
-          ...(body && { 'content-type': 'application/apply-patch+yaml' }),
-        };
-        const asked = https.request(
-          { port, host: '127.0.0.1', method, path, headers, rejectUnauthorized: false },
-          (res) => {
-            let text = '';
-            res.on('data', (data) => {
-              text += data;
-            });
-            res.on('end', () => resolve({ status: res.statusCode ?? 0, text }));
-          },
-        );
-        asked.on('error', reject).end(body);
-      });
     const helm = (...args: string[]) =>
-      execFileSync(programs.helm, args, {
+      execFileSync(program, args, {
         encoding: 'utf8',
         stdio: 'pipe',
         env: {
@@ -67,7 +42,7 @@ beside(
         },
       });
     const names = async (kind: string): Promise<string[]> => {
-      const { items } = JSON.parse((await call('GET', `/${resources[kind]}`)).text);
+      const { items } = JSON.parse((await server.call('GET', `/${resources[kind]}`)).text);
       return items.map(({ metadata }: { metadata: { name: string } }) => metadata.name).sort();
     };
 
@@ -76,75 +51,19 @@ beside(
       // A server that was built from source by hand says that it is v0.0.0.
       const about = readFileSync(join(chart, 'Chart.yaml'), 'utf8');
       writeFileSync(join(chart, 'Chart.yaml'), about.replace(/^kubeVersion:.*\n/m, ''));
-      const [client, peer] = [await freePort(), await freePort()];
-      port = await freePort();
-      const etcd = `http://127.0.0.1:${client}`;
-      const peers = `http://127.0.0.1:${peer}`;
-      start('etcd', [
-        ...['--data-dir', join(folder, 'etcd'), '--listen-client-urls', etcd, '--advertise-client-urls', etcd],
-        ...[
-          '--listen-peer-urls',
-          peers,
-          '--initial-advertise-peer-urls',
-          peers,
-          '--initial-cluster',
-          `default=${peers}`,
-        ],
-      ]);
-      const { privateKey, publicKey } = generateKeyPairSync('rsa', {
-        modulusLength: 2048,
-        privateKeyEncoding: { type: 'pkcs1', format: 'pem' },
-        publicKeyEncoding: { type: 'spki', format: 'pem' },
-      });
-      const files = {
-        'accounts.key': privateKey,
-        'accounts.pub': publicKey,
-        'tokens.csv': `${token},administrator,administrator,"system:masters"\n`,
-        kubeconfig: JSON.stringify({
-          apiVersion: 'v1',
-          kind: 'Config',
-          'current-context': 'here',
-          clusters: [
-            { name: 'here', cluster: { server: `https://127.0.0.1:${port}`, 'insecure-skip-tls-verify': true } },
-          ],
-          users: [{ name: 'here', user: { token } }],
-          contexts: [{ name: 'here', context: { cluster: 'here', user: 'here', namespace: 'default' } }],
-        }),
+      await server.start();
+      const kubeconfig = {
+        apiVersion: 'v1',
+        kind: 'Config',
+        'current-context': 'here',
+        clusters: [{ name: 'here', cluster: { server: server.address, 'insecure-skip-tls-verify': true } }],
+        users: [{ name: 'here', user: { token: server.token } }],
+        contexts: [{ name: 'here', context: { cluster: 'here', user: 'here', namespace: 'default' } }],
       };
-      for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text, { mode: 0o600 });
-      start(programs.server, [
-        ...[
-          '--etcd-servers',
-          etcd,
-          '--bind-address',
-          '127.0.0.1',
-          '--secure-port',
-          String(port),
-          '--cert-dir',
-          join(folder, 'certs'),
-        ],
-        ...['--service-account-issuer', 'https://api.test', '--service-account-key-file', join(folder, 'accounts.pub')],
-        ...[
-          '--service-account-signing-key-file',
-          join(folder, 'accounts.key'),
-          '--token-auth-file',
-          join(folder, 'tokens.csv'),
-        ],
-        ...['--authorization-mode', 'RBAC', '--service-cluster-ip-range', '10.96.0.0/24'],
-      ]);
-      for (;;) {
-        const ready = await call('GET', '/readyz').catch(() => undefined);
-        const made = ready?.status === 200 && (await call('GET', '/api/v1/namespaces/default'));
-        if (made && made.status === 200) break;
-        if (running.some(({ exitCode }) => exitCode !== null)) throw new Error('a program ended');
-        await new Promise((resolve) => setTimeout(resolve, 250));
-      }
+      writeFileSync(join(folder, 'kubeconfig'), JSON.stringify(kubeconfig), { mode: 0o600 });
     });
     afterAll(async () => {
-      for (const program of running.reverse()) {
-        const ended = new Promise((resolve) => program.once('exit', resolve));
-        if (program.exitCode === null && program.kill()) await ended;
-      }
+      await server.stop();
       rmSync(folder, { recursive: true, force: true });
     });
 
@@ -156,7 +75,7 @@ beside(
         const [, kind = ''] = /^kind: (\w+)$/m.exec(object) ?? [];
         const [, name] = /^metadata:[\s\S]*?[{\s]name: ([\w.-]+)/m.exec(object) ?? [];
         const how = 'dryRun=All&fieldManager=test&fieldValidation=Strict';
-        return call('PATCH', `/${resources[kind]}/${name}?${how}`, object);
+        return server.call('PATCH', `/${resources[kind]}/${name}?${how}`, object, 'application/apply-patch+yaml');
       };
       for (const object of objects) {
         const { status, text: said } = await tried(object);

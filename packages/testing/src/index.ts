@@ -13,6 +13,7 @@ export { asker, type FuzzSubject, withstandsMadeUpRequests } from './fuzz/withst
 export { type GeneratedSession, generatedSession } from './generated-client';
 export { heapFlags, keptInHeap } from './heap';
 export { Keycloak, keycloakAt, samlClient } from './keycloak';
+export { hasKubeApiServer, KubeApiServer } from './kube-api-server';
 export { isLinearizable, type Model, type Recorded } from './linearizable';
 export {
   call,

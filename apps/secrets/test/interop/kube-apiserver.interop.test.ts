@@ -1,66 +1,27 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { outsideCall } from '@keystead/outside';
-import { freePort, testCertificate } from '@keystead/testing';
+import { hasKubeApiServer, KubeApiServer, testCertificate } from '@keystead/testing';
 import { signRaw } from '../stand-ins/jwt';
 import { startSecrets } from '../start-secrets';
 
-const find = (name: string) =>
-  (process.env.PATH ?? '')
-    .split(path.delimiter)
-    .map((folder) => path.join(folder, name))
-    .find(existsSync);
-const etcd = find('etcd');
-const server = process.env.KEYSTEAD_KUBE_APISERVER ?? find('kube-apiserver');
-const installed = etcd !== undefined && server !== undefined;
-if (!installed) {
+if (!hasKubeApiServer) {
   process.stderr.write(
     'skipped: no kube-apiserver (KEYSTEAD_KUBE_APISERVER) and etcd, so no pod logs in by a real one\n',
   );
 }
-const withCluster = installed ? describe : describe.skip;
+const withCluster = hasKubeApiServer ? describe : describe.skip;
 
 // The API server itself vouches for its service accounts; nothing else of a cluster is needed.
 withCluster('login by a Kubernetes API server', () => {
   const secrets = startSecrets();
-  const home = mkdtempSync(path.join(tmpdir(), 'kube-'));
-  const file = (name: string) => path.join(home, name);
-  const started: ChildProcess[] = [];
-  let address = '';
+  const cluster = new KubeApiServer();
   let reviewer = '';
-  let arguments_: string[] = [];
 
-  const run = (program: string, args: string[]) => {
-    const child = spawn(program, args, { cwd: home, stdio: 'ignore' });
-    started.push(child);
-    return child;
-  };
-  const end = async (child: ChildProcess) => {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    const ended = new Promise((resolve) => child.once('exit', resolve));
-    child.kill('SIGKILL');
-    await ended;
-  };
-  const ready = async () => {
-    for (let tries = 0; ; tries++) {
-      const { status } = await outsideCall('the cluster', `${address}/readyz`, { ca: testCertificate.cert }).catch(
-        () => ({ status: 0 }),
-      );
-      if (status === 200) return;
-      if (tries > 900) throw new Error('the API server does not get ready');
-      await sleep(100);
-    }
-  };
   const api = async (method: 'GET' | 'POST' | 'DELETE', at: string, json?: object) => {
-    const headers = { authorization: 'Bearer admin-token' };
-    const answer = await outsideCall('the cluster', address + at, { method, json, headers, ca: testCertificate.cert });
-    if (answer.status > 299) throw new Error(`${method} ${at}: ${answer.status} ${answer.bytes.toString()}`);
-    return answer.json as Record<string, Record<string, string>>;
+    const { status, text } = await cluster.call(method, at, json && JSON.stringify(json));
+    if (status > 299) throw new Error(`${method} ${at}: ${status} ${text}`);
+    return JSON.parse(text) as Record<string, Record<string, string>>;
   };
   const account = (namespace: string, name: string) =>
     api('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name } });
@@ -71,7 +32,7 @@ withCluster('login by a Kubernetes API server', () => {
   };
   const configure = (fields: object = {}) =>
     secrets.root.write('auth/kubernetes/config', {
-      kubernetes_host: address,
+      kubernetes_host: cluster.address,
       kubernetes_ca_cert: testCertificate.cert,
       token_reviewer_jwt: reviewer,
       ...fields,
@@ -87,37 +48,7 @@ withCluster('login by a Kubernetes API server', () => {
   const login = (jwt: string, name = 'web') => secrets.nobody.write('auth/kubernetes/login', { role: name, jwt });
 
   beforeAll(async () => {
-    const [client, peer, port] = await Promise.all([freePort(), freePort(), freePort()]);
-    const key = generateKeyPairSync('rsa', { modulusLength: 2048 });
-    writeFileSync(file('sa.key'), key.privateKey.export({ type: 'pkcs8', format: 'pem' }));
-    writeFileSync(file('sa.pub'), key.publicKey.export({ type: 'spki', format: 'pem' }));
-    writeFileSync(file('tls.pem'), testCertificate.cert);
-    writeFileSync(file('tls.key'), testCertificate.key);
-    writeFileSync(file('tokens.csv'), 'admin-token,admin,admin,system:masters\n');
-    const store = `http://127.0.0.1:${client}`;
-    const ring = `http://127.0.0.1:${peer}`;
-    run(etcd!, [
-      ...['--data-dir', file('etcd'), '--listen-client-urls', store, '--advertise-client-urls', store],
-      ...['--listen-peer-urls', ring, '--initial-advertise-peer-urls', ring, '--initial-cluster', `default=${ring}`],
-    ]);
-    address = `https://127.0.0.1:${port}`;
-    arguments_ = [
-      `--etcd-servers=${store}`,
-      `--secure-port=${port}`,
-      '--bind-address=127.0.0.1',
-      '--advertise-address=127.0.0.1',
-      `--tls-cert-file=${file('tls.pem')}`,
-      `--tls-private-key-file=${file('tls.key')}`,
-      `--token-auth-file=${file('tokens.csv')}`,
-      '--authorization-mode=RBAC',
-      '--service-cluster-ip-range=10.0.0.0/24',
-      '--service-account-issuer=https://kubernetes.default.svc',
-      `--service-account-key-file=${file('sa.pub')}`,
-      `--service-account-signing-key-file=${file('sa.key')}`,
-      `--cert-dir=${home}`,
-    ];
-    run(server!, arguments_);
-    await ready();
+    await cluster.start();
     for (const [name, labels] of [
       ['shop', { team: 'a' }],
       ['lab', { team: 'b' }],
@@ -152,8 +83,7 @@ withCluster('login by a Kubernetes API server', () => {
     await role('web', { token_policies: 'of-shop' });
   }, 180_000);
   afterAll(async () => {
-    for (const child of started.reverse()) await end(child);
-    rmSync(home, { recursive: true, force: true });
+    await cluster.stop();
   });
 
   it('lets in the account that the role names, and no other', async () => {
@@ -221,10 +151,9 @@ withCluster('login by a Kubernetes API server', () => {
 
   it('says that the cluster is away, and goes on when it is back', async () => {
     const jwt = await token('shop', 'web');
-    await end(started[1]!);
+    await cluster.kill();
     await login(jwt).expect(502);
-    run(server!, arguments_);
-    await ready();
+    await cluster.resume();
     await login(jwt).expect(200);
   }, 120_000);
 });

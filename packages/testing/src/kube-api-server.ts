@@ -1,0 +1,133 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { testCertificate } from './certificate';
+import { freePort } from './free-port';
+
+const find = (name: string): string | undefined =>
+  (process.env.PATH ?? '')
+    .split(path.delimiter)
+    .map((folder) => path.join(folder, name))
+    .find(existsSync);
+
+const etcd = find('etcd');
+const program = process.env.KEYSTEAD_KUBE_APISERVER || find('kube-apiserver');
+
+/** Whether this machine has kube-apiserver (KEYSTEAD_KUBE_APISERVER, or of the PATH) and etcd. */
+export const hasKubeApiServer = etcd !== undefined && program !== undefined && existsSync(program);
+
+/** A real API server of Kubernetes with an etcd of its own. Nothing else of a cluster is there, so nothing runs in it. */
+export class KubeApiServer {
+  /** Of somebody who may do everything. */
+  readonly token = 'of-the-administrator';
+  private folder = '';
+  private readonly running: ChildProcess[] = [];
+  private port = 0;
+  private options: string[] = [];
+  private server: ChildProcess | undefined;
+
+  /** Where it is, with no slash at the end; `testCertificate` proves who it is. */
+  get address(): string {
+    return `https://127.0.0.1:${this.port}`;
+  }
+
+  async start(): Promise<void> {
+    const [client, peer, port] = await Promise.all([freePort(), freePort(), freePort()]);
+    this.port = port;
+    this.folder = mkdtempSync(path.join(tmpdir(), 'kube-'));
+    const store = `http://127.0.0.1:${client}`;
+    const ring = `http://127.0.0.1:${peer}`;
+    this.run(etcd!, [
+      ...['--data-dir', this.file('etcd'), '--listen-client-urls', store, '--advertise-client-urls', store],
+      ...['--listen-peer-urls', ring, '--initial-advertise-peer-urls', ring, '--initial-cluster', `default=${ring}`],
+    ]);
+    const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    const files = {
+      'accounts.key': privateKey.export({ type: 'pkcs8', format: 'pem' }),
+      'accounts.pub': publicKey.export({ type: 'spki', format: 'pem' }),
+      'tls.pem': testCertificate.cert,
+      'tls.key': testCertificate.key,
+      'tokens.csv': `${this.token},administrator,administrator,system:masters\n`,
+    };
+    for (const [name, text] of Object.entries(files)) writeFileSync(this.file(name), text, { mode: 0o600 });
+    this.options = [
+      `--etcd-servers=${store}`,
+      `--secure-port=${port}`,
+      '--bind-address=127.0.0.1',
+      '--advertise-address=127.0.0.1',
+      `--tls-cert-file=${this.file('tls.pem')}`,
+      `--tls-private-key-file=${this.file('tls.key')}`,
+      `--cert-dir=${this.folder}`,
+      `--token-auth-file=${this.file('tokens.csv')}`,
+      '--authorization-mode=RBAC',
+      '--service-cluster-ip-range=10.96.0.0/24',
+      '--service-account-issuer=https://kubernetes.default.svc',
+      `--service-account-key-file=${this.file('accounts.pub')}`,
+      `--service-account-signing-key-file=${this.file('accounts.key')}`,
+    ];
+    await this.resume();
+  }
+
+  /** Kills the server; what it stored stays. */
+  async kill(): Promise<void> {
+    await end(this.server!);
+  }
+
+  /** Starts the server, and waits until it answers and has its first namespace. */
+  async resume(): Promise<void> {
+    this.server = this.run(program!, this.options);
+    const answers = async (at: string) => (await this.call('GET', at).catch(() => undefined))?.status === 200;
+    for (let tries = 0; !((await answers('/readyz')) && (await answers('/api/v1/namespaces/default'))); tries++) {
+      if (this.running.some(({ exitCode }) => exitCode !== null)) throw new Error('the API server or its etcd ended');
+      if (tries > 900) throw new Error('the API server does not get ready');
+      await sleep(100);
+    }
+  }
+
+  /** Ends all of it and removes what it stored. */
+  async stop(): Promise<void> {
+    for (const child of this.running.reverse()) await end(child);
+    if (this.folder !== '') rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** Asks it as the administrator. */
+  call(
+    method: string,
+    at: string,
+    body?: string,
+    type = 'application/json',
+  ): Promise<{ status: number; text: string }> {
+    return new Promise((resolve, reject) => {
+      const headers = { authorization: `Bearer ${this.token}`, ...(body && { 'content-type': type }) };
+      const asked = request(this.address + at, { method, headers, ca: testCertificate.cert }, (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (piece) => {
+          text += piece;
+        });
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, text }));
+      });
+      asked.on('error', reject).end(body);
+    });
+  }
+
+  private file(name: string): string {
+    return path.join(this.folder, name);
+  }
+
+  private run(command: string, options: string[]): ChildProcess {
+    const child = spawn(command, options, { cwd: this.folder, stdio: 'ignore' });
+    this.running.push(child);
+    return child;
+  }
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGKILL');
+  await ended;
+}
