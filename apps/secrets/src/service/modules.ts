@@ -181,11 +181,8 @@ async function addDevices(audit: Audit, { audit: config }: Config, log: ServiceP
       receiver.type === 'http'
         ? { uri: new URL(receiver.uri).origin }
         : { address: `${receiver.host}:${receiver.port}` };
-    add(
-      new ReceiverDevice(`${type}/`, type, {
-        ...{ carrier: carrierTo(receiver, undefined), timeoutMs, description: 'lines sent elsewhere', local: false },
-        ...{ options, showsAccessors: false, prefix: '', log },
-      }),
-    );
+    const carrier = carrierTo(receiver, undefined);
+    const shown = { description: 'lines sent elsewhere', local: false, options, showsAccessors: false, prefix: '' };
+    add(new ReceiverDevice(`${type}/`, type, { ...shown, carrier, timeoutMs, log }));
   }
 }

@@ -30,31 +30,29 @@ export interface NodeParts {
   readonly log: { warn(fields: object, message: string): void };
 }
 
-/** One whose lines go to a receiver. */
-export interface StoredReceiver {
+/** What is stored of every device. */
+interface StoredAny {
   readonly description: string;
   readonly local: boolean;
-  readonly receiver: AuditReceiver;
   /** As they are shown: nothing secret. */
   readonly options: Readonly<Record<string, string>>;
   readonly prefix: string;
   readonly showsAccessors: boolean;
 }
 
-/** One whose lines go to a file. */
-export interface StoredFile {
-  readonly description: string;
-  readonly local: boolean;
+/** One whose lines go to a receiver. */
+export interface StoredReceiver extends StoredAny {
+  readonly receiver: AuditReceiver;
+}
+
+/** One whose lines go to a file; its options are without the path. */
+export interface StoredFile extends StoredAny {
   /** The name of its file, in the directory of each node. */
   readonly file: string;
   /** The whole path of it was sent, so a whole path is shown. */
   readonly whole: boolean;
-  /** The other options, as sent. */
-  readonly options: Readonly<Record<string, string>>;
   /** 0 leaves the permissions that the file has. */
   readonly mode: number;
-  readonly prefix: string;
-  readonly showsAccessors: boolean;
 }
 
 /** A device enabled by API, on this node: one that fails where this node has not what it needs. */
