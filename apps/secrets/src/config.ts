@@ -1,6 +1,7 @@
 import {
   BadConfig,
   describeSettings,
+  entriesOf,
   onOff,
   parsed,
   readSettings,
@@ -36,7 +37,7 @@ const receiver = (read: (text: string) => AuditReceiver | undefined, form: strin
 
 /** Networks, and `syslog` for the daemon of the machine. */
 const receivers = parsed((text) => {
-  const entries = text.split(',').flatMap((entry) => entry.trim() || []);
+  const entries = entriesOf(text);
   const networks = entries.filter((entry) => entry !== 'syslog');
   try {
     trustedProxies(networks);
@@ -239,7 +240,7 @@ export const describeConfig = (): string => describeSettings(Variables);
 
 function mountList(text: string): string[] {
   if (text.trim() === 'none') return [];
-  return text.split(',').flatMap((entry) => entry.trim().replace(/(?<!\/)\/+$/, '') || []);
+  return entriesOf(text).flatMap((entry) => entry.replace(/(?<!\/)\/+$/, '') || []);
 }
 
 function configuredReceivers(given: z.infer<typeof Variables>): readonly AuditReceiver[] {

@@ -21,6 +21,7 @@ export { type ServeOptions, type Serving, serve } from './serve';
 export {
   BadConfig,
   describeSettings,
+  entriesOf,
   logLevel,
   onOff,
   parsed,

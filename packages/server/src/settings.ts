@@ -40,15 +40,16 @@ export const parsed = <T>(parse: (text: string) => T) =>
     }
   });
 
+/** The entries of a text with commas between them, without spaces around; empty ones are left out. */
+export const entriesOf = (text: string): string[] => text.split(',').flatMap((entry) => entry.trim() || []);
+
 const port = wholeNumber(0, 65535);
 const processes = z
   .union([z.literal('auto').transform(() => availableParallelism()), wholeNumber(1, 256)], {
     error: 'is neither auto nor a number from 1 to 256',
   })
   .default(1);
-const proxies = parsed(
-  (text): TrustedProxies => trustedProxies(text.split(',').flatMap((entry) => entry.trim() || [])),
-);
+const proxies = parsed((text): TrustedProxies => trustedProxies(entriesOf(text)));
 
 const shared = (prefix: string, standard: { port: number; connections: number }) => ({
   HOST: z.string().default('127.0.0.1').describe('Address to listen on.'),

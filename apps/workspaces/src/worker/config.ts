@@ -1,16 +1,21 @@
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { Reach } from '@keystead/outside';
-import { BadConfig, describeSettings, readSettingFile, readSettings, webAddress, wholeNumber } from '@keystead/server';
+import {
+  BadConfig,
+  describeSettings,
+  entriesOf,
+  readSettingFile,
+  readSettings,
+  webAddress,
+  wholeNumber,
+} from '@keystead/server';
 import { z } from 'zod';
 import { addressBlocks, readConfig } from '../config';
 import { cannotBeShown } from './isolation/private-root';
 import { type WantedTool, wantedTool } from './tool/releases';
 
-const list = z
-  .string()
-  .default('')
-  .transform((text) => text.split(',').flatMap((entry) => entry.trim() || []));
+const list = z.string().default('').transform(entriesOf);
 const mebibyte = 1024 * 1024;
 const Variables = z.object({
   WORKSPACES_WORKER_BINARY: list.describe(
