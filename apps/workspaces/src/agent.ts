@@ -1,12 +1,17 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isRefusal } from '@keystead/refusal';
 import type { Logger } from '@keystead/server';
 import { version } from './kernel/installation/version';
 import { spoken } from './resources/runs/agents/protocol';
 import { AgentClient } from './worker/agent/client';
+import { httpFetches } from './worker/agent/http-fetches';
 import { HttpSource, register } from './worker/agent/http-source';
 import type { AgentConfig } from './worker/agent-config';
+import { startFetching } from './worker/fetch/fetch-loop';
 import { type Means, NoWorker } from './worker/means';
 import { startWork } from './worker/work';
+
+const longestPauseMs = 15_000;
 
 /** An agent at work. */
 export interface AgentProcess {
@@ -17,7 +22,8 @@ export interface AgentProcess {
 }
 
 /**
- * Builds an agent and starts it: a worker that knows no database, only the service's address and the token of a pool.
+ * Builds an agent and starts it: a worker that knows no database, only the service's address and the token of a pool, or
+ * that of the installation.
  * `over` is called when the token is none any more. Throws NoWorker where the service refuses it.
  */
 export async function startAgent(
@@ -35,7 +41,7 @@ export async function startAgent(
     isolation: means.isolation.kind,
   };
   const registering = () => register(client, about);
-  const agent = await registering().catch((error) => {
+  const agent = await persist(registering, log).catch((error) => {
     client.close();
     throw isRefusal(error) ? new NoWorker(`the service refuses this agent: ${sayOf(error)}`) : error;
   });
@@ -47,14 +53,36 @@ export async function startAgent(
   const source = new HttpSource(client, agent, config.leaseSeconds, again, over);
   const { installation } = agent;
   const work = await startWork({ source, config, means, log, installation, pollMs: 250 });
+  const fetching = agent.fetches
+    ? startFetching(
+        httpFetches(client, () => source.workerId, config, means.isolation),
+        log,
+        250,
+      )
+    : undefined;
   return {
     id: agent.id,
     pool: agent.pool,
     async close() {
+      // A commit is handed in while the agent is still one.
+      await fetching?.close();
       await work.close();
       client.close();
     },
   };
+}
+
+/** Tries until the service answers, be it by a refusal: it may start later than the agent. */
+async function persist<T>(work: () => Promise<T>, log: Logger): Promise<T> {
+  for (let pauseMs = 500; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+    try {
+      return await work();
+    } catch (error) {
+      if (isRefusal(error)) throw error;
+      log.warn({ err: error }, 'the service cannot be reached yet');
+      await sleep(pauseMs);
+    }
+  }
 }
 
 const sayOf = ({ kind, message }: { kind: string; message: string }): string =>

@@ -22,6 +22,18 @@ export const addressBlocks = z.string().transform((text, context) => {
   return blocks;
 });
 
+/** Tokens that somebody made up: long enough that nobody else does. */
+const workerTokens = z.string().transform((text, context): readonly string[] => {
+  const tokens = text.split(',').flatMap((entry) => entry.trim() || []);
+  if (tokens.length === 0 || !tokens.every((token) => /^[\x21-\x7e]{32,512}$/.test(token))) {
+    context.addIssue({
+      code: 'custom',
+      message: 'must be 32 to 512 printable characters, several with commas between',
+    });
+  }
+  return tokens;
+});
+
 const Variables = z.object({
   ...sharedSettings('WORKSPACES', { port: 8300, connections: 20 }),
   WORKSPACES_SEAL_KEY: z
@@ -77,6 +89,11 @@ const Variables = z.object({
     .string()
     .default('keystead@localhost')
     .describe('Whom mails of notifications are from, as address or `Name <address>`.'),
+  WORKSPACES_AGENT_TOKEN: workerTokens
+    .optional()
+    .describe(
+      'Token for agents that carry out remote runs of the whole installation: at least 32 random characters; the old one after a comma while it changes. Also as WORKSPACES_AGENT_TOKEN_FILE.',
+    ),
   WORKSPACES_REASONS: onOff(true).describe('Refusals name the missing permission where the caller may see the target.'),
   WORKSPACES_CONFIGURATION_LIMIT_MIB: wholeNumber(1, 16_384)
     .default(256)
@@ -129,6 +146,7 @@ const fromFile = [
   ...sharedFromFile.map((name) => `WORKSPACES_${name}`),
   'WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY',
   'WORKSPACES_SMTP_URL',
+  'WORKSPACES_AGENT_TOKEN',
 ];
 
 /** How a service process is set up. */
@@ -214,6 +232,8 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
         ? { url: given.WORKSPACES_SMTP_URL, from: given.WORKSPACES_SMTP_FROM }
         : undefined,
     },
+    /** Of the installation's own agents; none: it has none. */
+    workerTokens: given.WORKSPACES_AGENT_TOKEN ?? [],
     assessmentHours: given.WORKSPACES_ASSESSMENT_HOURS,
     configurationBytes: given.WORKSPACES_CONFIGURATION_LIMIT_MIB * 1024 * 1024,
     checksSshKeys: given.WORKSPACES_CHECK_SSH_KEYS,

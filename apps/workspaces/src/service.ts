@@ -136,6 +136,7 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
     defaultFeatureSet: config.defaultFeatureSet,
     ipRanges: config.ipRanges,
     vcsReach: config.vcs && new Reach(config.vcs.networks),
+    vcsNetworks: config.vcs?.networks ?? [],
     keyring,
     notificationReach: new Reach(config.notifications.networks),
     mailer: config.notifications.smtp && new Mailer(config.notifications.smtp.url, config.notifications.smtp.from),
@@ -162,6 +163,7 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
       sessionIdleMinutes: TWO_WEEKS_IN_MINUTES,
       consoleIdleMinutes: config.console.idleMinutes,
       settings,
+      workerTokens: config.workerTokens,
     }),
   };
   const endpoints = resources.flatMap((resource) => resource.endpoints);

@@ -1,10 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
+import type { Keyring } from '@keystead/keyring';
 import { Bell, createPool, DatabaseClock, DatabaseWatch } from '@keystead/postgres';
 import type { Logger } from '@keystead/server';
 import { startTracing } from '@keystead/tracing';
 import { withObjects } from './kernel/blobs/objects';
 import { openS3 } from './kernel/blobs/s3-objects';
+import type { Database } from './kernel/database/database';
 import { openDatabase } from './kernel/database/open-database';
 import { openKeyring } from './keys';
 import { revokeLeft } from './resources/runs/runs/jobs/credentials';
@@ -12,8 +14,9 @@ import { jobBoard } from './resources/runs/runs/jobs/jobs';
 import { queuedChannel } from './resources/runs/runs/queue';
 import { prepareSchema } from './schema';
 import type { WorkerConfig } from './worker/config';
+import { databaseFetches } from './worker/fetch/database-fetches';
 import { startFetching } from './worker/fetch/fetch-loop';
-import { fetchParts } from './worker/fetch/fetch-parts';
+import { fetcherOf } from './worker/fetch/fetch-parts';
 import { databaseSource } from './worker/job/database-source';
 import type { Means } from './worker/means';
 import { startWork } from './worker/work';
@@ -34,13 +37,15 @@ function installationOf(databaseUrl: string): string {
 }
 
 /** Fetches commits of repositories, where Git hosts are called at all. */
-function startFetchingOf(config: WorkerConfig, { isolation }: Means, shared: Parameters<typeof fetchParts>[1]) {
+function startFetchingOf(
+  config: WorkerConfig,
+  { isolation }: Means,
+  { log, ...shared }: { db: Database; keyring: Keyring; log: Logger },
+) {
   const { configurationBytes, vcs } = config.service;
   if (!vcs) return undefined;
-  const { scratch, diskBytes, fetchSeconds: seconds } = config;
-  const { environment } = config.tool;
-  const given = { isolation, scratch, networks: vcs.networks, environment, configurationBytes, diskBytes, seconds };
-  return startFetching(fetchParts(given, shared), 1000);
+  const fetcher = fetcherOf(config, isolation, { networks: vcs.networks, configurationBytes });
+  return startFetching(databaseFetches({ ...shared, configurationBytes, fetcher }), log, 1000);
 }
 
 /** Builds a worker and starts it: the second composition root of this app. */

@@ -18,6 +18,8 @@ const bodies: Readonly<Record<string, object>> = {
   '/jobs': { 'lease-seconds': 60, 'wait-seconds': 0, holds: [] },
   '/heartbeat': { 'lease-seconds': 60 },
   '/finish': { outcome: 'errored' },
+  '/fetches': { 'wait-seconds': 0 },
+  '/failure': { reason: 'gone', again: false },
   '/credentials': { token: 't', accessor: '', namespace: '' },
 };
 const endOf = (path: string): string => path.replace(/^.*(?=\/)/, '');

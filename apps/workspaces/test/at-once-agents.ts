@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Example, Making, World } from './at-once-examples';
-import { resource } from './start-workspaces';
+import { resource, WORKER_TOKEN } from './start-workspaces';
 
 const agents = '/api/agent/v1/agents';
 const job = `${agents}/:agent_id/jobs/:job_id`;
@@ -73,6 +73,8 @@ const state = Buffer.from(
   '{"version":4,"terraform_version":"1.11.4","serial":1,"lineage":"l","outputs":{},"resources":[]}',
 );
 
+const needsHost = 'needs a Git host: `vcs.test.ts` sends it twice at once';
+
 /** What agents call, by many at once about one agent or one job. */
 export const agentExamples = {
   'DELETE /agents/:agent_id': async (world: World) => {
@@ -85,6 +87,12 @@ export const agentExamples = {
   [`POST ${agents}/:agent_id/jobs`]: ofAgent({
     body: () => ({ 'lease-seconds': 60, 'wait-seconds': 0, holds: [] }),
   }),
+  [`POST ${agents}/:agent_id/fetches`]: async (world: World) => {
+    const { id } = await world.as(WORKER_TOKEN, 'POST', agents, registration);
+    return { at: { agent_id: id }, token: WORKER_TOKEN, body: () => ({ 'wait-seconds': 0 }) };
+  },
+  [`PUT ${agents}/:agent_id/fetches/:configuration_version_id/archive`]: needsHost,
+  [`POST ${agents}/:agent_id/fetches/:configuration_version_id/failure`]: needsHost,
   [`POST ${job}/start`]: ofJob({}, { begun: false }),
   [`POST ${job}/heartbeat`]: ofJob({ body: () => ({ 'lease-seconds': 60 }) }),
   [`PUT ${job}/log`]: ofJob({ query: '?offset=0', body: () => Buffer.from('the same piece') }),

@@ -15,6 +15,8 @@ import { AnswerSchemas } from './answer-schemas';
 const JSON_API = 'application/vnd.api+json';
 /** Password of everybody `person()` makes. */
 export const PASSWORD = 'correct horse battery';
+/** Token of agents of the installation of every service under test. */
+export const WORKER_TOKEN = 'w'.repeat(32);
 /** Opens the keyring of every service under test. */
 export const SEAL_KEY = '07'.repeat(32);
 
@@ -136,6 +138,7 @@ export function startWorkspaces(options: StartOptions = {}): Workspaces {
       WORKSPACES_DATABASE_URL: (await options.through?.(database.url)) ?? database.url,
       WORKSPACES_DATABASE_CONNECTIONS: '8',
       WORKSPACES_SEAL_KEY: SEAL_KEY,
+      WORKSPACES_AGENT_TOKEN: WORKER_TOKEN,
       WORKSPACES_PUBLIC_URL: 'https://workspaces.test',
       WORKSPACES_RATE_LIMIT: '0',
       WORKSPACES_VCS: 'off',

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
 import type { SiteSettings } from '../src/kernel/endpoints/environment';
 import { claimFetch, failFetch, finishFetch } from '../src/resources/runs/vcs/fetches';
 import { reportPassing } from '../src/resources/runs/vcs/passing';
@@ -6,7 +7,7 @@ import { reportStatuses } from '../src/resources/runs/vcs/reports';
 import { tendRepositories } from '../src/resources/runs/vcs/tend';
 import { FakeGitea } from './fake-gitea';
 import { fakeWorker } from './fake-worker';
-import { resource, startWorkspaces } from './start-workspaces';
+import { resource, startWorkspaces, WORKER_TOKEN } from './start-workspaces';
 import { archiveOf } from './worker-fixture';
 
 describe('workspaces that follow a repository', () => {
@@ -134,6 +135,83 @@ describe('workspaces that follow a repository', () => {
     } finally {
       host.away = false;
     }
+  });
+
+  it('an agent of the installation fetches over HTTP what no agent of a pool can, once', async () => {
+    const agents = '/api/agent/v1/agents';
+    const registration = {
+      name: 'own',
+      version: '0.3.0',
+      protocol: { oldest: 1, newest: 1 },
+      'tool-versions': ['1.11.4'],
+      isolation: 'own-user',
+    };
+    const send = (method: 'post' | 'put', path: string, secret = WORKER_TOKEN, lease = '') =>
+      request(workspaces.server)
+        [method](`${agents}${path}`)
+        .set('Authorization', `Bearer ${secret}`)
+        .set('X-Agent-Lease', lease);
+    const { body: own } = await send('post', '').send(registration).expect(201);
+    expect(own.fetches).toBe(true);
+    const pool = await admin
+      .post('organizations/acme/agent-pools', resource('agent-pools', { name: 'dmz' }))
+      .expect(201);
+    const path = `agent-pools/${pool.body.data.id}/authentication-tokens`;
+    const made = await admin.post(path, resource('authentication-tokens', { description: 'dmz' })).expect(201);
+    const foreign = made.body.data.attributes.token;
+    const { body: other } = await send('post', '', foreign).send(registration).expect(201);
+    expect(other.fetches).toBe(false);
+
+    const id = await followed('over-http');
+    await worker.claim();
+    const run = (await runOf(id).expect(201)).body.data;
+    for (const agent of [own.id, other.id])
+      await send('post', `/${agent}/fetches`, foreign).send({ 'wait-seconds': 0 }).expect(404);
+    const { body: fetch } = await send('post', `/${own.id}/fetches`).send({ 'wait-seconds': 0 }).expect(200);
+    expect(fetch).toMatchObject({
+      'workspace-id': id,
+      'clone-url': expect.stringContaining(host.origin),
+      authorization: expect.stringContaining('Basic '),
+      networks: ['127.0.0.1/32'],
+      attempt: 1,
+    });
+    await send('post', `/${own.id}/fetches`).send({ 'wait-seconds': 0 }).expect(204);
+    const at = `/${own.id}/fetches/${fetch['configuration-version-id']}`;
+    const failure = { reason: 'no reason', again: false };
+    for (const lease of ['', `2.${fetch.lease.slice(2)}`])
+      await send('post', `${at}/failure`, WORKER_TOKEN, lease).send(failure).expect(403);
+    await send('post', `${at}/failure`, foreign, fetch.lease).send(failure).expect(404);
+    await send('post', `${at}/failure`, WORKER_TOKEN, fetch.lease).send({ reason: '', again: false }).expect(422);
+
+    // It is tried again, and whoever had it before has it no more.
+    await send('post', `${at}/failure`, WORKER_TOKEN, fetch.lease).send({ reason: 'away', again: true }).expect(204);
+    await means().db.prisma.ingressAttributes.updateMany({ data: { fetchAt: new Date(0) } });
+    const { body: again } = await send('post', `/${own.id}/fetches`).send({ 'wait-seconds': 0 }).expect(200);
+    expect(again.attempt).toBe(2);
+    const archive = await archiveOf({ 'main.tf': '' });
+    const put = (lease: string) =>
+      send('put', `${at}/archive`, WORKER_TOKEN, lease).set('Content-Type', 'application/octet-stream').send(archive);
+    await put(fetch.lease).expect(409);
+    const answers = await Promise.all([put(again.lease), put(again.lease)]);
+    const statuses = answers.map(({ status }) => status);
+    expect(statuses).toContain(204);
+    expect(statuses.filter((status) => status !== 204 && status !== 409)).toEqual([]);
+    await put(again.lease).expect(409);
+    await send('post', `${at}/failure`, WORKER_TOKEN, again.lease).send(failure).expect(409);
+
+    // A remote run is for the installation's own agents.
+    const claim = { 'lease-seconds': 60, 'wait-seconds': 0, holds: [] };
+    await send('post', `/${other.id}/jobs`, foreign).send(claim).expect(204);
+    const { body: job } = await send('post', `/${own.id}/jobs`).send(claim).expect(200);
+    expect(job['run-id']).toBe(run.id);
+    await send('post', `/${own.id}/jobs/${job.id}/release`, WORKER_TOKEN, job.lease).expect(204);
+    await request(workspaces.server)
+      .delete(`${agents}/${own.id}`)
+      .set('Authorization', `Bearer ${WORKER_TOKEN}`)
+      .expect(204);
+    await send('post', `/${own.id}/jobs`).send(claim).expect(409);
+    await workspaces.as(WORKER_TOKEN).get('organizations/acme').expect(401);
+    await admin.post(`runs/${run.id}/actions/cancel`, {});
   });
 
   it('tells that a pull request concerns no workspace, where that is wanted', async () => {

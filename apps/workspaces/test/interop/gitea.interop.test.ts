@@ -9,7 +9,7 @@ import { createLogger, createServer } from '@keystead/server';
 import { freePort, fromSource } from '@keystead/testing';
 import { type Housekeeping, startHousekeeping } from '../../src/housekeeping';
 import { hookSecretOf } from '../../src/resources/connections/repositories/repository';
-import { resource, startWorkspaces } from '../start-workspaces';
+import { resource, startWorkspaces, WORKER_TOKEN } from '../start-workspaces';
 import { findTool, noTool } from '../worker-fixture';
 import { type Clone, eventually, Gitea, giteaProgram } from './gitea-stand';
 
@@ -40,11 +40,18 @@ describe('runs that follow a repository', () => {
     if (!giteaProgram || noTool) return;
     listening = createServer(workspaces.service.app);
     await new Promise<void>((resolve) => listening.listen(port, '127.0.0.1', resolve));
-    const { db, env, outage, clockTrouble } = workspaces.service;
-    const { vcsReach, publicUrl, settings } = env;
+    const { db, outage, clockTrouble } = workspaces.service;
+    const { vcsReach, publicUrl, settings } = workspaces.service.env;
     const vcs = { reach: vcsReach!, publicUrl, settings, pollSeconds: 3600 };
     const log = createLogger({ name: 'test', level: process.env.TEST_LOG ?? 'silent' });
-    keeping = startHousekeeping(db, { ...env, log, outage, clockTrouble, consoleIdleMinutes: 30, vcs });
+    keeping = startHousekeeping(db, {
+      ...workspaces.service.env,
+      log,
+      outage,
+      clockTrouble,
+      consoleIdleMinutes: 30,
+      vcs,
+    });
     await workspaces.organization('acme', { 'default-execution-mode': 'remote' });
     const { version } = await findTool();
     expect(version).toMatch(/^1\./);
@@ -52,9 +59,8 @@ describe('runs that follow a repository', () => {
       cwd: root,
       env: {
         PATH: process.env.PATH,
-        WORKSPACES_DATABASE_URL: workspaces.databaseUrl,
-        WORKSPACES_SEAL_KEY: '07'.repeat(32),
-        WORKSPACES_VCS_NETWORKS: '127.0.0.1/32',
+        AGENT_ADDRESS: env.WORKSPACES_PUBLIC_URL,
+        AGENT_TOKEN: WORKER_TOKEN,
         WORKSPACES_WORKER_SCRATCH: path.join(box, 'scratch'),
         WORKSPACES_WORKER_FIRST_UID: String(firstUid),
         WORKSPACES_WORKER_TRUST: 'same-user',

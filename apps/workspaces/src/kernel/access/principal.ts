@@ -18,6 +18,8 @@ export interface Principal {
   readonly organizationId?: string;
   readonly siteAdmin: boolean;
   readonly twoFactor: boolean;
+  /** An agent of the installation itself, which belongs to no pool. */
+  readonly isOwnWorker?: true;
   /**
    * Present when the token came from signing in: when that was, when it was used before this request, and the longest
    * that it had lain idle by then.

@@ -67,6 +67,8 @@ export interface Environment {
   readonly ipRanges: readonly string[] | undefined;
   /** Which addresses Git hosts may have; undefined where none is called. */
   readonly vcsReach: Reach | undefined;
+  /** Private networks among them, for those who fetch from there. */
+  readonly vcsNetworks: readonly string[];
   readonly keyring: Keyring;
   /** Which addresses notifications may go to. */
   readonly notificationReach: Reach;

@@ -18,6 +18,8 @@ export interface RegisteredAgent {
   readonly id: string;
   readonly pool: string;
   readonly installation: string;
+  /** It is to fetch commits, too. */
+  readonly fetches: boolean;
 }
 
 /** Says who this agent is. Throws the refusal: of a token that is none, or of a protocol that only one side speaks. */

@@ -1,37 +1,32 @@
 import { Reach } from '@keystead/outside';
+import type { OwnConfig } from '../config';
 import type { Isolation } from '../isolation/isolation';
-import type { ScratchOptions } from '../isolation/scratch';
-import type { FetchParts } from './fetch-loop';
+import type { Fetcher } from './fetch-commit';
 
 const growth = 4;
 
-/** What of a worker's configuration is about fetching. */
-export interface FetchSettings {
-  readonly isolation: Isolation;
-  readonly scratch: ScratchOptions;
-  /** Private networks in which Git hosts may be. */
-  readonly networks: readonly string[];
-  /** Variables that runs are given; of these a fetch has what names a proxy. */
-  readonly environment: Readonly<Record<string, string>>;
-  readonly configurationBytes: number;
-  readonly diskBytes: number;
-  readonly seconds: number;
-}
-
-/** What a worker of this configuration fetches commits with. */
-export function fetchParts(settings: FetchSettings, shared: Pick<FetchParts, 'db' | 'keyring' | 'log'>): FetchParts {
-  const { isolation, scratch, networks, environment, configurationBytes, diskBytes, seconds } = settings;
+/** What a worker of this configuration fetches commits with, within the bounds of the service. */
+export function fetcherOf(
+  {
+    scratch,
+    tool,
+    diskBytes,
+    fetchSeconds: seconds,
+  }: Pick<OwnConfig, 'scratch' | 'tool' | 'diskBytes' | 'fetchSeconds'>,
+  isolation: Isolation,
+  bounds: {
+    /** Private networks in which Git hosts may be. */
+    readonly networks: readonly string[];
+    readonly configurationBytes: number;
+  },
+): Fetcher {
   const isProxy = ([name]: [string, string]): boolean => /^(?:https?|no)_proxy$/i.test(name);
   return {
-    ...shared,
-    configurationBytes,
-    fetcher: {
-      isolation,
-      scratch,
-      reach: new Reach(networks),
-      proxies: Object.fromEntries(Object.entries(environment).filter(isProxy)),
-      // Packed as it comes, and laid out.
-      limits: { seconds, bytes: Math.min(diskBytes, (growth + 1) * configurationBytes) },
-    },
+    isolation,
+    scratch,
+    reach: new Reach(bounds.networks),
+    proxies: Object.fromEntries(Object.entries(tool.environment).filter(isProxy)),
+    // Packed as it comes, and laid out.
+    limits: { seconds, bytes: Math.min(diskBytes, (growth + 1) * bounds.configurationBytes) },
   };
 }

@@ -114,8 +114,11 @@ export function createAuthenticator(options: {
   sessionIdleMinutes: number;
   consoleIdleMinutes: number;
   settings: SettingsReader;
+  /** Those of the configuration, for the installation's own agents. */
+  workerTokens?: readonly string[];
 }): Authenticator {
-  const { db, keyring, now, sessionIdleMinutes, consoleIdleMinutes, settings } = options;
+  const { db, keyring, now, sessionIdleMinutes, consoleIdleMinutes, settings, workerTokens = [] } = options;
+  const workers = new Map(workerTokens.map((token) => workerOf(hashSecret(keyring, token).toString('hex'))));
   const hashes = new LRUCache<string, string>({ max: 5_000 });
   const known = new LRUCache<string, { columns: string; token: Recognised }>({ max: 20_000 });
   const touch = gather<string, undefined>(async (ids) => {
@@ -145,6 +148,8 @@ export function createAuthenticator(options: {
   };
 
   const ofHash = async (hashed: string, background: boolean): Promise<AuthenticatedCaller | undefined> => {
+    const worker = workers.get(hashed);
+    if (worker) return { principal: worker, settings: await settings.read() };
     const row = await db.readOne<CachedTokenRow>(readTokens, hashed);
     if (row === undefined) return undefined;
     const { principal, usedAtMs, expiresAtMs } = recognise(row);
@@ -172,6 +177,20 @@ export function createAuthenticator(options: {
     },
   };
 }
+
+/** Who asks by a token of the configuration, with its keyed hash. */
+const workerOf = (hashed: string): [hash: string, Principal] => [
+  hashed,
+  {
+    kind: 'agent',
+    id: 'workers',
+    name: 'workers of the installation',
+    tokenId: `workers-${hashed.slice(0, 16)}`,
+    siteAdmin: false,
+    twoFactor: false,
+    isOwnWorker: true,
+  },
+];
 
 interface Recognised {
   readonly principal: Principal;

@@ -11,7 +11,8 @@ import { commonProtocol, type Registration, spoken } from './protocol';
 /** An agent that asks. */
 export interface Agent {
   readonly id: string;
-  readonly agentPoolId: string;
+  /** Undefined: it is one of the installation's own, which carries out remote runs and fetches commits. */
+  readonly agentPoolId: string | undefined;
   readonly name: string;
   readonly versions: readonly string[];
   /** It may be given jobs: it has not signed off, and its token is the one that is sent now. */
@@ -30,17 +31,27 @@ const mostAlive = 500;
 
 /** The agent of an id, of the pool whose token is sent. */
 export async function findAgent(db: Database, principal: Principal, id: string): Promise<Agent | undefined> {
-  const row = await db.prisma.runWorker.findFirst({ where: { id, agentPoolId: principal.id } });
+  // Workers that know the database have no protocol: none of them is an agent.
+  const whose = principal.isOwnWorker ? { agentPoolId: null, protocol: { not: null } } : { agentPoolId: principal.id };
+  const row = await db.prisma.runWorker.findFirst({ where: { id, ...whose } });
   if (!row) return undefined;
-  const { name, versions, endedAt, tokenId } = row;
-  const alive = endedAt === null && tokenId === principal.tokenId;
-  return { id, agentPoolId: principal.id, name: name ?? id, versions, alive };
+  const { name, versions, endedAt, tokenId, agentPoolId } = row;
+  const alive = endedAt === null && (principal.isOwnWorker || tokenId === principal.tokenId);
+  return { id, agentPoolId: agentPoolId ?? undefined, name: name ?? id, versions, alive };
 }
 
 /** Throws `transition` for an agent that has signed off, and for one that registered with another token. */
 export function requireAlive({ alive }: Agent): void {
   if (!alive)
     throw new Refusal('transition', 'this agent has signed off, or registered with another token: register again');
+}
+
+async function requireRoom(tx: Database, agentPoolId: string): Promise<void> {
+  await lockRow(tx, 'agent_pool', agentPoolId);
+  const alive = { agentPoolId, endedAt: null, seenAt: { gt: new Date(Date.now() - 3_600_000) } };
+  if ((await tx.prisma.runWorker.count({ where: alive })) >= mostAlive) {
+    throw invalid('name', `belongs to a pool that has ${mostAlive} agents already`);
+  }
 }
 
 /** Takes an agent into the pool of its token. Throws `conflict` where it speaks no protocol that this version speaks. */
@@ -62,16 +73,11 @@ export async function register(
   }
   const id = newId('agent');
   await db.transaction(async (tx) => {
-    await lockRow(tx, 'agent_pool', principal.id);
-    const alive = { agentPoolId: principal.id, endedAt: null, seenAt: { gt: new Date(Date.now() - 3_600_000) } };
-    if ((await tx.prisma.runWorker.count({ where: alive })) >= mostAlive) {
-      throw invalid('name', `belongs to a pool that has ${mostAlive} agents already`);
-    }
+    if (!principal.isOwnWorker) await requireRoom(tx, principal.id);
     await tx.prisma.runWorker.create({
       data: {
         id,
-        agentPoolId: principal.id,
-        tokenId: principal.tokenId,
+        ...(principal.isOwnWorker ? {} : { agentPoolId: principal.id, tokenId: principal.tokenId }),
         name: input.name,
         version: input.version,
         protocol,
@@ -84,7 +90,11 @@ export async function register(
       organizationId: principal.organizationId ?? null,
       action: 'agent.register',
       target: { type: 'agents', id, name: input.name },
-      after: { agentPoolId: principal.id, version: input.version, toolVersions: input['tool-versions'] },
+      after: {
+        agentPoolId: principal.isOwnWorker ? null : principal.id,
+        version: input.version,
+        toolVersions: input['tool-versions'],
+      },
     });
   });
   return { id, protocol, pool: principal.name };

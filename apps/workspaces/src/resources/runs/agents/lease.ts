@@ -10,15 +10,18 @@ export interface Lease {
   readonly attempt: number;
 }
 
-const macOf = (keyring: Keyring, agentId: string, { id, attempt }: Lease): string =>
-  keyring.mac('agent-lease', `${agentId}\n${id}\n${attempt}`).toString('base64url');
+/** What is given out: the job of a run, or a commit to fetch. */
+export type Leased = 'agent-lease' | 'agent-fetch';
+
+const macOf = (keyring: Keyring, agentId: string, { id, attempt }: Lease, what: Leased): string =>
+  keyring.mac(what, `${agentId}\n${id}\n${attempt}`).toString('base64url');
 
 /**
  * What an agent proves with that a job was given to it, and in which attempt. It is good for this job alone, for this agent
  * alone, and as long as the job is held.
  */
-export function mintLease(keyring: Keyring, agentId: string, lease: Lease): string {
-  return `${lease.attempt}.${macOf(keyring, agentId, lease)}`;
+export function mintLease(keyring: Keyring, agentId: string, lease: Lease, what: Leased = 'agent-lease'): string {
+  return `${lease.attempt}.${macOf(keyring, agentId, lease, what)}`;
 }
 
 /** The lease that a request proves. Throws `denied` for none, for another's, and for that of another job. */
@@ -27,10 +30,11 @@ export function requireLease(
   agentId: string,
   jobId: string,
   headers: NodeJS.Dict<string | string[]>,
+  what: Leased = 'agent-lease',
 ): Lease {
   const [, attempt = '', mac = ''] = /^([1-9]\d{0,8})\.([\w-]{43})$/.exec(String(headers[leaseHeader] ?? '')) ?? [];
   const lease = { id: jobId, attempt: Number(attempt) };
-  if (mac === '' || !equalSecrets(mac, macOf(keyring, agentId, lease))) {
+  if (mac === '' || !equalSecrets(mac, macOf(keyring, agentId, lease, what))) {
     throw new Refusal('denied', `the header ${leaseHeader} does not say that this agent was given this job`);
   }
   return lease;

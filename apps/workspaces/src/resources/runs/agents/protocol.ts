@@ -34,6 +34,8 @@ export const Registered = z.looseObject({
   pool: z.string(),
   /** Of the whole installation, for agents of several on one machine. */
   installation: z.string(),
+  /** It is one of the installation's own and is to fetch commits. Services before this had none. */
+  fetches: z.boolean().default(false),
 });
 
 const leaseSeconds = z.number().int().min(5).max(3600);
@@ -84,6 +86,29 @@ export const JobAnswer = z.looseObject({
 
 /** The job is about to be carried out: where its log goes on. */
 export const StartAnswer = z.looseObject({ 'log-offset': z.number() });
+
+/** Asks for a commit to fetch. */
+export const FetchClaim = z.strictObject({ 'wait-seconds': whole(30) });
+
+/** A commit that is to be fetched, and within what bounds. */
+export const FetchAnswer = z.looseObject({
+  'configuration-version-id': z.string(),
+  'workspace-id': z.string(),
+  attempt: z.number(),
+  'clone-url': z.string(),
+  commit: z.string(),
+  ref: z.string().nullable(),
+  submodules: z.boolean(),
+  authorization: z.string(),
+  'ssh-key': z.string().nullable(),
+  /** Private networks in which Git hosts may be. */
+  networks: z.array(z.string()),
+  'configuration-bytes': z.number(),
+  lease: z.string(),
+});
+
+/** Why a commit was not fetched, and whether another try may help. */
+export const FetchFailure = z.strictObject({ reason: z.string().min(1).max(1000), again: z.boolean() });
 
 const variable = z.looseObject({
   key: z.string(),

@@ -3,6 +3,7 @@ import { actorOf } from '../../../kernel/audit/audit';
 import { type Call, endpoints, type Resource } from '../../../kernel/endpoints/endpoint';
 import { type Agent, findAgent, type Loading, register, requireAlive, signOff } from './agent';
 import { claimFor } from './claim';
+import { fetchEndpoints } from './fetch-routes';
 import { jobEndpoints } from './job-routes';
 import { mintLease } from './lease';
 import { toWire } from './names';
@@ -18,14 +19,15 @@ const load = ({ db, principal, params }: Loading) => findAgent(db, principal, pa
 
 const registering = raw('POST')(agents, {
   ...spoken,
-  summary: 'Register an agent with the pool of its token.',
+  summary: 'Register an agent with the pool of its token, or as one of the installation’s own.',
   body: bodyOf(Registration),
   refuses: [409],
   answers: { 201: described('Registered; the id is for all that follows.', Registered) },
   run: async ({ db, env, principal, body, request }) => {
     const made = await register(db, actorOf({ principal, request }), principal, body, request.address);
     const installation = env.keyring.mac('agent-installation', '').toString('hex').slice(0, 32);
-    return json({ ...made, installation }, 201);
+    const fetches = principal.isOwnWorker === true && env.vcsReach !== undefined;
+    return json({ ...made, installation, fetches }, 201);
   },
 });
 
@@ -44,7 +46,8 @@ const exiting = raw('DELETE')(agent, {
 /** A job as it is sent: without what only this service needs, and without values, which are asked for by themselves. */
 const claiming = raw('POST')(`${agent}/jobs`, {
   ...spoken,
-  summary: 'Take the next job of a workspace that uses the pool; waits for one as long as the agent asks for.',
+  summary:
+    'Take the next job of a workspace that uses the pool, or a remote one; waits for one as long as the agent asks for.',
   body: bodyOf(Claim),
   refuses: [403, 409],
   answers: {
@@ -70,5 +73,5 @@ const claiming = raw('POST')(`${agent}/jobs`, {
 /** What agents ask for: by the token of their pool, and of a job by proof that they hold it. */
 export const agentResource: Resource = {
   name: 'agents',
-  endpoints: [registering, exiting, claiming, ...jobEndpoints],
+  endpoints: [registering, exiting, claiming, ...jobEndpoints, ...fetchEndpoints],
 };

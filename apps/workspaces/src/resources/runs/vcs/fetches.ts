@@ -67,11 +67,31 @@ export async function claimFetch(db: Database, keyring: Keyring): Promise<Fetch 
   };
 }
 
+/** Gives a commit back that nobody began to fetch. */
+export async function releaseFetch(db: Database, { configurationVersionId, attempt }: Fetch): Promise<void> {
+  await db.prisma.$executeRaw`
+    UPDATE ingress_attributes SET fetch_at = now(), fetch_attempts = fetch_attempts - 1
+     WHERE configuration_version_id = ${configurationVersionId} AND fetch_attempts = ${attempt}`;
+}
+
+/** What was taken to be fetched, as long as nobody else took it after. */
+export async function findTaken(
+  db: Database,
+  configurationVersionId: string,
+  attempt: number,
+): Promise<Pick<Fetch, 'configurationVersionId' | 'workspaceId' | 'attempt'> | undefined> {
+  const row = await db.prisma.ingressAttributes.findFirst({
+    where: { configurationVersionId, fetchAttempts: attempt, configurationVersion: { status: 'fetching' } },
+    select: { configurationVersion: { select: { workspaceId: true } } },
+  });
+  return row ? { configurationVersionId, workspaceId: row.configurationVersion.workspaceId, attempt } : undefined;
+}
+
 /** Takes the archive of a commit; its run begins. */
 export async function finishFetch(
   db: Database,
   means: { keyring: Keyring; configurationBytes: number },
-  { configurationVersionId }: Fetch,
+  { configurationVersionId }: Pick<Fetch, 'configurationVersionId'>,
   archive: AsyncIterable<Uint8Array>,
 ): Promise<void> {
   const configuration = await findConfiguration(db, configurationVersionId);
@@ -82,7 +102,11 @@ export async function finishFetch(
 /** A commit could not be fetched: it is tried again where that may help, and else its configuration ends in error. */
 export async function failFetch(
   db: Database,
-  { configurationVersionId: id, workspaceId, attempt }: Fetch,
+  {
+    configurationVersionId: id,
+    workspaceId,
+    attempt,
+  }: Pick<Fetch, 'configurationVersionId' | 'workspaceId' | 'attempt'>,
   reason: string,
   again: boolean,
 ): Promise<void> {

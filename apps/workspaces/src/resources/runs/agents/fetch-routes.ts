@@ -1,0 +1,110 @@
+import type { Policy } from '../../../kernel/access/policy';
+import type { Database } from '../../../kernel/database/database';
+import { type Endpoint, endpoints, type Raw } from '../../../kernel/endpoints/endpoint';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import { claimFetch, type Fetch, failFetch, findTaken, finishFetch, releaseFetch } from '../vcs/fetches';
+import { type Agent, findAgent, type Loading, requireAlive } from './agent';
+import { lost, mintLease, requireLease } from './lease';
+import { toWire } from './names';
+import * as wire from './protocol';
+import { bodyOf, described, json } from './wire';
+
+const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
+
+const spoken = { outside: true, tokens: ['agent'], turns: false, refuses: [403, 409] } as const;
+const fetches = `${wire.agentPrefix}/agents/:agent_id/fetches` as const;
+const one = `${fetches}/:configuration_version_id` as const;
+const done: Raw = { status: 204, headers: {} };
+const lookMs = 1000;
+
+/** Credentials of repositories are for the installation's own agents alone; to those of pools there is nothing here. */
+const load = async ({ db, principal, params }: Loading): Promise<Agent | undefined> =>
+  principal.isOwnWorker ? findAgent(db, principal, params.agent_id) : undefined;
+
+async function takeNext(db: Database, env: Environment, waitSeconds: number, left: () => boolean) {
+  const untilMs = performance.now() + waitSeconds * 1000;
+  for (;;) {
+    const fetch = await claimFetch(db, env.keyring);
+    if (fetch && !left()) return fetch;
+    if (fetch) await releaseFetch(db, fetch);
+    if (left() || performance.now() + lookMs > untilMs) return undefined;
+    await env.queuedBell.next(lookMs);
+  }
+}
+
+const claiming = raw('POST')(fetches, {
+  ...spoken,
+  summary:
+    'Take the next commit that is to be fetched, with the credential for it; waits for one as long as the agent asks for.',
+  body: bodyOf(wire.FetchClaim),
+  answers: {
+    200: described('A commit, and what proves that the agent was given it.', wire.FetchAnswer),
+    204: { description: 'None now.' },
+  },
+  load,
+  run: async ({ db, env, target, body, request }) => {
+    const { id } = target as Agent;
+    requireAlive(target as Agent);
+    if (!env.vcsReach) return done;
+    const fetch = await env.waiting.run(`${id} fetches`, (left) =>
+      takeNext(db, env, body['wait-seconds'], () => left() || request.isGone()),
+    );
+    if (!fetch) return done;
+    const { configurationVersionId, attempt, ref = null, sshKey = null } = fetch;
+    const lease = mintLease(env.keyring, id, { id: configurationVersionId, attempt }, 'agent-fetch');
+    const { vcsNetworks: networks, configurationBytes } = env;
+    return json(toWire({ ...fetch, ref, sshKey, networks, configurationBytes, lease }));
+  },
+});
+
+/** What is asked about a commit. */
+interface FetchRequest {
+  readonly db: Database;
+  readonly env: Environment;
+  readonly params: { readonly agent_id: string; readonly configuration_version_id: string };
+  readonly request: { readonly headers: NodeJS.Dict<string | string[]> };
+}
+
+/** What the agent was given, while it is the last who was. Throws `transition`. */
+async function requireTaken({
+  db,
+  env,
+  params,
+  request,
+}: FetchRequest): Promise<Pick<Fetch, 'configurationVersionId' | 'workspaceId' | 'attempt'>> {
+  const { agent_id, configuration_version_id: id } = params;
+  const { attempt } = requireLease(env.keyring, agent_id, id, request.headers, 'agent-fetch');
+  const taken = await findTaken(db, id, attempt);
+  if (!taken) throw lost();
+  return taken;
+}
+
+const archiving = raw('PUT')(`${one}/archive`, {
+  ...spoken,
+  summary: 'Hand in the archive of a commit; what waits for it begins.',
+  takes: 'application/octet-stream',
+  streams: true,
+  refuses: [403, 409, 413],
+  answers: { 204: { description: 'Taken.' } },
+  load,
+  run: async (call) => {
+    const { keyring, configurationBytes } = call.env;
+    await finishFetch(call.db, { keyring, configurationBytes }, await requireTaken(call), call.request.stream!);
+    return done;
+  },
+});
+
+const failing = raw('POST')(`${one}/failure`, {
+  ...spoken,
+  summary: 'Say why a commit was not fetched. It is tried again where that may help.',
+  body: bodyOf(wire.FetchFailure),
+  answers: { 204: { description: 'Noted.' } },
+  load,
+  run: async (call) => {
+    await failFetch(call.db, await requireTaken(call), call.body.reason, call.body.again);
+    return done;
+  },
+});
+
+/** How agents of the installation fetch commits. */
+export const fetchEndpoints: readonly Endpoint[] = [claiming, archiving, failing];

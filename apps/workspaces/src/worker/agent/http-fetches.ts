@@ -1,0 +1,77 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isRefusal } from '@keystead/refusal';
+import { fromWire } from '../../resources/runs/agents/names';
+import * as wire from '../../resources/runs/agents/protocol';
+import type { Fetch } from '../../resources/runs/vcs/fetches';
+import type { OwnConfig } from '../config';
+import type { FetchSource } from '../fetch/fetch-loop';
+import { fetcherOf } from '../fetch/fetch-parts';
+import type { Isolation } from '../isolation/isolation';
+import type { AgentClient, AgentRequest } from './client';
+
+const waitSeconds = 20;
+const pausesMs = [500, 2000, 8000];
+
+/** Who took or answered it meanwhile has it, and nothing is left to say. */
+const isSettled = (error: unknown): boolean =>
+  isRefusal(error) && ['transition', 'missing', 'denied'].includes(error.kind);
+
+/** Commits that the service wants fetched, over HTTP. `agentId` is what the agent is registered as now. */
+export function httpFetches(
+  client: AgentClient,
+  agentId: () => string,
+  config: OwnConfig,
+  isolation: Isolation,
+): FetchSource {
+  const given = new Map<string, { agentId: string; lease: string }>();
+  const about = (fetch: Fetch, sent: AgentRequest): AgentRequest => {
+    const { agentId: id, lease } = given.get(keyOf(fetch))!;
+    const path = `/agents/${id}/fetches/${fetch.configurationVersionId}${sent.path}`;
+    return { ...sent, path, headers: { [wire.leaseHeader]: lease } };
+  };
+  return {
+    async claim(signal) {
+      const id = agentId();
+      const json = { 'wait-seconds': waitSeconds };
+      const answer = await client.json({ method: 'POST', path: `/agents/${id}/fetches`, json, signal });
+      if (answer === undefined) return undefined;
+      const { lease, networks, configurationBytes, ref, sshKey, ...rest } = fromWire(
+        wire.FetchAnswer.parse(answer),
+      ) as unknown as Omit<Fetch, 'ref' | 'sshKey'> & {
+        lease: string;
+        networks: string[];
+        configurationBytes: number;
+        ref: string | null;
+        sshKey: string | null;
+      };
+      const fetch: Fetch = { ...rest, ref: ref ?? undefined, sshKey: sshKey ?? undefined };
+      given.set(keyOf(fetch), { agentId: id, lease });
+      return { fetch, fetcher: fetcherOf(config, isolation, { networks, configurationBytes }) };
+    },
+    async finish(fetch, bytes) {
+      try {
+        await client.json(about(fetch, { method: 'PUT', path: '/archive', bytes, silenceMs: 300_000 }));
+      } catch (error) {
+        if (!isSettled(error)) throw error;
+      }
+      given.delete(keyOf(fetch));
+    },
+    async fail(fetch, reason, again) {
+      const sent = about(fetch, { method: 'POST', path: '/failure', json: { reason, again } });
+      for (const pauseMs of [...pausesMs, undefined]) {
+        try {
+          await client.json(sent);
+          break;
+        } catch (error) {
+          if (isSettled(error)) break;
+          // Nobody heard it: the service gives the commit to somebody else after a while.
+          if (isRefusal(error) || pauseMs === undefined) throw error;
+          await sleep(pauseMs);
+        }
+      }
+      given.delete(keyOf(fetch));
+    },
+  };
+}
+
+const keyOf = ({ configurationVersionId, attempt }: Fetch): string => `${configurationVersionId} ${attempt}`;

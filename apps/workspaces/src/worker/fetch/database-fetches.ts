@@ -1,0 +1,23 @@
+import type { Keyring } from '@keystead/keyring';
+import type { Database } from '../../kernel/database/database';
+import { claimFetch, failFetch, finishFetch } from '../../resources/runs/vcs/fetches';
+import type { Fetcher } from './fetch-commit';
+import type { FetchSource } from './fetch-loop';
+
+/** Commits from the database itself, for workers that know it. */
+export function databaseFetches(parts: {
+  db: Database;
+  keyring: Keyring;
+  configurationBytes: number;
+  fetcher: Fetcher;
+}): FetchSource {
+  const { db, keyring, fetcher } = parts;
+  return {
+    async claim() {
+      const fetch = await claimFetch(db, keyring);
+      return fetch && { fetch, fetcher };
+    },
+    finish: (fetch, archive) => finishFetch(db, parts, fetch, archive),
+    fail: (fetch, reason, again) => failFetch(db, fetch, reason, again),
+  };
+}
