@@ -4,10 +4,10 @@ import type { Logger } from '@keystead/server';
 import { version } from './kernel/installation/version';
 import { spoken } from './resources/runs/agents/protocol';
 import { AgentClient } from './worker/agent/client';
-import { httpFetches } from './worker/agent/http-fetches';
 import { HttpSource, register } from './worker/agent/http-source';
 import type { AgentConfig } from './worker/agent-config';
 import { startFetching } from './worker/fetch/fetch-loop';
+import { httpFetches } from './worker/fetch/http-fetches';
 import { type Means, NoWorker } from './worker/means';
 import { startWork } from './worker/work';
 

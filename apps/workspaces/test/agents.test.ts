@@ -2,6 +2,7 @@ import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 import { mintLease } from '../src/resources/runs/agents/lease';
 import { agentResource } from '../src/resources/runs/agents/routes';
+import { fetchResource } from '../src/resources/runs/vcs/fetch-routes';
 import { configured, fetchUrl, startRun } from './configurations';
 import { allRows } from './database-rows';
 import { resource, startWorkspaces } from './start-workspaces';
@@ -309,7 +310,9 @@ describe('agents', () => {
     const own = await register(secret);
     const before = await allRows(workspaces.databaseUrl);
     const reached: string[] = [];
-    const paths = agentResource.endpoints.filter(({ path }) => path.includes(':agent_id'));
+    const paths = [agentResource, fetchResource]
+      .flatMap(({ endpoints }) => endpoints)
+      .filter(({ path }) => path.includes(':agent_id'));
     expect(paths.length).toBeGreaterThan(15);
     for (const { method, path } of paths) {
       for (const [as, expected] of [

@@ -31,6 +31,7 @@ import { planResource } from './runs/plans';
 import { runEventResource } from './runs/run-events';
 import { runTriggerResource } from './runs/run-triggers/routes';
 import { runResource } from './runs/runs/routes';
+import { fetchResource } from './runs/vcs/fetch-routes';
 import { vcsResource } from './runs/vcs/routes';
 import { retentionResource } from './states/data-retention/routes';
 import { stateVersionResource } from './states/state-versions/routes';
@@ -70,6 +71,7 @@ const described: readonly Resource[] = [
   stateVersionResource,
   runResource,
   agentResource,
+  fetchResource,
   runTriggerResource,
   notificationResource,
   planResource,

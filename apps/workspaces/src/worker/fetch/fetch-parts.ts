@@ -1,18 +1,22 @@
 import { Reach } from '@keystead/outside';
-import type { OwnConfig } from '../config';
 import type { Isolation } from '../isolation/isolation';
+import type { ScratchOptions } from '../isolation/scratch';
 import type { Fetcher } from './fetch-commit';
 
 const growth = 4;
 
+/** What of a worker's configuration is about fetching. */
+export interface FetchSettings {
+  readonly scratch: ScratchOptions;
+  /** Variables that runs are given; of these a fetch has what names a proxy. */
+  readonly tool: { readonly environment: Readonly<Record<string, string>> };
+  readonly diskBytes: number;
+  readonly fetchSeconds: number;
+}
+
 /** What a worker of this configuration fetches commits with, within the bounds of the service. */
 export function fetcherOf(
-  {
-    scratch,
-    tool,
-    diskBytes,
-    fetchSeconds: seconds,
-  }: Pick<OwnConfig, 'scratch' | 'tool' | 'diskBytes' | 'fetchSeconds'>,
+  { scratch, tool, diskBytes, fetchSeconds: seconds }: FetchSettings,
   isolation: Isolation,
   bounds: {
     /** Private networks in which Git hosts may be. */

@@ -3,7 +3,6 @@ import { actorOf } from '../../../kernel/audit/audit';
 import { type Call, endpoints, type Resource } from '../../../kernel/endpoints/endpoint';
 import { type Agent, findAgent, type Loading, register, requireAlive, signOff } from './agent';
 import { claimFor } from './claim';
-import { fetchEndpoints } from './fetch-routes';
 import { jobEndpoints } from './job-routes';
 import { mintLease } from './lease';
 import { toWire } from './names';
@@ -73,5 +72,5 @@ const claiming = raw('POST')(`${agent}/jobs`, {
 /** What agents ask for: by the token of their pool, and of a job by proof that they hold it. */
 export const agentResource: Resource = {
   name: 'agents',
-  endpoints: [registering, exiting, claiming, ...jobEndpoints, ...fetchEndpoints],
+  endpoints: [registering, exiting, claiming, ...jobEndpoints],
 };

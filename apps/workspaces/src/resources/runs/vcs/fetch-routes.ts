@@ -1,13 +1,13 @@
 import type { Policy } from '../../../kernel/access/policy';
 import type { Database } from '../../../kernel/database/database';
-import { type Endpoint, endpoints, type Raw } from '../../../kernel/endpoints/endpoint';
+import { endpoints, type Raw, type Resource } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
-import { claimFetch, type Fetch, failFetch, findTaken, finishFetch, releaseFetch } from '../vcs/fetches';
-import { type Agent, findAgent, type Loading, requireAlive } from './agent';
-import { lost, mintLease, requireLease } from './lease';
-import { toWire } from './names';
-import * as wire from './protocol';
-import { bodyOf, described, json } from './wire';
+import { type Agent, findAgent, type Loading, requireAlive } from '../agents/agent';
+import { lost, mintLease, requireLease } from '../agents/lease';
+import { toWire } from '../agents/names';
+import * as wire from '../agents/protocol';
+import { bodyOf, described, json } from '../agents/wire';
+import { claimFetch, type Fetch, failFetch, findTaken, finishFetch, releaseFetch } from './fetches';
 
 const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
 
@@ -107,4 +107,4 @@ const failing = raw('POST')(`${one}/failure`, {
 });
 
 /** How agents of the installation fetch commits. */
-export const fetchEndpoints: readonly Endpoint[] = [claiming, archiving, failing];
+export const fetchResource: Resource = { name: 'fetches', endpoints: [claiming, archiving, failing] };

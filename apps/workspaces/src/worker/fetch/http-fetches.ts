@@ -3,11 +3,10 @@ import { isRefusal } from '@keystead/refusal';
 import { fromWire } from '../../resources/runs/agents/names';
 import * as wire from '../../resources/runs/agents/protocol';
 import type { Fetch } from '../../resources/runs/vcs/fetches';
-import type { OwnConfig } from '../config';
-import type { FetchSource } from '../fetch/fetch-loop';
-import { fetcherOf } from '../fetch/fetch-parts';
+import type { AgentClient, AgentRequest } from '../agent/client';
 import type { Isolation } from '../isolation/isolation';
-import type { AgentClient, AgentRequest } from './client';
+import type { FetchSource } from './fetch-loop';
+import { type FetchSettings, fetcherOf } from './fetch-parts';
 
 const waitSeconds = 20;
 const pausesMs = [500, 2000, 8000];
@@ -20,7 +19,7 @@ const isSettled = (error: unknown): boolean =>
 export function httpFetches(
   client: AgentClient,
   agentId: () => string,
-  config: OwnConfig,
+  settings: FetchSettings,
   isolation: Isolation,
 ): FetchSource {
   const given = new Map<string, { agentId: string; lease: string }>();
@@ -46,7 +45,7 @@ export function httpFetches(
       };
       const fetch: Fetch = { ...rest, ref: ref ?? undefined, sshKey: sshKey ?? undefined };
       given.set(keyOf(fetch), { agentId: id, lease });
-      return { fetch, fetcher: fetcherOf(config, isolation, { networks, configurationBytes }) };
+      return { fetch, fetcher: fetcherOf(settings, isolation, { networks, configurationBytes }) };
     },
     async finish(fetch, bytes) {
       try {
