@@ -4,7 +4,7 @@ import { afterAll, beforeAll } from '@jest/globals';
 import { createLogger, createServer } from '@keystead/server';
 import { readConfig } from '../src/config';
 import { createService, type Service } from '../src/service';
-import { SEAL_KEY, type Workspaces } from './start-workspaces';
+import { SEAL_KEY, WORKER_TOKEN, type Workspaces } from './start-workspaces';
 
 /** The addresses of a service and of another node on its database. */
 export function withSecondNode(workspaces: Workspaces): readonly string[] {
@@ -16,6 +16,7 @@ export function withSecondNode(workspaces: Workspaces): readonly string[] {
       WORKSPACES_DATABASE_URL: workspaces.databaseUrl,
       WORKSPACES_DATABASE_CONNECTIONS: '8',
       WORKSPACES_SEAL_KEY: SEAL_KEY,
+      WORKSPACES_AGENT_TOKEN: WORKER_TOKEN,
       WORKSPACES_PUBLIC_URL: 'https://workspaces.test',
       WORKSPACES_RATE_LIMIT: '0',
       WORKSPACES_MIGRATE: 'off',
