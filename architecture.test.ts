@@ -53,7 +53,7 @@ describe('imports', () => {
   });
 
   it('keep the web framework at the edge', () => {
-    const edge = /^(http\/|(main|service|worker|agent|worker-main|config|worker\/(agent-)?config)\.ts)/;
+    const edge = /^(http\/|(main|service|worker|agent|worker-main)\.ts)/;
     const inside = apps.filter((source) => !edge.test(inApp(source)));
     expect(offending(inside, (source) => imports(source, ['express'], true))).toEqual([]);
     expect(offending(inside, (source) => imports(source, ['@keystead/server'], false))).toEqual([]);

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { BadConfig } from '@keystead/server';
+import { BadConfig } from '@keystead/settings';
 import { describeConfig, readConfig } from './config';
 
 const least = { SECRETS_DATABASE_URL: 'postgresql://x/secrets', SECRETS_SEAL_KEY: 'ab'.repeat(32) };

@@ -11,7 +11,7 @@ import {
   trustedProxies,
   webAddress,
   wholeNumber,
-} from '@keystead/server';
+} from '@keystead/settings';
 import { readHeaders } from '@keystead/tracing';
 import { z } from 'zod';
 import { type AuditReceiver, socketAt, syslogAt } from './kernel/audit/receiver';

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorBody } from '@keystead/envelope';
-import { BadConfig, createLogger, onStop, Registry, runProcesses, type Serving, serve } from '@keystead/server';
+import { createLogger, onStop, Registry, runProcesses, type Serving, serve } from '@keystead/server';
+import { BadConfig } from '@keystead/settings';
 import { startTracing, type Tracing } from '@keystead/tracing';
 import { type Config, describeConfig, readConfig } from './config';
 import type { Service } from './service';

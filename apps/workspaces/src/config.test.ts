@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { BadConfig } from '@keystead/server';
+import { BadConfig } from '@keystead/settings';
 import { describeConfig, readConfig } from './config';
 
 const URL = { WORKSPACES_DATABASE_URL: 'postgresql://localhost/workspaces' };

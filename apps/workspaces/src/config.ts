@@ -8,7 +8,7 @@ import {
   sharedSettings,
   webAddress,
   wholeNumber,
-} from '@keystead/server';
+} from '@keystead/settings';
 import { z } from 'zod';
 import { parsePlace, type S3Config } from './kernel/blobs/s3-objects';
 import { editions } from './kernel/installation/edition';

@@ -1,16 +1,8 @@
 #!/usr/bin/env node
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  BadConfig,
-  createLogger,
-  type Logger,
-  onStop,
-  Registry,
-  runProcesses,
-  type Serving,
-  serve,
-} from '@keystead/server';
+import { createLogger, type Logger, onStop, Registry, runProcesses, type Serving, serve } from '@keystead/server';
+import { BadConfig } from '@keystead/settings';
 import { startTracing, type Tracing } from '@keystead/tracing';
 import { type Config, describeConfig, readConfig } from './config';
 import type { Housekeeping } from './housekeeping';

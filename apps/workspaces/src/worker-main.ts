@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-import { BadConfig, createLogger, type Logger } from '@keystead/server';
+import { createLogger, type Logger } from '@keystead/server';
+import { BadConfig } from '@keystead/settings';
 
 import { type AgentConfig, describeAgentConfig, isAgent, readAgentConfig } from './worker/agent-config';
 import {

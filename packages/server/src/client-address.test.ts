@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
-import { clientAddress, trustedProxies } from './client-address';
+import { trustedProxies } from '@keystead/settings';
+import { clientAddress } from './client-address';
 
 function from(remoteAddress: string, forwarded?: string | string[]): IncomingMessage {
   return { socket: { remoteAddress }, headers: { 'x-forwarded-for': forwarded } } as unknown as IncomingMessage;

@@ -2,7 +2,8 @@ import { X509Certificate } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { isFromProxy, type TrustedProxies } from './client-address';
+import type { TrustedProxies } from '@keystead/settings';
+import { isFromProxy } from './client-address';
 
 /** What a trusted proxy sent in place of a client's certificate is none. */
 export class BadClientCertificate extends Error {

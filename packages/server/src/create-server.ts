@@ -2,9 +2,9 @@ import { constants } from 'node:crypto';
 import http from 'node:http';
 import https from 'node:https';
 import type { Socket } from 'node:net';
+import type { Tls } from '@keystead/settings';
 import type express from 'express';
 import { messageClasses } from './app';
-import type { Tls } from './listen';
 
 /** Limits of a server; every one has a default. */
 export interface Limits {

@@ -1,12 +1,11 @@
 export type { Logger } from 'pino';
 export { Registry } from 'prom-client';
 export { createApp } from './app';
-export { clientAddress, type TrustedProxies, trustedProxies } from './client-address';
+export { clientAddress } from './client-address';
 export { BadClientCertificate, type CertificateRules, clientCertificates } from './client-certificates';
 export { type ConnectionRefusal, createServer, type Limits, type ServerOptions } from './create-server';
 export { Gate, GateFull } from './gate';
 export type { Readiness } from './health';
-export type { Listen, Tls } from './listen';
 export { followLog } from './log-lines';
 export { createLogger } from './logger';
 export { observe, type RequestMetrics } from './metrics';
@@ -18,18 +17,3 @@ export { requestId } from './request-id';
 export { labelRoute } from './route';
 export { JsonTooMuch, nextTurn, scanJson } from './scan-json';
 export { type ServeOptions, type Serving, serve } from './serve';
-export {
-  BadConfig,
-  describeSettings,
-  entriesOf,
-  logLevel,
-  onOff,
-  parsed,
-  readSettingFile,
-  readSettings,
-  readShared,
-  sharedFromFile,
-  sharedSettings,
-  webAddress,
-  wholeNumber,
-} from './settings';

@@ -1,20 +1,6 @@
 import type http from 'node:http';
 import type { AddressInfo } from 'node:net';
-
-/** How a listener speaks TLS; PEM texts. */
-export interface Tls {
-  key: string;
-  cert: string;
-  /** Ask clients for a certificate, and take whichever they show, or none: nothing is verified. */
-  clientCertificates?: boolean;
-}
-
-/** Where to listen; port 0 takes a free one. */
-export interface Listen {
-  host: string;
-  port: number;
-  tls?: Tls;
-}
+import type { Listen } from '@keystead/settings';
 
 /** Makes a server listen and returns the port it got. Rejects with Node's error, as for a port that is taken. */
 export async function listenOn(server: http.Server, { host, port }: Listen): Promise<number> {

@@ -1,6 +1,6 @@
 import http from 'node:http';
 import https from 'node:https';
-import type { Listen } from './listen';
+import type { Listen } from '@keystead/settings';
 
 /** What is shown: a registry, or the metrics of several processes. */
 export interface ShownMetrics {

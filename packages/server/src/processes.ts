@@ -1,7 +1,8 @@
 import cluster, { type Worker } from 'node:cluster';
+import type { Listen } from '@keystead/settings';
 import type { Logger } from 'pino';
 import { Registry } from 'prom-client';
-import { type Listen, listenOn } from './listen';
+import { listenOn } from './listen';
 import { Gathering } from './metrics-of-all';
 import { createMetricsServer } from './metrics-server';
 import { SharedPort } from './shared-port';

@@ -1,4 +1,5 @@
 import type http from 'node:http';
+import type { Listen } from '@keystead/settings';
 import { follow, type Tracing } from '@keystead/tracing';
 import type express from 'express';
 import type { Logger } from 'pino';
@@ -6,7 +7,7 @@ import type { Registry } from 'prom-client';
 import { type ConnectionRefusal, createServer, type Limits } from './create-server';
 import { type DrainTimes, drainable } from './drain';
 import { answerHealth, type Readiness } from './health';
-import { type Listen, listenOn, urlOf } from './listen';
+import { listenOn, urlOf } from './listen';
 import { observe, observeProcess, type RequestMetrics } from './metrics';
 import { lendMetrics } from './metrics-of-all';
 import { createMetricsServer } from './metrics-server';

@@ -1,6 +1,6 @@
 import type http from 'node:http';
 import net, { type Socket } from 'node:net';
-import type { Listen } from './listen';
+import type { Listen } from '@keystead/settings';
 
 /** A process that connections are handed to. */
 export interface Receiver {

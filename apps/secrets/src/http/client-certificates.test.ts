@@ -1,7 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
-import { BadClientCertificate, clientCertificates, trustedProxies } from '@keystead/server';
+import { BadClientCertificate, clientCertificates } from '@keystead/server';
+import { trustedProxies } from '@keystead/settings';
 import { testCertificate } from '@keystead/testing';
 
 const der = new X509Certificate(testCertificate.cert).raw;

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ConsoleHost, isOwnPage, type Sessions } from '@keystead/console-host';
 import { Refusal } from '@keystead/refusal';
-import { clientAddress, type Logger, requestId, type TrustedProxies } from '@keystead/server';
+import { clientAddress, type Logger, requestId } from '@keystead/server';
+import type { TrustedProxies } from '@keystead/settings';
 import type { Request } from '../pipeline/request';
 import type { PageSession } from './request';
 

@@ -4,16 +4,8 @@ import { readBearer } from '@keystead/auth';
 import type { ConsoleHost } from '@keystead/console-host';
 import { isConnectionLoss, type Silence } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
-import {
-  atPace,
-  clientAddress,
-  createApp,
-  discardBody,
-  type Logger,
-  labelRoute,
-  requestId,
-  type TrustedProxies,
-} from '@keystead/server';
+import { atPace, clientAddress, createApp, discardBody, type Logger, labelRoute, requestId } from '@keystead/server';
+import type { TrustedProxies } from '@keystead/settings';
 import type express from 'express';
 import type { Outage } from '../kernel/database/outage';
 import type { DialectAt } from '../kernel/endpoints/dialect';

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { BadConfig, describeSettings, logLevel, readSettings } from '@keystead/server';
+import { BadConfig, describeSettings, logLevel, readSettings } from '@keystead/settings';
 import { z } from 'zod';
 import { proxyFor } from './agent/proxy';
 import { readOwnConfig } from './config';

@@ -9,7 +9,7 @@ import {
   readSettings,
   webAddress,
   wholeNumber,
-} from '@keystead/server';
+} from '@keystead/settings';
 import { z } from 'zod';
 import { addressBlocks, readConfig } from '../config';
 import { cannotBeShown } from './isolation/private-root';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { BadConfig } from '@keystead/server';
+import type { BadConfig } from '@keystead/settings';
 import { readWorkerConfig } from '../config';
 import { cannotBeShown } from './private-root';
 

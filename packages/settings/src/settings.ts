@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { readHeaders } from '@keystead/tracing';
 import { z } from 'zod';
-import { type TrustedProxies, trustedProxies } from './client-address';
 import type { Tls } from './listen';
+import { type TrustedProxies, trustedProxies } from './trusted-proxies';
 
 /** The environment is not usable; each problem names its variable. */
 export class BadConfig extends Error {

@@ -1,0 +1,17 @@
+export type { Listen, Tls } from './listen';
+export {
+  BadConfig,
+  describeSettings,
+  entriesOf,
+  logLevel,
+  onOff,
+  parsed,
+  readSettingFile,
+  readSettings,
+  readShared,
+  sharedFromFile,
+  sharedSettings,
+  webAddress,
+  wholeNumber,
+} from './settings';
+export { type TrustedProxies, trustedProxies } from './trusted-proxies';

@@ -1,0 +1,14 @@
+/** How a listener speaks TLS; PEM texts. */
+export interface Tls {
+  key: string;
+  cert: string;
+  /** Ask clients for a certificate, and take whichever they show, or none: nothing is verified. */
+  clientCertificates?: boolean;
+}
+
+/** Where to listen; port 0 takes a free one. */
+export interface Listen {
+  host: string;
+  port: number;
+  tls?: Tls;
+}
