@@ -103,6 +103,25 @@ describe('a document', () => {
     expect(wrong.data.attributes.rank).toBe('x');
   });
 
+  it('refuses what there is not, with its place and why, unless it asks for nothing', () => {
+    const Partly = document('boxes', {
+      attributes: { lid: z.object({ open: z.boolean().optional() }).nullish() },
+      unserved: { stamps: 'there is no post', 'lid.lock': 'there are no keys' },
+    });
+    const parse = (attributes: object, relationships: object = {}) =>
+      Partly.parse({ data: { type: 'boxes', attributes, relationships } }, options);
+    for (const stamps of [true, 'x', 7, ['x'], { a: { b: 1 } }]) {
+      expect(issuesOf(() => parse({ stamps }))).toEqual(['data/attributes/stamps: must be left out: there is no post']);
+    }
+    expect(issuesOf(() => parse({ lid: { open: true, lock: true } }, { stamps: { data: [{ id: 'a' }] } }))).toEqual([
+      'data/relationships/stamps: must be left out: there is no post',
+      'data/attributes/lid/lock: must be left out: there are no keys',
+    ]);
+    for (const stamps of [null, false, '', [], {}, { a: [false] }]) expect(parse({ stamps }).value).toEqual({});
+    expect(parse({ lid: { lock: false } }, { stamps: { data: [] } }).value).toEqual({ lid: {} });
+    expect(issuesOf(() => parse({ lid: 'x' }))).toEqual(['data/attributes/lid: must be an object']);
+  });
+
   it('takes second names inside objects, and leaves what was sent as it was', () => {
     const Nested = document('boxes', {
       attributes: { lid: z.object({ 'is-open': z.boolean() }).nullable().optional(), size: z.int().optional() },

@@ -228,6 +228,11 @@ export interface DocumentSpec<A extends z.ZodRawShape, R extends Relationships> 
   optional?: boolean;
   /** Attributes that only one edition has; in the others they are unknown keys, whatever they hold. */
   editions?: Readonly<Record<string, string>>;
+  /**
+   * Attributes (`a.b` reaches inside) and relationships that clients send for what there is not, and why: refused with their
+   * place, unless they ask for nothing.
+   */
+  unserved?: Readonly<Record<string, string>>;
 }
 
 function dataOf(raw: unknown): unknown {
@@ -262,6 +267,35 @@ function relationshipIssues(name: string, shape: RelationshipShape<unknown>, sen
   return result.data;
 }
 
+/** What is false or empty throughout asks for nothing. */
+const asksForNothing = (value: unknown): boolean =>
+  value === undefined ||
+  value === null ||
+  value === false ||
+  value === '' ||
+  (typeof value === 'object' && Object.values(value).every(asksForNothing));
+
+/** What a document asks for that there is not, each under the name that was sent. */
+function unservedIssues(
+  unserved: readonly (readonly [string, string])[],
+  attributes: Readonly<Record<string, unknown>>,
+  links: Readonly<Record<string, unknown>>,
+): Issue[] {
+  const inside = (held: unknown, steps: readonly string[]): unknown =>
+    steps.reduce((value, step) => (isObject(value) ? value[step] : undefined), held);
+  return unserved.flatMap(([name, why]) => {
+    const message = `must be left out: ${why}`;
+    const steps = name.split('.');
+    const related = links[name];
+    return [
+      ...(asksForNothing(inside(attributes, steps)) ? [] : [{ path: ['data', 'attributes', ...steps], message }]),
+      ...(asksForNothing(isObject(related) ? related.data : related)
+        ? []
+        : [{ path: ['data', 'relationships', name], message }]),
+    ];
+  });
+}
+
 function without(attributes: Record<string, unknown>, keys: readonly (readonly [string, string])[]) {
   const left = { ...attributes };
   for (const [key] of keys) delete left[key];
@@ -269,8 +303,8 @@ function without(attributes: Record<string, unknown>, keys: readonly (readonly [
 }
 
 /**
- * A resource document: `data.type`, attributes and relationships. Unknown keys are ignored; each failing one is an
- * issue of its own, under the key that was sent.
+ * A resource document: `data.type`, attributes and relationships. Unknown keys are ignored, unless they are `unserved`; each
+ * failing one is an issue of its own, under the key that was sent.
  */
 export function document<
   A extends z.ZodRawShape = Record<never, never>,
@@ -279,6 +313,7 @@ export function document<
   const shape = z.object(spec.attributes ?? ({} as A));
   const relationships = Object.entries(spec.relationships ?? {});
   const elsewhere = Object.entries(spec.editions ?? {});
+  const unserved = Object.entries(spec.unserved ?? {});
   const aliases = Object.entries(spec.aliases ?? {}).map(
     ([from, to]) => [from.split('.'), to.split('.').at(-1)!] as const,
   );
@@ -326,6 +361,7 @@ export function document<
           pointers.set(camel(name), `/data/relationships/${name}`);
         }
       }
+      issues.push(...unservedIssues(unserved, attributes, links));
       if (issues.length > 0) {
         throw invalidAll(issues);
       }

@@ -38,7 +38,20 @@ const UpdateGeneral = document('general-settings', {
   aliases: timeoutAliases,
 });
 
-const UpdateCost = document('cost-estimation-settings', { untyped: true, attributes: { enabled: flag.optional() } });
+const noEstimates = 'cost estimation is not built';
+const UpdateCost = document('cost-estimation-settings', {
+  untyped: true,
+  attributes: { enabled: flag.optional() },
+  unserved: {
+    'aws-access-key-id': noEstimates,
+    'aws-secret-key': noEstimates,
+    'gcp-credentials': noEstimates,
+    'azure-client-id': noEstimates,
+    'azure-client-secret': noEstimates,
+    'azure-subscription-id': noEstimates,
+    'azure-tenant-id': noEstimates,
+  },
+});
 
 const admin = { siteAdmin: true, edition: 'self-hosted' } as const;
 const general = endpoints({} as Policy<undefined>, settingsSerializer);

@@ -3,12 +3,18 @@ import { organizationAttributes } from './attributes';
 
 const { create, update, editions } = organizationAttributes;
 const relationships = { 'default-agent-pool': one('agent-pools') };
+// `stacks-enabled` is passed over: clients of this interface send it with every organization.
+const unserved = {
+  'enforce-hyok': 'keys of your own are not built',
+  'max-ttl-enabled': 'policies for how long tokens may live are not built',
+  'registry-monorepo-support-enabled': 'the registry is not built',
+};
 
 /** Body of a create. Spec: Organizations */
-export const CreateOrganization = document('organizations', { attributes: create, relationships, editions });
+export const CreateOrganization = document('organizations', { attributes: create, relationships, editions, unserved });
 
 /** Body of an update: what is left out keeps its value. Spec: Organizations */
-export const UpdateOrganization = document('organizations', { attributes: update, relationships, editions });
+export const UpdateOrganization = document('organizations', { attributes: update, relationships, editions, unserved });
 
 /** What a create says. */
 export type NewOrganization = ParsedDocument<typeof CreateOrganization>;

@@ -3,14 +3,17 @@ import { notificationAttributes } from './attributes';
 
 const { create, update } = notificationAttributes;
 const users = many('users');
+const unserved = { 'email-all-members': 'members are named one by one' };
 
 export const CreateConfiguration = document('notification-configurations', {
   attributes: { ...create, 'destination-type': create['destination-type'].unwrap() },
   relationships: { users, subscribable: one('workspaces', 'projects') },
+  unserved,
 });
 export const UpdateConfiguration = document('notification-configurations', {
   attributes: update,
   relationships: { users },
+  unserved,
 });
 
 /** What a request may say of a configuration, beside what it is told of. */

@@ -16,15 +16,19 @@ const workspaceSettings = {
   'run-tasks': toggle,
 };
 const workspaceAliases = { 'polengine-mocks': 'sentinel-mocks' };
+const noPolicies = 'policies are not built';
+const workspaceUnserved = { 'policy-overrides': noPolicies };
 
 export const GrantWorkspace = document('team-workspaces', {
   attributes: { access: z.enum(workspaceLevels), ...workspaceSettings },
   relationships: { team: requiredOne('teams'), workspace: requiredOne('workspaces') },
   aliases: workspaceAliases,
+  unserved: workspaceUnserved,
 });
 export const ChangeWorkspaceGrant = document('team-workspaces', {
   attributes: { access: z.enum(workspaceLevels).optional(), ...workspaceSettings },
   aliases: workspaceAliases,
+  unserved: workspaceUnserved,
 });
 
 const projectSettings = {
@@ -49,14 +53,17 @@ const projectSettings = {
     })
     .nullish(),
 };
+const projectUnserved = { 'workspace-access.policy-overrides': noPolicies };
 const projectAliases = { 'workspace-access.polengine-mocks': 'workspace-access.sentinel-mocks' };
 
 export const GrantProject = document('team-projects', {
   attributes: { access: z.enum(projectLevels), ...projectSettings },
   relationships: { team: requiredOne('teams'), project: requiredOne('projects') },
   aliases: projectAliases,
+  unserved: projectUnserved,
 });
 export const ChangeProjectGrant = document('team-projects', {
   attributes: { access: z.enum(projectLevels).optional(), ...projectSettings },
   aliases: projectAliases,
+  unserved: projectUnserved,
 });

@@ -8,8 +8,18 @@ const relationships = {
   parent: one('organizations', 'projects'),
 };
 
-export const CreateVariableSet = document('varsets', { attributes: variableSetAttributes.create, relationships });
-export const UpdateVariableSet = document('varsets', { attributes: variableSetAttributes.update, relationships });
+const unserved = { stacks: 'stacks are not built' };
+
+export const CreateVariableSet = document('varsets', {
+  attributes: variableSetAttributes.create,
+  relationships,
+  unserved,
+});
+export const UpdateVariableSet = document('varsets', {
+  attributes: variableSetAttributes.update,
+  relationships,
+  unserved,
+});
 export const Workspaces = references('workspaces');
 export const Projects = references('projects');
 

@@ -13,12 +13,28 @@ const relationships = {
 };
 
 const { create, update, editions, aliases } = workspaceAttributes;
+const unserved = {
+  'hyok-enabled': 'keys of your own are not built',
+  'migration-environment': 'there are no environments to migrate',
+};
 
 /** Body of a create. Spec: Workspaces */
-export const CreateWorkspace = document('workspaces', { attributes: create, relationships, editions, aliases });
+export const CreateWorkspace = document('workspaces', {
+  attributes: create,
+  relationships,
+  editions,
+  aliases,
+  unserved,
+});
 
 /** Body of an update: what is left out keeps its value. Spec: Workspaces */
-export const UpdateWorkspace = document('workspaces', { attributes: update, relationships, editions, aliases });
+export const UpdateWorkspace = document('workspaces', {
+  attributes: update,
+  relationships,
+  editions,
+  aliases,
+  unserved,
+});
 
 /** What a create says. */
 export type NewWorkspace = ParsedDocument<typeof CreateWorkspace>;
