@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { findProgram } from '../../packages/testing/src/index';
 import { stepsOf } from '../guides/document';
 import { found } from '../guides/found';
 import { type Installation, startInstallation } from '../guides/installation';
@@ -43,8 +44,7 @@ const isFetched = (module: string): boolean =>
   spawnSync('go', ['mod', 'download', module], { cwd: tmpdir(), timeout: 60_000 }).status === 0;
 
 const isHere = ({ programs, module }: Need): boolean =>
-  programs.every((program) => folders.some((folder) => existsSync(path.join(folder, program)))) &&
-  (module === undefined || isFetched(module));
+  programs.every((program) => findProgram(program, named) !== undefined) && (module === undefined || isFetched(module));
 
 describe('every command of the pages about clients', () => {
   let installation: Installation;

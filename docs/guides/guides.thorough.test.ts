@@ -1,8 +1,9 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { findProgram } from '../../packages/testing/src/index';
 import { stepsOf } from './document';
 import { found } from './found';
 import { type Installation, startInstallation } from './installation';
@@ -47,7 +48,7 @@ describe('every command of the guides', () => {
   for (const guide of guides) {
     const needs = needsOf(join(__dirname, guide));
     // A guide that needs a tool which is not here shows as skipped, never as passed.
-    const runs = needs.length === 0 || needs.some(isInstalled) ? it : it.skip;
+    const runs = needs.length === 0 || findProgram(needs) ? it : it.skip;
     const path = join(__dirname, guide);
     runs(
       `of ${guide} works as printed, and leaves everything as it was`,
@@ -130,8 +131,4 @@ function touchesOthers({ method, url, headers, data }: Request): boolean {
 /** Tools of which one must be installed, from a comment at the top of the page: `<!-- needs: tofu or terraform -->`. */
 function needsOf(path: string): string[] {
   return /^<!-- needs: (.*) -->/.exec(readFileSync(path, 'utf8'))?.[1]?.split(' or ') ?? [];
-}
-
-function isInstalled(tool: string): boolean {
-  return (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, tool)));
 }

@@ -1,10 +1,10 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { firewallRules } from '../../apps/workspaces/src/worker/network/network';
-import { freePort, freshDatabase, fromSource } from '../../packages/testing/src/index';
+import { findProgram, freePort, freshDatabase, fromSource } from '../../packages/testing/src/index';
 import { type Watched, watch } from './paste';
 
 type Name = 'secrets' | 'workspaces';
@@ -105,7 +105,7 @@ export async function startInstallation(secretsSettings: Record<string, string> 
   };
   try {
     await Promise.all([start('secrets'), start('workspaces')]);
-    if (hasTool()) startWorker();
+    if (findProgram(['terraform', 'tofu'])) startWorker();
     const secrets = await initialise(addresses.secrets);
     const workspaces = await firstRun(environment('workspaces'));
     const made = {
@@ -126,15 +126,9 @@ export async function startInstallation(secretsSettings: Record<string, string> 
 }
 
 function programOf(name: string): string {
-  const folders = (process.env.PATH ?? '').split(delimiter);
-  const at = folders.map((folder) => join(folder, name)).find(existsSync);
+  const at = findProgram(name);
   if (!at) throw new Error(`${name} is not on the PATH`);
   return at;
-}
-
-function hasTool(): boolean {
-  const folders = (process.env.PATH ?? '').split(delimiter);
-  return folders.some((at) => existsSync(join(at, 'terraform')) || existsSync(join(at, 'tofu')));
 }
 
 const launch = (name: Name, args: string[], env: NodeJS.ProcessEnv) =>

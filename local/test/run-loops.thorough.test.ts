@@ -1,7 +1,5 @@
-import { existsSync } from 'node:fs';
-import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { call, document } from '@keystead/testing';
+import { call, document, findProgram } from '@keystead/testing';
 import { archiveOf } from '../../apps/workspaces/test/worker-fixture';
 import { createInstallation, type TestInstallation } from './installation';
 import { killAndRecover, type Victim } from './kills';
@@ -12,9 +10,7 @@ import { numbered, runLoop } from './run-loop';
 const rounds = 60;
 const loops = 2;
 const victims: readonly Victim[] = ['worker', 'workspaces', 'postgres', 'worker', 'program'];
-const hasTool = (process.env.PATH ?? '')
-  .split(path.delimiter)
-  .some((at) => existsSync(path.join(at, 'terraform')) || existsSync(path.join(at, 'tofu')));
+const hasTool = findProgram(['terraform', 'tofu']) !== undefined;
 
 (hasTool && process.env.KEYSTEAD_LONG ? describe : describe.skip)('remote runs that never stop', () => {
   let installation: TestInstallation;

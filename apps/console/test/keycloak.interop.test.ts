@@ -1,9 +1,9 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { findBrowser, Keycloak, keycloakAt } from '@keystead/testing';
+import { findBrowser, findProgram, Keycloak, keycloakAt } from '@keystead/testing';
 import type { Page } from 'playwright-core';
 import { stage } from './stage';
 
@@ -11,14 +11,7 @@ jest.setTimeout(180_000);
 const ready = keycloakAt !== undefined && findBrowser() !== undefined;
 if (!ready)
   process.stderr.write('skipped: no KEYSTEAD_KEYCLOAK, or no Chromium: nobody signs in to the consoles there\n');
-const tool = ['terraform', 'tofu'].find((name) => {
-  try {
-    execFileSync(name, ['version'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-});
+const tool = findProgram(['terraform', 'tofu']);
 
 (ready ? describe : describe.skip)('people in a browser whom Keycloak knows', () => {
   const at = stage();

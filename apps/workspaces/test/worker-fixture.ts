@@ -1,9 +1,10 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { accessSync, chmodSync, chownSync, constants, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
+import { findProgram } from '@keystead/testing';
 import { type Header, pack } from 'tar-stream';
 import type { JobInputs, JobVariable, RunJob } from '../src/resources/runs/runs/jobs/jobs';
 import { collect } from '../src/worker/files/archive';
@@ -39,21 +40,7 @@ export async function findTool(): Promise<Binary> {
 }
 
 /** Why there is nothing to test with the tool here; undefined where it is on the PATH. */
-export const noTool: string | undefined = ['terraform', 'tofu'].some((name) => isOnPath(name))
-  ? undefined
-  : 'neither terraform nor tofu is here';
-
-/** Whether a program is on the PATH. */
-export function isOnPath(program: string): boolean {
-  return (process.env.PATH ?? '').split(path.delimiter).some((folder) => {
-    try {
-      accessSync(path.join(folder, program), constants.X_OK);
-      return folder !== '';
-    } catch {
-      return false;
-    }
-  });
-}
+export const noTool = findProgram(['terraform', 'tofu']) ? undefined : 'neither terraform nor tofu is here';
 
 /** A gzip tar of files by name. */
 export async function archiveOf(files: Record<string, string>): Promise<Buffer> {

@@ -6,16 +6,11 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { testCertificate } from './certificate';
+import { findProgram } from './find-program';
 import { freePort } from './free-port';
 
-const find = (name: string): string | undefined =>
-  (process.env.PATH ?? '')
-    .split(path.delimiter)
-    .map((folder) => path.join(folder, name))
-    .find(existsSync);
-
-const etcd = find('etcd');
-const program = process.env.KEYSTEAD_KUBE_APISERVER || find('kube-apiserver');
+const etcd = findProgram('etcd');
+const program = process.env.KEYSTEAD_KUBE_APISERVER || findProgram('kube-apiserver');
 
 /** Whether this machine has kube-apiserver (KEYSTEAD_KUBE_APISERVER, or of the PATH) and etcd. */
 export const hasKubeApiServer = etcd !== undefined && program !== undefined && existsSync(program);

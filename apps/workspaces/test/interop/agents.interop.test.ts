@@ -6,12 +6,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createServer } from '@keystead/server';
-import { freePort, fromSource } from '@keystead/testing';
+import { findProgram, freePort, fromSource } from '@keystead/testing';
 import { settleAbandoned } from '../../src/resources/runs/runs/jobs/abandoned';
 import type { Binary } from '../../src/worker/tool/binaries';
 import { announced, archiveOf, putUrl, startRun } from '../configurations';
 import { resource, startWorkspaces } from '../start-workspaces';
-import { findTool, isOnPath, noTool, unblock } from '../worker-fixture';
+import { findTool, noTool, unblock } from '../worker-fixture';
 
 const execute = promisify(execFile);
 const it = noTool ? test.skip : test;
@@ -179,7 +179,7 @@ credentials "workspaces.test" { token = "${admin.token}" }`,
     const apply = await run('apply', '-auto-approve', '-no-color', '-input=false');
     expect(apply).toContain('Apply complete! Resources: 1 added');
     expect(apply).not.toContain('s3cret');
-    if (process.getuid?.() === 0 && isOnPath('setpriv')) expect(apply).not.toContain('uid=0 ');
+    if (process.getuid?.() === 0 && findProgram('setpriv')) expect(apply).not.toContain('uid=0 ');
     expect(JSON.parse(await run('output', '-json', 'greeting'))).toEqual('life');
     expect(await run('output', '-raw', 'secret')).toBe('s3cret');
     expect(await run('plan', '-no-color', '-input=false')).toContain('No changes');

@@ -1,29 +1,14 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { accessSync, constants, mkdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { freePort } from '@keystead/testing';
+import { findProgram, freePort } from '@keystead/testing';
 
 const execute = promisify(execFile);
 
-function findGitea(): string | undefined {
-  const named = process.env.KEYSTEAD_GITEA;
-  const places = named
-    ? [named]
-    : (process.env.PATH ?? '').split(path.delimiter).map((folder) => path.join(folder, 'gitea'));
-  return places.find((file) => {
-    try {
-      accessSync(file, constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
-}
-
 /** The program of a Gitea, if there is one here. */
-export const giteaProgram = findGitea();
+export const giteaProgram = process.env.KEYSTEAD_GITEA || findProgram('gitea');
 
 /** Waits for something, a minute at most. */
 export async function eventually<T>(

@@ -2,16 +2,15 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { CreateBucketCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe } from '@jest/globals';
-import { freePort } from '@keystead/testing';
+import { findProgram, freePort } from '@keystead/testing';
 import { keepsBlobs } from '../blob-store-contract';
 import { startWorkspaces } from '../start-workspaces';
-import { isOnPath } from '../worker-fixture';
 
 const program = 'moto_server';
 const bucket = 'keystead-states';
 const credentials = { accessKeyId: 'interop', secretAccessKey: 'interop-secret' };
 
-const whereThere = isOnPath(program) ? describe : describe.skip;
+const whereThere = findProgram(program) ? describe : describe.skip;
 
 // An object store that we did not write: moto's server (PyPI: moto[server]).
 whereThere('blobs in a foreign object store', () => {
