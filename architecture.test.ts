@@ -52,6 +52,17 @@ describe('imports', () => {
     expect(sources.flatMap(undeclared)).toEqual([]);
   });
 
+  it('have one version each, which stands in the catalog of pnpm-workspace.yaml where several packages use it', () => {
+    const folders = new Set(sources.map(({ file }) => homeOf(file)));
+    const versions = new Map<string, string[]>();
+    for (const [name, version] of [...folders].flatMap((folder) => versionsIn(folder, false))) {
+      versions.set(name, [...(versions.get(name) ?? []), version]);
+    }
+    const written = [...versions].filter(([, all]) => all.length > 1 && all.some((one) => /^\d/.test(one)));
+    // The compiler of generated clients is not ours.
+    expect(written.map(([name]) => name)).toEqual(['typescript']);
+  });
+
   it('keep the web framework at the edge', () => {
     const edge = /^(http\/|(main|service|worker|agent|worker-main)\.ts)/;
     const inside = apps.filter((source) => !edge.test(inApp(source)));
@@ -203,8 +214,13 @@ function plain(title: string): string {
     .toLowerCase();
 }
 
+/** The folder whose package.json counts for a file. */
+function homeOf(file: string): string {
+  return /^((?:apps|packages)\/[^/]+|local|bench)\//.exec(file)?.[1] ?? '.';
+}
+
 function undeclared(source: Source): string[] {
-  const home = /^((?:apps|packages)\/[^/]+|local|bench)\//.exec(source.file)?.[1] ?? '.';
+  const home = homeOf(source.file);
   // What runs in browsers is one bundle: nothing of it is installed where the services run.
   const shipped = !source.test && home !== 'apps/console';
   const declared = new Set([...dependenciesOf(home, shipped), ...(source.test ? dependenciesOf('.', false) : [])]);
@@ -216,6 +232,11 @@ function undeclared(source: Source): string[] {
 }
 
 function dependenciesOf(folder: string, productionOnly: boolean): string[] {
+  return versionsIn(folder, productionOnly).map(([name]) => name);
+}
+
+/** Name and version of all that a package.json asks for. */
+function versionsIn(folder: string, productionOnly: boolean): [string, string][] {
   const path = join(root, folder, 'package.json');
   if (!existsSync(path)) return [];
   const manifest = JSON.parse(readFileSync(path, 'utf8')) as Record<string, Record<string, string> | undefined>;
@@ -225,7 +246,7 @@ function dependenciesOf(folder: string, productionOnly: boolean): string[] {
     'peerDependencies',
     ...(productionOnly ? [] : ['devDependencies']),
   ];
-  return kinds.flatMap((kind) => Object.keys(manifest[kind] ?? {}));
+  return kinds.flatMap((kind) => Object.entries(manifest[kind] ?? {}));
 }
 
 /** Cycles of imports, also of types alone, each as the files it passes through. */
