@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import { beforeAll, describe, expect, it, jest } from '@jest/globals';
+import request from 'supertest';
 import type { Endpoint } from '../src/kernel/endpoints/endpoint';
 import { resources } from '../src/resources/registry';
 import { allRows } from './database-rows';
@@ -195,6 +197,36 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
       (path, { part, key }) => path.replace(part, mine.params[key] ?? 'x'),
       endpoint.path,
     );
+
+  it('are asked by HEAD whatever GET answers to the end: the same status and headers, and no body', async () => {
+    const wrong: string[] = [];
+    const seen: Record<number, number> = {};
+    /** What differs from request to request, and how a body comes. */
+    const passing = /^(x-request-id|x-ratelimit-.*|date|transfer-encoding|connection|keep-alive)$/;
+    const kept = (headers: Record<string, string>) =>
+      Object.entries(headers)
+        .filter(([name]) => !passing.test(name))
+        .sort();
+    for (const endpoint of operations.filter(({ method }) => method === 'GET')) {
+      const path = `${endpoint.outside ? '' : '/api/v2'}${ownPath(endpoint)}`;
+      const isEndless = Object.values(endpoint.answers).some(({ type }) => type === 'text/event-stream');
+      const { token } = endpoint.siteAdmin ? workspaces.admin : mine.owner;
+      const send = (word: 'get' | 'head') =>
+        request(workspaces.server)[word](path).redirects(0).set('Authorization', `Bearer ${token}`);
+      const head = await send('head');
+      if (isEndless) {
+        if (head.status !== 404) wrong.push(`${path}: ${head.status}`);
+        continue;
+      }
+      const whole = await send('get');
+      seen[whole.status] = (seen[whole.status] ?? 0) + 1;
+      if (head.status !== whole.status) wrong.push(`${path}: ${head.status}, not ${whole.status}`);
+      else if (!isDeepStrictEqual(kept(head.headers), kept(whole.headers))) wrong.push(`${path}: other headers`);
+      if (head.text) wrong.push(`${path}: a body`);
+    }
+    expect(wrong).toEqual([]);
+    expect(seen[200]).toBeGreaterThan(isHosted ? 2 : 100);
+  });
 
   onceOnly("keep what is named in bodies apart: an id of the other one is like nobody's", async () => {
     const rowsOfTheirs = async () =>

@@ -152,14 +152,22 @@ describe('kinds of token', () => {
       expect(off.body.data.attributes['user-tokens-enabled']).toBe(false);
       const paths = ['organizations/closed', 'organizations/closed/workspaces', `workspaces/${workspace.data.id}`];
       for (const at of paths) {
-        await owner.get(at).expect(401);
+        const { body: refused } = await owner.get(at).expect(401);
+        expect(refused.errors).toEqual([
+          {
+            status: '401',
+            title: 'unauthorized',
+            detail: 'the organization takes no API tokens of people: use the token of a team, or sign in',
+          },
+        ]);
         await owners.get(at).expect(200);
       }
       await owner.delete(`workspaces/${workspace.data.id}`).expect(401);
       await set(owner, true).expect(401);
       await owner.get('account/details').expect(200);
       const stranger = await workspaces.person('stranger');
-      await stranger.get('organizations/closed').expect(404);
+      const { body: told } = await stranger.get('organizations/closed').expect(404);
+      expect(told.errors).toEqual([{ status: '404', title: 'not found' }]);
       const signIn = resource('sessions', { username: 'owner', password: PASSWORD });
       const { body: session } = await workspaces.anyone.post('session', signIn).expect(201);
       await workspaces.as(session.data.attributes.token).get('organizations/closed/workspaces').expect(200);

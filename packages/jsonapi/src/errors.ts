@@ -48,6 +48,13 @@ export class StepUpRequired extends Refusal {
   }
 }
 
+/** A member's token is of a kind that the organization does not let in; whoever is no member hears that nothing is there. */
+export class TokenKindRefused extends Refusal {
+  constructor(why: string) {
+    super('unauthenticated', why);
+  }
+}
+
 /** A refusal of one attribute in the older wording, which clients know by its whole text. */
 export class ValidationFailed extends Refusal {
   constructor(name: string, sentence: string) {
@@ -140,7 +147,8 @@ export function errorObjects(
   if (refusal instanceof MissingPermission && options.reasons === true) {
     return [{ ...object, code: 'permission-missing', meta: { reason: `this needs ${refusal.permission}` } }];
   }
-  if (refusal.message !== '' && refusal.kind !== 'missing' && refusal.kind !== 'unauthenticated') {
+  const keepsSilent = refusal.kind === 'missing' || refusal.kind === 'unauthenticated';
+  if (refusal.message !== '' && (!keepsSilent || refusal instanceof TokenKindRefused)) {
     object.detail = refusal.message;
   }
   if (refusal instanceof StepUpRequired) object.code = 'step-up-required';

@@ -73,6 +73,12 @@ async function sendRaw(res: ServerResponse, raw: Raw, headers: string[]): Promis
     return;
   }
   res.writeHead(raw.status, headers);
+  if (res.req.method === 'HEAD') {
+    const { body } = raw;
+    if ('destroy' in body && typeof body.destroy === 'function') body.destroy();
+    res.end();
+    return;
+  }
   try {
     await pipeline(raw.body, res);
   } catch (error) {

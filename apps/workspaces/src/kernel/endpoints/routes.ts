@@ -14,6 +14,9 @@ export interface Match {
   readonly params: Record<string, string>;
 }
 
+const isEndless = ({ answers }: Endpoint): boolean =>
+  Object.values(answers).some(({ type }) => type === 'text/event-stream');
+
 const node = (): RouteNode => ({ literals: new Map(), endpoints: new Map(), names: new Map() });
 
 function decode(segment: string): string | undefined {
@@ -61,11 +64,16 @@ export class Routes {
     at.names.set(endpoint.method, names);
   }
 
-  /** The endpoint for a method and a path (without query), or undefined. A trailing slash is ignored. */
+  /**
+   * The endpoint for a method and a path (without query), or undefined. A trailing slash is ignored. HEAD leads where GET does,
+   * but not to an answer without an end.
+   */
   find(method: string, path: string): Match | undefined {
     const segments = path.split('/');
     const last = segments.length > 2 && segments.at(-1) === '' ? segments.length - 1 : segments.length;
-    return this.walk(this.root, segments, 1, last, [], method as HttpMethod);
+    const declared = (method === 'HEAD' ? 'GET' : method) as HttpMethod;
+    const match = this.walk(this.root, segments, 1, last, [], declared);
+    return method === 'HEAD' && match !== undefined && isEndless(match.endpoint) ? undefined : match;
   }
 
   private walk(

@@ -7,6 +7,7 @@ import {
   Query,
   type ResourceObject,
   StepUpRequired,
+  TokenKindRefused,
 } from '@keystead/jsonapi';
 import { notFound, Refusal } from '@keystead/refusal';
 import { Access } from '../access/access';
@@ -63,6 +64,8 @@ export interface EndpointResponse {
   readonly etag?: string;
   readonly raw?: Raw;
 }
+
+const onlyOthers = 'the organization takes no API tokens of people: use the token of a team, or sign in';
 
 const nobody: Principal = { kind: 'user', id: '', name: '', tokenId: '', siteAdmin: false, twoFactor: false };
 
@@ -219,7 +222,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
         ? await env.accessStore.loadAt(who, judged[0]!, epoch)
         : await accessOf(who, judged);
     // Whoever is barred for the kind of their token hears so, where they are known to be members.
-    if (!linked && judged.some((id) => access.isUserTokenRefused(id))) throw new Refusal('unauthenticated', '');
+    if (!linked && judged.some((id) => access.isUserTokenRefused(id))) throw new TokenKindRefused(onlyOthers);
     if (!linked) allow(endpoint, access, target);
     requireRevision(target, wanted);
     return { target: target as never, access, judged };

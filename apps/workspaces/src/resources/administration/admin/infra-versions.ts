@@ -43,7 +43,7 @@ const serializerFor = (type: string) =>
       enabled: version.enabled,
       beta: version.beta,
       usage: version.usage,
-      archs: version.archs,
+      archs: version.archs ?? [],
       'created-at': version.createdAt,
     }),
   });
