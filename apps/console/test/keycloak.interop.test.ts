@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { findBrowser, findProgram, Keycloak, keycloakAt } from '@keystead/testing';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { findBrowser, findProgram, Keycloak, keycloakAt, samlClient } from '@keystead/testing';
 import type { Page } from 'playwright-core';
 import { stage } from './stage';
 
@@ -18,6 +18,14 @@ const tool = findProgram(['terraform', 'tofu']);
   const keycloak = new Keycloak();
   const home = mkdtempSync(path.join(tmpdir(), 'tool-login-'));
 
+  const secrets = async (method: string, at_: string, body?: object) => {
+    const headers = { 'X-Service-Token': at.installation.firstRun().secrets.root_token };
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    const answer = await fetch(`${at.installation.secretsUrl}/v1/${at_}`, { method, headers, ...sent });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`${method} ${at_}: ${answer.status} ${text}`);
+    return text === '' ? undefined : JSON.parse(text);
+  };
   const workspaces = async (method: string, at_: string, type: string, attributes: object) => {
     const answer = await fetch(`${at.installation.workspacesUrl}/api/v2/${at_}`, {
       method,
@@ -32,7 +40,28 @@ const tool = findProgram(['terraform', 'tofu']);
   };
 
   beforeAll(async () => {
-    await keycloak.start();
+    const { secretsUrl, workspacesUrl } = at.installation;
+    await keycloak.start([samlClient(workspacesUrl)]);
+    await secrets('POST', 'sys/policies/acl/of-operators', {
+      policy: 'path "kept/data/*" { capabilities = ["read"] }',
+    });
+    await secrets('POST', 'sys/mounts/kept', { type: 'kv-v2' });
+    await secrets('POST', 'kept/data/door', { data: { code: '1234' } });
+    await secrets('POST', 'sys/auth/oidc', { type: 'oidc', config: { listing_visibility: 'unauth' } });
+    const client = { oidc_client_id: 'keystead', oidc_client_secret: keycloak.clientSecret };
+    await secrets('POST', 'auth/oidc/config', {
+      oidc_discovery_url: keycloak.issuer,
+      default_role: 'people',
+      ...client,
+    });
+    const allowed_redirect_uris = `${secretsUrl}/ui/oidc/callback`;
+    const role = { user_claim: 'sub', groups_claim: 'groups', allowed_redirect_uris };
+    await secrets('POST', 'auth/oidc/role/people', { ...role, oidc_scopes: 'offline_access' });
+    await secrets('POST', 'auth/oidc/role/anybody', { ...role, groups_claim_optional: true });
+    const group = { name: 'operators', type: 'external', policies: 'of-operators' };
+    const canonical_id = (await secrets('POST', 'identity/group', group)).data.id;
+    const mount_accessor = (await secrets('GET', 'sys/auth')).data['oidc/'].accessor;
+    await secrets('POST', 'identity/group-alias', { name: 'operators', canonical_id, mount_accessor });
     const idp = {
       name: 'Keycloak',
       issuer: keycloak.issuer,
@@ -41,12 +70,26 @@ const tool = findProgram(['terraform', 'tofu']);
       'groups-claim': 'groups',
     };
     await workspaces('POST', 'admin/sign-in-providers', 'sign-in-providers', idp);
+    const saml = {
+      enabled: true,
+      'sso-endpoint-url': `${keycloak.issuer}/protocol/saml`,
+      'idp-cert': await keycloak.certificate(),
+      'team-management-enabled': true,
+      'want-assertions-signed': true,
+    };
+    await workspaces('PATCH', 'admin/saml-settings', 'saml-settings', saml);
+    await workspaces('POST', 'organizations', 'organizations', { name: 'works', email: 'works@example.com' });
+    const team = { name: 'operators', 'sso-team-id': 'operators' };
+    await workspaces('POST', 'organizations/works/teams', 'teams', team);
   }, 400_000);
   afterAll(async () => {
     await keycloak.stop();
     rmSync(home, { recursive: true, force: true });
   }, 60_000);
 
+  beforeEach(() => keycloak.joinGroup());
+
+  const open = (url: string) => at.open(url, { visits: [keycloak.origin] });
   /** Who is not known at the provider yet gives the password there. */
   const prove = async (page: Page) => {
     await page.waitForURL((url) => url.origin === keycloak.origin);
@@ -54,6 +97,83 @@ const tool = findProgram(['terraform', 'tofu']);
     await page.locator('#password').fill(keycloak.password);
     await page.locator('[type=submit]').click();
   };
+  const signOut = async (page: Page) => {
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  };
+  /** How the service answers the person of a page. */
+  const asks = (page: Page, address: string, method = 'GET') =>
+    page.evaluate(
+      async ([to, how]) => (await fetch(to, { method: how, headers: { 'X-Keystead-Console': '1' } })).status,
+      [address, method] as const,
+    );
+
+  it('sign in to the secrets console, and lose there what they lost at the provider', async () => {
+    const { secretsUrl } = at.installation;
+    const page = await open(`${secretsUrl}/ui/`);
+    const enter = async (role = '') => {
+      await page.getByLabel('Sign in with').selectOption({ label: 'Provider (OIDC)' });
+      await page.getByLabel('Role').fill(role);
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    };
+    const inside = async () => {
+      await page.waitForURL((url) => url.origin === secretsUrl && url.pathname === '/ui/');
+      await page.getByRole('button', { name: 'Sign out' }).waitFor();
+    };
+    await enter();
+    await prove(page);
+    await inside();
+    expect(new URL(page.url()).search).toBe('');
+    expect(await asks(page, '/v1/kept/data/door')).toBe(200);
+    await keycloak.leaveGroup();
+    expect(await asks(page, '/v1/auth/token/renew-self', 'POST')).toBe(200);
+    expect(await asks(page, '/v1/kept/data/door')).toBe(403);
+    // The provider leaves the claim out for who is in no group: whether they come in, the role says. A sign-in for when the
+    // person is away is no session of the browser there.
+    await signOut(page);
+    await enter();
+    await prove(page);
+    await page.getByText(/"groups" claim not found in token/).waitFor();
+    await enter('anybody');
+    await prove(page);
+    await inside();
+    expect(await asks(page, '/v1/kept/data/door')).toBe(403);
+    // Who is shut out there does not come in, and is told why.
+    await signOut(page);
+    await keycloak.enable(false);
+    await keycloak.signOut();
+    await enter('anybody');
+    await prove(page);
+    await page
+      .getByText(/disabled|Invalid username or password/i)
+      .first()
+      .waitFor();
+    expect(page.url().startsWith(keycloak.origin)).toBe(true);
+    await keycloak.enable(true);
+  });
+
+  it.each(['Keycloak', 'SAML'])(
+    'sign in to the workspaces console by %s, into the teams of their groups',
+    async (by) => {
+      const { workspacesUrl } = at.installation;
+      const page = await open(`${workspacesUrl}/ui/`);
+      const enter = () => page.getByRole('button', { name: `Sign in with ${by}` }).click();
+      const inside = async () => {
+        await page.waitForURL((url) => url.origin === workspacesUrl && url.pathname === '/ui/');
+        await page.getByRole('button', { name: 'Sign out' }).waitFor();
+      };
+      await enter();
+      await prove(page);
+      await inside();
+      expect(await asks(page, '/api/v2/organizations/works')).toBe(200);
+      await keycloak.leaveGroup();
+      await signOut(page);
+      await enter();
+      await inside();
+      expect(await asks(page, '/api/v2/organizations/works')).toBe(404);
+    },
+  );
+
   (tool === undefined ? it.skip : it)('log in by the tool, which a person who came from Keycloak lets in', async () => {
     const { workspacesUrl } = at.installation;
     mkdirSync(path.join(home, '.terraform.d'));

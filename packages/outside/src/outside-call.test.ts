@@ -38,7 +38,9 @@ describe('a call of another system', () => {
       text: '{"a":1}',
       retryAfterSeconds: 0,
     });
-    expect(seen).toMatchObject([{ method: 'GET', path: '/x?y=1', headers: { accept: 'application/json' }, body: '' }]);
+    expect(seen).toMatchObject([
+      { method: 'GET', path: '/x?y=1', headers: { accept: 'application/json, */*;q=0.5' }, body: '' },
+    ]);
     expect(seen[0]!.headers).not.toHaveProperty('content-type');
   });
 

@@ -86,6 +86,9 @@ export class OutsideCalls {
   }
 }
 
+/** Kinds of JSON with names of their own are JSON as well: a key set is not to be had where only plain JSON is accepted. */
+const preferred = 'application/json, */*;q=0.5';
+
 function send(
   url: string,
   { method = 'GET', headers = {}, form, json, bytes, ca, reach }: OutsideRequest,
@@ -98,7 +101,7 @@ function send(
   const body = bytes?.content ?? text;
   const type = bytes?.type ?? (json === undefined ? 'application/x-www-form-urlencoded' : 'application/json');
   const typed = body === undefined ? headers : { ...headers, 'content-type': type };
-  const options = { method, headers: { accept: 'application/json', ...typed }, signal };
+  const options = { method, headers: { accept: preferred, ...typed }, signal };
   // A connection that somebody made without asking is not used again.
   const guarded = reach ? { ...options, lookup: reach.lookup, agent: false as const } : options;
   return new Promise<OutsideResponse>((resolve, reject) => {

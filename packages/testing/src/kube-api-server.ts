@@ -60,7 +60,8 @@ export class KubeApiServer {
       `--token-auth-file=${this.file('tokens.csv')}`,
       '--authorization-mode=RBAC',
       '--service-cluster-ip-range=10.96.0.0/24',
-      '--service-account-issuer=https://kubernetes.default.svc',
+      // Who reads what it says of itself looks for it there.
+      `--service-account-issuer=${this.address}`,
       `--service-account-key-file=${this.file('accounts.pub')}`,
       `--service-account-signing-key-file=${this.file('accounts.key')}`,
     ];

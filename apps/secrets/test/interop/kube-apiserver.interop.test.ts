@@ -149,6 +149,79 @@ withCluster('login by a Kubernetes API server', () => {
     await configure().expect(204);
   });
 
+  describe('by the keys that the cluster shows, without asking it about each token', () => {
+    const pods = (fields: object) => secrets.root.write('auth/pods/config', fields);
+    const ca = testCertificate.cert;
+    const enter = (jwt: string) => secrets.nobody.write('auth/pods/login', { role: 'web', jwt });
+    const sources = (): [string, object][] => [
+      ['oidc_discovery_url', { oidc_discovery_url: cluster.address, oidc_discovery_ca_pem: ca }],
+      ['jwks_url', { jwks_url: `${cluster.address}/openid/v1/jwks`, jwks_ca_pem: ca, bound_issuer: cluster.address }],
+    ];
+
+    beforeAll(async () => {
+      await secrets.root.write('sys/auth/pods', { type: 'jwt' }).expect(204);
+      const role = {
+        role_type: 'jwt',
+        bound_audiences: 'keystead',
+        bound_claims: { '/kubernetes.io/namespace': 'shop', '/kubernetes.io/serviceaccount/name': 'web' },
+        user_claim: '/kubernetes.io/serviceaccount/uid',
+        user_claim_json_pointer: true,
+        claim_mappings: { '/kubernetes.io/namespace': 'namespace' },
+        token_policies: 'of-shop',
+      };
+      await secrets.root.write('auth/pods/role/web', role).expect(204);
+    });
+
+    it('says that a cluster does not show them to strangers, until it does', async () => {
+      for (const [field, source] of sources()) {
+        await pods(source).expect(400, new RegExp(`error checking ${field}: .*answered 40[13]`));
+      }
+      await api('POST', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
+        metadata: { name: 'keys' },
+        roleRef: {
+          apiGroup: 'rbac.authorization.k8s.io',
+          kind: 'ClusterRole',
+          name: 'system:service-account-issuer-discovery',
+        },
+        subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'system:unauthenticated' }],
+      });
+      // What roles say is looked up in what the server has cached, for a moment.
+      for (let tries = 0; (await pods(sources()[0]![1])).status !== 204; tries++) {
+        if (tries > 150) throw new Error('the cluster does not show its keys');
+        await sleep(100);
+      }
+    });
+
+    it.each(['oidc_discovery_url', 'jwks_url'])('lets in the account that the role names, by %s', async (field) => {
+      await pods(Object.fromEntries(sources())[field]!).expect(204);
+      const jwt = await token('shop', 'web', ['keystead']);
+      const { body } = await enter(jwt).expect(200);
+      expect(body.auth).toMatchObject({
+        policies: ['default', 'of-shop'],
+        metadata: { namespace: 'shop', role: 'web' },
+      });
+      await enter(await token('shop', 'web')).expect(400, /audience/);
+      await enter(await token('lab', 'web', ['keystead'])).expect(400, /namespace/);
+      await enter(await token('shop', 'other', ['keystead'])).expect(400, /name/);
+      const [head, , signature] = (await token('shop', 'other', ['keystead'])).split('.');
+      await enter([head, jwt.split('.')[1], signature].join('.')).expect(400, /signature/);
+      await pods({ ...Object.fromEntries(sources())[field], bound_issuer: 'https://elsewhere.example' }).expect(204);
+      await enter(jwt).expect(400, /issuer/);
+    });
+
+    it('lets a pod in while the cluster is away, and knows nothing of accounts that are gone', async () => {
+      await pods(sources()[0]![1]).expect(204);
+      await account('shop', 'gone');
+      const role = { role_type: 'jwt', bound_subject: 'system:serviceaccount:shop:gone', user_claim: 'sub' };
+      await secrets.root.write('auth/pods/role/gone', { ...role, bound_audiences: 'keystead' }).expect(204);
+      const jwt = await token('shop', 'gone', ['keystead']);
+      await api('DELETE', '/api/v1/namespaces/shop/serviceaccounts/gone');
+      await cluster.kill();
+      await secrets.nobody.write('auth/pods/login', { role: 'gone', jwt }).expect(200);
+      await cluster.resume();
+    }, 120_000);
+  });
+
   it('says that the cluster is away, and goes on when it is back', async () => {
     const jwt = await token('shop', 'web');
     await cluster.kill();

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Claims, claimAt, randomBase62 } from '@keystead/auth';
+import { type Claims, randomBase62 } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import type { StoredLogin } from '../../sdk/backend';
 import type { BackgroundCall, Call } from '../../sdk/call';
@@ -137,8 +137,7 @@ export async function renewBrowserLogin(
   const claims = await claimsOf(provider, found, role, tokens, { nonce: undefined, maxAgeSeconds: 0, nowMs });
   if (claims.sub !== subject) throw new Refusal('invalid', 'the provider answered for somebody else: log in again');
   // Who is in no group any more has no such claim at some providers: that must not leave them in the groups of before.
-  const grouped = role.groups_claim && claimAt(claims, role.groups_claim) === undefined;
-  const { groupAliases } = await identityOf(claims, grouped ? { ...role, groups_claim: '' } : role, String(name));
+  const { groupAliases } = await identityOf(claims, { ...role, groups_claim_optional: true }, String(name));
   return { ...loginParams(role, undefined), groupAliases, internal: next };
 }
 

@@ -60,11 +60,16 @@ export function userOf(claims: Claims, role: JwtRole): string {
   return value;
 }
 
-/** The groups a token names; none where the role has no groups claim. */
-export function groupsOf(claims: Claims, { groups_claim: name }: JwtRole): string[] {
+/** The groups a token names; none where the role has no groups claim, or may do without. */
+export function groupsOf(claims: Claims, { groups_claim: name, groups_claim_optional: optional }: JwtRole): string[] {
   if (!name) return [];
   const value = claimAt(claims, name);
-  if (value === undefined) refuse(`${JSON.stringify(name)} claim not found in token`);
+  if (value === undefined) {
+    if (optional) return [];
+    refuse(
+      `${JSON.stringify(name)} claim not found in token: the issuer must send it, or, where it leaves it out for who is in no group, the role set groups_claim_optional`,
+    );
+  }
   const list = Array.isArray(value) ? value : [value];
   if (!list.every((group) => typeof group === 'string')) {
     refuse(`${JSON.stringify(name)} claim could not be converted to string list`);

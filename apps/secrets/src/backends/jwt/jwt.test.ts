@@ -179,6 +179,7 @@ describe('login with signed tokens', () => {
         user_claim: 'sub',
         user_claim_json_pointer: false,
         groups_claim: '/nested/groups',
+        groups_claim_optional: false,
         claim_mappings: { project: 'team_project' },
         expiration_leeway: -1,
         not_before_leeway: 0,
@@ -472,7 +473,7 @@ describe('login with signed tokens', () => {
       ['an empty list for a bound claim', () => sign({ 'list/of': [] }), 'claim "list/of" does not match'],
       ['another value below a pointer', () => sign({ deep: { flag: false } }), 'claim "/deep/flag" does not match'],
       ['nothing at a pointer', () => sign({ deep: 'x' }), 'claim "/deep/flag" is missing'],
-      ['no groups claim', () => sign({ groups: undefined }), '"groups" claim not found in token'],
+      ['no groups claim', () => sign({ groups: undefined }), 'in no group, the role set groups_claim_optional'],
       ['groups that are no texts', () => sign({ groups: [1] }), '"groups" claim could not be converted'],
       ['a mapped claim that is an object', () => sign({ mapped: {} }), 'error converting claim "mapped" to string'],
     ];

@@ -538,6 +538,19 @@ describe('sign-in at an OpenID provider', () => {
         .expect(400, /the provider has ended this sign-in \(invalid_grant\)/);
     });
 
+    it('at a new login takes the groups of who brings no claim, where the role lets them in', async () => {
+      const [claims, groupless] = [{ sub: 'joan', groups: ['ops'] }, { sub: 'joan' }];
+      const fields = { groups_claim: 'groups', groups_claim_optional: false };
+      await role('plain', fields).expect(204);
+      const token = (await signIn(claims, { role: 'plain' })).body.auth.client_token;
+      expect(await policiesOf(token)).toEqual(['ops-policy']);
+      const refused = await signIn(groupless, { role: 'plain' });
+      expect([refused.status, refused.body.errors[0]]).toEqual([400, expect.stringContaining('groups_claim_optional')]);
+      await role('plain', { ...fields, groups_claim_optional: true }).expect(204);
+      await signIn(groupless, { role: 'plain' });
+      expect(await policiesOf(token)).not.toEqual(['ops-policy']);
+    });
+
     it('without it asks nobody', async () => {
       const { body } = await signIn();
       provider.down = true;

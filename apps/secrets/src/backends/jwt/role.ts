@@ -31,6 +31,9 @@ const Role = z.object({
   groups_claim: string().describe(
     'The claim that lists groups, for external groups; a JSON pointer where it begins with /.',
   ),
+  groups_claim_optional: bool().describe(
+    'Who brings no groups_claim is in no group. Otherwise they are refused, as a provider that stopped sending it would not be noticed.',
+  ),
   claim_mappings: keyValues().describe('Claims that become metadata, as claim=key.'),
   expiration_leeway: signedDuration().describe('Lifetime of tokens without exp; 0 is 150 seconds, -1 none.'),
   not_before_leeway: signedDuration().describe('How far before exp a token without iat and nbf begins; as above.'),
@@ -55,6 +58,8 @@ export type JwtRole = Omit<z.output<typeof Role>, 'role_type'> & { readonly role
 type SentRole = z.output<typeof Role>;
 const roles = collection('role/', Role as unknown as z.ZodType<JwtRole>);
 
+const laterDefaults = { groups_claim_optional: false };
+
 const oidcDefaults = {
   allowed_redirect_uris: [],
   oidc_scopes: [],
@@ -74,6 +79,7 @@ const defaults = {
   user_claim: '',
   user_claim_json_pointer: false,
   groups_claim: '',
+  ...laterDefaults,
   claim_mappings: {},
   expiration_leeway: 0,
   not_before_leeway: 0,
@@ -90,6 +96,7 @@ const Output = tokenParamsOutput.extend({
   user_claim: z.string(),
   user_claim_json_pointer: z.boolean(),
   groups_claim: z.string(),
+  groups_claim_optional: z.boolean(),
   claim_mappings: z.record(z.string(), z.string()).nullable(),
   expiration_leeway: z.int(),
   not_before_leeway: z.int(),
@@ -106,7 +113,7 @@ const Output = tokenParamsOutput.extend({
 export async function findRole(storage: Storage, name: string): Promise<JwtRole | undefined> {
   const found = await roles.find(storage, name.toLowerCase());
   // What was stored by an earlier version lacks what came later.
-  return found && { ...oidcDefaults, ...found };
+  return found && { ...oidcDefaults, ...laterDefaults, ...found };
 }
 
 /** The names of the roles. */
