@@ -28,8 +28,9 @@ for service in secrets workspaces; do
   keep "$service/$service-database-url" "postgresql://$service:$(cat "$folder/postgres/$service-password")@$host:5432/$service" 0444
   keep "$service/$service-seal-key" "$(random)" 0444
 done
-# The worker is root in its container, and what it starts there must not read these.
-for name in database-url seal-key; do
-  keep "worker/worker-$name" "$(cat "$folder/workspaces/workspaces-$name")" 0400
-done
+keep workspaces/workspaces-agent-token "$(random)" 0444
+# The worker is root in its container, and what it starts there must not read this.
+keep worker/worker-agent-token "$(cat "$folder/workspaces/workspaces-agent-token")" 0400
+# Earlier versions gave it the database and the seal key.
+rm -f "$folder/worker/worker-database-url" "$folder/worker/worker-seal-key"
 echo "Back up $folder/secrets/secrets-seal-key and $folder/workspaces/workspaces-seal-key apart from the database: without them its content is lost."

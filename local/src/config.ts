@@ -26,6 +26,8 @@ export interface LocalConfig {
   dataDir: string;
   /** Remote runs are carried out here. */
   worker: boolean;
+  /** What the worker shows to the workspace service; absent where this program makes it up. */
+  agentToken?: string;
   services: Record<ServiceName, ServiceConfig>;
 }
 
@@ -52,7 +54,8 @@ export function readLocalConfig(env: NodeJS.ProcessEnv): LocalConfig {
   }
   const asked = env.KEYSTEAD_WORKER || 'on';
   if (asked !== 'on' && asked !== 'off') throw new Stop('KEYSTEAD_WORKER must be on or off');
-  return { dataDir: path.resolve(env.KEYSTEAD_DATA || 'data'), worker: asked === 'on', services };
+  const [agentToken] = valueOrFile('WORKSPACES_AGENT_TOKEN', env)?.split(',') ?? [];
+  return { dataDir: path.resolve(env.KEYSTEAD_DATA || 'data'), worker: asked === 'on', agentToken, services };
 }
 
 function serviceConfig(name: ServiceName, env: NodeJS.ProcessEnv): ServiceConfig {

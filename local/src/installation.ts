@@ -5,11 +5,11 @@ import { promisify } from 'node:util';
 import type { EmbeddedServer } from '@keystead/postgres';
 import { type LocalConfig, type ServiceName, serviceNames } from './config';
 import { hasDatabase, migrate, needsEmbedded, prepareDatabase, startDatabase } from './databases';
-import { type FirstRun, firstRunFile } from './first-run';
-import { sealKeyFile } from './seal-keys';
+import type { FirstRun } from './first-run';
+import { agentTokenFile, sealKeyFile } from './seal-keys';
 import { ServiceProcess } from './service-process';
 import { Stop } from './stop';
-import { checkWorker, type WorkerMeans, WorkerProcess } from './worker-process';
+import { checkWorker, type WorkerMeans, WorkerProcess, workerEnvironment } from './worker-process';
 
 /** Where the built services lie, and the worker of remote runs, if there is one. */
 export interface Programs extends Record<ServiceName, string> {
@@ -79,7 +79,7 @@ export class Installation {
   /** Finds out whether a worker of remote runs can run here; undefined where none is asked for. */
   async checkWorker(url: string, env: NodeJS.ProcessEnv): Promise<WorkerMeans | undefined> {
     const { worker: program } = this.programs;
-    return program && this.config.worker ? checkWorker(program, this.workerEnvironment(url, env)) : undefined;
+    return program && this.config.worker ? checkWorker(program, workerEnvironment(this.config, url, env)) : undefined;
   }
 
   /** Starts a worker of remote runs. */
@@ -88,22 +88,12 @@ export class Installation {
     if (!program || this.stopping) return;
     this.worker = new WorkerProcess({
       program,
-      env: this.workerEnvironment(url, env),
+      env: workerEnvironment(this.config, url, env),
       logFile: path.join(this.config.dataDir, 'worker.log'),
       pidFile: path.join(this.config.dataDir, 'worker.pid'),
       onRestart: (message) => this.events.notice(message),
     });
     this.worker.start();
-  }
-
-  private workerEnvironment(url: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-    return {
-      WORKSPACES_FIRST_RUN_FILE: firstRunFile(this.config.dataDir),
-      WORKSPACES_WORKER_DRAIN_SECONDS: '5',
-      // Nothing is asked of it before a workspace has a secrets-role.
-      WORKSPACES_SECRETS_ADDR: this.config.services.secrets.address,
-      ...serviceEnvironment(this.config, 'workspaces', url, env),
-    };
   }
 
   /** Asks the workspace service for its first administrator; `undefined` when it has one. */
@@ -177,7 +167,15 @@ function serviceEnvironment(
     ...(name === 'secrets' ? { SECRETS_AUDIT_FILE: path.join(config.dataDir, 'audit.log') } : {}),
     // Links must lead here also when the service listens on all addresses.
     ...(name === 'workspaces'
-      ? { WORKSPACES_PUBLIC_URL: service.address, WORKSPACES_SECRETS_PUBLIC_URL: config.services.secrets.address }
+      ? {
+          WORKSPACES_PUBLIC_URL: service.address,
+          WORKSPACES_SECRETS_PUBLIC_URL: config.services.secrets.address,
+          // Nothing is asked of it before a workspace has a secrets-role.
+          WORKSPACES_SECRETS_ADDR: config.services.secrets.address,
+          ...(config.worker && config.agentToken === undefined
+            ? { WORKSPACES_AGENT_TOKEN_FILE: agentTokenFile(config.dataDir) }
+            : {}),
+        }
       : { SECRETS_PUBLIC_URL: service.address, SECRETS_UI_WORKSPACES_URL: config.services.workspaces.address }),
     ...Object.fromEntries(given),
     [`${prefix}_HOST`]: service.host,

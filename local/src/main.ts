@@ -6,7 +6,7 @@ import { helpText } from './help';
 import { Installation, type Programs } from './installation';
 import { requireFreePorts } from './ports';
 import { readyText } from './report';
-import { ensureSealKeys } from './seal-keys';
+import { ensureSealKeys, makeAgentToken } from './seal-keys';
 import { DRAIN_SECONDS } from './service-process';
 import { Stop } from './stop';
 
@@ -49,6 +49,7 @@ export async function main(args: string[], step: ShowStep, programs: Programs = 
   stopOnSignals(installation, end);
   try {
     const newKeys = ensureSealKeys(config);
+    makeAgentToken(config.dataDir);
     await lock.leftOversEnd(DRAIN_SECONDS);
     await requireFreePorts(config);
     const database = await step('starting PostgreSQL', () => installation.startDatabase());

@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createSealKeyFile } from '@keystead/keyring';
 import { type LocalConfig, type ServiceName, serviceNames } from './config';
@@ -24,4 +25,12 @@ export function ensureSealKeys(config: LocalConfig): ServiceName[] {
     createSealKeyFile(file);
   }
   return missing;
+}
+
+/** Where this program keeps the token with which its worker takes remote runs from the workspace service. */
+export const agentTokenFile = (dataDir: string) => path.join(dataDir, 'agent.token');
+
+/** Makes that token anew: nobody has to keep it, so one that came into wrong hands is good until the next start at most. */
+export function makeAgentToken(dataDir: string): void {
+  writeFileSync(agentTokenFile(dataDir), `${randomBytes(32).toString('hex')}\n`, { mode: 0o600 });
 }

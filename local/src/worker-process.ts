@@ -1,8 +1,12 @@
 import { type ChildProcess, execFile, fork } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
 import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { LocalConfig } from './config';
 import { endProcess, hasEnded } from './end-process';
+import { firstRunFile } from './first-run';
+import { agentTokenFile } from './seal-keys';
 
 /** How the worker of remote runs is run here. */
 export interface WorkerProcessOptions {
@@ -33,6 +37,51 @@ export function checkWorker(program: string, env: NodeJS.ProcessEnv): Promise<Wo
       else resolve({ works: false, why: lines(stderr).join('; ') || error.message });
     });
   });
+}
+
+/** Settings of the services, which are no business of what carries out runs. */
+const notItsOwn = /^(KEYSTEAD|npm|SECRETS|CLOUDONE|CLOUDTWO|SCHEDULER|WORKSPACES(?!_WORKER)|AGENT|TFC)_|^(\w+_)?DATABASE_URL(_FILE)?$/;
+
+/** How the worker is run: as an agent of the installation, which has no database and no key. `url`: what runs must not reach. */
+export function workerEnvironment(config: LocalConfig, url: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const { dataDir, agentToken } = config;
+  const { address, certificate } = config.services.workspaces;
+  const { hostname } = new URL(address);
+  const given = Object.entries(env).filter(([name]) => !notItsOwn.test(name));
+  return {
+    WORKSPACES_WORKER_DRAIN_SECONDS: '5',
+    ...Object.fromEntries(given),
+    AGENT_ADDRESS: address,
+    ...(agentToken === undefined ? { AGENT_TOKEN_FILE: agentTokenFile(dataDir) } : { AGENT_TOKEN: agentToken }),
+    AGENT_NAME: 'npm start',
+    AGENT_LOG_LEVEL: env.WORKSPACES_LOG_LEVEL || 'info',
+    WORKSPACES_WORKER_CLOSED: [placeOf(url), ...(env.WORKSPACES_WORKER_CLOSED || '').split(',')].filter(Boolean).join(),
+    // That no run reads it is tried at the start.
+    WORKSPACES_FIRST_RUN_FILE: firstRunFile(dataDir),
+    // It is next door, whatever proxy leads out of here.
+    ...Object.fromEntries(['NO_PROXY', 'no_proxy'].map((name) => [name, [env[name], hostname].filter(Boolean).join()])),
+    ...(certificate === undefined ? {} : trustIn(certificate, hostname, env)),
+  };
+}
+
+/** Where a database listens: host and port, or the path of its socket. */
+function placeOf(url: string): string {
+  const { hostname, port, searchParams } = new URL(url);
+  const host = searchParams.get('host') || hostname || 'localhost';
+  const at = searchParams.get('port') || port || '5432';
+  return host.startsWith('/') ? path.join(host, `.s.PGSQL.${at}`) : `${decodeURIComponent(host)}:${at}`;
+}
+
+/** Trust in the very certificate that the service was given, which is mostly for another name than that of loopback. */
+function trustIn(certificate: string, hostname: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const parsed = new X509Certificate(certificate);
+  const name = hostname.replace(/^\[(.*)\]$/, '$1');
+  const own = parsed.checkIP(name) ?? parsed.checkHost(name);
+  const [, other] = /DNS:(?:\*\.)?([^,\s]+)/.exec(parsed.subjectAltName ?? '') ?? [];
+  return {
+    NODE_EXTRA_CA_CERTS: env.NODE_EXTRA_CA_CERTS || env.WORKSPACES_TLS_CERT_FILE,
+    ...(own === undefined && other !== undefined ? { AGENT_SERVER_NAME: other } : {}),
+  };
 }
 
 /** One worker as a process of its own, started again when it ends unasked. */

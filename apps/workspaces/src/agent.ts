@@ -32,7 +32,7 @@ export async function startAgent(
   log: Logger,
   over: () => void,
 ): Promise<AgentProcess> {
-  const client = new AgentClient(config.address, config.token, config.proxy);
+  const client = new AgentClient(config.address, config.token, config.proxy, config.serverName);
   const about = {
     name: config.name,
     version,

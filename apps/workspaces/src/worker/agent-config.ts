@@ -31,6 +31,11 @@ const Variables = z.object({
           .slice(0, 255) || 'agent',
     )
     .describe('What people see it as; the name of the machine unless set. Also as TFC_AGENT_NAME.'),
+  AGENT_SERVER_NAME: z
+    .string()
+    .regex(/^[a-z\d]([a-z\d.-]*[a-z\d])?$/i, 'must be a host name')
+    .optional()
+    .describe('Name in the certificate of the service, where it is not that of AGENT_ADDRESS.'),
   AGENT_LOG_LEVEL: z
     .string()
     .toLowerCase()
@@ -52,13 +57,14 @@ export function readAgentConfig(environment: NodeJS.ProcessEnv) {
   for (const [name, other] of Object.entries(alsoCalled)) values[name] = environment[name] || environment[other] || '';
   const { given, problems } = readSettings(Variables, values, { ours: /^AGENT_/, fromFile: ['AGENT_TOKEN'] });
   if (problems.length > 0) throw new BadConfig(problems);
-  const { AGENT_ADDRESS: address, AGENT_TOKEN: token, AGENT_NAME: name, AGENT_LOG_LEVEL: level } = given;
+  const { AGENT_ADDRESS: address, AGENT_TOKEN: token, AGENT_NAME: name, AGENT_LOG_LEVEL: level, AGENT_SERVER_NAME: serverName } = given;
   const url = new URL(address);
   return {
     ...readOwnConfig(environment),
     address: url,
     token,
     name,
+    serverName,
     logLevel: level,
     proxy: proxyFor(url, environment),
   };

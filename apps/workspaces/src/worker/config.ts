@@ -13,6 +13,7 @@ import {
 import { z } from 'zod';
 import { addressBlocks, readConfig } from '../config';
 import { cannotBeShown } from './isolation/private-root';
+import { closedPlace } from './network/database-address';
 import { type WantedTool, wantedTool } from './tool/releases';
 
 const list = z.string().default('').transform(entriesOf);
@@ -63,6 +64,11 @@ const Variables = z.object({
     .enum(['host', 'none'])
     .default('host')
     .describe('none: runs have no network at all, so providers must be on the machine.'),
+  WORKSPACES_WORKER_CLOSED: list
+    .refine((places) => places.every((place) => closedPlace.test(place)), 'must be host:port or the path of a socket')
+    .describe(
+      'What is closed to runs besides the database of a worker and addresses of clouds: host:port or the path of a socket, with commas between.',
+    ),
   WORKSPACES_WORKER_SHOW: list.describe(
     'Further paths that everybody on the machine may read, and runs with them, with commas between.',
   ),
@@ -144,8 +150,10 @@ export function readOwnConfig(environment: NodeJS.ProcessEnv) {
   const toolText = toolFile && readSettingFile('WORKSPACES_WORKER_TOOL_CONFIG_FILE', toolFile, problems);
   if (problems.length > 0) throw new BadConfig(problems);
   return {
-    /** What runs must not reach; undefined for an agent, which does not know it either. */
+    /** What runs must not reach; undefined for an agent, which does not know it. */
     databaseUrl: undefined as string | undefined,
+    /** What else they must not reach, as the operator says: host:port or the path of a socket. */
+    closed: given.WORKSPACES_WORKER_CLOSED,
     /** Files that no run may read. */
     secrets: Object.entries(environment).flatMap(([name, file]) => (secretFile.test(name) && file ? [file] : [])),
     binaries: given.WORKSPACES_WORKER_BINARY,

@@ -4,7 +4,7 @@ import { findControlGroups } from './isolation/control-groups';
 import type { Isolation } from './isolation/isolation';
 import { makeScratch, ownerOf } from './isolation/scratch';
 import { findIsolation, type Trial, tryReading, tryUserNamespace } from './isolation/trial';
-import { findDatabaseAddress } from './network/database-address';
+import { type DatabaseAddress, findDatabaseAddress, findPlace } from './network/database-address';
 import { blockCloudEndpoints, blockDatabase } from './network/network';
 import { tryCloudEndpoints, tryDatabase } from './network/reach';
 import { type Binary, findBinaries } from './tool/binaries';
@@ -21,7 +21,7 @@ export interface Means {
   readonly isolation: Isolation;
   /** What is enforced and what is not, a sentence each. */
   readonly said: readonly string[];
-  /** Closes the database to runs again, for one whose address changed. Never throws. */
+  /** Closes the database, and what else is to be, to runs again, for what has another address now. Never throws. */
   closeAgain(): Promise<void>;
 }
 
@@ -92,8 +92,8 @@ export async function findMeans(config: OwnConfig): Promise<Means> {
   if (config.isolation.network === 'none') said.push('runs have no network');
   else {
     said.push(await endpointsText(config, isolation, trial));
-    const isClosable = isolation.kind !== 'same-user' && config.databaseUrl !== undefined;
-    if (isClosable) said.push(await databaseText(config, isolation, trial));
+    if (isolation.kind !== 'same-user')
+      for (const place of placesOf(config)) said.push(await placeText(place, config, isolation, trial));
     said.push('all else of the network of this machine is open to runs, and they see the names of its sockets');
   }
   said.push(
@@ -101,7 +101,7 @@ export async function findMeans(config: OwnConfig): Promise<Means> {
       ? `the memory of each process of a run is limited, not that of the run as a whole: ${groups}`
       : 'memory and processes of each run are limited as a whole',
   );
-  return { binaries, isolation, said, closeAgain: () => closeDatabase(config, isolation).then(() => undefined) };
+  return { binaries, isolation, said, closeAgain: () => closePlaces(config, isolation) };
 }
 
 function kernelTexts(confinement: Confinement | string): string[] {
@@ -144,26 +144,45 @@ async function endpointsText(config: OwnConfig, isolation: Isolation, trial: Tri
   return `THE METADATA ADDRESS OF A CLOUD IS OPEN TO RUNS, if there is one: ${problem ?? open?.join(', ')}`;
 }
 
-/** Closes the database to runs where it takes more than what keeps them apart. Answers why that failed. */
-async function closeDatabase(config: OwnConfig, isolation: Isolation): Promise<string | undefined> {
-  if (config.isolation.network === 'none' || config.databaseUrl === undefined) return undefined;
+/** Something that runs must not reach. */
+interface Place {
+  readonly name: string;
+  find(): Promise<DatabaseAddress>;
+}
+
+function placesOf({ databaseUrl, closed, isolation }: OwnConfig): Place[] {
+  if (isolation.network === 'none') return [];
+  return [
+    ...(databaseUrl === undefined ? [] : [{ name: 'the database', find: () => findDatabaseAddress(databaseUrl) }]),
+    ...closed.map((text) => ({ name: text, find: () => findPlace(text) })),
+  ];
+}
+
+async function closePlaces(config: OwnConfig, isolation: Isolation): Promise<void> {
+  for (const place of placesOf(config)) await closePlace(place, config, isolation);
+}
+
+/** Closes a place to runs where it takes more than what keeps them apart. Answers why that failed. Never throws. */
+async function closePlace(place: Place, config: OwnConfig, isolation: Isolation): Promise<string | undefined> {
   try {
-    const database = await findDatabaseAddress(config.databaseUrl);
-    if ('socket' in database) return undefined;
-    return isolation.ownUid ? await blockDatabase(uidsOf(config), database) : noUid;
+    const found = await place.find();
+    if ('socket' in found) return undefined;
+    return isolation.ownUid ? await blockDatabase(uidsOf(config), found) : noUid;
   } catch (error) {
     return (error as Error).message;
   }
 }
 
 /** What counts is what a run can do, not which rules there are: it is tried. */
-async function databaseText(config: OwnConfig, isolation: Isolation, trial: Trial): Promise<string> {
-  const problem = await closeDatabase(config, isolation);
-  const reach = await findDatabaseAddress(config.databaseUrl ?? '')
-    .then((database) => tryDatabase(isolation, trial, database))
+async function placeText(place: Place, config: OwnConfig, isolation: Isolation, trial: Trial): Promise<string> {
+  const { name } = place;
+  const problem = await closePlace(place, config, isolation);
+  const reach = await place
+    .find()
+    .then((found) => tryDatabase(isolation, trial, found))
     .catch(() => undefined);
-  if (reach === 'closed') return 'the database is closed to runs';
-  if (reach === undefined && !problem) return 'the database is closed to runs, by rules that could not be tried';
+  if (reach === 'closed') return `${name} is closed to runs`;
+  if (reach === undefined && !problem) return `${name} is closed to runs, by rules that could not be tried`;
   const takes = reach === 'open' ? 'TAKES' : 'MAY TAKE';
-  return `THE DATABASE ${takes} CONNECTIONS FROM RUNS, which have no password for it: ${problem ?? 'they reach its socket'}`;
+  return `${name.toUpperCase()} ${takes} CONNECTIONS FROM RUNS, which have no password for it: ${problem ?? 'they reach its socket'}`;
 }

@@ -49,8 +49,9 @@ export class AgentClient {
     private readonly address: URL,
     private readonly token: string,
     proxy: URL | undefined,
+    serverName?: string,
   ) {
-    this.connections = connectionsTo(address, proxy);
+    this.connections = connectionsTo(address, proxy, serverName);
   }
 
   /**

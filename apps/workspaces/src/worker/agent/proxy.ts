@@ -21,12 +21,12 @@ function isExempt({ hostname, port, protocol }: URL, list: string): boolean {
   });
 }
 
-/** Keeps connections to an address, through a tunnel of a proxy where there is one. */
-export function connectionsTo(address: URL, proxy: URL | undefined): http.Agent {
+/** Keeps connections to an address, through a tunnel of a proxy where there is one; `serverName`: whose certificate it has. */
+export function connectionsTo(address: URL, proxy: URL | undefined, serverName?: string): http.Agent {
   const isSecure = address.protocol === 'https:';
   const options = { keepAlive: true, maxSockets: 64, timeout: 120_000 };
-  if (!proxy) return isSecure ? new https.Agent(options) : new http.Agent(options);
-  return new Tunnels(options, address, proxy);
+  if (!proxy) return isSecure ? new https.Agent({ ...options, servername: serverName }) : new http.Agent(options);
+  return new Tunnels(options, address, proxy, serverName);
 }
 
 /** What Node takes a connection from that was not there at once. */
@@ -37,6 +37,7 @@ class Tunnels extends http.Agent {
     options: http.AgentOptions,
     private readonly address: URL,
     private readonly proxy: URL,
+    private readonly serverName?: string,
   ) {
     super(options);
   }
@@ -80,7 +81,7 @@ class Tunnels extends http.Agent {
           return;
         }
         const name = hostname.replace(/^\[(.*)\]$/, '$1');
-        const secured = tls.connect({ socket, host: name, servername: /^[\d.:]+$/.test(name) ? undefined : name });
+        const secured = tls.connect({ socket, host: name, servername: this.serverName ?? (/^[\d.:]+$/.test(name) ? undefined : name) });
         secured.once('secureConnect', () => resolve(secured));
         secured.once('error', reject);
       });

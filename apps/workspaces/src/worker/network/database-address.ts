@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { networkInterfaces } from 'node:os';
 import path from 'node:path';
 
-/** Where the database listens, as this machine sees it. */
+/** Where something that is closed to runs listens, mostly a database, as this machine sees it. */
 export type DatabaseAddress =
   | { readonly socket: string }
   | {
@@ -14,13 +14,27 @@ export type DatabaseAddress =
 
 const standardPort = 5432;
 
+/** How a place is written that is closed to runs: a host and a port, or the path of a socket. */
+export const closedPlace = /^(?:\/.+|(?:\[[\da-f:.]+\]|[^\s:/[\]]+):\d{1,5})$/i;
+
+/** Finds what is written so. Throws where the host has no address. */
+export async function findPlace(text: string): Promise<DatabaseAddress> {
+  if (text.startsWith('/')) return { socket: text };
+  const { hostname, port } = new URL(`tcp://${text}`);
+  return listening(hostname.replace(/^\[(.*)\]$/, '$1'), Number(port));
+}
+
 /** Finds where a connection string leads. Throws where its host has no address. */
 export async function findDatabaseAddress(url: string): Promise<DatabaseAddress> {
   const { hostname, port: given, searchParams } = new URL(url);
   const host = (searchParams.get('host') || hostname || 'localhost').replace(/^\[(.*)\]$/, '$1');
   const port = Number(searchParams.get('port') || given || standardPort);
   if (host.startsWith('/')) return { socket: path.join(host, `.s.PGSQL.${port}`) };
-  const found = await lookup(decodeURIComponent(host), { all: true });
+  return listening(decodeURIComponent(host), port);
+}
+
+async function listening(host: string, port: number): Promise<DatabaseAddress> {
+  const found = await lookup(host, { all: true });
   const addresses = [...new Set(found.map(({ address }) => address))];
   const own = ownAddresses();
   return { port, addresses, local: addresses.some((address) => isLoopback(address) || own.includes(address)) };
