@@ -40,7 +40,8 @@ export function checkWorker(program: string, env: NodeJS.ProcessEnv): Promise<Wo
 }
 
 /** Settings of the services, which are no business of what carries out runs. */
-const notItsOwn = /^(KEYSTEAD|npm|SECRETS|CLOUDONE|CLOUDTWO|SCHEDULER|WORKSPACES(?!_WORKER)|AGENT|TFC)_|^(\w+_)?DATABASE_URL(_FILE)?$/;
+const notItsOwn =
+  /^(KEYSTEAD|npm|SECRETS|CLOUDONE|CLOUDTWO|SCHEDULER|WORKSPACES(?!_WORKER)|AGENT|TFC)_|^(\w+_)?DATABASE_URL(_FILE)?$/;
 
 /** How the worker is run: as an agent of the installation, which has no database and no key. `url`: what runs must not reach. */
 export function workerEnvironment(config: LocalConfig, url: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
@@ -54,6 +55,9 @@ export function workerEnvironment(config: LocalConfig, url: string, env: NodeJS.
     AGENT_ADDRESS: address,
     ...(agentToken === undefined ? { AGENT_TOKEN_FILE: agentTokenFile(dataDir) } : { AGENT_TOKEN: agentToken }),
     AGENT_NAME: 'npm start',
+    AGENT_TRACES_URL: env.WORKSPACES_TRACES_URL,
+    AGENT_TRACES_HEADERS: env.WORKSPACES_TRACES_HEADERS,
+    AGENT_TRACES_HEADERS_FILE: env.WORKSPACES_TRACES_HEADERS_FILE,
     AGENT_LOG_LEVEL: env.WORKSPACES_LOG_LEVEL || 'info',
     WORKSPACES_WORKER_CLOSED: [placeOf(url), ...(env.WORKSPACES_WORKER_CLOSED || '').split(',')].filter(Boolean).join(),
     // That no run reads it is tried at the start.

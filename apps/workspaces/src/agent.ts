@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isRefusal } from '@keystead/refusal';
 import type { Logger } from '@keystead/server';
+import { startTracing } from '@keystead/tracing';
 import { version } from './kernel/installation/version';
 import { spoken } from './resources/runs/agents/protocol';
 import { AgentClient } from './worker/agent/client';
@@ -52,7 +53,9 @@ export async function startAgent(
   };
   const source = new HttpSource(client, agent, config.leaseSeconds, again, over);
   const { installation } = agent;
-  const work = await startWork({ source, config, means, log, installation, pollMs: 250 });
+  const { traces } = config;
+  const tracing = startTracing(traces && { ...traces, service: 'keystead-agent', version }, log);
+  const work = await startWork({ source, config, means, log, tracing, installation, pollMs: 250 });
   const fetching = agent.fetches
     ? startFetching(
         httpFetches(client, () => source.workerId, config, means.isolation),
@@ -67,6 +70,7 @@ export async function startAgent(
       // A commit is handed in while the agent is still one.
       await fetching?.close();
       await work.close();
+      await tracing?.close();
       client.close();
     },
   };

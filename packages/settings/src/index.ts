@@ -11,6 +11,8 @@ export {
   readShared,
   sharedFromFile,
   sharedSettings,
+  tracesHeaders,
+  tracesUrl,
   webAddress,
   wholeNumber,
 } from './settings';

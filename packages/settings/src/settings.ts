@@ -51,6 +51,20 @@ const processes = z
   .default(1);
 const proxies = parsed((text): TrustedProxies => trustedProxies(entriesOf(text)));
 
+/** Where traces are sent. */
+export const tracesUrl = z
+  .url({ protocol: /^https?$/ })
+  .optional()
+  .describe('Where traces are sent: OTLP over HTTP, such as http://127.0.0.1:4318/v1/traces; off unless set.');
+
+/** What is sent with traces, of the settings whose names begin with `prefix`. */
+export const tracesHeaders = (prefix: string) =>
+  parsed(readHeaders)
+    .optional()
+    .describe(
+      `Headers sent with traces, as name=value,…, values percent-encoded. Also as ${prefix}_TRACES_HEADERS_FILE.`,
+    );
+
 const shared = (prefix: string, standard: { port: number; connections: number }) => ({
   HOST: z.string().default('127.0.0.1').describe('Address to listen on.'),
   PORT: port.default(standard.port).describe('Port to listen on; 0 takes a free one.'),
@@ -71,21 +85,14 @@ const shared = (prefix: string, standard: { port: number; connections: number })
   METRICS_HOST: z.string().default('127.0.0.1').describe('Address for metrics.'),
   API_PAGE: onOff(true).describe('Show the OpenAPI document as a page at /docs.'),
   LOG_LEVEL: logLevel.default('info').describe('What is logged.'),
-  TRACES_URL: z
-    .url({ protocol: /^https?$/ })
-    .optional()
-    .describe('Where traces are sent: OTLP over HTTP, such as http://127.0.0.1:4318/v1/traces; off unless set.'),
+  TRACES_URL: tracesUrl,
   TRACES_SHARE: z.coerce
     .number()
     .min(0)
     .max(1)
     .default(0.01)
     .describe('Share of requests that are traced, from 0 to 1, where no traceparent header decides it.'),
-  TRACES_HEADERS: parsed(readHeaders)
-    .optional()
-    .describe(
-      `Headers sent with traces, as name=value,…, values percent-encoded. Also as ${prefix}_TRACES_HEADERS_FILE.`,
-    ),
+  TRACES_HEADERS: tracesHeaders(prefix),
   SLOW_REQUEST_MS: wholeNumber(1, 3_600_000)
     .optional()
     .describe('Requests whose answer takes longer to begin are logged with what took the time; off unless set.'),

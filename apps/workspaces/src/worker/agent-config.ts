@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { BadConfig, describeSettings, logLevel, readSettings } from '@keystead/settings';
+import { BadConfig, describeSettings, logLevel, readSettings, tracesHeaders, tracesUrl } from '@keystead/settings';
 import { z } from 'zod';
 import { proxyFor } from './agent/proxy';
 import { readOwnConfig } from './config';
@@ -36,6 +36,8 @@ const Variables = z.object({
     .regex(/^[a-z\d]([a-z\d.-]*[a-z\d])?$/i, 'must be a host name')
     .optional()
     .describe('Name in the certificate of the service, where it is not that of AGENT_ADDRESS.'),
+  AGENT_TRACES_URL: tracesUrl,
+  AGENT_TRACES_HEADERS: tracesHeaders('AGENT'),
   AGENT_LOG_LEVEL: z
     .string()
     .toLowerCase()
@@ -43,6 +45,8 @@ const Variables = z.object({
     .default('info')
     .describe('What is logged. Also as TFC_AGENT_LOG_LEVEL.'),
 });
+
+const fromFile = ['AGENT_TOKEN', 'AGENT_TRACES_HEADERS'];
 
 /** How an agent process is set up. */
 export type AgentConfig = ReturnType<typeof readAgentConfig>;
@@ -53,19 +57,24 @@ export const isAgent = (environment: NodeJS.ProcessEnv): boolean =>
 
 /** Reads the configuration of an agent. Throws `BadConfig` naming every bad variable. */
 export function readAgentConfig(environment: NodeJS.ProcessEnv) {
-  const values: NodeJS.ProcessEnv = { AGENT_TOKEN_FILE: environment.AGENT_TOKEN_FILE || '' };
+  const names = [...Object.keys(Variables.shape), ...fromFile.map((name) => `${name}_FILE`)];
+  const values: NodeJS.ProcessEnv = Object.fromEntries(names.map((name) => [name, environment[name] || '']));
   for (const [name, other] of Object.entries(alsoCalled)) values[name] = environment[name] || environment[other] || '';
-  const { given, problems } = readSettings(Variables, values, { ours: /^AGENT_/, fromFile: ['AGENT_TOKEN'] });
+  const { given, problems } = readSettings(Variables, values, { ours: /^AGENT_/, fromFile });
   if (problems.length > 0) throw new BadConfig(problems);
-  const { AGENT_ADDRESS: address, AGENT_TOKEN: token, AGENT_NAME: name, AGENT_LOG_LEVEL: level, AGENT_SERVER_NAME: serverName } = given;
-  const url = new URL(address);
+  const url = new URL(given.AGENT_ADDRESS);
   return {
     ...readOwnConfig(environment),
     address: url,
-    token,
-    name,
-    serverName,
-    logLevel: level,
+    token: given.AGENT_TOKEN,
+    name: given.AGENT_NAME,
+    serverName: given.AGENT_SERVER_NAME,
+    logLevel: given.AGENT_LOG_LEVEL,
+    traces:
+      given.AGENT_TRACES_URL === undefined
+        ? undefined
+        : // Which runs are traced is decided where they are made.
+          { url: given.AGENT_TRACES_URL, headers: given.AGENT_TRACES_HEADERS ?? {}, share: 0 },
     proxy: proxyFor(url, environment),
   };
 }

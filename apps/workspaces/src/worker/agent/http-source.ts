@@ -66,8 +66,10 @@ export class HttpSource implements JobSource {
     try {
       const answer = await this.client.json({ method: 'POST', path, json, signal: closing });
       if (answer === undefined) return undefined;
+      const { traceparent, ...shown } = wire.JobAnswer.parse(answer);
       const job = {
-        ...fromWire(wire.JobAnswer.parse(answer)),
+        ...fromWire(shown),
+        traceparent: traceparent ?? undefined,
         variables: [],
         configurationBlobId: '',
       } as never as RunJob;

@@ -81,7 +81,11 @@ class Tunnels extends http.Agent {
           return;
         }
         const name = hostname.replace(/^\[(.*)\]$/, '$1');
-        const secured = tls.connect({ socket, host: name, servername: this.serverName ?? (/^[\d.:]+$/.test(name) ? undefined : name) });
+        const secured = tls.connect({
+          socket,
+          host: name,
+          servername: this.serverName ?? (/^[\d.:]+$/.test(name) ? undefined : name),
+        });
         secured.once('secureConnect', () => resolve(secured));
         secured.once('error', reject);
       });

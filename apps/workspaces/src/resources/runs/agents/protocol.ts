@@ -81,6 +81,8 @@ export const JobAnswer = z.looseObject({
   'debugging-mode': z.boolean(),
   'structured-output': z.boolean(),
   'timeout-seconds': z.number(),
+  /** The trace that the job is part of. Services before this did not say it. */
+  traceparent: z.string().nullish(),
   lease: z.string(),
 });
 
