@@ -64,7 +64,7 @@ export function workerEnvironment(config: LocalConfig, url: string, env: NodeJS.
     WORKSPACES_FIRST_RUN_FILE: firstRunFile(dataDir),
     // It is next door, whatever proxy leads out of here.
     ...Object.fromEntries(['NO_PROXY', 'no_proxy'].map((name) => [name, [env[name], hostname].filter(Boolean).join()])),
-    ...(certificate === undefined ? {} : trustIn(certificate, hostname, env)),
+    ...(certificate === undefined ? {} : trustIn(certificate, hostname, env.WORKSPACES_TLS_CERT_FILE)),
   };
 }
 
@@ -77,13 +77,13 @@ function placeOf(url: string): string {
 }
 
 /** Trust in the very certificate that the service was given, which is mostly for another name than that of loopback. */
-function trustIn(certificate: string, hostname: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+function trustIn(certificate: string, hostname: string, file: string | undefined): NodeJS.ProcessEnv {
   const parsed = new X509Certificate(certificate);
   const name = hostname.replace(/^\[(.*)\]$/, '$1');
   const own = parsed.checkIP(name) ?? parsed.checkHost(name);
   const [, other] = /DNS:(?:\*\.)?([^,\s]+)/.exec(parsed.subjectAltName ?? '') ?? [];
   return {
-    NODE_EXTRA_CA_CERTS: env.NODE_EXTRA_CA_CERTS || env.WORKSPACES_TLS_CERT_FILE,
+    AGENT_CA_FILE: file,
     ...(own === undefined && other !== undefined ? { AGENT_SERVER_NAME: other } : {}),
   };
 }

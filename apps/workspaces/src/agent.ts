@@ -33,7 +33,7 @@ export async function startAgent(
   log: Logger,
   over: () => void,
 ): Promise<AgentProcess> {
-  const client = new AgentClient(config.address, config.token, config.proxy, config.serverName);
+  const client = new AgentClient(config.address, config.token, config.proxy, config.trust);
   const about = {
     name: config.name,
     version,

@@ -37,7 +37,7 @@ async function check(config: OwnConfig): Promise<void> {
 async function meansOf(config: OwnConfig, log: Logger): Promise<Means> {
   const means = await findMeans(config);
   for (const line of means.said) {
-    if (/[A-Z]{4}/.test(line) || line.startsWith('not possible')) log.warn(line);
+    if (/^[A-Z]{3}/.test(line) || line.startsWith('not possible')) log.warn(line);
     else log.info(line);
   }
   return means;

@@ -1,5 +1,13 @@
 import { hostname } from 'node:os';
-import { BadConfig, describeSettings, logLevel, readSettings, tracesHeaders, tracesUrl } from '@keystead/settings';
+import {
+  BadConfig,
+  describeSettings,
+  logLevel,
+  readSettingFile,
+  readSettings,
+  tracesHeaders,
+  tracesUrl,
+} from '@keystead/settings';
 import { z } from 'zod';
 import { proxyFor } from './agent/proxy';
 import { readOwnConfig } from './config';
@@ -36,6 +44,10 @@ const Variables = z.object({
     .regex(/^[a-z\d]([a-z\d.-]*[a-z\d])?$/i, 'must be a host name')
     .optional()
     .describe('Name in the certificate of the service, where it is not that of AGENT_ADDRESS.'),
+  AGENT_CA_FILE: z
+    .string()
+    .optional()
+    .describe('PEM certificates: that of the service must be one of them or signed by one, whatever else is trusted.'),
   AGENT_TRACES_URL: tracesUrl,
   AGENT_TRACES_HEADERS: tracesHeaders('AGENT'),
   AGENT_LOG_LEVEL: z
@@ -61,6 +73,7 @@ export function readAgentConfig(environment: NodeJS.ProcessEnv) {
   const values: NodeJS.ProcessEnv = Object.fromEntries(names.map((name) => [name, environment[name] || '']));
   for (const [name, other] of Object.entries(alsoCalled)) values[name] = environment[name] || environment[other] || '';
   const { given, problems } = readSettings(Variables, values, { ours: /^AGENT_/, fromFile });
+  const ca = given.AGENT_CA_FILE && readSettingFile('AGENT_CA_FILE', given.AGENT_CA_FILE, problems);
   if (problems.length > 0) throw new BadConfig(problems);
   const url = new URL(given.AGENT_ADDRESS);
   return {
@@ -68,7 +81,10 @@ export function readAgentConfig(environment: NodeJS.ProcessEnv) {
     address: url,
     token: given.AGENT_TOKEN,
     name: given.AGENT_NAME,
-    serverName: given.AGENT_SERVER_NAME,
+    trust: {
+      ...(ca && { ca }),
+      ...(given.AGENT_SERVER_NAME && { servername: given.AGENT_SERVER_NAME }),
+    },
     logLevel: given.AGENT_LOG_LEVEL,
     traces:
       given.AGENT_TRACES_URL === undefined

@@ -183,6 +183,6 @@ async function placeText(place: Place, config: OwnConfig, isolation: Isolation, 
     .catch(() => undefined);
   if (reach === 'closed') return `${name} is closed to runs`;
   if (reach === undefined && !problem) return `${name} is closed to runs, by rules that could not be tried`;
-  const takes = reach === 'open' ? 'TAKES' : 'MAY TAKE';
-  return `${name.toUpperCase()} ${takes} CONNECTIONS FROM RUNS, which have no password for it: ${problem ?? 'they reach its socket'}`;
+  const reached = reach === 'open' ? 'RUNS REACH' : 'RUNS MAY REACH';
+  return `${reached} ${name}, without its password: ${problem ?? 'its socket is open to them'}`;
 }

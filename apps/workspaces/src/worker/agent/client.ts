@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Refusal, type RefusalKind } from '@keystead/refusal';
 import { agentPrefix } from '../../resources/runs/agents/protocol';
-import { connectionsTo } from './proxy';
+import { connectionsTo, type Trust } from './proxy';
 
 /** What is sent to the service. */
 export interface AgentRequest {
@@ -49,9 +49,9 @@ export class AgentClient {
     private readonly address: URL,
     private readonly token: string,
     proxy: URL | undefined,
-    serverName?: string,
+    trust: Trust = {},
   ) {
-    this.connections = connectionsTo(address, proxy, serverName);
+    this.connections = connectionsTo(address, proxy, trust);
   }
 
   /**

@@ -21,12 +21,18 @@ function isExempt({ hostname, port, protocol }: URL, list: string): boolean {
   });
 }
 
-/** Keeps connections to an address, through a tunnel of a proxy where there is one; `serverName`: whose certificate it has. */
-export function connectionsTo(address: URL, proxy: URL | undefined, serverName?: string): http.Agent {
+/** Whom a service must prove to be: by certificates of its own, under a name of its own. What is left out is as usual. */
+export interface Trust {
+  ca?: string;
+  servername?: string;
+}
+
+/** Keeps connections to an address, through a tunnel of a proxy where there is one. */
+export function connectionsTo(address: URL, proxy: URL | undefined, trust: Trust): http.Agent {
   const isSecure = address.protocol === 'https:';
   const options = { keepAlive: true, maxSockets: 64, timeout: 120_000 };
-  if (!proxy) return isSecure ? new https.Agent({ ...options, servername: serverName }) : new http.Agent(options);
-  return new Tunnels(options, address, proxy, serverName);
+  if (!proxy) return isSecure ? new https.Agent({ ...options, ...trust }) : new http.Agent(options);
+  return new Tunnels(options, address, proxy, trust);
 }
 
 /** What Node takes a connection from that was not there at once. */
@@ -37,7 +43,7 @@ class Tunnels extends http.Agent {
     options: http.AgentOptions,
     private readonly address: URL,
     private readonly proxy: URL,
-    private readonly serverName?: string,
+    private readonly trust: Trust,
   ) {
     super(options);
   }
@@ -84,7 +90,8 @@ class Tunnels extends http.Agent {
         const secured = tls.connect({
           socket,
           host: name,
-          servername: this.serverName ?? (/^[\d.:]+$/.test(name) ? undefined : name),
+          servername: /^[\d.:]+$/.test(name) ? undefined : name,
+          ...this.trust,
         });
         secured.once('secureConnect', () => resolve(secured));
         secured.once('error', reject);
