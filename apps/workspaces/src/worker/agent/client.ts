@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Refusal, type RefusalKind } from '@keystead/refusal';
 import { agentPrefix } from '../../resources/runs/agents/protocol';
-import { connectionsTo, type Trust } from './proxy';
+import { connectionsTo, type ServerTrust } from './proxy';
 
 /** What is sent to the service. */
 export interface AgentRequest {
@@ -49,7 +49,7 @@ export class AgentClient {
     private readonly address: URL,
     private readonly token: string,
     proxy: URL | undefined,
-    trust: Trust = {},
+    trust: ServerTrust = {},
   ) {
     this.connections = connectionsTo(address, proxy, trust);
   }

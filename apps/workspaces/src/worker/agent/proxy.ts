@@ -22,13 +22,13 @@ function isExempt({ hostname, port, protocol }: URL, list: string): boolean {
 }
 
 /** Whom a service must prove to be: by certificates of its own, under a name of its own. What is left out is as usual. */
-export interface Trust {
+export interface ServerTrust {
   ca?: string;
   servername?: string;
 }
 
 /** Keeps connections to an address, through a tunnel of a proxy where there is one. */
-export function connectionsTo(address: URL, proxy: URL | undefined, trust: Trust): http.Agent {
+export function connectionsTo(address: URL, proxy: URL | undefined, trust: ServerTrust): http.Agent {
   const isSecure = address.protocol === 'https:';
   const options = { keepAlive: true, maxSockets: 64, timeout: 120_000 };
   if (!proxy) return isSecure ? new https.Agent({ ...options, ...trust }) : new http.Agent(options);
@@ -43,7 +43,7 @@ class Tunnels extends http.Agent {
     options: http.AgentOptions,
     private readonly address: URL,
     private readonly proxy: URL,
-    private readonly trust: Trust,
+    private readonly trust: ServerTrust,
   ) {
     super(options);
   }
