@@ -77,7 +77,9 @@ export async function invite(
   teams: readonly Team[],
 ): Promise<Membership> {
   return db.transaction(async (tx) => {
-    await requireRoom(tx, organizationId, userLimit);
+    if ((await roomIn(tx, organizationId, userLimit)) === 0) {
+      throw new Refusal('malformed', `The plan of this organization allows ${userLimit} users`);
+    }
     const userId = await findOrCreatePerson(tx, email);
     const known = await tx.prisma.membership.findFirst({ where: { organizationId, userId }, select: { status: true } });
     if (known) {
@@ -96,11 +98,11 @@ export async function invite(
   });
 }
 
-async function requireRoom(tx: Database, organizationId: string, limit: number | null): Promise<void> {
-  if (limit === null) return;
+/** How many more people the plan of an organization allows, until the transaction ends; null is no limit. */
+export async function roomIn(tx: Database, organizationId: string, limit: number | null): Promise<number> {
+  if (limit === null) return Number.POSITIVE_INFINITY;
   await lockRow(tx, 'organization', organizationId);
-  const members = await tx.prisma.membership.count({ where: { organizationId } });
-  if (members >= limit) throw new Refusal('malformed', `The plan of this organization allows ${limit} users`);
+  return Math.max(0, limit - (await tx.prisma.membership.count({ where: { organizationId } })));
 }
 
 async function findOrCreatePerson(tx: Database, email: string): Promise<string> {

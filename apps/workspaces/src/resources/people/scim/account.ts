@@ -1,6 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
+import { lockRow } from '../../../kernel/database/lock-row';
 import { freeName, isFreeAddress } from '../sign-in-providers/accounts';
 import { isLastSiteAdmin } from '../sign-in-providers/filling';
 
@@ -17,9 +18,8 @@ export function addressOf(attributes: Readonly<Record<string, unknown>>): string
  * until now. Throws `denied` for the last site administrator.
  */
 export async function suspend(tx: Database, actor: Actor, userId: string, nowMs: number): Promise<boolean> {
-  const [user] = await tx.prisma.$queryRaw<{ username: string; siteAdmin: boolean; suspendedAt: Date | null }[]>`
-    SELECT username, site_admin AS "siteAdmin", suspended_at AS "suspendedAt" FROM user_account
-     WHERE id = ${userId} FOR UPDATE`;
+  await lockRow(tx, 'user_account', userId);
+  const user = await tx.prisma.user.findUnique({ where: { id: userId } });
   if (!user) return false;
   if (user.siteAdmin && user.suspendedAt === null && (await isLastSiteAdmin(tx, userId))) {
     throw new Refusal('denied', 'Somebody has to stay a site administrator.');

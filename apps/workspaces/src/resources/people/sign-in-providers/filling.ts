@@ -1,7 +1,7 @@
 import { type Actor, type Change, recordChange, recordChanges } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
-import { lockRow } from '../../../kernel/database/lock-row';
+import { lockRow, lockRows } from '../../../kernel/database/lock-row';
 import * as memberships from '../memberships/service';
 import { addMembers, removeMembers } from '../teams/members';
 import * as teams from '../teams/service';
@@ -34,7 +34,7 @@ export async function fillTeams(
   userLimit: UserLimit,
 ): Promise<void> {
   const everybody = [...new Set(userIds)];
-  await tx.prisma.$queryRaw`SELECT 1 FROM user_account WHERE id = ANY(${everybody}) ORDER BY id FOR UPDATE`;
+  await lockRows(tx, 'user_account', everybody);
   await takeOut(tx, actor, source, everybody, wanted);
   for (const [teamId, people] of byTeam(wanted)) await putInto(tx, actor, source, teamId, people, userLimit);
   await leaveOrganizations(tx, actor, source, everybody);
@@ -122,7 +122,8 @@ async function membersOf(
   for (const { id, status } of known) if (status !== 'active') await memberships.activate(tx, actor, id);
   const there = new Set(known.map(({ userId }) => userId));
   const missing = [...new Set(people)].filter((id) => !there.has(id));
-  const room = missing.length === 0 ? 0 : await roomIn(tx, organizationId, await userLimit(tx, organizationName));
+  const room =
+    missing.length === 0 ? 0 : await memberships.roomIn(tx, organizationId, await userLimit(tx, organizationName));
   const joining = missing.slice(0, room);
   const rows = joining.map((userId) => ({
     id: newId('ou'),
@@ -142,12 +143,6 @@ async function membersOf(
     );
   }
   return [...known.map(({ id }) => id), ...rows.map(({ id }) => id)];
-}
-
-async function roomIn(tx: Database, organizationId: string, limit: number | null): Promise<number> {
-  if (limit === null) return Number.POSITIVE_INFINITY;
-  await lockRow(tx, 'organization', organizationId);
-  return Math.max(0, limit - (await tx.prisma.membership.count({ where: { organizationId } })));
 }
 
 /** Memberships that came with a group end with the last team that did. */
@@ -197,11 +192,8 @@ export async function fillSiteAdmins(
   userIds: readonly string[],
   belonging: ReadonlySet<string>,
 ): Promise<void> {
-  const people = await tx.prisma.$queryRaw<
-    { id: string; username: string; siteAdmin: boolean; siteAdminBy: string | null }[]
-  >`
-    SELECT id, username, site_admin AS "siteAdmin", site_admin_by AS "siteAdminBy" FROM user_account
-     WHERE id = ANY(${[...userIds]}) ORDER BY id FOR UPDATE`;
+  await lockRows(tx, 'user_account', userIds);
+  const people = await tx.prisma.user.findMany({ where: { id: { in: [...userIds] } }, orderBy: { id: 'asc' } });
   for (const person of people) {
     const grants = belonging.has(person.id) && !person.siteAdmin;
     const revokes = !belonging.has(person.id) && person.siteAdmin && person.siteAdminBy === id;
