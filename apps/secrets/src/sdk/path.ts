@@ -86,7 +86,8 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
 /** What the kernel sees of an operation. */
 export type AnyOperation = Operation<Readonly<Record<string, string>>, z.ZodObject, unknown>;
 
-interface PathSpec<P extends string, S> {
+/** What a path says of itself, beside its operations. */
+export interface PathSpec<P extends string, S> {
   readonly summary: string;
   readonly description?: string;
   /** Section title of the specification this implements. */

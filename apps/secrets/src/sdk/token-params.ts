@@ -3,6 +3,7 @@ import { Refusal } from '@keystead/refusal';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import type { Caller } from './call';
+import { durationText } from './duration';
 import { bool, commaList, duration, int, oneOf } from './fields';
 import type { Login } from './reply';
 
@@ -128,6 +129,23 @@ function checkTokenParams(params: TokenParams): void {
     const text = "'token_strictly_bind_ip' conflicts with 'token_bound_cidrs'; set only one";
     throw new Refusal('invalid', text);
   }
+}
+
+/** Refuses a period that the mount does not allow, and warns of a lifetime that it cuts short. */
+export function boundByMount(
+  { token_period: period, token_max_ttl: maxTtl }: TokenParams,
+  { maxLeaseTtlSeconds: most }: { readonly maxLeaseTtlSeconds: number },
+  warn: (text: string) => void,
+  warning = 'token_max_ttl is greater than the maximum lifetime of the mount, which caps it',
+): void {
+  if (period > most) {
+    const [given, allowed] = [period, most].map(durationText);
+    throw new Refusal(
+      'invalid',
+      `token period of "${given}" is greater than the backend's maximum lease TTL of "${allowed}"`,
+    );
+  }
+  if (maxTtl > most) warn(warning);
 }
 
 /** Refuses a number of uses that no counter can hold. */

@@ -5,7 +5,8 @@ import type { Call } from '../../sdk/call';
 import { collection } from '../../sdk/collection';
 import { bool, commaList, duration, int, string } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
-import { data, empty, keys, missing, type Reply } from '../../sdk/reply';
+import { namesPath } from '../../sdk/records';
+import { data, empty, missing, type Reply } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import {
   checkCidrs,
@@ -123,14 +124,7 @@ async function changeRoleId(storage: Storage, role: AppRole, roleId: string): Pr
 /** Roles: `role`, `role/:role_name` and its role id. */
 export function rolePaths(): Path[] {
   return [
-    path('role', {
-      summary: 'The roles of this method.',
-      list: {
-        summary: 'List the roles.',
-        output: z.object({ keys: z.array(z.string()) }),
-        run: async ({ storage }) => keys(await roles.list(storage)),
-      },
-    }),
+    namesPath('role', roles, { summary: 'The roles of this method.', list: 'List the roles.' }),
     path('role/:role_name', {
       folds: roleFolds,
       summary: 'What the machines of a role prove, and what their tokens will be.',

@@ -1,8 +1,8 @@
-import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { single } from '../../sdk/collection';
 import { bool, commaList, int, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
+import { refuse } from '../../sdk/refuse';
 import { data, empty, missing } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import { refuseFields } from './refused-fields';
@@ -118,8 +118,4 @@ function isOrigin(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol, username, pathname, search, hash } = new URL(url);
   return /^https?:$/.test(protocol) && username === '' && pathname === '/' && search === '' && hash === '';
-}
-
-function refuse(text: string): never {
-  throw new Refusal('invalid', text);
 }

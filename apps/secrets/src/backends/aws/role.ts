@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { collection } from '../../sdk/collection';
-import { durationText } from '../../sdk/duration';
 import { bool, commaList, oneOf, string } from '../../sdk/fields';
-import { path } from '../../sdk/path';
-import { data, empty, keys, missing } from '../../sdk/reply';
+import { namesPath, recordPath } from '../../sdk/records';
+import { refuse } from '../../sdk/refuse';
+import { empty } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import {
+  boundByMount,
   settleTokenParams,
   showTokenParams,
   tokenAliases,
@@ -73,23 +73,15 @@ export const findRole = (storage: Storage, name: string): Promise<AwsRole | unde
   roles.find(storage, name.toLowerCase());
 
 /** The names of the roles, at both of the paths that clients ask. */
-export const roleListPaths = (['role', 'roles'] as const).map((pattern) =>
-  path(pattern, {
-    summary: 'The roles of this method.',
-    list: {
-      summary: 'List the roles.',
-      output: z.object({ keys: z.array(z.string()) }),
-      run: async ({ storage }) => keys(await roles.list(storage)),
-    },
-  }),
+export const roleListPaths = ['role', 'roles'].map((pattern) =>
+  namesPath(pattern, roles, { summary: 'The roles of this method.', list: 'List the roles.' }),
 );
 
 /** One role. */
 export const rolePath = ({ principals }: AwsParts) =>
-  path('role/:role', {
+  recordPath('role/:role', roles, {
     folds: { role: 'case' },
     summary: 'Which users and roles of AWS may log in under a name, and what their tokens are.',
-    stored: ({ params, storage }) => roles.find(storage, params.role),
     read: {
       summary: 'Read a role.',
       output: tokenParamsOutput.extend({
@@ -99,18 +91,14 @@ export const rolePath = ({ principals }: AwsParts) =>
         resolve_aws_unique_ids: z.boolean(),
         role_id: z.string(),
       }),
-      async run({ params, storage }) {
-        const role = await roles.find(storage, params.role);
-        if (!role) return missing;
-        return data({
-          auth_type: 'iam',
-          bound_iam_principal_arn: role.bound_iam_principal_arn,
-          bound_iam_principal_id: Object.values(role.ids),
-          resolve_aws_unique_ids: role.resolve_aws_unique_ids,
-          role_id: role.role_id,
-          ...showTokenParams(role),
-        });
-      },
+      show: (role) => ({
+        auth_type: 'iam',
+        bound_iam_principal_arn: role.bound_iam_principal_arn,
+        bound_iam_principal_id: Object.values(role.ids),
+        resolve_aws_unique_ids: role.resolve_aws_unique_ids,
+        role_id: role.role_id,
+        ...showTokenParams(role),
+      }),
     },
     write: {
       summary: 'Create a role, or change what is named. Users and roles of AWS are looked up where they count by id.',
@@ -129,13 +117,7 @@ export const rolePath = ({ principals }: AwsParts) =>
         if (before?.resolve_aws_unique_ids && !settled.resolve_aws_unique_ids) {
           refuse('changing resolve_aws_unique_ids from true to false is not allowed');
         }
-        if (settled.token_period > mount.maxLeaseTtlSeconds) {
-          const [period, most] = [settled.token_period, mount.maxLeaseTtlSeconds].map(durationText);
-          refuse(`token period of "${period}" is greater than the backend's maximum lease TTL of "${most}"`);
-        }
-        if (settled.token_max_ttl > mount.maxLeaseTtlSeconds) {
-          warn('token_max_ttl is greater than the maximum lifetime of the mount, which caps it');
-        }
+        boundByMount(settled, mount, warn);
         const exact = settled.bound_iam_principal_arn.filter((arn) => !arn.endsWith('*'));
         const ids: Record<string, string> = {};
         if (settled.resolve_aws_unique_ids) {
@@ -155,13 +137,7 @@ export const rolePath = ({ principals }: AwsParts) =>
         return empty;
       },
     },
-    delete: {
-      summary: 'Delete a role. Deleting an absent role succeeds; its tokens can no longer be renewed.',
-      run({ params, storage }) {
-        roles.delete(storage, params.role);
-        return empty;
-      },
-    },
+    delete: 'Delete a role. Deleting an absent role succeeds; its tokens can no longer be renewed.',
   });
 
 function ownFields(input: z.output<typeof Input>) {
@@ -184,7 +160,3 @@ function checkArn(arn: string): void {
 
 /** The ARN without its path, of what is bound exactly. */
 export const boundCanonical = (arn: string): string => canonicalArn(principalOf(arn));
-
-function refuse(text: string): never {
-  throw new Refusal('invalid', text);
-}

@@ -1,4 +1,4 @@
-import { Refusal } from '@keystead/refusal';
+import { refuse } from '../../sdk/refuse';
 import type { AwsClient } from './client';
 
 /** A request to the token service as its sender signed it. */
@@ -162,8 +162,4 @@ function checkServerId(headers: ReadonlyMap<string, string>, { iam_server_id_hea
   const value = headers.get(serverIdHeader);
   if (value === undefined) refuse('error validating X-Vault-AWS-IAM-Server-ID header: it is missing, or not signed');
   if (value !== wanted) refuse('error validating X-Vault-AWS-IAM-Server-ID header: it is meant for another server');
-}
-
-function refuse(text: string): never {
-  throw new Refusal('invalid', text);
 }

@@ -4,7 +4,8 @@ import type { BackgroundCall } from '../../sdk/call';
 import { collection } from '../../sdk/collection';
 import { string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
-import { data, empty, keys } from '../../sdk/reply';
+import { namesPath } from '../../sdk/records';
+import { data, empty } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import type { Certificate } from './certificate';
 import type { ListSource } from './list-source';
@@ -34,13 +35,9 @@ const pieceKey = (name: string, serial: string, pieces: number): string =>
   `crl-serials/${name}/${Number(BigInt(serial) % BigInt(pieces))}`;
 
 /** The names of the lists. */
-export const listListPath = path('crls', {
+export const listListPath = namesPath('crls', lists, {
   summary: 'Lists of revoked certificates.',
-  list: {
-    summary: 'List their names.',
-    output: z.object({ keys: z.array(z.string()) }),
-    run: async ({ storage }) => keys(await lists.list(storage)),
-  },
+  list: 'List their names.',
 });
 
 /** One list. */

@@ -1,9 +1,9 @@
-import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { collection } from '../../sdk/collection';
 import { bool, commaList, duration, int, string } from '../../sdk/fields';
-import { path } from '../../sdk/path';
-import { data, empty, keys, missing } from '../../sdk/reply';
+import { namesPath, recordPath } from '../../sdk/records';
+import { refuse } from '../../sdk/refuse';
+import { empty } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import {
   settleTokenParams,
@@ -101,22 +101,17 @@ export async function allRoles(storage: Storage): Promise<{ name: string; role: 
 export const readAll = (pem: string): Certificate[] => certificatesIn(pem, most).map(readCertificate);
 
 /** The names of the roles. */
-export const roleListPath = path('certs', {
+export const roleListPath = namesPath('certs', roles, {
   summary: 'The roles of this method.',
-  list: {
-    summary: 'List the roles.',
-    output: z.object({ keys: z.array(z.string()) }),
-    run: async ({ storage }) => keys(await roles.list(storage)),
-  },
+  list: 'List the roles.',
 });
 
 const names = z.array(z.string());
 
 /** One role. */
-export const rolePath = path('certs/:name', {
+export const rolePath = recordPath('certs/:name', roles, {
   folds: { name: 'case' },
   summary: 'Which certificates log in under a name, and what their tokens are.',
-  stored: ({ params, storage }) => roles.find(storage, params.name),
   read: {
     summary: 'Read a role.',
     output: tokenParamsOutput.extend({
@@ -138,12 +133,10 @@ export const rolePath = path('certs/:name', {
       ocsp_this_update_max_age: z.int(),
       ocsp_max_retries: z.int(),
     }),
-    async run({ params, storage }) {
-      const role = await roles.find(storage, params.name);
-      if (!role) return missing;
+    show(role) {
       const shown = Object.keys(defaults).filter((name) => !(name in tokenDefaults)) as (keyof typeof defaults)[];
       const own = Object.fromEntries(shown.map((name) => [name, role[name] ?? defaults[name]]));
-      return data({ ...own, ...showTokenParams(role) });
+      return { ...own, ...showTokenParams(role) };
     },
   },
   write: {
@@ -169,13 +162,7 @@ export const rolePath = path('certs/:name', {
       return empty;
     },
   },
-  delete: {
-    summary: 'Delete a role. Deleting an absent role succeeds; its tokens can no longer be renewed.',
-    run({ params, storage }) {
-      roles.delete(storage, params.name);
-      return empty;
-    },
-  },
+  delete: 'Delete a role. Deleting an absent role succeeds; its tokens can no longer be renewed.',
 });
 
 const longer = (name: string, given: number, of: number): string =>
@@ -213,8 +200,4 @@ function checkCertificates(pem: string): void {
       refuse('nonCA certificates should have TLS client authentication set as an extended key usage');
     }
   }
-}
-
-function refuse(text: string): never {
-  throw new Refusal('invalid', text);
 }

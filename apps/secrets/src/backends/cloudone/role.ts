@@ -1,11 +1,17 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { collection } from '../../sdk/collection';
-import { durationText } from '../../sdk/duration';
 import { commaList, int } from '../../sdk/fields';
-import { path } from '../../sdk/path';
-import { data, empty, keys, missing } from '../../sdk/reply';
-import { settleTokenParams, showTokenParams, tokenAliases, tokenDefaults, tokenParams } from '../../sdk/token-params';
+import { namesPath, recordPath } from '../../sdk/records';
+import { empty } from '../../sdk/reply';
+import {
+  boundByMount,
+  settleTokenParams,
+  showTokenParams,
+  tokenAliases,
+  tokenDefaults,
+  tokenParams,
+} from '../../sdk/token-params';
 
 const Role = z.object({
   bound_service_principal_ids: commaList().describe('Object ids that may log in; `*` for any.'),
@@ -39,31 +45,26 @@ export const findRole = (storage: Parameters<typeof roles.find>[0], name: string
   roles.find(storage, name.toLowerCase());
 
 /** The names of the roles. Spec: Cloud-identity auth method. */
-export const roleListPath = path('role', {
+export const roleListPath = namesPath('role', roles, {
   summary: 'The roles of this method.',
   spec: 'Cloud-identity auth method',
-  list: {
-    summary: 'List the roles.',
-    async run({ storage }) {
-      return keys(await roles.list(storage));
-    },
-  },
+  list: 'List the roles.',
 });
 
+const truncated =
+  "max_ttl is greater than the system or backend mount's maximum TTL value; issued tokens' max TTL value will be truncated";
+
 /** One role. Spec: Cloud-identity auth role. */
-export const rolePath = path('role/:name', {
+export const rolePath = recordPath('role/:name', roles, {
   folds: { name: 'case' },
   summary: 'Who may log in under a name, and what their tokens are.',
   spec: 'Cloud-identity auth role',
-  stored: ({ params, storage }) => roles.find(storage, params.name),
   read: {
     summary: 'Read a role.',
-    async run({ params, storage }) {
-      const role = await roles.find(storage, params.name);
-      if (!role) return missing;
+    show(role) {
       const shown = Object.fromEntries(bounds.map((bound) => [bound, role[bound].length > 0 ? role[bound] : null]));
       if (role.max_jwt_exp !== undefined) Object.assign(shown, { max_jwt_exp: role.max_jwt_exp });
-      return data({ ...shown, ...showTokenParams(role) });
+      return { ...shown, ...showTokenParams(role) };
     },
   },
   write: {
@@ -78,27 +79,10 @@ export const rolePath = path('role/:name', {
         throw new Refusal('invalid', 'must have at least one bound constraint when creating/updating a role');
       }
       if ((role.max_jwt_exp ?? 0) < 0) throw new Refusal('invalid', "'max_jwt_exp' cannot be negative");
-      if (role.token_period > mount.maxLeaseTtlSeconds) {
-        const [period, most] = [role.token_period, mount.maxLeaseTtlSeconds].map(durationText);
-        throw new Refusal(
-          'invalid',
-          `token period of "${period}" is greater than the backend's maximum lease TTL of "${most}"`,
-        );
-      }
-      if (role.token_max_ttl > mount.maxLeaseTtlSeconds) {
-        warn(
-          "max_ttl is greater than the system or backend mount's maximum TTL value; issued tokens' max TTL value will be truncated",
-        );
-      }
+      boundByMount(role, mount, warn, truncated);
       roles.put(storage, params.name, role);
       return empty;
     },
   },
-  delete: {
-    summary: 'Delete a role. Deleting an absent role succeeds; its tokens can no longer be renewed.',
-    run({ params, storage }) {
-      roles.delete(storage, params.name);
-      return empty;
-    },
-  },
+  delete: 'Delete a role. Deleting an absent role succeeds; its tokens can no longer be renewed.',
 });

@@ -2,7 +2,8 @@ import { Refusal } from '@keystead/refusal';
 import type { z } from 'zod';
 import { oneOf, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
-import { data, empty, keys, listed, missing } from '../../sdk/reply';
+import { namesPath } from '../../sdk/records';
+import { data, empty, listed, missing } from '../../sdk/reply';
 import { type CloudTwoRole, credentialTypes, RoleFields, roles } from './role-fields';
 import { fromLegacy, legacyMix } from './role-legacy';
 import { roleFaults } from './role-rules';
@@ -32,15 +33,10 @@ const defaults: z.output<typeof RoleFields> = {
 };
 
 /** The names of the roles. Spec: Cloud-provider engine. */
-export const roleListPath = path('roles', {
+export const roleListPath = namesPath('roles', roles, {
   summary: 'The roles of this engine.',
   spec: 'Cloud-provider engine',
-  list: {
-    summary: 'List the roles.',
-    async run({ storage }) {
-      return keys(await roles.list(storage));
-    },
-  },
+  list: 'List the roles.',
 });
 
 /** One role. Spec: Cloud-provider engine (Role). */

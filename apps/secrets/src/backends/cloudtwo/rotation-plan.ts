@@ -1,7 +1,7 @@
-import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { single } from '../../sdk/collection';
 import { bool, duration, string } from '../../sdk/fields';
+import { refuse } from '../../sdk/refuse';
 import type { Storage } from '../../sdk/storage';
 import { parseCron } from './cron';
 
@@ -92,8 +92,4 @@ export function shownRotation(terms: Terms, planned: Plan | undefined): z.output
     rotation_failures: planned?.failures ?? 0,
     last_rotation_error: planned?.lastError ?? '',
   };
-}
-
-function refuse(text: string): never {
-  throw new Refusal('invalid', text);
 }

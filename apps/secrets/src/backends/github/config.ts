@@ -1,8 +1,8 @@
-import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { single } from '../../sdk/collection';
 import { int, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
+import { refuse } from '../../sdk/refuse';
 import { data, empty, missing } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import {
@@ -82,8 +82,4 @@ function addressOf(url: string): string {
     refuse('base_url must be an https address');
   }
   return url.endsWith('/') ? url : `${url}/`;
-}
-
-function refuse(text: string): never {
-  throw new Refusal('invalid', text);
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { type Collection, collection } from '../../sdk/collection';
 import { commaList } from '../../sdk/fields';
-import { path } from '../../sdk/path';
-import { data, empty, keys, missing } from '../../sdk/reply';
+import { namesPath, recordPath } from '../../sdk/records';
+import { empty } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import type { Member } from './organizations';
 
@@ -31,26 +31,18 @@ export const userPaths = pathsOf('users', users, 'user');
 
 function pathsOf(folder: 'teams' | 'users', mappings: Mappings, what: string) {
   return [
-    path(`map/${folder}`, {
+    namesPath(`map/${folder}`, mappings, {
       summary: `The ${what}s that have policies here.`,
-      list: {
-        summary: `List the ${what}s.`,
-        output: z.object({ keys: z.array(z.string()) }),
-        run: async ({ storage }) => keys(await mappings.list(storage)),
-      },
+      list: `List the ${what}s.`,
     }),
-    path(`map/${folder}/:key`, {
+    recordPath(`map/${folder}/:key`, mappings, {
       folds: { key: 'case' },
       params: { key: 'segment' },
       summary: `Policies of a ${what}; those of the name default are everybody’s.`,
-      stored: ({ params, storage }) => mappings.find(storage, params.key),
       read: {
         summary: `Read the policies of a ${what}.`,
         output: z.object({ key: z.string(), value: z.string() }),
-        async run({ params, storage }) {
-          const found = await mappings.find(storage, params.key);
-          return found ? data({ key: params.key, value: found.value.join(',') }) : missing;
-        },
+        show: ({ value }, { params }) => ({ key: params.key, value: value.join(',') }),
       },
       write: {
         summary: `Say which policies a ${what} has.`,
@@ -62,13 +54,7 @@ function pathsOf(folder: 'teams' | 'users', mappings: Mappings, what: string) {
           return empty;
         },
       },
-      delete: {
-        summary: `Forget the policies of a ${what}.`,
-        run({ params, storage }) {
-          mappings.delete(storage, params.key);
-          return empty;
-        },
-      },
+      delete: `Forget the policies of a ${what}.`,
     }),
   ];
 }

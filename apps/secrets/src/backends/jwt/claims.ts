@@ -1,6 +1,6 @@
 import { audiencesOf, type Claims, claimAt, isScalar, type Leeways, textsOf, usualLeeways } from '@keystead/auth';
-import { Refusal } from '@keystead/refusal';
 import { Globs } from '../../sdk/globs';
+import { refuse } from '../../sdk/refuse';
 import type { JwtRole } from './role';
 
 /** What a role says of a leeway: 0 takes the usual one, a negative one is none. */
@@ -87,8 +87,4 @@ export function metadataOf(claims: Claims, { claim_mappings: mappings }: JwtRole
     metadata.push([key, String(value)]);
   }
   return Object.fromEntries(metadata);
-}
-
-function refuse(text: string): never {
-  throw new Refusal('invalid', text);
 }

@@ -4,6 +4,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { bool } from '../../sdk/fields';
 import { path } from '../../sdk/path';
+import { parses, refuse } from '../../sdk/refuse';
 import { data, empty, missing } from '../../sdk/reply';
 import { config, JwtConfig } from './config';
 import type { IssuerKeys } from './keys';
@@ -148,17 +149,4 @@ function isWebAddress(url: string): boolean {
 function isClear(url: string): boolean {
   if (!url.startsWith('http:')) return false;
   return !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname);
-}
-
-function parses(parse: () => unknown): boolean {
-  try {
-    parse();
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function refuse(text: string): never {
-  throw new Refusal('invalid', text);
 }

@@ -1,5 +1,5 @@
 import { audiencesOf, type Claims, verifyIdToken, withUserInfo } from '@keystead/auth';
-import { Refusal } from '@keystead/refusal';
+import { refuse } from '../../sdk/refuse';
 import { leewaysOf } from './claims';
 import { algorithmsOf, type JwtConfig } from './config';
 import type { OidcProvider, ProviderTokens } from './provider';
@@ -39,8 +39,4 @@ export async function claimsOf(
   }
   if (subject && claims.sub !== subject) refuse('sub claim does not match bound subject');
   return withUserInfo(claims, await provider.userInfo(config, accessToken));
-}
-
-function refuse(text: string): never {
-  throw new Refusal('invalid', text);
 }

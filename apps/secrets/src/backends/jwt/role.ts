@@ -1,13 +1,13 @@
 import { textsOf } from '@keystead/auth';
-import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { collection } from '../../sdk/collection';
-import { durationText } from '../../sdk/duration';
 import { bool, commaList, duration, int, keyValues, object, oneOf, signedDuration, string } from '../../sdk/fields';
-import { path } from '../../sdk/path';
-import { data, empty, keys, missing } from '../../sdk/reply';
+import { namesPath, recordPath } from '../../sdk/records';
+import { refuse } from '../../sdk/refuse';
+import { empty } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import {
+  boundByMount,
   settleTokenParams,
   showTokenParams,
   tokenAliases,
@@ -117,58 +117,42 @@ export async function findRole(storage: Storage, name: string): Promise<JwtRole 
 }
 
 /** The names of the roles. */
-export const roleListPath = path('role', {
+export const roleListPath = namesPath('role', roles, {
   summary: 'The roles of this method.',
-  list: {
-    summary: 'List the roles.',
-    output: z.object({ keys: z.array(z.string()) }),
-    run: async ({ storage }) => keys(await roles.list(storage)),
-  },
+  list: 'List the roles.',
 });
 
 /** One role. */
-export const rolePath = path('role/:name', {
-  folds: { name: 'case' },
-  summary: 'Which tokens may log in under a name, and what their own tokens are.',
-  stored: ({ params, storage }) => findRole(storage, params.name) as Promise<SentRole | undefined>,
-  read: {
-    summary: 'Read a role.',
-    output: Output,
-    async run({ params, storage }) {
-      const role = await findRole(storage, params.name);
-      return role ? data(shown(role)) : missing;
+export const rolePath = recordPath(
+  'role/:name',
+  { find: findRole, delete: roles.delete },
+  {
+    folds: { name: 'case' },
+    summary: 'Which tokens may log in under a name, and what their own tokens are.',
+    read: {
+      summary: 'Read a role.',
+      output: Output,
+      show: shown,
     },
-  },
-  write: {
-    summary: 'Create a role, or change what is named.',
-    update: 'merge',
-    defaults,
-    input: Role,
-    run({ params, input, fields, storage, mount, warn }) {
-      const role = { ...settleTokenParams(input, fields), role_type: roleType(input, mount.type) };
-      checkRole(role);
-      if (role.verbose_oidc_logging) {
-        warn('verbose_oidc_logging writes what the provider says of people to the log where its level is debug');
-      }
-      if (role.token_period > mount.maxLeaseTtlSeconds) {
-        const [period, most] = [role.token_period, mount.maxLeaseTtlSeconds].map(durationText);
-        refuse(`token period of "${period}" is greater than the backend's maximum lease TTL of "${most}"`);
-      }
-      if (role.token_max_ttl > mount.maxLeaseTtlSeconds) {
-        warn('token_max_ttl is greater than the maximum lifetime of the mount, which caps it');
-      }
-      roles.put(storage, params.name, role);
-      return empty;
+    write: {
+      summary: 'Create a role, or change what is named.',
+      update: 'merge',
+      defaults,
+      input: Role,
+      run({ params, input, fields, storage, mount, warn }) {
+        const role = { ...settleTokenParams(input, fields), role_type: roleType(input, mount.type) };
+        checkRole(role);
+        if (role.verbose_oidc_logging) {
+          warn('verbose_oidc_logging writes what the provider says of people to the log where its level is debug');
+        }
+        boundByMount(role, mount, warn);
+        roles.put(storage, params.name, role);
+        return empty;
+      },
     },
+    delete: 'Delete a role. Deleting an absent role succeeds; its tokens can no longer be renewed.',
   },
-  delete: {
-    summary: 'Delete a role. Deleting an absent role succeeds; its tokens can no longer be renewed.',
-    run({ params, storage }) {
-      roles.delete(storage, params.name);
-      return empty;
-    },
-  },
-});
+);
 
 function roleType({ role_type: given, allowed_redirect_uris: uris }: SentRole, mountType: string): 'oidc' | 'jwt' {
   if (given !== '') return given;
@@ -223,8 +207,4 @@ function shown(role: JwtRole): Record<string, unknown> {
   for (const field of empties) if (Object.keys(role[field]).length === 0) values[field] = null;
   if (role.poll_interval === 0) delete values.poll_interval;
   return { ...values, ...showTokenParams(role) };
-}
-
-function refuse(text: string): never {
-  throw new Refusal('invalid', text);
 }

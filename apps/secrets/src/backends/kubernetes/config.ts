@@ -1,10 +1,10 @@
 import { X509Certificate } from 'node:crypto';
 import { importPublicKey } from '@keystead/auth';
-import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { single } from '../../sdk/collection';
 import { bool, commaList, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
+import { parses, refuse } from '../../sdk/refuse';
 import { data, empty, missing } from '../../sdk/reply';
 
 const Config = z.object({
@@ -83,16 +83,3 @@ export const configPath = path('config', {
     },
   },
 });
-
-function parses(parse: () => unknown): boolean {
-  try {
-    parse();
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function refuse(text: string): never {
-  throw new Refusal('invalid', text);
-}

@@ -1,12 +1,12 @@
-import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { collection } from '../../sdk/collection';
-import { durationText } from '../../sdk/duration';
 import { commaList, oneOf, string } from '../../sdk/fields';
-import { path } from '../../sdk/path';
-import { data, empty, keys, missing } from '../../sdk/reply';
+import { namesPath, recordPath } from '../../sdk/records';
+import { refuse } from '../../sdk/refuse';
+import { empty } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import {
+  boundByMount,
   settleTokenParams,
   showTokenParams,
   tokenAliases,
@@ -50,20 +50,15 @@ export function findRole(storage: Storage, name: string): Promise<KubernetesRole
 }
 
 /** The names of the roles. */
-export const roleListPath = path('role', {
+export const roleListPath = namesPath('role', roles, {
   summary: 'The roles of this method.',
-  list: {
-    summary: 'List the roles.',
-    output: z.object({ keys: z.array(z.string()) }),
-    run: async ({ storage }) => keys(await roles.list(storage)),
-  },
+  list: 'List the roles.',
 });
 
 /** One role. */
-export const rolePath = path('role/:name', {
+export const rolePath = recordPath('role/:name', roles, {
   folds: { name: 'case' },
   summary: 'Which service accounts may log in under a name, and what their tokens are.',
-  stored: ({ params, storage }) => roles.find(storage, params.name),
   read: {
     summary: 'Read a role.',
     output: tokenParamsOutput.extend({
@@ -73,18 +68,14 @@ export const rolePath = path('role/:name', {
       audience: z.string().optional(),
       alias_name_source: z.string(),
     }),
-    async run({ params, storage }) {
-      const role = await roles.find(storage, params.name);
-      if (!role) return missing;
-      const own = {
-        bound_service_account_names: role.bound_service_account_names,
-        bound_service_account_namespaces: role.bound_service_account_namespaces,
-        bound_service_account_namespace_selector: role.bound_service_account_namespace_selector,
-        ...(role.audience ? { audience: role.audience } : {}),
-        alias_name_source: role.alias_name_source,
-      };
-      return data({ ...own, ...showTokenParams(role) });
-    },
+    show: (role) => ({
+      bound_service_account_names: role.bound_service_account_names,
+      bound_service_account_namespaces: role.bound_service_account_namespaces,
+      bound_service_account_namespace_selector: role.bound_service_account_namespace_selector,
+      ...(role.audience ? { audience: role.audience } : {}),
+      alias_name_source: role.alias_name_source,
+      ...showTokenParams(role),
+    }),
   },
   write: {
     summary: 'Create a role, or change what is named.',
@@ -95,24 +86,12 @@ export const rolePath = path('role/:name', {
       const settled = settleTokenParams(input, fields);
       const role = { ...settled, alias_name_source: settled.alias_name_source || 'serviceaccount_uid' };
       checkRole(role);
-      if (role.token_period > mount.maxLeaseTtlSeconds) {
-        const [period, most] = [role.token_period, mount.maxLeaseTtlSeconds].map(durationText);
-        refuse(`token period of "${period}" is greater than the backend's maximum lease TTL of "${most}"`);
-      }
-      if (role.token_max_ttl > mount.maxLeaseTtlSeconds) {
-        warn('token_max_ttl is greater than the maximum lifetime of the mount, which caps it');
-      }
+      boundByMount(role, mount, warn);
       roles.put(storage, params.name, role);
       return empty;
     },
   },
-  delete: {
-    summary: 'Delete a role. Deleting an absent role succeeds; its tokens can no longer be renewed.',
-    run({ params, storage }) {
-      roles.delete(storage, params.name);
-      return empty;
-    },
-  },
+  delete: 'Delete a role. Deleting an absent role succeeds; its tokens can no longer be renewed.',
 });
 
 function checkRole(role: KubernetesRole): void {
@@ -128,8 +107,4 @@ function checkRole(role: KubernetesRole): void {
     if (list.length > 1 && list.includes('*')) refuse('can not mix "*" with values');
   }
   if (selector !== '') selectorLabels(selector);
-}
-
-function refuse(text: string): never {
-  throw new Refusal('invalid', text);
 }

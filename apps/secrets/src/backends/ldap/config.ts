@@ -1,9 +1,9 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { single } from '../../sdk/collection';
 import { bool, duration, int, oneOf, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
+import { parses, refuse } from '../../sdk/refuse';
 import { data, empty } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import {
@@ -158,17 +158,4 @@ function shapeOf(fields: typeof own) {
   const shown = (name: string) => (typeof defaults[name as keyof LdapConfig] === 'boolean' ? z.boolean() : z.string());
   const numbers = new Set(['max_page_size', 'connection_timeout', 'request_timeout']);
   return Object.fromEntries(Object.keys(fields.shape).map((name) => [name, numbers.has(name) ? z.int() : shown(name)]));
-}
-
-function parses(parse: () => unknown): boolean {
-  try {
-    parse();
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function refuse(text: string): never {
-  throw new Refusal('invalid', text);
 }

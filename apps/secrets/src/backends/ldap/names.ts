@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { collection } from '../../sdk/collection';
 import { commaList } from '../../sdk/fields';
-import { path } from '../../sdk/path';
-import { data, empty, keys, missing } from '../../sdk/reply';
+import { namesPath, recordPath } from '../../sdk/records';
+import { empty } from '../../sdk/reply';
 
 const policies = commaList().describe('Policies of who has this name, or is in it.');
 const groups = commaList().describe('Further groups, beside those of the directory.');
@@ -16,26 +16,15 @@ const groupsHere = collection('group/', Group.extend({ name: z.string() }));
 
 /** People by name, which is compared without case in paths. */
 export const userPaths = [
-  path('users', {
-    summary: 'People of whom something is said here.',
-    list: {
-      summary: 'List the names.',
-      output: z.object({ keys: z.array(z.string()) }),
-      run: async ({ storage }) => keys(await users.list(storage)),
-    },
-  }),
-  path('users/:name', {
+  namesPath('users', users, { summary: 'People of whom something is said here.', list: 'List the names.' }),
+  recordPath('users/:name', users, {
     folds: { name: 'case' },
     params: { name: 'segment' },
     summary: 'Groups and policies that somebody has beside those of the directory.',
-    stored: ({ params, storage }) => users.find(storage, params.name),
     read: {
       summary: 'Read what is said of a person.',
       output: z.object({ groups: z.string(), policies: z.array(z.string()) }),
-      async run({ params, storage }) {
-        const user = await users.find(storage, params.name);
-        return user ? data({ groups: user.groups.join(','), policies: user.policies }) : missing;
-      },
+      show: (user) => ({ groups: user.groups.join(','), policies: user.policies }),
     },
     write: {
       summary: 'Say which groups and policies a person has; replaces both.',
@@ -47,38 +36,21 @@ export const userPaths = [
         return empty;
       },
     },
-    delete: {
-      summary: 'Forget what is said of a person. They can go on logging in.',
-      run({ params, storage }) {
-        users.delete(storage, params.name);
-        return empty;
-      },
-    },
+    delete: 'Forget what is said of a person. They can go on logging in.',
   }),
 ];
 
 /** Groups by name, likewise. */
 export const groupPaths = [
-  path('groups', {
-    summary: 'Groups that have policies here.',
-    list: {
-      summary: 'List the names.',
-      output: z.object({ keys: z.array(z.string()) }),
-      run: async ({ storage }) => keys(await groupsHere.list(storage)),
-    },
-  }),
-  path('groups/:name', {
+  namesPath('groups', groupsHere, { summary: 'Groups that have policies here.', list: 'List the names.' }),
+  recordPath('groups/:name', groupsHere, {
     folds: { name: 'case' },
     params: { name: 'segment' },
     summary: 'Policies of whoever is in a group.',
-    stored: ({ params, storage }) => groupsHere.find(storage, params.name),
     read: {
       summary: 'Read the policies of a group.',
       output: z.object({ policies: z.array(z.string()) }),
-      async run({ params, storage }) {
-        const group = await groupsHere.find(storage, params.name);
-        return group ? data({ policies: group.policies }) : missing;
-      },
+      show: (group) => ({ policies: group.policies }),
     },
     write: {
       summary: 'Say which policies a group has.',
@@ -90,12 +62,6 @@ export const groupPaths = [
         return empty;
       },
     },
-    delete: {
-      summary: 'Forget the policies of a group.',
-      run({ params, storage }) {
-        groupsHere.delete(storage, params.name);
-        return empty;
-      },
-    },
+    delete: 'Forget the policies of a group.',
   }),
 ];

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { collection } from '../../sdk/collection';
 import { durationText } from '../../sdk/duration';
 import { bool, commaList, oneOf } from '../../sdk/fields';
-import { path } from '../../sdk/path';
-import { data, empty, keys, missing } from '../../sdk/reply';
+import { namesPath, recordPath } from '../../sdk/records';
+import { empty } from '../../sdk/reply';
 import { leaseTimes } from './config-lease';
 
 const Role = z.object({
@@ -19,35 +19,27 @@ const Role = z.object({
 export const roles = collection('role/', Role);
 
 /** The names of the roles. Spec: Job-scheduler engine. */
-export const roleListPath = path('role', {
+export const roleListPath = namesPath('role', roles, {
   summary: 'The roles of this engine.',
   spec: 'Job-scheduler engine',
-  list: {
-    summary: 'List the roles.',
-    async run({ storage }) {
-      return keys(await roles.list(storage));
-    },
-  },
+  list: 'List the roles.',
 });
 
 /** One role. Spec: Job-scheduler engine (Role). */
-export const rolePath = path('role/:name', {
+export const rolePath = recordPath('role/:name', roles, {
   summary: 'The shape of the scheduler tokens handed out under a name.',
   spec: 'Job-scheduler engine',
-  stored: ({ params, storage }) => roles.find(storage, params.name),
   read: {
     summary: 'Read a role.',
-    async run({ params, storage }) {
-      const role = await roles.find(storage, params.name);
-      if (!role) return missing;
+    async show(role, { storage }) {
       const { ttl } = await leaseTimes(storage);
-      return data({
+      return {
         global: role.global,
         lease: durationText(ttl),
         policies: role.policies,
         token_type: role.type,
         type: role.type,
-      });
+      };
     },
   },
   write: {
@@ -67,11 +59,5 @@ export const rolePath = path('role/:name', {
       return empty;
     },
   },
-  delete: {
-    summary: 'Delete a role. Deleting an absent role succeeds.',
-    run({ params, storage }) {
-      roles.delete(storage, params.name);
-      return empty;
-    },
-  },
+  delete: 'Delete a role. Deleting an absent role succeeds.',
 });

@@ -4,7 +4,8 @@ import type { Call } from '../../sdk/call';
 import { collection } from '../../sdk/collection';
 import { commaList, secretString } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
-import { data, empty, keys, missing } from '../../sdk/reply';
+import { namesPath } from '../../sdk/records';
+import { data, empty, missing } from '../../sdk/reply';
 import {
   settleTokenParams,
   showTokenParams,
@@ -39,14 +40,7 @@ export function userPaths(passwords: Passwords): Path[] {
       return empty;
     });
   return [
-    path('users', {
-      summary: 'The users of this method.',
-      list: {
-        summary: 'List the users.',
-        output: z.object({ keys: z.array(z.string()) }),
-        run: async ({ storage }) => keys(await users.list(storage)),
-      },
-    }),
+    namesPath('users', users, { summary: 'The users of this method.', list: 'List the users.' }),
     path('users/:username', {
       summary: 'A user, and what the tokens of their logins will be.',
       ...usernameParam,

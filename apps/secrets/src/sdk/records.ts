@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import type { Call } from './call';
+import type { Collection } from './collection';
+import { type Operation, type Params, type Path, type PathSpec, path } from './path';
+import { data, empty, keys, missing } from './reply';
+
+/** The path that lists the names of records. */
+export function namesPath<T>(
+  pattern: string,
+  records: Collection<T>,
+  { list, ...about }: { readonly summary: string; readonly spec?: string; readonly list: string },
+): Path {
+  return path(pattern, {
+    ...about,
+    list: {
+      summary: list,
+      output: z.object({ keys: z.array(z.string()) }),
+      run: async ({ storage }) => keys(await records.list(storage)),
+    },
+  });
+}
+
+/** What differs between paths of records. */
+interface RecordSpec<P extends string, T, W extends z.ZodObject> extends Omit<PathSpec<P, T>, 'stored' | 'exists'> {
+  readonly read: {
+    readonly summary: string;
+    readonly output?: z.ZodType;
+    /** What of a record is shown. */
+    show(
+      record: T,
+      call: Call<Params<P>>,
+    ): Readonly<Record<string, unknown>> | Promise<Readonly<Record<string, unknown>>>;
+  };
+  readonly write: Operation<Params<P>, W, T>;
+  /** What deleting a record says of itself. Deleting what is not there succeeds. */
+  readonly delete: string;
+}
+
+/** The path of one record, which the last parameter of the pattern names: read, written, deleted. */
+export function recordPath<const P extends `${string}:${string}`, T, W extends z.ZodObject>(
+  pattern: P,
+  records: Pick<Collection<T>, 'find' | 'delete'>,
+  { read, write, delete: gone, ...about }: RecordSpec<P, T, W>,
+): Path {
+  const parameter = pattern.slice(pattern.lastIndexOf(':') + 1) as keyof Params<P>;
+  const find = ({ params, storage }: Call<Params<P>>) => records.find(storage, params[parameter]);
+  return path<P, T>(pattern, {
+    ...about,
+    stored: find,
+    read: {
+      summary: read.summary,
+      output: read.output,
+      async run(call) {
+        const record = await find(call);
+        return record === undefined ? missing : data(await read.show(record, call));
+      },
+    },
+    write: write as unknown as Operation<Params<P>>,
+    delete: {
+      summary: gone,
+      run({ params, storage }) {
+        records.delete(storage, params[parameter]);
+        return empty;
+      },
+    },
+  } as Parameters<typeof path<P, T>>[1]);
+}
