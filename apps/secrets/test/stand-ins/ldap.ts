@@ -39,8 +39,13 @@ export class DirectoryStandIn {
     await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
   }
 
-  async stop(): Promise<void> {
+  /** Hangs up on everybody. */
+  hangUp(): void {
     for (const socket of this.open) socket.destroy();
+  }
+
+  async stop(): Promise<void> {
+    this.hangUp();
     await new Promise((resolve) => this.server.close(resolve));
   }
 

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
-import net from 'node:net';
-import tls, { type SecureVersion } from 'node:tls';
 import { Refusal } from '@keystead/refusal';
-import { Client, type Entry, InvalidCredentialsError, ResultCodeError, type SearchOptions } from 'ldapts';
+import { type Client, type Entry, InvalidCredentialsError, ResultCodeError, type SearchOptions } from 'ldapts';
 import { LRUCache } from 'lru-cache';
 import { Circuit, Unreachable } from '../../sdk/outside';
 import type { LdapConfig } from './config';
+import { DirectoryConnection, KeptConnections } from './connection';
 import { fillTemplate, filterText, nameText } from './filter';
 import { tokenGroups } from './token-groups';
 
@@ -21,13 +20,14 @@ const who = 'the directory';
 /** Connections at once to one directory; whoever comes then waits. */
 const mostConnections = 32;
 const mostGroups = 100_000;
-/** `tls12` as the TLS library has it. */
-const versionOf = (name: string): SecureVersion => `TLSv1${name === 'tls10' ? '' : `.${name.at(-1)}`}` as SecureVersion;
-
-/** Asks directories who somebody is. Every question has a connection of its own: a bind changes who asks. */
+/**
+ * Asks directories who somebody is. Every question has a connection for itself, as a bind changes who asks; those on which the
+ * configured name searches are kept for the next question, which begins as that name again.
+ */
 export class Directory {
   private readonly circuits = new LRUCache<string, Circuit>({ max: 500 });
   private readonly gates = new LRUCache<string, Gate>({ max: 500 });
+  private readonly kept = new KeptConnections();
 
   constructor(private readonly clock: { now(): number }) {}
 
@@ -67,10 +67,49 @@ export class Directory {
     const way = wayOf(url, config);
     const circuit = kept(this.circuits, way, () => new Circuit(`${who} at ${url}`, this.clock));
     const gate = kept(this.gates, way, () => new Gate(mostConnections));
-    const run = () => gate.run(() => connected(url, config, ask));
+    const run = () => gate.run(() => this.asked(url, config, way, ask));
     return circuit.run(run, (error) =>
       error instanceof Unreachable ? error.message.replace(/^.* is unreachable: /, '') : undefined,
     );
+  }
+
+  private async asked<T>(
+    url: string,
+    config: LdapConfig,
+    way: string,
+    ask: (client: Client) => Promise<T>,
+  ): Promise<T> {
+    // Whoever has another secret is somebody else. Where nobody in particular asks, a kept connection would ask as the last one.
+    const key = canLookUp(config) ? digestOf([way, config.bindpass, config.client_tls_key]) : undefined;
+    let connection: DirectoryConnection | undefined;
+    let keep = false;
+    try {
+      connection = (key && (await this.keptOne(key, config))) || (await connected(url, config));
+      const answer = await connection.run(ask);
+      // After a wrong password there is no telling who the directory takes us for.
+      keep = answer !== undefined;
+      return answer;
+    } catch (error) {
+      throw unanswered(error);
+    } finally {
+      if (key && keep) await this.kept.give(key, connection!);
+      else await connection?.close();
+    }
+  }
+
+  /** A kept connection that is still one, on which the configured name asks. */
+  private async keptOne(key: string, config: LdapConfig): Promise<DirectoryConnection | undefined> {
+    for (let one = this.kept.take(key); one; one = this.kept.take(key)) {
+      try {
+        await one.run((client) => asService(client, config));
+        return one;
+      } catch (error) {
+        await one.close();
+        // That it was lost meanwhile says nothing of the directory; a no does.
+        if (error instanceof ResultCodeError && !transient.has(error.code)) throw error;
+      }
+    }
+    return undefined;
   }
 }
 
@@ -78,8 +117,11 @@ function wayOf(url: string, config: LdapConfig): string {
   const { starttls, insecure_tls, certificate, client_tls_cert, tls_min_version, tls_max_version } = config;
   const tlsParts = [starttls, insecure_tls, certificate, client_tls_cert, tls_min_version, tls_max_version];
   const parts = [url, ...tlsParts, config.connection_timeout, config.request_timeout, config.binddn, config.userdn];
-  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
+  return digestOf(parts);
 }
+
+const digestOf = (parts: readonly unknown[]): string =>
+  createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 
 /** Lets so many in at once; the others wait in line. */
 class Gate {
@@ -110,77 +152,17 @@ function kept<T extends object>(map: LRUCache<string, T>, name: string, make: ()
   return found;
 }
 
-async function connected<T>(url: string, config: LdapConfig, ask: (client: Client) => Promise<T>): Promise<T> {
-  const host = new URL(url).hostname;
-  const tlsOptions = {
-    host,
-    servername: /^[\d.]+$|:/.test(host) ? '' : host,
-    minVersion: versionOf(config.tls_min_version),
-    maxVersion: versionOf(config.tls_max_version),
-    rejectUnauthorized: !config.insecure_tls,
-    ...(config.certificate ? { ca: [config.certificate] } : {}),
-    ...(config.client_tls_cert ? { cert: config.client_tls_cert, key: config.client_tls_key } : {}),
-  };
-  const { lost, isOver, ...once } = oneConnection();
-  const client = new Client({
-    url,
-    timeout: Math.max(1, config.request_timeout) * 1000,
-    connectTimeout: Math.max(1, config.connection_timeout) * 1000,
-    strictDN: false,
-    ...(url.startsWith('ldaps:') ? { tlsOptions } : {}),
-    ...once,
-  });
+/** A new connection, on which the configured name asks, if there is one. */
+async function connected(url: string, config: LdapConfig): Promise<DirectoryConnection> {
+  const connection = new DirectoryConnection(url, config);
   try {
-    const asked = async () => {
-      if (config.starttls && url.startsWith('ldap:')) await client.startTLS(tlsOptions);
-      return ask(client);
-    };
-    return await Promise.race([asked(), lost]);
+    await connection.begin();
+    await connection.run((client) => asService(client, config));
+    return connection;
   } catch (error) {
-    throw unanswered(error);
-  } finally {
-    // Of a connection that is over the client would wait for an answer.
-    if (!isOver()) await client.unbind().catch(() => {});
+    await connection.close();
+    throw error;
   }
-}
-
-/**
- * A client that was hung up on connects anew by itself: as nobody, and after StartTLS in the clear, where the next bind would
- * send a password. So it connects once.
- */
-function oneConnection() {
-  let begun = false;
-  let hangUp: (error: Error) => void = () => {};
-  // The client waits for an answer although nobody is there any more.
-  const lost = new Promise<never>((_, reject) => {
-    hangUp = reject;
-  });
-  lost.catch(() => {});
-  const first = () => {
-    if (begun) throw new Error('the connection was lost');
-    begun = true;
-  };
-  let over = false;
-  const gone = () => {
-    over = true;
-    hangUp(new Error('the connection was lost'));
-  };
-  const plain = (port: number, host: string) => {
-    first();
-    return net.connect(port, host).once('close', gone);
-  };
-  const secured = (...args: [tls.ConnectionOptions] | [number, string, tls.ConnectionOptions]) => {
-    // StartTLS goes on with the socket that is there.
-    if (args.length === 1) return tls.connect(args[0]).once('close', gone);
-    first();
-    return tls.connect(...args).once('close', gone);
-  };
-  return {
-    lost,
-    isOver: () => over,
-    createConnection: plain as typeof net.connect,
-    createSecureConnection: secured as typeof tls.connect,
-  };
 }
 
 /** What of a failure may be told: its short name. Answers of the directory name entries that strangers need not know. */
@@ -216,7 +198,6 @@ async function findPerson(client: Client, config: LdapConfig, username: string):
     const name = upndomain ? `${username}@${upndomain}` : `${userattr}=${nameText(username)},${userdn}`;
     return { bindName: name, dn: upndomain ? undefined : name, alias: name };
   }
-  await asService(client, config);
   const filter = fillTemplate(config.userfilter || '({{.UserAttr}}={{.Username}})', {
     UserAttr: upndomain ? 'userPrincipalName' : userattr,
     Username: upndomain ? filterText(`${username}@${upndomain}`) : filterText(username),

@@ -236,6 +236,58 @@ describe('login by a directory', () => {
     expect(directory.binds).toHaveLength(1);
   });
 
+  describe('keeps connections for the next question', () => {
+    const asked = () => directory.binds.map(({ dn }) => /^(?:cn|uid)=(\w+)/.exec(dn)?.[1]);
+
+    it.each([
+      ['in the clear', {}],
+      ['after StartTLS', { starttls: true, certificate: testCertificate.cert }],
+    ])('%s', async (_how, fields) => {
+      await configure({ request_timeout: 7, ...fields }).expect(204);
+      const before = directory.connections;
+      await login('ada', 'right').expect(200);
+      await login('bob', 'bobs').expect(200);
+      expect(directory.connections - before).toBe(1);
+      const [service, ...others] = asked();
+      expect([service, ...others]).toEqual([service, 'ada', service, service, 'bob', service]);
+      expect(directory.binds.every(({ secure: encrypted }) => encrypted === 'starttls' in fields)).toBe(true);
+      // That it was hung up on meanwhile is nobody's failure.
+      directory.hangUp();
+      await login('ada', 'right').expect(200);
+      expect(directory.connections - before).toBe(2);
+    });
+
+    it('but not where a password was wrong, or the secret is another one', async () => {
+      await configure({ request_timeout: 8 }).expect(204);
+      const before = directory.connections;
+      await login('ada', 'wrong').expect(400, wrong);
+      await login('ada', 'right').expect(200);
+      expect(directory.connections - before).toBe(2);
+      await configure({ request_timeout: 8, bindpass: 'old' }).expect(204);
+      await login('ada', 'right').expect(502, /InvalidCredentialsError/);
+      expect(directory.connections - before).toBe(3);
+    });
+
+    it('and not where the directory no longer takes who searches', async () => {
+      await configure({ request_timeout: 9 }).expect(204);
+      await login('ada', 'right').expect(200);
+      const before = directory.connections;
+      directory.failure = 49;
+      await login('ada', 'right').expect(502, /InvalidCredentialsError/);
+      directory.failure = undefined;
+      await login('ada', 'right').expect(200);
+      expect(directory.connections - before).toBe(1);
+    });
+
+    it('and not where nobody in particular searches', async () => {
+      await configure({ request_timeout: 10, binddn: '', bindpass: '', discoverdn: true }).expect(204);
+      const before = directory.connections;
+      await login('ada', 'right').expect(200);
+      await login('bob', 'bobs').expect(200);
+      expect(directory.connections - before).toBe(2);
+    });
+  });
+
   it('asks the next address where one does not answer', async () => {
     await configure({ url: `ldap://127.0.0.1:1,${directory.address}` }).expect(204);
     await login('ada', 'right').expect(200);

@@ -1,0 +1,144 @@
+import net from 'node:net';
+import tls, { type SecureVersion } from 'node:tls';
+import { Client } from 'ldapts';
+import type { LdapConfig } from './config';
+
+/** How long nobody may have used a kept connection: firewalls forget sooner or later, and say so to nobody. */
+const idleMs = 15_000;
+/** How old a kept one may get: a name may lead elsewhere by then, and certificates are looked at when connecting. */
+const longestMs = 300_000;
+/** `tls12` as the TLS library has it. */
+const versionOf = (name: string): SecureVersion => `TLSv1${name === 'tls10' ? '' : `.${name.at(-1)}`}` as SecureVersion;
+
+/**
+ * One connection to a directory. A client that was hung up on connects anew by itself: as nobody, and after StartTLS in the
+ * clear, where the next bind would send a password. So it connects once.
+ */
+export class DirectoryConnection {
+  readonly bornMs = performance.now();
+  private readonly client: Client;
+  private readonly tlsOptions: tls.ConnectionOptions;
+  private readonly startsTls: boolean;
+  private socket: net.Socket | undefined;
+  private over = false;
+  private hangUp: (error: Error) => void = () => {};
+
+  constructor(url: string, config: LdapConfig) {
+    const host = new URL(url).hostname;
+    this.tlsOptions = {
+      host,
+      servername: /^[\d.]+$|:/.test(host) ? '' : host,
+      minVersion: versionOf(config.tls_min_version),
+      maxVersion: versionOf(config.tls_max_version),
+      rejectUnauthorized: !config.insecure_tls,
+      ...(config.certificate ? { ca: [config.certificate] } : {}),
+      ...(config.client_tls_cert ? { cert: config.client_tls_cert, key: config.client_tls_key } : {}),
+    };
+    this.startsTls = config.starttls && url.startsWith('ldap:');
+    const first = () => {
+      if (this.socket) throw lost();
+    };
+    const plain = (port: number, to: string) => {
+      first();
+      return this.watch(net.connect(port, to));
+    };
+    const secured = (...args: [tls.ConnectionOptions] | [number, string, tls.ConnectionOptions]) => {
+      // StartTLS goes on with the socket that is there.
+      if (args.length === 1) return this.watch(tls.connect(args[0]));
+      first();
+      return this.watch(tls.connect(...args));
+    };
+    this.client = new Client({
+      url,
+      timeout: Math.max(1, config.request_timeout) * 1000,
+      connectTimeout: Math.max(1, config.connection_timeout) * 1000,
+      strictDN: false,
+      ...(url.startsWith('ldaps:') ? { tlsOptions: this.tlsOptions } : {}),
+      createConnection: plain as typeof net.connect,
+      createSecureConnection: secured as typeof tls.connect,
+    });
+  }
+
+  /** Whether nobody is there any more. */
+  get isOver(): boolean {
+    return this.over;
+  }
+
+  /** Connects where that is not done with the first question. */
+  async begin(): Promise<void> {
+    if (this.startsTls) await this.run((client) => client.startTLS(this.tlsOptions));
+  }
+
+  /** Asks something; fails as soon as the connection is lost, as the client would wait for an answer. One at a time. */
+  run<T>(ask: (client: Client) => Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.hangUp = reject;
+      if (this.over) reject(lost());
+      else ask(this.client).then(resolve, reject);
+    });
+  }
+
+  /** Whether it keeps the process from ending. */
+  holds(process: boolean): void {
+    if (process) this.socket?.ref();
+    else this.socket?.unref();
+  }
+
+  async close(): Promise<void> {
+    // Of a connection that is over the client would wait for an answer.
+    if (!this.over) await this.client.unbind().catch(() => {});
+  }
+
+  private watch<T extends net.Socket>(socket: T): T {
+    this.socket = socket;
+    return socket.once('close', () => {
+      this.over = true;
+      this.hangUp(lost());
+    });
+  }
+}
+
+const lost = (): Error => new Error('the connection was lost');
+
+interface Kept {
+  readonly connection: DirectoryConnection;
+  readonly timer: NodeJS.Timeout;
+}
+
+/** Connections that nobody uses for a moment, by all that they were made with. */
+export class KeptConnections {
+  private readonly kept = new Map<string, Kept[]>();
+
+  /** One that was made with just that; undefined where none is left. */
+  take(key: string): DirectoryConnection | undefined {
+    for (let one = this.kept.get(key)?.pop(); one; one = this.kept.get(key)?.pop()) {
+      clearTimeout(one.timer);
+      this.tidy(key);
+      if (one.connection.isOver) continue;
+      one.connection.holds(true);
+      return one.connection;
+    }
+    return undefined;
+  }
+
+  /** Keeps one for the next, or closes it where it is old. */
+  async give(key: string, connection: DirectoryConnection): Promise<void> {
+    if (connection.isOver) return;
+    if (performance.now() - connection.bornMs > longestMs) return connection.close();
+    connection.holds(false);
+    const drop = () => {
+      this.kept.set(
+        key,
+        (this.kept.get(key) ?? []).filter((one) => one.connection !== connection),
+      );
+      this.tidy(key);
+      void connection.close();
+    };
+    const timer = setTimeout(drop, idleMs).unref();
+    this.kept.set(key, [...(this.kept.get(key) ?? []), { connection, timer }]);
+  }
+
+  private tidy(key: string): void {
+    if (this.kept.get(key)?.length === 0) this.kept.delete(key);
+  }
+}
