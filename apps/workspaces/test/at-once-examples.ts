@@ -800,11 +800,11 @@ export const examples: Readonly<Record<string, Making>> = {
     const body = resource('authentication-tokens', { description: world.fresh() });
     return { at: { scim_token_id: (await world.root('POST', 'admin/scim-tokens', body)).id }, ...once };
   },
-  'POST /admin/teams/:team_id/scim-group-mapping': ofLinkedTeam(false, undefined, taken),
+  'POST /admin/teams/:team_id/scim-group-mapping': ofLinkedTeam(false, undefined, second),
   'PATCH /admin/teams/:team_id/scim-group-mapping': ofLinkedTeam(true, (n) =>
     resource('scim-group-mappings', { 'scim-sync-paused': n % 2 === 0 }),
   ),
-  'DELETE /admin/teams/:team_id/scim-group-mapping': ofLinkedTeam(true, undefined, once),
+  'DELETE /admin/teams/:team_id/scim-group-mapping': ofLinkedTeam(true, undefined, second),
   'POST /scim/v2/Users': addingToDirectory('Users', 'userName'),
   'PUT /scim/v2/Users/:scim_user_id': inDirectory('Users', (userName) => (n) => ({ userName, title: `t${n}` })),
   'PATCH /scim/v2/Users/:scim_user_id': inDirectory('Users', () => operation('active', (n) => n % 2 === 0)),

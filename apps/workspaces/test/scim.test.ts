@@ -439,6 +439,19 @@ describe('a directory that speaks SCIM', () => {
         'scim-group-name': 'operators',
         'scim-sync-paused': false,
       });
+      const linked = (await admin.get(`teams/${operators}`).expect(200)).body.data.attributes;
+      const at = expect.stringMatching(/^2\d+-.*Z$/);
+      const filled = { 'scim-linked': true, 'scim-group-name': 'operators', 'scim-sync-paused': false };
+      expect(linked).toMatchObject({ ...filled, 'scim-updated-at': at });
+      const { body: people } = await admin.get('admin/users?q=ann').expect(200);
+      expect(people.data[0].attributes).toMatchObject({
+        'is-scim-managed': true,
+        'scim-username': 'ann',
+        'scim-updated-at': at,
+      });
+      const nobodys = { 'scim-username': null, 'scim-updated-at': null };
+      const self = (await admin.get('account/details').expect(200)).body.data.attributes;
+      expect(self).toMatchObject({ 'is-scim-managed': false, ...nobodys });
       await patch(`Groups/${id}`, { op: 'add', path: 'members', value: [{ value: ben.id }] }).expect(204);
       expect(await teamsOf(ben.id)).toEqual(['operators']);
       await patch(`Groups/${id}`, { op: 'remove', path: `members[value eq "${ann.id}"]` }).expect(204);
@@ -449,8 +462,17 @@ describe('a directory that speaks SCIM', () => {
       const { body } = await ask('get', `Groups/${id}`).expect(200);
       expect(body.members).toEqual([expect.objectContaining({ value: ann.id, display: 'ann', type: 'User' })]);
       expect((await ask('get', `Users/${ann.id}`).expect(200)).body.groups).toMatchObject([{ display: 'operators' }]);
-      await link(operators, id).expect(422);
+      const twice = await link(operators, id).expect(409);
+      expect(twice.body.errors[0].detail).toBe('Team is already linked to a SCIM group');
       await admin.delete(`admin/teams/${operators}/scim-group-mapping`).expect(204);
+      const gone = await admin.delete(`admin/teams/${operators}/scim-group-mapping`).expect(409);
+      expect(gone.body.errors[0].detail).toBe('Team is not linked to a SCIM group');
+      expect((await admin.get(`teams/${operators}`).expect(200)).body.data.attributes).toMatchObject({
+        'scim-linked': false,
+        'scim-group-name': null,
+        'scim-sync-paused': null,
+        'scim-updated-at': null,
+      });
       expect(await teamsOf(ann.id)).toEqual([]);
       expect(await rows('SELECT 1 FROM membership m JOIN scim_user s USING (user_id) WHERE s.id = $1', ann.id)).toEqual(
         [],
@@ -654,6 +676,8 @@ describe('a directory that speaks SCIM', () => {
     const kim = await person('kim');
     await admin.delete('admin/scim-settings').expect(204);
     await admin.delete('admin/scim-settings').expect(204);
+    const self = (await admin.get('account/details').expect(200)).body.data.attributes;
+    expect(self).toMatchObject({ 'is-scim-managed': null, 'scim-username': null });
     await ask('get', 'Users').expect(403);
     expect(await accountOf(kim.id)).toMatchObject({ suspended: false });
     await set({ enabled: true }).expect(200);

@@ -56,7 +56,7 @@ export class GithubStandIn {
     if (!member) return [401, { message: 'Bad credentials' }];
     const page = (all: readonly unknown[]): [number, unknown] => {
       const size = Number(url.searchParams.get('per_page'));
-      const from = size * (Number(url.searchParams.get('page')) - 1);
+      const from = size * (Number(url.searchParams.get('page') ?? 1) - 1);
       return [200, all.slice(from, from + size)];
     };
     if (url.pathname === '/user') return [200, { login: member.login, id: 7 }];

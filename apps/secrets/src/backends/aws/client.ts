@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { leavesInTheClear } from '../../sdk/clear-text';
 import { single } from '../../sdk/collection';
 import { bool, commaList, int, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
@@ -87,7 +88,7 @@ export const clientPath = (forget: () => void) =>
         for (const field of ['iam_endpoint', 'sts_endpoint'] as const) {
           if (given[field] === '') continue;
           if (!isOrigin(given[field])) refuse(`${field} must be an https address without a path`);
-          if (given[field].startsWith('http:')) warn(`${field} is not https: requests are sent in the clear`);
+          if (leavesInTheClear(given[field])) warn(`${field} is not https: requests are sent in the clear`);
         }
         if (!/^[a-z0-9-]{0,40}$/.test(given.sts_region)) refuse('sts_region must be letters, digits and hyphens');
         if (given.use_sts_region_from_client && given.sts_region !== '') {

@@ -50,8 +50,10 @@ export const identityPath = path('config/identity', {
         ec2_metadata: metadata.filter((name) => name !== 'default'),
       });
       const iam_metadata = given.iam_metadata.flatMap((name) => (name === 'default' ? usualFacts : [name]));
+      const unavailable = (name: string) =>
+        `iam_metadata contains an unavailable field, please select from ${facts.join(', ')}: ${JSON.stringify(name)} is not known here`;
       const odd = iam_metadata.find((name) => !(facts as readonly string[]).includes(name));
-      if (odd !== undefined) throw new Refusal('invalid', `iam_metadata: ${JSON.stringify(odd)} is not known here`);
+      if (odd !== undefined) throw new Refusal('invalid', unavailable(odd));
       identity.put(storage, { ...given, iam_metadata: [...new Set(iam_metadata)] });
       return empty;
     },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { leavesInTheClear } from '../../sdk/clear-text';
 import { single } from '../../sdk/collection';
 import { int, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
@@ -63,7 +64,7 @@ export const configPath = (organizations: Organizations) =>
         if (given.organization === '') refuse('organization is a required parameter');
         if (given.organization_id < 0) refuse('organization_id cannot be negative');
         const base_url = addressOf(given.base_url);
-        if (base_url.startsWith('http:')) warn('base_url is not https: tokens are sent in the clear');
+        if (leavesInTheClear(base_url)) warn('base_url is not https: tokens are sent in the clear');
         const before = stored as GithubConfig | undefined;
         const moved = before && (before.organization !== given.organization || before.base_url !== base_url);
         // An id belongs to its organization: that of another would admit its members.

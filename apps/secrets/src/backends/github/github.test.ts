@@ -19,7 +19,7 @@ describe('login by a token of GitHub', () => {
     await secrets.root.write('sys/auth/github', { type: 'github' }).expect(204);
     await login('x').expect(400, /configuration has not been set/);
     await secrets.root.read('auth/github/config').expect(404);
-    await configure({ token_ttl: '20m' }).expect(200);
+    await configure({ token_ttl: '20m' }).expect(204);
   });
   beforeEach(() => {
     // What did not answer in another test is not left alone in this one.
@@ -38,12 +38,14 @@ describe('login by a token of GitHub', () => {
       token_ttl: 1200,
     });
     const asked = hub.calls.length;
-    await configure({ token_ttl: '20m' }).expect(200);
+    await configure({ token_ttl: '20m' }).expect(204);
     expect(hub.calls.length).toBe(asked);
     hub.organizations.set('other', 43);
-    await configure({ organization: 'other' }).expect(200);
+    await configure({ organization: 'other' }).expect(204);
     expect((await secrets.root.read('auth/github/config')).body.data.organization_id).toBe(43);
-    await configure({ organization: 'acme', organization_id: 42 }).expect(200);
+    const elsewhere = await configure({ base_url: 'http://code.invalid', organization_id: 44 }).expect(200);
+    expect(elsewhere.body.warnings).toEqual(['base_url is not https: tokens are sent in the clear']);
+    await configure({ organization: 'acme', organization_id: 42 }).expect(204);
   });
 
   it.each([

@@ -68,7 +68,7 @@ export class Organizations {
   ): Promise<HubEntry[]> {
     const found: HubEntry[] = [];
     for (let page = 1; page <= mostPages; page++) {
-      const answer = await this.ask(base, `${path}?per_page=${pageSize}&page=${page}`, token);
+      const answer = await this.ask(base, `${path}?per_page=${pageSize}${page === 1 ? '' : `&page=${page}`}`, token);
       const listed = admitted(answer);
       if (!Array.isArray(listed)) throw new Refusal('upstream', `${who} answered no list of ${path}`);
       found.push(...listed.map((one) => Object(one) as HubEntry).filter(wanted));

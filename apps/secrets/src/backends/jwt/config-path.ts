@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { importPublicKey, jwtAlgorithms } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import { leavesInTheClear } from '../../sdk/clear-text';
 import { bool } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { parses, refuse } from '../../sdk/refuse';
@@ -74,7 +75,7 @@ export const configPath = (keys: IssuerKeys) =>
         checkConfig(wanted);
         checkBrowserLogin(wanted);
         for (const field of ['oidc_discovery_url', 'jwks_url'] as const) {
-          if (isClear(wanted[field]))
+          if (leavesInTheClear(wanted[field]))
             warn(`${field} is not https: whoever is on the way can forge keys, and so logins`);
         }
         await keys.check(wanted).catch((error) => {
@@ -144,9 +145,4 @@ function isWebAddress(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol, username, password } = new URL(url);
   return (protocol === 'http:' || protocol === 'https:') && username === '' && password === '';
-}
-
-function isClear(url: string): boolean {
-  if (!url.startsWith('http:')) return false;
-  return !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname);
 }

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { importPublicKey } from '@keystead/auth';
 import { z } from 'zod';
+import { leavesInTheClear } from '../../sdk/clear-text';
 import { single } from '../../sdk/collection';
 import { bool, commaList, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
@@ -68,7 +69,7 @@ export const configPath = path('config', {
       if (!URL.canParse(host) || !/^https?:$/.test(new URL(host).protocol) || new URL(host).username !== '') {
         refuse('kubernetes_host must be an https address');
       }
-      if (host.startsWith('http:')) warn('kubernetes_host is not https: tokens are sent in the clear');
+      if (leavesInTheClear(host)) warn('kubernetes_host is not https: tokens are sent in the clear');
       if (input.disable_local_ca_jwt && ca === '') {
         refuse('kubernetes_ca_cert must be given when disable_local_ca_jwt is true');
       }

@@ -1,5 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { z } from 'zod';
+import { leavesInTheClear } from '../../sdk/clear-text';
 import { single } from '../../sdk/collection';
 import { bool, duration, int, oneOf, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
@@ -123,8 +124,7 @@ export const configPath = path('config', {
 
 /** Does a password leave this machine for one of the directories without TLS? */
 function isInTheClear({ url, starttls }: Pick<LdapConfig, 'url' | 'starttls'>): boolean {
-  const isClear = (one: string) => one.startsWith('ldap:') && !/^ldap:\/\/(localhost|127\.|\[::1\])/.test(one);
-  return !starttls && url.split(',').some((one) => isClear(one.trim()));
+  return !starttls && url.split(',').some((one) => leavesInTheClear(one.trim()));
 }
 
 function checkConfig(wanted: LdapConfig): void {

@@ -27,6 +27,8 @@ export interface SiteSettings {
   costEstimationEnabled: boolean;
   /** Whether people sign in by SAML. */
   samlEnabled: boolean;
+  /** Whether a directory may keep people and groups here. */
+  scimEnabled: boolean;
   /** How long a plan may take where its organization says nothing, such as `2h`. */
   planTimeout: string;
   applyTimeout: string;

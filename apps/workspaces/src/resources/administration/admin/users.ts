@@ -1,4 +1,4 @@
-import { flag, hasMany, serializer, text, toMany } from '@keystead/jsonapi';
+import { flag, hasMany, instant, serializer, text, toMany } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Prisma } from '../../../generated/prisma/client';
@@ -6,9 +6,10 @@ import type { Policy } from '../../../kernel/access/policy';
 import { type Actor, actorOf, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { type Call, type Endpoint, endpoints, type LookupBy, type View } from '../../../kernel/endpoints/endpoint';
+import { besideAccount, directoryAttributes } from '../../people/users/service';
 
 const whole = {
-  twoFactor: { select: { verifiedAt: true } },
+  ...besideAccount,
   memberships: {
     where: { organization: { removedAt: null } },
     select: { organization: { select: { name: true } } },
@@ -30,6 +31,9 @@ const userAttributes = {
     enabled: flag,
     verified: flag,
   }),
+  'is-scim-managed': flag.nullable(),
+  'scim-username': text.nullable(),
+  'scim-updated-at': instant.nullable(),
 };
 
 const userRelations = { organizations: hasMany('organizations') };
@@ -40,7 +44,7 @@ const userSerializer = serializer<AdminUser, View, typeof userAttributes, typeof
   relations: userRelations,
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/users/${id}`,
-  attributes: (user) => ({
+  attributes: (user, { settings }) => ({
     username: user.username,
     email: user.email,
     'avatar-url': null,
@@ -48,6 +52,7 @@ const userSerializer = serializer<AdminUser, View, typeof userAttributes, typeof
     'is-suspended': user.suspendedAt !== null,
     'is-service-account': false,
     'two-factor': { enabled: user.twoFactor !== null, verified: user.twoFactor?.verifiedAt != null },
+    ...directoryAttributes(user.scimUser, settings.scimEnabled),
   }),
   relationships: ({ memberships }) => ({
     organizations: toMany(

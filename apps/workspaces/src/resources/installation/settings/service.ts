@@ -12,6 +12,7 @@ function defaultSettings(edition: 'hosted' | 'self-hosted'): SiteSettings {
     ...(edition === 'hosted' ? { apiRateLimit: 30 } : {}),
     costEstimationEnabled: true,
     samlEnabled: false,
+    scimEnabled: false,
     planTimeout: defaultTimeouts.plan,
     applyTimeout: defaultTimeouts.apply,
   };

@@ -59,13 +59,13 @@ const settingEndpoints: readonly Endpoint[] = [
     summary: 'Let a directory keep people and groups, or make it pause; what is left out stays.',
     stepUp: true,
     body: UpdateSettings,
-    run: ({ db, env, body, ...call }) => settings.update(db, actorOf(call), body, userLimitOf(env)),
+    run: ({ db, env, body, ...call }) => settings.update(db, actorOf(call), body, userLimitOf(env), call.settings),
   }),
   setting.remove('/admin/scim-settings', {
     ...admin,
     summary: 'Switch SCIM off. Accounts and teams stay as they are.',
     stepUp: true,
-    run: ({ db, ...call }) => settings.disable(db, actorOf(call)),
+    run: ({ db, ...call }) => settings.disable(db, actorOf(call), call.settings),
   }),
 ];
 
@@ -175,6 +175,7 @@ const linkEndpoints: readonly Endpoint[] = [
   link.command('POST')(ofTeam, {
     ...admin,
     summary: 'Let a group of the directory fill a team, beside those whom somebody put into it.',
+    refuses: [409],
     body: CreateLink,
     load: loadTeam,
     run: ({ db, env, target, body, ...call }) =>
@@ -183,16 +184,19 @@ const linkEndpoints: readonly Endpoint[] = [
   link.command('PATCH')(ofTeam, {
     ...admin,
     summary: 'Let a link rest, so that the team keeps whom it has, or go on.',
+    refuses: [409],
     body: UpdateLink,
-    load: loadLink,
-    run: ({ db, env, target, body, ...call }) =>
-      links.pause(db, actorOf(call), target, body.scimSyncPaused, userLimitOf(env)),
+    load: loadTeam,
+    run: async ({ db, env, target, body, ...call }) =>
+      links.pause(db, actorOf(call), await links.require(db, target), body.scimSyncPaused, userLimitOf(env)),
   }),
   link.remove(ofTeam, {
     ...admin,
     summary: 'Take a link away, and out of the team whom it gave.',
-    load: loadLink,
-    run: ({ db, env, target, ...call }) => links.remove(db, actorOf(call), target, userLimitOf(env)),
+    refuses: [409],
+    load: loadTeam,
+    run: async ({ db, env, target, ...call }) =>
+      links.remove(db, actorOf(call), await links.require(db, target), userLimitOf(env)),
   }),
 ];
 

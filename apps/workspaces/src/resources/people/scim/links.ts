@@ -1,4 +1,5 @@
 import { invalid } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { lockRow } from '../../../kernel/database/lock-row';
@@ -39,7 +40,14 @@ export async function find(db: Database, teamId: string): Promise<GroupLink | un
   return { ...team, groupId: row.groupId, groupName: row.group.displayName, paused: row.paused };
 }
 
-/** Links a team with a group: who is in it comes into the team. Throws `invalid` for a team that has one, and no group. */
+/** The link of a team. Throws `conflict` for a team without one. */
+export async function require(db: Database, { teamId }: LinkedTeam): Promise<GroupLink> {
+  const link = await find(db, teamId);
+  if (link === undefined) throw new Refusal('conflict', 'Team is not linked to a SCIM group');
+  return link;
+}
+
+/** Links a team with a group: who is in it comes into the team. Throws `conflict` for a team that has one, `invalid` for no group. */
 export async function create(
   db: Database,
   actor: Actor,
@@ -50,7 +58,7 @@ export async function create(
   await db.transaction(async (tx) => {
     await lockRow(tx, 'team', team.teamId);
     if (!(await lockRow(tx, 'scim_group', groupId))) throw invalid('scimGroupId', 'is no group of the directory');
-    if (await find(tx, team.teamId)) throw invalid('scimGroupId', 'cannot be set: the team has a link already');
+    if (await find(tx, team.teamId)) throw new Refusal('conflict', 'Team is already linked to a SCIM group');
     await tx.prisma.teamScimGroup.create({ data: { teamId: team.teamId, groupId } });
     await recordChange(tx, actor, { ...changeOf(team, 'link'), after: { group: groupId } });
     await syncPeople(tx, actor, await accountsIn(tx, groupId), userLimit);

@@ -2,6 +2,8 @@ import { invalid } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
+import type { SiteSettings } from '../../../kernel/endpoints/environment';
+import { updateSettings } from '../../installation/settings/service';
 import type { UserLimit } from '../sign-in-providers/filling';
 import { directory, syncEverybody } from './sync';
 
@@ -51,6 +53,7 @@ export async function update(
   actor: Actor,
   { enabled, paused, siteAdminGroupScimId: siteAdminGroupId, signInProviderId }: SettingsInput,
   userLimit: UserLimit,
+  site: SiteSettings,
 ): Promise<ScimSettings> {
   return db.transaction(async (tx) => {
     const before = await find(tx);
@@ -67,6 +70,7 @@ export async function update(
     const row = { id: directory.id, kind: directory.id, name: directory.name, enabled: enabled ?? before.enabled };
     await tx.prisma.signInProvider.upsert({ where: { id: row.id }, create: row, update: { enabled: row.enabled } });
     const after = await find(tx);
+    await updateSettings(tx, site, { scimEnabled: after.enabled });
     if (after.siteAdminGroupId !== before.siteAdminGroupId || (before.paused && !after.paused)) {
       await syncEverybody(tx, actor, userLimit);
     }
@@ -82,12 +86,13 @@ export async function update(
 }
 
 /** Switches it off: accounts, teams and what the directory said stay, and its tokens are good for nothing. */
-export async function disable(db: Database, actor: Actor): Promise<void> {
+export async function disable(db: Database, actor: Actor, site: SiteSettings): Promise<void> {
   await db.transaction(async (tx) => {
     const before = await find(tx);
     if (!before.enabled) return;
     await tx.prisma.scimSetting.update({ where: { id }, data: { enabled: false, paused: false } });
     await tx.prisma.signInProvider.update({ where: { id: directory.id }, data: { enabled: false } });
+    await updateSettings(tx, site, { scimEnabled: false });
     await recordChange(tx, actor, {
       organizationId: null,
       action: 'scim-settings.update',

@@ -1,4 +1,4 @@
-import { attributesOf, choice, flag, text, whole } from '@keystead/jsonapi';
+import { attributesOf, choice, flag, instant, text, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import {
   everyRight,
@@ -25,6 +25,9 @@ const rights = z.object(
   Object.fromEntries(organizationRights.map((key) => [key, right])) as Record<OrganizationRight, typeof right>,
 );
 
+/** The group that fills a team; null for a team without one, and where no directory may keep groups. */
+const groupOf = ({ scimGroup }: Team, { settings }: View) => (settings.scimEnabled ? scimGroup : null);
+
 /** The attributes of a team, one row each: bodies, answers, columns and the API description derive from here. */
 export const teamAttributes = table({
   name: setting('name', { type: text, takes: name, initial: '', when: 'required' }),
@@ -48,5 +51,11 @@ export const teamAttributes = table({
       return Object.fromEntries(organizationRights.map((one) => [one, hasRight(held, one)]));
     },
   }),
+  'scim-linked': shown(flag.nullable(), (team, view) =>
+    view.settings.scimEnabled ? groupOf(team, view) !== null : null,
+  ),
+  'scim-group-name': shown(text.nullable(), (team, view) => groupOf(team, view)?.name ?? null),
+  'scim-sync-paused': shown(flag.nullable(), (team, view) => groupOf(team, view)?.paused ?? null),
+  'scim-updated-at': shown(instant.nullable(), (team, view) => groupOf(team, view)?.updatedAt ?? null),
   permissions: shown(permissions(teamPolicy), (team, { access }) => abilities(teamPolicy, access, team)),
 });

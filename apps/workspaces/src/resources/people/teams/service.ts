@@ -19,6 +19,7 @@ const { initial, plain, stored } = teamAttributes;
 
 const withMembers = {
   organization: { select: { name: true } },
+  scimGroup: { select: { paused: true, group: { select: { displayName: true, updatedAt: true } } } },
   members: {
     select: { membershipId: true, membership: { select: { userId: true, status: true } } },
     orderBy: { membershipId: 'asc' },
@@ -28,8 +29,9 @@ const withMembers = {
 /** Teams by id; unknown ids are left out. */
 export async function findMany(db: Database, ids: readonly string[]): Promise<Team[]> {
   const rows = await db.prisma.team.findMany({ where: { id: { in: [...ids] } }, include: withMembers });
-  return rows.map(({ organization, members, ...row }) => ({
+  return rows.map(({ organization, members, scimGroup: link, ...row }) => ({
     ...row,
+    scimGroup: link && { name: link.group.displayName, updatedAt: link.group.updatedAt, paused: link.paused },
     organizationName: organization.name,
     userIds: members.filter(({ membership }) => membership.status === 'active').map((m) => m.membership.userId),
     membershipIds: members.map((member) => member.membershipId),

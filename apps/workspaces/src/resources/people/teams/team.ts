@@ -13,5 +13,7 @@ export interface Team {
   readonly rights: Rights;
   readonly userIds: readonly string[];
   readonly membershipIds: readonly string[];
+  /** The group of a directory that fills it. */
+  readonly scimGroup: { readonly name: string; readonly updatedAt: Date; readonly paused: boolean } | null;
   readonly revision: bigint;
 }

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { flag, hasOne, linksTo, related, serializer, sometimes, text, toOne } from '@keystead/jsonapi';
+import { flag, hasOne, instant, linksTo, related, serializer, sometimes, text, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { abilities, permissions } from '../../../kernel/access/policy';
 import type { View } from '../../../kernel/endpoints/endpoint';
 import { userPolicy } from './policy';
-import type { Account } from './service';
+import { type Account, directoryAttributes } from './service';
 
 const userAttributes = {
   username: text,
@@ -24,6 +24,9 @@ const userAttributes = {
   'has-git-hub-app-token': flag.optional(),
   'is-confirmed': flag.optional(),
   'is-sudo': flag.optional(),
+  'is-scim-managed': flag.nullable().optional(),
+  'scim-username': text.nullable().optional(),
+  'scim-updated-at': instant.nullable().optional(),
 };
 
 const userRelations = {
@@ -45,7 +48,7 @@ export const userSerializer = serializer<Account, View, typeof userAttributes, t
     'auth-method': 'password',
     'avatar-url': avatarUrl(account),
     'v2-only': false,
-    ...(isSelf(account, view) ? ownAttributes(account) : managesMember(view) ? { email: account.email } : {}),
+    ...(isSelf(account, view) ? ownAttributes(account, view) : managesMember(view) ? { email: account.email } : {}),
     'is-site-admin': account.siteAdmin,
     'is-sso-login': false,
     'two-factor': { ...account.twoFactor },
@@ -67,13 +70,14 @@ function managesMember({ access }: View): boolean {
   return access.organizationIds.some((id) => access.can(id, 'manage-membership'));
 }
 
-function ownAttributes(account: Account) {
+function ownAttributes(account: Account, { settings }: View) {
   return {
     email: account.email,
     'unconfirmed-email': account.unconfirmedEmail,
     'has-git-hub-app-token': false,
     'is-confirmed': account.confirmed,
     'is-sudo': false,
+    ...directoryAttributes(account.scim, settings.scimEnabled),
   };
 }
 

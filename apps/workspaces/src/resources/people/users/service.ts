@@ -19,7 +19,15 @@ export interface Account {
   readonly twoFactor: { readonly enabled: boolean; readonly verified: boolean };
   /** What a token stands for. */
   readonly resource: { readonly type: 'users' | 'teams' | 'organizations'; readonly id: string };
+  /** How a directory knows them. */
+  readonly scim: DirectoryName | null;
   readonly revision: bigint;
+}
+
+/** The name that a directory has for a person, and when it last said something of them. */
+export interface DirectoryName {
+  readonly userName: string;
+  readonly updatedAt: Date;
 }
 
 interface UserRow {
@@ -32,13 +40,28 @@ interface UserRow {
   suspendedAt: Date | null;
   revision: bigint;
   twoFactor: { verifiedAt: Date | null } | null;
+  scimUser: (DirectoryName & { removedAt: Date | null }) | null;
 }
 
-const withTwoFactor = { twoFactor: { select: { verifiedAt: true } } } as const;
+/** What is read of an account beside its row. */
+export const besideAccount = {
+  twoFactor: { select: { verifiedAt: true } },
+  scimUser: { select: { userName: true, updatedAt: true, removedAt: true } },
+} as const;
+
+/** What administrators, and people of themselves, see of a directory; all null where there may be none. */
+export function directoryAttributes(known: (DirectoryName & { removedAt?: Date | null }) | null, isOn: boolean) {
+  const named = isOn && known !== null && !known.removedAt ? known : undefined;
+  return {
+    'is-scim-managed': isOn ? named !== undefined : null,
+    'scim-username': named?.userName ?? null,
+    'scim-updated-at': named?.updatedAt ?? null,
+  };
+}
 
 /** The accounts of the given users; ids that are nobody's are left out. */
 export async function findMany(db: Database, ids: readonly string[]): Promise<Account[]> {
-  const rows = await db.prisma.user.findMany({ where: { id: { in: [...ids] } }, include: withTwoFactor });
+  const rows = await db.prisma.user.findMany({ where: { id: { in: [...ids] } }, include: besideAccount });
   return rows.map(toAccount);
 }
 
@@ -89,7 +112,7 @@ export async function create(
       siteAdmin: input.siteAdmin ?? false,
       confirmed: input.password !== undefined,
     },
-    include: withTwoFactor,
+    include: besideAccount,
   });
   return toAccount(row);
 }
@@ -103,7 +126,7 @@ export async function update(
 ): Promise<Account> {
   return db.transaction(async (tx) => {
     const before = await tx.prisma.user.findUniqueOrThrow({ where: { id } });
-    const after = await tx.prisma.user.update({ where: { id }, data: input, include: withTwoFactor });
+    const after = await tx.prisma.user.update({ where: { id }, data: input, include: besideAccount });
     await recordChange(tx, actor, {
       organizationId: null,
       action: 'account.update',
@@ -182,6 +205,7 @@ function serviceAccount({ kind, id, name }: Pick<Principal, 'kind' | 'id' | 'nam
     suspended: false,
     twoFactor: { enabled: false, verified: false },
     resource: { type: kind === 'team' ? 'teams' : 'organizations', id: kind === 'team' ? id : name },
+    scim: null,
     revision: 0n,
   };
 }
@@ -197,6 +221,7 @@ function toAccount(row: UserRow): Account {
     suspended: row.suspendedAt !== null,
     twoFactor: { enabled: row.twoFactor !== null, verified: row.twoFactor?.verifiedAt != null },
     resource: { type: 'users', id: row.id },
+    scim: row.scimUser?.removedAt === null ? row.scimUser : null,
     revision: row.revision,
   };
 }
