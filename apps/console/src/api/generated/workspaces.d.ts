@@ -8853,8 +8853,12 @@ export interface components {
         "avatar-url": string | null;
         email: string;
         "is-admin": boolean;
+        "is-scim-managed": boolean | null;
         "is-service-account": boolean;
         "is-suspended": boolean;
+        /** Format: date-time */
+        "scim-updated-at": string | null;
+        "scim-username": string | null;
         "two-factor": {
           enabled: boolean;
           verified: boolean;
@@ -10398,6 +10402,11 @@ export interface components {
           "can-update-visibility": boolean;
           "can-view-api-token": boolean;
         };
+        "scim-group-name": string | null;
+        "scim-linked": boolean | null;
+        "scim-sync-paused": boolean | null;
+        /** Format: date-time */
+        "scim-updated-at": string | null;
         "sso-team-id": string | null;
         "users-count": number;
         visibility: "secret" | "organization";
@@ -10510,6 +10519,7 @@ export interface components {
         email?: string | null;
         "has-git-hub-app-token"?: boolean;
         "is-confirmed"?: boolean;
+        "is-scim-managed"?: boolean | null;
         "is-service-account": boolean;
         "is-site-admin": boolean;
         "is-sso-login": boolean;
@@ -10522,6 +10532,9 @@ export interface components {
           "can-manage-user-tokens": boolean;
           "can-view2fa-settings": boolean;
         };
+        /** Format: date-time */
+        "scim-updated-at"?: string | null;
+        "scim-username"?: string | null;
         "two-factor": {
           enabled: boolean;
           verified: boolean;
