@@ -67,6 +67,21 @@ describe('an import of a server of secrets', () => {
   beforeAll(async () => {
     const { root } = other.secrets;
     await furnish(writer(other.secrets), async (path) => (await root.read(path).expect(200)).body, 'scheduler');
+    for (const type of ['github', 'aws']) await root.write(`sys/auth/${type}`, { type }).expect(204);
+    await root.write('auth/github/config', { organization: 'acme', organization_id: 7, token_ttl: '1h' }).expect(204);
+    await root.write('auth/github/map/teams/crew', { value: 'reader,writer' }).expect(204);
+    await root.write('auth/github/map/users/ada', { value: 'reader' }).expect(204);
+    await root
+      .write('auth/aws/config/client', { access_key: 'AKIDEXAMPLE', secret_key: confidential, sts_region: 'eu-west-1' })
+      .expect(204);
+    await root.write('auth/aws/config/identity', { iam_alias: 'unique_id' }).expect(204);
+    const machine = {
+      auth_type: 'iam',
+      bound_iam_principal_arn: 'arn:aws:iam::123456789012:role/web',
+      resolve_aws_unique_ids: false,
+      token_policies: 'reader',
+    };
+    await root.write('auth/aws/role/web', machine).expect(204);
     await root.write('old/exact', exact).expect(204);
     await root.write('kv/data/exact', `{"data":${exact}}`).expect(200);
   });
@@ -95,7 +110,7 @@ describe('an import of a server of secrets', () => {
     interrupted = await run();
     const { code, printed, said } = interrupted;
     expect([code, said]).toEqual([2, expect.stringContaining('Vault is sealed')]);
-    expect(JSON.parse(printed).created).toMatchObject({ 'auth method': 6 });
+    expect(JSON.parse(printed).created).toMatchObject({ 'auth method': 8 });
   });
 
   it('goes on where it stopped, waits out limits and faults, and copies all of it', async () => {
@@ -115,6 +130,24 @@ describe('an import of a server of secrets', () => {
     for (const path of ['old/exact', 'kv/data/exact']) {
       expect((await here.root.read(path).expect(200)).text).toContain(exact);
     }
+    const read = async (path: string) => (await here.root.read(path).expect(200)).body.data;
+    expect(await read('auth/github/config')).toMatchObject({
+      organization: 'acme',
+      organization_id: 7,
+      token_ttl: 3600,
+    });
+    expect((await read('auth/github/map/teams/crew')).value).toBe('reader,writer');
+    expect((await read('auth/github/map/users/ada')).value).toBe('reader');
+    expect(await read('auth/aws/config/client')).toMatchObject({ access_key: '', sts_region: 'eu-west-1' });
+    expect(await read('auth/aws/config/identity')).toMatchObject({ iam_alias: 'unique_id' });
+    expect(await read('auth/aws/role/web')).toMatchObject({
+      bound_iam_principal_arn: ['arn:aws:iam::123456789012:role/web'],
+      resolve_aws_unique_ids: false,
+      token_policies: ['reader'],
+    });
+    expect([interrupted, ran].map(({ printed }) => printed).join()).toContain(
+      'auth/aws/config/client: secret_key of access_key is not shown',
+    );
     expectNamed([interrupted, ran], 'scheduler');
     expect(ran.printed + ran.said).not.toContain(confidential);
   });

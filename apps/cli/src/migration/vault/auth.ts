@@ -4,65 +4,96 @@ import { attempt, findHere, labelOf, type NamespacePair, namesThere } from './jo
 import type { CarriedMount } from './mounts';
 import type { Data } from './server';
 
-/** What an auth method holds: lists of named settings, and perhaps a configuration. */
+interface MethodConfig {
+  /** Where it is; else at `config`. */
+  readonly path?: string;
+  /** By fields that are shown: the secret that belongs to them, and is not. */
+  readonly hidden: Readonly<Record<string, string>>;
+  readonly besides?: Data;
+  /** What is shown and is no setting here. */
+  readonly ignored?: readonly string[];
+  readonly isUnset?: (here: Data) => boolean;
+  /** It cannot be written without its secret. */
+  readonly needsHidden?: true;
+}
+
+/** What an auth method holds: lists of named settings, and its configurations. */
 interface AuthMethod {
-  readonly lists: readonly { readonly folder: string; readonly kind: string }[];
-  readonly config?: {
-    /** By fields that are shown: the secret that belongs to them, and is not. */
-    readonly hidden: Readonly<Record<string, string>>;
-    readonly besides?: Data;
-    readonly isUnset?: (here: Data) => boolean;
-    /** It cannot be written without its secret. */
-    readonly needsHidden?: true;
-  };
+  readonly lists: readonly { readonly folder: string; readonly kind: string; readonly ignored?: readonly string[] }[];
+  readonly configs?: readonly MethodConfig[];
 }
 
 const role = { folder: 'role', kind: 'role' };
 const oidc: AuthMethod = {
   lists: [role],
-  config: {
-    hidden: { oidc_client_id: 'oidc_client_secret' },
-    // The issuer may be out of reach of this service for the moment.
-    besides: { skip_jwks_validation: true },
-    needsHidden: true,
-  },
+  configs: [
+    {
+      hidden: { oidc_client_id: 'oidc_client_secret' },
+      // The issuer may be out of reach of this service for the moment.
+      besides: { skip_jwks_validation: true },
+      needsHidden: true,
+    },
+  ],
 };
 const methods: ReadonlyMap<string, AuthMethod> = new Map(
   Object.entries<AuthMethod>({
-    approle: { lists: [role] },
+    approle: { lists: [{ ...role, ignored: ['role_id'] }] },
     userpass: { lists: [{ folder: 'users', kind: 'user' }] },
     jwt: oidc,
     oidc,
-    cert: { lists: [{ folder: 'certs', kind: 'certificate role' }], config: { hidden: {} } },
-    kubernetes: { lists: [role], config: { hidden: { token_reviewer_jwt_set: 'token_reviewer_jwt' } } },
+    cert: { lists: [{ folder: 'certs', kind: 'certificate role' }], configs: [{ hidden: {} }] },
+    kubernetes: { lists: [role], configs: [{ hidden: { token_reviewer_jwt_set: 'token_reviewer_jwt' } }] },
     ldap: {
       lists: [
         { folder: 'groups', kind: 'group of a directory' },
         { folder: 'users', kind: 'user of a directory' },
       ],
-      config: {
-        hidden: { binddn: 'bindpass', client_tls_cert: 'client_tls_key' },
-        // Read before anybody has written it, it shows its defaults.
-        isUnset: ({ url, binddn, userdn }) => url === 'ldap://127.0.0.1' && !binddn && !userdn,
-      },
+      configs: [
+        {
+          hidden: { binddn: 'bindpass', client_tls_cert: 'client_tls_key' },
+          // Read before anybody has written it, it shows its defaults.
+          isUnset: ({ url, binddn, userdn }) => url === 'ldap://127.0.0.1' && !binddn && !userdn,
+        },
+      ],
+    },
+    github: {
+      lists: [
+        { folder: 'map/teams', kind: 'team of GitHub', ignored: ['key'] },
+        { folder: 'map/users', kind: 'user of GitHub', ignored: ['key'] },
+      ],
+      configs: [{ hidden: {} }],
+    },
+    aws: {
+      // Ids that AWS has for the bound ones are looked up anew.
+      lists: [{ ...role, ignored: ['role_id', 'bound_iam_principal_id'] }],
+      configs: [
+        // The two go together.
+        { path: 'config/client', hidden: { access_key: 'secret_key of access_key' }, ignored: ['access_key'] },
+        {
+          path: 'config/identity',
+          hidden: {},
+          // Of machines, which do not log in here.
+          ignored: ['ec2_alias', 'ec2_metadata'],
+          isUnset: ({ iam_alias }) => iam_alias === 'role_id',
+        },
+      ],
     },
   }),
 );
 
 /** Copies what an auth method holds. */
 export async function carryMethod(place: NamespacePair, { path, type }: CarriedMount): Promise<void> {
-  const { lists, config } = methods.get(type) ?? { lists: [] };
+  const { lists, configs = [] } = methods.get(type) ?? { lists: [] };
   const mount = `auth/${path}`;
-  if (config) await carryConfig(place, `${mount}config`, config);
+  for (const config of configs) await carryConfig(place, `${mount}${config.path ?? 'config'}`, config);
   let passwords = 0;
-  for (const { folder, kind } of lists) {
+  for (const { folder, kind, ignored } of lists) {
     for await (const name of namesThere(place, `${mount}${folder}`)) {
       const at = `${mount}${folder}/${name}`;
       const there = await attempt(place.job, () => place.from.find(at));
       if (!there) continue;
       // Users without a password cannot be made: this one is nobody's.
       const besides = type === 'userpass' ? { password: randomBytes(32).toString('base64url') } : undefined;
-      const ignored = type === 'approle' ? ['role_id'] : [];
       const written = await carry(place, { kind, path: at, there, besides, ignored });
       if (written && besides) passwords += 1;
       if (type === 'approle') await carryRoleId(place, at);
@@ -86,7 +117,7 @@ export async function carryTokenRoles(place: NamespacePair): Promise<void> {
 async function carryConfig(
   place: NamespacePair,
   path: string,
-  config: NonNullable<AuthMethod['config']>,
+  { path: _, ignored = [], ...config }: MethodConfig,
 ): Promise<void> {
   const { job } = place;
   const label = labelOf(place, path);
@@ -102,7 +133,7 @@ async function carryConfig(
     if (config.needsHidden) return;
   }
   // A method that nobody has configured there shows its defaults, or nothing.
-  await carry(place, { kind: 'configuration', path, there, ignored: ['status'], ...config });
+  await carry(place, { kind: 'configuration', path, there, ignored: ['status', ...ignored], ...config });
 }
 
 async function carryRoleId(place: NamespacePair, role: string): Promise<void> {

@@ -32,7 +32,9 @@ const tables = {
     table: 'sys/auth',
     kind: 'auth method',
     standing: ['token', 'ns_token'],
-    types: new Map(['approle', 'userpass', 'jwt', 'oidc', 'kubernetes', 'ldap', 'cert'].map((type) => [type, type])),
+    types: new Map(
+      ['approle', 'userpass', 'jwt', 'oidc', 'kubernetes', 'ldap', 'cert', 'github', 'aws'].map((type) => [type, type]),
+    ),
   },
 } as const;
 
