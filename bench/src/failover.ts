@@ -228,10 +228,12 @@ async function failover(kills: number, folder: string, atEnd: (cleanup: () => un
       rounds.push(await killOnce(cluster, seen, round % 2 === 0 ? 'server' : 'machine'));
       process.stderr.write(`${JSON.stringify(rounds.at(-1))}\n`);
     }
-  } finally {
-    running = false;
-    await Promise.all(callers);
+  } catch (error) {
+    // What was seen until then is worth its report.
+    seen.wrong.push(`kill ${rounds.length + 1}: ${(error as Error).message}`);
   }
+  running = false;
+  await Promise.all(callers);
 
   const lost: string[] = [];
   const waiting = [...seen.promised];

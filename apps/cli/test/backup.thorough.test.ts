@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
@@ -169,6 +169,34 @@ describe('a backup of the secrets service', () => {
     const { code, said } = await keystead(['backup', 'restore', file, '--database-url', url], {});
     expect([code, said]).toEqual([0, expect.stringContaining('restored secrets')]);
     expect(await tables(url)).toEqual(await tables(secrets.database.url));
+  });
+
+  it('is tried in a database of its own, which is gone afterwards; of a folder the newest that was named there', async () => {
+    const kept = join(folder, 'kept');
+    mkdirSync(kept);
+    writeFileSync(join(kept, 'secrets-notes.txt'), 'of people');
+    const made = ['backup', 'create', 'secrets', kept, '--database-url', secrets.database.url, '--keep', '2'];
+    for (let n = 0; n < 3; n += 1) expect((await keystead(made, SECRETS_KEY)).code).toBe(0);
+    expect(readdirSync(kept)).toHaveLength(3);
+    const databases = async () => {
+      const client = new pg.Client({ connectionString: secrets.database.url });
+      await client.connect();
+      const { rows } = await client.query("SELECT datname FROM pg_database WHERE datname LIKE 'keystead_drill_%'");
+      await client.end();
+      return rows;
+    };
+    const drill = ['backup', 'drill', kept, '--database-url', secrets.database.url, '--format', 'json'];
+    const { code, printed } = await keystead(drill, SECRETS_KEY);
+    expect([code, JSON.parse(printed)]).toEqual([
+      0,
+      [expect.objectContaining({ service: 'secrets', opened: 20, objects: 0 })],
+    ]);
+    expect(JSON.parse(printed)[0].rows).toBeGreaterThan(40);
+    const wrong = await keystead(drill, { SECRETS_SEAL_KEY: 'cd'.repeat(32) });
+    expect([wrong.code, wrong.said]).toEqual([2, expect.stringContaining('does not open')]);
+    expect(await databases()).toEqual([]);
+    expect((await keystead(['backup', 'drill', folder], SECRETS_KEY)).said).toContain('holds no backup');
+    expect((await keystead([...made.slice(0, -1), '0'], SECRETS_KEY)).said).toContain('--keep');
   });
 
   it('is not restored over a service that holds data', async () => {

@@ -113,8 +113,8 @@ async function load(client: pg.ClientBase, file: string, header: Header, watch: 
   });
 }
 
-/** Takes a database away again that was made for what then failed. */
-async function dropDatabase(url: string): Promise<void> {
+/** Takes a database away again that was made for what then failed, or for a drill. */
+export async function dropDatabase(url: string): Promise<void> {
   const name = pg.escapeIdentifier(databaseName(url));
   // What failed first is what is told.
   await withClient(onDatabase(url, 'postgres'), (client) => client.query(`DROP DATABASE IF EXISTS ${name}`)).catch(

@@ -1,5 +1,7 @@
 import { rmSync, statSync } from 'node:fs';
 import { readBatches, readHeader, writeArchive } from '../backup/archive';
+import { drill } from '../backup/drill';
+import { fileIn, forgetOld, isFolder, newestIn } from '../backup/folder';
 import { findSealKey, fingerprintOf, SealCheck } from '../backup/seal';
 import { connected, describe, findDatabase, restore, type ServiceName, snapshot } from '../backup/service-database';
 import { estimateRows, listMigrations } from '../backup/tables';
@@ -10,6 +12,7 @@ interface Installation {
   databaseUrl?: string;
   data?: string;
   sealKeyFile?: string;
+  keep?: string;
 }
 
 const keysApart = 'The seal key is never in the file: keep a copy of it elsewhere, or the file is worth nothing.';
@@ -19,16 +22,23 @@ export const backupCommands: readonly CommandSpec[] = [
   {
     name: 'backup create',
     help: 'Save all rows as of one moment, while the service runs.',
-    args: { '<service>': 'secrets or workspaces', '<file>': 'must not exist yet; - for standard output' },
+    args: {
+      '<service>': 'secrets or workspaces',
+      '<file>': 'must not exist yet, or a folder, where it gets a name; - for standard output',
+    },
     flags: {
       '--database-url <url>': 'its database (SECRETS_DATABASE_URL, WORKSPACES_DATABASE_URL, or these with _FILE)',
       '--data <folder>': 'folder of a running npm start, when it uses the embedded database',
       '--seal-key-file <file>': 'notes which key opens the backup (SECRETS_SEAL_KEY_FILE, WORKSPACES_SEAL_KEY_FILE)',
+      '--keep <number>':
+        'in a folder: so many of the service, the new one too; older ones are removed once it is whole',
     },
-    examples: ['backup create secrets secrets.backup', 'backup create workspaces workspaces.backup -data=data'],
+    examples: ['backup create secrets secrets.backup', 'backup create secrets /backups -keep=14'],
     more: keysApart,
-    async run({ output, env, progress }, options: Installation, name: string, file: string) {
+    async run({ output, env, progress }, options: Installation, name: string, place: string) {
       const service = serviceName(name);
+      const keep = numberToKeep(options.keep, place);
+      const file = isFolder(place) ? fileIn(place, service) : place;
       const url = await findDatabase(service, options, env);
       const sealKey = findSealKey(service.toUpperCase(), options.sealKeyFile, env);
       const counts = await connected(url, async (client) => {
@@ -60,6 +70,7 @@ export const backupCommands: readonly CommandSpec[] = [
       const rows = Object.values(counts).reduce((sum, count) => sum + count, 0);
       if (file === '-') output.note(`saved: ${rows} rows of ${service}`);
       else output.show({ file, service, rows, counts }, { file, service, rows });
+      if (keep !== undefined) for (const old of forgetOld(place, service, keep)) output.note(`removed: ${old}`);
       if (!sealKey) output.note('no seal key was named, so the backup does not say which one opens it');
     },
   },
@@ -95,6 +106,40 @@ export const backupCommands: readonly CommandSpec[] = [
     },
   },
   {
+    name: 'backup drill',
+    help: 'Bring a backup back into a database of its own, read all of it again, open some values, and take it away.',
+    args: { '<file>': 'the backup, or a folder: then the newest of each service' },
+    flags: {
+      '--database-url <url>':
+        'any database of the server to use (SECRETS_DATABASE_URL, WORKSPACES_DATABASE_URL, or these with _FILE)',
+      '--data <folder>': 'folder of a running npm start, when it uses the embedded database',
+      '--seal-key-file <file>': 'key of the service (SECRETS_SEAL_KEY_FILE, WORKSPACES_SEAL_KEY_FILE)',
+    },
+    examples: ['backup drill /backups', 'backup drill secrets.backup -seal-key-file=secrets.key'],
+    more: 'The database is made on the server, so its user must be allowed to; it needs as much room as the restored service.',
+    async run({ output, env, progress }, options: Installation, place: string) {
+      const results = [];
+      for (const file of isFolder(place) ? newestIn(place) : [place]) {
+        const { service } = await readHeader(file);
+        const sealKey = findSealKey(service.toUpperCase(), options.sealKeyFile, env);
+        const loading = progress('loading', 'bytes', statSync(file).size);
+        const server = await findDatabase(service, options, env);
+        const watch = { loaded: (bytes: number) => loading.at(bytes) };
+        results.push(await drill(file, server, sealKey, watch).finally(() => loading.end()));
+      }
+      const rows = results.map((one) => [
+        one.service,
+        one.madeAt,
+        one.rows,
+        one.opened ?? '-',
+        one.objects,
+        one.seconds,
+      ]);
+      output.rows(results, ['service', 'made at', 'rows', 'values opened', 'objects elsewhere', 'seconds'], rows);
+      if (results.some(({ opened }) => opened === null)) output.note('no seal key was named, so no value was opened');
+    },
+  },
+  {
     name: 'backup restore',
     help: 'Bring a backup back into an empty database, and up to this version.',
     args: { '<file>': 'the backup' },
@@ -116,6 +161,13 @@ export const backupCommands: readonly CommandSpec[] = [
     },
   },
 ];
+
+function numberToKeep(text: string | undefined, place: string): number | undefined {
+  if (text === undefined) return undefined;
+  if (!isFolder(place)) throw new Problem('--keep is for a folder');
+  if (!/^[1-9]\d{0,4}$/.test(text)) throw new Problem('--keep must be a number from 1 to 99999');
+  return Number(text);
+}
 
 function serviceName(name: string): ServiceName {
   if (name !== 'secrets' && name !== 'workspaces') throw new Problem(`${name} is no service: secrets or workspaces`);

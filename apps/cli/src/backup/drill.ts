@@ -1,0 +1,71 @@
+import { randomBytes } from 'node:crypto';
+import { onDatabase } from '@keystead/postgres';
+import { exitCodes, Problem } from '../problem';
+import { type Header, readBatches } from './archive';
+import { SealCheck } from './seal';
+import { connected, dropDatabase, migrationNames, restore, type Watch } from './service-database';
+import { listTables, readRows } from './tables';
+
+/** What a drill has shown. */
+interface Drilled {
+  readonly file: string;
+  readonly service: Header['service'];
+  readonly madeAt: string;
+  /** All of them were read again. */
+  readonly rows: number;
+  /** Values that the seal key has opened; null where there was no key. */
+  readonly opened: number | null;
+  /** States and configurations in an object store, which no backup holds. */
+  readonly objects: number;
+  readonly seconds: number;
+}
+
+/**
+ * Brings a backup back into a database of its own on a server, reads all of it again, and takes it away. Throws `Problem`
+ * where anything of it is missing or cannot be opened; the database is gone then as well.
+ */
+export async function drill(file: string, server: string, sealKey: Buffer | undefined, watch: Watch): Promise<Drilled> {
+  const url = onDatabase(server, `keystead_drill_${randomBytes(6).toString('hex')}`);
+  const startedMs = performance.now();
+  try {
+    const header = await restore(file, url, watch);
+    const seen = await lookAt(url, header, sealKey);
+    await compare(file, header, seen.counts);
+    const rows = Object.values(seen.counts).reduce((sum, count) => sum + count, 0);
+    const seconds = Math.round((performance.now() - startedMs) / 100) / 10;
+    const { service, madeAt } = header;
+    return { file, service, madeAt, rows, opened: seen.opened ?? null, objects: seen.objects, seconds };
+  } finally {
+    await dropDatabase(url);
+  }
+}
+
+function lookAt(url: string, header: Header, sealKey: Buffer | undefined) {
+  return connected(url, async (client) => {
+    await client.query('BEGIN READ ONLY');
+    const tables = await listTables(client);
+    const check = sealKey && new SealCheck({ ...header, tables }, sealKey);
+    const counts: Record<string, number> = {};
+    for (const table of tables) {
+      counts[table.name] = 0;
+      for await (const rows of readRows(client, table)) {
+        counts[table.name]! += rows.length;
+        check?.see({ table: table.name, rows });
+      }
+    }
+    const outside = `SELECT count(*)::int AS count FROM blob WHERE store = 'objects'`;
+    const objects = header.service === 'workspaces' ? (await client.query(outside)).rows[0].count : 0;
+    return { counts, objects: Number(objects), opened: check?.finish() };
+  });
+}
+
+/** Migrations since then may add rows and take some away. */
+async function compare(file: string, header: Header, counts: Readonly<Record<string, number>>): Promise<void> {
+  if (migrationNames(header.service).length !== header.migrations.length) return;
+  const saved: Record<string, number> = {};
+  for await (const { table, rows } of readBatches(file)) saved[table] = (saved[table] ?? 0) + rows.length;
+  for (const [table, count] of Object.entries(saved)) {
+    if (counts[table] === count) continue;
+    throw new Problem(`${file} has ${count} rows of ${table}, and ${counts[table] ?? 0} came back`, exitCodes.file);
+  }
+}
