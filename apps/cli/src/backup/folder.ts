@@ -1,6 +1,8 @@
-import { readdirSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
 import { Problem } from '../problem';
+import { isBucket, openBucket } from './bucket';
 import type { ServiceName } from './service-database';
 
 const named = /^(secrets|workspaces)-\d{8}T\d{9}Z\.backup$/;
@@ -10,30 +12,74 @@ export function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
-/** A new file in a folder, named for its service and the time. */
-export function fileIn(folder: string, service: ServiceName, now = new Date()): string {
-  return join(folder, `${service}-${now.toISOString().replace(/[-:.]/g, '')}.backup`);
+/** The name of a new backup: its service and the time. */
+export function newName(service: ServiceName, now = new Date()): string {
+  return `${service}-${now.toISOString().replace(/[-:.]/g, '')}.backup`;
 }
 
-/** The backups of a service in a folder, newest first; other files are not seen. */
-function backupsIn(folder: string, service: ServiceName): string[] {
-  const names = readdirSync(folder).filter((name) => named.exec(name)?.[1] === service);
-  return names
-    .sort()
-    .reverse()
-    .map((name) => join(folder, name));
+/** Backups of a service among names of files, newest first; others are not seen. */
+function backupsAmong(names: readonly string[], service: ServiceName): string[] {
+  const ours = names.filter((name) => named.exec(name)?.[1] === service);
+  return ours.sort().reverse();
 }
+
+/** Where backups are kept under names of their own: a folder here or in a bucket. */
+export interface Shelf {
+  names(): Promise<string[]>;
+  remove(name: string): Promise<void>;
+}
+
+/** A folder of this machine. */
+export const folderShelf = (folder: string): Shelf => ({
+  names: async () => readdirSync(folder),
+  remove: async (name) => rmSync(join(folder, name)),
+});
 
 /** Removes all but the newest; answers which. */
-export function forgetOld(folder: string, service: ServiceName, keep: number): string[] {
-  const old = backupsIn(folder, service).slice(keep);
-  for (const file of old) rmSync(file);
+export async function forgetOld(shelf: Shelf, service: ServiceName, keep: number): Promise<string[]> {
+  const old = backupsAmong(await shelf.names(), service).slice(keep);
+  for (const name of old) await shelf.remove(name);
   return old;
 }
 
-/** The newest backup of each service that has one there. Throws `Problem` where there is none at all. */
-export function newestIn(folder: string): string[] {
-  const found = (['secrets', 'workspaces'] as const).flatMap((service) => backupsIn(folder, service).slice(0, 1));
-  if (found.length === 0) throw new Problem(`${folder} holds no backup that backup create has named`);
+/** Works with a new folder that only its owner sees and that is gone afterwards. */
+export async function inPrivateFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'keystead-backup-'));
+  try {
+    return await work(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Works with backups as files of this machine: with the file itself; of a folder, here or in a bucket, with the newest of each
+ * service, one after the other. What is in a bucket is fetched for that long. Throws `Problem` where there is none.
+ */
+export async function withBackups(
+  place: string,
+  env: NodeJS.ProcessEnv,
+  work: (file: string) => Promise<void>,
+): Promise<void> {
+  if (!isBucket(place)) {
+    const files = isFolder(place) ? newestAmong(place, readdirSync(place)).map((name) => join(place, name)) : [place];
+    for (const file of files) await work(file);
+    return;
+  }
+  const [address = '', query = ''] = place.split('?');
+  const one = address.endsWith('.backup') ? basename(address) : undefined;
+  const folder = one === undefined ? place : `${address.slice(0, -one.length)}${query && `?${query}`}`;
+  const bucket = await openBucket(folder, env);
+  for (const name of one === undefined ? newestAmong(place, await bucket.names()) : [one]) {
+    await inPrivateFolder(async (staging) => {
+      await bucket.get(name, join(staging, name));
+      await work(join(staging, name));
+    });
+  }
+}
+
+function newestAmong(place: string, names: readonly string[]): string[] {
+  const found = (['secrets', 'workspaces'] as const).flatMap((service) => backupsAmong(names, service).slice(0, 1));
+  if (found.length === 0) throw new Problem(`${place} holds no backup that backup create has named`);
   return found;
 }

@@ -1,0 +1,168 @@
+import { createWriteStream } from 'node:fs';
+import { open, rm } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { AwsClient } from 'aws4fetch';
+import { exitCodes, Problem } from '../problem';
+
+/** S3 takes ten thousand parts at most, of five MiB at least. */
+const smallestPart = 16 * 1024 * 1024;
+const mostParts = 10_000;
+
+/** Whether a place is in an S3-compatible store. */
+export const isBucket = (place: string): boolean => place.startsWith('s3://');
+
+/** A folder of an S3-compatible store. Every call throws `Problem` where the store says no. */
+export interface Bucket {
+  /** Names of the objects in it, in their order. */
+  names(): Promise<string[]>;
+  /** Stores a file under a name, whole or not at all. */
+  put(name: string, file: string, sent?: (bytes: number) => void): Promise<void>;
+  /** Fetches an object into a file that does not exist yet. */
+  get(name: string, file: string): Promise<void>;
+  remove(name: string): Promise<void>;
+}
+
+interface Place {
+  /** Of the bucket, without a slash at its end. */
+  readonly url: string;
+  /** Before every name, with its slash; empty for none. */
+  readonly prefix: string;
+  readonly region: string;
+}
+
+/** Reads `s3://bucket/folder?endpoint=…&region=…&path-style=…`, as the workspace service does for its states. */
+function placeOf(text: string, env: NodeJS.ProcessEnv): Place {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url?.hostname) throw new Problem(`${text} is no address like s3://bucket/folder`);
+  const known = ['endpoint', 'region', 'path-style'];
+  for (const name of url.searchParams.keys()) {
+    if (!known.includes(name)) throw new Problem(`${text}: it may say ${known.join(', ')}, not ${name}`);
+  }
+  const region = url.searchParams.get('region') ?? env.AWS_REGION ?? env.AWS_DEFAULT_REGION ?? 'us-east-1';
+  const given = url.searchParams.get('endpoint') ?? env.AWS_ENDPOINT_URL_S3 ?? env.AWS_ENDPOINT_URL;
+  if (given !== undefined && !/^https?:\/\/[^/]/.test(given)) throw new Problem(`${given} is no http address`);
+  const style = url.searchParams.get('path-style') ?? (given === undefined ? 'off' : 'on');
+  if (style !== 'on' && style !== 'off') throw new Problem(`${text}: path-style is neither on nor off`);
+  const endpoint = new URL(given ?? `https://s3.${region}.amazonaws.com`);
+  if (style === 'off') endpoint.hostname = `${url.hostname}.${endpoint.hostname}`;
+  const base = endpoint.href.replace(/(?<!\/)\/+$/, '');
+  const folder = decodeURIComponent(url.pathname).replace(/^\/+|(?<!\/)\/+$/g, '');
+  return {
+    url: style === 'on' ? `${base}/${url.hostname}` : base,
+    prefix: folder === '' ? '' : `${folder}/`,
+    region,
+  };
+}
+
+/** Opens a folder of a store with the credentials of the environment (`AWS_ACCESS_KEY_ID` and so on). */
+export async function openBucket(text: string, env: NodeJS.ProcessEnv): Promise<Bucket> {
+  const place = placeOf(text, env);
+  const {
+    AWS_ACCESS_KEY_ID: accessKeyId,
+    AWS_SECRET_ACCESS_KEY: secretAccessKey,
+    AWS_SESSION_TOKEN: sessionToken,
+  } = env;
+  if (!accessKeyId || !secretAccessKey) {
+    throw new Problem('a place in S3 needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY', exitCodes.usage);
+  }
+  const { AwsClient } = await import('aws4fetch');
+  const { region } = place;
+  return inBucket(
+    place,
+    new AwsClient({ accessKeyId, secretAccessKey, sessionToken, region, service: 's3', retries: 4 }),
+  );
+}
+
+function inBucket({ url, prefix }: Place, client: AwsClient): Bucket {
+  const at = (name: string) => `${url}/${`${prefix}${name}`.split('/').map(encoded).join('/')}`;
+  const ask = async (method: string, address: string, body?: Uint8Array<ArrayBuffer> | string): Promise<Response> => {
+    const answer = await client.fetch(address, { method, body }).catch((error: Error & { cause?: Error }) => {
+      throw new Problem(`the store cannot be reached: ${error.cause?.message ?? error.message}`, exitCodes.unreachable);
+    });
+    if (answer.ok) return answer;
+    const said = tag(await answer.text(), 'Code') ?? answer.statusText;
+    throw new Problem(`the store answered ${answer.status} ${said} to ${method} ${new URL(address).pathname}`);
+  };
+  return {
+    async names() {
+      const names: string[] = [];
+      for (let token: string | undefined = ''; token !== undefined; ) {
+        const query = new URLSearchParams({ 'list-type': '2', prefix, ...(token && { 'continuation-token': token }) });
+        const page = await (await ask('GET', `${url}/?${query}`)).text();
+        for (const [, key = ''] of page.matchAll(/<Key>([^<]*)<\/Key>/g))
+          names.push(unescaped(key).slice(prefix.length));
+        token = tag(page, 'IsTruncated') === 'true' ? tag(page, 'NextContinuationToken') : undefined;
+      }
+      return names.sort();
+    },
+    async put(name, file, sent = () => {}) {
+      const handle = await open(file);
+      try {
+        const { size } = await handle.stat();
+        const part = Math.max(smallestPart, Math.ceil(size / mostParts));
+        const read = async (start: number) => {
+          const bytes = Buffer.allocUnsafeSlow(Math.min(part, size - start));
+          await handle.read(bytes, 0, bytes.length, start);
+          return bytes;
+        };
+        if (size <= part) {
+          await ask('PUT', at(name), await read(0));
+          sent(size);
+          return;
+        }
+        const id = tag(await (await ask('POST', `${at(name)}?uploads=`)).text(), 'UploadId') ?? '';
+        const upload = `uploadId=${encodeURIComponent(id)}`;
+        try {
+          const tags: string[] = [];
+          for (let start = 0; start < size; start += part) {
+            const number = tags.length + 1;
+            const answer = await ask('PUT', `${at(name)}?partNumber=${number}&${upload}`, await read(start));
+            tags.push(answer.headers.get('etag') ?? '');
+            sent(Math.min(start + part, size));
+          }
+          const parts = tags.map(
+            (etag, index) => `<Part><PartNumber>${index + 1}</PartNumber><ETag>${etag}</ETag></Part>`,
+          );
+          const whole = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`;
+          const done = await (await ask('POST', `${at(name)}?${upload}`, whole)).text();
+          // It says so with status 200.
+          if (done.includes('<Error>'))
+            throw new Problem(`the store answered ${tag(done, 'Code')} at the end of the upload`);
+        } catch (error) {
+          await ask('DELETE', `${at(name)}?${upload}`).catch(() => {});
+          throw error;
+        }
+      } finally {
+        await handle.close();
+      }
+    },
+    async get(name, file) {
+      const { body } = await ask('GET', at(name));
+      const target = createWriteStream(file, { flags: 'wx', mode: 0o600 });
+      await pipeline(body ? Readable.fromWeb(body as never) : Readable.from([]), target).catch(async (error: Error) => {
+        await rm(file, { force: true });
+        throw new Problem(`${name} did not come whole: ${error.message}`, exitCodes.unreachable);
+      });
+    },
+    async remove(name) {
+      await ask('DELETE', at(name));
+    },
+  };
+}
+
+/** As signatures want it, which is stricter than URLs. */
+const encoded = (text: string): string =>
+  encodeURIComponent(text).replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
+
+const tag = (xml: string, name: string): string | undefined => {
+  const found = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1];
+  return found === undefined ? undefined : unescaped(found);
+};
+
+const unescaped = (text: string): string =>
+  text.replace(/&(lt|gt|quot|apos|amp|#\d+);/g, (_, name: string) =>
+    name.startsWith('#')
+      ? String.fromCodePoint(Number(name.slice(1)))
+      : ({ lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' } as Record<string, string>)[name]!,
+  );
