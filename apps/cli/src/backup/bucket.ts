@@ -23,7 +23,7 @@ export interface Bucket {
   remove(name: string): Promise<void>;
 }
 
-interface Place {
+interface BucketAddress {
   /** Of the bucket, without a slash at its end. */
   readonly url: string;
   /** Before every name, with its slash; empty for none. */
@@ -32,7 +32,7 @@ interface Place {
 }
 
 /** Reads `s3://bucket/folder?endpoint=…&region=…&path-style=…`, as the workspace service does for its states. */
-function placeOf(text: string, env: NodeJS.ProcessEnv): Place {
+function placeOf(text: string, env: NodeJS.ProcessEnv): BucketAddress {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url?.hostname) throw new Problem(`${text} is no address like s3://bucket/folder`);
   const known = ['endpoint', 'region', 'path-style'];
@@ -74,7 +74,7 @@ export async function openBucket(text: string, env: NodeJS.ProcessEnv): Promise<
   );
 }
 
-function inBucket({ url, prefix }: Place, client: AwsClient): Bucket {
+function inBucket({ url, prefix }: BucketAddress, client: AwsClient): Bucket {
   const at = (name: string) => `${url}/${`${prefix}${name}`.split('/').map(encoded).join('/')}`;
   const ask = async (method: string, address: string, body?: Uint8Array<ArrayBuffer> | string): Promise<Response> => {
     const answer = await client.fetch(address, { method, body }).catch((error: Error & { cause?: Error }) => {

@@ -145,12 +145,12 @@ async function endpointsText(config: OwnConfig, isolation: Isolation, trial: Tri
 }
 
 /** Something that runs must not reach. */
-interface Place {
+interface ClosedPlace {
   readonly name: string;
   find(): Promise<DatabaseAddress>;
 }
 
-function placesOf({ databaseUrl, closed, isolation }: OwnConfig): Place[] {
+function placesOf({ databaseUrl, closed, isolation }: OwnConfig): ClosedPlace[] {
   if (isolation.network === 'none') return [];
   return [
     ...(databaseUrl === undefined ? [] : [{ name: 'the database', find: () => findDatabaseAddress(databaseUrl) }]),
@@ -163,7 +163,7 @@ async function closePlaces(config: OwnConfig, isolation: Isolation): Promise<voi
 }
 
 /** Closes a place to runs where it takes more than what keeps them apart. Answers why that failed. Never throws. */
-async function closePlace(place: Place, config: OwnConfig, isolation: Isolation): Promise<string | undefined> {
+async function closePlace(place: ClosedPlace, config: OwnConfig, isolation: Isolation): Promise<string | undefined> {
   try {
     const found = await place.find();
     if ('socket' in found) return undefined;
@@ -174,7 +174,7 @@ async function closePlace(place: Place, config: OwnConfig, isolation: Isolation)
 }
 
 /** What counts is what a run can do, not which rules there are: it is tried. */
-async function placeText(place: Place, config: OwnConfig, isolation: Isolation, trial: Trial): Promise<string> {
+async function placeText(place: ClosedPlace, config: OwnConfig, isolation: Isolation, trial: Trial): Promise<string> {
   const { name } = place;
   const problem = await closePlace(place, config, isolation);
   const reach = await place
