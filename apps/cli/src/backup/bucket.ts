@@ -13,7 +13,7 @@ const mostParts = 10_000;
 export const isBucket = (place: string): boolean => place.startsWith('s3://');
 
 /** A folder of an S3-compatible store. Every call throws `Problem` where the store says no. */
-export interface Bucket {
+export interface BackupBucket {
   /** Names of the objects in it, in their order. */
   names(): Promise<string[]>;
   /** Stores a file under a name, whole or not at all. */
@@ -56,7 +56,7 @@ function placeOf(text: string, env: NodeJS.ProcessEnv): BucketAddress {
 }
 
 /** Opens a folder of a store with the credentials of the environment (`AWS_ACCESS_KEY_ID` and so on). */
-export async function openBucket(text: string, env: NodeJS.ProcessEnv): Promise<Bucket> {
+export async function openBucket(text: string, env: NodeJS.ProcessEnv): Promise<BackupBucket> {
   const place = placeOf(text, env);
   const {
     AWS_ACCESS_KEY_ID: accessKeyId,
@@ -74,7 +74,7 @@ export async function openBucket(text: string, env: NodeJS.ProcessEnv): Promise<
   );
 }
 
-function inBucket({ url, prefix }: BucketAddress, client: AwsClient): Bucket {
+function inBucket({ url, prefix }: BucketAddress, client: AwsClient): BackupBucket {
   const at = (name: string) => `${url}/${`${prefix}${name}`.split('/').map(encoded).join('/')}`;
   const ask = async (method: string, address: string, body?: Uint8Array<ArrayBuffer> | string): Promise<Response> => {
     const answer = await client.fetch(address, { method, body }).catch((error: Error & { cause?: Error }) => {
