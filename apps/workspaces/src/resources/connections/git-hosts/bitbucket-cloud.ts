@@ -6,12 +6,12 @@ import {
   basic,
   cloneAddress,
   header,
-  isHmacOf,
   listAt,
   mostPages,
   moved,
   pathsIn,
   segments,
+  signedIn,
   textAt,
   textOrNull,
   at as valueAt,
@@ -164,8 +164,7 @@ export const bitbucketCloud: GitHost = {
 
   deleteHook: (api, at, id) => api.remove(`${repo(at)}/hooks/${part(id)}`),
 
-  isGenuine: (headers, body, secret) =>
-    isHmacOf(body, secret, header(headers, 'x-hub-signature').replace(/^sha256=/, '')),
+  isGenuine: signedIn('x-hub-signature'),
 
   deliveryId: (headers) => header(headers, 'x-request-uuid') || undefined,
 

@@ -5,11 +5,11 @@ import {
   addressBelow,
   cloneAddress,
   header,
-  isHmacOf,
   listAt,
   mostPages,
   moved,
   pathsIn,
+  signedIn,
   textAt,
   textOrNull,
   at as valueAt,
@@ -149,8 +149,7 @@ export const bitbucketDataCenter: GitHost = {
 
   deleteHook: (api, at, id) => api.remove(`${repo(api, at)}/webhooks/${part(id)}`),
 
-  isGenuine: (headers, body, secret) =>
-    isHmacOf(body, secret, header(headers, 'x-hub-signature').replace(/^sha256=/, '')),
+  isGenuine: signedIn('x-hub-signature'),
 
   deliveryId: (headers) => header(headers, 'x-request-id') || undefined,
 

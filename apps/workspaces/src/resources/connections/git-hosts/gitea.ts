@@ -4,22 +4,23 @@ import {
   addressBelow,
   basic,
   header,
-  isHmacOf,
   listAt,
   mostPages,
   moved,
   pathsIn,
   segments,
+  signedIn,
   textAt,
   textOrNull,
   at as valueAt,
 } from './reading';
 
-const repo = (identifier: string): string => `/repos/${segments(identifier)}`;
+/** The path of a repository, which GitHub has as well. */
+export const repo = (identifier: string): string => `/repos/${segments(identifier)}`;
 const pageSize = 50;
 
-/** A commit as most of its endpoints show it. */
-function commitOf(json: unknown): HostCommit {
+/** A commit, which GitHub shows in the same words. */
+export function commitOf(json: unknown): HostCommit {
   return {
     sha: textAt(json, 'sha'),
     message: textAt(json, 'commit', 'message'),
@@ -28,7 +29,7 @@ function commitOf(json: unknown): HostCommit {
   };
 }
 
-/** A pull request, which GitHub shows in the same words. */
+/** A pull request, likewise. */
 export function pullRequestOf(json: unknown): PullRequest {
   const [from, to] = [textAt(json, 'head', 'repo', 'id'), textAt(json, 'base', 'repo', 'id')];
   return {
@@ -64,6 +65,19 @@ export const pathsOf = (files: readonly unknown[]): string[] => pathsIn(files, [
 async function findCommit(api: HostApi, at: string, sha: string): Promise<HostCommit | undefined> {
   const json = await api.find(`${repo(at)}/git/commits/${encodeURIComponent(sha)}`);
   return json === undefined ? undefined : commitOf(json);
+}
+
+/** What a delivery says has happened, by the name of its event, which GitHub says in another header. */
+export function eventsNamed(event: string, body: unknown): ReturnType<GitHost['eventsOf']> {
+  const sender = {
+    username: textAt(body, 'sender', 'login'),
+    avatarUrl: textOrNull(body, 'sender', 'avatar_url'),
+    url: textOrNull(body, 'sender', 'html_url'),
+  };
+  const about = { repositoryId: textAt(body, 'repository', 'id'), sender };
+  if (event === 'push') return moved(about, textAt(body, 'ref'), textAt(body, 'before'), textAt(body, 'after'));
+  const number = Number(textAt(body, 'number'));
+  return event.startsWith('pull_request') && number > 0 ? [{ ...about, kind: 'pull-request', number }] : [];
 }
 
 /** Gitea and Forgejo, by their interface of version 1 (`https://host/api/v1`). */
@@ -142,23 +156,11 @@ export const gitea: GitHost = {
 
   deleteHook: (api, at, id) => api.remove(`${repo(at)}/hooks/${encodeURIComponent(id)}`),
 
-  isGenuine: (headers, body, secret) => isHmacOf(body, secret, header(headers, 'x-gitea-signature')),
+  isGenuine: signedIn('x-gitea-signature'),
 
   deliveryId: (headers) => header(headers, 'x-gitea-delivery') || undefined,
 
-  eventsOf(headers, body) {
-    const sender = {
-      username: textAt(body, 'sender', 'login'),
-      avatarUrl: textOrNull(body, 'sender', 'avatar_url'),
-      url: textOrNull(body, 'sender', 'html_url'),
-    };
-    const about = { repositoryId: textAt(body, 'repository', 'id'), sender };
-    const event = header(headers, 'x-gitea-event');
-    if (event === 'push') return moved(about, textAt(body, 'ref'), textAt(body, 'before'), textAt(body, 'after'));
-    if (!event.startsWith('pull_request')) return [];
-    const number = Number(textAt(body, 'number'));
-    return number > 0 ? [{ ...about, kind: 'pull-request', number }] : [];
-  },
+  eventsOf: (headers, body) => eventsNamed(header(headers, 'x-gitea-event'), body),
 
   async setStatus(api, at, sha, { state, context, description, url }) {
     await api.call('POST', `${repo(at)}/statuses/${sha}`, { state, context, description, target_url: url });

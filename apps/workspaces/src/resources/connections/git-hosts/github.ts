@@ -1,21 +1,14 @@
 import type { GitHost, HostCommit } from './git-host';
-import { everyPage, gitea, pathsOf, pullRequestOf } from './gitea';
+import { commitOf, eventsNamed, gitea, pathsOf, repo } from './gitea';
 import type { HostApi } from './host-api';
-import { basic, header, isHmacOf, listAt, moved, segments, textAt, textOrNull } from './reading';
+import { basic, header, listAt, segments, signedIn, textAt } from './reading';
 
-const repo = (identifier: string): string => `/repos/${segments(identifier)}`;
 /** What a comparison names at most. */
 const mostFiles = 300;
 
 async function findCommit(api: HostApi, at: string, ref: string): Promise<HostCommit | undefined> {
   const json = await api.find(`${repo(at)}/commits/${segments(ref)}`);
-  if (json === undefined) return undefined;
-  return {
-    sha: textAt(json, 'sha'),
-    message: textAt(json, 'commit', 'message'),
-    url: textAt(json, 'html_url'),
-    author: textAt(json, 'author', 'login') || textAt(json, 'commit', 'author', 'name'),
-  };
+  return json === undefined ? undefined : commitOf(json);
 }
 
 /** GitHub and GitHub Enterprise, by their REST interface. Gitea took many of its words from there. */
@@ -39,10 +32,6 @@ export const github: GitHost = {
   // The commit behind an annotated tag as well.
   findTag: (api, at, tag) => findCommit(api, at, `tags/${tag}`),
 
-  async listPullRequests(api, at) {
-    return ((await everyPage(api, `${repo(at)}/pulls?state=open`)) ?? []).map(pullRequestOf);
-  },
-
   async listChanges(api, at, base, head) {
     const json = await api.find(`${repo(at)}/compare/${base}...${head}`);
     const files = listAt(json, 'files');
@@ -56,23 +45,14 @@ export const github: GitHost = {
     return textAt(await api.call('POST', `${repo(at)}/hooks`, { name: 'web', active: true, events, config }), 'id');
   },
 
-  isGenuine(headers, body, secret) {
-    return isHmacOf(body, secret, header(headers, 'x-hub-signature-256').replace(/^sha256=/, ''));
-  },
+  isGenuine: signedIn('x-hub-signature-256'),
 
   deliveryId: (headers) => header(headers, 'x-github-delivery') || undefined,
 
   eventsOf(headers, body) {
-    const sender = {
-      username: textAt(body, 'sender', 'login'),
-      avatarUrl: textOrNull(body, 'sender', 'avatar_url'),
-      url: textOrNull(body, 'sender', 'html_url'),
-    };
-    const about = { repositoryId: textAt(body, 'repository', 'id'), sender };
     const event = header(headers, 'x-github-event');
-    if (event === 'push') return moved(about, textAt(body, 'ref'), textAt(body, 'before'), textAt(body, 'after'));
-    const number = Number(textAt(body, 'number'));
-    return event === 'pull_request' && number > 0 ? [{ ...about, kind: 'pull-request', number }] : [];
+    // Reviews and their comments name a pull request that has not changed.
+    return event.startsWith('pull_request_') ? [] : eventsNamed(event, body);
   },
 
   gitAuthorization: (token) => basic('x-access-token', token),

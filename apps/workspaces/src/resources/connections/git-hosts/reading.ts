@@ -50,10 +50,11 @@ export function sameSecret(given: string, expected: string): boolean {
   return timingSafeEqual(digest(given), digest(expected)) && expected !== '';
 }
 
-/** Whether a text is the hexadecimal HMAC-SHA256 of a body. */
-export function isHmacOf(body: Buffer, secret: string, given: string): boolean {
-  return sameSecret(given, createHmac('sha256', secret).update(body).digest('hex'));
-}
+/** Whether a header holds the hexadecimal HMAC-SHA256 of a body, alone or after `sha256=`. */
+export const signedIn =
+  (name: string) =>
+  (headers: DeliveryHeaders, body: Buffer, secret: string): boolean =>
+    sameSecret(header(headers, name).replace(/^sha256=/, ''), createHmac('sha256', secret).update(body).digest('hex'));
 
 /** An identifier as part of a path. */
 export const segments = (identifier: string): string => identifier.split('/').map(encodeURIComponent).join('/');
