@@ -29,8 +29,8 @@ export function commitOf(json: unknown): HostCommit {
   };
 }
 
-/** A pull request, likewise. */
-export function pullRequestOf(json: unknown): PullRequest {
+/** A pull request, which GitHub shows in the same words. */
+function pullRequestOf(json: unknown): PullRequest {
   const [from, to] = [textAt(json, 'head', 'repo', 'id'), textAt(json, 'base', 'repo', 'id')];
   return {
     number: Number(textAt(json, 'number')),
