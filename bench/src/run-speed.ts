@@ -14,7 +14,7 @@ const usage = `npx tsx bench/src/run-speed.ts [ROUNDS [RUNS]]
 
 How long a remote plan that changes nothing takes beside the same plan at home, what of it the worker takes for itself, how long
 RUNS that are queued at once take on four workers beside the tool by itself, and what memory the worker needs for them. Needs terraform
-or tofu on the PATH.`;
+or tofu on the PATH. The worker is an agent of the installation, as with npm start; RUN_SPEED_OVER=database: one with the database.`;
 
 const run = promisify(execFile);
 const workers = 4;
@@ -35,7 +35,13 @@ interface Finished {
 async function begin(ground: Ground) {
   const sealKey = randomBytes(32).toString('hex');
   const firstRun = path.join(ground.folder, 'first-run.json');
-  const env = { WORKSPACES_SEAL_KEY: sealKey, WORKSPACES_FIRST_RUN_FILE: firstRun, WORKSPACES_RATE_LIMIT: '0' };
+  const agentToken = randomBytes(32).toString('hex');
+  const env = {
+    WORKSPACES_SEAL_KEY: sealKey,
+    WORKSPACES_FIRST_RUN_FILE: firstRun,
+    WORKSPACES_RATE_LIMIT: '0',
+    WORKSPACES_AGENT_TOKEN: agentToken,
+  };
   const { url } = await startServiceProcess('workspaces', env, { ...ground, cores: undefined });
   const { token } = JSON.parse(readFileSync(firstRun, 'utf8')) as { token: string };
   const log = path.join(ground.folder, 'worker.log');
@@ -44,8 +50,9 @@ async function begin(ground: Ground) {
     env: {
       PATH: process.env.PATH,
       NODE_ENV: 'production',
-      WORKSPACES_SEAL_KEY: sealKey,
-      WORKSPACES_DATABASE_URL: ground.postgres.url('workspaces'),
+      ...(process.env.RUN_SPEED_OVER === 'database'
+        ? { WORKSPACES_SEAL_KEY: sealKey, WORKSPACES_DATABASE_URL: ground.postgres.url('workspaces') }
+        : { AGENT_ADDRESS: url, AGENT_TOKEN: agentToken }),
       WORKSPACES_WORKER_JOBS: String(workers),
       WORKSPACES_WORKER_SCRATCH: path.join(ground.folder, 'scratch'),
     },

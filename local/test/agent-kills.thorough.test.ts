@@ -149,7 +149,8 @@ type Runs = { data: { id: string; attributes: { status: string } }[]; meta: { pa
     const table = { killed: Object.fromEntries(killed), runs, ended, effects: effects.length };
     process.stderr.write(`${JSON.stringify({ ...table, lost, doubled, open, locked })}\n`);
     expect({ lost, doubled, open, locked }).toEqual({ lost: [], doubled: [], open: [], locked: [] });
-    expect(ended.applied).toBeGreaterThan(rounds / 10);
+    // Each goes on until one of its runs was applied: how many more there are is up to the machine.
+    expect(ended.applied).toBeGreaterThanOrEqual(loops);
   }, 3_600_000);
 
   /** One process of the tool that plans or applies, as soon as there is one. */
