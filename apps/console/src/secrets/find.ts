@@ -3,6 +3,7 @@ import { useCallback, useRef } from 'react';
 import type { Find } from '../shell/palette';
 import { useSession } from '../shell/session';
 import { holdsValues, useMounts } from './mounts';
+import { page, policyPage } from './pages';
 
 /** Policies are asked for once while the palette is open, not for every letter. */
 const goodForMs = 30_000;
@@ -25,17 +26,17 @@ export function useFind(): Find {
         policies.current = { at: Date.now(), names };
       }
       const { secret, auth } = known.current;
-      const go = (to: string, search: object) => () => void navigate({ to, search: search as never });
+      const goTo = (mount: string) => () => void navigate(page('/engines/mount', { mount }));
       return [
         ...secret.map((mount) => ({
           label: mount.path,
           group: 'Engines',
-          run: holdsValues(mount) ? go('/secrets', { at: mount.path }) : go('/engines/mount', { mount: mount.path }),
+          run: holdsValues(mount) ? () => void navigate(page('/secrets', { at: mount.path })) : goTo(mount.path),
         })),
         ...auth.map(({ path }) => ({
           label: path,
           group: 'Login methods',
-          run: go('/engines/mount', { mount: `auth/${path}` }),
+          run: goTo(`auth/${path}`),
         })),
         ...(await policies.current.names)
           .filter((name) => name !== 'root' && name.includes(text))
@@ -43,7 +44,7 @@ export function useFind(): Find {
           .map((name) => ({
             label: name,
             group: 'Policies',
-            run: () => void navigate({ to: '/policies/$name', params: { name } as never }),
+            run: () => void navigate(policyPage(name)),
           })),
       ];
     },

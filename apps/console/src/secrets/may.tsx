@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Refused } from '../api/api-error';
 import { useSession } from '../shell/session';
+import { page } from './pages';
 import { type Explanation, operationOf, pathOf, RuleLine, wouldBecomeYes } from './policies/explanation';
 
 type PolicyVerb = 'create' | 'update' | 'delete' | 'read' | 'list' | 'patch' | 'sudo';
@@ -93,9 +94,7 @@ export function Why({ refused }: { readonly refused: Refused }) {
       ))}
       <p>{wouldBecomeYes(explanation, path, operation)}</p>
       <p>
-        <Link to="/policies/explain" search={{ path, operation } as never}>
-          Explain
-        </Link>
+        <Link {...page('/policies/explain', { path, operation })}>Explain</Link>
       </p>
     </div>
   );

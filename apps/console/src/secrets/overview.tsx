@@ -5,6 +5,7 @@ import { Time } from '../design/time';
 import { useSession } from '../shell/session';
 import { Counts } from './counts';
 import { holdsValues, kindOf, useMounts } from './mounts';
+import { page } from './pages';
 
 const areas = [
   ['/secrets', 'Secrets', 'look, write, compare versions, share once'],
@@ -30,9 +31,7 @@ export function Overview() {
             <ul className="list">
               {mounts.secret.filter(holdsValues).map((mount) => (
                 <li key={mount.path}>
-                  <Link to="/secrets" search={{ at: mount.path } as never}>
-                    {mount.path}
-                  </Link>
+                  <Link {...page('/secrets', { at: mount.path })}>{mount.path}</Link>
                   <span className="second small">
                     {kindOf(mount)}
                     {mount.description === '' ? '' : ` · ${mount.description}`}

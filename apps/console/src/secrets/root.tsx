@@ -1,5 +1,4 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { useSearch } from '@tanstack/react-router';
 import { useMemo, useRef } from 'react';
 import type { Refused } from '../api/api-error';
 import { WhyContext } from '../design/error-notice';
@@ -8,6 +7,7 @@ import { useSession } from '../shell/session';
 import { useFind } from './find';
 import { Why } from './may';
 import { navigation } from './navigation';
+import { useAddress } from './pages';
 
 const header = 'X-Service-Namespace';
 
@@ -20,7 +20,7 @@ const why = (refused: Refused) => <Why refused={refused} />;
 /** Every page, in the namespace that the address names or the session is of. */
 export function Root() {
   const { session, transport } = useSession();
-  const { ns } = useSearch({ strict: false }) as { ns?: string };
+  const { ns } = useAddress('/');
   const queries = useQueryClient();
   const find = useFind();
   const namespace = ns ?? session.namespace ?? '';

@@ -1,4 +1,5 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useCallback } from 'react';
 
 /** Reads the named filters out of an address, as texts; everything else is left out. */
 export function keeps<Name extends string>(...names: readonly Name[]) {
@@ -24,4 +25,16 @@ export function useFilters<Name extends string>() {
     void navigate({ to: '.', search: Object.fromEntries(merged) as never, replace: true });
   };
   return [filters, set] as const;
+}
+
+/** What the address of a page says, and how to change some of it; what becomes undefined is no longer said. */
+export function useAddress<S extends object>() {
+  const search = useSearch({ strict: false }) as S;
+  const navigate = useNavigate();
+  const change = useCallback(
+    (more: { readonly [K in keyof S]?: S[K] | undefined }) =>
+      void navigate({ to: '.', search: ((old: object) => ({ ...old, ...more })) as never, replace: true }),
+    [navigate],
+  );
+  return [search, change] as const;
 }

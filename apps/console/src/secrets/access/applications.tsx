@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { Copied } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
+import { page } from '../pages';
 import { encodedPath, useList } from '../reads';
 import { AccessTabs } from './access';
 
@@ -14,7 +15,7 @@ const steps = [
   ['oidc/provider/{name}', 'Providers', 'are what applications are told to sign people in at'],
 ] as const;
 
-const placeOf = (place: string) => ({ mount: 'identity/', place }) as never;
+const placeOf = (place: string) => page('/engines/mount', { mount: 'identity/', place });
 
 /** Applications that this service signs people in to, and their providers. */
 export function Applications() {
@@ -35,9 +36,7 @@ export function Applications() {
         <ul className="list">
           {(providers.data ?? []).map((name) => (
             <li key={name}>
-              <Link to="/engines/mount" search={placeOf('oidc/provider/{name}')}>
-                {name}
-              </Link>
+              <Link {...placeOf('oidc/provider/{name}')}>{name}</Link>
               <Copied
                 text={`${location.origin}/v1/identity/oidc/provider/${encodedPath(name)}/.well-known/openid-configuration`}
                 what={`address of what ${name} says of itself`}
@@ -57,9 +56,7 @@ export function Applications() {
           <ul className="list">
             {(clients.data ?? []).map((name) => (
               <li key={name}>
-                <Link to="/engines/mount" search={placeOf('oidc/client/{name}')}>
-                  {name}
-                </Link>
+                <Link {...placeOf('oidc/client/{name}')}>{name}</Link>
               </li>
             ))}
           </ul>
@@ -70,9 +67,7 @@ export function Applications() {
         <ul className="list">
           {steps.map(([place, label, about]) => (
             <li key={place}>
-              <Link to="/engines/mount" search={placeOf(place)}>
-                {label}
-              </Link>
+              <Link {...placeOf(place)}>{label}</Link>
               <span className="second">{about}</span>
             </li>
           ))}

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, useSearch } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { ApiError } from '../../api/api-error';
 import { Badge } from '../../design/badge';
@@ -11,6 +11,7 @@ import { TextField } from '../../design/field';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
+import { page, useAddress } from '../pages';
 import { useChange, useRead } from '../reads';
 import { AccessTabs } from './access';
 import { Factors } from './factors';
@@ -44,7 +45,7 @@ const words = {
 
 /** Entities or groups: the list, and the one that is looked at. */
 export function Identities({ kind }: { readonly kind: IdentityKind }) {
-  const { id } = useSearch({ strict: false }) as { id?: string };
+  const { id } = useAddress('/access/entities');
   return id === undefined ? <IdentityList kind={kind} /> : <Identity key={id} kind={kind} id={id} />;
 }
 
@@ -104,9 +105,7 @@ function IdentityList({ kind }: { readonly kind: IdentityKind }) {
           <ul className="list" aria-label={title}>
             {shown.map(({ id, name }) => (
               <li key={id}>
-                <Link to={to} search={{ id } as never}>
-                  {name}
-                </Link>
+                <Link {...page(to, { id })}>{name}</Link>
                 <code className="second small">{id}</code>
               </li>
             ))}
@@ -275,7 +274,7 @@ function Identity({ kind, id }: { readonly kind: IdentityKind; readonly id: stri
             <ul className="stack-tight">
               {members.map((other) => (
                 <li key={other}>
-                  <Link to={words[kind === 'entity' ? 'group' : 'entity'].to} search={{ id: other } as never}>
+                  <Link {...page(words[kind === 'entity' ? 'group' : 'entity'].to, { id: other })}>
                     {nameOf(other)}
                   </Link>
                 </li>

@@ -3,6 +3,7 @@ import { Copied } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
 import { PageHead, SameBy, Skeleton } from '../../design/page';
 import { useMounts } from '../mounts';
+import { page } from '../pages';
 import { AccessTabs } from './access';
 
 /** How people and programs log in. */
@@ -13,7 +14,7 @@ export function Methods() {
       <PageHead
         title="Access"
         actions={
-          <Link className="button primary" to="/engines/new" search={{ kind: 'auth' } as never}>
+          <Link className="button primary" {...page('/engines/new', { kind: 'auth' })}>
             Enable a login method
           </Link>
         }
@@ -36,9 +37,7 @@ export function Methods() {
               {mounts.auth.map((mount) => (
                 <tr key={mount.path}>
                   <td>
-                    <Link to="/engines/mount" search={{ mount: `auth/${mount.path}` } as never}>
-                      {mount.path}
-                    </Link>
+                    <Link {...page('/engines/mount', { mount: `auth/${mount.path}` })}>{mount.path}</Link>
                   </td>
                   <td className="tight">{mount.type}</td>
                   <td className="second">{mount.description}</td>

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { ApiError } from '../../api/api-error';
 import { Badge } from '../../design/badge';
@@ -13,6 +13,7 @@ import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
 import { LeasesOf } from '../leases/leases-of';
 import { useMay } from '../may';
+import { page, useAddress } from '../pages';
 import { useChange } from '../reads';
 import { AccessTabs } from './access';
 
@@ -35,12 +36,12 @@ const pageSize = 100;
 
 /** Tokens by their accessors: what can be told of them, and their end. Nobody can read a token itself. */
 export function Tokens() {
-  const { accessor } = useSearch({ strict: false }) as { accessor?: string };
+  const { accessor } = useAddress('/access/tokens');
   const navigate = useNavigate();
   const [typed, setTyped] = useState(accessor ?? '');
   const go = (event: FormEvent) => {
     event.preventDefault();
-    void navigate({ to: '/access/tokens', search: (typed === '' ? {} : { accessor: typed.trim() }) as never });
+    void navigate(page('/access/tokens', typed === '' ? {} : { accessor: typed.trim() }));
   };
   return (
     <div className="stack">
@@ -83,7 +84,7 @@ function Accessors() {
       <ul className="list" aria-label="Accessors">
         {found.data.map((accessor) => (
           <li key={accessor}>
-            <Link to="/access/tokens" search={{ accessor } as never}>
+            <Link {...page('/access/tokens', { accessor })}>
               <code>{accessor}</code>
             </Link>
             {accessor === session.accessor ? <Badge tone="accent">this session</Badge> : null}
@@ -123,7 +124,7 @@ function TokenFacts({ accessor }: { readonly accessor: string }) {
       ) : (
         <>
           <div className="row">
-            <Link className="button" to="/access/view-as" search={{ accessor } as never}>
+            <Link className="button" {...page('/access/view-as', { accessor })}>
               View as this token
             </Link>
             <Button
@@ -165,9 +166,7 @@ function TokenFacts({ accessor }: { readonly accessor: string }) {
               {token.entity_id === '' ? (
                 <span className="second">none</span>
               ) : (
-                <Link to="/access/entities" search={{ id: token.entity_id } as never}>
-                  {token.entity_id}
-                </Link>
+                <Link {...page('/access/entities', { id: token.entity_id })}>{token.entity_id}</Link>
               )}
             </dd>
             {Object.entries(token.meta ?? {}).map(([name, value]) => [
@@ -179,9 +178,7 @@ function TokenFacts({ accessor }: { readonly accessor: string }) {
           </dl>
           <LeasesOf accessor={accessor} />
           <p>
-            <Link to="/audit" search={{ accessor } as never}>
-              What it changed
-            </Link>
+            <Link {...page('/audit', { accessor })}>What it changed</Link>
           </p>
         </>
       )}
@@ -195,7 +192,7 @@ function TokenFacts({ accessor }: { readonly accessor: string }) {
           onConfirm={() =>
             change.mutate(
               { method: 'POST', path: revocation, body: { accessor } },
-              { onSuccess: () => void navigate({ to: '/access/tokens' }), onSettled: () => setEnding(false) },
+              { onSuccess: () => void navigate(page('/access/tokens')), onSettled: () => setEnding(false) },
             )
           }
         >

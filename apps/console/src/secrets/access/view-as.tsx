@@ -1,4 +1,4 @@
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
@@ -6,6 +6,7 @@ import { ErrorNotice } from '../../design/error-notice';
 import { SelectField, TextField } from '../../design/field';
 import { Notice } from '../../design/notice';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
+import { page, useAddress } from '../pages';
 import { useRead } from '../reads';
 
 type Rules = Readonly<Record<string, { readonly capabilities: readonly string[] }>>;
@@ -19,7 +20,7 @@ const operations = ['read', 'list', 'create', 'update', 'patch', 'delete', 'scan
 
 /** What another token may do, by its accessor: all its rules together, and one question to them. Needs sudo here. */
 export function ViewAs() {
-  const { accessor = '' } = useSearch({ strict: false }) as { accessor?: string };
+  const { accessor = '' } = useAddress('/access/view-as');
   const found = useRead<ResultantRules>(`sys/internal/ui/resultant-acl?accessor=${encodeURIComponent(accessor)}`, {
     enabled: accessor !== '',
   });
@@ -70,7 +71,7 @@ function Question({ accessor }: { readonly accessor: string }) {
   const [path, setPath] = useState('');
   const ask = (event: FormEvent) => {
     event.preventDefault();
-    void navigate({ to: '/policies/explain', search: { accessor, operation, path: path.trim() } as never });
+    void navigate(page('/policies/explain', { accessor, operation, path: path.trim() }));
   };
   return (
     <form className="filters at-end" onSubmit={ask}>

@@ -1,5 +1,5 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
@@ -10,6 +10,7 @@ import { Notice } from '../../design/notice';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
+import { page, useAddress } from '../pages';
 import { useRead } from '../reads';
 import { type AuditSearch, filters } from './search';
 
@@ -41,7 +42,7 @@ const few = 3;
 /** The audit table: searched, one request followed, and its chains verified. */
 export function Audit() {
   const { transport } = useSession();
-  const search = useSearch({ strict: false }) as AuditSearch;
+  const search = useAddress('/audit');
   const navigate = useNavigate();
   const [draft, setDraft] = useState<AuditSearch>(search);
   const found = useInfiniteQuery({
@@ -56,7 +57,7 @@ export function Audit() {
   });
   const look = (next: AuditSearch) => {
     setDraft(next);
-    void navigate({ to: '/audit', search: next as never });
+    void navigate(page('/audit', next));
   };
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -141,8 +142,7 @@ export function Audit() {
                       {request?.id === undefined ? null : (
                         <>
                           <Link
-                            to="/audit"
-                            search={{ request_id: request.id } as never}
+                            {...page('/audit', { request_id: request.id })}
                             onClick={() => setDraft({ request_id: request.id! })}
                           >
                             follow

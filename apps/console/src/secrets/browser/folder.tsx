@@ -5,6 +5,7 @@ import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { hasVersions, kindOf, type Mount } from '../mounts';
+import { page } from '../pages';
 import { encodedPath, useList } from '../reads';
 import { crumbsOf } from './crumbs';
 import { NewSecret } from './new-secret';
@@ -48,9 +49,7 @@ export function Folder({ mount, folder }: { readonly mount: Mount; readonly fold
                 <span aria-hidden="true" className="second">
                   {name.endsWith('/') ? '▸' : '•'}
                 </span>
-                <Link to="/secrets" search={{ at: `${mount.path}${folder}${name}` } as never}>
-                  {name}
-                </Link>
+                <Link {...page('/secrets', { at: `${mount.path}${folder}${name}` })}>{name}</Link>
               </li>
             ))}
           </ul>
@@ -62,7 +61,7 @@ export function Folder({ mount, folder }: { readonly mount: Mount; readonly fold
           mount={mount}
           folder={folder}
           onClose={() => setAdding(false)}
-          onDone={(path) => void navigate({ to: '/secrets', search: { at: `${mount.path}${path}` } as never })}
+          onDone={(path) => void navigate(page('/secrets', { at: `${mount.path}${path}` }))}
         />
       ) : null}
       <SameBy api={`LIST /v1/${listed}`} command={`keystead kv list ${mount.path}${folder}`} />

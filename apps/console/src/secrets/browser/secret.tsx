@@ -7,6 +7,7 @@ import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { SecretValue, ValuesShown } from '../../design/secret-value';
 import { useMay } from '../may';
 import { hasVersions, type Mount } from '../mounts';
+import { page } from '../pages';
 import { crumbsOf } from './crumbs';
 import { Difference } from './difference';
 import { EditSecret } from './edit-secret';
@@ -96,7 +97,7 @@ export function SecretPage({
       ) : null}
       {versioned && data ? <Versions mount={mount} path={path} shown={data.version} /> : null}
       <p className="second">
-        <Link to="/policies/explain" search={{ path: valuesAt(mount, path), operation: 'read' } as never}>
+        <Link {...page('/policies/explain', { path: valuesAt(mount, path), operation: 'read' })}>
           Who may read this?
         </Link>
       </p>
@@ -109,7 +110,7 @@ export function SecretPage({
           onClose={close}
           onGone={() => {
             const folder = path.slice(0, path.lastIndexOf('/') + 1);
-            void navigate({ to: '/secrets', search: { at: mount.path + folder } as never });
+            void navigate(page('/secrets', { at: mount.path + folder }));
           }}
         />
       ) : null}

@@ -1,14 +1,14 @@
-import { Link, useSearch } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import { ErrorNotice } from '../../design/error-notice';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { holdsValues, kindOf, type Mount, mountOf, useMounts } from '../mounts';
+import { page, useAddress } from '../pages';
 import { Folder } from './folder';
-import type { SecretSearch } from './search';
 import { SecretPage } from './secret';
 
 /** The secret browser: mounts, their folders, and secrets with their versions. */
 export function Secrets() {
-  const search = useSearch({ strict: false }) as SecretSearch;
+  const search = useAddress('/secrets');
   const mounts = useMounts();
   if (mounts.error) return <ErrorNotice error={mounts.error} onRetry={() => void mounts.refetch()} />;
   if (!mounts.known) return <Skeleton />;
@@ -34,7 +34,7 @@ function Mounts({ mounts }: { readonly mounts: readonly Mount[] }) {
       <PageHead
         title="Secrets"
         actions={
-          <Link className="button" to="/engines/new" search={{ type: 'kv' } as never}>
+          <Link className="button" {...page('/engines/new', { type: 'kv' })}>
             Enable a key/value engine
           </Link>
         }
@@ -45,7 +45,7 @@ function Mounts({ mounts }: { readonly mounts: readonly Mount[] }) {
         <Empty
           command="keystead secrets enable -version=2 kv"
           action={
-            <Link className="button primary" to="/engines/new" search={{ type: 'kv' } as never}>
+            <Link className="button primary" {...page('/engines/new', { type: 'kv' })}>
               Enable one
             </Link>
           }
@@ -68,9 +68,7 @@ function Mounts({ mounts }: { readonly mounts: readonly Mount[] }) {
               {mounts.map((mount) => (
                 <tr key={mount.path}>
                   <td>
-                    <Link to="/secrets" search={{ at: mount.path } as never}>
-                      {mount.path}
-                    </Link>
+                    <Link {...page('/secrets', { at: mount.path })}>{mount.path}</Link>
                   </td>
                   <td className="tight">{kindOf(mount)}</td>
                   <td className="second">

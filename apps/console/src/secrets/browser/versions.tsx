@@ -8,6 +8,7 @@ import { Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
 import { useMay } from '../may';
 import type { Mount } from '../mounts';
+import { page } from '../pages';
 import { encodedPath, useChange, useRead } from '../reads';
 
 interface SecretMetadata {
@@ -67,9 +68,7 @@ export function Versions({
                 return (
                   <tr key={number}>
                     <td className="tight">
-                      <Link to="/secrets" search={{ at, version: number } as never}>
-                        {number}
-                      </Link>
+                      <Link {...page('/secrets', { at, version: number })}>{number}</Link>
                     </td>
                     <td className="tight">
                       {destroyed ? (
@@ -89,14 +88,11 @@ export function Versions({
                       {destroyed || deleted || shown === undefined || number === shown ? null : (
                         <Link
                           className="button quiet small"
-                          to="/secrets"
-                          search={
-                            {
-                              at,
-                              version: Math.max(shown, number),
-                              with: Math.min(shown, number),
-                            } as never
-                          }
+                          {...page('/secrets', {
+                            at,
+                            version: Math.max(shown, number),
+                            with: Math.min(shown, number),
+                          })}
                         >
                           Compare with {shown}
                         </Link>

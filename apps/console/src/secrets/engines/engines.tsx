@@ -3,6 +3,7 @@ import { Copied } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
 import { PageHead, SameBy, Skeleton } from '../../design/page';
 import { holdsValues, kindOf, useMounts } from '../mounts';
+import { page } from '../pages';
 
 /** Every engine that this session may know of. */
 export function Engines() {
@@ -12,7 +13,7 @@ export function Engines() {
       <PageHead
         title="Engines"
         actions={
-          <Link className="button primary" to="/engines/new">
+          <Link className="button primary" {...page('/engines/new')}>
             Enable an engine
           </Link>
         }
@@ -39,18 +40,12 @@ export function Engines() {
               {mounts.secret.map((mount) => (
                 <tr key={mount.path}>
                   <td>
-                    <Link to="/engines/mount" search={{ mount: mount.path } as never}>
-                      {mount.path}
-                    </Link>
+                    <Link {...page('/engines/mount', { mount: mount.path })}>{mount.path}</Link>
                   </td>
                   <td className="tight">{kindOf(mount)}</td>
                   <td className="second">{mount.description}</td>
                   <td className="tight">
-                    {holdsValues(mount) ? (
-                      <Link to="/secrets" search={{ at: mount.path } as never}>
-                        Browse
-                      </Link>
-                    ) : null}
+                    {holdsValues(mount) ? <Link {...page('/secrets', { at: mount.path })}>Browse</Link> : null}
                   </td>
                   <td className="tight">
                     <Copied text={mount.accessor} what="accessor" />

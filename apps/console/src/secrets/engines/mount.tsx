@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Button } from '../../design/button';
 import { Confirm } from '../../design/dialog';
@@ -8,17 +8,14 @@ import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { useSession } from '../../shell/session';
 import { useMay } from '../may';
 import { holdsValues, kindOf, useMounts } from '../mounts';
+import { page, useAddress } from '../pages';
 import { encodedPath, useChange } from '../reads';
 import { type Document, namesIn, placesOf } from './document';
 import { PlaceForm } from './place';
 
 /** One engine or login method: all that it declares, each with its form. */
 export function MountPage() {
-  const {
-    mount: at = '',
-    place: chosen,
-    at: below,
-  } = useSearch({ strict: false }) as { mount?: string; place?: string; at?: string };
+  const { mount: at = '', place: chosen, at: below } = useAddress('/engines/mount');
   const { transport } = useSession();
   const navigate = useNavigate();
   const mounts = useMounts();
@@ -52,7 +49,7 @@ export function MountPage() {
           known && mount.type !== 'cubbyhole' && mount.type !== 'token' && !['sys/', 'identity/'].includes(at) ? (
             <>
               {!isAuth && holdsValues(mount) && place === undefined ? (
-                <Link className="button primary" to="/secrets" search={{ at } as never}>
+                <Link className="button primary" {...page('/secrets', { at })}>
                   Browse its secrets
                 </Link>
               ) : null}
@@ -76,7 +73,7 @@ export function MountPage() {
         <ul className="list" aria-label="What can be done here">
           {places.map(({ pattern, description }) => (
             <li key={pattern}>
-              <Link to="/engines/mount" search={{ mount: at, place: pattern } as never}>
+              <Link {...page('/engines/mount', { mount: at, place: pattern })}>
                 <code>{pattern || '(the engine itself)'}</code>
               </Link>
               <span className="second">{description}</span>

@@ -1,9 +1,10 @@
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { SelectField, TextField } from '../../design/field';
 import { PageHead, SameBy, Skeleton } from '../../design/page';
+import { page, useAddress } from '../pages';
 import { encodedPath, useChange, useRead } from '../reads';
 
 interface Catalog {
@@ -15,10 +16,7 @@ const standing = new Set(['cubbyhole', 'system', 'identity', 'token', 'ns_cubbyh
 
 /** Enables an engine, or a login method. */
 export function NewEngine() {
-  const { kind = 'secret', type: wanted = '' } = useSearch({ strict: false }) as {
-    kind?: 'secret' | 'auth';
-    type?: string;
-  };
+  const { kind = 'secret', type: wanted = '' } = useAddress('/engines/new');
   const catalog = useRead<Catalog>('sys/plugins/catalog');
   const types = (catalog.data?.[kind] ?? []).filter((type) => !standing.has(type));
   const [given, setGiven] = useState({ type: wanted, path: '', description: '', version: '2', default: '', max: '' });
@@ -28,11 +26,8 @@ export function NewEngine() {
   const change = useChange(
     () =>
       void (type === 'kv'
-        ? navigate({ to: '/secrets', search: { at: `${path}/` } as never })
-        : navigate({
-            to: '/engines/mount',
-            search: { mount: `${kind === 'auth' ? 'auth/' : ''}${path}/` } as never,
-          })),
+        ? navigate(page('/secrets', { at: `${path}/` }))
+        : navigate(page('/engines/mount', { mount: `${kind === 'auth' ? 'auth/' : ''}${path}/` }))),
   );
   const set = (name: keyof typeof given) => (value: string) => setGiven((before) => ({ ...before, [name]: value }));
   const send = (event: FormEvent) => {

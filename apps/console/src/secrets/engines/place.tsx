@@ -9,6 +9,7 @@ import { TextField } from '../../design/field';
 import { SecretValue, ValuesShown } from '../../design/secret-value';
 import { useSession } from '../../shell/session';
 import { textOf } from '../browser/values';
+import { page } from '../pages';
 import { encodedPath, useList } from '../reads';
 import { bodyOf, type EnginePath, filled, isSetting, typedOf } from './document';
 import { GeneratedFields, type Typed } from './form';
@@ -104,7 +105,7 @@ export function PlaceForm({
         <p className="second">{place.description}</p>
         {complete && read !== undefined && !setting && !mount.startsWith('auth/') ? (
           <p>
-            <Link to="/leases" search={{ prefix: `${mount}${filled(pattern, names)}` } as never}>
+            <Link {...page('/leases', { prefix: `${mount}${filled(pattern, names)}` })}>
               Leases that were issued here
             </Link>
           </p>

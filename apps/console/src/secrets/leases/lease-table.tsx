@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { Badge } from '../../design/badge';
 import { Time } from '../../design/time';
 import { mountOf, useMounts } from '../mounts';
+import { page } from '../pages';
 import { type Lease, Lifeline, spanOf } from './lifeline';
 
 /** Leases with their lives. Where some can be chosen, a click with Shift chooses all from the one before. */
@@ -86,7 +87,7 @@ export function LeaseTable({
                   {lease.token_accessor === null ? (
                     <span className="second">a token that is gone</span>
                   ) : (
-                    <Link to="/access/tokens" search={{ accessor: lease.token_accessor } as never}>
+                    <Link {...page('/access/tokens', { accessor: lease.token_accessor })}>
                       token …{lease.token_accessor.slice(-6)}
                     </Link>
                   )}
@@ -105,12 +106,12 @@ function Origin({ path }: { readonly path: string }) {
   const mounts = useMounts();
   const mount = mountOf(mounts.secret, path);
   if (mount === undefined) return <code>{path}</code>;
-  const [to, search] =
+  const there =
     mount.type === 'kv'
-      ? ['/secrets', { at: path }]
-      : ['/engines/mount', { mount: mount.path, at: path.slice(mount.path.length) }];
+      ? page('/secrets', { at: path })
+      : page('/engines/mount', { mount: mount.path, at: path.slice(mount.path.length) });
   return (
-    <Link to={to} search={search as never}>
+    <Link {...there}>
       <code>{path}</code>
     </Link>
   );

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { ErrorNotice } from '../../design/error-notice';
 import { Skeleton } from '../../design/page';
+import { page } from '../pages';
 import { useRead } from '../reads';
 import { LeaseTable } from './lease-table';
 import type { Lease } from './lifeline';
@@ -21,7 +22,7 @@ export function LeasesOf({ accessor }: { readonly accessor: string }) {
         <>
           <LeaseTable leases={found.data.leases} />
           <p>
-            <Link to="/leases" search={{ accessor } as never}>
+            <Link {...page('/leases', { accessor })}>
               {found.data.next === null ? 'Choose some of them and revoke them' : 'All of them'}
             </Link>
           </p>

@@ -1,5 +1,5 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { Button } from '../../design/button';
 import { Confirm } from '../../design/dialog';
@@ -8,6 +8,7 @@ import { CheckField, TextField } from '../../design/field';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { useSession } from '../../shell/session';
 import { useMay } from '../may';
+import { page, useAddress } from '../pages';
 import { encodedPath, useChange } from '../reads';
 import { LeaseTable } from './lease-table';
 import type { Lease } from './lifeline';
@@ -21,7 +22,7 @@ interface LeasePage {
 /** What lives, when it ends, and what could not be ended. */
 export function Leases() {
   const { transport } = useSession();
-  const search = useSearch({ strict: false }) as LeaseSearch;
+  const search = useAddress('/leases');
   const navigate = useNavigate();
   const [prefix, setPrefix] = useState(search.prefix ?? '');
   const [accessor, setAccessor] = useState(search.accessor ?? '');
@@ -53,7 +54,7 @@ export function Leases() {
     ...(accessor === '' ? {} : { accessor }),
     ...(failing ? { failing } : {}),
   });
-  const look = (next: LeaseSearch) => void navigate({ to: '/leases', search: next as never });
+  const look = (next: LeaseSearch) => void navigate(page('/leases', next));
   const submit = (event: FormEvent) => {
     event.preventDefault();
     look(meant(search.failing ?? false));

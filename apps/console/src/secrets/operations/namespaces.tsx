@@ -1,4 +1,4 @@
-import { Link, useSearch } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
@@ -8,13 +8,14 @@ import { TextField } from '../../design/field';
 import { Notice } from '../../design/notice';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { useSession } from '../../shell/session';
+import { page, useAddress } from '../pages';
 import { encodedPath, useChange, useList } from '../reads';
 
 /** The namespaces right below the one of this session. */
 export function Namespaces() {
   const list = useList('sys/namespaces');
   const { session } = useSession();
-  const { ns } = useSearch({ strict: false }) as { ns?: string };
+  const { ns } = useAddress('/namespaces');
   const here = ns ?? session.namespace ?? '';
   const change = useChange<{ data?: { unlock_key?: string } }>();
   const [adding, setAdding] = useState(false);
@@ -37,9 +38,7 @@ export function Namespaces() {
         {here === (session.namespace ?? '') ? null : (
           <p>
             You look at <code>{here}</code>.{' '}
-            <Link to="/namespaces" search={{ ns: here.replace(/[^/]+\/$/, '') } as never}>
-              One up
-            </Link>
+            <Link {...page('/namespaces', { ns: here.replace(/[^/]+\/$/, '') })}>One up</Link>
           </p>
         )}
       </PageHead>
@@ -58,7 +57,7 @@ export function Namespaces() {
         <ul className="list">
           {list.data.map((name) => (
             <li key={name}>
-              <Link className="grow" to="/" search={{ ns: here + name } as never}>
+              <Link className="grow" {...page('/', { ns: here + name })}>
                 {name}
               </Link>
               <Button small kind="quiet" label={`Lock ${name}`} onClick={() => setLocking(name)}>

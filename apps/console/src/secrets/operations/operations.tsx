@@ -8,6 +8,7 @@ import { ErrorNotice } from '../../design/error-notice';
 import { PageHead, SameBy, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
 import { useMay } from '../may';
+import { page } from '../pages';
 import { useChange, useRead } from '../reads';
 
 interface KeyStatus {
@@ -62,7 +63,7 @@ export function Operations() {
         state={<Badge tone="green">unsealed</Badge>}
         actions={
           <>
-            <Link className="button" to="/operations/key-shares">
+            <Link className="button" {...page('/operations/key-shares')}>
               Key shares
             </Link>
             <Button {...mayDo('sys/rotate')} onClick={() => setAsking('rotate')}>

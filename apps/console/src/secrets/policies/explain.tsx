@@ -1,5 +1,5 @@
 import { useMutation } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useEffect, useState } from 'react';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
@@ -7,6 +7,7 @@ import { ErrorNotice } from '../../design/error-notice';
 import { SelectField, TextField } from '../../design/field';
 import { PageHead, SameBy } from '../../design/page';
 import { useSession } from '../../shell/session';
+import { page, useAddress } from '../pages';
 import { type Explanation, RuleLine, wouldBecomeYes } from './explanation';
 import { PolicyTabs } from './policies';
 import type { ExplainSearch } from './search';
@@ -28,7 +29,7 @@ const reasons: ReadonlyMap<string, string> = new Map([
 /** May somebody do something: the answer, the rule that decides, and those that lost. */
 export function Explain() {
   const { transport } = useSession();
-  const search = useSearch({ strict: false }) as ExplainSearch;
+  const search = useAddress('/policies/explain');
   const navigate = useNavigate();
   const [draft, setDraft] = useState<ExplainSearch>({ operation: 'read', ...search });
   const asked = search.path === undefined ? undefined : search;
@@ -52,7 +53,7 @@ export function Explain() {
     event.preventDefault();
     const next = Object.fromEntries(Object.entries(draft).filter(([, value]) => value !== ''));
     if (JSON.stringify(next) === JSON.stringify(search)) mutate(next);
-    void navigate({ to: '/policies/explain', search: next as never });
+    void navigate(page('/policies/explain', next));
   };
   const set = (name: keyof ExplainSearch) => (value: string) => setDraft((before) => ({ ...before, [name]: value }));
   return (

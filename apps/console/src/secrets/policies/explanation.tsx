@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Refused } from '../../api/api-error';
+import { policyPage } from '../pages';
 
 /** A rule of one or more policies, and where it is written. */
 export interface Rule {
@@ -54,7 +55,7 @@ export function RuleLine({ rule }: { readonly rule: Rule }) {
       {rule.places.map(({ policy, namespace, line }) => (
         <span key={`${namespace}${policy}:${line}`} className="second small prose">
           policy{' '}
-          <Link to="/policies/$name" params={{ name: policy } as never} search={{ line } as never}>
+          <Link {...policyPage(policy, { line })}>
             {namespace}
             {policy}
           </Link>

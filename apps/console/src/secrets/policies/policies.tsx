@@ -5,6 +5,7 @@ import { Dialog } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
 import { PageHead, SameBy, Skeleton, Tabs } from '../../design/page';
+import { policyPage } from '../pages';
 import { useList } from '../reads';
 
 const tabs = [
@@ -46,9 +47,7 @@ export function Policies() {
                   </>
                 ) : (
                   <>
-                    <Link to="/policies/$name" params={{ name } as never}>
-                      {name}
-                    </Link>
+                    <Link {...policyPage(name)}>{name}</Link>
                     {name === 'default' ? (
                       <span className="second small">for every token unless it asks not to</span>
                     ) : null}
@@ -73,7 +72,7 @@ function NewPolicy({ onClose }: { readonly onClose: () => void }) {
   const navigate = useNavigate();
   const send = (event: FormEvent) => {
     event.preventDefault();
-    void navigate({ to: '/policies/$name', params: { name: name.trim().toLowerCase() } as never });
+    void navigate(policyPage(name.trim().toLowerCase()));
   };
   return (
     <Dialog title="New policy" onClose={onClose}>

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { type FormEvent, lazy, Suspense, useEffect, useState } from 'react';
 import { ApiError } from '../../api/api-error';
 import { Badge } from '../../design/badge';
@@ -9,6 +9,7 @@ import { ErrorNotice } from '../../design/error-notice';
 import { PageHead, SameBy, Skeleton } from '../../design/page';
 import { useSession } from '../../shell/session';
 import { useMay } from '../may';
+import { page, useAddress } from '../pages';
 import { useChange } from '../reads';
 
 const Editor = lazy(() => import('./editor').then((m) => ({ default: m.Editor })));
@@ -34,7 +35,7 @@ const lineIn = (message: string): number | undefined => {
 /** One policy: its rules, edited; what is wrong with them stands beside the line. */
 export function PolicyPage() {
   const { name } = useParams({ strict: false }) as { name: string };
-  const { line } = useSearch({ strict: false }) as { line?: number };
+  const { line } = useAddress('/policies/$name');
   const { transport } = useSession();
   const at = `sys/policies/acl/${encodeURIComponent(name)}`;
   const found = useQuery<PolicyText | null>({
@@ -105,7 +106,7 @@ export function PolicyPage() {
             >
               {isNew ? 'Create the policy' : 'Save the policy'}
             </Button>
-            <Link className="button" to="/policies/explain">
+            <Link className="button" {...page('/policies/explain')}>
               Explain
             </Link>
           </div>
@@ -120,7 +121,7 @@ export function PolicyPage() {
           busy={change.isPending}
           onClose={() => setRemoving(false)}
           onConfirm={() =>
-            change.mutate({ method: 'DELETE', path: at }, { onSuccess: () => void navigate({ to: '/policies' }) })
+            change.mutate({ method: 'DELETE', path: at }, { onSuccess: () => void navigate(page('/policies')) })
           }
         >
           <p>Whoever has it may do less at once.</p>

@@ -4,6 +4,7 @@ import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { useSession } from '../../shell/session';
+import { policyPage } from '../pages';
 
 interface Named {
   readonly id: string;
@@ -49,9 +50,7 @@ export function WhoMay({ path, operation }: { readonly path: string; readonly op
               {found.policies.map((policy) => (
                 <li key={policy.name} className="row">
                   <Badge tone={policy.allowed ? 'green' : 'red'}>{policy.allowed ? 'allows' : 'does not'}</Badge>
-                  <Link to="/policies/$name" params={{ name: policy.name } as never}>
-                    {policy.name}
-                  </Link>
+                  <Link {...policyPage(policy.name)}>{policy.name}</Link>
                   <span className="second small">
                     <code>{policy.path}</code>, line {policy.line}
                   </span>

@@ -1,10 +1,11 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import type { AnswerTo, Resource, WorkspacesApi } from '../../api/workspaces';
 import { SelectField, TextField } from '../../design/field';
 import { Empty } from '../../design/page';
 import { Time } from '../../design/time';
 import { type ApiAnswer, includedOf, useRead } from '../api';
+import { useAddress } from '../filters';
 import { Pages } from '../parts/pages';
 import { type Column, ResourceTable } from '../parts/resource-table';
 import { Status, statusOptions } from '../parts/states';
@@ -49,15 +50,9 @@ export interface RunListProps {
 
 /** Runs, newest first, as they come and go. */
 export function RunList({ org, runs, ws, filters: filtered = true }: RunListProps) {
-  const filters = useSearch({ strict: false }) as RunFilters;
-  const navigate = useNavigate();
+  const [filters, setFilters] = useAddress<RunFilters>();
   const queries = useQueryClient();
-  const change = (more: RunFilters) =>
-    void navigate({
-      to: '.',
-      search: ((old: object) => ({ ...old, page: undefined, ...more })) as never,
-      replace: true,
-    });
+  const change = (more: RunFilters) => setFilters({ page: undefined, ...more });
   const query = {
     include: 'created_by,workspace',
     'page[size]': 20,

@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { Link, useParams } from '@tanstack/react-router';
 import { useEffect, useSyncExternalStore } from 'react';
 import { Badge } from '../../design/badge';
 import { Copied } from '../../design/copy';
@@ -8,6 +8,7 @@ import { PageHead, SameBy, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
 import { includedOf, useRead } from '../api';
+import { useAddress } from '../filters';
 import { Status } from '../parts/states';
 import type { Log } from './log';
 import { LogView } from './log-view';
@@ -89,7 +90,7 @@ function OneRun({ org, ws, id }: { readonly org: string; readonly ws: string; re
 }
 
 function Body({ run, logs }: { readonly run: LiveRun; readonly logs: RunLogs }) {
-  const { view: asked } = useSearch({ strict: false }) as { view?: RunView };
+  const [{ view: asked }] = useAddress<{ view?: RunView }>();
   const [plan, apply] = run.phases;
   const isPlanned = plan?.status === 'finished';
   const usual: RunView = isPlanned ? 'resources' : 'plan log';
@@ -175,17 +176,11 @@ function Counts({ run: { phases } }: { readonly run: LiveRun }) {
 }
 
 function Views({ chosen, views }: { readonly chosen: RunView; readonly views: readonly RunView[] }) {
-  const navigate = useNavigate();
+  const [, change] = useAddress<{ view?: RunView }>();
   return (
     <div className="tabs" role="tablist" aria-label="Parts of the run">
       {views.map((view) => (
-        <button
-          key={view}
-          type="button"
-          role="tab"
-          aria-selected={view === chosen}
-          onClick={() => void navigate({ to: '.', search: { view } as never, replace: true })}
-        >
+        <button key={view} type="button" role="tab" aria-selected={view === chosen} onClick={() => change({ view })}>
           {view.replace(/^./, (letter) => letter.toUpperCase())}
         </button>
       ))}

@@ -1,4 +1,4 @@
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
 import type { Resource } from '../../api/workspaces';
 import { Button } from '../../design/button';
@@ -8,6 +8,7 @@ import { Notice } from '../../design/notice';
 import { Empty, SameBy, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
 import { includedOf, rule, useChange, useContent, useRead } from '../api';
+import { useAddress } from '../filters';
 import { Pages } from '../parts/pages';
 import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
@@ -28,10 +29,7 @@ interface StatesSearch {
 /** The states a workspace has had: two of them compared, an earlier one brought back, refused uploads to be looked at. */
 export function States() {
   const { org, ws, to, workspace } = useWorkspace();
-  const search = useSearch({ strict: false }) as StatesSearch;
-  const navigate = useNavigate();
-  const change = (more: StatesSearch) =>
-    void navigate({ to: '.', search: ((old: object) => ({ ...old, ...more })) as never, replace: true });
+  const [search, change] = useAddress<StatesSearch>();
   const may = workspace?.attributes.permissions['can-read-state-versions'] === true;
   const query = {
     'filter[organization][name]': org,
@@ -55,11 +53,7 @@ export function States() {
       ) : null}
       {workspace === undefined ? null : <Quarantine workspace={workspace} />}
       {from !== undefined && until !== undefined ? (
-        <Compare
-          older={from}
-          newer={until}
-          onClose={() => change({ from: undefined as never, to: undefined as never })}
-        />
+        <Compare older={from} newer={until} onClose={() => change({ from: undefined, to: undefined })} />
       ) : search.from === undefined ? null : (
         <Notice>Choose the state to compare with.</Notice>
       )}
@@ -108,9 +102,7 @@ export function States() {
                   <Button
                     small
                     onClick={() =>
-                      search.from === undefined || until
-                        ? change({ from: state.id, to: undefined as never })
-                        : order(state)
+                      search.from === undefined || until ? change({ from: state.id, to: undefined }) : order(state)
                     }
                   >
                     {search.from === state.id ? 'Chosen' : 'Compare'}

@@ -1,0 +1,51 @@
+import { useSearch } from '@tanstack/react-router';
+import type { AuditSearch } from './audit/search';
+import type { SecretSearch } from './browser/search';
+import type { LeaseSearch } from './leases/search';
+import type { ExplainSearch } from './policies/search';
+
+type Nothing = Readonly<Record<never, never>>;
+interface Named {
+  readonly id?: string;
+}
+
+/** The pages of this console, and what their addresses may say after the question mark. */
+export interface Pages {
+  '/': { readonly ns?: string };
+  '/secrets': SecretSearch;
+  '/unwrap': Nothing;
+  '/policies': Nothing;
+  '/policies/explain': ExplainSearch;
+  '/policies/$name': { readonly line?: number };
+  '/leases': LeaseSearch;
+  '/access': Nothing;
+  '/access/entities': Named;
+  '/access/groups': Named;
+  '/access/tokens': { readonly accessor?: string };
+  '/access/view-as': { readonly accessor?: string };
+  '/access/second-factor': Nothing;
+  '/access/applications': Nothing;
+  '/engines': Nothing;
+  '/engines/new': { readonly kind?: 'secret' | 'auth'; readonly type?: string };
+  '/engines/mount': { readonly mount?: string; readonly place?: string; readonly at?: string };
+  '/operations': Nothing;
+  '/operations/key-shares': Nothing;
+  '/limits': Nothing;
+  '/namespaces': { readonly ns?: string };
+  '/audit': AuditSearch;
+}
+
+/** Where a link or `navigate` leads; a page that is not there, or does not know what it is told, is a type error. */
+export const page = <A extends keyof Pages>(to: A, search?: Pages[A]) => ({
+  to: to as string,
+  search: search as never,
+});
+
+/** The page of a policy, at a line of it. */
+export const policyPage = (name: string, search?: Pages['/policies/$name']) => ({
+  ...page('/policies/$name', search),
+  params: { name } as never,
+});
+
+/** What the address of this page says. */
+export const useAddress = <A extends keyof Pages>(_page: A): Pages[A] => useSearch({ strict: false }) as Pages[A];
