@@ -131,6 +131,13 @@ describe('source files', () => {
     expect(makers.map(({ file }) => file)).toEqual(['apps/secrets/src/kernel/routing/sent-path.ts']);
   });
 
+  it('declare nothing by a name that the loader of modules gives', () => {
+    // Tests run through a loader that would not mind; what is built could not even start.
+    const taken =
+      /^(export )?(default )?(async )?(function|const|let|class) (require|module|exports|__dirname|__filename)\b/m;
+    expect(offending(product, ({ text }) => taken.test(text))).toEqual([]);
+  });
+
   it('keep no state beside constants', () => {
     const state = product.flatMap(({ file, moduleState }) => moduleState.map((name) => `${file}: ${name}`));
     expect(state).toEqual([

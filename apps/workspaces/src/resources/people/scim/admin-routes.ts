@@ -188,7 +188,7 @@ const linkEndpoints: readonly Endpoint[] = [
     body: UpdateLink,
     load: loadTeam,
     run: async ({ db, env, target, body, ...call }) =>
-      links.pause(db, actorOf(call), await links.require(db, target), body.scimSyncPaused, userLimitOf(env)),
+      links.pause(db, actorOf(call), await links.requireLink(db, target), body.scimSyncPaused, userLimitOf(env)),
   }),
   link.remove(ofTeam, {
     ...admin,
@@ -196,7 +196,7 @@ const linkEndpoints: readonly Endpoint[] = [
     refuses: [409],
     load: loadTeam,
     run: async ({ db, env, target, ...call }) =>
-      links.remove(db, actorOf(call), await links.require(db, target), userLimitOf(env)),
+      links.remove(db, actorOf(call), await links.requireLink(db, target), userLimitOf(env)),
   }),
 ];
 

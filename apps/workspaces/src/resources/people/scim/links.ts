@@ -41,7 +41,7 @@ export async function find(db: Database, teamId: string): Promise<GroupLink | un
 }
 
 /** The link of a team. Throws `conflict` for a team without one. */
-export async function require(db: Database, { teamId }: LinkedTeam): Promise<GroupLink> {
+export async function requireLink(db: Database, { teamId }: LinkedTeam): Promise<GroupLink> {
   const link = await find(db, teamId);
   if (link === undefined) throw new Refusal('conflict', 'Team is not linked to a SCIM group');
   return link;
