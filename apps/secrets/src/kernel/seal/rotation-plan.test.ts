@@ -36,6 +36,13 @@ afterAll(async () => {
 });
 
 const term = async () => (await one.rotation.keyStatus()).term;
+const sealedUnderOlder = async () => {
+  const { rows } = await one.storage.database.query<{ count: string }>(
+    `SELECT count(*) FROM entry WHERE ('x' || encode(substring(sealed FROM 2 FOR 4), 'hex'))::bit(32)::int < $1`,
+    [one.storage.barrier.keys.version],
+  );
+  return Number(rows[0]!.count);
+};
 const known = (expected: number) => until(() => two.storage.barrier.keys.version === expected);
 
 describe('rotation by itself', () => {
@@ -78,6 +85,8 @@ describe('rotation by itself', () => {
     await two.rotation.rotateIfDue();
     const before = await term();
     await seal(one, 600);
+    // Keys that are read again do not make a node forget what it has not told yet.
+    one.storage.barrier.unseal(one.storage.barrier.keys);
     await one.rotation.rotateIfDue();
     await one.rotation.rotateIfDue();
     expect(await term()).toBe(before);
@@ -85,11 +94,8 @@ describe('rotation by itself', () => {
     await two.rotation.rotateIfDue();
     await until(async () => (await term()) === before + 1);
     await known(before + 1);
-    // More is sealed anew now than the rules allow, which is no use of the new key.
-    await until(async () => {
-      const progress = await one.rotation.progress();
-      return progress?.running === false && progress.done > 1000;
-    });
+    // More is sealed anew now than the rules allow, which is no use of the new key. A job of an older rotation may do part of it.
+    await until(async () => (await one.rotation.progress())?.running === false && (await sealedUnderOlder()) === 0);
     await one.rotation.rotateIfDue();
     await two.rotation.rotateIfDue();
     expect(await term()).toBe(before + 1);

@@ -5,8 +5,9 @@ import type { Barrier } from './types';
 /** The barrier of one process: holds the keyring while the service is unsealed, and nothing while it is sealed. */
 export class KeyringBarrier implements Barrier {
   private keyring: Keyring | undefined;
-  /** Values sealed since the keys were taken into use. */
+  /** Values sealed under the newest key, also where the same keys were read again meanwhile. */
   sealedCount = 0;
+  private countedVersion = 0;
 
   get sealed(): boolean {
     return this.keyring === undefined;
@@ -22,6 +23,8 @@ export class KeyringBarrier implements Barrier {
   unseal(keyring: Keyring): void {
     if (this.keyring && this.keyring !== keyring) this.keyring.destroy();
     this.keyring = keyring;
+    if (keyring.version === this.countedVersion) return;
+    this.countedVersion = keyring.version;
     this.sealedCount = 0;
   }
 
