@@ -65,6 +65,7 @@ function ofHeader({ headersDistinct }: IncomingMessage, name: string): Buffer[] 
   return [fromBinary(text, name), ...chain.map((item) => fromBinary(item, `${name}-chain`))];
 }
 
+const begin = '-----BEGIN CERTIFICATE-----';
 const end = '-----END CERTIFICATE-----';
 
 function fromPem(escaped: string, name: string): Buffer[] {
@@ -72,6 +73,8 @@ function fromPem(escaped: string, name: string): Buffer[] {
     const pieces = decodeURIComponent(escaped).split(end, most + 2);
     const rest = pieces.pop()!;
     if (pieces.length === 0 || pieces.length > most || rest.trim() !== '') throw new Error('this is no PEM');
+    // OpenSSL looks for where one begins: a comma before it is where a proxy has joined its word to the client's.
+    if (!pieces.every((piece) => piece.trimStart().startsWith(begin))) throw new Error('this is more than PEM');
     return pieces.map((piece) => new X509Certificate(piece + end).raw);
   } catch {
     throw new BadClientCertificate(`${name} is no certificate (PEM, URL-encoded)`);
