@@ -3,6 +3,7 @@ import type { CommandSpec } from '../command';
 import type { Context } from '../context';
 import { exitCodes, Problem } from '../problem';
 import { forgetToken, keepToken } from '../settings';
+import { signedIdentity } from './aws-login';
 import { signInAtProvider } from './oidc-login';
 import { parseValues } from './values';
 
@@ -21,6 +22,8 @@ interface LoginMethod {
   readonly secrets: Readonly<Record<string, string>>;
   /** What must be there. */
   readonly needs: readonly string[];
+  /** What is sent, made of what was given. */
+  readonly signed?: (fields: Record<string, unknown>, env: NodeJS.ProcessEnv) => Promise<Record<string, unknown>>;
 }
 
 const methods: Readonly<Record<string, LoginMethod>> = {
@@ -40,6 +43,7 @@ const methods: Readonly<Record<string, LoginMethod>> = {
   github: { path: () => 'login', secrets: { token: 'Token of GitHub' }, needs: [] },
   kubernetes: { first: 'role', path: () => 'login', secrets: { jwt: 'Token of the service account' }, needs: ['role'] },
   jwt: { first: 'role', path: () => 'login', secrets: { jwt: 'Signed token' }, needs: [] },
+  aws: { first: 'role', path: () => 'login', secrets: {}, needs: [], signed: signedIdentity },
   cert: { first: 'name', path: () => 'login', secrets: {}, needs: [] },
   cloudone: {
     first: 'role',
@@ -57,7 +61,7 @@ export const loginCommands: readonly CommandSpec[] = [
     help: 'Log in and keep the token for the next commands, in a file that only you can read.',
     args: {
       '[values...]':
-        'user name (userpass), role id (approle) or role (jwt, oidc, cert), and fields of the login, name=value',
+        'user name (userpass), role id (approle) or role (jwt, oidc, cert, aws), and fields of the login, name=value',
     },
     flags: {
       '--method <method>': { help: known.join(', '), default: 'token' },
@@ -71,11 +75,13 @@ export const loginCommands: readonly CommandSpec[] = [
       'login -method=approle role_id=app secret_id=@/run/secrets/id',
       'login -method=jwt role=deploy jwt=@/run/token',
       'login -method=cert -client-cert=web.pem -client-key=web.key name=web',
+      'login -method=aws role=deploy region=eu-central-1',
       'login -method=oidc',
       'login -method=oidc role=ops port=8400 skip_browser=true',
     ],
     more:
-      'Token, password, secret id and passcode are asked for, or read from standard input, one a line. oidc opens a browser that comes ' +
+      'Token, password, secret id and passcode are asked for, or read from standard input, one a line. aws signs with the credentials ' +
+      'of AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; header_value binds the login to one server. oidc opens a browser that comes ' +
       'back to http://localhost:8250/oidc/callback; port, listenaddress, callbackhost, callbackport and callbackmethod change that, ' +
       'skip_browser prints the address alone, and callbackmode=direct is for roles that the service finishes itself.',
     async run(made, flags: LoginFlags, ...values: string[]) {
@@ -136,7 +142,8 @@ async function logIn(made: Context, values: readonly string[], flags: LoginFlags
   if (flags.method === 'cert' && !made.settings.tls.certFile) {
     throw new Problem('login --method cert needs --client-cert, and --client-key where the key is in another file');
   }
-  const { username, ...body } = fields;
+  const { username, ...given } = fields;
+  const body = method.signed ? await method.signed(given, made.env) : given;
   for (const [name, question] of Object.entries(method.secrets)) {
     const whom = method.first && fields[method.first] ? ` of ${String(fields[method.first])}` : '';
     body[name] = String(fields[name] ?? (await made.ask(`${question}${whom}`))).trim();

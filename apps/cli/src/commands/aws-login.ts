@@ -1,0 +1,55 @@
+import { exitCodes, Problem } from '../problem';
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+
+/**
+ * The fields of a login at `aws`: a request that asks the token service of AWS who signed it, signed with the credentials of
+ * the environment and never sent from here. `header_value` binds it to one server, `region` names that of the token service
+ * (the global one unless set); what else was given, such as `role`, goes along. Throws `Problem` without credentials.
+ */
+export async function signedIdentity(
+  { region, header_value: serverId, ...rest }: Record<string, unknown>,
+  env: NodeJS.ProcessEnv,
+): Promise<Record<string, unknown>> {
+  const {
+    AWS_ACCESS_KEY_ID: accessKeyId,
+    AWS_SECRET_ACCESS_KEY: secretAccessKey,
+    AWS_SESSION_TOKEN: sessionToken,
+  } = env;
+  if (!accessKeyId || !secretAccessKey) {
+    throw new Problem(
+      'login --method aws signs with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY: set them',
+      exitCodes.usage,
+    );
+  }
+  if (region !== undefined && !/^[a-z]{2}(-[a-z]+)+-\d$/.test(String(region))) {
+    throw new Problem(`${String(region)} is no region of AWS`);
+  }
+  const own = region === undefined ? 'https://sts.amazonaws.com' : `https://sts.${String(region)}.amazonaws.com`;
+  const url = new URL(env.AWS_ENDPOINT_URL_STS || own);
+  const body = 'Action=GetCallerIdentity&Version=2011-06-15';
+  const { AwsV4Signer } = await import('aws4fetch');
+  const signer = new AwsV4Signer({
+    method: 'POST',
+    url: url.href,
+    body,
+    accessKeyId,
+    secretAccessKey,
+    sessionToken,
+    service: 'sts',
+    region: region === undefined ? 'us-east-1' : String(region),
+    allHeaders: true,
+    headers: {
+      'Content-Type': 'application/x-www-form-urlencoded',
+      ...(serverId === undefined ? {} : { 'X-Vault-AWS-IAM-Server-ID': String(serverId) }),
+    },
+  });
+  const { headers } = await signer.sign();
+  return {
+    ...rest,
+    iam_http_request_method: 'POST',
+    iam_request_url: base64(url.href),
+    iam_request_body: base64(body),
+    iam_request_headers: base64(JSON.stringify({ ...Object.fromEntries(headers), host: url.host })),
+  };
+}
