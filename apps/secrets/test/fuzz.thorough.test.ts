@@ -145,12 +145,14 @@ const subject: FuzzSubject = {
           secrets: {},
           weights,
           // A user name over the cap of the provider is 500 by the specification.
-          // The whole table is verified, however long that takes.
           faults: Object.fromEntries([
             ...['creds', 'sts'].flatMap((at) =>
               ['GET', 'POST'].map((verb): [string, number[]] => [`${verb} /cloudtwo/${at}/{name}`, [500]]),
             ),
+            // The whole table is verified, however long that takes.
             ['POST /sys/audit-chain/verify', [504]],
+            // Of two who ask at once for versions, one is told that the mount is getting them.
+            ['POST /sys/mounts/{path}/tune', [503]],
           ]),
           headers: {
             'X-Service-Namespace': ['ns-a', 'ns-b', 'ns-a/inner', '/', '..', ''],
