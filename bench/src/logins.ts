@@ -7,7 +7,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { outsideCall } from '@keystead/outside';
 import { ensureDatabase } from '@keystead/postgres';
-import { testCertificate } from '@keystead/testing';
+import { testCertificate } from '../../packages/testing/src/certificate';
 import { quantile } from './figures';
 import { type Ground, onGround, runProgram } from './program';
 import { ask, freePort, startServiceProcess } from './service';
