@@ -3,6 +3,7 @@ import { open, rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { AwsClient } from 'aws4fetch';
+import { awsCredentials } from '../aws-credentials';
 import { exitCodes, Problem } from '../problem';
 
 /** S3 takes ten thousand parts at most, of five MiB at least. */
@@ -58,20 +59,9 @@ function placeOf(text: string, env: NodeJS.ProcessEnv): BucketAddress {
 /** Opens a folder of a store with the credentials of the environment (`AWS_ACCESS_KEY_ID` and so on). */
 export async function openBucket(text: string, env: NodeJS.ProcessEnv): Promise<BackupBucket> {
   const place = placeOf(text, env);
-  const {
-    AWS_ACCESS_KEY_ID: accessKeyId,
-    AWS_SECRET_ACCESS_KEY: secretAccessKey,
-    AWS_SESSION_TOKEN: sessionToken,
-  } = env;
-  if (!accessKeyId || !secretAccessKey) {
-    throw new Problem('a place in S3 needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY', exitCodes.usage);
-  }
+  const credentials = awsCredentials(env, 'a place in S3 needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY');
   const { AwsClient } = await import('aws4fetch');
-  const { region } = place;
-  return inBucket(
-    place,
-    new AwsClient({ accessKeyId, secretAccessKey, sessionToken, region, service: 's3', retries: 4 }),
-  );
+  return inBucket(place, new AwsClient({ ...credentials, region: place.region, service: 's3', retries: 4 }));
 }
 
 function inBucket({ url, prefix }: BucketAddress, client: AwsClient): BackupBucket {

@@ -1,4 +1,5 @@
-import { exitCodes, Problem } from '../problem';
+import { awsCredentials } from '../aws-credentials';
+import { Problem } from '../problem';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
@@ -11,17 +12,10 @@ export async function signedIdentity(
   { region, header_value: serverId, ...rest }: Record<string, unknown>,
   env: NodeJS.ProcessEnv,
 ): Promise<Record<string, unknown>> {
-  const {
-    AWS_ACCESS_KEY_ID: accessKeyId,
-    AWS_SECRET_ACCESS_KEY: secretAccessKey,
-    AWS_SESSION_TOKEN: sessionToken,
-  } = env;
-  if (!accessKeyId || !secretAccessKey) {
-    throw new Problem(
-      'login --method aws signs with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY: set them',
-      exitCodes.usage,
-    );
-  }
+  const credentials = awsCredentials(
+    env,
+    'login --method aws signs with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY: set them',
+  );
   if (region !== undefined && !/^[a-z]{2}(-[a-z]+)+-\d$/.test(String(region))) {
     throw new Problem(`${String(region)} is no region of AWS`);
   }
@@ -33,9 +27,7 @@ export async function signedIdentity(
     method: 'POST',
     url: url.href,
     body,
-    accessKeyId,
-    secretAccessKey,
-    sessionToken,
+    ...credentials,
     service: 'sts',
     region: region === undefined ? 'us-east-1' : String(region),
     allHeaders: true,
