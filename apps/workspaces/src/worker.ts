@@ -40,7 +40,7 @@ function installationOf(databaseUrl: string): string {
 function startFetchingOf(
   config: WorkerConfig,
   { isolation }: Means,
-  { log, ...shared }: { db: Database; keyring: Keyring; log: Logger },
+  { log, ...shared }: { db: Database; keyring: Keyring; log: Logger; workerId: string },
 ) {
   const { configurationBytes, vcs } = config.service;
   if (!vcs) return undefined;
@@ -110,7 +110,7 @@ export async function startWorker(config: WorkerConfig, means: Means, log: Logge
           log.warn({ err: error }, 'credentials that a worker left are not revoked yet'),
         ),
     });
-    const fetching = startFetchingOf(config, means, { db, keyring, log });
+    const fetching = startFetchingOf(config, means, { db, keyring, log, workerId: id });
     return {
       id,
       async close() {

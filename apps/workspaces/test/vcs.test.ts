@@ -63,7 +63,7 @@ describe('workspaces that follow a repository', () => {
   const fetchAll = async (fails?: string): Promise<number> => {
     const { db, keyring } = means();
     for (let count = 0; ; count++) {
-      const fetch = await claimFetch(db, keyring);
+      const fetch = await claimFetch(db, keyring, 'worker');
       if (!fetch) return count;
       if (fails) await failFetch(db, fetch, fails, false);
       else {
@@ -186,8 +186,14 @@ describe('workspaces that follow a repository', () => {
     // It is tried again, and whoever had it before has it no more.
     await send('post', `${at}/failure`, WORKER_TOKEN, fetch.lease).send({ reason: 'away', again: true }).expect(204);
     await means().db.prisma.ingressAttributes.updateMany({ data: { fetchAt: new Date(0) } });
+    const { body: second } = await send('post', `/${own.id}/fetches`).send({ 'wait-seconds': 0 }).expect(200);
+    expect(second.attempt).toBe(2);
+    await send('post', `/${own.id}/fetches`).send({ 'wait-seconds': 0 }).expect(204);
+    // An agent that is not heard of any more keeps no commit for long.
+    await means().db.prisma.runWorker.updateMany({ where: { id: own.id }, data: { seenAt: new Date(0) } });
     const { body: again } = await send('post', `/${own.id}/fetches`).send({ 'wait-seconds': 0 }).expect(200);
-    expect(again.attempt).toBe(2);
+    expect(again.attempt).toBe(3);
+    await send('post', `${at}/failure`, WORKER_TOKEN, second.lease).send(failure).expect(409);
     const archive = await archiveOf({ 'main.tf': '' });
     const put = (lease: string) =>
       send('put', `${at}/archive`, WORKER_TOKEN, lease).set('Content-Type', 'application/octet-stream').send(archive);

@@ -8,13 +8,14 @@ import type { FetchSource } from './fetch-loop';
 export function databaseFetches(parts: {
   db: Database;
   keyring: Keyring;
+  workerId: string;
   configurationBytes: number;
   fetcher: Fetcher;
 }): FetchSource {
-  const { db, keyring, fetcher } = parts;
+  const { db, keyring, workerId, fetcher } = parts;
   return {
     async claim() {
-      const fetch = await claimFetch(db, keyring);
+      const fetch = await claimFetch(db, keyring, workerId);
       return fetch && { fetch, fetcher };
     },
     finish: (fetch, archive) => finishFetch(db, parts, fetch, archive),

@@ -21,10 +21,10 @@ const lookMs = 1000;
 const load = async ({ db, principal, params }: Loading): Promise<Agent | undefined> =>
   principal.isOwnWorker ? findAgent(db, principal, params.agent_id) : undefined;
 
-async function takeNext(db: Database, env: Environment, waitSeconds: number, left: () => boolean) {
+async function takeNext(db: Database, env: Environment, id: string, waitSeconds: number, left: () => boolean) {
   const untilMs = performance.now() + waitSeconds * 1000;
   for (;;) {
-    const fetch = await claimFetch(db, env.keyring);
+    const fetch = await claimFetch(db, env.keyring, id);
     if (fetch && !left()) return fetch;
     if (fetch) await releaseFetch(db, fetch);
     if (left() || performance.now() + lookMs > untilMs) return undefined;
@@ -47,7 +47,7 @@ const claiming = raw('POST')(fetches, {
     requireAlive(target as Agent);
     if (!env.vcsReach) return done;
     const fetch = await env.waiting.run(`${id} fetches`, (left) =>
-      takeNext(db, env, body['wait-seconds'], () => left() || request.isGone()),
+      takeNext(db, env, id, body['wait-seconds'], () => left() || request.isGone()),
     );
     if (!fetch) return done;
     const { configurationVersionId, attempt, ref = null, sshKey = null } = fetch;

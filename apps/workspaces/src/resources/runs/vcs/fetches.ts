@@ -1,5 +1,6 @@
 import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../../kernel/database/database';
+import { workerSilenceSeconds } from '../../../kernel/installation/infra-versions';
 import { hostOf } from '../../connections/git-hosts/hosts';
 import { pauseSeconds } from '../../connections/repositories/hooks';
 import { credentialOf } from '../../connections/repositories/repository';
@@ -25,18 +26,26 @@ export interface Fetch {
   readonly sshKey: string | undefined;
 }
 
+/** Whoever has taken a commit is gone. Workers are heard of, whether they fetch or not. */
+const workerIsGone = (ingress: string): string => `(${ingress}.fetch_worker_id IS NOT NULL AND NOT EXISTS (
+  SELECT 1 FROM run_worker k WHERE k.id = ${ingress}.fetch_worker_id AND k.ended_at IS NULL
+     AND k.seen_at > now() - interval '${workerSilenceSeconds} seconds'))`;
+
 /** Takes one commit that is to be fetched, for a while; of all workers, one. */
-export async function claimFetch(db: Database, keyring: Keyring): Promise<Fetch | undefined> {
-  const [row] = await db.prisma.$queryRaw<
+export async function claimFetch(db: Database, keyring: Keyring, workerId: string): Promise<Fetch | undefined> {
+  const [row] = await db.prisma.$queryRawUnsafe<
     { configuration_version_id: string; workspace_id: string; fetch_attempts: number }[]
-  >`
-    UPDATE ingress_attributes i SET fetch_attempts = fetch_attempts + 1,
-           fetch_at = now() + make_interval(secs => ${leaseSeconds})
+  >(
+    `UPDATE ingress_attributes i SET fetch_attempts = fetch_attempts + 1, fetch_worker_id = $1,
+           fetch_at = now() + interval '${leaseSeconds} seconds'
       FROM configuration_version c
      WHERE c.id = i.configuration_version_id AND i.id = (
        SELECT j.id FROM ingress_attributes j JOIN configuration_version d ON d.id = j.configuration_version_id
-        WHERE d.status = 'fetching' AND j.fetch_at <= now() ORDER BY j.fetch_at LIMIT 1 FOR UPDATE OF j SKIP LOCKED)
-     RETURNING i.configuration_version_id, c.workspace_id, i.fetch_attempts`;
+        WHERE d.status = 'fetching' AND (j.fetch_at <= now() OR ${workerIsGone('j')})
+        ORDER BY j.fetch_at LIMIT 1 FOR UPDATE OF j SKIP LOCKED)
+     RETURNING i.configuration_version_id, c.workspace_id, i.fetch_attempts`,
+    workerId,
+  );
   if (!row) return undefined;
   const configurationVersionId = row.configuration_version_id;
   const ingress = await db.prisma.ingressAttributes.findUnique({
@@ -70,7 +79,7 @@ export async function claimFetch(db: Database, keyring: Keyring): Promise<Fetch 
 /** Gives a commit back that nobody began to fetch. */
 export async function releaseFetch(db: Database, { configurationVersionId, attempt }: Fetch): Promise<void> {
   await db.prisma.$executeRaw`
-    UPDATE ingress_attributes SET fetch_at = now(), fetch_attempts = fetch_attempts - 1
+    UPDATE ingress_attributes SET fetch_at = now(), fetch_worker_id = NULL, fetch_attempts = fetch_attempts - 1
      WHERE configuration_version_id = ${configurationVersionId} AND fetch_attempts = ${attempt}`;
 }
 
@@ -112,6 +121,6 @@ export async function failFetch(
 ): Promise<void> {
   if (!again || attempt >= mostAttempts) return refuse(db, { id, workspaceId }, reason, 'fetch failed');
   await db.prisma.$executeRaw`
-    UPDATE ingress_attributes SET fetch_at = now() + make_interval(secs => ${pauseSeconds(attempt)})
+    UPDATE ingress_attributes SET fetch_at = now() + make_interval(secs => ${pauseSeconds(attempt)}), fetch_worker_id = NULL
      WHERE configuration_version_id = ${id}`;
 }
