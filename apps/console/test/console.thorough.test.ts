@@ -1,9 +1,6 @@
-// One file, because an installation and a browser take longer to start than most journeys take to walk.
+// Few files, because an installation and a browser take longer to start than most journeys take to walk; more than one, because
+// together they would take longer than all other tests beside them.
 import './journeys/secrets';
-import './journeys/workspaces';
-import './journeys/organization';
 import './journeys/doors';
-import './journeys/first-day';
 import './journeys/session';
-import './journeys/one-sign-in';
 import './journeys/keyboard';

@@ -1,0 +1,4 @@
+import './journeys/workspaces';
+import './journeys/organization';
+import './journeys/first-day';
+import './journeys/one-sign-in';
