@@ -38,6 +38,20 @@ describe('projects', () => {
     }
   });
 
+  it.each(['default-execution-mode', 'default-agent-pool'])(
+    'follows its organization again by %s alone',
+    async (word) => {
+      const { admin } = workspaces;
+      const body = projectBody({ name: `own-${word}`, 'default-execution-mode': 'local' });
+      const { id } = (await admin.post('organizations/acme/projects', body).expect(201)).body.data;
+      const overwrites = { 'setting-overwrites': { [word]: false } };
+      const changed = await admin.patch(`projects/${id}`, resource('projects', overwrites)).expect(200);
+      const neither = { 'default-execution-mode': false, 'default-agent-pool': false };
+      expect(changed.body.data.attributes['setting-overwrites']).toEqual(neither);
+      await admin.delete(`projects/${id}`).expect(204);
+    },
+  );
+
   it.each([
     ['a slash', { name: 'web/app' }, 'Name may only contain', 'name'],
     ['a leading space', { name: ' web' }, 'Name may only contain', 'name'],

@@ -20,12 +20,14 @@ export interface ExecutionInput {
 
 /** The setting after a request. Throws `invalid` for a pool without agent mode and for agent mode without a pool. */
 export function settledExecution(current: Execution, input: ExecutionInput): Execution {
-  const { defaultExecutionMode: own, defaultAgentPool: ownPool } = input.settingOverwrites ?? {};
-  if (typeof own === 'boolean' && typeof ownPool === 'boolean' && own !== ownPool) {
+  const { defaultExecutionMode: ownMode, defaultAgentPool: ownPool } = input.settingOverwrites ?? {};
+  if (typeof ownMode === 'boolean' && typeof ownPool === 'boolean' && ownMode !== ownPool) {
     const message =
       'If agent-pool and execution-mode are both included in setting-overwrites, their values must be the same.';
     throw invalid('settingOverwrites', message);
   }
+  // A project has its own pool exactly when it has its own mode: either word says both.
+  const own = ownMode ?? ownPool;
   if (own === false) return { executionMode: null, agentPoolId: null };
   const mode = input.defaultExecutionMode ?? current.executionMode;
   if (own === true && mode === null) {
