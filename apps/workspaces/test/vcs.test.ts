@@ -48,9 +48,10 @@ describe('workspaces that follow a repository', () => {
     await look();
     return id;
   };
-  const look = async (changed: Partial<SiteSettings> = {}) => {
+  const look = async (changed: Partial<SiteSettings> = {}, pollSeconds = 3600) => {
     await means().db.prisma.vcsRepository.updateMany({ data: { nextAt: new Date(0) } });
-    await tendRepositories(means(), async () => ({ ...(await workspaces.service.env.settings()), ...changed }), 3600);
+    const settings = async () => ({ ...(await workspaces.service.env.settings()), ...changed });
+    await tendRepositories(means(), settings, pollSeconds);
   };
   const commitsOf = async (workspace: string): Promise<string[]> => {
     const rows = await means().db.prisma.ingressAttributes.findMany({
@@ -60,12 +61,12 @@ describe('workspaces that follow a repository', () => {
     return rows.map(({ commitMessage, tag }) => tag ?? commitMessage);
   };
   /** Fetches everything that is to be, as a worker would; answers how often. */
-  const fetchAll = async (fails?: string): Promise<number> => {
+  const fetchAll = async (fails?: string, again = false): Promise<number> => {
     const { db, keyring } = means();
     for (let count = 0; ; count++) {
       const fetch = await claimFetch(db, keyring, 'worker');
       if (!fetch) return count;
-      if (fails) await failFetch(db, fetch, fails, false);
+      if (fails) await failFetch(db, fetch, fails, again);
       else {
         const archive = await archiveOf({ 'main.tf': '' });
         await finishFetch(
@@ -81,6 +82,43 @@ describe('workspaces that follow a repository', () => {
   };
   const runOf = (workspace: string) =>
     admin.post('runs', resource('runs', {}, { workspace: { data: { type: 'workspaces', id: workspace } } }));
+
+  it('a commit of a host that is away is fetched when it is back, and given up after hours', async () => {
+    const id = await followed('patient');
+    const { ingressAttributes, configurationVersion, run } = means().db.prisma;
+    const where = { workspaceId: id };
+    const status = async () => (await configurationVersion.findFirstOrThrow({ where })).status;
+    for (let failed = 1; failed <= 10; failed++) {
+      await ingressAttributes.updateMany({ data: { fetchAt: new Date(0) } });
+      expect(await fetchAll('the host is away', true)).toBe(1);
+      const kept = await ingressAttributes.findFirstOrThrow({ where: { configurationVersion: where } });
+      const { fetchFailures, fetchAt } = kept;
+      expect(fetchFailures).toBe(failed);
+      expect(fetchAt.getTime() - Date.now()).toBeLessThanOrEqual(300_000);
+      expect(await status()).toBe('fetching');
+    }
+    await configurationVersion.updateMany({ where, data: { createdAt: new Date(Date.now() - 6 * 3_600_000) } });
+    await ingressAttributes.updateMany({ data: { fetchAt: new Date(0) } });
+    expect(await fetchAll('the host is away', true)).toBe(1);
+    expect(await status()).toBe('errored');
+    expect(await run.count({ where })).toBe(0);
+    await admin.delete(`workspaces/${id}`).expect(204);
+  });
+
+  it('a host that was away for long is looked at again within minutes', async () => {
+    const id = await followed('looked-at');
+    const { vcsRepository } = means().db.prisma;
+    await vcsRepository.updateMany({ data: { attempts: 9 } });
+    host.away = true;
+    await look({}, 300);
+    host.away = false;
+    const { attempts, nextAt } = await vcsRepository.findFirstOrThrow();
+    expect(attempts).toBe(10);
+    expect(nextAt.getTime() - Date.now()).toBeLessThanOrEqual(300_000);
+    await look();
+    expect((await vcsRepository.findFirstOrThrow()).attempts).toBe(0);
+    await admin.delete(`workspaces/${id}`).expect(204);
+  });
 
   it('finds tags by looking; those that were there before start nothing', async () => {
     host.tags.set('v0', host.commit('Old'));
@@ -185,6 +223,8 @@ describe('workspaces that follow a repository', () => {
 
     // It is tried again, and whoever had it before has it no more.
     await send('post', `${at}/failure`, WORKER_TOKEN, fetch.lease).send({ reason: 'away', again: true }).expect(204);
+    const waits = await means().db.prisma.ingressAttributes.findMany({ where: { fetchFailures: 1 } });
+    expect(waits.map(({ fetchWorkerId }) => fetchWorkerId)).toEqual([null]);
     await means().db.prisma.ingressAttributes.updateMany({ data: { fetchAt: new Date(0) } });
     const { body: second } = await send('post', `/${own.id}/fetches`).send({ 'wait-seconds': 0 }).expect(200);
     expect(second.attempt).toBe(2);

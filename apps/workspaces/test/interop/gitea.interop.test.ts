@@ -248,10 +248,11 @@ describe('runs that follow a repository', () => {
     try {
       const { db } = workspaces.service;
       const made = await db.prisma.configurationVersion.findFirstOrThrow({ where: { workspaceId: id } });
-      await db.prisma.configurationVersion.update({ where: { id: made.id }, data: { status: 'fetching' } });
+      const createdAt = new Date(Date.now() - 7 * 3_600_000);
+      await db.prisma.configurationVersion.update({ where: { id: made.id }, data: { status: 'fetching', createdAt } });
       await db.prisma.ingressAttributes.update({
         where: { configurationVersionId: made.id },
-        data: { cloneUrl: `http://127.0.0.1:${at}/a/b.git`, fetchAttempts: 3, fetchAt: new Date(0) },
+        data: { cloneUrl: `http://127.0.0.1:${at}/a/b.git`, fetchAt: new Date(0) },
       });
       expect((await errored())['error-message']).toContain('not there after 8 seconds');
     } finally {

@@ -31,7 +31,7 @@ const isUsed = `EXISTS (SELECT 1 FROM workspace w WHERE w.oauth_token_id = v.oau
 /** Takes one repository that is due, for a while; of several nodes, one. `used`: a workspace is connected to it. */
 export async function takeDue(db: Database): Promise<{ row: VcsRepository; used: boolean } | undefined> {
   const [taken] = await db.prisma.$queryRawUnsafe<{ id: string; used: boolean }[]>(
-    `UPDATE vcs_repository SET next_at = now() + interval '3 minutes', attempts = attempts + 1
+    `UPDATE vcs_repository SET next_at = now() + interval '3 minutes'
       WHERE id = (SELECT v.id FROM vcs_repository v WHERE v.next_at <= now() OR (v.orphaned_at IS NULL AND NOT ${isUsed})
                    ORDER BY v.next_at LIMIT 1 FOR UPDATE SKIP LOCKED)
       RETURNING id, (SELECT ${isUsed} FROM vcs_repository v WHERE v.id = vcs_repository.id) AS used`,
@@ -51,7 +51,7 @@ export async function removeHook(means: VcsMeans, row: VcsRepository): Promise<v
   try {
     if (row.hookId !== null) await reached?.host.deleteHook(reached.api, row.identifier, row.hookId);
   } catch (error) {
-    const attempts = row.orphanedAt === null ? 1 : row.attempts;
+    const attempts = row.orphanedAt === null ? 1 : row.attempts + 1;
     if (attempts < mostRemovals) {
       const problem = (error as Error).message.slice(0, 1000);
       await db.prisma.$executeRaw`

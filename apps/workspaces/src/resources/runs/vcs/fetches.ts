@@ -2,13 +2,14 @@ import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../../kernel/database/database';
 import { workerSilenceSeconds } from '../../../kernel/installation/infra-versions';
 import { hostOf } from '../../connections/git-hosts/hosts';
-import { pauseSeconds } from '../../connections/repositories/hooks';
 import { credentialOf } from '../../connections/repositories/repository';
 import { find as findConfiguration } from '../configuration-versions/configuration-version';
 import { refuse, upload } from '../configuration-versions/upload';
 
-const mostAttempts = 4;
 const leaseSeconds = 900;
+/** A host may be away for so long before a commit of it is given up. */
+const patienceHours = 6;
+const longestPauseSeconds = 300;
 
 /** A commit to be fetched, with the credential for it; for no eyes but those of the program that fetches. */
 export interface Fetch {
@@ -108,19 +109,26 @@ export async function finishFetch(
   await upload(db, means, configuration, archive);
 }
 
-/** A commit could not be fetched: it is tried again where that may help, and else its configuration ends in error. */
+/** A commit could not be fetched: it is tried again where that may help, for hours, and else its configuration ends in error. */
 export async function failFetch(
   db: Database,
-  {
-    configurationVersionId: id,
-    workspaceId,
-    attempt,
-  }: Pick<Fetch, 'configurationVersionId' | 'workspaceId' | 'attempt'>,
+  { configurationVersionId: id, workspaceId }: Pick<Fetch, 'configurationVersionId' | 'workspaceId'>,
   reason: string,
   again: boolean,
 ): Promise<void> {
-  if (!again || attempt >= mostAttempts) return refuse(db, { id, workspaceId }, reason, 'fetch failed');
-  await db.prisma.$executeRaw`
-    UPDATE ingress_attributes SET fetch_at = now() + make_interval(secs => ${pauseSeconds(attempt)}), fetch_worker_id = NULL
-     WHERE configuration_version_id = ${id}`;
+  if (again && (await waitForHost(db, id))) return;
+  await refuse(db, { id, workspaceId }, reason, 'fetch failed');
+}
+
+/** False where the commit has waited long enough. */
+async function waitForHost(db: Database, id: string): Promise<boolean> {
+  const waits = await db.prisma.$executeRawUnsafe(
+    `UPDATE ingress_attributes i SET fetch_failures = fetch_failures + 1, fetch_worker_id = NULL,
+            fetch_at = now() + make_interval(secs => least(${longestPauseSeconds}, 10 * 2 ^ least(fetch_failures, 6)))
+       FROM configuration_version c
+      WHERE c.id = i.configuration_version_id AND c.id = $1
+        AND c.created_at > now() - interval '${patienceHours} hours'`,
+    id,
+  );
+  return waits > 0;
 }

@@ -3,6 +3,9 @@ import { adoptRepositories, pauseSeconds, refresh, removeHook, takeDue } from '.
 import { type Reached, reachRepository, type VcsMeans } from '../../connections/repositories/repository';
 import { branchMoved, branchOf, lookForTags, pullMoved, workspacesOf } from './events';
 
+/** What was pushed while a host could not be reached is found so soon after it can be again. */
+const longestPauseSeconds = 300;
+
 /**
  * Looks after the repositories that are due: makes and removes webhooks, and looks for commits that nobody told of. For any
  * number of callers.
@@ -29,9 +32,10 @@ export async function tendRepositories(
         UPDATE vcs_repository SET attempts = 0, next_at = now() + make_interval(secs => ${pollSeconds}) WHERE id = ${row.id}`;
     } catch (error) {
       const problem = (error as Error).message.slice(0, 1000);
-      const pause = pauseSeconds(row.attempts);
+      const attempts = row.attempts + 1;
+      const pause = Math.min(pauseSeconds(attempts), Math.max(pollSeconds, longestPauseSeconds));
       await db.prisma.$executeRaw`
-        UPDATE vcs_repository SET problem = ${problem}, next_at = now() + make_interval(secs => ${pause}) WHERE id = ${row.id}`;
+        UPDATE vcs_repository SET attempts = ${attempts}, problem = ${problem}, next_at = now() + make_interval(secs => ${pause}) WHERE id = ${row.id}`;
     }
   }
 }
