@@ -6,20 +6,25 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { call, document } from '@keystead/testing';
+import { Gitea, giteaProgram } from '../../apps/workspaces/test/interop/gitea-stand';
 import { archiveOf } from '../../apps/workspaces/test/worker-fixture';
 import { createInstallation, type TestInstallation } from './installation';
 import { killAndRecover } from './kills';
 import { makerOf } from './maker';
-import { runLoop } from './run-loop';
+import { type Pushed, pushed, pushLoop } from './push-loop';
+import { type Ran, runLoop } from './run-loop';
 import { waitFor } from './start';
 
 // What would be lost: a run that never ends, a state that was acknowledged, a lock. What would be doubled: an apply, which a run
 // has once, whoever dies: it is counted where it takes effect.
 
-const rounds = 200;
+const rounds = Number(process.env.KEYSTEAD_KILLS ?? 200);
 const loops = 3;
-const victims = ['agent', 'workspaces', 'tool', 'postgres', 'tool'] as const;
-type Victim = (typeof victims)[number];
+// Where there is a Git host, most of the runs follow pushes to it; the worker of the installation fetches the commits.
+const victims = giteaProgram
+  ? (['agent', 'workspaces', 'gitea', 'tool', 'postgres', 'worker', 'gitea', 'tool'] as const)
+  : (['agent', 'workspaces', 'tool', 'postgres', 'tool'] as const);
+type Victim = 'agent' | 'workspaces' | 'gitea' | 'tool' | 'postgres' | 'worker';
 const program = path.resolve(__dirname, '../../apps/workspaces/dist/worker-main.js');
 
 // Stands in for the tool: what an apply does is told to the address of the ledger, by the run that does it.
@@ -32,7 +37,8 @@ case $1 in
   apply)
     for folder in ../state/*/; do at="$folder/terraform.tfstate"; done
     serial=$(sed -n 's/.*"serial":\\([0-9]*\\).*/\\1/p' "$at" 2>/dev/null)
-    n=$(sed -n 's/^n = "\\{0,1\\}\\([0-9]*\\).*/\\1/p' ../run.tfvars)
+    n=$(sed -n 's/^# n = \\([0-9]*\\)$/\\1/p' main.tf)
+    n=\${n:-$(sed -n 's/^n = "\\{0,1\\}\\([0-9]*\\).*/\\1/p' ../run.tfvars)}
     curl --silent --fail --max-time 60 --data "$TFC_RUN_ID" ${ledger} || exit 1
     sleep 0.3
     printf '{"version":4,"terraform_version":"1.11.4","serial":%d,"lineage":"l","outputs":{"n":{"value":%d,"type":"number"}},"resources":[]}' \\
@@ -60,17 +66,26 @@ type Runs = { data: { id: string; attributes: { status: string } }[]; meta: { pa
     });
   });
   let installation: TestInstallation;
+  const gitea = new Gitea(box);
   const agents: Agent[] = [];
   beforeAll(async () => {
     chmodSync(box, 0o755);
     await new Promise<void>((resolve) => ledger.listen(0, '127.0.0.1', resolve));
     writeFileSync(binary, tool(`http://127.0.0.1:${(ledger.address() as AddressInfo).port}`), { mode: 0o755 });
-    installation = await createInstallation({ WORKSPACES_RATE_LIMIT: '0', KEYSTEAD_WORKER: 'off' });
+    if (giteaProgram) await gitea.start();
+    installation = await createInstallation({
+      WORKSPACES_RATE_LIMIT: '0',
+      WORKSPACES_WORKER_TRUST: 'same-user',
+      ...(giteaProgram
+        ? { WORKSPACES_VCS: 'on', WORKSPACES_VCS_NETWORKS: '127.0.0.1/32', WORKSPACES_VCS_POLL_SECONDS: '10' }
+        : { KEYSTEAD_WORKER: 'off' }),
+    });
     await installation.start();
   }, 400_000);
   afterAll(async () => {
     for (const agent of agents) await agent.end();
     await installation.remove();
+    await gitea.stop();
     ledger.closeAllConnections();
     ledger.close();
     rmSync(box, { recursive: true, force: true });
@@ -97,11 +112,24 @@ type Runs = { data: { id: string; attributes: { status: string } }[]; meta: { pa
     agents.push(new Agent(settings), new Agent(settings));
     const archive = await archiveOf({ 'main.tf': 'output "n" { value = 1 }' });
     let running = true;
-    const under = [];
+    const goesOn = (applied: number) => running || applied === 0;
+    const connection = giteaProgram && (await connect(api, token));
+    const under: Promise<Ran & Partial<Pushed>>[] = [];
     for (let n = 0; n < loops; n++) {
-      const attributes = { name: `crane-${n}`, 'execution-mode': 'agent', 'agent-pool-id': pool };
-      const id = await made('organizations/dock/workspaces', document('workspaces', attributes));
-      under.push(runLoop(origin, token, id, { archive, goesOn: (applied) => running || applied === 0 }));
+      const attributes = { name: `crane-${n}`, 'execution-mode': 'agent', 'agent-pool-id': pool, 'auto-apply': true };
+      // The last one is started by hand.
+      if (connection && n < loops - 1) {
+        const clone = await gitea.repository(`crane-${n}`);
+        clone.write(pushed(0));
+        await clone.push('Nothing yet');
+        const followed = { identifier: clone.identifier, 'oauth-token-id': connection };
+        const follows = { ...attributes, 'queue-all-runs': true, 'vcs-repo': followed };
+        const id = await made('organizations/dock/workspaces', document('workspaces', follows));
+        under.push(pushLoop(api, token, id, { clone, goesOn }));
+      } else {
+        const id = await made('organizations/dock/workspaces', document('workspaces', attributes));
+        under.push(runLoop(origin, token, id, { archive, goesOn }));
+      }
     }
     const killed = new Map<Victim, number>();
     for (let round = 0; round < rounds; round++) {
@@ -111,6 +139,10 @@ type Runs = { data: { id: string; attributes: { status: string } }[]; meta: { pa
         await agents[round % agents.length]!.kill();
       } else if (victim === 'tool') {
         await killTool();
+      } else if (victim === 'gitea') {
+        await gitea.stop();
+        await sleep(Math.random() * 2000);
+        await gitea.start();
       } else {
         await killAndRecover(installation, victim);
       }
@@ -119,8 +151,8 @@ type Runs = { data: { id: string; attributes: { status: string } }[]; meta: { pa
     running = false;
     const ran = await Promise.all(under);
 
-    const open: string[] = [];
-    const doubled: string[] = [];
+    const open = ran.flatMap((one) => one.stuck);
+    const doubled = ran.flatMap((one) => one.doubled ?? []);
     const lost = ran.flatMap((one) => one.lost);
     const locked: string[] = [];
     let runs = 0;
@@ -152,6 +184,19 @@ type Runs = { data: { id: string; attributes: { status: string } }[]; meta: { pa
     // Each goes on until one of its runs was applied: how many more there are is up to the machine.
     expect(ended.applied).toBeGreaterThanOrEqual(loops);
   }, 3_600_000);
+
+  /** Connects the Git host; answers what workspaces name it by. */
+  async function connect(api: string, token: string): Promise<string> {
+    const asked = document('oauth-clients', {
+      'service-provider': 'gitea',
+      'http-url': gitea.url,
+      'api-url': `${gitea.url}/api/v1`,
+      'oauth-token-string': gitea.secret,
+    });
+    const made = await call(`${api}/organizations/dock/oauth-clients`, token, 'POST', asked);
+    const { data } = made!.body as { data: { relationships: { 'oauth-tokens': { data: { id: string }[] } } } };
+    return data.relationships['oauth-tokens'].data[0]!.id;
+  }
 
   /** One process of the tool that plans or applies, as soon as there is one. */
   async function killTool(): Promise<void> {

@@ -184,10 +184,14 @@ export class Clone {
     }
   }
 
-  /** Commits everything and pushes it; answers the commit. */
-  async push(message: string, branch = 'main', ...more: string[]): Promise<string> {
+  async commit(message: string): Promise<void> {
     await this.git('add', '--all');
     await this.git('commit', '--quiet', '--allow-empty', '-m', message);
+  }
+
+  /** Commits everything and pushes it; answers the commit. */
+  async push(message: string, branch = 'main', ...more: string[]): Promise<string> {
+    await this.commit(message);
     await this.git('push', '--quiet', ...more, 'origin', `HEAD:${branch}`);
     return this.git('rev-parse', 'HEAD');
   }
