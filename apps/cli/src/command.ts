@@ -28,7 +28,10 @@ export interface CommandSpec {
   readonly examples: readonly [string, ...string[]];
   /** What the help says after the examples. */
   readonly more?: string;
-  /** Does the work: with the flags by their names in camel case, and the arguments in order. */
+  /**
+   * Does the work: with the flags by their names in camel case, and the arguments in order. What takes long to load, and no
+   * other command needs, it requires by itself: every command line loads all specs.
+   */
   run(made: Context, flags: object, ...args: string[]): Promise<void> | void;
 }
 

@@ -1,6 +1,6 @@
 import type { Ask } from './ask';
 import { Client } from './client';
-import { Output, type Streams } from './output';
+import { Output, type Streams, writerOf } from './output';
 import { Progress } from './progress';
 import { type CliSettings, type GlobalOptions, readSettings } from './settings';
 
@@ -24,16 +24,16 @@ export interface Surroundings extends Streams {
 }
 
 /** Makes what a command works with, from its flags and the environment. */
-export function makeContext(
+export async function makeContext(
   surroundings: Surroundings,
   flags: GlobalOptions,
   exitWith: (code: number) => void,
-): Context {
+): Promise<Context> {
   const settings = readSettings(flags, surroundings.env);
   return {
     settings,
     client: new Client(settings),
-    output: new Output(surroundings, settings.format),
+    output: new Output(surroundings, settings.format, await writerOf(settings.format)),
     ask: surroundings.ask,
     env: surroundings.env,
     progress: (what, unit, total) => new Progress(surroundings, what, unit, total),

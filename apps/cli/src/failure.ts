@@ -1,4 +1,3 @@
-import { DatabaseUnreachable, MigrationFailed } from '@keystead/postgres';
 import { exitCodes, Problem } from './problem';
 
 /** What a failed call of the system, of a library or of the database tells of itself. */
@@ -50,8 +49,9 @@ const away = /^(08|53|57P|58)/;
 export function asProblem(thrown: unknown): Problem {
   if (thrown instanceof Problem) return thrown;
   const error = isTold(thrown) ? thrown : (new Error(String(thrown)) as ForeignError);
-  if (error instanceof DatabaseUnreachable) return new Problem(error.message, exitCodes.unreachable);
-  if (error instanceof MigrationFailed) return new Problem(error.message, exitCodes.refused);
+  // By name: the driver of the database is loaded only by commands that use it.
+  if (error.name === 'DatabaseUnreachable') return new Problem(error.message, exitCodes.unreachable);
+  if (error.name === 'MigrationFailed') return new Problem(error.message, exitCodes.refused);
   // `fetch` tells why only behind itself.
   if (error.code === undefined && isTold(error.cause)) return asProblem(error.cause);
   const code = String(error.code ?? '');

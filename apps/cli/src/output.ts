@@ -1,4 +1,3 @@
-import { stringify } from 'yaml';
 import type { Format } from './settings';
 
 /** Where a command writes: results to `out`, everything meant for people only to `err`. */
@@ -21,11 +20,22 @@ export function painter(streams: Streams, stream: 'out' | 'err') {
     on ? `${codes[color]}${text}${codes.none}` : text;
 }
 
+/** Writes a value as text that programs read. */
+export type Writer = (value: unknown) => string;
+
+/** The writer of a format; that of YAML is loaded only where it is asked for. */
+export async function writerOf(format: Format): Promise<Writer> {
+  if (format !== 'yaml') return (value) => JSON.stringify(value, null, 2);
+  const { stringify } = await import('yaml');
+  return (value) => stringify(value).trimEnd();
+}
+
 /** Prints results as asked for: aligned for people, or JSON or YAML for programs. */
 export class Output {
   constructor(
     private readonly streams: Streams,
     private readonly format: Format,
+    private readonly write: Writer,
   ) {}
 
   /** A result: the whole of it for programs, or the given fields as a table. */
@@ -90,7 +100,7 @@ export class Output {
   }
 
   private value(whole: unknown): void {
-    this.line(this.format === 'yaml' ? stringify(whole ?? null).trimEnd() : JSON.stringify(whole ?? null, null, 2));
+    this.line(this.write(whole ?? null));
   }
 
   private table(fields: Record<string, unknown>): string {
@@ -104,9 +114,9 @@ export class Output {
 }
 
 /** How an error is printed in a format. */
-export function errorText(message: string, format: Format): string {
+export async function errorText(message: string, format: Format): Promise<string> {
   if (format === 'json') return JSON.stringify({ errors: [message] });
-  if (format === 'yaml') return stringify({ errors: [message] }).trimEnd();
+  if (format === 'yaml') return (await writerOf(format))({ errors: [message] });
   return visible(message, true);
 }
 

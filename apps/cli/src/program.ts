@@ -28,7 +28,7 @@ export async function run(args: readonly string[], surroundings: Surroundings): 
       return 0;
     }
     const { spec, flags, args: given } = parse(commands, groups, args);
-    const made = makeContext(surroundings, flags, (wanted) => {
+    const made = await makeContext(surroundings, flags, (wanted) => {
       code = wanted;
     });
     await spec.run(made, flags, ...given);
@@ -40,7 +40,7 @@ export async function run(args: readonly string[], surroundings: Surroundings): 
     }
     const { message, exitCode } = asProblem(error);
     const format = formatAsked(args, env);
-    const text = errorText(message, format);
+    const text = await errorText(message, format);
     err(`${format === 'table' ? painter({ ...surroundings, env }, 'err')('red', text) : text}\n`);
     if (env.KEYSTEAD_TRACE) err(`${(error as Error).stack ?? String(error)}\n`);
     return exitCode;

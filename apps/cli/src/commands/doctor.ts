@@ -1,7 +1,6 @@
-import { findDatabase, type ServiceName } from '../backup/service-database';
+import type { ServiceName } from '../backup/service-database';
 import type { CommandSpec } from '../command';
 import type { Context } from '../context';
-import { checkDatabase } from '../doctor/database';
 import { Findings, inOrder } from '../doctor/finding';
 import { checkSecrets } from '../doctor/secrets';
 import { checkWorkspaces, workspacesAddress } from '../doctor/workspaces';
@@ -50,6 +49,8 @@ async function lookAtDatabase(made: Context, { data }: DoctorFlags, service: Ser
   if (!data && !env[name] && !env[`${name}_FILE`]) {
     return findings.add('unchecked', 'no address was given', `set ${name} or ${name}_FILE, or give --data`);
   }
+  const { findDatabase }: typeof import('../backup/service-database') = require('../backup/service-database');
+  const { checkDatabase }: typeof import('../doctor/database') = require('../doctor/database');
   await checkDatabase(await findDatabase(service, { data }, env), service, findings);
 }
 

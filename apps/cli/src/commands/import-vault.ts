@@ -1,8 +1,4 @@
 import type { CommandSpec } from '../command';
-import { Report } from '../migration/report';
-import { RequestPace } from '../migration/vault/pace';
-import { SecretsServer } from '../migration/vault/server';
-import { importVault } from '../migration/vault/vault';
 import { Problem } from '../problem';
 import { findToken } from '../settings';
 import { secretOf, showOutcome } from './import-outcome';
@@ -43,6 +39,10 @@ export const vaultImportCommands: readonly CommandSpec[] = [
     more: 'Run it again after an interruption, or later for what is new: what is here already stays as it is.',
     async run(made, flags: ImportFlags) {
       const { settings, env, output } = made;
+      const { Report }: typeof import('../migration/report') = require('../migration/report');
+      const { RequestPace }: typeof import('../migration/vault/pace') = require('../migration/vault/pace');
+      const { SecretsServer }: typeof import('../migration/vault/server') = require('../migration/vault/server');
+      const { importVault }: typeof import('../migration/vault/vault') = require('../migration/vault/vault');
       const report = new Report((sentence) => output.note(sentence));
       const token = findToken(settings);
       if (!token) throw new Problem('no token for this service: keystead login, or SERVICE_TOKEN');

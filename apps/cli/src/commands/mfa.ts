@@ -1,4 +1,3 @@
-import { toString as drawQr } from 'qrcode';
 import type { CommandSpec } from '../command';
 import { Problem } from '../problem';
 
@@ -21,6 +20,7 @@ export const mfaCommands: readonly CommandSpec[] = [
         output.show(body);
         return;
       }
+      const { toString: drawQr } = await import('qrcode');
       output.line(await drawQr(url, { type: 'terminal', small: true }));
       output.line(url);
       output.note('Scan the code with an authenticator, or enter the secret by hand. It is shown this once.');

@@ -1,8 +1,4 @@
 import type { CommandSpec } from '../command';
-import { attempt } from '../migration/import';
-import { copyOrganization } from '../migration/organization';
-import { Remote } from '../migration/remote';
-import { Report } from '../migration/report';
 import { secretOf, showOutcome } from './import-outcome';
 
 interface ImportOptions {
@@ -32,6 +28,10 @@ export const importCommands: readonly CommandSpec[] = [
     more: 'Run it again after an interruption, or later for what is new: what is here already stays as it is.',
     async run(made, options: ImportOptions) {
       const { output, env } = made;
+      const { copyOrganization }: typeof import('../migration/organization') = require('../migration/organization');
+      const { attempt }: typeof import('../migration/import') = require('../migration/import');
+      const { Remote }: typeof import('../migration/remote') = require('../migration/remote');
+      const { Report }: typeof import('../migration/report') = require('../migration/report');
       const report = new Report((sentence) => output.note(sentence));
       const job = {
         from: new Remote('the other server', options.from.replace(/\/$/, ''), secretOf('IMPORT_TOKEN', env)),
