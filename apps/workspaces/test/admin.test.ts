@@ -166,6 +166,23 @@ describe('site administration', () => {
     await user.post('organizations', wish).expect(201);
   });
 
+  it('counts requests while it is told to, by the number it is told', async () => {
+    const change = (attributes: object) =>
+      admin.patch('admin/general-settings', resource('general-settings', attributes)).expect(200);
+    const limit = async () => (await user.get('account/details').expect(200)).headers['x-ratelimit-limit'];
+    const before = (await admin.get('admin/general-settings').expect(200)).body.data.attributes;
+    const kept = {
+      'api-rate-limit': before['api-rate-limit'],
+      'api-rate-limiting-enabled': before['api-rate-limiting-enabled'],
+    };
+    await change({ 'api-rate-limiting-enabled': true, 'api-rate-limit': 73 });
+    expect(await limit()).toBe('73');
+    const { body } = await change({ 'api-rate-limiting-enabled': false });
+    expect(body.data.attributes).toMatchObject({ 'api-rate-limiting-enabled': false, 'api-rate-limit': 73 });
+    expect(await limit()).not.toBe('73');
+    await change(kept);
+  });
+
   it.each([
     ['a text for a switch', { 'limit-user-organization-creation': 'yes' }],
     ['a negative rate', { 'api-rate-limit': -1 }],

@@ -1,14 +1,11 @@
-import { generateKeyPairSync } from 'node:crypto';
 import http from 'node:http';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { codeFor, counterAt, fromBase32 } from '@keystead/auth';
 import type { Endpoint } from '../src/kernel/endpoints/endpoint';
 import { resources } from '../src/resources/registry';
 import { type Example, examples, type World } from './at-once-examples';
-import { archiveOf, configured, startRun } from './configurations';
-import { fakeWorker } from './fake-worker';
+import { worldOf } from './at-once-world';
 import { withSecondNode } from './second-node';
-import { PASSWORD, startWorkspaces } from './start-workspaces';
+import { startWorkspaces } from './start-workspaces';
 
 jest.setTimeout(1_800_000);
 
@@ -69,10 +66,6 @@ describe('every writing operation, called by many at once about one object', () 
       request.end(text);
     });
 
-  let made = 0;
-  let archive: Buffer = Buffer.alloc(0);
-  let organization = '';
-  const worker = fakeWorker(workspaces);
   const as: World['as'] = async (token, method, path, body, headers) => {
     const { status, text } = await send(
       nodes[0]!,
@@ -89,52 +82,10 @@ describe('every writing operation, called by many at once about one object', () 
     const { data, meta } = answer;
     return meta === undefined || Array.isArray(data) ? data : { ...data, meta };
   };
-  const world: World = {
-    root: (method, path, body) => as(workspaces.admin.token!, method, path, body),
-    as,
-    fresh: () => `thing-${++made}`,
-    async person() {
-      const { id, username, token } = await workspaces.person(world.fresh());
-      return { id, username, token: token! };
-    },
-    get organization() {
-      return organization;
-    },
-    sshKey: String(generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' })),
-    password: PASSWORD,
-    codeOf: (secret) =>
-      codeFor(
-        { key: fromBase32(secret), algorithm: 'SHA1', digits: 6, periodSeconds: 30 },
-        counterAt(workspaces.service.env.now(), 30),
-      ),
-    configuration: (workspaceId) => configured(workspaces, workspaceId),
-    get archive() {
-      return archive;
-    },
-    async run(how) {
-      // What other examples left behind is no work for this one.
-      await workspaces.service.pool.query('DELETE FROM run; DELETE FROM run_worker');
-      // The newest version may be one that another example has made, which no worker has.
-      const pinned = { 'infra-version': '1.11.4' };
-      const { id: workspaceId } = await workspaces.workspace(organization, world.fresh(), pinned);
-      await configured(workspaces, workspaceId);
-      await worker.claim();
-      const { id } = (await startRun(workspaces.admin, workspaceId).expect(201)).body.data;
-      if (how === 'planned') await worker.plan({ jsonPlan: Buffer.from('{}') });
-      else await worker.start(await worker.take('plan'));
-      if (how === 'canceled long ago') {
-        await world.root('POST', `runs/${id}/actions/cancel`, {});
-        await workspaces.service.pool.query('UPDATE run SET force_cancel_at = now() WHERE id = $1', [id]);
-      }
-      return { id, workspaceId };
-    },
-  };
+  const world = worldOf(workspaces, as);
 
   let documented: Record<string, Record<string, { responses: object }>> = {};
   beforeAll(async () => {
-    archive = await archiveOf();
-    organization = 'arena';
-    await workspaces.organization(organization);
     documented = (await workspaces.admin.get('openapi.json').expect(200)).body.paths;
   });
 
