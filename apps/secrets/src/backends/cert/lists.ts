@@ -77,6 +77,8 @@ export const listPath = (source: ListSource) =>
       }),
       async run({ params, input, storage, nowMs }) {
         const { crl, url } = input;
+        if (crl !== undefined && url !== undefined)
+          throw new Refusal('invalid', "only one of 'crl' and 'url' can be set");
         if (crl !== undefined) await keep(storage, params.name, listIn(crl), '', nowMs);
         else if (url === undefined) throw new Refusal('invalid', "one of 'crl' or 'url' must be provided");
         else await keep(storage, params.name, await source.fetch(url, storage, nowMs), url, nowMs);

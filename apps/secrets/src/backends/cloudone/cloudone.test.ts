@@ -623,7 +623,20 @@ describe('cloud identity login', () => {
       const before = asked();
       for (let i = 0; i < 10; i++)
         await refused({ ...body, role: 'people', jwt: directory.sign({}, { kid: randomUUID() }) });
-      expect(asked() - before).toBeLessThanOrEqual(4);
+      expect(asked() - before).toBeLessThanOrEqual(5);
+    });
+
+    it('are asked for again once the configuration is written, which may be because one was withdrawn', async () => {
+      const asked = () => directory.calls.filter((call) => call.endsWith('/keys')).length;
+      await role('asks-again', { bound_service_principal_ids: 'oid-1' }).expect(204);
+      const enter = () => login({ role: 'asks-again', jwt: directory.sign(), ...body }).expect(200);
+      await enter();
+      const before = asked();
+      await enter();
+      expect(asked()).toBe(before);
+      await secrets.root.write('auth/cloudone/config', config()).expect(204);
+      await enter();
+      expect(asked()).toBe(before + 1);
     });
 
     it('go on serving for a day while the directory is down', async () => {

@@ -67,8 +67,8 @@ function fill(stored: CloudOneConfig, defaults: CloudOneDefaults): InForce {
 
 const tenantPattern = /^[A-Za-z0-9][A-Za-z0-9.-]{0,127}$/;
 
-/** Spec: Cloud-identity auth method configuration. */
-export const configPath = (defaults: CloudOneDefaults) =>
+/** `forget` drops what was learned by the configuration before. Spec: Cloud-identity auth method configuration. */
+export const configPath = (defaults: CloudOneDefaults, forget: () => void) =>
   path('config', {
     summary: 'Which directory tokens must come from, and who asks the compute API.',
     spec: 'Cloud-identity auth method configuration',
@@ -102,6 +102,7 @@ export const configPath = (defaults: CloudOneDefaults) =>
         }
         const environment = input.environment ? cloudNamed(input.environment).name : defaultCloudUnlessSet(defaults);
         config.put(storage, { ...input, environment });
+        forget();
         return empty;
       },
     },
@@ -109,6 +110,7 @@ export const configPath = (defaults: CloudOneDefaults) =>
       summary: 'Forget the configuration; what the environment says stays in force.',
       run({ storage }) {
         config.delete(storage);
+        forget();
         return empty;
       },
     },

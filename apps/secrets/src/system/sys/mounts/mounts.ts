@@ -36,7 +36,9 @@ export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
       const target = full(params.path);
       checkTarget(kind, type, target);
       checkOptions(type, options);
-      const config = tuned(noTuning, parseConfig(input.config));
+      const tuning = parseConfig(input.config);
+      refuseTokenType(target, tuning);
+      const config = tuned(noTuning, tuning);
       checkTtls(config, ttls);
       refuseBelowNamespace(parts, namespace.uuid, target);
       await mounts.create(namespace.uuid, {
@@ -63,6 +65,7 @@ export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
       const mount = await mounts.seek(namespace.uuid, target);
       const absent = () => new Refusal('invalid', `tune of path "${params.path}/" failed: no mount entry found`);
       if (!mount) throw absent();
+      refuseTokenType(target, input);
       const touchesTtl = input.default_lease_ttl !== undefined || input.max_lease_ttl !== undefined;
       if (touchesTtl && untouchable.has(target)) {
         const name = input.default_lease_ttl === undefined ? 'max_lease_ttl' : 'default_lease_ttl';
@@ -153,6 +156,13 @@ export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
       write: tune,
     }),
   ];
+}
+
+/** What is no auth method makes no tokens. */
+function refuseTokenType(target: string, { token_type: tokenType }: { token_type?: string }): void {
+  if (tokenType !== undefined && !target.startsWith('auth/')) {
+    throw new Refusal('invalid', "'token_type' can only be modified on auth mounts");
+  }
 }
 
 /** The path of a mount as its listing names it: auth methods without `auth/`. */

@@ -25,6 +25,7 @@ export function quotaTarget(
   if (below === '') return { namespaceId: namespace.uuid, inheritable, path: '', role };
   const found = mounts.resolve(namespace.uuid, `${below}/`);
   if (!found) throw new Refusal('invalid', `invalid mount path ${JSON.stringify(path)}`);
+  if (inheritable) throw new Refusal('invalid', "'inheritable' cannot be true if the path is not that of a namespace");
   const { mount } = found;
   return {
     namespaceId: namespace.uuid,
