@@ -1,14 +1,14 @@
 import { generateKeyPairSync } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { testCertificate } from '@keystead/testing';
 import type { LiveMount } from '../src/kernel/mounts/mount';
 import type { AnyOperation, Path } from '../src/sdk/path';
 import { examples, type Making, type World } from './at-once-examples';
-import { authMethods } from './auth-methods';
-import { withSecondNode } from './second-node';
 import { SchedulerStandIn } from './stand-ins/scheduler';
 import { startSecrets } from './start-secrets';
+import { mountEveryKind } from './visits';
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of every endpoint
 type Json = any;
@@ -97,10 +97,10 @@ const jsonOf = (field: Json): Json => {
 
 describe('what requests may say', () => {
   const secrets = startSecrets();
-  const nodes = withSecondNode(secrets);
   let made = 0;
   const send = async (method: string, path: string, token: string, body?: object): Promise<Json> => {
-    const answer = await fetch(`${nodes[0]}/v1/${path}`, {
+    const { port } = secrets.server.address() as AddressInfo;
+    const answer = await fetch(`http://127.0.0.1:${port}/v1/${path}`, {
       method,
       headers: { 'X-Service-Token': token, 'Content-Type': 'application/json' },
       body: body === undefined ? undefined : JSON.stringify(body),
@@ -127,9 +127,7 @@ describe('what requests may say', () => {
   };
   let operations: { name: string; mount: LiveMount; declared: Path; operation: AnyOperation }[] = [];
   beforeAll(async () => {
-    await secrets.root.write('sys/mounts/one', { type: 'kv' }).expect(204);
-    await secrets.root.write('sys/mounts/two', { type: 'kv', options: { version: '2' } }).expect(204);
-    for (const type of authMethods) await secrets.root.write(`sys/auth/${type}`, { type }).expect(204);
+    await mountEveryKind(secrets);
     const access = { address: upstream.address, token: upstream.management };
     await secrets.root.write('scheduler/config/access', access).expect(204);
     await secrets.root.write('scheduler/role/ops', { policies: 'read' }).expect(204);

@@ -8,11 +8,11 @@ import type { LiveMount } from '../src/kernel/mounts/mount';
 import { isReading, type Verb } from '../src/sdk/call';
 import type { Path } from '../src/sdk/path';
 import { type Example, examples, type World } from './at-once-examples';
-import { authMethods } from './auth-methods';
 import { ResponseSchemas } from './response-schemas';
 import { withSecondNode } from './second-node';
 import { SchedulerStandIn } from './stand-ins/scheduler';
 import { startSecrets } from './start-secrets';
+import { mountEveryKind } from './visits';
 
 const callers = 16;
 const long = process.env.KEYSTEAD_LONG === '1';
@@ -35,9 +35,7 @@ describe('every writing operation, called by many at once about one object', () 
   let operations: { name: string; verb: Verb; mount: LiveMount; declared: Path }[] = [];
 
   beforeAll(async () => {
-    await secrets.root.write('sys/mounts/one', { type: 'kv' }).expect(204);
-    await secrets.root.write('sys/mounts/two', { type: 'kv', options: { version: '2' } }).expect(204);
-    for (const type of authMethods) await secrets.root.write(`sys/auth/${type}`, { type }).expect(204);
+    await mountEveryKind(secrets);
     await secrets.root
       .write('scheduler/config/access', { address: upstream.address, token: upstream.management })
       .expect(204);

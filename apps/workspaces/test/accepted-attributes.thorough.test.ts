@@ -279,7 +279,6 @@ describe('what requests may say', () => {
       const lines = await forgottenBy(endpoint, type, attributes, making).catch((error) => [String(error)]);
       failures.push(...lines.map((line) => `${nameOf(endpoint)}: ${line}`));
     }
-    if (process.env.SHOW) process.stdout.write(`${asked} requests\n${failures.join('\n')}\n`);
     expect(asked).toBeGreaterThan(500);
     expect(failures).toEqual([]);
   });
