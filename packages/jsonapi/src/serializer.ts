@@ -12,23 +12,26 @@ export interface ResourceObject {
   links?: Record<string, string>;
 }
 
-/** How a kind of resource is shown. Wire names out, and nothing else. */
+type TypeOf<T, View> = { of(item: T, view: View): string }['of'];
+type RelationshipsFor<T, View, R extends RelationShape> = { of(item: T, view: View): RelationshipsOf<R> }['of'];
+
+/** How a kind of resource is shown. Wire names out, and nothing else. Methods, so that lists may hold specs of many kinds. */
 export interface SerializerSpec<
   T,
   View,
   S extends AttributeShape = AttributeShape,
   R extends RelationShape = RelationShape,
 > {
-  type: string | ((item: T, view: View) => string);
-  id: (item: T) => string;
+  type: string | TypeOf<T, View>;
+  id(item: T): string;
   /** What attributes there are, and of which types: the compiler holds `attributes` to it, and tests every answer. */
   shape: S;
   /** What relationships there are, and to what: held to it like `shape`. */
   relations?: R;
-  self?: (item: T) => string | undefined;
-  attributes: (item: T, view: View) => AttributesOf<S>;
-  relationships?: [keyof R] extends [never] ? undefined : (item: T, view: View) => RelationshipsOf<R>;
-  links?: (item: T) => Record<string, string>;
+  self?(item: T): string | undefined;
+  attributes(item: T, view: View): AttributesOf<S>;
+  relationships?: [keyof R] extends [never] ? undefined : RelationshipsFor<T, View, R>;
+  links?(item: T): Record<string, string>;
   aliases?: Aliases;
 }
 

@@ -128,7 +128,10 @@ export interface LargeBody {
   readonly instead: string;
 }
 
-/** A declared endpoint: everything the kernel, the documentation and the tests need to know about it. */
+/**
+ * A declared endpoint: everything the kernel, the documentation and the tests need to know about it. What it does with items,
+ * targets and bodies are methods: each takes only its own kind, and lists hold endpoints of all kinds.
+ */
 export interface Endpoint {
   readonly method: HttpMethod;
   /** Below `/api/v2`, unless `outside`. */
@@ -153,7 +156,7 @@ export interface Endpoint {
   readonly body?: BodyShape<unknown>;
   readonly streams: boolean;
   readonly link?: 'alone' | 'or-token';
-  readonly adds?: (item: never, env: Environment) => unknown;
+  adds?(item: unknown, env: Environment): unknown;
   readonly largeBody?: LargeBody;
   readonly idempotent: boolean;
   readonly refuses: readonly number[];
@@ -161,18 +164,19 @@ export interface Endpoint {
   readonly takes?: string;
   readonly uncounted: boolean;
   readonly requires?: string;
-  readonly serializer?: Serializer<never, View>;
-  readonly organizationsOf: (item: never) => readonly string[];
-  readonly visible?: Rule<never>;
-  readonly rule?: Rule<never>;
-  readonly load?: (lookup: Lookup<string>) => Promise<unknown>;
-  readonly run: (call: Call<string, never, never>) => Promise<unknown>;
-  readonly documentMeta?: (item: never) => Record<string, unknown> | undefined;
-  readonly cached?: Cached<never, unknown>;
+  readonly serializer?: Serializer<unknown, View>;
+  organizationsOf(item: unknown): readonly string[];
+  visible?(access: Access, target: unknown): boolean;
+  rule?(access: Access, target: unknown): boolean;
+  load?(lookup: Lookup<string>): Promise<unknown>;
+  run(call: Call<string, unknown, unknown>): Promise<unknown>;
+  documentMeta?(item: unknown): Record<string, unknown> | undefined;
+  readonly cached?: Cached<unknown, unknown>;
   readonly loadsEarly: boolean;
   readonly keepsAccess: boolean;
   readonly turn: string | undefined;
-  readonly stepUp: boolean | ((body: never) => boolean);
+  /** For which bodies. */
+  stepUp?(body: unknown): boolean;
 }
 
 /** What stands in one declaration; the rest is given by `endpoints()` and the verb. */
@@ -282,7 +286,7 @@ type AnyDeclaration = Declaration<string, never, never, unknown, string, never>;
 
 function declare(
   policy: Policy<never>,
-  serializer: Serializer<never, View> | undefined,
+  serializer: Serializer<unknown, View> | undefined,
   shared: Shared<never, never>,
   method: HttpMethod,
   shows: Shows,
@@ -339,7 +343,7 @@ function declare(
     cached: given.cached,
     loadsEarly: given.loadsEarly ?? false,
     keepsAccess: given.keepsAccess ?? method === 'GET',
-    stepUp: given.stepUp ?? false,
+    stepUp: given.stepUp === true ? () => true : given.stepUp,
     turn: method === 'GET' || adds || given.turns === false ? undefined : turnOf(path, given.siteAdmin === true),
   };
 }
@@ -371,7 +375,7 @@ export function endpoints<Item, Target, RuleName extends string>(
     ): Endpoint =>
       declare(
         policy as Policy<never>,
-        serializer as Serializer<never, View> | undefined,
+        serializer,
         shared as Shared<never, never>,
         method,
         shows,
@@ -395,7 +399,7 @@ export function endpoints<Item, Target, RuleName extends string>(
 }
 
 /** How resources of one type are fetched and shown when another answer includes them. */
-export interface Includable<T = never> {
+export interface Includable<T = unknown> {
   readonly serializer: Serializer<T, View>;
   load(db: Database, ids: readonly string[], env: Environment): Promise<readonly T[]>;
   /** The items of each owner, where owners only link to them: answers that include them then name them as well. */
@@ -413,7 +417,7 @@ export interface Resource {
 
 /** States the item type of an includable, for the registry to forget. */
 export function includable<T>(described: Includable<T>): Includable {
-  return described as unknown as Includable;
+  return described;
 }
 
 /** Declares one endpoint at several paths that differ only in how the target is found: by id and by name. */

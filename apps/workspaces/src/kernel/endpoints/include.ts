@@ -32,13 +32,14 @@ async function fetchType(context: IncludeContext, type: string, ids: readonly st
     return [];
   }
   const items: readonly unknown[] = await includable.load(context.db, ids, context.env);
-  const organizationsOf = includable.organizationsOf as ((item: unknown) => readonly string[]) | undefined;
+  const { organizationsOf } = includable;
   const access =
-    organizationsOf === undefined ? context.view.access : await context.accessTo(items.flatMap(organizationsOf));
-  const visible = includable.visible as (access: Access, item: unknown) => boolean;
+    organizationsOf === undefined
+      ? context.view.access
+      : await context.accessTo(items.flatMap((item) => organizationsOf(item)));
   return items
-    .filter((item) => visible(access, item))
-    .map((item) => includable.serializer.resource(item as never, { ...context.view, access }));
+    .filter((item) => includable.visible(access, item))
+    .map((item) => includable.serializer.resource(item, { ...context.view, access }));
 }
 
 /** Names in their owners what those only link to, and returns it. */
@@ -58,9 +59,7 @@ async function nameLinked(
     linking.map(({ id }) => id),
   );
   return linking.flatMap((owner) => {
-    const resources = (found.get(owner.id) ?? []).map((item) =>
-      includable.serializer.resource(item as never, context.view),
-    );
+    const resources = (found.get(owner.id) ?? []).map((item) => includable.serializer.resource(item, context.view));
     owner.relationships![relationship]!.data = resources.map(({ id, type }) => ({ id, type }));
     return resources;
   });

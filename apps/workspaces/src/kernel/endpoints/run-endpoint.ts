@@ -131,21 +131,21 @@ function cameByLink({ link, method, path }: Endpoint, env: Environment, request:
 
 function allow(endpoint: Endpoint, access: Access, target: unknown): void {
   if (endpoint.rule === undefined) {
-    if (endpoint.load !== undefined && endpoint.visible !== undefined && !endpoint.visible(access, target as never)) {
+    if (endpoint.load !== undefined && endpoint.visible !== undefined && !endpoint.visible(access, target)) {
       throw notFound();
     }
     return;
   }
-  if (!endpoint.rule(access, target as never)) {
-    const maySee = endpoint.requires !== undefined && endpoint.visible?.(access, target as never) === true;
+  if (!endpoint.rule(access, target)) {
+    const maySee = endpoint.requires !== undefined && endpoint.visible?.(access, target) === true;
     throw maySee ? new MissingPermission(endpoint.requires!) : notFound();
   }
 }
 
 /** Somebody at the console does what cannot be taken back only shortly after a proof of who they are. */
-function requireStepUp({ stepUp }: Endpoint, { console }: Principal, body: never, now: number): void {
+function requireStepUp({ stepUp }: Endpoint, { console }: Principal, body: unknown, now: number): void {
   if (console === undefined || console.stepUpUntilMs > now) return;
-  if (stepUp === true || (stepUp !== false && stepUp(body))) throw new StepUpRequired();
+  if (stepUp?.(body) === true) throw new StepUpRequired();
 }
 
 function parseBody(endpoint: Endpoint, request: Request, env: Environment, target: unknown): unknown {
@@ -215,7 +215,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   /** Who asks may do this to what is there. */
   const judge = async (who: Principal, early?: Promise<unknown>) => {
     const target = await loadTarget(endpoint, { ...lookup, principal: who }, early);
-    const judged = target === undefined ? [] : endpoint.organizationsOf(target as never);
+    const judged = target === undefined ? [] : endpoint.organizationsOf(target);
     const { epoch } = (target ?? {}) as { epoch?: string };
     const access =
       epoch !== undefined && judged.length === 1
@@ -225,7 +225,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
     if (!linked && judged.some((id) => access.isUserTokenRefused(id))) throw new TokenKindRefused(onlyOthers);
     if (!linked) allow(endpoint, access, target);
     requireRevision(target, wanted);
-    return { target: target as never, access, judged };
+    return { target: target, access, judged };
   };
   const renew = async (): Promise<Access | undefined> => {
     const who = await request.again?.();
@@ -242,7 +242,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
     page: endpoint.paging === 'none' ? undefined : pageOf(query, endpoint.paging),
     sort: query.sort(endpoint.sort),
     include: [...endpoint.alwaysIncludes, ...query.include(endpoint.include)],
-    body: parseBody(endpoint, request, env, at.target) as never,
+    body: parseBody(endpoint, request, env, at.target),
     settings,
     ifMatch: wanted,
     request: {
@@ -254,7 +254,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
     },
     accessTo,
     renew,
-  } satisfies Call<string, never, never> & { request: { stream: unknown } };
+  } satisfies Call<string, unknown, unknown> & { request: { stream: unknown } };
   requireStepUp(endpoint, principal, call.body, env.now());
   const turn = turnFor(endpoint, request.params, principal);
   // Whoever waited judges again: what was found before may have been changed by those who came first.
@@ -265,7 +265,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
           if (waited) Object.assign(call, await judge(principal));
           return runOnce(kernel, endpoint, request, { ...call, db: db.inTurn(turn) });
         });
-  const result = endpoint.adds === undefined ? made : endpoint.adds(made as never, env);
+  const result = endpoint.adds === undefined ? made : endpoint.adds(made, env);
   // What a request reads cannot change what its caller may do, so nobody has to ask again.
   const known = endpoint.keepsAccess ? at.judged : [];
   return show(kernel, endpoint, request, call, result, known);
@@ -281,7 +281,7 @@ async function runOnce(
   { db, includables, env }: Kernel,
   endpoint: Endpoint,
   request: Request,
-  call: Call<string, never, never>,
+  call: Call<string, unknown, unknown>,
 ): Promise<unknown> {
   const key = request.headers['idempotency-key'];
   if (key === undefined || endpoint.method === 'GET') {
@@ -300,7 +300,7 @@ async function runOnce(
     now: env.now(),
     mac: (text) => env.keyring.mac('workspace-idempotent-body', text),
     run: (tx) => endpoint.run({ ...call, db: tx }),
-    idOf: (item) => endpoint.serializer!.spec.id(item as never),
+    idOf: (item) => endpoint.serializer!.spec.id(item),
     async find(id) {
       const items = await includables.get(endpoint.serializer!.type)?.load(db, [id], env);
       return items?.[0];
@@ -312,7 +312,7 @@ async function show(
   kernel: Kernel,
   endpoint: Endpoint,
   request: Request,
-  call: Call<string, never, never>,
+  call: Call<string, unknown, unknown>,
   result: unknown,
   known: readonly string[],
 ): Promise<EndpointResponse> {
@@ -340,15 +340,15 @@ async function show(
   };
   const { cached } = endpoint;
   if (cached !== undefined && isPlain(endpoint, call) && result !== null) {
-    const document = kernel.fragments.document(fragmentKey(cached, serializer, result as never, view));
+    const document = kernel.fragments.document(fragmentKey(cached, serializer, result, view));
     if (document !== undefined) {
       return { status: endpoint.status, body: document, etag: etagOf(result) };
     }
   }
   let texts =
     cached === undefined
-      ? items.map((item) => JSON.stringify(serializer.resource(item as never, view)))
-      : await cachedTexts(kernel, cached, serializer, items as never[], view);
+      ? items.map((item) => JSON.stringify(serializer.resource(item, view)))
+      : await cachedTexts(kernel, cached, serializer, items, view);
   if (listed === undefined && result !== null && texts.length === 0) {
     throw notFound();
   }
@@ -362,7 +362,7 @@ async function show(
   if (listed !== undefined) {
     describeList(rest, env.publicUrl + request.path, call, listed);
   } else if (endpoint.documentMeta !== undefined && result !== null) {
-    rest.meta = endpoint.documentMeta(result as never);
+    rest.meta = endpoint.documentMeta(result);
   }
   return {
     status: endpoint.status,
@@ -372,7 +372,7 @@ async function show(
 }
 
 /** Is the answer one resource, and nothing beside it? */
-function isPlain({ shows, documentMeta }: Endpoint, { include }: Call<string, never, never>): boolean {
+function isPlain({ shows, documentMeta }: Endpoint, { include }: Call<string, unknown, unknown>): boolean {
   return shows === 'one' && include.length === 0 && documentMeta === undefined;
 }
 
@@ -384,7 +384,7 @@ function etagOf(result: unknown): string | undefined {
 function fragmentKey(
   { key }: NonNullable<Endpoint['cached']>,
   { type }: NonNullable<Endpoint['serializer']>,
-  stamp: never,
+  stamp: unknown,
   view: View,
 ): string {
   return `${type} ${key(stamp, view)}`;
@@ -393,9 +393,9 @@ function fragmentKey(
 /** The organizations that some items belong to, each once. */
 function organizationsOf(endpoint: Endpoint, items: readonly unknown[]): readonly string[] {
   if (items.length === 1) {
-    return endpoint.organizationsOf(items[0] as never) ?? [];
+    return endpoint.organizationsOf(items[0]) ?? [];
   }
-  return [...new Set(items.flatMap((item) => endpoint.organizationsOf(item as never) ?? []))];
+  return [...new Set(items.flatMap((item) => endpoint.organizationsOf(item) ?? []))];
 }
 
 function documentText(data: string, rest: Record<string, unknown>): string {
@@ -408,14 +408,14 @@ async function cachedTexts(
   { db, env, fragments }: Kernel,
   cached: NonNullable<Endpoint['cached']>,
   serializer: NonNullable<Endpoint['serializer']>,
-  stamps: readonly never[],
+  stamps: readonly unknown[],
   view: View,
 ): Promise<string[]> {
-  const keyOf = (stamp: never): string => fragmentKey(cached, serializer, stamp, view);
+  const keyOf = (stamp: unknown): string => fragmentKey(cached, serializer, stamp, view);
   const { load, idOf, whole } = cached;
   const texts = new Map<string, string>();
-  const missing: never[] = [];
-  const write = (item: never): void => {
+  const missing: unknown[] = [];
+  const write = (item: unknown): void => {
     const text = JSON.stringify(serializer.resource(item, view));
     // An item read now may be newer than its stamp: it is kept under its own revisions.
     fragments.set(keyOf(item), text);
@@ -427,13 +427,13 @@ async function cachedTexts(
     if (text !== undefined) {
       texts.set(idOf(stamp), text);
     } else if (item !== undefined) {
-      write(item as never);
+      write(item);
     } else {
       missing.push(stamp);
     }
   }
   if (missing.length > 0) {
-    for (const item of (await load(db, missing, env)) as readonly never[]) {
+    for (const item of await load(db, missing, env)) {
       write(item);
     }
   }
@@ -443,7 +443,7 @@ async function cachedTexts(
 function describeList(
   document: Record<string, unknown>,
   url: string,
-  call: Call<string, never, never>,
+  call: Call<string, unknown, unknown>,
   listed: Listed<unknown>,
 ): void {
   const meta: Record<string, unknown> = { ...listed.meta };
