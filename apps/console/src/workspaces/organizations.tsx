@@ -1,10 +1,12 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { TextField } from '../design/field';
+import { FormDialog } from '../design/form';
 import { Empty, PageHead, SameBy } from '../design/page';
 import { Time } from '../design/time';
 import { useChange, useRead } from './api';
-import { FormDialog, faultOf, Opener } from './parts/form';
+import { fieldError } from './parts/draft';
+import { Opener } from './parts/opener';
 import { ResourceTable } from './parts/resource-table';
 
 /** The organizations that the caller may see. */
@@ -66,10 +68,9 @@ function NewOrganization({ onClose }: { readonly onClose: () => void }) {
     <FormDialog
       title="New organization"
       action="Create organization"
-      busy={make.isPending}
-      error={make.error}
-      onClose={onClose}
-      onSubmit={() => make.mutate()}
+      change={make}
+      onBack={onClose}
+      onSend={() => make.mutate()}
     >
       <TextField
         label="Name"
@@ -77,7 +78,7 @@ function NewOrganization({ onClose }: { readonly onClose: () => void }) {
         onChange={setName}
         required
         autoFocus
-        error={faultOf(make.error, 'name')}
+        error={fieldError(make.error, 'name')}
         hint="Letters, numbers, dashes and underscores."
       />
       <TextField
@@ -86,7 +87,7 @@ function NewOrganization({ onClose }: { readonly onClose: () => void }) {
         value={email}
         onChange={setEmail}
         required
-        error={faultOf(make.error, 'email')}
+        error={fieldError(make.error, 'email')}
       />
     </FormDialog>
   );

@@ -1,10 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { ApiError } from '../../api/api-error';
 import { Button } from '../../design/button';
-import { Confirm, Dialog } from '../../design/dialog';
+import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, SelectField, TextField } from '../../design/field';
+import { FormDialog } from '../../design/form';
 import { Skeleton } from '../../design/page';
 import { useSession } from '../../shell/session';
 import { useMounts } from '../mounts';
@@ -123,52 +124,44 @@ function NewEnforcement({
   const [method, setMethod] = useState(methods[0]?.id ?? '');
   const [accessors, setAccessors] = useState<readonly string[]>([]);
   const change = useChange(onClose);
-  const send = (event: FormEvent) => {
-    event.preventDefault();
+  const send = () => {
     const body = { mfa_method_ids: [method], auth_method_accessors: accessors };
     change.mutate({ method: 'POST', path: `${path}/${encodeURIComponent(name.trim())}`, body });
   };
   const ways = mounts.auth.filter(({ type }) => type !== 'token');
   return (
-    <Dialog title="New enforcement" onClose={onClose}>
-      <form className="stack" onSubmit={send}>
-        <TextField label="Name" required autoFocus value={name} onChange={setName} />
-        <SelectField
-          label="Needs a code of"
-          value={method}
-          onChange={setMethod}
-          options={methods.map(({ id, name }) => ({ value: id, label: name }))}
-        />
-        <fieldset className="fields">
-          <legend className="label">At every login of</legend>
-          {ways.length === 0 ? (
-            <p className="second small">No login method is mounted but tokens, which need no second factor.</p>
-          ) : null}
-          {ways.map(({ path, type, accessor }) => (
-            <CheckField
-              key={accessor}
-              label={`${path} (${type})`}
-              checked={accessors.includes(accessor)}
-              onChange={(on) =>
-                setAccessors((before) => (on ? [...before, accessor] : before.filter((one) => one !== accessor)))
-              }
-            />
-          ))}
-        </fieldset>
-        <p className="second small">Who has no secret there cannot log in by it any more: enrol people first.</p>
-        <ErrorNotice error={change.error} />
-        <div className="row end">
-          <Button onClick={onClose}>Back</Button>
-          <Button
-            type="submit"
-            kind="primary"
-            busy={change.isPending}
-            forbidden={accessors.length === 0 ? 'choose at least one login method' : undefined}
-          >
-            Create the enforcement
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      title="New enforcement"
+      action="Create the enforcement"
+      change={change}
+      forbidden={accessors.length === 0 ? 'choose at least one login method' : undefined}
+      onSend={send}
+      onBack={onClose}
+    >
+      <TextField label="Name" required autoFocus value={name} onChange={setName} />
+      <SelectField
+        label="Needs a code of"
+        value={method}
+        onChange={setMethod}
+        options={methods.map(({ id, name }) => ({ value: id, label: name }))}
+      />
+      <fieldset className="fields">
+        <legend className="label">At every login of</legend>
+        {ways.length === 0 ? (
+          <p className="second small">No login method is mounted but tokens, which need no second factor.</p>
+        ) : null}
+        {ways.map(({ path, type, accessor }) => (
+          <CheckField
+            key={accessor}
+            label={`${path} (${type})`}
+            checked={accessors.includes(accessor)}
+            onChange={(on) =>
+              setAccessors((before) => (on ? [...before, accessor] : before.filter((one) => one !== accessor)))
+            }
+          />
+        ))}
+      </fieldset>
+      <p className="second small">Who has no secret there cannot log in by it any more: enrol people first.</p>
+    </FormDialog>
   );
 }

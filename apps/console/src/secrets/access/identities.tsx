@@ -1,13 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { ApiError } from '../../api/api-error';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
-import { Confirm, Dialog } from '../../design/dialog';
+import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
+import { FormDialog } from '../../design/form';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
@@ -133,8 +134,7 @@ function NewIdentity({ kind, onClose }: { readonly kind: IdentityKind; readonly 
   const [given, setGiven] = useState({ name: '', policies: '', members: '' });
   const change = useChange(() => onClose());
   const set = (name: keyof typeof given) => (value: string) => setGiven((before) => ({ ...before, [name]: value }));
-  const send = (event: FormEvent) => {
-    event.preventDefault();
+  const send = () => {
     const body = {
       name: given.name,
       policies: listOf(given.policies),
@@ -143,32 +143,29 @@ function NewIdentity({ kind, onClose }: { readonly kind: IdentityKind; readonly 
     change.mutate({ method: 'POST', path: `identity/${kind}`, body });
   };
   return (
-    <Dialog title={`New ${words[kind].one}`} onClose={onClose}>
-      <form className="stack" onSubmit={send}>
-        <TextField label="Name" required autoFocus value={given.name} onChange={set('name')} />
+    <FormDialog
+      title={`New ${words[kind].one}`}
+      action={`Create the {words[kind].one}`}
+      change={change}
+      onSend={send}
+      onBack={onClose}
+    >
+      <TextField label="Name" required autoFocus value={given.name} onChange={set('name')} />
+      <TextField
+        label="Policies"
+        value={given.policies}
+        onChange={set('policies')}
+        hint="Names with commas between them."
+      />
+      {kind === 'group' ? (
         <TextField
-          label="Policies"
-          value={given.policies}
-          onChange={set('policies')}
-          hint="Names with commas between them."
+          label="Members"
+          value={given.members}
+          onChange={set('members')}
+          hint="Ids of entities with commas between them."
         />
-        {kind === 'group' ? (
-          <TextField
-            label="Members"
-            value={given.members}
-            onChange={set('members')}
-            hint="Ids of entities with commas between them."
-          />
-        ) : null}
-        <ErrorNotice error={change.error} />
-        <div className="row end">
-          <Button onClick={onClose}>Back</Button>
-          <Button type="submit" kind="primary" busy={change.isPending}>
-            Create the {words[kind].one}
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+      ) : null}
+    </FormDialog>
   );
 }
 

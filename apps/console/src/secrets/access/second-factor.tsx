@@ -6,6 +6,7 @@ import { Copied } from '../../design/copy';
 import { Dialog } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { SelectField, TextField } from '../../design/field';
+import { FormDialog } from '../../design/form';
 import { Notice } from '../../design/notice';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { SecretValue } from '../../design/secret-value';
@@ -121,33 +122,23 @@ function NewMethod({ onClose }: { readonly onClose: () => void }) {
   const [given, setGiven] = useState({ method_name: '', issuer: 'Keystead', digits: '6' });
   const change = useChange(() => onClose());
   const set = (name: keyof typeof given) => (value: string) => setGiven((before) => ({ ...before, [name]: value }));
-  const send = (event: FormEvent) => {
-    event.preventDefault();
+  const send = () => {
     const { method_name, issuer, digits } = given;
     const body = { issuer, digits: Number(digits), ...(method_name === '' ? {} : { method_name }) };
     change.mutate({ method: 'POST', path: 'identity/mfa/method/totp', body });
   };
   return (
-    <Dialog title="New method" onClose={onClose}>
-      <form className="stack" onSubmit={send}>
-        <TextField label="Name" autoFocus value={given.method_name} onChange={set('method_name')} />
-        <TextField
-          label="Issuer"
-          required
-          value={given.issuer}
-          onChange={set('issuer')}
-          hint="What authenticators show beside the code."
-        />
-        <SelectField label="Digits" value={given.digits} onChange={set('digits')} options={['6', '8']} />
-        <ErrorNotice error={change.error} />
-        <div className="row end">
-          <Button onClick={onClose}>Back</Button>
-          <Button type="submit" kind="primary" busy={change.isPending}>
-            Create the method
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog title="New method" action="Create the method" change={change} onSend={send} onBack={onClose}>
+      <TextField label="Name" autoFocus value={given.method_name} onChange={set('method_name')} />
+      <TextField
+        label="Issuer"
+        required
+        value={given.issuer}
+        onChange={set('issuer')}
+        hint="What authenticators show beside the code."
+      />
+      <SelectField label="Digits" value={given.digits} onChange={set('digits')} options={['6', '8']} />
+    </FormDialog>
   );
 }
 

@@ -1,8 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
-import { Button } from '../../design/button';
-import { Dialog } from '../../design/dialog';
-import { ErrorNotice } from '../../design/error-notice';
+import { useState } from 'react';
+import { FormDialog } from '../../design/form';
 import { hasVersions, type Mount } from '../mounts';
 import { encodedPath, useChange, useRead } from '../reads';
 import { FieldEditor, type FieldRow, fieldsOf, repeated, rowsOf } from './field-editor';
@@ -31,8 +29,7 @@ export function EditSecret({
     void queries.invalidateQueries({ queryKey: ['v1', 'secret', mount.path, path] });
     onClose();
   });
-  const send = (event: FormEvent) => {
-    event.preventDefault();
+  const send = () => {
     const twice = repeated(rows);
     if (twice !== undefined) return setProblem(`Two fields are named ${twice}.`);
     setProblem(undefined);
@@ -42,20 +39,18 @@ export function EditSecret({
     return change.mutate({ method: 'POST', path: encodedPath(valuesAt(mount, path)), body });
   };
   return (
-    <Dialog title={versioned ? 'New version' : 'Edit'} onClose={onClose}>
-      <form className="stack" onSubmit={send}>
-        {versioned && secret.version !== undefined ? (
-          <p className="second">It begins with the fields of version {secret.version}.</p>
-        ) : null}
-        <FieldEditor rows={rows} onChange={setRows} />
-        <ErrorNotice error={problem ?? change.error} />
-        <div className="row end">
-          <Button onClick={onClose}>Back</Button>
-          <Button type="submit" kind="primary" busy={change.isPending}>
-            {versioned ? 'Save the version' : 'Save the secret'}
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={versioned ? 'New version' : 'Edit'}
+      action={versioned ? 'Save the version' : 'Save the secret'}
+      change={change}
+      problem={problem}
+      onSend={send}
+      onBack={onClose}
+    >
+      {versioned && secret.version !== undefined ? (
+        <p className="second">It begins with the fields of version {secret.version}.</p>
+      ) : null}
+      <FieldEditor rows={rows} onChange={setRows} />
+    </FormDialog>
   );
 }

@@ -1,8 +1,6 @@
-import { type FormEvent, useState } from 'react';
-import { Button } from '../../design/button';
-import { Dialog } from '../../design/dialog';
-import { ErrorNotice } from '../../design/error-notice';
+import { useState } from 'react';
 import { TextField } from '../../design/field';
+import { FormDialog } from '../../design/form';
 import { hasVersions, type Mount } from '../mounts';
 import { encodedPath, useChange } from '../reads';
 import { FieldEditor, type FieldRow, fieldsOf, repeated, rowsOf } from './field-editor';
@@ -28,8 +26,7 @@ export function NewSecret({
     onClose();
     onDone(path);
   });
-  const send = (event: FormEvent) => {
-    event.preventDefault();
+  const send = () => {
     const twice = repeated(rows);
     const fields = fieldsOf(rows);
     if (path === folder) return setMissing('A secret needs a name.');
@@ -40,29 +37,27 @@ export function NewSecret({
     return change.mutate({ method: 'POST', path: encodedPath(valuesAt(mount, path)), body });
   };
   return (
-    <Dialog title="New secret" onClose={onClose}>
-      <form className="stack" onSubmit={send}>
-        <TextField
-          label="Path"
-          required
-          autoFocus
-          value={name}
-          onChange={setName}
-          hint={
-            <>
-              Below <code>{mount.path + folder}</code>. Slashes make folders.
-            </>
-          }
-        />
-        <FieldEditor rows={rows} onChange={setRows} />
-        <ErrorNotice error={missing ?? change.error} />
-        <div className="row end">
-          <Button onClick={onClose}>Back</Button>
-          <Button type="submit" kind="primary" busy={change.isPending}>
-            Save the secret
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      title="New secret"
+      action="Save the secret"
+      change={change}
+      problem={missing}
+      onSend={send}
+      onBack={onClose}
+    >
+      <TextField
+        label="Path"
+        required
+        autoFocus
+        value={name}
+        onChange={setName}
+        hint={
+          <>
+            Below <code>{mount.path + folder}</code>. Slashes make folders.
+          </>
+        }
+      />
+      <FieldEditor rows={rows} onChange={setRows} />
+    </FormDialog>
   );
 }

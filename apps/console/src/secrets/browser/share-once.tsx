@@ -1,10 +1,10 @@
 import { useMutation } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
 import { Dialog } from '../../design/dialog';
-import { ErrorNotice } from '../../design/error-notice';
 import { SelectField } from '../../design/field';
+import { Form } from '../../design/form';
 import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
 import type { Mount } from '../mounts';
@@ -45,26 +45,15 @@ export function ShareOnce({
     },
   });
   const made = wrap.data;
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    wrap.mutate();
-  };
   return (
     <Dialog title="Share once" onClose={onClose}>
       {made === undefined ? (
-        <form className="stack" onSubmit={send}>
+        <Form layout="dialog" action="Make the link" change={wrap} onSend={() => wrap.mutate()} onBack={onClose}>
           <p className="second">
             Makes a link that shows this secret as it is now, once, to whoever opens it first. They need no account.
           </p>
           <SelectField label="Good for" value={ttl} onChange={setTtl} options={times} />
-          <ErrorNotice error={wrap.error} />
-          <div className="row end">
-            <Button onClick={onClose}>Back</Button>
-            <Button type="submit" kind="primary" busy={wrap.isPending}>
-              Make the link
-            </Button>
-          </div>
-        </form>
+        </Form>
       ) : (
         <div className="stack">
           <p>

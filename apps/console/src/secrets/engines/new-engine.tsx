@@ -1,8 +1,8 @@
 import { useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
-import { Button } from '../../design/button';
+import { useState } from 'react';
 import { ErrorNotice } from '../../design/error-notice';
 import { SelectField, TextField } from '../../design/field';
+import { Form } from '../../design/form';
 import { PageHead, SameBy, Skeleton } from '../../design/page';
 import { page, useAddress } from '../pages';
 import { encodedPath, useChange, useRead } from '../reads';
@@ -30,8 +30,7 @@ export function NewEngine() {
         : navigate(page('/engines/mount', { mount: `${kind === 'auth' ? 'auth/' : ''}${path}/` }))),
   );
   const set = (name: keyof typeof given) => (value: string) => setGiven((before) => ({ ...before, [name]: value }));
-  const send = (event: FormEvent) => {
-    event.preventDefault();
+  const send = () => {
     const config = {
       ...(given.default === '' ? {} : { default_lease_ttl: given.default }),
       ...(given.max === '' ? {} : { max_lease_ttl: given.max }),
@@ -54,7 +53,7 @@ export function NewEngine() {
       {catalog.data === undefined ? (
         <Skeleton rows={4} />
       ) : (
-        <form className="form" onSubmit={send}>
+        <Form action={`Enable the ${what}`} change={change} onSend={send}>
           <SelectField label="Kind" value={type} onChange={set('type')} options={types} />
           <TextField
             label="Path"
@@ -88,13 +87,7 @@ export function NewEngine() {
             onChange={set('max')}
             placeholder="as the service says"
           />
-          <ErrorNotice error={change.error} />
-          <div>
-            <Button type="submit" kind="primary" busy={change.isPending}>
-              Enable the {what}
-            </Button>
-          </div>
-        </form>
+        </Form>
       )}
       <SameBy
         api={`POST /v1/sys/${kind === 'auth' ? 'auth' : 'mounts'}/${path}`}

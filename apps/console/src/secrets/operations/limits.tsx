@@ -1,9 +1,10 @@
 import { useQueries } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { Button } from '../../design/button';
-import { Confirm, Dialog } from '../../design/dialog';
+import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { SelectField, TextField } from '../../design/field';
+import { FormDialog } from '../../design/form';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { useSession } from '../../shell/session';
 import { useChange, useList } from '../reads';
@@ -126,47 +127,37 @@ function NewLimit({ onClose }: { readonly onClose: () => void }) {
   const [given, setGiven] = useState({ name: '', path: '', most: '' });
   const change = useChange(() => onClose());
   const set = (name: keyof typeof given) => (value: string) => setGiven((before) => ({ ...before, [name]: value }));
-  const send = (event: FormEvent) => {
-    event.preventDefault();
+  const send = () => {
     const { name, path, most } = given;
     const body = kind === 'rate-limit' ? { path, rate: Number(most) } : { path, max_leases: Number(most) };
     change.mutate({ method: 'POST', path: `sys/quotas/${kind}/${encodeURIComponent(name)}`, body });
   };
   return (
-    <Dialog title="New limit" onClose={onClose}>
-      <form className="stack" onSubmit={send}>
-        <SelectField
-          label="What it bounds"
-          value={kind}
-          onChange={setKind}
-          options={[
-            { value: 'rate-limit', label: 'Requests' },
-            { value: 'lease-count', label: 'Leases' },
-          ]}
-        />
-        <TextField label="Name" required autoFocus value={given.name} onChange={set('name')} />
-        <TextField
-          label="Path"
-          value={given.path}
-          onChange={set('path')}
-          placeholder="everywhere"
-          hint="A mount, or a path below one."
-        />
-        <TextField
-          label={kind === 'rate-limit' ? 'Requests per second' : 'Leases'}
-          type="number"
-          required
-          value={given.most}
-          onChange={set('most')}
-        />
-        <ErrorNotice error={change.error} />
-        <div className="row end">
-          <Button onClick={onClose}>Back</Button>
-          <Button type="submit" kind="primary" busy={change.isPending}>
-            Create the limit
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog title="New limit" action="Create the limit" change={change} onSend={send} onBack={onClose}>
+      <SelectField
+        label="What it bounds"
+        value={kind}
+        onChange={setKind}
+        options={[
+          { value: 'rate-limit', label: 'Requests' },
+          { value: 'lease-count', label: 'Leases' },
+        ]}
+      />
+      <TextField label="Name" required autoFocus value={given.name} onChange={set('name')} />
+      <TextField
+        label="Path"
+        value={given.path}
+        onChange={set('path')}
+        placeholder="everywhere"
+        hint="A mount, or a path below one."
+      />
+      <TextField
+        label={kind === 'rate-limit' ? 'Requests per second' : 'Leases'}
+        type="number"
+        required
+        value={given.most}
+        onChange={set('most')}
+      />
+    </FormDialog>
   );
 }

@@ -1,10 +1,11 @@
 import { Link } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
-import { Confirm, Dialog } from '../../design/dialog';
+import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
+import { FormDialog } from '../../design/form';
 import { Notice } from '../../design/notice';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { useSession } from '../../shell/session';
@@ -116,22 +117,12 @@ export function Namespaces() {
 function NewNamespace({ onClose }: { readonly onClose: () => void }) {
   const [name, setName] = useState('');
   const change = useChange(() => onClose());
-  const send = (event: FormEvent) => {
-    event.preventDefault();
+  const send = () => {
     change.mutate({ method: 'POST', path: `sys/namespaces/${encodedPath(name)}` });
   };
   return (
-    <Dialog title="New namespace" onClose={onClose}>
-      <form className="stack" onSubmit={send}>
-        <TextField label="Name" required autoFocus value={name} onChange={setName} />
-        <ErrorNotice error={change.error} />
-        <div className="row end">
-          <Button onClick={onClose}>Back</Button>
-          <Button type="submit" kind="primary" busy={change.isPending}>
-            Create the namespace
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog title="New namespace" action="Create the namespace" change={change} onSend={send} onBack={onClose}>
+      <TextField label="Name" required autoFocus value={name} onChange={setName} />
+    </FormDialog>
   );
 }

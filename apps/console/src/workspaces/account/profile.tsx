@@ -1,9 +1,8 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import type { Resource } from '../../api/workspaces';
-import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
-import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
+import { Form, SettingsForm } from '../../design/form';
 import { Notice } from '../../design/notice';
 import { useChange } from '../api';
 import { fieldError, useDraft } from '../parts/draft';
@@ -12,24 +11,22 @@ import { fieldError, useDraft } from '../parts/draft';
 export function Profile({ user }: { readonly user: Resource<'UsersResource'> }) {
   const { attributes } = user;
   const draft = useDraft({ username: attributes.username, email: attributes.email ?? '' });
-  const [saved, setSaved] = useState(false);
   const save = useChange(
     (api) => api.PATCH('/api/v2/account/update', { body: { data: { type: 'users', attributes: draft.changes } } }),
-    () => {
-      draft.reset();
-      setSaved(true);
-    },
+    draft.reset,
   );
   const may = attributes.permissions;
   const forbidden =
     may['can-change-username'] || may['can-change-email'] ? undefined : 'This account belongs to a machine.';
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    if (draft.isChanged && forbidden === undefined) save.mutate();
-  };
   return (
-    <form className="form" onSubmit={send}>
-      <h2>Profile</h2>
+    <SettingsForm
+      title="Profile"
+      action="Save profile"
+      draft={draft}
+      change={save}
+      forbidden={forbidden}
+      onSend={() => save.mutate()}
+    >
       <dl className="facts">
         <dt>Id</dt>
         <dd>
@@ -52,18 +49,7 @@ export function Profile({ user }: { readonly user: Resource<'UsersResource'> }) 
         onChange={draft.set('email')}
         error={fieldError(save.error, 'email')}
       />
-      <ErrorNotice error={save.error} />
-      {saved && !draft.isChanged ? <Notice tone="green">Saved.</Notice> : null}
-      <span>
-        <Button
-          type="submit"
-          busy={save.isPending}
-          forbidden={forbidden ?? (draft.isChanged ? undefined : 'Nothing has been changed.')}
-        >
-          Save profile
-        </Button>
-      </span>
-    </form>
+    </SettingsForm>
   );
 }
 
@@ -78,10 +64,6 @@ export function Password() {
     () => setTyped(none),
   );
   const set = (name: keyof typeof none) => (value: string) => setTyped((before) => ({ ...before, [name]: value }));
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    change.mutate(typed);
-  };
   const field = (name: keyof typeof none, label: string) => (
     <TextField
       label={label}
@@ -94,18 +76,11 @@ export function Password() {
     />
   );
   return (
-    <form className="form" onSubmit={send}>
-      <h2>Password</h2>
+    <Form title="Password" action="Change password" change={change} onSend={() => change.mutate(typed)}>
       {field('current_password', 'Present password')}
       {field('password', 'New password')}
       {field('password_confirmation', 'New password again')}
-      <ErrorNotice error={change.error} />
       {change.isSuccess ? <Notice tone="green">Changed. All other sessions have ended.</Notice> : null}
-      <span>
-        <Button type="submit" busy={change.isPending}>
-          Change password
-        </Button>
-      </span>
-    </form>
+    </Form>
   );
 }

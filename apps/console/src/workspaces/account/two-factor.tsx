@@ -1,10 +1,9 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import type { Resource } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
-import { Button } from '../../design/button';
 import { CopyButton } from '../../design/copy';
-import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
+import { Form } from '../../design/form';
 import { Notice } from '../../design/notice';
 import { SecretValue } from '../../design/secret-value';
 import { useChange, useRead } from '../api';
@@ -42,17 +41,13 @@ function On({ state }: { readonly state: State }) {
       api.DELETE('/api/v2/account/two-factor', { body: { data: { type: 'two-factor', attributes: { password } } } }),
     () => setPassword(''),
   );
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    end.mutate();
-  };
   return (
     <>
       <p className="row">
         <Badge tone="green">on</Badge>
         {state.attributes['recovery-codes-left']} recovery codes are left.
       </p>
-      <form className="inline-form" onSubmit={send}>
+      <Form layout="line" action="Remove second factor" kind="danger" change={end} onSend={() => end.mutate()}>
         <TextField
           label="Password, to remove it"
           type="password"
@@ -61,11 +56,7 @@ function On({ state }: { readonly state: State }) {
           value={password}
           onChange={setPassword}
         />
-        <Button type="submit" kind="danger" busy={end.isPending}>
-          Remove second factor
-        </Button>
-        <ErrorNotice error={end.error} />
-      </form>
+      </Form>
     </>
   );
 }
@@ -80,14 +71,10 @@ function Begin({ onBegun }: { readonly onBegun: (state: State) => void }) {
       if (data !== null) onBegun(data);
     },
   );
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    begin.mutate();
-  };
   return (
     <>
       <p>A code from an authenticator beside the password: who finds one of them cannot sign in.</p>
-      <form className="inline-form" onSubmit={send}>
+      <Form layout="line" action="Set up second factor" change={begin} onSend={() => begin.mutate()}>
         <TextField
           label="Password, to begin"
           type="password"
@@ -96,11 +83,7 @@ function Begin({ onBegun }: { readonly onBegun: (state: State) => void }) {
           value={password}
           onChange={setPassword}
         />
-        <Button type="submit" busy={begin.isPending}>
-          Set up second factor
-        </Button>
-        <ErrorNotice error={begin.error} />
-      </form>
+      </Form>
     </>
   );
 }
@@ -115,10 +98,6 @@ function Verify({ begun, onDone }: { readonly begun: State; readonly onDone: () 
       }),
     onDone,
   );
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    verify.mutate();
-  };
   return (
     <ol className="steps">
       <li>
@@ -137,7 +116,7 @@ function Verify({ begun, onDone }: { readonly begun: State; readonly onDone: () 
         </Notice>
       </li>
       <li>
-        <form className="inline-form" onSubmit={send}>
+        <Form layout="line" action="Turn on" kind="primary" change={verify} onSend={() => verify.mutate()}>
           <TextField
             label="Code"
             required
@@ -147,11 +126,7 @@ function Verify({ begun, onDone }: { readonly begun: State; readonly onDone: () 
             onChange={setCode}
             hint="That the authenticator shows now."
           />
-          <Button type="submit" kind="primary" busy={verify.isPending}>
-            Turn on
-          </Button>
-          <ErrorNotice error={verify.error} />
-        </form>
+        </Form>
       </li>
     </ol>
   );

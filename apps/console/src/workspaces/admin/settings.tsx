@@ -1,9 +1,6 @@
-import { type FormEvent, useState } from 'react';
 import type { Resource } from '../../api/workspaces';
-import { Button } from '../../design/button';
-import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, TextField } from '../../design/field';
-import { Notice } from '../../design/notice';
+import { SettingsForm } from '../../design/form';
 import { useChange, useRead } from '../api';
 import { fieldError, useDraft } from '../parts/draft';
 import { Loaded } from '../parts/loaded';
@@ -65,31 +62,19 @@ function General({ attributes }: { readonly attributes: GeneralSettings }) {
     'plan-timeout': attributes['plan-timeout'],
     'apply-timeout': attributes['apply-timeout'],
   });
-  const [saved, setSaved] = useState(false);
-  const save = useChange(
-    (api) => {
-      const numbers = limits.flatMap(([, , name]) =>
-        draft.changes[name] === undefined ? [] : [[name, Number(draft.changes[name])]],
-      );
-      const changes = { ...draft.changes, ...Object.fromEntries(numbers) };
-      return api.PATCH('/api/v2/admin/general-settings', {
-        body: { data: { type: 'general-settings', attributes: changes } },
-      });
-    },
-    () => {
-      draft.reset();
-      setSaved(true);
-    },
-  );
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    setSaved(false);
-    if (draft.isChanged) save.mutate();
-  };
+  const save = useChange((api) => {
+    const numbers = limits.flatMap(([, , name]) =>
+      draft.changes[name] === undefined ? [] : [[name, Number(draft.changes[name])]],
+    );
+    const changes = { ...draft.changes, ...Object.fromEntries(numbers) };
+    return api.PATCH('/api/v2/admin/general-settings', {
+      body: { data: { type: 'general-settings', attributes: changes } },
+    });
+  }, draft.reset);
   const { value, set } = draft;
   const error = (field: string) => fieldError(save.error, field);
   return (
-    <form className="form" onSubmit={send}>
+    <SettingsForm draft={draft} change={save} onSend={() => save.mutate()}>
       {flags.map(([name, label]) => (
         <CheckField key={name} label={label} checked={value[name]} onChange={set(name)} error={error(name)} />
       ))}
@@ -114,19 +99,6 @@ function General({ attributes }: { readonly attributes: GeneralSettings }) {
         onChange={set('apply-timeout')}
         error={error('apply-timeout')}
       />
-      <ErrorNotice error={save.error} />
-      {saved && !draft.isChanged ? <Notice tone="green">Saved.</Notice> : null}
-      <div className="row">
-        <Button
-          type="submit"
-          kind="primary"
-          busy={save.isPending}
-          forbidden={draft.isChanged ? undefined : 'Nothing has been changed.'}
-        >
-          Save changes
-        </Button>
-        {draft.isChanged ? <Button onClick={draft.reset}>Undo changes</Button> : null}
-      </div>
-    </form>
+    </SettingsForm>
   );
 }

@@ -1,8 +1,9 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
+import { Form } from '../../design/form';
 import { Empty } from '../../design/page';
 import { useChange, useRead } from '../api';
 import { useFilters } from '../filters';
@@ -126,14 +127,16 @@ function NewVersion({ onClose }: { readonly onClose: () => void }) {
     onClose,
   );
   const set = (name: keyof typeof empty) => (value: string) => setTyped((before) => ({ ...before, [name]: value }));
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    add.mutate();
-  };
   const error = (name: string) => fieldError(add.error, name);
   return (
-    <form className="form panel" onSubmit={send}>
-      <h2>Add version</h2>
+    <Form
+      layout="panel"
+      title="Add version"
+      action="Add this version"
+      change={add}
+      onSend={() => add.mutate()}
+      onBack={onClose}
+    >
       <TextField
         label="Number"
         required
@@ -152,13 +155,6 @@ function NewVersion({ onClose }: { readonly onClose: () => void }) {
         hint="Where workers fetch it."
       />
       <TextField label="SHA-256 of the archive" value={typed.sha} onChange={set('sha')} error={error('sha')} />
-      <ErrorNotice error={add.error} />
-      <div className="row">
-        <Button type="submit" kind="primary" busy={add.isPending}>
-          Add this version
-        </Button>
-        <Button onClick={onClose}>Back</Button>
-      </div>
-    </form>
+    </Form>
   );
 }

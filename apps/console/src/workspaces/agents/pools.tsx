@@ -1,8 +1,8 @@
 import { Link, useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { Button } from '../../design/button';
-import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, TextField } from '../../design/field';
+import { Form } from '../../design/form';
 import { Empty, PageHead } from '../../design/page';
 import { Time } from '../../design/time';
 import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
@@ -90,13 +90,15 @@ function NewPool({ organization, onClose }: { readonly organization: string; rea
       }),
     ({ data }) => void navigate({ to: `/organizations/${encodeURIComponent(organization)}/agents/${data?.id}` }),
   );
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    create.mutate();
-  };
   return (
-    <form className="form panel" onSubmit={send}>
-      <h2>New agent pool</h2>
+    <Form
+      layout="panel"
+      title="New agent pool"
+      action="Create agent pool"
+      change={create}
+      onSend={() => create.mutate()}
+      onBack={onClose}
+    >
       <TextField
         label="Name"
         required
@@ -106,13 +108,6 @@ function NewPool({ organization, onClose }: { readonly organization: string; rea
         error={fieldError(create.error, 'name')}
       />
       <CheckField label="Open to the whole organization" checked={isOpen} onChange={setOpen} />
-      <ErrorNotice error={create.error} />
-      <div className="row">
-        <Button type="submit" kind="primary" busy={create.isPending}>
-          Create agent pool
-        </Button>
-        <Button onClick={onClose}>Back</Button>
-      </div>
-    </form>
+    </Form>
   );
 }

@@ -8,7 +8,7 @@ import { TextField } from '../../design/field';
 import { Notice } from '../../design/notice';
 import { Skeleton } from '../../design/page';
 import { useSession } from '../../shell/session';
-import { faultOf } from '../parts/form';
+import { fieldError } from '../parts/draft';
 
 let kept = '';
 
@@ -170,7 +170,7 @@ function Use({
           autoComplete="username"
           value={given.username}
           onChange={set('username')}
-          error={faultOf(error, 'username')}
+          error={fieldError(error, 'username')}
         />
       ) : null}
       {chooses ? (
@@ -183,7 +183,7 @@ function Use({
             hint="At least ten characters."
             value={given.password}
             onChange={set('password')}
-            error={faultOf(error, 'password')}
+            error={fieldError(error, 'password')}
           />
           <TextField
             label="The same again"
@@ -192,7 +192,7 @@ function Use({
             autoComplete="new-password"
             value={given.again}
             onChange={set('again')}
-            error={faultOf(error, 'password-confirmation')}
+            error={fieldError(error, 'password-confirmation')}
           />
         </>
       ) : null}

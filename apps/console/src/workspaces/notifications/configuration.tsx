@@ -1,9 +1,8 @@
-import { type FormEvent, useState } from 'react';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
-import { Notice } from '../../design/notice';
+import { SettingsForm } from '../../design/form';
 import { Empty } from '../../design/page';
 import { Time } from '../../design/time';
 import { useChange, useRead } from '../api';
@@ -124,40 +123,17 @@ function Deliveries({
 
 function Edit({ configuration }: { readonly configuration: Configuration }) {
   const draft = useDraft(typedConfiguration(configuration));
-  const [saved, setSaved] = useState(false);
   const save = useChange(
     (api) =>
       api.PATCH('/api/v2/notification-configurations/{notification_configuration_id}', {
         params: { path: { notification_configuration_id: configuration.id } },
         body: { data: { type: 'notification-configurations', attributes: sentConfiguration(draft.changes) } },
       }),
-    () => {
-      draft.reset();
-      setSaved(true);
-    },
+    draft.reset,
   );
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    setSaved(false);
-    if (draft.isChanged) save.mutate();
-  };
   return (
-    <form className="form" onSubmit={send}>
-      <h2>Settings</h2>
+    <SettingsForm title="Settings" draft={draft} change={save} onSend={() => save.mutate()}>
       <ConfigurationFields value={draft.value} set={draft.set} error={save.error} stored />
-      <ErrorNotice error={save.error} />
-      {saved && !draft.isChanged ? <Notice tone="green">Saved.</Notice> : null}
-      <div className="row">
-        <Button
-          type="submit"
-          kind="primary"
-          busy={save.isPending}
-          forbidden={draft.isChanged ? undefined : 'Nothing has been changed.'}
-        >
-          Save changes
-        </Button>
-        {draft.isChanged ? <Button onClick={draft.reset}>Undo changes</Button> : null}
-      </div>
-    </form>
+    </SettingsForm>
   );
 }

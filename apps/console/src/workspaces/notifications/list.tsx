@@ -1,9 +1,9 @@
 import { Link, useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import type { Pagination } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
-import { ErrorNotice } from '../../design/error-notice';
+import { Form } from '../../design/form';
 import { Empty } from '../../design/page';
 import { Time } from '../../design/time';
 import { type ApiAnswer, useChange, useRead } from '../api';
@@ -155,26 +155,21 @@ function NewConfiguration({
     },
     ({ data }) => void navigate({ to: `${to}/${data?.id}` }),
   );
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    add.mutate();
-  };
   return (
-    <form className="form panel" onSubmit={send}>
-      <h2>Tell somebody</h2>
+    <Form
+      layout="panel"
+      title="Tell somebody"
+      action="Save notification"
+      change={add}
+      onSend={() => add.mutate()}
+      onBack={onClose}
+    >
       <ConfigurationFields
         value={value}
         set={(name) => (typed) => setValue((before) => ({ ...before, [name]: typed }))}
         error={add.error}
         stored={false}
       />
-      <ErrorNotice error={add.error} />
-      <div className="row">
-        <Button type="submit" kind="primary" busy={add.isPending}>
-          Save notification
-        </Button>
-        <Button onClick={onClose}>Back</Button>
-      </div>
-    </form>
+    </Form>
   );
 }

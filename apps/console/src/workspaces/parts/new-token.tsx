@@ -1,8 +1,7 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import type { Resource } from '../../api/workspaces';
-import { Button } from '../../design/button';
-import { ErrorNotice } from '../../design/error-notice';
 import { SelectField, TextField } from '../../design/field';
+import { Form } from '../../design/form';
 import { fieldError } from './draft';
 import { ShownOnce } from './shown-once';
 
@@ -51,8 +50,7 @@ export function NewToken({
   const [description, setDescription] = useState('');
   const [days, setDays] = useState(lengths === usualLengths ? '30' : (lengths[0]?.value ?? ''));
   const text = making.data?.data?.attributes.token;
-  const send = (event: FormEvent) => {
-    event.preventDefault();
+  const send = () => {
     if (forbidden !== undefined || making.isPending) return;
     const ends = days === '' || endless ? null : new Date(Date.now() + Number(days) * 86_400_000).toISOString();
     making.mutate({ description: description.trim() || null, 'expired-at': ends });
@@ -61,7 +59,7 @@ export function NewToken({
   return (
     <>
       {text ? <ShownOnce name="New token" value={text} onClose={making.reset} /> : null}
-      <form className="inline-form" onSubmit={send}>
+      <Form layout="line" action={action} change={making} forbidden={forbidden} onSend={send}>
         <TextField
           label="What the token is for"
           value={description}
@@ -70,11 +68,7 @@ export function NewToken({
           {...(hint === undefined ? {} : { hint })}
         />
         {endless ? null : <SelectField label="It ends" value={days} onChange={setDays} options={lengths} />}
-        <Button type="submit" busy={making.isPending} forbidden={forbidden}>
-          {action}
-        </Button>
-        <ErrorNotice error={making.error} />
-      </form>
+      </Form>
     </>
   );
 }

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { type ApiCall, useChange } from '../api';
-import { Opener } from './form';
+import { Opener } from './opener';
 
 export interface RemoveButtonProps {
   /** What happens: "Delete workspace". */

@@ -1,9 +1,10 @@
 import { Link } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import type { Resource } from '../../api/workspaces';
 import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { SelectField } from '../../design/field';
+import { Form } from '../../design/form';
 import { Empty } from '../../design/page';
 import { rule, useChange, useRead } from '../api';
 import { ChoiceField } from '../parts/choice-field';
@@ -140,12 +141,14 @@ function Grant({
       }),
     () => setTeam(''),
   );
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    if (team !== '' && forbidden === undefined) grant.mutate();
-  };
   return (
-    <form className="inline-form" onSubmit={send}>
+    <Form
+      layout="line"
+      action="Give access"
+      change={grant}
+      forbidden={forbidden ?? (team === '' ? 'Choose a team first.' : undefined)}
+      onSend={() => grant.mutate()}
+    >
       <ChoiceField
         label="Team"
         kind="teams"
@@ -161,14 +164,6 @@ function Grant({
         onChange={(value) => setAccess(value as ProjectLevel)}
         options={[...levels]}
       />
-      <Button
-        type="submit"
-        busy={grant.isPending}
-        forbidden={forbidden ?? (team === '' ? 'Choose a team first.' : undefined)}
-      >
-        Give access
-      </Button>
-      <ErrorNotice error={grant.error} />
-    </form>
+    </Form>
   );
 }

@@ -1,11 +1,8 @@
 import { Link, useParams } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
 import type { Resource } from '../../api/workspaces';
-import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
-import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, SelectField, TextField } from '../../design/field';
-import { Notice } from '../../design/notice';
+import { SettingsForm } from '../../design/form';
 import { PageHead } from '../../design/page';
 import { Time } from '../../design/time';
 import { organizationCrumbs, rule, useChange, useOrganizationName, useRead } from '../api';
@@ -73,7 +70,6 @@ type ProjectResource = Resource<'ProjectsResource'>;
 
 function General({ project }: { readonly project: ProjectResource }) {
   const { attributes } = project;
-  const [saved, setSaved] = useState(false);
   const draft = useDraft({
     name: attributes.name,
     description: attributes.description ?? '',
@@ -83,39 +79,27 @@ function General({ project }: { readonly project: ProjectResource }) {
     'secrets-role': attributes['secrets-role'] ?? '',
     'secrets-namespace': attributes['secrets-namespace'] ?? '',
   });
-  const save = useChange(
-    (api) => {
-      const { 'own-mode': own, 'default-execution-mode': mode, 'default-agent-pool-id': pool, ...rest } = draft.changes;
-      const { value } = draft;
-      const overwrites = { 'default-execution-mode': value['own-mode'] };
-      const modes = value['own-mode'] ? { 'default-execution-mode': value['default-execution-mode'] } : {};
-      const pools = value['default-execution-mode'] === 'agent' ? { 'default-agent-pool-id': pool || null } : {};
-      const isModeChanged = own !== undefined || mode !== undefined || pool !== undefined;
-      const texts = Object.fromEntries(
-        Object.entries(rest).map(([name, text]) => [name, name === 'name' ? text : text || null]),
-      );
-      const changes = { ...texts, ...(isModeChanged ? { ...modes, ...pools, 'setting-overwrites': overwrites } : {}) };
-      return api.PATCH('/api/v2/projects/{project_id}', {
-        params: { path: { project_id: project.id } },
-        body: { data: { type: 'projects', attributes: changes } },
-      });
-    },
-    () => {
-      draft.reset();
-      setSaved(true);
-    },
-  );
+  const save = useChange((api) => {
+    const { 'own-mode': own, 'default-execution-mode': mode, 'default-agent-pool-id': pool, ...rest } = draft.changes;
+    const { value } = draft;
+    const overwrites = { 'default-execution-mode': value['own-mode'] };
+    const modes = value['own-mode'] ? { 'default-execution-mode': value['default-execution-mode'] } : {};
+    const pools = value['default-execution-mode'] === 'agent' ? { 'default-agent-pool-id': pool || null } : {};
+    const isModeChanged = own !== undefined || mode !== undefined || pool !== undefined;
+    const texts = Object.fromEntries(
+      Object.entries(rest).map(([name, text]) => [name, name === 'name' ? text : text || null]),
+    );
+    const changes = { ...texts, ...(isModeChanged ? { ...modes, ...pools, 'setting-overwrites': overwrites } : {}) };
+    return api.PATCH('/api/v2/projects/{project_id}', {
+      params: { path: { project_id: project.id } },
+      body: { data: { type: 'projects', attributes: changes } },
+    });
+  }, draft.reset);
   const forbidden = rule(attributes.permissions['can-update'], 'can-update', 'an administrator of the project');
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    setSaved(false);
-    if (draft.isChanged && forbidden === undefined) save.mutate();
-  };
   const { value, set } = draft;
   const error = (field: string) => fieldError(save.error, field);
   return (
-    <form className="form" onSubmit={send}>
-      <h2>Settings</h2>
+    <SettingsForm title="Settings" draft={draft} change={save} forbidden={forbidden} onSend={() => save.mutate()}>
       <TextField label="Name" required value={value.name} onChange={set('name')} error={error('name')} />
       <TextField
         label="Description"
@@ -160,20 +144,7 @@ function General({ project }: { readonly project: ProjectResource }) {
         onChange={set('secrets-namespace')}
         error={error('secrets-namespace')}
       />
-      <ErrorNotice error={save.error} />
-      {saved && !draft.isChanged ? <Notice tone="green">Saved.</Notice> : null}
-      <div className="row">
-        <Button
-          type="submit"
-          kind="primary"
-          busy={save.isPending}
-          forbidden={forbidden ?? (draft.isChanged ? undefined : 'Nothing has been changed.')}
-        >
-          Save changes
-        </Button>
-        {draft.isChanged ? <Button onClick={draft.reset}>Undo changes</Button> : null}
-      </div>
-    </form>
+    </SettingsForm>
   );
 }
 

@@ -1,8 +1,8 @@
 import { Link, useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { Button } from '../../design/button';
-import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
+import { Form } from '../../design/form';
 import { Empty, PageHead } from '../../design/page';
 import { Time } from '../../design/time';
 import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
@@ -88,13 +88,15 @@ function NewProject({ organization, onClose }: { readonly organization: string; 
       }),
     ({ data }) => void navigate({ to: `/organizations/${encodeURIComponent(organization)}/projects/${data?.id}` }),
   );
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    create.mutate();
-  };
   return (
-    <form className="form panel" onSubmit={send}>
-      <h2>New project</h2>
+    <Form
+      layout="panel"
+      title="New project"
+      action="Create project"
+      change={create}
+      onSend={() => create.mutate()}
+      onBack={onClose}
+    >
       <TextField
         label="Name"
         required
@@ -109,13 +111,6 @@ function NewProject({ organization, onClose }: { readonly organization: string; 
         onChange={setDescription}
         error={fieldError(create.error, 'description')}
       />
-      <ErrorNotice error={create.error} />
-      <div className="row">
-        <Button type="submit" kind="primary" busy={create.isPending}>
-          Create project
-        </Button>
-        <Button onClick={onClose}>Back</Button>
-      </div>
-    </form>
+    </Form>
   );
 }

@@ -1,8 +1,8 @@
 import { useState } from 'react';
 import { Button } from '../../design/button';
 import { TextField } from '../../design/field';
+import { FormDialog } from '../../design/form';
 import { rule, useChange } from '../api';
-import { FormDialog } from '../parts/form';
 import type { LiveRun } from './run-types';
 
 interface Verb {
@@ -112,14 +112,7 @@ function Ask({ run, verb, onClose }: { readonly run: LiveRun; readonly verb: Ver
     onClose,
   );
   return (
-    <FormDialog
-      title={verb.label}
-      action={verb.label}
-      busy={act.isPending}
-      error={act.error}
-      onClose={onClose}
-      onSubmit={() => act.mutate()}
-    >
+    <FormDialog title={verb.label} action={verb.label} change={act} onBack={onClose} onSend={() => act.mutate()}>
       <p>{verb.question}</p>
       <TextField label="Comment" value={comment} onChange={setComment} autoFocus />
     </FormDialog>

@@ -1,11 +1,8 @@
 import { useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
 import type { Resource } from '../../api/workspaces';
-import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
-import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, SelectField, TextField } from '../../design/field';
-import { Notice } from '../../design/notice';
+import { SettingsForm } from '../../design/form';
 import { PageHead } from '../../design/page';
 import { Time } from '../../design/time';
 import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName } from '../api';
@@ -62,7 +59,6 @@ const flags = [
 function General({ organization }: { readonly organization: Resource<'OrganizationsResource'> }) {
   const { attributes, relationships } = organization;
   const navigate = useNavigate();
-  const [saved, setSaved] = useState(false);
   const draft = useDraft({
     name: attributes.name,
     email: attributes.email,
@@ -91,22 +87,16 @@ function General({ organization }: { readonly organization: Resource<'Organizati
     },
     ({ data }) => {
       draft.reset();
-      setSaved(true);
       if (data !== null && data.id !== organization.id) {
         void navigate({ to: `/organizations/${encodeURIComponent(data.id)}/settings`, replace: true });
       }
     },
   );
   const forbidden = rule(attributes.permissions['can-update'], 'can-update');
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    setSaved(false);
-    if (draft.isChanged && forbidden === undefined) save.mutate();
-  };
   const { value, set } = draft;
   const error = (field: string) => fieldError(save.error, field);
   return (
-    <form className="form" onSubmit={send}>
+    <SettingsForm draft={draft} change={save} forbidden={forbidden} onSend={() => save.mutate()}>
       <TextField label="Name" required value={value.name} onChange={set('name')} error={error('name')} />
       <TextField
         label="E-mail address"
@@ -175,20 +165,7 @@ function General({ organization }: { readonly organization: Resource<'Organizati
           error={error(flag)}
         />
       ))}
-      <ErrorNotice error={save.error} />
-      {saved && !draft.isChanged ? <Notice tone="green">Saved.</Notice> : null}
-      <div className="row">
-        <Button
-          type="submit"
-          kind="primary"
-          busy={save.isPending}
-          forbidden={forbidden ?? (draft.isChanged ? undefined : 'Nothing has been changed.')}
-        >
-          Save changes
-        </Button>
-        {draft.isChanged ? <Button onClick={draft.reset}>Undo changes</Button> : null}
-      </div>
-    </form>
+    </SettingsForm>
   );
 }
 

@@ -1,8 +1,8 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
-import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
+import { Form } from '../../design/form';
 import { Empty, PageHead } from '../../design/page';
 import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
@@ -97,14 +97,12 @@ function NewKey({ organization, onClose }: { readonly organization: string; read
       }),
     onClose,
   );
-  const send = (event: FormEvent) => {
-    event.preventDefault();
+  const send = () => {
     add.mutate();
     setValue('');
   };
   return (
-    <form className="form panel" onSubmit={send}>
-      <h2>Add SSH key</h2>
+    <Form layout="panel" title="Add SSH key" action="Add key" change={add} onSend={send} onBack={onClose}>
       <TextField
         label="Name"
         required
@@ -123,13 +121,6 @@ function NewKey({ organization, onClose }: { readonly organization: string; read
         error={fieldError(add.error, 'value')}
         hint="With its first and last line, and without a passphrase."
       />
-      <ErrorNotice error={add.error} />
-      <div className="row">
-        <Button type="submit" kind="primary" busy={add.isPending}>
-          Add key
-        </Button>
-        <Button onClick={onClose}>Back</Button>
-      </div>
-    </form>
+    </Form>
   );
 }

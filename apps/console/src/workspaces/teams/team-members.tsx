@@ -1,9 +1,10 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import type { Resource } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
+import { Form } from '../../design/form';
 import { Empty } from '../../design/page';
 import { rule, useChange, useRead } from '../api';
 import { Loaded } from '../parts/loaded';
@@ -33,10 +34,6 @@ export function TeamMembers({ team }: { readonly team: Resource<'TeamsResource'>
     }),
   );
   const forbidden = rule(team.attributes.permissions['can-update-membership'], 'can-update-membership');
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    if (forbidden === undefined) add.mutate();
-  };
   return (
     <section className="stack-tight" aria-labelledby="members">
       <h2 id="members">Members</h2>
@@ -70,7 +67,7 @@ export function TeamMembers({ team }: { readonly team: Resource<'TeamsResource'>
         }
       </Loaded>
       <ErrorNotice error={remove.error} />
-      <form className="inline-form" onSubmit={send}>
+      <Form layout="line" action="Put into the team" change={add} forbidden={forbidden} onSend={() => add.mutate()}>
         <TextField
           label="User name"
           required
@@ -78,11 +75,7 @@ export function TeamMembers({ team }: { readonly team: Resource<'TeamsResource'>
           onChange={setUser}
           hint="Of somebody who is in the organization."
         />
-        <Button type="submit" busy={add.isPending} forbidden={forbidden}>
-          Put into the team
-        </Button>
-        <ErrorNotice error={add.error} />
-      </form>
+      </Form>
     </section>
   );
 }

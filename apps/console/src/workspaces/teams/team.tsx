@@ -1,11 +1,9 @@
 import { useParams } from '@tanstack/react-router';
-import type { FormEvent } from 'react';
 import type { Resource } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
-import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
-import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, SelectField, TextField } from '../../design/field';
+import { SettingsForm } from '../../design/form';
 import { Empty, PageHead } from '../../design/page';
 import { organizationCrumbs, rule, useChange, useOrganizationName, useRead } from '../api';
 import { DangerZone } from '../parts/danger-zone';
@@ -128,15 +126,10 @@ function General({ team }: { readonly team: TeamResource }) {
     () => draft.reset(),
   );
   const forbidden = rule(permissions['can-update-name'], 'can-update-name');
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    if (draft.isChanged && forbidden === undefined) save.mutate();
-  };
   const { value, set } = draft;
   const error = (field: string) => fieldError(save.error, field);
   return (
-    <form className="form" onSubmit={send}>
-      <h2>Settings</h2>
+    <SettingsForm title="Settings" draft={draft} change={save} forbidden={forbidden} onSend={() => save.mutate()}>
       <TextField label="Name" required value={value.name} onChange={set('name')} error={error('name')} />
       <SelectField
         label="Seen by"
@@ -159,18 +152,7 @@ function General({ team }: { readonly team: TeamResource }) {
         onChange={set('sso-team-id')}
         error={error('sso-team-id')}
       />
-      <ErrorNotice error={save.error} />
-      <div className="row">
-        <Button
-          type="submit"
-          kind="primary"
-          busy={save.isPending}
-          forbidden={forbidden ?? (draft.isChanged ? undefined : 'Nothing has been changed.')}
-        >
-          Save changes
-        </Button>
-      </div>
-    </form>
+    </SettingsForm>
   );
 }
 

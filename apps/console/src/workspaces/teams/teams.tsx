@@ -1,8 +1,8 @@
 import { Link, useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { Button } from '../../design/button';
-import { ErrorNotice } from '../../design/error-notice';
 import { SelectField, TextField } from '../../design/field';
+import { Form } from '../../design/form';
 import { Empty, PageHead } from '../../design/page';
 import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
@@ -105,13 +105,15 @@ function NewTeam({ organization, onClose }: { readonly organization: string; rea
       }),
     ({ data }) => void navigate({ to: `/organizations/${encodeURIComponent(organization)}/teams/${data?.id}` }),
   );
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    create.mutate();
-  };
   return (
-    <form className="form panel" onSubmit={send}>
-      <h2>New team</h2>
+    <Form
+      layout="panel"
+      title="New team"
+      action="Create team"
+      change={create}
+      onSend={() => create.mutate()}
+      onBack={onClose}
+    >
       <TextField
         label="Name"
         required
@@ -130,13 +132,6 @@ function NewTeam({ organization, onClose }: { readonly organization: string; rea
           { value: 'organization', label: 'everybody in the organization' },
         ]}
       />
-      <ErrorNotice error={create.error} />
-      <div className="row">
-        <Button type="submit" kind="primary" busy={create.isPending}>
-          Create team
-        </Button>
-        <Button onClick={onClose}>Back</Button>
-      </div>
-    </form>
+    </Form>
   );
 }

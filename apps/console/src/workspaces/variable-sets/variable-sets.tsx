@@ -4,6 +4,7 @@ import type { Resource, WorkspacesApi } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
 import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, TextField } from '../../design/field';
+import { Form, FormDialog } from '../../design/form';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import {
   type ApiAnswer,
@@ -16,7 +17,8 @@ import {
 } from '../api';
 import { ChoiceField } from '../parts/choice-field';
 import type { ChoiceKind } from '../parts/choices';
-import { FormDialog, faultOf, Opener } from '../parts/form';
+import { fieldError } from '../parts/draft';
+import { Opener } from '../parts/opener';
 import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
 import { VariableDialog, variablesOfSet } from '../workspace/variable-dialog';
@@ -107,12 +109,18 @@ function SetDialog({
     <FormDialog
       title={set === undefined ? 'New variable set' : 'Change variable set'}
       action="Save variable set"
-      busy={save.isPending}
-      error={save.error}
-      onClose={onClose}
-      onSubmit={() => save.mutate()}
+      change={save}
+      onBack={onClose}
+      onSend={() => save.mutate()}
     >
-      <TextField label="Name" value={name} onChange={setName} required autoFocus error={faultOf(save.error, 'name')} />
+      <TextField
+        label="Name"
+        value={name}
+        onChange={setName}
+        required
+        autoFocus
+        error={fieldError(save.error, 'name')}
+      />
       <TextField label="Description" value={description} onChange={setDescription} />
       <CheckField label="Global: it reaches every workspace" checked={global} onChange={setGlobal} />
       <CheckField
@@ -309,12 +317,12 @@ function Reach({
           ))}
         </ul>
       )}
-      <form
-        className="inline-form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (chosen !== '') adding.mutate(chosen);
-        }}
+      <Form
+        layout="line"
+        action="Give"
+        change={adding}
+        forbidden={forbidden ?? (chosen === '' ? `Choose one of the ${kind} first.` : undefined)}
+        onSend={() => adding.mutate(chosen)}
       >
         <ChoiceField
           label={`Give it to one of the ${kind}`}
@@ -325,16 +333,7 @@ function Reach({
           none="Choose …"
           leaveOut={({ id }) => assigned.some((one) => one.id === id)}
         />
-        <button
-          type="submit"
-          className="button"
-          aria-disabled={forbidden !== undefined || chosen === ''}
-          title={forbidden}
-        >
-          Give
-        </button>
-      </form>
-      <ErrorNotice error={adding.error} />
+      </Form>
     </section>
   );
 }

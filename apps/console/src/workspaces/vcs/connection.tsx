@@ -1,19 +1,18 @@
 import { useParams } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import type { Resource } from '../../api/workspaces';
-import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, TextField } from '../../design/field';
-import { Notice } from '../../design/notice';
+import { Form, FormDialog, SettingsForm } from '../../design/form';
 import { PageHead } from '../../design/page';
 import { Time } from '../../design/time';
 import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { ChoiceField } from '../parts/choice-field';
 import { DangerZone } from '../parts/danger-zone';
 import { fieldError } from '../parts/draft';
-import { FormDialog, Opener } from '../parts/form';
 import { Loaded } from '../parts/loaded';
+import { Opener } from '../parts/opener';
 import { RemoveButton } from '../parts/remove-button';
 import { SameByApi } from '../parts/same-by-api';
 import { Table } from '../parts/table';
@@ -180,14 +179,7 @@ function SshKey({ token, onClose }: { readonly token: OauthToken; readonly onClo
     onClose,
   );
   return (
-    <FormDialog
-      title="SSH key"
-      action="Save key"
-      busy={save.isPending}
-      error={save.error}
-      onClose={onClose}
-      onSubmit={() => save.mutate()}
-    >
+    <FormDialog title="SSH key" action="Save key" change={save} onBack={onClose} onSend={() => save.mutate()}>
       <TextField
         label="Private key"
         required
@@ -217,10 +209,9 @@ function NewText({ client, onClose }: { readonly client: OauthClient; readonly o
     <FormDialog
       title="Token of the host"
       action="Save token"
-      busy={save.isPending}
-      error={save.error}
-      onClose={onClose}
-      onSubmit={() => save.mutate()}
+      change={save}
+      onBack={onClose}
+      onSend={() => save.mutate()}
     >
       <TextField
         label="Token"
@@ -295,12 +286,12 @@ function Scope({
               ))}
             </ul>
           )}
-          <form
-            className="inline-form"
-            onSubmit={(event) => {
-              event.preventDefault();
-              if (forbidden === undefined && chosen !== '') open.mutate();
-            }}
+          <Form
+            layout="line"
+            action="Open it to this project"
+            change={open}
+            forbidden={forbidden ?? (chosen === '' ? 'Choose a project first.' : undefined)}
+            onSend={() => open.mutate()}
           >
             <ChoiceField
               label="Project"
@@ -311,14 +302,7 @@ function Scope({
               none="choose one"
               leaveOut={({ id }) => projects.some((one) => one.id === id)}
             />
-            <Button
-              type="submit"
-              busy={open.isPending}
-              forbidden={forbidden ?? (chosen === '' ? 'Choose a project first.' : undefined)}
-            >
-              Open it to this project
-            </Button>
-          </form>
+          </Form>
         </>
       )}
       <ErrorNotice error={change.error ?? open.error} />
@@ -335,13 +319,9 @@ function Name({ client, forbidden }: PartProps) {
       body: { data: { type: 'oauth-clients', attributes: { name: typedText(name) } } },
     }),
   );
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    if (forbidden === undefined && name !== was) save.mutate();
-  };
+  const draft = { isChanged: name !== was, reset: () => setName(was) };
   return (
-    <form className="form" onSubmit={send}>
-      <h2>Settings</h2>
+    <SettingsForm title="Settings" draft={draft} change={save} forbidden={forbidden} onSend={() => save.mutate()}>
       <TextField
         label="Name"
         value={name}
@@ -349,18 +329,6 @@ function Name({ client, forbidden }: PartProps) {
         placeholder={client.attributes['service-provider-display-name']}
         error={fieldError(save.error, 'name')}
       />
-      <ErrorNotice error={save.error} />
-      {save.data !== undefined && name === was ? <Notice tone="green">Saved.</Notice> : null}
-      <div className="row">
-        <Button
-          type="submit"
-          kind="primary"
-          busy={save.isPending}
-          forbidden={forbidden ?? (name === was ? 'Nothing has been changed.' : undefined)}
-        >
-          Save changes
-        </Button>
-      </div>
-    </form>
+    </SettingsForm>
   );
 }

@@ -1,8 +1,8 @@
 import { Link, useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { Button } from '../../design/button';
-import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, SelectField, TextField } from '../../design/field';
+import { Form } from '../../design/form';
 import { Empty, PageHead } from '../../design/page';
 import { Time } from '../../design/time';
 import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
@@ -122,14 +122,16 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
     ({ data }) =>
       void navigate({ to: `/organizations/${encodeURIComponent(organization)}/version-control/${data?.id}` }),
   );
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    add.mutate();
-  };
   const error = (field: string) => fieldError(add.error, field);
   return (
-    <form className="form panel" onSubmit={send}>
-      <h2>Add connection</h2>
+    <Form
+      layout="panel"
+      title="Add connection"
+      action="Add this connection"
+      change={add}
+      onSend={() => add.mutate()}
+      onBack={onClose}
+    >
       <SelectField
         label="Host"
         value={kind}
@@ -196,13 +198,6 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
         onChange={setOpen}
         hint="Otherwise only to the projects that you name on its page."
       />
-      <ErrorNotice error={add.error} />
-      <div className="row">
-        <Button type="submit" kind="primary" busy={add.isPending}>
-          Add this connection
-        </Button>
-        <Button onClick={onClose}>Back</Button>
-      </div>
-    </form>
+    </Form>
   );
 }

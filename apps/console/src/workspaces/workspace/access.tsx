@@ -3,10 +3,11 @@ import { useState } from 'react';
 import type { Resource } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
 import { SelectField } from '../../design/field';
+import { FormDialog } from '../../design/form';
 import { Empty, SameBy } from '../../design/page';
 import { includedOf, rule, useChange, useRead } from '../api';
 import { ChoiceField } from '../parts/choice-field';
-import { FormDialog, Opener } from '../parts/form';
+import { Opener } from '../parts/opener';
 import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
 import { WorkspaceHead } from './head';
@@ -118,10 +119,9 @@ function Give({
     <FormDialog
       title="Give a team access"
       action="Give access"
-      busy={give.isPending}
-      error={give.error}
-      onClose={onClose}
-      onSubmit={() => {
+      change={give}
+      onBack={onClose}
+      onSend={() => {
         if (team !== '') give.mutate();
       }}
     >

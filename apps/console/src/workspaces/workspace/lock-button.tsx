@@ -2,8 +2,9 @@ import { useState } from 'react';
 import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
+import { FormDialog } from '../../design/form';
 import { rule, useChange } from '../api';
-import { FormDialog, Opener } from '../parts/form';
+import { Opener } from '../parts/opener';
 import type { Workspace } from './use-workspace';
 
 /** Locks with a reason; unlocks; breaks somebody else's lock where one may. */
@@ -54,10 +55,9 @@ function LockDialog({ workspace, onClose }: { readonly workspace: Workspace; rea
     <FormDialog
       title={`Lock ${workspace.attributes.name}`}
       action="Lock"
-      busy={lock.isPending}
-      error={lock.error}
-      onClose={onClose}
-      onSubmit={() => lock.mutate()}
+      change={lock}
+      onBack={onClose}
+      onSend={() => lock.mutate()}
     >
       <p>While it is locked no run starts, and nobody else writes its state.</p>
       <TextField

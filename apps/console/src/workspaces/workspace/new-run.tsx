@@ -1,8 +1,9 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { CheckField, SelectField, TextField } from '../../design/field';
+import { FormDialog } from '../../design/form';
 import { rule, useChange } from '../api';
-import { FormDialog, Opener } from '../parts/form';
+import { Opener } from '../parts/opener';
 import type { Workspace } from './use-workspace';
 
 const kinds = [
@@ -61,10 +62,9 @@ function RunDialog({
     <FormDialog
       title={`New run in ${workspace.attributes.name}`}
       action={kind === 'destroy' ? 'Plan to destroy everything' : 'Start run'}
-      busy={start.isPending}
-      error={start.error}
-      onClose={onClose}
-      onSubmit={() => start.mutate()}
+      change={start}
+      onBack={onClose}
+      onSend={() => start.mutate()}
     >
       <SelectField label="What" value={kind} onChange={setKind} options={kinds} />
       <TextField label="Message" value={message} onChange={setMessage} placeholder="Why it is run" />

@@ -1,9 +1,11 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { SelectField, TextField } from '../../design/field';
+import { FormDialog } from '../../design/form';
 import { rule, useChange, useOrganization } from '../api';
 import { ChoiceField } from '../parts/choice-field';
-import { FormDialog, faultOf, Opener } from '../parts/form';
+import { fieldError } from '../parts/draft';
+import { Opener } from '../parts/opener';
 import type { Workspace } from './use-workspace';
 
 type Mode = Workspace['attributes']['execution-mode'];
@@ -45,10 +47,9 @@ function Create({ org, onClose }: { readonly org: string; readonly onClose: () =
     <FormDialog
       title="New workspace"
       action="Create workspace"
-      busy={make.isPending}
-      error={make.error}
-      onClose={onClose}
-      onSubmit={() => make.mutate()}
+      change={make}
+      onBack={onClose}
+      onSend={() => make.mutate()}
     >
       <TextField
         label="Name"
@@ -56,7 +57,7 @@ function Create({ org, onClose }: { readonly org: string; readonly onClose: () =
         onChange={setName}
         required
         autoFocus
-        error={faultOf(make.error, 'name')}
+        error={fieldError(make.error, 'name')}
         hint="Letters, numbers, dashes and underscores."
       />
       <TextField label="Description" value={description} onChange={setDescription} />

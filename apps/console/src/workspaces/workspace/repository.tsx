@@ -1,10 +1,9 @@
 import { Link } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
-import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, SelectField, TextField } from '../../design/field';
-import { Notice } from '../../design/notice';
+import { SettingsForm } from '../../design/form';
 import { Empty } from '../../design/page';
 import { rule, useChange, useRead } from '../api';
 import { fieldError, useDraft } from '../parts/draft';
@@ -185,10 +184,6 @@ function RepositoryForm({
       onClose();
     },
   );
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    if (forbidden === undefined && draft.isChanged) save.mutate();
-  };
   const error = (field: string) => fieldError(save.error, field);
   if (isNew && clients.data?.data.length === 0) {
     return (
@@ -199,7 +194,14 @@ function RepositoryForm({
     );
   }
   return (
-    <form className="form" onSubmit={send}>
+    <SettingsForm
+      action={isNew ? 'Connect' : 'Save repository'}
+      draft={draft}
+      change={save}
+      forbidden={forbidden}
+      onSend={() => save.mutate()}
+      {...(isNew ? { onBack: onClose } : {})}
+    >
       <SelectField
         label="Connection"
         value={value.token}
@@ -275,19 +277,6 @@ function RepositoryForm({
         error={error('queue-all-runs')}
         hint="Otherwise no push starts a run until somebody has started one."
       />
-      <ErrorNotice error={save.error} />
-      {save.data !== undefined && !draft.isChanged ? <Notice tone="green">Saved.</Notice> : null}
-      <div className="row">
-        <Button
-          type="submit"
-          kind="primary"
-          busy={save.isPending}
-          forbidden={forbidden ?? (draft.isChanged ? undefined : 'Nothing has been changed.')}
-        >
-          {isNew ? 'Connect' : 'Save repository'}
-        </Button>
-        {isNew ? <Button onClick={onClose}>Back</Button> : null}
-      </div>
-    </form>
+    </SettingsForm>
   );
 }

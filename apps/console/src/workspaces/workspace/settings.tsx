@@ -6,7 +6,7 @@ import { CheckField, SelectField, TextField } from '../../design/field';
 import { Notice } from '../../design/notice';
 import { SameBy } from '../../design/page';
 import { rule, useChange, useRead } from '../api';
-import { faultOf } from '../parts/form';
+import { fieldError } from '../parts/draft';
 import { RemoveButton } from '../parts/remove-button';
 import { WorkspaceHead } from './head';
 import { Repository } from './repository';
@@ -95,7 +95,7 @@ function GeneralSettings({ workspace, org }: { readonly workspace: Workspace; re
       if (name !== was.name) void navigate({ to: `/organizations/${org}/workspaces/${name}/settings`, replace: true });
     },
   );
-  const fault = (field: string) => faultOf(save.error, field);
+  const fault = (field: string) => fieldError(save.error, field);
   return (
     <form
       className="form"

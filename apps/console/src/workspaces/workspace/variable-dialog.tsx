@@ -1,8 +1,9 @@
 import { useState } from 'react';
 import type { Resource, WorkspacesApi } from '../../api/workspaces';
 import { CheckField, SelectField, TextField } from '../../design/field';
+import { FormDialog } from '../../design/form';
 import { type ApiAnswer, useChange } from '../api';
-import { FormDialog, faultOf } from '../parts/form';
+import { fieldError } from '../parts/draft';
 
 /** A variable as the service shows it; sensitive values never. */
 type VariableAttributes = Pick<
@@ -77,21 +78,14 @@ export function VariableDialog({
   );
   const title = variable === undefined ? 'New variable' : `Change ${was?.key}`;
   return (
-    <FormDialog
-      title={title}
-      action="Save variable"
-      busy={save.isPending}
-      error={save.error}
-      onClose={onClose}
-      onSubmit={() => save.mutate()}
-    >
+    <FormDialog title={title} action="Save variable" change={save} onBack={onClose} onSend={() => save.mutate()}>
       <TextField
         label="Key"
         value={key}
         onChange={setKey}
         required
         autoFocus={was === undefined}
-        error={faultOf(save.error, 'key')}
+        error={fieldError(save.error, 'key')}
       />
       <TextField
         label="Value"
@@ -99,7 +93,7 @@ export function VariableDialog({
         masked={sensitive}
         value={value}
         onChange={setValue}
-        error={faultOf(save.error, 'value')}
+        error={fieldError(save.error, 'value')}
         {...(was?.sensitive ? { hint: 'Nobody can read it. Leave it empty to keep it.' } : {})}
       />
       <TextField label="Description" value={description} onChange={setDescription} />

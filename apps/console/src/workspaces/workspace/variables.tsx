@@ -3,7 +3,7 @@ import type { Resource } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
 import { Empty, SameBy } from '../../design/page';
 import { rule, useRead } from '../api';
-import { Opener } from '../parts/form';
+import { Opener } from '../parts/opener';
 import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
 import { WorkspaceHead } from './head';

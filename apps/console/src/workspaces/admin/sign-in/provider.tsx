@@ -1,8 +1,6 @@
 import { useParams } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
-import { Button } from '../../../design/button';
 import { Copied } from '../../../design/copy';
-import { ErrorNotice } from '../../../design/error-notice';
+import { SettingsForm } from '../../../design/form';
 import { Notice } from '../../../design/notice';
 import { Time } from '../../../design/time';
 import { useSession } from '../../../shell/session';
@@ -73,42 +71,20 @@ export function SignInProvider() {
 
 function Edit({ provider }: { readonly provider: ProviderResource }) {
   const draft = useDraft(typedProvider(provider));
-  const [saved, setSaved] = useState(false);
   const save = useChange(
     (api) =>
       api.PATCH('/api/v2/admin/sign-in-providers/{provider_id}', {
         params: { path: { provider_id: provider.id } },
         body: { data: { type: 'sign-in-providers', attributes: sentProvider(draft.changes) } },
       }),
-    () => {
-      draft.reset();
-      setSaved(true);
-    },
+    draft.reset,
   );
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    setSaved(false);
-    if (draft.isChanged) save.mutate();
-  };
   return (
-    <form className="form" onSubmit={send}>
+    <SettingsForm draft={draft} change={save} onSend={() => save.mutate()}>
       <ProviderFields value={draft.value} set={draft.set} error={save.error} stored />
       {draft.changes.enabled === false ? (
         <Notice tone="amber">Sessions of everybody who came from it end when you save.</Notice>
       ) : null}
-      <ErrorNotice error={save.error} />
-      {saved && !draft.isChanged ? <Notice tone="green">Saved.</Notice> : null}
-      <div className="row">
-        <Button
-          type="submit"
-          kind="primary"
-          busy={save.isPending}
-          forbidden={draft.isChanged ? undefined : 'Nothing has been changed.'}
-        >
-          Save changes
-        </Button>
-        {draft.isChanged ? <Button onClick={draft.reset}>Undo changes</Button> : null}
-      </div>
-    </form>
+    </SettingsForm>
   );
 }

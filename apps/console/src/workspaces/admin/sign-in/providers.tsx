@@ -1,9 +1,9 @@
 import { Link, useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { Badge } from '../../../design/badge';
 import { Button } from '../../../design/button';
 import { Copied } from '../../../design/copy';
-import { ErrorNotice } from '../../../design/error-notice';
+import { Form } from '../../../design/form';
 import { Empty } from '../../../design/page';
 import { useSession } from '../../../shell/session';
 import { useChange, useRead } from '../../api';
@@ -81,13 +81,15 @@ function NewProvider({ onClose }: { readonly onClose: () => void }) {
       }),
     ({ data }) => void navigate({ to: `/admin/sign-in/${data?.id}` }),
   );
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    add.mutate();
-  };
   return (
-    <form className="form panel" onSubmit={send}>
-      <h2>Add provider</h2>
+    <Form
+      layout="panel"
+      title="Add provider"
+      action="Add this provider"
+      change={add}
+      onSend={() => add.mutate()}
+      onBack={onClose}
+    >
       <p className="second">
         At the provider, make a confidential client for the code flow that may come back to{' '}
         <Copied text={`${location.origin}/ui/sign-in/callback`} what="address to come back to" />
@@ -98,13 +100,6 @@ function NewProvider({ onClose }: { readonly onClose: () => void }) {
         error={add.error}
         stored={false}
       />
-      <ErrorNotice error={add.error} />
-      <div className="row">
-        <Button type="submit" kind="primary" busy={add.isPending}>
-          Add this provider
-        </Button>
-        <Button onClick={onClose}>Back</Button>
-      </div>
-    </form>
+    </Form>
   );
 }

@@ -1,10 +1,8 @@
-import { type FormEvent, useState } from 'react';
 import type { Resource } from '../../../api/workspaces';
 import { Badge } from '../../../design/badge';
-import { Button } from '../../../design/button';
 import { Copied } from '../../../design/copy';
-import { ErrorNotice } from '../../../design/error-notice';
 import { CheckField, SelectField, TextField } from '../../../design/field';
+import { SettingsForm } from '../../../design/form';
 import { Notice } from '../../../design/notice';
 import { useSession } from '../../../shell/session';
 import { useChange, useRead } from '../../api';
@@ -111,22 +109,13 @@ function sent({ 'sso-api-token-session-timeout': seconds, ...given }: Partial<Ty
 
 function Edit({ attributes }: { readonly attributes: SamlSettings }) {
   const draft = useDraft(typed(attributes));
-  const [saved, setSaved] = useState(false);
   const save = useChange(
     (api) =>
       api.PATCH('/api/v2/admin/saml-settings', {
         body: { data: { type: 'saml-settings', attributes: sent(draft.changes) } },
       }),
-    () => {
-      draft.reset();
-      setSaved(true);
-    },
+    draft.reset,
   );
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    setSaved(false);
-    if (draft.isChanged) save.mutate();
-  };
   const { value, set } = draft;
   const of = <Name extends keyof TypedSaml>(name: Name) => ({
     value: value[name],
@@ -145,7 +134,7 @@ function Edit({ attributes }: { readonly attributes: SamlSettings }) {
     options: ['SHA256', 'SHA1'],
   });
   return (
-    <form className="form" onSubmit={send}>
+    <SettingsForm draft={draft} change={save} onSend={() => save.mutate()}>
       <CheckField
         label="People may sign in by SAML"
         hint="Needs the address and the certificate of the provider."
@@ -206,19 +195,6 @@ function Edit({ attributes }: { readonly attributes: SamlSettings }) {
       {draft.changes.enabled === false ? (
         <Notice tone="amber">Sessions of everybody who came by SAML end when you save.</Notice>
       ) : null}
-      <ErrorNotice error={save.error} />
-      {saved && !draft.isChanged ? <Notice tone="green">Saved.</Notice> : null}
-      <div className="row">
-        <Button
-          type="submit"
-          kind="primary"
-          busy={save.isPending}
-          forbidden={draft.isChanged ? undefined : 'Nothing has been changed.'}
-        >
-          Save changes
-        </Button>
-        {draft.isChanged ? <Button onClick={draft.reset}>Undo changes</Button> : null}
-      </div>
-    </form>
+    </SettingsForm>
   );
 }

@@ -1,0 +1,118 @@
+import type { FormEvent, ReactNode } from 'react';
+import { Button, type ButtonProps } from './button';
+import { Dialog } from './dialog';
+import { ErrorNotice } from './error-notice';
+import { Notice } from './notice';
+
+/** As much of a change as a form shows: that it goes on, and why it was refused. */
+export interface FormChange {
+  readonly isPending: boolean;
+  readonly error: unknown;
+}
+
+export interface FormProps {
+  readonly title?: string;
+  /** A panel stands apart; a line holds a field or two and their button. */
+  readonly layout?: 'plain' | 'panel' | 'dialog' | 'line';
+  /** What the button says: what happens. */
+  readonly action: string;
+  readonly kind?: ButtonProps['kind'] | undefined;
+  readonly change: FormChange;
+  /** What is wrong before anything is sent. */
+  readonly problem?: string | undefined;
+  /** Why it cannot be sent now. */
+  readonly forbidden?: string | undefined;
+  readonly onSend: () => void;
+  readonly onBack?: (() => void) | undefined;
+  /** Stands beside the button. */
+  readonly beside?: ReactNode;
+  readonly children: ReactNode;
+}
+
+const classOf = { plain: 'form', panel: 'form panel', dialog: 'stack', line: 'inline-form' } as const;
+
+/** Fields with the button that sends them, once at a time and never where it may not; what was refused stands above it. */
+export function Form({
+  title,
+  layout = 'plain',
+  action,
+  kind = layout === 'line' ? undefined : 'primary',
+  change,
+  problem,
+  forbidden,
+  onSend,
+  onBack,
+  beside,
+  children,
+}: FormProps) {
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    // A form around the one it opened is not sent by it.
+    event.stopPropagation();
+    if (!change.isPending && forbidden === undefined) onSend();
+  };
+  const button = (
+    <Button type="submit" {...(kind ? { kind } : {})} busy={change.isPending} forbidden={forbidden}>
+      {action}
+    </Button>
+  );
+  const back = onBack === undefined ? null : <Button onClick={onBack}>Back</Button>;
+  const refused = <ErrorNotice error={problem ?? change.error} />;
+  return (
+    <form className={classOf[layout]} onSubmit={send}>
+      {title === undefined ? null : <h2>{title}</h2>}
+      {children}
+      {layout === 'line' ? (
+        <>
+          {button}
+          {refused}
+        </>
+      ) : (
+        <>
+          {refused}
+          <div className={layout === 'dialog' ? 'row end' : 'row'}>
+            {layout === 'dialog' ? back : null}
+            {button}
+            {layout === 'dialog' ? null : back}
+            {beside}
+          </div>
+        </>
+      )}
+    </form>
+  );
+}
+
+/** A form in a dialog of its own. */
+export function FormDialog({
+  title,
+  onBack,
+  ...form
+}: FormProps & { readonly title: string; readonly onBack: () => void }) {
+  return (
+    <Dialog title={title} onClose={onBack}>
+      <Form {...form} layout="dialog" onBack={onBack} />
+    </Dialog>
+  );
+}
+
+export interface SettingsFormProps extends Omit<FormProps, 'action' | 'layout' | 'onBack' | 'beside'> {
+  readonly action?: string;
+  readonly draft: { readonly isChanged: boolean; readonly reset: () => void };
+  readonly change: FormChange & { readonly isSuccess: boolean };
+}
+
+/** Stored values, of which those that were changed are sent. */
+export function SettingsForm({ draft, action = 'Save changes', forbidden, children, ...form }: SettingsFormProps) {
+  const { isChanged, reset } = draft;
+  return (
+    <Form
+      {...form}
+      action={action}
+      forbidden={forbidden ?? (isChanged ? undefined : 'Nothing has been changed.')}
+      beside={isChanged ? <Button onClick={reset}>Undo changes</Button> : null}
+    >
+      {children}
+      {form.change.isSuccess && !isChanged ? <Notice tone="green">Saved.</Notice> : null}
+    </Form>
+  );
+}

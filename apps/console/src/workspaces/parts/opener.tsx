@@ -1,0 +1,37 @@
+import { type ReactNode, useState } from 'react';
+import { Button } from '../../design/button';
+
+/** A button with what it opens. */
+export function Opener({
+  label,
+  text = label,
+  kind,
+  small,
+  forbidden,
+  children,
+}: {
+  /** What it does, and to which of many: "Delete web". */
+  readonly label: string;
+  /** What stands on it, where that is less. */
+  readonly text?: string;
+  readonly kind?: 'primary' | 'danger' | 'quiet';
+  readonly small?: boolean;
+  readonly forbidden?: string | undefined;
+  readonly children: (close: () => void) => ReactNode;
+}) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <Button
+        {...(kind ? { kind } : {})}
+        {...(text === label ? {} : { label })}
+        small={small ?? false}
+        forbidden={forbidden}
+        onClick={() => setOpen(true)}
+      >
+        {text}
+      </Button>
+      {open ? children(() => setOpen(false)) : null}
+    </>
+  );
+}
