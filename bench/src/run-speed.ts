@@ -13,8 +13,9 @@ import { ask, startServiceProcess } from './service';
 const usage = `npx tsx bench/src/run-speed.ts [ROUNDS [RUNS]]
 
 How long a remote plan that changes nothing takes beside the same plan at home, what of it the worker takes for itself, how long
-RUNS that are queued at once take on four workers beside the tool by itself, and what memory the worker needs for them. Needs terraform
-or tofu on the PATH. The worker is an agent of the installation, as with npm start; RUN_SPEED_OVER=database: one with the database.`;
+RUNS that are queued at once take on four workers beside the tool by itself, what processor time and memory that needs. Needs terraform
+or tofu on the PATH. The worker is an agent of the installation, as with npm start; RUN_SPEED_OVER=database: one with the database.
+A plan has ten resources, or RUN_SPEED_RESOURCES.`;
 
 const run = promisify(execFile);
 const workers = 4;
@@ -23,7 +24,10 @@ const body = (type: string, attributes: object, relationships: object = {}) => (
 });
 type Made = { data: { id: string; attributes: Record<string, string> } };
 
-const resources = Array.from({ length: 10 }, (_, i) => `resource "terraform_data" "r${i}" { input = ${i} }\n`).join('');
+const resources = Array.from(
+  { length: Number(process.env.RUN_SPEED_RESOURCES ?? 10) },
+  (_, i) => `resource "terraform_data" "r${i}" { input = ${i} }\n`,
+).join('');
 
 interface Finished {
   readonly ms: number;
@@ -42,22 +46,29 @@ async function begin(ground: Ground) {
     WORKSPACES_RATE_LIMIT: '0',
     WORKSPACES_AGENT_TOKEN: agentToken,
   };
-  const { url } = await startServiceProcess('workspaces', env, { ...ground, cores: undefined });
+  const { url, pid: service } = await startServiceProcess('workspaces', env, { ...ground, cores: undefined });
   const { token } = JSON.parse(readFileSync(firstRun, 'utf8')) as { token: string };
   const log = path.join(ground.folder, 'worker.log');
   const output = openSync(log, 'a');
-  const worker = spawn(process.execPath, [path.resolve(benchRoot, '../apps/workspaces/dist/worker-main.js')], {
-    env: {
-      PATH: process.env.PATH,
-      NODE_ENV: 'production',
-      ...(process.env.RUN_SPEED_OVER === 'database'
-        ? { WORKSPACES_SEAL_KEY: sealKey, WORKSPACES_DATABASE_URL: ground.postgres.url('workspaces') }
-        : { AGENT_ADDRESS: url, AGENT_TOKEN: agentToken }),
-      WORKSPACES_WORKER_JOBS: String(workers),
-      WORKSPACES_WORKER_SCRATCH: path.join(ground.folder, 'scratch'),
+  const worker = spawn(
+    process.execPath,
+    [
+      ...(process.env.BENCH_WORKER_ARGUMENTS ?? '').split(' ').filter(Boolean),
+      path.resolve(benchRoot, '../apps/workspaces/dist/worker-main.js'),
+    ],
+    {
+      env: {
+        PATH: process.env.PATH,
+        NODE_ENV: 'production',
+        ...(process.env.RUN_SPEED_OVER === 'database'
+          ? { WORKSPACES_SEAL_KEY: sealKey, WORKSPACES_DATABASE_URL: ground.postgres.url('workspaces') }
+          : { AGENT_ADDRESS: url, AGENT_TOKEN: agentToken }),
+        WORKSPACES_WORKER_JOBS: String(workers),
+        WORKSPACES_WORKER_SCRATCH: path.join(ground.folder, 'scratch'),
+      },
+      stdio: ['ignore', output, output],
     },
-    stdio: ['ignore', output, output],
-  });
+  );
   ground.atEnd(() => new Promise((resolve) => worker.once('exit', resolve).kill('SIGTERM')));
   while (!readFileSync(log, 'utf8').includes('waiting for runs')) await sleep(50);
   const lines = (word: string) =>
@@ -66,17 +77,17 @@ async function begin(ground: Ground) {
       .filter((line) => line.includes(`"${word}"`))
       .map((line) => JSON.parse(line));
   const isolation = lines('waiting for runs')[0]?.isolation as string;
-  return { url, token, pid: worker.pid!, isolation, finished: () => lines('finished') as Finished[] };
+  return { url, token, pid: worker.pid!, service, isolation, finished: () => lines('finished') as Finished[] };
 }
 
 const memoryKib = (pid: number, name: 'VmRSS' | 'VmHWM'): number =>
   Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 
-/** Processor time of a process and of all that it has waited for, which a busy machine hardly lengthens. */
-const processorMs = (pid: number): number => {
+/** Processor time of a process and of all that it has waited for, or of itself alone, which a busy machine hardly lengthens. */
+const processorMs = (pid: number, alone = false): number => {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks) * 10, 0);
+  return fields.slice(11, alone ? 13 : 15).reduce((sum, ticks) => sum + Number(ticks) * 10, 0);
 };
 
 const row = (what: string, value: number, unit: string) =>
@@ -86,7 +97,7 @@ runProgram(usage, (args) =>
   onGround({}, async (ground) => {
     const [rounds = 7, runs = 50] = args.map(Number);
     const tool = execFileSync('sh', ['-c', 'command -v terraform || command -v tofu'], { encoding: 'utf8' }).trim();
-    const { url, token, pid, isolation, finished } = await begin(ground);
+    const { url, token, pid, service, isolation, finished } = await begin(ground);
     const api = `${url}/api/v2`;
     const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/vnd.api+json' };
     const made = <T = Made>(at: string, sent: object) => ask<T>(`${api}/${at}`, 'POST', headers, sent);
@@ -132,7 +143,7 @@ runProgram(usage, (args) =>
     if (jobs[0]?.toolMs !== undefined) {
       row('of it without commands', median(jobs.map(({ ms, toolMs = 0 }) => ms - toolMs)), 'ms');
     }
-    await many({ ground, made, api, headers, runs, tool, env, finished, pid });
+    await many({ ground, made, api, headers, runs, tool, env, finished, pid, service });
   }),
 );
 
@@ -147,8 +158,9 @@ async function many(given: {
   env: NodeJS.ProcessEnv;
   finished: () => Finished[];
   pid: number;
+  service: number;
 }): Promise<void> {
-  const { ground, made, api, headers, runs, tool, env, finished, pid } = given;
+  const { ground, made, api, headers, runs, tool, env, finished, pid, service } = given;
   const packed = execFileSync('tar', [
     '--create',
     '--gzip',
@@ -169,6 +181,7 @@ async function many(given: {
   const restKib = memoryKib(pid, 'VmRSS');
   writeFileSync(`/proc/${pid}/clear_refs`, '5');
   const before = finished().length;
+  const beforeMs = { worker: processorMs(pid), own: processorMs(pid, true), service: processorMs(service) };
   const startedMs = performance.now();
   await Promise.all(
     ids.map((id) => {
@@ -189,6 +202,11 @@ async function many(given: {
   while (finished().length < before + runs) await sleep(50);
   const queuedSeconds = (performance.now() - startedMs) / 1000;
   const most = memoryKib(pid, 'VmHWM');
+  const spentMs = {
+    commands: processorMs(pid) - processorMs(pid, true) - (beforeMs.worker - beforeMs.own),
+    worker: processorMs(pid, true) - beforeMs.own,
+    service: processorMs(service) - beforeMs.service,
+  };
   const jobs = finished().slice(before);
   // The same commands by hand, as many at a time, with nothing around them.
   let next = 0;
@@ -208,6 +226,9 @@ async function many(given: {
   const handSeconds = (performance.now() - byHandMs) / 1000;
   row(`${runs} runs queued at once`, queuedSeconds, 's');
   row('the tool by hand, as many at a time', handSeconds, 's');
+  row('processor time of the commands, a run', spentMs.commands / runs, 'ms');
+  row('processor time of the worker itself, a run', spentMs.worker / runs, 'ms');
+  row('processor time of the service, a run', spentMs.service / runs, 'ms');
   process.stdout.write(`| ratio | ${(queuedSeconds / handSeconds).toFixed(2)} |\n`);
   if (jobs[0]?.toolMs !== undefined) {
     const toolSeconds = jobs.reduce((sum, { toolMs = 0 }) => sum + toolMs, 0) / 1000 / workers;
