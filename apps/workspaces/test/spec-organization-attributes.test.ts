@@ -144,19 +144,19 @@ describe.each(['self-hosted', 'hosted'] as const)('attributes of organizations a
   it('follow the installation and the members (W1.11, W1.15, W1.16, W1.18, W4.6)', async () => {
     await create({ name: 'around', email: 'a@example.com', 'cost-estimation-enabled': true }).expect(201);
     const before = await attributesOf('around');
-    expect(before).toMatchObject({ 'fair-run-queuing-enabled': false, 'saml-enabled': false });
+    expect(before).toMatchObject({ 'fair-run-queuing-enabled': true, 'saml-enabled': false });
     expect(before['two-factor-conformant']).toBe(hosted ? true : undefined);
     await member(workspaces, 'around');
     expect((await attributesOf('around'))['two-factor-conformant']).toBe(hosted ? false : undefined);
     if (hosted) return;
     await owner
-      .patch('admin/general-settings', resource('general-settings', { 'fair-run-queuing-enabled': true }))
+      .patch('admin/general-settings', resource('general-settings', { 'fair-run-queuing-enabled': false }))
       .expect(200);
     await owner
       .patch('admin/cost-estimation-settings', resource('cost-estimation-settings', { enabled: false }))
       .expect(200);
     expect(await attributesOf('around')).toMatchObject({
-      'fair-run-queuing-enabled': true,
+      'fair-run-queuing-enabled': false,
       'cost-estimation-enabled': false,
     });
   });

@@ -19,7 +19,7 @@ export const settingsAttributes = table({
   ),
   'allow-speculative-plans-on-pull-requests-from-forks': toggle('allowSpeculativePlansOnPullRequestsFromForks', false),
   'require-two-factor-for-admins': toggle('requireTwoFactorForAdmins', false),
-  'fair-run-queuing-enabled': toggle('fairRunQueuingEnabled', false),
+  'fair-run-queuing-enabled': toggle('fairRunQueuingEnabled', true),
   'limit-organizations-per-user': toggle('limitOrganizationsPerUser', false),
   'default-organizations-per-user-ceiling': setting('defaultOrganizationsPerUserCeiling', { ...upTo, initial: 100 }),
   'limit-workspaces-per-organization': toggle('limitWorkspacesPerOrganization', false),

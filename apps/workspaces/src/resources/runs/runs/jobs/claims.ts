@@ -65,19 +65,23 @@ const forPool = Prisma.raw(`${isForAgents} AND ${isPoolOpen(places)} AND ${poolO
 const mayTake = ({ agentPoolId }: ClaimingWorker): Prisma.Sql =>
   agentPoolId === undefined ? forWorkers : Prisma.sql`${forPool} = ${agentPoolId}`;
 
-/** Takes one queued job. Applies go first, speculative plans last, and assessments after them; the fair way, whoever has least under way goes first. */
+/** Takes one queued job: of the organization that has least under way, unless told otherwise; there applies go first, then speculative plans, assessments last. */
 async function takeNext(db: Database, by: ClaimingWorker): Promise<string | undefined> {
   const rows = await db.prisma.$queryRaw<{ id: string }[]>`
+    WITH busy AS MATERIALIZED (
+      SELECT w.organization_id, count(*) AS jobs
+        FROM run_job j JOIN run r ON r.id = j.run_id JOIN workspace w ON w.id = r.workspace_id
+       WHERE j.state IN ('claimed', 'started')
+         AND coalesce((SELECT (value ->> 'fairRunQueuingEnabled')::boolean FROM setting WHERE name = 'general'), true)
+       GROUP BY 1)
     UPDATE run_job SET state = 'claimed', worker_id = ${by.workerId}, attempt = attempt + 1,
            claimed_until = now() + make_interval(secs => ${by.leaseSeconds})
      WHERE id = (
        SELECT j.id FROM run_job j JOIN run r ON r.id = j.run_id JOIN workspace w ON w.id = r.workspace_id
          JOIN project p ON p.id = w.project_id JOIN organization o ON o.id = w.organization_id
+         LEFT JOIN busy ON busy.organization_id = o.id
         WHERE j.state = 'queued' AND ${mayTake(by)} AND (r.infra_version IS NULL OR r.infra_version = ANY(${[...by.versions]}))
-        ORDER BY CASE WHEN (SELECT (value ->> 'fairRunQueuingEnabled')::boolean FROM setting WHERE name = 'general') THEN
-            (SELECT count(*) FROM run_job k JOIN run s ON s.id = k.run_id JOIN workspace v ON v.id = s.workspace_id
-              WHERE k.state IN ('claimed', 'started') AND v.organization_id = w.organization_id) ELSE 0 END,
-          r.is_assessment, j.kind, r.plan_only, r.number
+        ORDER BY coalesce(busy.jobs, 0), r.is_assessment, j.kind, r.plan_only, r.number
         LIMIT 1 FOR UPDATE OF j SKIP LOCKED)
      RETURNING id`;
   return rows[0]?.id;
