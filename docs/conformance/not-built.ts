@@ -11,7 +11,6 @@ export const notBuilt: Readonly<Record<string, readonly string[]>> = {
   'WV.15': ['policy sets'],
   'WV.17': ['policy sets'],
   'WV.18': ['policies', 'run tasks'],
-  'WV.20': ['app installations of a repository host'],
   'WV.25': ['run tasks'],
   'WV.27': ['run tasks'],
   'WV.28': ['run tasks', 'registry of modules and providers'],

@@ -74,8 +74,6 @@ function bodyRow(create: string, update: string, { cells }: SpecRow): Mutant[] {
   const [made, changed] = [`body of ${create}`, `body of ${update}`];
   const on = given === 'update only' ? [changed] : rules.startsWith('create only') ? [made] : [made, changed];
   const ignored = on.map((of) => ({ of, part, how: 'ignored' }));
-  // No installation is ever taken: what refuses them has a mutant of its own.
-  if (part === 'vcs-repo.vcshost-app-installation-id') return [];
   if (part.includes('.') || !path.startsWith('data.attributes')) return ignored;
   const other = otherDefault(type, given);
   const supposed = other === undefined ? [] : [{ of: made, part, how: `left out means ${other}` }];

@@ -108,6 +108,11 @@ export const differences: readonly Difference[] = [
     where: /\/one-time-links\/\S+ \/data\/attributes\/expired-at: /,
     why: 'what was to end soon has as much time left as it had then',
   },
+  ...['0.1.0', '0.2.0'].map((of) => ({
+    of,
+    where: /\/fair-run-queuing-enabled: false is true$/,
+    why: 'who has least under way goes first unless told otherwise, as nobody had been told before',
+  })),
 ];
 
 /** What becomes another answer by the passing of time alone, and so may differ or not: where, as of a difference. */

@@ -9,6 +9,7 @@ import type { Database } from './kernel/database/database';
 import type { Outage } from './kernel/database/outage';
 import type { Environment, SiteSettings } from './kernel/endpoints/environment';
 import { renewTokens } from './resources/connections/oauth/grants';
+import { lookForInstallations } from './resources/connections/oauth/installations';
 import { eraseRemoved } from './resources/organizations/organizations/removal';
 import { sweepConsoleSessions } from './resources/people/sessions/console';
 import { forgetAssessments, startAssessments } from './resources/runs/assessments/schedule';
@@ -114,6 +115,7 @@ function vcsJobs(
   return [
     { name: 'heed what Git hosts told', everySeconds: 1, run: () => processDeliveries(means, settings) },
     { name: 'look after repositories', everySeconds: 2, run: () => tendRepositories(means, settings, pollSeconds) },
+    { name: 'look where apps are installed', everySeconds: 3, run: () => lookForInstallations(means, now) },
     { name: 'renew tokens of Git hosts', everySeconds: 15, run: () => renewTokens(means, now) },
     { name: 'tell the state of commits', everySeconds: 2, run: () => reportStatuses(means) },
     { name: 'tell of commits that concern nobody', everySeconds: 5, run: () => reportPassing(means) },

@@ -318,7 +318,7 @@ describe.each(['self-hosted', 'hosted'] as const)('workspaces as specified, %s',
     await update('repo', { 'vcs-repo': { identifier: 'acme/infra', 'oauth-token-id': oauthTokenId } }).expect(200);
   });
 
-  it('refuses app installations, of which there are none, and keeps the connection (W6.23)', async () => {
+  it('refuses an app installation that there is not, and keeps the connection (W6.23)', async () => {
     const vcs = { identifier: 'acme/infra', 'oauth-token-id': oauthTokenId };
     await create({ name: 'app', 'vcs-repo': vcs }).expect(201);
     const { body } = await update('app', {

@@ -43,7 +43,7 @@ export function publicJwk({ kid, privatePem, algorithm = 'RS256' }: SigningKey):
 /** A signed token with these claims, as they are: what it says of time is the caller's. */
 export function signJwt(
   claims: Readonly<Record<string, unknown>> & { readonly iat: number },
-  { kid, privatePem, algorithm = 'RS256' }: SigningKey,
+  { kid, privatePem, algorithm = 'RS256' }: Pick<SigningKey, 'privatePem' | 'algorithm'> & { readonly kid?: string },
 ): string {
   const key = parsed(privatePem);
   const text = `${encoded({ alg: algorithm, typ: 'JWT', kid })}.${encoded(claims)}`;

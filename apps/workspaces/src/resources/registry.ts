@@ -2,6 +2,7 @@ import type { Includable, Resource } from '../kernel/endpoints/endpoint';
 import { adminResource } from './administration/admin/routes';
 import { auditResource } from './administration/audit';
 import { agentPoolResource } from './connections/agent-pools/routes';
+import { appInstallationsResource } from './connections/app-installations/routes';
 import { oauthResource } from './connections/oauth/routes';
 import { sshKeyResource } from './connections/ssh-keys/routes';
 import { identityTokensResource } from './installation/identity-tokens/routes';
@@ -62,6 +63,7 @@ const described: readonly Resource[] = [
   projectResource,
   sshKeyResource,
   oauthResource,
+  appInstallationsResource,
   agentPoolResource,
   workspaceResource,
   tagResource,

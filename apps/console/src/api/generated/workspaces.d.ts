@@ -2251,6 +2251,56 @@ export interface paths {
       };
     };
   };
+  "/api/v2/github-app/installation/{github_app_installation_id}": {
+    /** Show an account that a GitHub App is installed on. */
+    get: {
+      parameters: {
+        path: {
+          github_app_installation_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["GithubAppInstallationsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/github-app/installations": {
+    /** List the accounts that the GitHub Apps of the caller's organizations are installed on. */
+    get: {
+      parameters: {
+        query?: {
+          "filter[installation_id]"?: string;
+          "filter[name]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["GithubAppInstallationsResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/notification-configurations/{notification_configuration_id}": {
     /** Show who is told of what, and how the last deliveries went. */
     get: {
@@ -2409,6 +2459,7 @@ export interface paths {
                 name?: string | null;
                 "oauth-token-string"?: string | null;
                 "organization-scoped"?: boolean | null;
+                "private-key"?: string | null;
                 "rsa-public-key"?: string | null;
                 secret?: string | null;
               };
@@ -3275,7 +3326,7 @@ export interface paths {
         };
       };
     };
-    /** Make a VCS connection. The provider is not contacted. */
+    /** Make a VCS connection. The provider is contacted for a GitHub App alone: whether it takes the key. */
     post: {
       parameters: {
         query?: {
@@ -3301,7 +3352,7 @@ export interface paths {
                 "private-key"?: string | null;
                 "rsa-public-key"?: string | null;
                 secret?: string | null;
-                "service-provider": "github" | "github_enterprise" | "gitlab_hosted" | "gitlab_community_edition" | "gitlab_enterprise_edition" | "ado_server" | "ado_services" | "bitbucket_hosted" | "bitbucket_server" | "bitbucket_data_center" | "gitea" | "forgejo";
+                "service-provider": "github" | "github_enterprise" | "gitlab_hosted" | "gitlab_community_edition" | "gitlab_enterprise_edition" | "ado_server" | "ado_services" | "bitbucket_hosted" | "bitbucket_server" | "bitbucket_data_center" | "gitea" | "forgejo" | "github_app";
               };
               id?: string;
               relationships?: {
@@ -9382,6 +9433,23 @@ export interface components {
       };
       type: "general-settings";
     };
+    GithubAppInstallationsResource: {
+      attributes: {
+        "icon-url": string | null;
+        "installation-id": number;
+        "installation-type": string;
+        "installation-url": string | null;
+        name: string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        "oauth-client": components["schemas"]["OauthClientsToOne"];
+      };
+      type: "github-app-installations";
+    };
     InfraVersionsResource: {
       attributes: {
         archs: unknown;
@@ -9526,10 +9594,12 @@ export interface components {
         key: string | null;
         name: string | null;
         "organization-scoped": boolean;
+        problem: string | null;
         "rsa-public-key": string | null;
         secret: string | null;
         "service-provider": string;
-        "service-provider-display-name": "GitHub" | "GitHub Enterprise" | "GitLab.com" | "GitLab Community Edition" | "GitLab Enterprise Edition" | "Azure DevOps Server" | "Azure DevOps Services" | "Bitbucket Cloud" | "Bitbucket Server" | "Bitbucket Data Center" | "Gitea" | "Forgejo";
+        "service-provider-display-name": "GitHub" | "GitHub Enterprise" | "GitLab.com" | "GitLab Community Edition" | "GitLab Enterprise Edition" | "Azure DevOps Server" | "Azure DevOps Services" | "Bitbucket Cloud" | "Bitbucket Server" | "Bitbucket Data Center" | "Gitea" | "Forgejo" | "GitHub App";
+        "webhook-url": string | null;
       };
       id: string;
       links?: {

@@ -17,9 +17,9 @@ import { RemoveButton } from '../parts/remove-button';
 import { SameByApi } from '../parts/same-by-api';
 import { Table } from '../parts/table';
 import { typedText } from '../parts/typed';
+import { App, type ConnectionPart } from './app';
 import { InBrowser } from './in-browser';
 
-type OauthClient = Resource<'OauthClientsResource'>;
 type OauthToken = Resource<'OauthTokensResource'>;
 
 /** One connection to a Git host: its token, the SSH key beside it, and what may use it. */
@@ -67,11 +67,15 @@ export function Connection() {
                   <Time at={data.attributes['created-at']} />
                 </dd>
               </dl>
-              <Tokens
-                tokens={(included ?? []).filter((one): one is OauthToken => one.type === 'oauth-tokens')}
-                client={data}
-                forbidden={forbidden}
-              />
+              {data.attributes['service-provider'] === 'github_app' ? (
+                <App client={data} forbidden={forbidden} />
+              ) : (
+                <Tokens
+                  tokens={(included ?? []).filter((one): one is OauthToken => one.type === 'oauth-tokens')}
+                  client={data}
+                  forbidden={forbidden}
+                />
+              )}
               <InBrowser client={data} forbidden={forbidden} />
               <Scope
                 client={data}
@@ -107,12 +111,7 @@ export function Connection() {
   );
 }
 
-interface PartProps {
-  readonly client: OauthClient;
-  readonly forbidden: string | undefined;
-}
-
-function Tokens({ tokens, client, forbidden }: PartProps & { readonly tokens: readonly OauthToken[] }) {
+function Tokens({ tokens, client, forbidden }: ConnectionPart & { readonly tokens: readonly OauthToken[] }) {
   return (
     <section className="stack-tight" aria-labelledby="tokens">
       <h2 id="tokens">Its token</h2>
@@ -195,7 +194,7 @@ function SshKey({ token, onClose }: { readonly token: OauthToken; readonly onClo
   );
 }
 
-function NewText({ client, onClose }: { readonly client: OauthClient; readonly onClose: () => void }) {
+function NewText({ client, onClose }: { readonly client: ConnectionPart['client']; readonly onClose: () => void }) {
   const [value, setValue] = useState('');
   const save = useChange(
     (api) =>
@@ -232,7 +231,7 @@ function Scope({
   names,
   organization,
   forbidden,
-}: PartProps & { readonly names: ReadonlyMap<string, string | null>; readonly organization: string }) {
+}: ConnectionPart & { readonly names: ReadonlyMap<string, string | null>; readonly organization: string }) {
   const isOpen = client.attributes['organization-scoped'];
   const [chosen, setChosen] = useState('');
   const projects = client.relationships.projects.data;
@@ -310,7 +309,7 @@ function Scope({
   );
 }
 
-function Name({ client, forbidden }: PartProps) {
+function Name({ client, forbidden }: ConnectionPart) {
   const was = client.attributes.name ?? '';
   const [name, setName] = useState(was);
   const save = useChange((api) =>

@@ -48,8 +48,9 @@ export function Connections() {
         {({ data, meta }) =>
           data.length === 0 ? (
             <Empty>
-              A connection is a token of a Git host. Make one there that may read repositories, set commit statuses,
-              comment and manage webhooks; add it here; then choose the repository in the settings of a workspace.
+              A connection is a token of a Git host, or an app of GitHub. Make a token there that may read repositories,
+              set commit statuses, comment and manage webhooks; add it here; then choose the repository in the settings
+              of a workspace.
             </Empty>
           ) : (
             <>
@@ -95,8 +96,9 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
   const [token, setToken] = useState('');
   const [key, setKey] = useState('');
   const [secret, setSecret] = useState('');
+  const [privateKey, setPrivateKey] = useState('');
   const [isOpen, setOpen] = useState(true);
-  const { at, takesTokensAlone } = hostOf(kind);
+  const { at, takesTokensAlone, isApp } = hostOf(kind);
   const http = at?.http ?? address;
   const api = ownApi ?? apiBelow(kind, http);
   const add = useChange(
@@ -111,7 +113,7 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
               'service-provider': kind,
               'http-url': http,
               'api-url': api,
-              'oauth-token-string': typedText(token),
+              ...(isApp ? { 'private-key': privateKey } : { 'oauth-token-string': typedText(token) }),
               key: typedText(key),
               secret: typedText(secret),
               'organization-scoped': isOpen,
@@ -162,16 +164,47 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
         onChange={setOwnApi}
         error={error('api-url')}
       />
-      <TextField
-        label="Token"
-        required={key === ''}
-        masked
-        value={token}
-        onChange={setToken}
-        error={error('oauth-token-string')}
-        hint="It is sealed and never shown again. It reads repositories, sets statuses, comments, and makes webhooks."
-      />
-      {takesTokensAlone ? null : (
+      {isApp ? (
+        <>
+          <TextField
+            label="Id of the app"
+            required
+            value={key}
+            onChange={setKey}
+            error={error('key')}
+            hint="It reads contents, and reads and writes commit statuses and pull requests. Its page at GitHub shows the id."
+          />
+          <TextField
+            label="Private key"
+            required
+            masked
+            rows={6}
+            value={privateKey}
+            onChange={setPrivateKey}
+            error={error('private-key')}
+            hint="As GitHub gave it to you, a .pem file. It is sealed and never shown again."
+          />
+          <TextField
+            label="Webhook secret"
+            masked
+            value={secret}
+            onChange={setSecret}
+            error={error('secret')}
+            hint="The page of the connection shows the address that goes with it. Without one, pushes are found within the hour."
+          />
+        </>
+      ) : (
+        <TextField
+          label="Token"
+          required={key === ''}
+          masked
+          value={token}
+          onChange={setToken}
+          error={error('oauth-token-string')}
+          hint="It is sealed and never shown again. It reads repositories, sets statuses, comments, and makes webhooks."
+        />
+      )}
+      {takesTokensAlone || isApp ? null : (
         <>
           <TextField
             label="Id of an application"

@@ -7,11 +7,18 @@ interface Host {
   readonly below?: string;
   /** People cannot agree to it in the browser. */
   readonly takesTokensAlone?: true;
+  /** It is spoken to by an app with a key, not by a token. */
+  readonly isApp?: true;
 }
 
 /** The Git hosts that connections can be made to. */
 export const hosts = {
   github: { label: 'GitHub', at: { http: 'https://github.com', api: 'https://api.github.com' } },
+  github_app: {
+    label: 'GitHub App',
+    at: { http: 'https://github.com', api: 'https://api.github.com' },
+    isApp: true,
+  },
   github_enterprise: { label: 'GitHub Enterprise', below: '/api/v3' },
   gitlab_hosted: { label: 'GitLab.com', at: { http: 'https://gitlab.com', api: 'https://gitlab.com/api/v4' } },
   gitlab_community_edition: { label: 'GitLab Community Edition', below: '/api/v4' },

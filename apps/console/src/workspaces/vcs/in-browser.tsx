@@ -43,7 +43,7 @@ export function InBrowser({
     const code = returned?.get('code');
     if (code) mutate({ code, state: returned?.get('state') ?? '' });
   }, [returned, mutate]);
-  if (!client.attributes.key) return null;
+  if (!client.attributes.key || client.attributes['service-provider'] === 'github_app') return null;
   return (
     <section className="stack-tight" aria-labelledby="in-browser">
       <h2 id="in-browser">Connect in the browser</h2>

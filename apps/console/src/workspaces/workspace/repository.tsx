@@ -9,6 +9,7 @@ import { rule, useChange, useRead } from '../api';
 import { fieldError, useDraft } from '../parts/draft';
 import { RemoveButton } from '../parts/remove-button';
 import { typedLines, typedText } from '../parts/typed';
+import { useInstallations } from '../vcs/app';
 import type { Workspace } from './use-workspace';
 
 type Starts = 'all' | 'folders' | 'patterns' | 'tags';
@@ -33,7 +34,7 @@ function typed({ attributes }: Workspace) {
             ? 'folders'
             : 'all';
   return {
-    token: repository?.['oauth-token-id'] ?? '',
+    token: repository?.['vcshost-app-installation-id'] ?? repository?.['oauth-token-id'] ?? '',
     identifier: repository?.identifier ?? '',
     branch: repository?.branch ?? '',
     submodules: repository?.['ingress-submodules'] ?? false,
@@ -52,7 +53,7 @@ function sent(value: TypedRepository) {
   const { starts } = value;
   return {
     'vcs-repo': {
-      'oauth-token-id': value.token,
+      [value.token.startsWith('ghain-') ? 'vcshost-app-installation-id' : 'oauth-token-id']: value.token,
       identifier: value.identifier.trim(),
       branch: typedText(value.branch),
       'ingress-submodules': value.submodules,
@@ -170,9 +171,15 @@ function RepositoryForm({
       label: attributes.name || `${attributes['service-provider-display-name']}, ${attributes['http-url']}`,
     })),
   );
-  const options = known.some((one) => one.value === value.token)
-    ? known
-    : [...known, { value: value.token, label: value.token === '' ? 'choose one' : value.token }];
+  const installations = useInstallations();
+  const clientIds = new Set(clients.data?.data.map(({ id }) => id));
+  const apps = (installations.data?.data ?? [])
+    .filter(({ relationships }) => clientIds.has(relationships['oauth-client'].data?.id ?? ''))
+    .map(({ id, attributes }) => ({ value: id, label: `${attributes.name}, by app` }));
+  const offered = [...known, ...apps];
+  const options = offered.some((one) => one.value === value.token)
+    ? offered
+    : [...offered, { value: value.token, label: value.token === '' ? 'choose one' : value.token }];
   const save = useChange(
     (api) =>
       api.PATCH('/api/v2/workspaces/{workspace_id}', {
@@ -207,7 +214,7 @@ function RepositoryForm({
         value={value.token}
         onChange={set('token')}
         options={options}
-        error={error('oauth-token-id')}
+        error={error('oauth-token-id') ?? error('vcshost-app-installation-id')}
       />
       <TextField
         label="Repository"

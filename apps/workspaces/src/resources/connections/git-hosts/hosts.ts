@@ -5,6 +5,7 @@ import { bitbucketDataCenter } from './bitbucket-data-center';
 import type { GitHost } from './git-host';
 import { gitea } from './gitea';
 import { github } from './github';
+import { githubApp } from './github-app';
 import { gitlab } from './gitlab';
 import { HostApi } from './host-api';
 
@@ -13,6 +14,7 @@ const hosts: ReadonlyMap<string, GitHost> = new Map([
   ['forgejo', gitea],
   ['github', github],
   ['github_enterprise', github],
+  ['github_app', githubApp],
   ['gitlab_hosted', gitlab],
   ['gitlab_community_edition', gitlab],
   ['gitlab_enterprise_edition', gitlab],

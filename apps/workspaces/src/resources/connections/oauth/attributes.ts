@@ -1,7 +1,7 @@
 import { attributesOf, flag, instant, text } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { View } from '../../../kernel/endpoints/endpoint';
-import { callbackUrl, type OauthClient } from './oauth-client';
+import { appWebhookUrl, callbackUrl, type OauthClient } from './oauth-client';
 import { type GitProvider, providers } from './providers';
 
 const { setting, lenient, ruled, taken, shown, table } = attributesOf<OauthClient, View>();
@@ -20,6 +20,7 @@ const displayNames = z.enum([
   'Bitbucket Data Center',
   'Gitea',
   'Forgejo',
+  'GitHub App',
 ]);
 const url = { type: text, takes: z.url({ protocol: /^https?$/ }), initial: '', when: 'create' } as const;
 export const longText = z.string().max(65_536).nullable();
@@ -43,5 +44,10 @@ export const clientAttributes = table({
   secret: ruled({ type: text.nullable(), takes: longText, show: () => null }),
   'rsa-public-key': setting('rsaPublicKey', kept),
   'oauth-token-string': taken(longText),
+  // Of apps alone: where the host is to send what happened, and why it was not asked for installations last.
+  'webhook-url': shown(text.nullable(), ({ id, serviceProvider }, { publicUrl }) =>
+    serviceProvider === 'github_app' ? appWebhookUrl(publicUrl, id) : null,
+  ),
+  problem: shown(text.nullable(), (client) => client.problem),
   'organization-scoped': lenient('organizationScoped', { type: flag, takes: flag, initial: true }),
 });

@@ -5,6 +5,7 @@ import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
+import { requireRsaKey } from '../git-hosts/github-app';
 import { clientAttributes } from './attributes';
 import { broughtColumns } from './grants';
 import type { OauthClient } from './oauth-client';
@@ -12,12 +13,18 @@ import type { ClientInput, NewClient } from './schema';
 import { sealedBytes } from './sealed';
 
 const { initial, plain } = clientAttributes;
+const appId = /^[\w.]{1,64}$/;
 
 const shownParts = {
   omit: { secret: true, privateKey: true },
   include: {
     organization: { select: { name: true } },
-    tokens: { select: { id: true }, orderBy: [{ createdAt: 'asc' as const }, { id: 'asc' as const }] },
+    tokens: {
+      where: { installation: null },
+      select: { id: true },
+      orderBy: [{ createdAt: 'asc' as const }, { id: 'asc' as const }],
+    },
+    githubApp: { select: { problem: true } },
     projects: { select: { projectId: true }, orderBy: { projectId: 'asc' as const } },
   },
 };
@@ -28,8 +35,9 @@ export async function findMany(db: Database, ids: readonly string[]): Promise<Oa
     where: { id: { in: [...ids] }, organization: { removedAt: null } },
     ...shownParts,
   });
-  return rows.map(({ organization, tokens, projects, ...row }) => ({
+  return rows.map(({ organization, tokens, projects, githubApp, ...row }) => ({
     ...row,
+    problem: githubApp?.problem ?? null,
     organizationName: organization.name,
     tokenIds: tokens.map(({ id }) => id),
     projectIds: projects.map(({ projectId }) => projectId),
@@ -76,13 +84,12 @@ export async function create(
   input: NewClient,
 ): Promise<OauthClient> {
   const { serviceProvider, oauthTokenString } = input;
+  const isApp = serviceProvider === 'github_app';
   const authorisesLater = serviceProvider.startsWith('bitbucket_') && serviceProvider !== 'bitbucket_hosted';
-  if (!oauthTokenString && !(input.key && input.secret) && !authorisesLater) {
+  if (!isApp && !oauthTokenString && !(input.key && input.secret) && !authorisesLater) {
     throw invalid('oauthTokenString', "can't be blank");
   }
-  if (input.privateKey && serviceProvider !== 'ado_server') {
-    throw invalid('privateKey', 'is only for Azure DevOps Server');
-  }
+  requireKeyed(serviceProvider, input.privateKey);
   const id = newId('oc');
   return db.transaction(async (tx) => {
     await requirePool(tx, organizationId, input.agentPool);
@@ -91,10 +98,10 @@ export async function create(
         id,
         organizationId,
         ...initial,
-        privateKey: sealedBytes(keyring, 'oauth_client', id, 'private_key', input.privateKey),
         ...settings(keyring, id, input),
       },
     });
+    if (isApp) await tx.prisma.githubApp.create({ data: { oauthClientId: id } });
     await setToken(tx, keyring, id, oauthTokenString);
     await setProjects(tx, organizationId, id, input.projectIds);
     const client = still(await find(tx, id));
@@ -117,6 +124,14 @@ export async function update(
     if (!before) throw notFound();
     if (input.key === '' && before.serviceProvider === 'bitbucket_data_center') {
       throw invalid('key', 'The Consumer Key for Bitbucket Data Center must be present. Please add a value for `key`.');
+    }
+    requireKeyed(before.serviceProvider, input.privateKey);
+    if (before.serviceProvider === 'github_app') {
+      requireAppInput({ key: before.key, privateKey: 'kept', ...input });
+      await tx.prisma.githubApp.updateMany({
+        where: { oauthClientId: id },
+        data: { lookAt: new Date(0), attempts: 0 },
+      });
     }
     await requirePool(tx, before.organizationId, input.agentPool);
     await tx.prisma.oauthClient.update({ where: { id }, data: settings(keyring, id, input) });
@@ -158,7 +173,25 @@ export async function changeProjects(
 
 function settings(keyring: Keyring, id: string, input: ClientInput) {
   const secret = sealedBytes(keyring, 'oauth_client', id, 'secret', input.secret);
-  return { ...plain(input), secret, agentPoolId: input.agentPool };
+  const privateKey = sealedBytes(keyring, 'oauth_client', id, 'private_key', input.privateKey);
+  return { ...plain(input), secret, privateKey, agentPoolId: input.agentPool };
+}
+
+function requireKeyed(serviceProvider: string, privateKey?: string | null): void {
+  if (privateKey && serviceProvider !== 'ado_server' && serviceProvider !== 'github_app') {
+    throw invalid('privateKey', 'is only for a GitHub App and for Azure DevOps Server');
+  }
+}
+
+/** What an app needs: its id, and the key that it signs with. Its tokens are made, never given. Throws `invalid`. */
+export function requireAppInput(input: Pick<ClientInput, 'key' | 'privateKey' | 'oauthTokenString'>): void {
+  const { key, privateKey, oauthTokenString } = input;
+  if (!key) throw invalid('key', "can't be blank: it is the id of the app");
+  if (!appId.test(key)) throw invalid('key', 'must be the id of the app, or its client id');
+  if (oauthTokenString)
+    throw invalid('oauthTokenString', 'is not for an app: its tokens are made with the private key');
+  if (!privateKey) throw invalid('privateKey', "can't be blank: generate one on the page of the app");
+  if (privateKey !== 'kept') requireRsaKey(privateKey);
 }
 
 async function setToken(tx: Database, keyring: Keyring, clientId: string, text?: string | null): Promise<void> {

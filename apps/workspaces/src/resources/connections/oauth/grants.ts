@@ -5,6 +5,7 @@ import type { OauthDoor } from '../git-hosts/git-host';
 import { HostRefused } from '../git-hosts/host-api';
 import { hostOf } from '../git-hosts/hosts';
 import { textAt, at as valueAt } from '../git-hosts/reading';
+import { renewInstallation } from './installations';
 import { sealedBytes } from './sealed';
 
 /** What a host gave for a code or a refresh token. */
@@ -94,7 +95,14 @@ export async function renewTokens(
        WHERE id = (SELECT id FROM oauth_token WHERE renew_at <= now() ORDER BY renew_at LIMIT 1 FOR UPDATE SKIP LOCKED)
       RETURNING id, oauth_client_id, renew_attempts`;
     if (!due) return;
-    const row = await db.prisma.oauthToken.findUnique({ where: { id: due.id }, include: { oauthClient: true } });
+    const row = await db.prisma.oauthToken.findUnique({
+      where: { id: due.id },
+      include: { oauthClient: true, installation: true },
+    });
+    if (row?.installation) {
+      await renewInstallation(means, row.installation, now());
+      continue;
+    }
     const door = row && hostOf(row.oauthClient.serviceProvider)?.oauth;
     if (!row?.refreshToken || !door) continue;
     const refresh = keyring.open(row.refreshToken, tokenCell(row.id, 'refresh_token')).toString('utf8');

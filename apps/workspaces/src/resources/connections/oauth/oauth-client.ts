@@ -5,7 +5,13 @@ export interface OauthClient extends Omit<Row, 'secret' | 'privateKey'> {
   readonly organizationName: string;
   readonly tokenIds: readonly string[];
   readonly projectIds: readonly string[];
+  /** Why the installations of an app could not be read. */
+  readonly problem: string | null;
 }
 
 /** Where a host leads the browser back to. */
 export const callbackUrl = (publicUrl: string, clientId: string): string => `${publicUrl}/auth/${clientId}/callback`;
+
+/** Where GitHub delivers what happens in the repositories that an app is installed for. */
+export const appWebhookUrl = (publicUrl: string, clientId: string): string =>
+  `${publicUrl}/webhooks/github-app/${clientId}`;

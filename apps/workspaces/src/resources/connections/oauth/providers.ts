@@ -12,5 +12,6 @@ export const providers = {
   bitbucket_data_center: 'Bitbucket Data Center',
   gitea: 'Gitea',
   forgejo: 'Forgejo',
+  github_app: 'GitHub App',
 } as const;
 export type GitProvider = keyof typeof providers;

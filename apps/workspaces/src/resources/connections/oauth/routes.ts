@@ -7,6 +7,7 @@ import type { Environment } from '../../../kernel/endpoints/environment';
 import * as organizations from '../../organizations/organizations/service';
 import * as agreement from './agreement';
 import * as clients from './clients';
+import { requireApp } from './installations';
 import type { OauthClient } from './oauth-client';
 import { oauthPolicy } from './policy';
 import { CreateClient, inputOf, NewToken, Projects, UpdateClient, UpdateToken } from './schema';
@@ -38,13 +39,19 @@ const list = ofClients.list('/organizations/:organization_name/oauth-clients', {
 });
 
 const create = ofClients.post('/organizations/:organization_name/oauth-clients', {
-  summary: 'Make a VCS connection. The provider is not contacted.',
+  summary: 'Make a VCS connection. The provider is contacted for a GitHub App alone: whether it takes the key.',
   requires: 'can-update',
   include,
   body: CreateClient,
   load: loadOrganization,
-  run: ({ db, env, target, body, ...call }) =>
-    clients.create(db, env.keyring, actorOf(call), target.organizationId, inputOf(body)),
+  run: async ({ db, env, target, body, ...call }) => {
+    const input = inputOf(body);
+    if (input.serviceProvider === 'github_app') {
+      clients.requireAppInput(input);
+      if (env.vcsReach) await requireApp(input, env.vcsReach, env.now());
+    }
+    return clients.create(db, env.keyring, actorOf(call), target.organizationId, input);
+  },
 });
 
 const show = ofClients.get('/oauth-clients/:oauth_client_id', {

@@ -3,19 +3,20 @@ import { z } from 'zod';
 import { clientAttributes, longText } from './attributes';
 
 const { create, update } = clientAttributes;
+const keyed = { 'private-key': longText.optional() };
 const relationships = { projects: many('projects'), 'agent-pool': one('agent-pools') };
 
 export const CreateClient = document('oauth-clients', {
   attributes: {
     ...create,
+    ...keyed,
     'service-provider': create['service-provider'].unwrap(),
     'http-url': create['http-url'].unwrap(),
     'api-url': create['api-url'].unwrap(),
-    'private-key': longText.optional(),
   },
   relationships,
 });
-export const UpdateClient = document('oauth-clients', { attributes: update, relationships });
+export const UpdateClient = document('oauth-clients', { attributes: { ...update, ...keyed }, relationships });
 export const UpdateToken = document('oauth-tokens', { attributes: { 'ssh-key': longText.optional() } });
 export const Projects = references('projects');
 /** What a browser brings back from a host. */

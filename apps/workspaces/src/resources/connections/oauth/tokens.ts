@@ -28,6 +28,7 @@ const parts = {
 interface Where {
   readonly id?: { in: string[] };
   readonly oauthClientId?: string;
+  readonly installation?: null;
   readonly oauthClient?: { organizationId?: string; organization?: { removedAt: null } };
 }
 
@@ -46,9 +47,9 @@ async function select(db: Database, where: Where, page?: { offset: number; size:
   }));
 }
 
-/** Tokens by id; unknown ids are left out. */
+/** Tokens by id; unknown ids are left out, and what an app is installed with. */
 export async function findMany(db: Database, ids: readonly string[]): Promise<OauthToken[]> {
-  return select(db, { id: { in: [...ids] }, oauthClient: { organization: { removedAt: null } } });
+  return select(db, { id: { in: [...ids] }, installation: null, oauthClient: { organization: { removedAt: null } } });
 }
 
 /** One token. */
@@ -62,7 +63,7 @@ export async function list(
   of: { organizationId: string } | { oauthClientId: string },
   page: { offset: number; size: number } | undefined,
 ): Promise<{ items: OauthToken[]; total?: number }> {
-  const where = 'organizationId' in of ? { oauthClient: of } : of;
+  const where = { installation: null, ...('organizationId' in of ? { oauthClient: of } : of) };
   const items = await select(db, where, page);
   return page ? { items, total: await db.prisma.oauthToken.count({ where }) } : { items };
 }

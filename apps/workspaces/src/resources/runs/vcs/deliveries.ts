@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
-import type { VcsRepository } from '../../../generated/prisma/client';
+import type { OauthClient, VcsRepository } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import type { Environment, SiteSettings } from '../../../kernel/endpoints/environment';
-import type { DeliveryHeaders, HostEvent } from '../../connections/git-hosts/git-host';
+import type { DeliveryHeaders, GitHost, HostEvent } from '../../connections/git-hosts/git-host';
+import { githubApp } from '../../connections/git-hosts/github-app';
 import { hostOf } from '../../connections/git-hosts/hosts';
+import { header, textAt } from '../../connections/git-hosts/reading';
 import { pauseSeconds } from '../../connections/repositories/hooks';
 import { factsOf, hookSecretOf, reachRepository, type VcsMeans } from '../../connections/repositories/repository';
 import { heed } from './events';
@@ -47,10 +49,56 @@ export async function receive(
     throw new Refusal('denied', 'the delivery is about another repository than this webhook');
   }
   if (events.length === 0) return;
-  const named = host.deliveryId(headers, json)?.slice(0, longestId);
-  const deliveryId = named ?? createHash('sha256').update(body).digest('hex');
+  await remember(db, row.id, deliveryIdOf(host, headers, json, body), events);
+}
+
+/** The connection that the webhook of an app is of. */
+export const findApp = (db: Database, id: string): Promise<OauthClient | null> =>
+  db.prisma.oauthClient.findFirst({ where: { id, serviceProvider: 'github_app' } });
+
+const appSecretCell = (id: string) => ({ table: 'oauth_client', row: id, column: 'secret' });
+
+/**
+ * Takes a delivery of the webhook of an app: for every repository that is followed through the installation it is about. Throws
+ * `denied` for one that was not signed with the secret of the connection, and where it has none.
+ */
+export async function receiveOfApp(
+  { db, env }: { db: Database; env: Pick<Environment, 'keyring'> },
+  client: OauthClient,
+  headers: DeliveryHeaders,
+  body: Buffer,
+): Promise<void> {
+  const secret = client.secret ? env.keyring.open(client.secret, appSecretCell(client.id)).toString('utf8') : '';
+  if (secret === '' || !githubApp.isGenuine(headers, body, secret)) {
+    throw new Refusal('denied', 'the delivery is not signed with the webhook secret of this connection');
+  }
+  const json = parsed(body);
+  if (header(headers, 'x-github-event').startsWith('installation')) {
+    await db.prisma.githubApp.updateMany({ where: { oauthClientId: client.id }, data: { lookAt: new Date(0) } });
+    return;
+  }
+  const events = githubApp.eventsOf(headers, json);
+  const [about] = events;
+  const installationId = textAt(json, 'installation', 'id');
+  if (!about || !/^\d{1,15}$/.test(installationId)) return;
+  const installation = await db.prisma.githubAppInstallation.findUnique({
+    where: {
+      oauthClientId_installationId: { oauthClientId: client.id, installationId: BigInt(installationId) },
+    },
+    select: { id: true },
+  });
+  if (!installation) return;
+  const where = { oauthTokenId: installation.id, remoteId: about.repositoryId };
+  const followed = await db.prisma.vcsRepository.findMany({ where, select: { id: true } });
+  for (const { id } of followed) await remember(db, id, deliveryIdOf(githubApp, headers, json, body), events);
+}
+
+const deliveryIdOf = (host: GitHost, headers: DeliveryHeaders, json: unknown, body: Buffer): string =>
+  host.deliveryId(headers, json)?.slice(0, longestId) ?? createHash('sha256').update(body).digest('hex');
+
+async function remember(db: Database, repositoryId: string, deliveryId: string, events: readonly HostEvent[]) {
   await db.prisma.vcsDelivery.createMany({
-    data: [{ id: newId('vd'), repositoryId: row.id, deliveryId, events: JSON.parse(JSON.stringify(events)) }],
+    data: [{ id: newId('vd'), repositoryId, deliveryId, events: JSON.parse(JSON.stringify(events)) }],
     skipDuplicates: true,
   });
 }

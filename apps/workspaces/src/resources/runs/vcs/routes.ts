@@ -1,8 +1,8 @@
 import { Refusal } from '@keystead/refusal';
-import type { VcsRepository } from '../../../generated/prisma/client';
+import type { OauthClient, VcsRepository } from '../../../generated/prisma/client';
 import type { Policy } from '../../../kernel/access/policy';
 import { endpoints, type Resource } from '../../../kernel/endpoints/endpoint';
-import { deliveryBytes, findRepository, receive } from './deliveries';
+import { deliveryBytes, findApp, findRepository, receive, receiveOfApp } from './deliveries';
 
 const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
 
@@ -17,8 +17,7 @@ async function readBody(stream: AsyncIterable<Uint8Array> | undefined): Promise<
   return Buffer.concat(pieces);
 }
 
-const webhook = raw('POST')('/webhooks/vcs/:vcs_repository_id', {
-  summary: 'Where a Git host delivers what happened in a repository, signed with the secret of its webhook.',
+const delivered = {
   outside: true,
   auth: 'none',
   streams: true,
@@ -29,14 +28,32 @@ const webhook = raw('POST')('/webhooks/vcs/:vcs_repository_id', {
     400: { description: 'It is no JSON.' },
     403: { description: 'It is not signed with the secret, or about another repository.' },
   },
+} as const;
+const taken = { status: 202, headers: {}, body: '' };
+
+const webhook = raw('POST')('/webhooks/vcs/:vcs_repository_id', {
+  summary: 'Where a Git host delivers what happened in a repository, signed with the secret of its webhook.',
+  ...delivered,
   load: ({ db, env, params }) =>
     env.vcsReach === undefined ? Promise.resolve(undefined) : findRepository(db, params.vcs_repository_id),
   run: async ({ db, env, target, request }) => {
     const body = await readBody(request.stream);
     await receive({ db, env }, target as unknown as VcsRepository, request.headers, body);
-    return { status: 202, headers: {}, body: '' };
+    return taken;
+  },
+});
+
+const appWebhook = raw('POST')('/webhooks/github-app/:oauth_client_id', {
+  ...delivered,
+  summary: 'Where GitHub delivers what happened in the repositories of an app, signed with its webhook secret.',
+  load: ({ db, env, params }) =>
+    env.vcsReach === undefined ? Promise.resolve(undefined) : findApp(db, params.oauth_client_id),
+  run: async ({ db, env, target, request }) => {
+    const body = await readBody(request.stream);
+    await receiveOfApp({ db, env }, target as unknown as OauthClient, request.headers, body);
+    return taken;
   },
 });
 
 /** What Git hosts tell. */
-export const vcsResource: Resource = { name: 'vcs', endpoints: [webhook] };
+export const vcsResource: Resource = { name: 'vcs', endpoints: [webhook, appWebhook] };

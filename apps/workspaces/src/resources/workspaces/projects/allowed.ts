@@ -12,6 +12,8 @@ export interface Goal {
 interface Uses {
   readonly agentPoolId: string | null;
   readonly oauthTokenId: string | null;
+  /** An installation of an app, whose token is the one above. */
+  readonly vcsInstallationId: string | null;
   readonly vcsIdentifier: string | null;
 }
 
@@ -56,16 +58,23 @@ function isIdentifierOf(provider: string, identifier: string): boolean {
 async function requireConnection(
   db: Database,
   { organizationId, projectId }: Goal,
-  tokenId: string,
-  identifier: string | null,
+  { oauthTokenId: tokenId, vcsInstallationId, vcsIdentifier: identifier }: Uses & { readonly oauthTokenId: string },
 ): Promise<void> {
   const open = { OR: [{ organizationScoped: true }, { projects: { some: { projectId } } }] };
   const found = await db.prisma.oauthToken.findFirst({
-    where: { id: tokenId, oauthClient: { organizationId, ...open } },
+    where: {
+      id: tokenId,
+      oauthClient: { organizationId, ...open },
+      installation: vcsInstallationId === null ? { is: null } : { isNot: null },
+    },
     select: { oauthClient: { select: { serviceProvider: true } } },
   });
   if (found === null) {
-    throw invalid(['vcsRepo', 'oauthTokenId'], 'was not found among the connections that the project may use');
+    const [named, kind] =
+      vcsInstallationId === null
+        ? (['oauthTokenId', 'connections'] as const)
+        : (['vcshostAppInstallationId', 'app installations'] as const);
+    throw invalid(['vcsRepo', named], `was not found among the ${kind} that the project may use`);
   }
   const provider = found.oauthClient.serviceProvider;
   if (identifier !== null && !isIdentifierOf(provider, identifier)) {
@@ -84,6 +93,6 @@ export async function requireAllowed(db: Database, goal: Goal, before: Uses | 'm
     await requirePool(db, goal, after.agentPoolId);
   }
   if (after.oauthTokenId !== null && (changed('oauthTokenId') || changed('vcsIdentifier'))) {
-    await requireConnection(db, goal, after.oauthTokenId, after.vcsIdentifier);
+    await requireConnection(db, goal, { ...after, oauthTokenId: after.oauthTokenId });
   }
 }

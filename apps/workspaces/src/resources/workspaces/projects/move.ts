@@ -34,7 +34,14 @@ export async function moveWorkspaces(
         id: { in: moving.map(({ id }) => id) },
         OR: [{ agentPoolId: { not: null } }, { oauthTokenId: { not: null } }],
       },
-      select: { id: true, organizationId: true, agentPoolId: true, oauthTokenId: true, vcsIdentifier: true },
+      select: {
+        id: true,
+        organizationId: true,
+        agentPoolId: true,
+        oauthTokenId: true,
+        vcsInstallationId: true,
+        vcsIdentifier: true,
+      },
     });
     for (const one of settings) await requireAllowed(tx, { ...one, projectId }, 'moved', one);
     await tx.prisma.workspace.updateMany({

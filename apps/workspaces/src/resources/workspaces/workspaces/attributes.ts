@@ -74,13 +74,16 @@ function repository(workspace: Workspace, { publicUrl }: View) {
     'display-identifier': workspace.vcsDisplayIdentifier ?? vcsIdentifier,
     identifier: vcsIdentifier,
     'ingress-submodules': workspace.vcsIngressSubmodules,
-    'oauth-token-id': oauthTokenId,
+    'oauth-token-id': vcsInstallationId === null ? oauthTokenId : null,
     ...(vcsInstallationId === null ? {} : { 'vcshost-app-installation-id': vcsInstallationId }),
     'repository-http-url':
       workspace.vcsRepositoryUrl ?? (workspace.vcsHttpUrl === null ? null : `${workspace.vcsHttpUrl}/${vcsIdentifier}`),
     'service-provider': workspace.vcsProvider,
     'tags-regex': workspace.vcsTagsRegex,
-    'webhook-url': workspace.vcsRepositoryId === null ? null : webhookUrl(publicUrl, workspace.vcsRepositoryId),
+    'webhook-url':
+      workspace.vcsRepositoryId === null || vcsInstallationId !== null
+        ? null
+        : webhookUrl(publicUrl, workspace.vcsRepositoryId),
   };
 }
 

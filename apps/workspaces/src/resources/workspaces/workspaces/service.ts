@@ -57,7 +57,7 @@ export async function create(
   const version = body.infraVersion ? await requireVersion(db, body.infraVersion, versions) : versions.newest;
   const initial = initialSettings(body.name, version, settings.defaultRemoteStateAccess);
   const inherited = target.mode ?? (organization.defaultExecutionMode as ExecutionMode);
-  const after = settingsAfter(initial, body, { inherited, edition, isNew: true });
+  const after = settingsAfter(initial, body, { inherited, edition });
   const id = newId('ws');
   await requireAllowed(db, { organizationId: organization.id, projectId: target.projectId, id }, initial, after);
   const link = await checkLink(db, caller, organization.id, initial, after);
@@ -110,7 +110,7 @@ function editedSettings(
 ): WorkspaceSettings {
   const before = workspaceAttributes.stored(current);
   const inherited = inheritedMode(current).mode;
-  const after = settingsAfter(before, changes, { inherited, edition, isNew: false });
+  const after = settingsAfter(before, changes, { inherited, edition });
   return { ...after, infraVersion: version ?? before.infraVersion };
 }
 

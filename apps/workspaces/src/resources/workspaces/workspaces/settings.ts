@@ -59,12 +59,7 @@ function executionAfter(before: WorkspaceSettings, changes: Changes, inherited: 
   return { executionMode: mode, agentPoolId: poolId };
 }
 
-function repositoryAfter(
-  before: WorkspaceSettings,
-  changes: Changes,
-  isNew: boolean,
-  issues: Issue[],
-): Partial<WorkspaceSettings> {
+function repositoryAfter(before: WorkspaceSettings, changes: Changes, issues: Issue[]): Partial<WorkspaceSettings> {
   const repo = changes.vcsRepo;
   if (repo === undefined) {
     return {};
@@ -81,10 +76,6 @@ function repositoryAfter(
   }
   const token = repo.oauthTokenId === '' ? null : repo.oauthTokenId;
   const installation = repo.vcshostAppInstallationId === '' ? null : repo.vcshostAppInstallationId;
-  if (typeof installation === 'string') {
-    const message = 'was not found: no app is installed here, so connect the repository by an oauth token';
-    issues.push({ path: ['vcsRepo', 'vcshostAppInstallationId'], message });
-  }
   if (typeof token === 'string' && typeof installation === 'string') {
     issues.push({ path: ['vcsRepo', 'oauthTokenId'], message: 'must not be given together with an app installation' });
   }
@@ -92,10 +83,12 @@ function repositoryAfter(
   if (identifier === null || identifier === '') {
     issues.push({ path: ['vcsRepo', 'identifier'], message: "can't be blank" });
   }
-  const oauthTokenId = typeof installation === 'string' ? null : token === undefined ? before.oauthTokenId : token;
   const vcsInstallationId =
-    isNew || typeof token === 'string' ? null : installation === undefined ? before.vcsInstallationId : installation;
-  if (oauthTokenId === null && vcsInstallationId === null) {
+    typeof token === 'string' ? null : installation === undefined ? before.vcsInstallationId : installation;
+  // What an installation is reached by has its id.
+  const kept = token === undefined && before.vcsInstallationId === null ? before.oauthTokenId : (token ?? null);
+  const oauthTokenId = vcsInstallationId ?? kept;
+  if (oauthTokenId === null) {
     issues.push({ path: ['vcsRepo', 'oauthTokenId'], message: "can't be blank" });
   }
   const regex = repo.tagsRegex === undefined ? before.vcsTagsRegex : repo.tagsRegex === '' ? null : repo.tagsRegex;
@@ -178,14 +171,14 @@ function destroyAfter(before: WorkspaceSettings, changes: Changes, issues: Issue
 export function settingsAfter(
   before: WorkspaceSettings,
   changes: Changes,
-  around: { inherited: ExecutionMode; edition: Edition; isNew: boolean },
+  around: { inherited: ExecutionMode; edition: Edition },
 ): WorkspaceSettings {
   const issues: Issue[] = [];
   const after: WorkspaceSettings = {
     ...before,
     ...workspaceAttributes.plain(changes),
     ...executionAfter(before, changes, around.inherited, issues),
-    ...repositoryAfter(before, changes, around.isNew, issues),
+    ...repositoryAfter(before, changes, issues),
     ...triggersAfter(before, changes, issues),
     ...destroyAfter(before, changes, issues),
     ...sharingAfter(before, changes, issues),

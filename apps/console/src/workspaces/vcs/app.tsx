@@ -1,0 +1,103 @@
+import { useState } from 'react';
+import type { Resource } from '../../api/workspaces';
+import { Copied } from '../../design/copy';
+import { TextField } from '../../design/field';
+import { FormDialog } from '../../design/form';
+import { Notice } from '../../design/notice';
+import { useChange, useRead } from '../api';
+import { fieldError } from '../parts/draft';
+import { Loaded } from '../parts/loaded';
+import { Opener } from '../parts/opener';
+import { Table } from '../parts/table';
+
+/** What a part of a connection's page shows, and why its caller may not change it. */
+export interface ConnectionPart {
+  readonly client: Resource<'OauthClientsResource'>;
+  readonly forbidden: string | undefined;
+}
+
+/** Where the app of a connection is installed, and what its page at GitHub needs. */
+export function App({ client, forbidden }: ConnectionPart) {
+  const installations = useInstallations();
+  const own = (one: Resource<'GithubAppInstallationsResource'>) =>
+    one.relationships['oauth-client'].data?.id === client.id;
+  const { problem, 'webhook-url': webhook, 'http-url': http } = client.attributes;
+  return (
+    <section className="stack-tight" aria-labelledby="app">
+      <h2 id="app">The app</h2>
+      {problem === null ? null : <Notice tone="amber">Where it is installed could not be read last: {problem}</Notice>}
+      <dl className="facts">
+        <dt>Id</dt>
+        <dd>{client.attributes.key}</dd>
+        <dt>Its webhook</dt>
+        <dd>{webhook === null ? null : <Copied text={webhook} what="address of the webhook" />}</dd>
+      </dl>
+      <Loaded query={installations} rows={2}>
+        {({ data }) =>
+          data.filter(own).length === 0 ? (
+            <p>
+              It is installed nowhere yet. Install it at <code>{http}</code> on the accounts whose repositories
+              workspaces follow; they are found here within ten minutes, or at once by the webhook.
+            </p>
+          ) : (
+            <Table label="Installations" head={['Account', 'Kind', 'Id']}>
+              {data.filter(own).map(({ id, attributes }) => (
+                <tr key={id}>
+                  <td>
+                    {attributes['installation-url'] === null ? (
+                      attributes.name
+                    ) : (
+                      <a href={attributes['installation-url']} rel="noreferrer">
+                        {attributes.name}
+                      </a>
+                    )}
+                  </td>
+                  <td className="tight">{attributes['installation-type']}</td>
+                  <td className="tight">
+                    <Copied text={id} what="installation id" />
+                  </td>
+                </tr>
+              ))}
+            </Table>
+          )
+        }
+      </Loaded>
+      <span>
+        <Opener label="Replace private key" forbidden={forbidden}>
+          {(close) => <NewKey client={client} onClose={close} />}
+        </Opener>
+      </span>
+    </section>
+  );
+}
+
+/** What the apps of the caller's organizations are installed on. */
+export const useInstallations = () =>
+  useRead(['github-app-installations'], (api) => api.GET('/api/v2/github-app/installations', {}));
+
+function NewKey({ client, onClose }: { readonly client: ConnectionPart['client']; readonly onClose: () => void }) {
+  const [value, setValue] = useState('');
+  const save = useChange(
+    (api) =>
+      api.PATCH('/api/v2/oauth-clients/{oauth_client_id}', {
+        params: { path: { oauth_client_id: client.id } },
+        body: { data: { type: 'oauth-clients', attributes: { 'private-key': value } } },
+      }),
+    onClose,
+  );
+  return (
+    <FormDialog title="Private key" action="Save key" change={save} onBack={onClose} onSend={() => save.mutate()}>
+      <TextField
+        label="Private key"
+        required
+        autoFocus
+        masked
+        rows={6}
+        value={value}
+        onChange={setValue}
+        error={fieldError(save.error, 'private-key')}
+        hint="The one before it is used no more. Delete that one at GitHub afterwards."
+      />
+    </FormDialog>
+  );
+}

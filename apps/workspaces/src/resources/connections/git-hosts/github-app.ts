@@ -1,0 +1,93 @@
+import { createPrivateKey } from 'node:crypto';
+import { signJwt } from '@keystead/auth';
+import { invalid } from '@keystead/jsonapi';
+import { type Reach, Unreachable } from '@keystead/outside';
+import type { GitHost } from './git-host';
+import { everyPage } from './gitea';
+import { github } from './github';
+import { HostApi } from './host-api';
+import { textAt, textOrNull, at as valueAt } from './reading';
+
+/** A GitHub App, as far as it proves itself. */
+export interface AppIdentity {
+  readonly apiUrl: string;
+  /** The id of the app, or its client id. */
+  readonly appId: string;
+  /** An RSA key in PEM. */
+  readonly privateKey: string;
+}
+
+/** An account that an app is installed on. */
+export interface AppAccount {
+  readonly installationId: number;
+  readonly name: string;
+  /** `Organization` or `User`. */
+  readonly type: string;
+  readonly iconUrl: string | null;
+  readonly url: string | null;
+  readonly isSuspended: boolean;
+}
+
+/** A token of one installation. */
+export interface InstallationToken {
+  readonly token: string;
+  readonly seconds: number;
+}
+
+/** GitHub takes what is signed for at most ten minutes, and by a clock that may be behind ours. */
+const validSeconds = 9 * 60;
+const clockSeconds = 60;
+const usualSeconds = 3600;
+const pageSize = 100;
+
+/** Throws `invalid` for a text that is no RSA private key in PEM. */
+export function requireRsaKey(text: string): void {
+  try {
+    if (createPrivateKey(text).asymmetricKeyType === 'rsa') return;
+  } catch {
+    // Said below.
+  }
+  throw invalid('privateKey', 'must be the RSA private key of the app, in PEM, without a passphrase');
+}
+
+/** The interface of GitHub, for the app itself. */
+export function apiOfApp({ apiUrl, appId, privateKey }: AppIdentity, reach: Reach, nowMs: number): HostApi {
+  const now = Math.floor(nowMs / 1000);
+  const token = signJwt({ iss: appId, iat: now - clockSeconds, exp: now + validSeconds }, { privatePem: privateKey });
+  return new HostApi(apiUrl, github.authorization(token), reach);
+}
+
+/** The accounts that an app is installed on; undefined where there are too many. */
+export async function listInstallations(api: HostApi): Promise<readonly AppAccount[] | undefined> {
+  const all = await everyPage(api, '/app/installations', pageSize);
+  return all?.flatMap((json) => {
+    const installationId = Number(textAt(json, 'id'));
+    const name = textAt(json, 'account', 'login') || textAt(json, 'account', 'slug');
+    if (!Number.isSafeInteger(installationId) || installationId <= 0 || name === '') return [];
+    const isSuspended = (valueAt(json, 'suspended_at') ?? null) !== null;
+    const [iconUrl, url] = [textOrNull(json, 'account', 'avatar_url'), textOrNull(json, 'html_url')];
+    return [{ installationId, name, type: textAt(json, 'target_type') || 'Organization', iconUrl, url, isSuspended }];
+  });
+}
+
+/** Has a token made for an installation. Throws HostRefused, and `upstream` where the host says nothing that is one. */
+export async function mintToken(
+  api: HostApi,
+  installationId: number | bigint,
+  nowMs: number,
+): Promise<InstallationToken> {
+  const json = await api.call('POST', `/app/installations/${installationId}/access_tokens`, {});
+  const token = textAt(json, 'token');
+  if (!/^[\x21-\x7e]{1,1024}$/.test(token)) throw new Unreachable('the Git host answered something else than a token');
+  // How long it is good counts from now, whatever clock the host has; none is good for more than an hour.
+  const left = Math.floor((Date.parse(textAt(json, 'expires_at')) - nowMs) / 1000);
+  return { token, seconds: left > 0 && left < usualSeconds ? left : usualSeconds };
+}
+
+/** GitHub, by an app that is installed there: one webhook of the app tells of all its repositories. */
+export const githubApp: GitHost = {
+  ...github,
+  oauth: undefined,
+  createHook: async () => 'app',
+  deleteHook: async () => undefined,
+};

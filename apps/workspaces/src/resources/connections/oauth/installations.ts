@@ -1,0 +1,239 @@
+import { invalid } from '@keystead/jsonapi';
+import type { Keyring } from '@keystead/keyring';
+import type { Reach } from '@keystead/outside';
+import { isRefusal } from '@keystead/refusal';
+import type { GithubAppInstallation, OauthClient as Row } from '../../../generated/prisma/client';
+import type { Database } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
+import {
+  type AppAccount,
+  apiOfApp,
+  type InstallationToken,
+  listInstallations,
+  mintToken,
+} from '../git-hosts/github-app';
+import { HostRefused } from '../git-hosts/host-api';
+import { sealedBytes } from './sealed';
+
+/** An account on which an app is installed, as callers see it. Its id is that of the token by which it is reached. */
+export interface AppInstallation extends Omit<GithubAppInstallation, 'goneAt'> {
+  readonly organizationId: string;
+}
+
+interface Means {
+  readonly db: Database;
+  readonly keyring: Keyring;
+  readonly reach: Reach;
+}
+
+const lookSeconds = 600;
+const longestPauseSeconds = 3600;
+
+const include = { app: { select: { client: { select: { organizationId: true } } } } };
+const shown = <T extends { app: { client: { organizationId: string } } }>({ app, ...row }: T) => ({
+  ...row,
+  organizationId: app.client.organizationId,
+});
+
+/** One installation, as long as the app is installed there. */
+export async function find(db: Database, id: string): Promise<AppInstallation | undefined> {
+  const where = { id, goneAt: null, app: { client: { organization: { removedAt: null } } } };
+  const row = await db.prisma.githubAppInstallation.findFirst({ where, include });
+  return row ? shown(row) : undefined;
+}
+
+/** The installations of the apps of organizations, by name. */
+export async function list(
+  db: Database,
+  organizationIds: readonly string[],
+  search: { name: string | undefined; installationId: bigint | undefined },
+  page: { offset: number; size: number } | undefined,
+): Promise<{ items: AppInstallation[]; total?: number }> {
+  const where = {
+    goneAt: null,
+    name: search.name,
+    installationId: search.installationId,
+    app: { client: { organizationId: { in: [...organizationIds] } } },
+  };
+  const rows = await db.prisma.githubAppInstallation.findMany({
+    where,
+    include,
+    orderBy: [{ name: 'asc' }, { id: 'asc' }],
+    skip: page?.offset,
+    take: page?.size,
+  });
+  const items = rows.map(shown);
+  return page ? { items, total: await db.prisma.githubAppInstallation.count({ where }) } : { items };
+}
+
+/** Organizations that have an app, among those of somebody. */
+export async function organizationsWithApps(
+  db: Database,
+  { kind, id, organizationId }: { kind: string; id: string; organizationId?: string | undefined },
+): Promise<string[]> {
+  const own =
+    kind === 'user'
+      ? { removedAt: null, memberships: { some: { userId: id, status: 'active' } } }
+      : { removedAt: null, id: organizationId ?? '' };
+  const rows = await db.prisma.oauthClient.findMany({
+    where: { serviceProvider: 'github_app', organization: own },
+    select: { organizationId: true },
+    distinct: ['organizationId'],
+  });
+  return rows.map((row) => row.organizationId);
+}
+
+/** An app as it proves itself to its host. */
+function apiOf({ keyring, reach }: Means, { id, apiUrl, key, privateKey }: Row, nowMs: number) {
+  const cell = { table: 'oauth_client', row: id, column: 'private_key' };
+  const pem = privateKey ? keyring.open(privateKey, cell).toString('utf8') : '';
+  return apiOfApp({ apiUrl, appId: key ?? '', privateKey: pem }, reach, nowMs);
+}
+
+/** Asks the host whether it knows an app by its id and key. Throws `invalid`. To be called outside any transaction. */
+export async function requireApp(
+  {
+    apiUrl,
+    key,
+    privateKey,
+  }: { readonly apiUrl: string; readonly key?: string | null; readonly privateKey?: string | null },
+  reach: Reach,
+  nowMs: number,
+): Promise<void> {
+  const api = apiOfApp({ apiUrl, appId: key ?? '', privateKey: privateKey ?? '' }, reach, nowMs);
+  try {
+    await api.get('/app');
+  } catch (error) {
+    if (error instanceof HostRefused) {
+      const known = error.status === 401 ? 'the host does not know an app with this id and key' : error.message;
+      throw invalid('privateKey', `is not good: ${known}`);
+    }
+    if (isRefusal(error) && error.kind === 'upstream') throw invalid('apiUrl', `cannot be asked: ${error.message}`);
+    throw error;
+  }
+}
+
+/** What is stored of a token that was made: it is replaced when half of its time is over. */
+const tokenColumns = (keyring: Keyring, id: string, { token, seconds }: InstallationToken, nowMs: number) => ({
+  value: sealedBytes(keyring, 'oauth_token', id, 'value', token)!,
+  expiresAt: new Date(nowMs + seconds * 1000),
+  renewAt: new Date(nowMs + seconds * 500),
+  renewAttempts: 0,
+  renewProblem: null,
+});
+
+/** Has a new token made for an installation. One that is refused waits until the app is seen to be installed there. */
+export async function renewInstallation(
+  means: Means,
+  installation: GithubAppInstallation,
+  nowMs: number,
+): Promise<void> {
+  const { db, keyring } = means;
+  const { id } = installation;
+  const client = await db.prisma.oauthClient.findUnique({ where: { id: installation.oauthClientId } });
+  if (!client) return;
+  try {
+    const made = await mintToken(apiOf(means, client, nowMs), installation.installationId, nowMs);
+    await db.prisma.oauthToken.updateMany({ where: { id }, data: tokenColumns(keyring, id, made, nowMs) });
+  } catch (error) {
+    const renewProblem = (error as Error).message.slice(0, 1000);
+    const data = { renewProblem, ...(error instanceof HostRefused ? { renewAt: null } : {}) };
+    await db.prisma.oauthToken.updateMany({ where: { id }, data });
+  }
+}
+
+/**
+ * Asks the hosts of apps where these are installed, every ten minutes and whenever a webhook says that something changed.
+ * For any number of callers: each app is claimed for a while.
+ */
+export async function lookForInstallations(means: Means, now: () => number): Promise<void> {
+  const { db } = means;
+  for (let done = 0; done < 50; done++) {
+    const [due] = await db.prisma.$queryRaw<{ oauth_client_id: string; attempts: number }[]>`
+      UPDATE github_app SET attempts = attempts + 1, look_at = now() + interval '2 minutes'
+       WHERE oauth_client_id = (SELECT oauth_client_id FROM github_app WHERE look_at <= now()
+                                 ORDER BY look_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+      RETURNING oauth_client_id, attempts`;
+    if (!due) return;
+    const id = due.oauth_client_id;
+    const client = await db.prisma.oauthClient.findUnique({ where: { id } });
+    if (!client) continue;
+    try {
+      const problem = await look(means, client, now());
+      await db.prisma.$executeRaw`
+        UPDATE github_app SET attempts = 0, problem = ${problem}, look_at = now() + make_interval(secs => ${lookSeconds})
+         WHERE oauth_client_id = ${id}`;
+    } catch (error) {
+      if (!(error instanceof HostRefused || isRefusal(error))) throw error;
+      const pause = Math.min(longestPauseSeconds, 10 * 2 ** Math.min(due.attempts, 10));
+      await db.prisma.$executeRaw`
+        UPDATE github_app SET problem = ${error.message.slice(0, 1000)}, look_at = now() + make_interval(secs => ${pause})
+         WHERE oauth_client_id = ${id}`;
+    }
+  }
+}
+
+/** Reads where an app is installed, and has tokens made for what is new. Answers what went wrong with some of it. */
+async function look(means: Means, client: Row, nowMs: number): Promise<string | null> {
+  const { db } = means;
+  const api = apiOf(means, client, nowMs);
+  const listed = await listInstallations(api);
+  if (listed === undefined) return 'the app is installed on more accounts than are read';
+  const known = await db.prisma.githubAppInstallation.findMany({
+    where: { oauthClientId: client.id },
+    include: { token: { select: { renewAt: true } } },
+  });
+  const usable = new Map(
+    listed.filter(({ isSuspended }) => !isSuspended).map((one) => [BigInt(one.installationId), one]),
+  );
+  for (const { id, installationId, token } of known) {
+    const account = usable.get(installationId);
+    const facts = account ? { ...factsOf(account), goneAt: null } : { goneAt: new Date(nowMs) };
+    await db.prisma.githubAppInstallation.updateMany({ where: { id }, data: facts });
+    if (account && token.renewAt === null) {
+      await db.prisma.oauthToken.updateMany({ where: { id }, data: { renewAt: new Date(nowMs) } });
+    }
+  }
+  const had = new Set(known.map(({ installationId }) => installationId));
+  let problem: string | null = null;
+  for (const [installationId, account] of usable) {
+    if (had.has(installationId)) continue;
+    try {
+      await keep(means, client.id, account, await mintToken(api, installationId, nowMs), nowMs);
+    } catch (error) {
+      if (!(error instanceof HostRefused)) throw error;
+      problem = `${account.name}: ${error.message}`.slice(0, 1000);
+    }
+  }
+  await forget(db, client.id);
+  return problem;
+}
+
+const factsOf = ({ name, type, iconUrl, url }: AppAccount) => ({ name, type, iconUrl, url });
+
+async function keep(
+  { db, keyring }: Means,
+  oauthClientId: string,
+  account: AppAccount,
+  made: InstallationToken,
+  nowMs: number,
+): Promise<void> {
+  const installationId = BigInt(account.installationId);
+  await db.transaction(async (tx) => {
+    // The connection may be gone, and another node may have been here.
+    if (!(await lockRow(tx, 'oauth_client', oauthClientId))) return;
+    const where = { oauthClientId_installationId: { oauthClientId, installationId } };
+    if (await tx.prisma.githubAppInstallation.findUnique({ where })) return;
+    const id = newId('ghain');
+    await tx.prisma.oauthToken.create({ data: { id, oauthClientId, ...tokenColumns(keyring, id, made, nowMs) } });
+    await tx.prisma.githubAppInstallation.create({ data: { id, oauthClientId, installationId, ...factsOf(account) } });
+  });
+}
+
+/** Forgets installations that ended, once no workspace follows a repository through them. */
+async function forget(db: Database, oauthClientId: string): Promise<void> {
+  await db.prisma.oauthToken.deleteMany({
+    where: { installation: { oauthClientId, goneAt: { not: null } }, workspaces: { none: {} } },
+  });
+}

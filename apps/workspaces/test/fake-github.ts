@@ -1,0 +1,162 @@
+import { createHash, createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { verifySignature } from '@keystead/auth';
+
+/** An account on which the app of the fake host is installed. */
+export interface FakeInstallation {
+  readonly id: number;
+  readonly login: string;
+  suspended?: boolean;
+}
+
+/** GitHub as an app sees it: one app, its installations, and one repository, `team/net`, of the first of them. */
+export class FakeGithub {
+  readonly appId = '424242';
+  readonly webhookSecret = 'canary-webhook';
+  readonly privateKey: string;
+  readonly installations: FakeInstallation[] = [{ id: 7001, login: 'team' }];
+  /** Tokens that are good, by the installation they are of. */
+  readonly tokens = new Map<string, number>();
+  readonly statuses: { sha: string; state: string }[] = [];
+  readonly commits = new Map<string, string>();
+  /** What every call said of itself, for those who look for secrets. */
+  readonly calls: string[] = [];
+  branch = '';
+  minted = 0;
+  /** Answers 500 to all. */
+  away = false;
+  /** It makes no tokens. */
+  refuses = false;
+  /** A token that is none. */
+  lies = false;
+  origin = '';
+  private readonly publicKey;
+  private readonly server = createServer((req, res) => {
+    let text = '';
+    req.on('data', (piece) => (text += piece));
+    req.on('end', () => {
+      const call = `${req.method} ${req.url}`;
+      this.calls.push(call);
+      const answer = this.away
+        ? Promise.resolve([500, {}] as const)
+        : this.answer(call, req.headers.authorization ?? '', text);
+      void answer.then(([status, body]) => {
+        res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+      });
+    });
+  });
+
+  constructor() {
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    // As GitHub hands it out.
+    this.privateKey = privateKey.export({ type: 'pkcs1', format: 'pem' }).toString();
+    this.publicKey = createPublicKey(this.privateKey);
+  }
+
+  async start(): Promise<void> {
+    this.server.listen(0, '127.0.0.1');
+    await once(this.server, 'listening');
+    this.origin = `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
+  stop(): void {
+    this.server.closeAllConnections();
+    this.server.close();
+  }
+
+  /** Moves the branch `main` to a commit that says this. */
+  push(message: string): string {
+    this.branch = createHash('sha1').update(message).digest('hex');
+    this.commits.set(this.branch, message);
+    return this.branch;
+  }
+
+  /** A delivery of the app's webhook: headers and body. */
+  delivery(event: string, body: object, { secret = this.webhookSecret, id = `${event}-${this.calls.length}` } = {}) {
+    const text = JSON.stringify(body);
+    const signature = createHmac('sha256', secret).update(text).digest('hex');
+    const headers = {
+      'x-github-event': event,
+      'x-github-delivery': id,
+      'x-hub-signature-256': `sha256=${signature}`,
+      'content-type': 'application/json',
+    };
+    return { headers, text };
+  }
+
+  /** What is told of a push to `main`. */
+  pushed(installation = 7001, repository = 42) {
+    return {
+      ref: 'refs/heads/main',
+      before: '0'.repeat(40),
+      after: this.branch,
+      repository: { id: repository, full_name: 'team/net' },
+      sender: { login: 'grace' },
+      installation: { id: installation },
+    };
+  }
+
+  private async isApp(authorization: string): Promise<boolean> {
+    const check = { algorithms: ['RS256' as const], keys: async () => [this.publicKey] };
+    const claims = await verifySignature(authorization.replace('Bearer ', ''), check).catch(() => undefined);
+    if (claims === undefined) return false;
+    const { iss, iat, exp } = claims as { iss: string; iat: number; exp: number };
+    return iss === this.appId && exp - iat <= 600 && iat <= Date.now() / 1000 && exp > Date.now() / 1000;
+  }
+
+  private async answer(call: string, authorization: string, text: string): Promise<readonly [number, unknown]> {
+    if (/ \/app(\/|$|\?)/.test(call)) {
+      return (await this.isApp(authorization))
+        ? this.asApp(call)
+        : [401, { message: 'A JSON web token could not be decoded' }];
+    }
+    const installation = this.tokens.get(authorization.replace('Bearer ', ''));
+    if (installation === undefined) return [401, { message: 'Bad credentials' }];
+    if (installation !== 7001) return [404, { message: 'Not Found' }];
+    return this.asInstallation(call, text);
+  }
+
+  private asApp(call: string): [number, unknown] {
+    if (call === 'GET /app') return [200, { id: Number(this.appId) }];
+    if (call.startsWith('GET /app/installations')) {
+      return [
+        200,
+        this.installations.map(({ id, login, suspended }) => ({
+          id,
+          account: { login, avatar_url: `${this.origin}/${login}.png` },
+          target_type: 'Organization',
+          html_url: `${this.origin}/organizations/${login}/settings/installations/${id}`,
+          suspended_at: suspended ? '2026-01-01T00:00:00Z' : null,
+        })),
+      ];
+    }
+    const id = Number(/^POST \/app\/installations\/(\d+)\/access_tokens$/.exec(call)?.[1]);
+    if (this.refuses || !this.installations.some((one) => one.id === id && !one.suspended)) {
+      return [404, { message: 'Not Found' }];
+    }
+    this.minted++;
+    const token = `ghs_canary${this.minted}`;
+    this.tokens.set(token, id);
+    const expiresAt = new Date(Date.now() + 3600_000).toISOString();
+    return [201, { token: this.lies ? 'two\nlines' : token, expires_at: expiresAt }];
+  }
+
+  private asInstallation(call: string, text: string): [number, unknown] {
+    const shown = (sha: string) => ({ sha, html_url: '', commit: { message: this.commits.get(sha) } });
+    const path = call.replace(/^\w+ \/repos\/team\/net/, '').replace(/\?.*/, '');
+    if (path === '') {
+      const [http, clone] = [`${this.origin}/team/net`, `${this.origin}/team/net.git`];
+      return [200, { id: 42, full_name: 'team/net', html_url: http, clone_url: clone, default_branch: 'main' }];
+    }
+    if (path === '/git/ref/heads/main') return [200, { object: { sha: this.branch } }];
+    if (path.startsWith('/commits/')) return [200, shown(path.replace('/commits/', ''))];
+    if (path === '/pulls') return [200, []];
+    if (path.startsWith('/statuses/')) {
+      this.statuses.push({ sha: path.replace('/statuses/', ''), ...JSON.parse(text) });
+      return [201, {}];
+    }
+    return [404, { message: 'Not Found' }];
+  }
+}
