@@ -792,6 +792,8 @@ export const examples: Readonly<Record<string, Making>> = {
   'POST /oauth-clients/:oauth_client_id/oauth-tokens': 'takes what a Git host gave once, as its own test shows',
   'POST /webhooks/vcs/:vcs_repository_id':
     'takes what a Git host has signed, each delivery once, as its own test shows',
+  'POST /webhooks/github-app/:oauth_client_id':
+    'takes what a Git host has signed, each delivery once, as its own test shows',
   'POST /users/saml/auth': 'takes what a provider has signed for one sign-in: once, as its own test shows',
   'PATCH /admin/scim-settings': () => ({ body: () => resource('scim-settings', { enabled: true }) }),
   'DELETE /admin/scim-settings': () => ({}),

@@ -15,6 +15,7 @@ const typeOf: Readonly<Record<string, string>> = {
   'agent-pool': 'agent-pools',
   'agent-pool-id': 'agent-pools',
   'oauth-token-id': 'oauth-tokens',
+  'vcshost-app-installation-id': 'github-app-installations',
   project: 'projects',
   parent: 'projects',
   'allowed-workspaces': 'workspaces',
@@ -31,7 +32,7 @@ const typeOf: Readonly<Record<string, string>> = {
   'ssh-key': 'ssh-keys',
 };
 /** Names that end like ids and are none of this service's. */
-const others = ['sso-team-id', 'owners-team-saml-role-id', 'client-id', 'vcshost-app-installation-id'];
+const others = ['sso-team-id', 'owners-team-saml-role-id', 'client-id'];
 
 let counter = 0;
 /** What has to be there besides the id, for it to be looked at. */
@@ -42,7 +43,8 @@ const needed = (path: string, method: string, slot: string): object => {
   if (path === '/organizations')
     return { ...isNew, email: 'a@b.co', ...(isPool ? { 'default-execution-mode': 'agent' } : {}) };
   if (path.startsWith('/organizations/:organization_name/workspaces') || path === '/workspaces/:workspace_id') {
-    if (slot === 'oauth-token-id') return { ...isNew, 'vcs-repo': { identifier: 'a/b' } };
+    if (slot === 'oauth-token-id' || slot === 'vcshost-app-installation-id')
+      return { ...isNew, 'vcs-repo': { identifier: 'a/b' } };
     return { ...isNew, ...(isPool ? { 'execution-mode': 'agent' } : {}) };
   }
   if (path.endsWith('/projects') || path === '/projects/:project_id') {

@@ -98,6 +98,8 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
     theirs = await tenant(workspaces, worker, 'zebra');
     mine = { ...mine, params: { ...mine.params, ':assessment_result_id': await assess(mine) } };
     theirs = { ...theirs, params: { ...theirs.params, ':assessment_result_id': await assess(theirs) } };
+    mine = await withApp(mine);
+    theirs = await withApp(theirs);
     canaries = [...new Set([...Object.values(theirs.params), ...Object.values(theirs.ids), 'zebra'])];
   });
 
@@ -115,6 +117,19 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
        UPDATE workspace SET current_assessment_result_id = '${id}' WHERE id = '${workspace}'`,
     );
     return id;
+  };
+
+  /** As if an app of its connection were installed somewhere: that is found at a host, and nobody asks for it. */
+  const withApp = async (one: Tenant): Promise<Tenant> => {
+    const [id, client] = [`ghain-${one.name}`, one.params[':oauth_client_id']];
+    await workspaces.service.pool.query(
+      `INSERT INTO oauth_token (id, oauth_client_id, value) VALUES ('${id}', '${client}', '');
+       INSERT INTO github_app (oauth_client_id) VALUES ('${client}');
+       INSERT INTO github_app_installation (id, oauth_client_id, installation_id, name, type)
+       VALUES ('${id}', '${client}', 7001, '${one.name}-account', 'User');`,
+    );
+    const params = { ...one.params, ':github_app_installation_id': id };
+    return { ...one, params, ids: { ...one.ids, 'github-app-installations': id } };
   };
 
   const leaked = (text: string, said: string): string[] =>
