@@ -154,7 +154,8 @@ describe('every operation, asked for what belongs to another namespace', () => {
           const about = async (value: string): Promise<Said> => {
             const { path, fields } = fill(value);
             const { status, body } = await say(visit, path, fields);
-            return { status, body: plain(body, value) };
+            // What is asked of an outside system may fail in several ways, none of which knows whose the name is.
+            return { status, body: status === 502 ? '' : plain(body, value) };
           };
           const tried = others.flatMap((other) =>
             other.things

@@ -16,7 +16,7 @@ const {
 export function fuzzPlan(service: string): FuzzPlan {
   return {
     seed: seed ?? (long ? `${service}-${Date.now()}` : `${service}-20261122`),
-    requests: Number(requests ?? (long ? 1_000_000 : 2000)),
+    requests: Number(requests ?? (long ? 1_000_000 : 2400)),
     minutes: minutes === undefined ? undefined : Number(minutes),
     programs: long ? 2 : 1,
     // Few in the short form: then it sends the same again, and a run that passed once passes again.
