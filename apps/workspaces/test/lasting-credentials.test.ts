@@ -31,6 +31,8 @@ const innocent: ReadonlyMap<string, string> = new Map(
     'repository-http-url': 'an address that all may know',
     'source-url': 'an address that all may know',
     'webhook-url': 'an address that all may know',
+    'installation-url': 'an address that all may know',
+    'icon-url': 'an address that all may know',
     'vcs-commit-url': 'an address that all may know',
     'http-url': 'an address that all may know',
     'api-url': 'an address that all may know',
