@@ -1,4 +1,5 @@
 import type http from 'node:http';
+import { setFlagsFromString } from 'node:v8';
 import type { Listen } from '@keystead/settings';
 import { follow, type Tracing } from '@keystead/tracing';
 import type express from 'express';
@@ -59,12 +60,19 @@ export interface Serving {
 }
 
 /**
+ * What a request makes ends with it. Where many wait at once it outlives a collection or two, from which V8 concludes that
+ * such objects live for long, and makes them where collecting is dear, for as long as the process runs: a third less throughput.
+ */
+const allocateYoung = () => setFlagsFromString('--no-allocation-site-pretenuring');
+
+/**
  * Runs an application made by `createApp`: request ids, log lines, metrics, limits, `/livez`, `/readyz`, draining.
  *
  * Rejects with Node's own error when an address cannot be listened on; nothing is left open then.
  */
 export async function serve(options: ServeOptions): Promise<Serving> {
   const { app, listen, metrics, ready } = options;
+  allocateYoung();
   let closing: Promise<void> | undefined;
   const readiness = async (): Promise<Readiness> =>
     closing === undefined ? ready() : { ready: false, reasons: ['shutting down'] };
