@@ -40,7 +40,7 @@ export const differences: readonly Difference[] = [
   },
   {
     of: '0.1.0',
-    where: /\/sys\/plugins\/catalog\S* \/data\/\w+: 4 became \d$/,
+    where: /\/sys\/plugins\/catalog\S* \/data\/\w+: 4 became \d+$/,
     why: 'the catalogue also has the names that existing clients mount by',
   },
   {

@@ -13,10 +13,23 @@ const empty: Readonly<Record<string, string>> = {
   'secrets.change': 'notices between nodes',
   'secrets.console_session': 'lives for hours',
   'secrets.mfa_pending': 'waits for five minutes',
+  'workspaces.assessment_result': 'the hosted edition alone assesses',
   'workspaces.console_session': 'lives for hours',
   'workspaces.external_identity': 'nobody comes from a provider while a release is recorded',
+  ...Object.fromEntries(
+    [
+      'github_app',
+      'github_app_installation',
+      'ingress_attributes',
+      'vcs_comment',
+      'vcs_delivery',
+      'vcs_head',
+      'vcs_repository',
+    ].map((table) => [`workspaces.${table}`, 'no Git host is there while a release is recorded']),
+  ),
   'workspaces.idempotency_key': 'is kept for a day',
   'workspaces.login_code': 'lives for minutes',
+  'workspaces.notification_delivery': 'nobody is told of anything while a release is recorded',
   'workspaces.oauth_leaving': 'lives for minutes',
   'workspaces.object_removal': 'belongs to an object store',
   'workspaces.pending_sign_in': 'lives for minutes',
@@ -37,6 +50,9 @@ const silent: readonly (readonly [RegExp, string])[] = [
   [/^\/api\/meta\/ip-ranges$/, 'is configured'],
   [/^\/api\/v2\/organization\/audit-trail$/, 'is read with a token for nothing else'],
   [/^\/api\/v2\/plan-exports\//, 'lives for an hour'],
+  [/^\/auth\/(\{oauth_client_id\}|[\w-]+\/oidc\/callback)/, 'leads a browser on'],
+  [/^\/api\/v2\/agents\/\{agent_id\}$/, 'of an agent that is heard of'],
+  [/^\/api\/v2\/github-app\/installation\//, 'of what an app is installed on'],
   [/\/ingress-attributes$/, 'of configurations that a provider sends'],
 ];
 

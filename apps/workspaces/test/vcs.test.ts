@@ -19,7 +19,10 @@ describe('workspaces that follow a repository', () => {
   beforeAll(async () => {
     await host.start();
     host.branches.set('main', host.commit('Begin'));
-    await workspaces.organization('acme', { 'default-execution-mode': 'remote' });
+    await workspaces.organization('acme', {
+      'default-execution-mode': 'remote',
+      'aggregated-commit-status-enabled': false,
+    });
     const attributes = {
       'service-provider': 'gitea',
       'http-url': host.origin,

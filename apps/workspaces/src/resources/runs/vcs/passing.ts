@@ -27,6 +27,9 @@ interface PassingDue {
   readonly attempts: number;
   readonly workspace: string;
   readonly organization: string;
+  readonly isAggregated: boolean;
+  /** Another workspace of the organization plans it. */
+  readonly concernsAnother: boolean;
 }
 
 /** Tells hosts of the commits that concern no workspace of some name. For any number of callers. */
@@ -39,17 +42,27 @@ export async function reportPassing(means: VcsMeans): Promise<void> {
        WHERE w.id = v.workspace_id AND (v.workspace_id, v.repository_id, v.commit) = (
          SELECT workspace_id, repository_id, commit FROM vcs_passing WHERE next_at <= now()
           ORDER BY next_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-      RETURNING v.workspace_id, v.repository_id, v.commit, v.number, v.attempts, w.name AS workspace, o.name AS organization`;
+      RETURNING v.workspace_id, v.repository_id, v.commit, v.number, v.attempts, w.name AS workspace, o.name AS organization,
+                o.aggregated_commit_status_enabled AS "isAggregated",
+                EXISTS (SELECT 1 FROM ingress_attributes i JOIN configuration_version c ON c.id = i.configuration_version_id
+                          JOIN workspace x ON x.id = c.workspace_id
+                         WHERE i.repository_id = v.repository_id AND i.commit_sha = v.commit
+                           AND x.organization_id = o.id) AS "concernsAnother"`;
     if (!due) return;
     const { workspace_id: workspaceId, repository_id: repositoryId, commit } = due;
     const where = { workspaceId, repositoryId, commit };
     try {
+      // One status for all: that of the workspace that plans it.
+      if (due.isAggregated && due.concernsAnother) {
+        await db.prisma.vcsPassing.deleteMany({ where });
+        continue;
+      }
       const row = await db.prisma.vcsRepository.findUnique({ where: { id: repositoryId } });
       const reached = row && (await reachRepository(means, row));
       await reached?.host.setStatus(reached.api, reached.row.identifier, commit, {
         state: 'success',
         context: contextOf(due),
-        description: 'No plan: none of these changes concern this workspace',
+        description: `No plan: none of these changes concern ${due.isAggregated ? 'a workspace' : 'this workspace'}`,
         url: workspacePage(publicUrl, due),
         number: due.number,
       });

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Database } from '../../../kernel/database/database';
 import { pauseSeconds } from '../../connections/repositories/hooks';
 import { reachRepository, type VcsMeans } from '../../connections/repositories/repository';
-import { contextOf, type Progress, type Standing, standingOf, workspacePage } from './standing';
+import { contextOf, type Progress, type Standing, standingOf, together, workspacePage } from './standing';
 
 interface ReportRow extends Progress {
   readonly id: string;
@@ -14,6 +14,9 @@ interface ReportRow extends Progress {
   readonly runId: string | null;
   readonly workspace: string;
   readonly organization: string;
+  readonly organizationId: string;
+  /** The organization wants one status for all its workspaces. */
+  readonly isAggregated: boolean;
 }
 
 const select = `
@@ -21,7 +24,8 @@ SELECT i.id, i.repository_id AS "repositoryId", i.pull_request_number AS number,
        i.status_sent AS "statusSent", i.status_attempts AS attempts,
        c.status AS "configurationStatus", c.error_message AS "configurationError", c.auto_queue_runs AS "autoQueueRuns",
        r.id AS "runId", r.status AS "runStatus", r.status_reason AS "statusReason", p.has_changes AS "hasChanges",
-       p.additions, p.changes, p.destructions, w.name AS workspace, o.name AS organization
+       p.additions, p.changes, p.destructions, w.name AS workspace, o.name AS organization,
+       o.id AS "organizationId", o.aggregated_commit_status_enabled AS "isAggregated"
   FROM ingress_attributes i
   JOIN configuration_version c ON c.id = i.configuration_version_id
   JOIN workspace w ON w.id = c.workspace_id
@@ -29,8 +33,9 @@ SELECT i.id, i.repository_id AS "repositoryId", i.pull_request_number AS number,
   LEFT JOIN LATERAL (SELECT * FROM run x WHERE x.configuration_version_id = c.id AND NOT x.is_assessment ORDER BY x.number DESC LIMIT 1) r ON true
   LEFT JOIN run_phase p ON p.run_id = r.id AND p.kind = 'plan'`;
 
-const textOf = (row: ReportRow, standing: Standing): string =>
-  `${row.runId ?? ''} ${standing.state} ${standing.description}`;
+/** What is remembered of a report: whether it is the last of a run, which, and what was said. */
+const textOf = ({ runId }: ReportRow, { state, description }: Standing): string =>
+  `${state === 'pending' ? 'open' : 'done'} ${runId ?? ''} ${state} ${description}`;
 
 const linkOf = ({ publicUrl }: VcsMeans, row: ReportRow): string =>
   row.runId === null
@@ -53,20 +58,54 @@ export async function reportStatuses(means: VcsMeans): Promise<void> {
         AND NOT ${settled} AND (c.status <> 'errored' OR i.status_sent IS NULL OR i.status_sent NOT LIKE 'done %')
       ORDER BY i.status_at LIMIT 100`,
   );
+  const seen = new Set<string>();
   for (const row of rows) {
-    const standing = standingOf(row);
-    if (!standing) continue;
-    const text = textOf(row, standing);
-    const sent = `${standing.state === 'pending' ? 'open' : 'done'} ${text}`;
-    if (row.statusSent === sent) {
-      // The others are looked at before it comes up again.
-      await db.prisma
-        .$executeRaw`UPDATE ingress_attributes SET status_at = now() WHERE id = ${row.id} AND status_at <= now()`;
-      continue;
-    }
-    if (!(await take(db, row))) continue;
-    await report(means, row, standing, sent);
+    const key = row.isAggregated ? `${row.repositoryId} ${row.sha} ${row.organizationId}` : row.id;
+    if (seen.has(key)) continue;
+    seen.add(key);
+    await tell(means, row.isAggregated ? await besides(db, row) : [row]);
   }
+}
+
+/** The newest configuration of a commit of each workspace of the organization. */
+const besides = (db: Database, { repositoryId, sha, organizationId }: ReportRow): Promise<ReportRow[]> =>
+  db.prisma.$queryRawUnsafe<ReportRow[]>(
+    `SELECT DISTINCT ON (t.workspace) t.* FROM (${select}
+       WHERE i.repository_id = $1 AND i.commit_sha = $2 AND o.id = $3) t
+       JOIN ingress_attributes j ON j.id = t.id JOIN configuration_version d ON d.id = j.configuration_version_id
+      ORDER BY t.workspace, d.created_at DESC, t.id`,
+    repositoryId,
+    sha,
+    organizationId,
+  );
+
+/** Tells a host how a commit fares in some workspaces: one status. */
+async function tell(means: VcsMeans, rows: readonly ReportRow[]): Promise<void> {
+  const { db } = means;
+  const known = rows.flatMap((row) => {
+    const standing = standingOf(row);
+    return standing ? [{ row, ...standing, workspace: row.workspace, hasChanges: row.hasChanges }] : [];
+  });
+  // Of several nodes the one that takes the first tells of all.
+  const [leader] = known.map(({ row }) => row).sort((a, b) => (a.id < b.id ? -1 : 1));
+  if (!leader) return;
+  const standing = together(known);
+  const sent = known.map(({ row }) => ({
+    id: row.id,
+    text: textOf(row, standing),
+    number: row.number,
+    was: row.statusSent,
+  }));
+  if (sent.every(({ text, was }) => text === was)) {
+    // The others are looked at before these come up again.
+    await db.prisma.$executeRaw`
+      UPDATE ingress_attributes SET status_at = now() WHERE id = ANY(${sent.map(({ id }) => id)}) AND status_at <= now()`;
+    return;
+  }
+  if (!(await take(db, leader))) return;
+  const order = ['failure', 'error', 'pending', 'success'];
+  const [shown] = known.sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state));
+  await report(means, leader, { ...standing, url: linkOf(means, shown!.row) }, sent);
 }
 
 /** Of several nodes, one tells. */
@@ -79,23 +118,31 @@ async function take(db: Database, { id, statusSent }: ReportRow): Promise<boolea
 
 const mostAttempts = 20;
 
-async function report(means: VcsMeans, row: ReportRow, standing: Standing, sent: string): Promise<void> {
+async function report(
+  means: VcsMeans,
+  leader: ReportRow,
+  standing: Standing & { readonly url: string },
+  sent: readonly { readonly id: string; readonly text: string; readonly number: number | null }[],
+): Promise<void> {
   const { db } = means;
   try {
-    const repository = await db.prisma.vcsRepository.findUnique({ where: { id: row.repositoryId } });
+    const repository = await db.prisma.vcsRepository.findUnique({ where: { id: leader.repositoryId } });
     const reached = repository && (await reachRepository(means, repository));
+    const numbers = new Set(sent.flatMap(({ number }) => number ?? []));
     if (reached) {
-      const status = { ...standing, context: contextOf(row), url: linkOf(means, row), number: row.number ?? undefined };
-      await reached.host.setStatus(reached.api, reached.row.identifier, row.sha, status);
+      const status = { ...standing, context: contextOf(leader), number: [...numbers][0] };
+      await reached.host.setStatus(reached.api, reached.row.identifier, leader.sha, status);
     }
     await db.prisma.$executeRaw`
-      UPDATE ingress_attributes SET status_sent = ${sent}, status_attempts = 0, status_at = now() WHERE id = ${row.id}`;
-    if (row.number !== null) await wantComment(db, row.repositoryId, row.number);
+      UPDATE ingress_attributes i SET status_sent = t.text, status_attempts = 0, status_at = now()
+        FROM unnest(${sent.map(({ id }) => id)}::text[], ${sent.map(({ text }) => text)}::text[]) AS t (id, text)
+       WHERE i.id = t.id`;
+    for (const number of numbers) await wantComment(db, leader.repositoryId, number);
   } catch {
-    const given = row.attempts + 1 >= mostAttempts ? 'given up' : row.statusSent;
+    const given = leader.attempts + 1 >= mostAttempts ? 'given up' : leader.statusSent;
     await db.prisma.$executeRaw`
-      UPDATE ingress_attributes SET status_sent = ${given}, status_at = now() + make_interval(secs => ${pauseSeconds(row.attempts)})
-       WHERE id = ${row.id}`;
+      UPDATE ingress_attributes SET status_sent = ${given}, status_at = now() + make_interval(secs => ${pauseSeconds(leader.attempts)})
+       WHERE id = ${leader.id}`;
   }
 }
 

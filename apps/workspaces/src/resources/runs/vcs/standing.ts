@@ -27,9 +27,14 @@ interface NamedWorkspace {
   readonly workspace: string;
 }
 
-/** What tells apart the statuses that a commit has of several workspaces. */
-export const contextOf = ({ organization, workspace }: NamedWorkspace): string =>
-  `keystead/${organization}/${workspace}`;
+/** Whether the organization wants one status for all its workspaces. */
+interface Aggregation {
+  readonly isAggregated: boolean;
+}
+
+/** What tells apart the statuses of a commit: by organization where all of its workspaces have one, and else by workspace. */
+export const contextOf = ({ organization, workspace, isAggregated }: NamedWorkspace & Aggregation): string =>
+  isAggregated ? `keystead/${organization}` : `keystead/${organization}/${workspace}`;
 
 /** The page of a workspace. */
 export const workspacePage = (publicUrl: string, { organization, workspace }: NamedWorkspace): string =>
@@ -67,4 +72,24 @@ export function standingOf(progress: Progress): Standing | undefined {
   if (runStatus === 'canceled') return told('error', 'The run was canceled');
   if (runStatus === 'discarded') return told('error', 'The run was discarded');
   return told('pending', `Planned: ${planned(progress)}. Waiting to be confirmed`);
+}
+
+/** How several workspaces fare by one commit; each with its name. One that failed counts at once. */
+export function together(
+  all: readonly (Standing & { readonly workspace: string; readonly hasChanges: boolean | null })[],
+): Standing {
+  const [only] = all;
+  if (all.length === 1) return { state: only!.state, description: only!.description };
+  const told = (state: CommitState, text: string) => ({ state, description: text.slice(0, longest) });
+  const bad = all.filter(({ state }) => state === 'failure' || state === 'error');
+  const names = (some: readonly { readonly workspace: string }[]) => some.map(({ workspace }) => workspace).join(', ');
+  if (bad.length > 0) {
+    const state = bad.some((one) => one.state === 'failure') ? 'failure' : 'error';
+    return told(state, `${bad.length} of ${all.length} workspaces failed: ${names(bad)}`);
+  }
+  const open = all.filter(({ state }) => state === 'pending');
+  if (open.length > 0) return told('pending', `${all.length - open.length} of ${all.length} workspaces done`);
+  const changed = all.filter(({ hasChanges }) => hasChanges !== false);
+  if (changed.length === 0) return told('success', `No changes in ${all.length} workspaces`);
+  return told('success', `${changed.length} of ${all.length} workspaces with changes: ${names(changed)}`);
 }

@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { claimFetch, finishFetch } from '../src/resources/runs/vcs/fetches';
+import { reportPassing } from '../src/resources/runs/vcs/passing';
+import { reportStatuses } from '../src/resources/runs/vcs/reports';
+import { together } from '../src/resources/runs/vcs/standing';
+import { tendRepositories } from '../src/resources/runs/vcs/tend';
+import { FakeGitea } from './fake-gitea';
+import { fakeWorker } from './fake-worker';
+import { resource, startWorkspaces } from './start-workspaces';
+import { archiveOf } from './worker-fixture';
+
+describe('the status of a commit', () => {
+  const host = new FakeGitea();
+  const workspaces = startWorkspaces({ env: { WORKSPACES_VCS: 'on', WORKSPACES_VCS_NETWORKS: '127.0.0.1/32' } });
+  const { admin } = workspaces;
+  const worker = fakeWorker(workspaces);
+  const tokens = new Map<string, string>();
+  let counter = 0;
+  const organization = async (name: string, attributes: object) => {
+    await workspaces.organization(name, { 'default-execution-mode': 'remote', ...attributes });
+    const connection = {
+      'service-provider': 'gitea',
+      'http-url': host.origin,
+      'api-url': `${host.origin}/api/v1`,
+      'oauth-token-string': 'text',
+    };
+    const { body } = await admin.post(`organizations/${name}/oauth-clients`, resource('oauth-clients', connection));
+    tokens.set(name, body.data.relationships['oauth-tokens'].data[0].id);
+  };
+  const follow = async (org: string, name: string, attributes: object = {}) => {
+    const repo = { identifier: 'team/net', 'oauth-token-id': tokens.get(org) };
+    const body = resource('workspaces', { name, 'queue-all-runs': true, 'vcs-repo': repo, ...attributes });
+    await admin.post(`organizations/${org}/workspaces`, body).expect(201);
+  };
+  const means = () => {
+    const { db, env } = workspaces.service;
+    return { db, keyring: env.keyring, reach: env.vcsReach!, publicUrl: env.publicUrl };
+  };
+  const look = async () => {
+    await means().db.prisma.vcsRepository.updateMany({ data: { nextAt: new Date(0) } });
+    await tendRepositories(means(), () => workspaces.service.env.settings(), 3600);
+  };
+  const fetchAll = async () => {
+    const { db, keyring } = means();
+    for (let fetch = await claimFetch(db, keyring, 'worker'); fetch; fetch = await claimFetch(db, keyring, 'worker')) {
+      const archive = await archiveOf({ 'main.tf': '' });
+      const pieces = (async function* () {
+        yield archive;
+      })();
+      await finishFetch(db, { keyring, configurationBytes: 1e6 }, fetch, pieces);
+    }
+  };
+  /** Commits to `main`; answers what is told of it, newest last, once asked. */
+  const push = async () => {
+    const sha = host.commit(`Commit ${++counter}`);
+    host.branches.set('main', sha);
+    await look();
+    return sha;
+  };
+  const told = async (sha: string, organizationName: string) => {
+    await means().db.prisma.ingressAttributes.updateMany({ data: { statusAt: new Date(0) } });
+    await reportStatuses(means());
+    return host.statuses
+      .filter((one) => one.sha === sha && one.context.startsWith(`keystead/${organizationName}`))
+      .map(({ context, state, description }) => `${context.replace('keystead/', '')} ${state}: ${description}`);
+  };
+  /** Plans the next run, and discards it where it has changes, so that another may follow. */
+  const plan = async (result: Parameters<typeof worker.plan>[0]) => {
+    const { runId } = await worker.plan(result);
+    if (result?.hasChanges !== false && result?.outcome !== 'errored')
+      await admin.post(`runs/${runId}/actions/apply`, {});
+    if (result?.hasChanges !== false && result?.outcome !== 'errored') await worker.apply();
+  };
+
+  beforeAll(async () => {
+    await host.start();
+    host.branches.set('main', host.commit('Begin'));
+    await organization('one', {});
+    await organization('each', { 'aggregated-commit-status-enabled': false });
+  });
+  afterAll(() => host.stop());
+  beforeEach(async () => {
+    for (const org of ['one', 'each']) {
+      const { body } = await admin.get(`organizations/${org}/workspaces`).expect(200);
+      for (const { id } of body.data) await admin.delete(`workspaces/${id}`).expect(204);
+    }
+  });
+
+  it('is one for all workspaces of an organization, until none waits any more', async () => {
+    await follow('one', 'east');
+    await follow('one', 'west');
+    const sha = await push();
+    expect(await told(sha, 'one')).toEqual(['one pending: 0 of 2 workspaces done']);
+    await fetchAll();
+    await told(sha, 'one');
+    await plan({ hasChanges: false });
+    expect((await told(sha, 'one')).at(-1)).toBe('one pending: 1 of 2 workspaces done');
+    await plan({ hasChanges: true });
+    const all = await told(sha, 'one');
+    expect(all.at(-1)).toMatch(/^one success: 1 of 2 workspaces with changes: (east|west)$/);
+    expect(await told(sha, 'one')).toEqual(all);
+  });
+
+  it('fails as soon as one workspace does', async () => {
+    await follow('one', 'east');
+    await follow('one', 'west');
+    const sha = await push();
+    await fetchAll();
+    await plan({ outcome: 'errored', reason: 'no provider' } as never);
+    expect((await told(sha, 'one')).at(-1)).toMatch(/^one failure: 1 of 2 workspaces failed: (east|west)$/);
+  });
+
+  it('is that of the only workspace where there is one', async () => {
+    await follow('one', 'alone');
+    const sha = await push();
+    await fetchAll();
+    await plan({ hasChanges: false });
+    expect((await told(sha, 'one')).at(-1)).toBe('one success: No changes');
+  });
+
+  it('is told by one of several nodes', async () => {
+    await follow('one', 'east');
+    await follow('one', 'west');
+    const sha = await push();
+    const before = host.statuses.length;
+    await Promise.all(Array.from({ length: 5 }, () => reportStatuses(means())));
+    expect(host.statuses.filter((one) => one.sha === sha)).toHaveLength(host.statuses.length - before);
+    expect(host.statuses.length - before).toBe(1);
+  });
+
+  it('is one for each workspace where the organization wants that', async () => {
+    await follow('each', 'east');
+    await follow('each', 'west');
+    const sha = await push();
+    expect((await told(sha, 'each')).map((text) => text.split(':')[0])).toEqual(
+      expect.arrayContaining(['each/east pending', 'each/west pending']),
+    );
+  });
+
+  it('tells that it concerns nobody once, and not where it concerns another workspace', async () => {
+    await admin
+      .patch(
+        'admin/general-settings',
+        resource('general-settings', { 'send-passing-statuses-for-untriggered-speculative-plans': true }),
+      )
+      .expect(200);
+    await follow('one', 'net', { 'working-directory': 'net' });
+    await follow('one', 'dns', { 'working-directory': 'dns' });
+    await look();
+    const nobody = host.commit('Nobody');
+    host.pulls.push({ number: 1, head: nobody, files: ['readme.md'] });
+    host.pulls.push({ number: 2, head: host.commit('Early'), files: ['dns/a.tf'] });
+    await look();
+    await reportPassing(means());
+    const about = (sha: string) => host.statuses.filter((one) => one.sha === sha).map(({ context }) => context);
+    expect(new Set(about(nobody))).toEqual(new Set(['keystead/one']));
+    const another = host.commit('Another');
+    host.pulls[1]!.head = another;
+    await look();
+    await reportPassing(means());
+    expect(about(another)).toEqual([]);
+    expect(await told(another, 'one')).toEqual(['one pending: Fetching the commit']);
+  });
+
+  it.each([
+    [['success', 'success'], [false, false], 'success: No changes in 2 workspaces'],
+    [['success', 'success'], [true, null], 'success: 2 of 2 workspaces with changes: w0, w1'],
+    [['success', 'pending'], [true, null], 'pending: 1 of 2 workspaces done'],
+    [['pending', 'error'], [null, null], 'error: 1 of 2 workspaces failed: w1'],
+    [['error', 'failure'], [null, null], 'failure: 2 of 2 workspaces failed: w0, w1'],
+  ] as const)('of %j with changes %j is %s', (states, changes, expected) => {
+    const all = states.map((state, i) => ({
+      state,
+      description: '',
+      workspace: `w${i}`,
+      hasChanges: changes[i] ?? null,
+    }));
+    const { state, description } = together(all);
+    expect(`${state}: ${description}`).toBe(expected);
+  });
+});
