@@ -58,3 +58,20 @@ export function processorMs(pid: number): number {
 export function residentKib(pid: number): number {
   return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 }
+
+const enough = 0.8;
+
+/**
+ * Throws where this machine is so busy that its figures would say nothing: a program that only counts for `ms` gets less than
+ * four fifths of a core.
+ */
+export function requireIdleMachine(ms = 1000): void {
+  const [begin, before] = [performance.now(), process.cpuUsage()];
+  while (performance.now() - begin < ms);
+  const { user, system } = process.cpuUsage(before);
+  const share = (user + system) / 1000 / (performance.now() - begin);
+  if (share >= enough) return;
+  throw new Error(
+    `this machine gives a program ${Math.round(share * 100)} % of a core: figures would say nothing; --busy takes them all the same`,
+  );
+}

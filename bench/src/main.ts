@@ -2,7 +2,7 @@ import { measureCeiling, prepareCeilings } from './ceilings';
 import { httpScenario, startHttp } from './http-family';
 import { largeListsFamily } from './large-lists-family';
 import { chooseGenerator } from './load';
-import { choosePinning, machine, pinProcess } from './machine';
+import { choosePinning, machine, pinProcess, requireIdleMachine } from './machine';
 import { measure } from './measure';
 import { type Options, parseOptions, usage } from './options';
 import { outsideFamily } from './outside-family';
@@ -13,6 +13,7 @@ import { table } from './table';
 import { workspacesFamily } from './workspaces-family';
 
 async function bench(options: Options, { folder, postgres, atEnd }: Ground): Promise<void> {
+  if (!options.busy) requireIdleMachine();
   const pinning = choosePinning();
   pinProcess(pinning?.others, process.pid);
   const generator = chooseGenerator(pinning?.others);

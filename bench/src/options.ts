@@ -10,15 +10,18 @@ export interface Options {
   /** Only scenarios whose name contains one of these. */
   only: readonly string[];
   write: boolean;
+  /** Also on a machine that is busy. */
+  busy: boolean;
 }
 
-export const usage = `npm run bench -- [--quick] [--only NAME]... [--rounds N] [--connections N,N] [--write]
+export const usage = `npm run bench -- [--quick] [--only NAME]... [--rounds N] [--connections N,N] [--write] [--busy]
 
   --quick         one short round, to see that everything runs
   --only NAME     only scenarios whose name contains NAME; may be repeated
   --rounds N      rounds of which the median is shown (5)
   --connections   how many connections at a time (1,32)
-  --write         also write the table to bench/results/`;
+  --write         also write the table to bench/results/
+  --busy          also where others keep the machine busy, so that figures say nothing`;
 
 /** Reads the command line; throws an error that names what it does not understand. */
 export function parseOptions(args: readonly string[]): Options {
@@ -30,9 +33,10 @@ export function parseOptions(args: readonly string[]): Options {
       rounds: { type: 'string' },
       connections: { type: 'string', default: '1,32' },
       write: { type: 'boolean', default: false },
+      busy: { type: 'boolean', default: false },
     },
   });
-  const { quick, only, rounds = quick ? '1' : '5', connections, write } = values;
+  const { quick, only, rounds = quick ? '1' : '5', connections, write, busy } = values;
   return {
     rounds: positive('--rounds', rounds),
     seconds: quick ? 1 : 2,
@@ -40,6 +44,7 @@ export function parseOptions(args: readonly string[]): Options {
     connections: connections.split(',').map((n) => positive('--connections', n)),
     only,
     write,
+    busy,
   };
 }
 
