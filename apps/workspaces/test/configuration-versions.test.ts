@@ -25,6 +25,22 @@ describe('configuration versions', () => {
   const runsOf = async () =>
     (await admin.get(`workspaces/${workspace}/runs?filter[operation]=plan_only,plan_and_apply`).expect(200)).body.data;
 
+  it('are taken together with the run that they begin, or not at all', async () => {
+    const { body } = await admin.post(`workspaces/${workspace}/configuration-versions`).expect(201);
+    const { id, attributes } = body.data;
+    const { pool } = workspaces.service;
+    // As if the service ended between the two.
+    await pool.query(`CREATE FUNCTION no_run() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no run'; END $$;
+      CREATE TRIGGER no_run BEFORE INSERT ON run FOR EACH ROW EXECUTE FUNCTION no_run()`);
+    const archive = await archiveOf();
+    await putUrl(workspaces, attributes['upload-url'], archive).expect(500);
+    await pool.query('DROP FUNCTION no_run CASCADE');
+    expect((await show(id)).attributes.status).toBe('pending');
+    expect(await runsOf()).toEqual([]);
+    await putUrl(workspaces, attributes['upload-url'], archive).expect(200);
+    expect(await runsOf()).toHaveLength(1);
+  });
+
   it('are announced, uploaded once through a link that only the announcement shows, and downloaded through one (WV.30)', async () => {
     const { body } = await admin.post(`workspaces/${workspace}/configuration-versions`).expect(201);
     const { id, attributes } = body.data;

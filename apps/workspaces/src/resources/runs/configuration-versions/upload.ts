@@ -67,14 +67,23 @@ export async function upload(
     return;
   }
   const readmeBlobId = await keepReadme(db, keyring, check.readme);
-  const taken = await take(db, configuration, { ...blob, readmeBlobId, digest: digest.digest() });
+  const queues = first && configuration.autoQueueRuns;
+  const content = { ...blob, readmeBlobId, digest: digest.digest() };
+  let refused: unknown;
+  let taken = await take(db, keyring, configuration, content, queues).catch((error: unknown) => {
+    if (!queues || !(error instanceof Refusal)) throw error;
+    refused = error;
+    return undefined;
+  });
+  // It is there all the same, and a run may be started by hand.
+  taken ??= await take(db, keyring, configuration, content, false);
   if (taken !== 'taken') {
     await removeBlob(db, blob.id);
     if (readmeBlobId) await removeBlob(db, readmeBlobId);
     if (taken === 'same') return;
     throw uploadedAlready();
   }
-  if (first && configuration.autoQueueRuns) await queueRun(db, keyring, configuration);
+  if (refused !== undefined) throw refused;
 }
 
 /** Whether another archive may take the place of the one that is there: no run has it. */
@@ -163,8 +172,10 @@ interface UploadedContent {
 
 async function take(
   db: Database,
+  keyring: Keyring,
   configuration: ConfigurationVersion,
   blob: UploadedContent,
+  queues: boolean,
 ): Promise<'taken' | 'same' | 'late'> {
   const { id, workspaceId, organizationId, speculative, provisional } = configuration;
   return db.transaction(async (tx) => {
@@ -201,6 +212,8 @@ async function take(
     });
     // A run may wait for its commit.
     if (configuration.status === 'fetching') await advance(tx, workspaceId);
+    // With what it works on, or not at all: nobody would come back for a run that was still to be made.
+    if (queues) await queueRun(tx, keyring, configuration);
     return 'taken';
   });
 }
