@@ -74,6 +74,7 @@ describe('a GitHub App', () => {
     ['an id that is none', { key: '12/34' }, 'key'],
     ['no key', { 'private-key': null }, 'private-key'],
     ['a key that is none', { 'private-key': 'secret' }, 'private-key'],
+    ['a word for a key', { 'private-key': 'kept' }, 'private-key'],
     ['the key of another app', { key: '1' }, 'private-key'],
     ['a token of somebody', { 'oauth-token-string': 'text' }, 'oauth-token-string'],
     ['a host that is none', { 'api-url': 'http://127.0.0.1:1' }, 'api-url'],
@@ -238,7 +239,8 @@ describe('a GitHub App', () => {
   it('takes a new key, and refuses one elsewhere', async () => {
     const change = (id: string, attributes: object) =>
       admin.patch(`oauth-clients/${id}`, resource('oauth-clients', attributes));
-    await change(connection, { 'private-key': 'none' }).expect(422);
+    for (const none of ['none', 'kept', '', null]) await change(connection, { 'private-key': none }).expect(422);
+    await change(connection, { name: 'renamed' }).expect(200);
     await change(connection, { key: '' }).expect(422);
     await change(connection, { 'oauth-token-string': 'text' }).expect(422);
     await change(connection, { 'private-key': host.privateKey, secret: host.webhookSecret }).expect(200);

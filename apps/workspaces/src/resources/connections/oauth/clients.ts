@@ -127,7 +127,7 @@ export async function update(
     }
     requireKeyed(before.serviceProvider, input.privateKey);
     if (before.serviceProvider === 'github_app') {
-      requireAppInput({ key: before.key, privateKey: 'kept', ...input });
+      requireAppInput(input, before);
       await tx.prisma.githubApp.updateMany({
         where: { oauthClientId: id },
         data: { lookAt: new Date(0), attempts: 0 },
@@ -183,15 +183,22 @@ function requireKeyed(serviceProvider: string, privateKey?: string | null): void
   }
 }
 
-/** What an app needs: its id, and the key that it signs with. Its tokens are made, never given. Throws `invalid`. */
-export function requireAppInput(input: Pick<ClientInput, 'key' | 'privateKey' | 'oauthTokenString'>): void {
-  const { key, privateKey, oauthTokenString } = input;
-  if (!key) throw invalid('key', "can't be blank: it is the id of the app");
-  if (!appId.test(key)) throw invalid('key', 'must be the id of the app, or its client id');
+/**
+ * What an app needs: its id, and the key that it signs with, which a change may leave as it is. Its tokens are made, never given.
+ * Throws `invalid`.
+ */
+export function requireAppInput(
+  { key, privateKey, oauthTokenString }: Pick<ClientInput, 'key' | 'privateKey' | 'oauthTokenString'>,
+  before?: Pick<OauthClient, 'key'>,
+): void {
+  const id = key === undefined ? before?.key : key;
+  if (!id) throw invalid('key', "can't be blank: it is the id of the app");
+  if (!appId.test(id)) throw invalid('key', 'must be the id of the app, or its client id');
   if (oauthTokenString)
     throw invalid('oauthTokenString', 'is not for an app: its tokens are made with the private key');
+  if (before && privateKey === undefined) return;
   if (!privateKey) throw invalid('privateKey', "can't be blank: generate one on the page of the app");
-  if (privateKey !== 'kept') requireRsaKey(privateKey);
+  requireRsaKey(privateKey);
 }
 
 async function setToken(tx: Database, keyring: Keyring, clientId: string, text?: string | null): Promise<void> {
