@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage } from 'node:http';
+import { FakeHost } from './fake-host';
 
 const sha = (text: string): string => createHmac('sha1', 'commits').update(text).digest('hex');
 
@@ -14,7 +13,7 @@ export interface FakePull {
 }
 
 /** A Gitea of one repository, `team/net`, as far as it is asked: what tests move is what it answers. */
-export class FakeGitea {
+export class FakeGitea extends FakeHost {
   readonly branches = new Map<string, string>();
   readonly tags = new Map<string, string>();
   readonly pulls: FakePull[] = [];
@@ -22,26 +21,10 @@ export class FakeGitea {
   readonly hooks = new Map<string, { url: string; secret: string }>();
   /** It answers nothing but 503. */
   away = false;
-  origin = '';
-  private readonly server = createServer((req, res) => {
-    let text = '';
-    req.on('data', (piece) => (text += piece));
-    req.on('end', () => {
-      const body = this.away ? undefined : this.answer(`${req.method} ${req.url}`, text);
-      res.writeHead(this.away ? 503 : body === undefined ? 404 : 200, { 'content-type': 'application/json' });
-      res.end(JSON.stringify(body ?? {}));
-    });
-  });
-
-  async start(): Promise<void> {
-    this.server.listen(0, '127.0.0.1');
-    await once(this.server, 'listening');
-    this.origin = `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
-  }
-
-  stop(): void {
-    this.server.closeAllConnections();
-    this.server.close();
+  protected async respond({ method, url }: IncomingMessage, text: string): Promise<readonly [number, unknown]> {
+    if (this.away) return [503, {}];
+    const body = this.answer(`${method} ${url}`, text);
+    return body === undefined ? [404, {}] : [200, body];
   }
 
   /** A commit by what it says. */

@@ -1,8 +1,7 @@
 import { createHash, createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage } from 'node:http';
 import { verifySignature } from '@keystead/auth';
+import { FakeHost } from './fake-host';
 
 /** An account on which the app of the fake host is installed. */
 export interface FakeInstallation {
@@ -12,7 +11,7 @@ export interface FakeInstallation {
 }
 
 /** GitHub as an app sees it: one app, its installations, and one repository, `team/net`, of the first of them. */
-export class FakeGithub {
+export class FakeGithub extends FakeHost {
   readonly appId = '424242';
   readonly webhookSecret = 'canary-webhook';
   readonly privateKey: string;
@@ -31,39 +30,22 @@ export class FakeGithub {
   refuses = false;
   /** A token that is none. */
   lies = false;
-  origin = '';
   private readonly publicKey;
-  private readonly server = createServer((req, res) => {
-    let text = '';
-    req.on('data', (piece) => (text += piece));
-    req.on('end', () => {
-      const call = `${req.method} ${req.url}`;
-      this.calls.push(call);
-      const answer = this.away
-        ? Promise.resolve([500, {}] as const)
-        : this.answer(call, req.headers.authorization ?? '', text);
-      void answer.then(([status, body]) => {
-        res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-      });
-    });
-  });
-
   constructor() {
+    super();
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
     // As GitHub hands it out.
     this.privateKey = privateKey.export({ type: 'pkcs1', format: 'pem' }).toString();
     this.publicKey = createPublicKey(this.privateKey);
   }
 
-  async start(): Promise<void> {
-    this.server.listen(0, '127.0.0.1');
-    await once(this.server, 'listening');
-    this.origin = `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
-  }
-
-  stop(): void {
-    this.server.closeAllConnections();
-    this.server.close();
+  protected async respond(
+    { method, url, headers }: IncomingMessage,
+    text: string,
+  ): Promise<readonly [number, unknown]> {
+    const call = `${method} ${url}`;
+    this.calls.push(call);
+    return this.away ? [500, {}] : this.answer(call, headers.authorization ?? '', text);
   }
 
   /** Moves the branch `main` to a commit that says this. */
