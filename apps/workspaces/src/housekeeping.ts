@@ -140,7 +140,7 @@ function jobsOf(
       run: () => startAutoDestroy(db, keyring),
     },
     { name: 'remind of automatic destruction', everySeconds: 60, run: () => remindOfAutoDestroy(db) },
-    { name: 'start assessments', everySeconds: 30, run: () => startAssessments(db, keyring, assessmentHours) },
+    { name: 'start assessments', everySeconds: 30, run: () => startAssessments(db, assessmentHours) },
     { name: 'forget assessments', everySeconds: 3600, run: () => forgetAssessments(db) },
     { name: 'deliver notifications', everySeconds: 3, run: () => deliverDue(db, sender, publicUrl) },
     { name: 'forget delivered notifications', everySeconds: 3600, run: () => forgetDelivered(db) },

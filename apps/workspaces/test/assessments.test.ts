@@ -49,7 +49,7 @@ describe('assessments', () => {
     await configured(workspaces, workspace);
     await manage();
   };
-  const start = (hours = 24) => startAssessments(db(), keyring(), hours);
+  const start = (hours = 24) => startAssessments(db(), hours);
   const due = () =>
     sql(`UPDATE workspace SET assessment_due_at = now() - interval '1 second' WHERE id = $1`, [workspace]);
   const shown = async (client: Client = admin) => (await client.get(`workspaces/${workspace}`).expect(200)).body.data;

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { Aliases } from './aliases';
 import { type AttributesOf, type AttributeValue, flag } from './attributes';
+import { blankOf } from './blank';
 import { type Camelised, camel } from './input';
 
 /** When an attribute may be set: by creates and updates, the same but creates cannot leave it out, by creates alone. */
@@ -202,15 +203,14 @@ function tableOf<Item, View extends { readonly edition: string }, R extends Rows
         return [[name, of === 'create' && when === 'required' ? takes : takes.optional()]];
       }),
     );
-  // Copied before it is filled: an object that has all its properties from the beginning is quick to write and to read.
-  const empty: Record<string, unknown> = JSON.parse(
-    JSON.stringify(Object.fromEntries(shown.map(({ name }) => [name, 0]))),
-  );
-  const initial: object = Object.assign({}, ...rows.map(([, { columns }]) => columns));
+  const empty = blankOf(shown.map(({ name }) => name));
+  const defaults: object = Object.assign({}, ...rows.map(([, { columns }]) => columns));
+  const columns = Object.keys(defaults);
+  const unset = blankOf(columns);
   const derived: Derived<Item, View> = {
     shape,
     show(item, view) {
-      const attributes = { ...empty };
+      const attributes: Record<string, unknown> = { ...empty };
       for (const { name, show, edition } of shown) {
         attributes[name] = edition === undefined || edition === view.edition ? show(item, view) : undefined;
       }
@@ -222,9 +222,11 @@ function tableOf<Item, View extends { readonly edition: string }, R extends Rows
     editions: Object.fromEntries(
       rows.flatMap(([name, { edition }]) => (edition === undefined ? [] : [[name, edition]])),
     ),
-    initial,
+    initial: Object.assign({ ...unset }, defaults),
     stored(item: Readonly<Record<string, unknown>>) {
-      return Object.fromEntries(Object.keys(initial).map((column) => [column, item[column]]));
+      const values: Record<string, unknown> = { ...unset };
+      for (const column of columns) values[column] = item[column];
+      return values;
     },
     plain(sent: Readonly<Record<string, unknown>>) {
       return Object.fromEntries(

@@ -1,6 +1,7 @@
 export * from './aliases';
 export * from './attribute-table';
 export * from './attributes';
+export * from './blank';
 export * from './errors';
 export * from './input';
 export * from './large-text';

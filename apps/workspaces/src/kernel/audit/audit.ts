@@ -94,7 +94,8 @@ function difference(before: Values, after: Values): { before: Values; after: Val
   if (!before || !after) return { before, after };
   const was: Record<string, unknown> = {};
   const is: Record<string, unknown> = {};
-  for (const key in { ...before, ...after }) {
+  const removed = Object.keys(before).filter((key) => !(key in after));
+  for (const key of [...Object.keys(after), ...removed]) {
     if (isSame(before[key], after[key])) continue;
     was[key] = before[key];
     is[key] = after[key];
@@ -108,8 +109,8 @@ function isSame(one: unknown, other: unknown): boolean {
 
 function asJson(values: Values): Prisma.InputJsonValue | undefined {
   if (!values) return undefined;
-  const json: Record<string, unknown> = {};
-  for (const key in values) json[key] = plain(values[key]);
+  const json: Record<string, unknown> = { ...values };
+  for (const key in json) json[key] = plain(json[key]);
   return json as Prisma.InputJsonObject;
 }
 

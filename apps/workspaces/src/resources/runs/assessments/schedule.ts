@@ -1,4 +1,3 @@
-import type { Keyring } from '@keystead/keyring';
 import { isRefusal } from '@keystead/refusal';
 import { system } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
@@ -22,7 +21,7 @@ const KEPT_DAYS = 30;
  * Starts the assessments that are due; answers how many. One of a workspace at a time, and none beside a run. For any number
  * of callers. Decision 0130.
  */
-export async function startAssessments(db: Database, keyring: Keyring, intervalHours: number): Promise<number> {
+export async function startAssessments(db: Database, intervalHours: number): Promise<number> {
   if (intervalHours === 0) return 0;
   const due = await db.prisma.$queryRaw<{ id: string }[]>`
     SELECT w.id FROM workspace w

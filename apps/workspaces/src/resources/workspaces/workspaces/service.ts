@@ -104,11 +104,11 @@ async function tag(
 
 function editedSettings(
   current: Workspace,
+  before: WorkspaceSettings,
   changes: WorkspaceChanges,
   { edition }: WorkspaceCaller,
   version?: string,
 ): WorkspaceSettings {
-  const before = workspaceAttributes.stored(current);
   const inherited = inheritedMode(current).mode;
   const after = settingsAfter(before, changes, { inherited, edition });
   return { ...after, infraVersion: version ?? before.infraVersion };
@@ -139,7 +139,7 @@ export async function update(
     return writeEdit(db, workspace, {
       actor: caller.actor,
       ifMatch,
-      apply: (current) => editedSettings(current, changes, caller, wanted),
+      apply: (current, before) => editedSettings(current, before, changes, caller, wanted),
     });
   }
   const projectId = await moveOf(db, caller.access, workspace, changes.project);
@@ -152,7 +152,7 @@ export async function update(
       throw new Refusal('precondition', 'the resource has changed since it was read');
     }
     const before = workspaceAttributes.stored(current);
-    const after = editedSettings(current, changes, caller, version);
+    const after = editedSettings(current, before, changes, caller, version);
     const goal = { ...current, projectId: projectId ?? current.projectId };
     await requireAllowed(tx, goal, projectId === undefined ? before : 'moved', after);
     await keepLink(tx, caller, link, after);
@@ -172,7 +172,8 @@ export async function update(
 /** Nobody waits for a Git host with the workspace held. */
 async function checkNewLink(db: Database, caller: WorkspaceCaller, { id }: WorkspaceStamp, changes: WorkspaceChanges) {
   const current = await requireWorkspace(db, id);
-  const after = editedSettings(current, changes, caller);
-  await requireAllowed(db, current, workspaceAttributes.stored(current), after);
+  const before = workspaceAttributes.stored(current);
+  const after = editedSettings(current, before, changes, caller);
+  await requireAllowed(db, current, before, after);
   return checkLink(db, caller, current.organizationId, current, after);
 }

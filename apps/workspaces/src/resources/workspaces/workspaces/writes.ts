@@ -142,7 +142,7 @@ export interface Edit {
   readonly actor: Actor;
   readonly ifMatch: bigint | undefined;
   /** The settings after the change; throws refusals. */
-  readonly apply: (current: Workspace) => WorkspaceSettings;
+  readonly apply: (current: Workspace, before: WorkspaceSettings) => WorkspaceSettings;
   /** The project it moves to; left out, it stays. */
   readonly projectId?: string;
 }
@@ -160,6 +160,11 @@ function isSame(one: WorkspaceSettings, other: WorkspaceSettings): boolean {
   return !settingKeys.some((key) => differs(key, one, other));
 }
 
+/** The workspace with these settings. */
+function settled(workspace: Workspace, settings: WorkspaceSettings): Workspace {
+  return Object.assign({ ...workspace }, settings);
+}
+
 interface Edited {
   readonly before: Workspace;
   readonly after: WorkspaceSettings;
@@ -170,13 +175,13 @@ interface Edited {
 /** Applies an edit on top of those before it in the batch; a refused one changes nothing. */
 function applyEdit(edit: Edit, latest: Edited): Edited | Error {
   const isFirst = latest.events.length === 0;
-  const current = isFirst ? latest.before : { ...latest.before, ...latest.after };
+  const current = isFirst ? latest.before : settled(latest.before, latest.after);
   if (edit.ifMatch !== undefined && (!isFirst || latest.before.revision !== edit.ifMatch)) {
     return new Refusal('precondition', 'the resource has changed since it was read');
   }
   try {
-    const after = edit.apply(current);
     const before = latest.after;
+    const after = edit.apply(current, before);
     const projectId = edit.projectId ?? latest.projectId;
     if (isSame(before, after) && projectId === latest.projectId) {
       return latest;
@@ -259,7 +264,8 @@ export const editing: Batched<Proposed, Workspace> = {
           if (events.length > 0 && row === undefined) {
             return new Overtaken();
           }
-          const edited = row === undefined ? before : { ...before, ...after, projectId, ...kept(row), updatedAt };
+          const edited =
+            row === undefined ? before : Object.assign(settled(before, after), kept(row), { projectId, updatedAt });
           // The next batch begins with what this one has written.
           if (projectId === before.projectId) rememberWorkspace(db, edited);
           return refused[index] ?? edited;
