@@ -9,6 +9,7 @@ import { HttpSource, register } from './worker/agent/http-source';
 import type { AgentConfig } from './worker/agent-config';
 import { startFetching } from './worker/fetch/fetch-loop';
 import { httpFetches } from './worker/fetch/http-fetches';
+import { startForwarding } from './worker/forwarding/requests';
 import { type Means, NoWorker } from './worker/means';
 import { startWork } from './worker/work';
 
@@ -40,6 +41,7 @@ export async function startAgent(
     protocol: spoken,
     'tool-versions': means.binaries.map((one) => one.version),
     isolation: means.isolation.kind,
+    ...(config.forwarding && { forwards: true }),
   };
   const registering = () => register(client, about);
   const agent = await persist(registering, log).catch((error) => {
@@ -56,19 +58,21 @@ export async function startAgent(
   const { traces } = config;
   const tracing = startTracing(traces && { ...traces, service: 'keystead-agent', version }, log);
   const work = await startWork({ source, config, means, log, tracing, installation, pollMs: 250 });
+  const forwards = agent.forwards ? config.forwarding : undefined;
   const fetching = agent.fetches
     ? startFetching(
-        httpFetches(client, () => source.workerId, config, means.isolation),
+        httpFetches(client, () => source.workerId, config, means.isolation, forwards),
         log,
         250,
       )
     : undefined;
+  const forwarding = forwards && startForwarding(client, () => source.workerId, forwards, log);
   return {
     id: agent.id,
     pool: agent.pool,
     async close() {
-      // A commit is handed in while the agent is still one.
-      await fetching?.close();
+      // A commit is handed in while the agent is still one, and so is an answer.
+      await Promise.all([fetching?.close(), forwarding?.close()]);
       await work.close();
       await tracing?.close();
       client.close();

@@ -8,6 +8,7 @@ import { removeObjects } from './kernel/blobs/objects';
 import type { Database } from './kernel/database/database';
 import type { Outage } from './kernel/database/outage';
 import type { Environment, SiteSettings } from './kernel/endpoints/environment';
+import { forgetRequests } from './resources/connections/forwarding/requests';
 import { renewTokens } from './resources/connections/oauth/grants';
 import { lookForInstallations } from './resources/connections/oauth/installations';
 import { eraseRemoved } from './resources/organizations/organizations/removal';
@@ -120,6 +121,7 @@ function vcsJobs(
     { name: 'tell the state of commits', everySeconds: 2, run: () => reportStatuses(means) },
     { name: 'tell of commits that concern nobody', everySeconds: 5, run: () => reportPassing(means) },
     { name: 'comment on pull requests', everySeconds: 3, run: () => writeComments(means) },
+    { name: 'forget requests that nobody waits for', everySeconds: 60, run: () => forgetRequests(db) },
     { name: 'forget what Git hosts told', everySeconds: 3600, run: () => forgetDeliveries(db) },
   ];
 }

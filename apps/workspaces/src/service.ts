@@ -11,6 +11,7 @@ import { AccessStore } from './kernel/access/access-store';
 import { withObjects } from './kernel/blobs/objects';
 import { openS3 } from './kernel/blobs/s3-objects';
 import type { Database } from './kernel/database/database';
+import { queuedChannel } from './kernel/database/notices';
 import { openDatabase } from './kernel/database/open-database';
 import { Outage } from './kernel/database/outage';
 import { dialectsOf } from './kernel/endpoints/dialect';
@@ -31,7 +32,6 @@ import { SignIn } from './resources/people/sign-in-providers/sign-in';
 import { createAuthenticator } from './resources/people/tokens/authenticate';
 import { type FirstRun, firstRun } from './resources/people/tokens/first-run';
 import { includablesOf, resources } from './resources/registry';
-import { queuedChannel } from './resources/runs/runs/queue';
 import { prepareSchema } from './schema';
 
 const TWO_WEEKS_IN_MINUTES = 20_160;

@@ -20,13 +20,21 @@ const bodies: Readonly<Record<string, object>> = {
   '/heartbeat': { 'lease-seconds': 60 },
   '/finish': { outcome: 'errored' },
   '/fetches': { 'wait-seconds': 0 },
+  '/requests': { 'wait-seconds': 0 },
   '/failure': { reason: 'gone', again: false },
   '/credentials': { token: 't', accessor: '', namespace: '' },
 };
 const endOf = (path: string): string => path.replace(/^.*(?=\/)/, '');
-const bodyOf = (path: string): object | undefined => new Map(Object.entries(bodies)).get(endOf(path));
+const bodyOf = (path: string): object | undefined =>
+  path.endsWith(':request_id/failure') ? { reason: 'gone' } : new Map(Object.entries(bodies)).get(endOf(path));
 const queryOf = (path: string): string =>
-  path.endsWith('/log') ? '?offset=0' : path.endsWith('/state') ? `?serial=1&md5=${'0'.repeat(32)}` : '';
+  path.endsWith('/answer')
+    ? '?status=200&retry-after=0'
+    : path.endsWith('/log')
+      ? '?offset=0'
+      : path.endsWith('/state')
+        ? `?serial=1&md5=${'0'.repeat(32)}`
+        : '';
 const asked = { 'lease-seconds': 60, 'wait-seconds': 0, holds: [] };
 
 describe('agents', () => {

@@ -20,12 +20,12 @@ const poolOf = async (world: World): Promise<string> => {
 };
 
 /** An agent that has registered, with the token of its pool. */
-async function agent(world: World) {
+async function agent(world: World, more: object = {}) {
   const pool = await poolOf(world);
   const body = resource('authentication-tokens', { description: world.fresh() });
   const made = await world.root('POST', `agent-pools/${pool}/authentication-tokens`, body);
   const token: string = made.attributes.token;
-  return { pool, token, id: (await world.as(token, 'POST', agents, registration)).id as string };
+  return { pool, token, id: (await world.as(token, 'POST', agents, { ...registration, ...more })).id as string };
 }
 
 const ofAgent =
@@ -73,6 +73,7 @@ const state = Buffer.from(
   '{"version":4,"terraform_version":"1.11.4","serial":1,"lineage":"l","outputs":{},"resources":[]}',
 );
 
+const needsConnection = 'needs a private connection: `private-connections.test.ts` sends it again';
 const needsHost = 'needs a Git host: `vcs.test.ts` sends it twice at once';
 
 /** What agents call, by many at once about one agent or one job. */
@@ -93,6 +94,12 @@ export const agentExamples = {
   },
   [`PUT ${agents}/:agent_id/fetches/:configuration_version_id/archive`]: needsHost,
   [`POST ${agents}/:agent_id/fetches/:configuration_version_id/failure`]: needsHost,
+  [`POST ${agents}/:agent_id/requests`]: async (world: World) => {
+    const { id, token } = await agent(world, { forwards: true });
+    return { at: { agent_id: id }, token, body: () => ({ 'wait-seconds': 0 }) };
+  },
+  [`PUT ${agents}/:agent_id/requests/:request_id/answer`]: needsConnection,
+  [`POST ${agents}/:agent_id/requests/:request_id/failure`]: needsConnection,
   [`POST ${job}/start`]: ofJob({}, { begun: false }),
   [`POST ${job}/heartbeat`]: ofJob({ body: () => ({ 'lease-seconds': 60 }) }),
   [`PUT ${job}/log`]: ofJob({ query: '?offset=0', body: () => Buffer.from('the same piece') }),

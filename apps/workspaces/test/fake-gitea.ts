@@ -18,10 +18,18 @@ export class FakeGitea extends FakeHost {
   readonly tags = new Map<string, string>();
   readonly pulls: FakePull[] = [];
   readonly statuses: { sha: string; state: string; context: string; description: string }[] = [];
+  readonly comments: string[] = [];
+  /** What every call said of itself, and with which credential. */
+  readonly calls: { call: string; authorization: string }[] = [];
   readonly hooks = new Map<string, { url: string; secret: string }>();
   /** It answers nothing but 503. */
   away = false;
-  protected async respond({ method, url }: IncomingMessage, text: string): Promise<readonly [number, unknown]> {
+
+  protected async respond(
+    { method, url, headers }: IncomingMessage,
+    text: string,
+  ): Promise<readonly [number, unknown]> {
+    this.calls.push({ call: `${method} ${url}`, authorization: headers.authorization ?? '' });
     if (this.away) return [503, {}];
     const body = this.answer(`${method} ${url}`, text);
     return body === undefined ? [404, {}] : [200, body];
@@ -50,7 +58,14 @@ export class FakeGitea extends FakeHost {
       this.hooks.set(String(this.hooks.size + 1), config);
       return { id: this.hooks.size };
     }
+    if (kind === 'hooks' && method === 'GET') {
+      return [...this.hooks].map(([id, { url }]) => ({ id: Number(id), config: { url } }));
+    }
     if (kind === 'hooks') return this.hooks.delete(rest) ? {} : undefined;
+    if (kind === 'issues' && method === 'POST') {
+      this.comments.push(JSON.parse(text).body);
+      return { id: this.comments.length };
+    }
     if (kind === 'statuses') return this.statuses.push({ sha: rest, ...JSON.parse(text) });
     return undefined;
   }

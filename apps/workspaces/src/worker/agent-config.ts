@@ -11,6 +11,7 @@ import {
 import { z } from 'zod';
 import { proxyFor } from './agent/proxy';
 import { readOwnConfig } from './config';
+import { Forwarding, type ForwardingTo } from './forwarding/forwarding';
 
 /** Names that agents of the reference are set up with. */
 const alsoCalled = {
@@ -18,6 +19,7 @@ const alsoCalled = {
   AGENT_TOKEN: 'TFC_AGENT_TOKEN',
   AGENT_NAME: 'TFC_AGENT_NAME',
   AGENT_LOG_LEVEL: 'TFC_AGENT_LOG_LEVEL',
+  AGENT_REQUEST_FORWARDING: 'TFC_AGENT_REQUEST_FORWARDING',
 } as const;
 
 const Variables = z.object({
@@ -48,6 +50,20 @@ const Variables = z.object({
     .string()
     .optional()
     .describe('PEM certificates: that of the service must be one of them or signed by one, whatever else is trusted.'),
+  AGENT_REQUEST_FORWARDING: z
+    .string()
+    .default('false')
+    .transform((text, context): ForwardingTo | undefined => {
+      if (text === 'false') return undefined;
+      if (text === 'true') return 'any';
+      const hosts = text.split(',').map((one) => one.trim());
+      if (hosts.every((one) => URL.canParse(one) && /^https?:\/\/[^/]+\/?$/.test(one))) return hosts;
+      context.addIssue('must be true, false, or addresses such as https://git.example.com with commas between');
+      return z.NEVER;
+    })
+    .describe(
+      'Whether the agent calls the Git hosts of connections that name its pool: true, false, or the addresses of these hosts alone, with commas between. Also as TFC_AGENT_REQUEST_FORWARDING.',
+    ),
   AGENT_TRACES_URL: tracesUrl,
   AGENT_TRACES_HEADERS: tracesHeaders('AGENT'),
   AGENT_LOG_LEVEL: z
@@ -86,6 +102,7 @@ export function readAgentConfig(environment: NodeJS.ProcessEnv) {
       ...(given.AGENT_SERVER_NAME && { servername: given.AGENT_SERVER_NAME }),
     },
     logLevel: given.AGENT_LOG_LEVEL,
+    forwarding: given.AGENT_REQUEST_FORWARDING && new Forwarding(given.AGENT_REQUEST_FORWARDING),
     traces:
       given.AGENT_TRACES_URL === undefined
         ? undefined

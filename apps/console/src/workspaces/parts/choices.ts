@@ -3,7 +3,7 @@ import type { Pagination, WorkspacesApi } from '../../api/workspaces';
 import { type ApiAnswer, useRead } from '../api';
 
 /** What can be chosen of an organization. */
-export type ChoiceKind = 'projects' | 'teams' | 'workspaces';
+export type ChoiceKind = 'agent pools' | 'projects' | 'teams' | 'workspaces';
 
 export interface Choice {
   readonly id: string;
@@ -21,6 +21,10 @@ const shown = 100;
 const reads: Readonly<
   Record<ChoiceKind, (api: WorkspacesApi, organization_name: string, part: string) => Promise<ApiAnswer<FoundPage>>>
 > = {
+  'agent pools': (api, organization_name, part) =>
+    api.GET('/api/v2/organizations/{organization_name}/agent-pools', {
+      params: { path: { organization_name }, query: { 'page[size]': shown, ...(part === '' ? {} : { q: part }) } },
+    }),
   projects: (api, organization_name, part) =>
     api.GET('/api/v2/organizations/{organization_name}/projects', {
       params: { path: { organization_name }, query: { 'page[size]': shown, ...(part === '' ? {} : { q: part }) } },

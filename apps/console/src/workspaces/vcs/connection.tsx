@@ -4,7 +4,8 @@ import type { Resource } from '../../api/workspaces';
 import { Copied } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, TextField } from '../../design/field';
-import { Form, FormDialog, SettingsForm } from '../../design/form';
+import { Form, SettingsForm } from '../../design/form';
+import { Notice } from '../../design/notice';
 import { PageHead } from '../../design/page';
 import { Time } from '../../design/time';
 import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
@@ -18,7 +19,9 @@ import { SameByApi } from '../parts/same-by-api';
 import { Table } from '../parts/table';
 import { typedText } from '../parts/typed';
 import { App, type ConnectionPart } from './app';
+import { CalledBy } from './called-by';
 import { InBrowser } from './in-browser';
+import { NewSecret } from './new-secret';
 
 type OauthToken = Resource<'OauthTokensResource'>;
 
@@ -76,6 +79,9 @@ export function Connection() {
                   forbidden={forbidden}
                 />
               )}
+              {data.attributes.problem === null || data.attributes['service-provider'] === 'github_app' ? null : (
+                <Notice tone="amber">The host cannot be called: {data.attributes.problem}</Notice>
+              )}
               <InBrowser client={data} forbidden={forbidden} />
               <Scope
                 client={data}
@@ -87,6 +93,7 @@ export function Connection() {
                 organization={organization}
                 forbidden={forbidden}
               />
+              <CalledBy key={`pool of ${data.id}`} client={data} organization={organization} forbidden={forbidden} />
               <Name key={data.id} client={data} forbidden={forbidden} />
               <DangerZone
                 what="connection"
@@ -135,7 +142,23 @@ function Tokens({ tokens, client, forbidden }: ConnectionPart & { readonly token
                     label={token.attributes['has-ssh-key'] ? 'Replace SSH key' : 'Set SSH key'}
                     forbidden={forbidden}
                   >
-                    {(close) => <SshKey token={token} onClose={close} />}
+                    {(close) => (
+                      <NewSecret
+                        title="SSH key"
+                        label="Private key"
+                        action="Save key"
+                        attribute="ssh-key"
+                        hint="Without a passphrase. It is sealed and never shown again."
+                        rows={6}
+                        call={(api, text) =>
+                          api.PATCH('/api/v2/oauth-tokens/{oauth_token_id}', {
+                            params: { path: { oauth_token_id: token.id } },
+                            body: { data: { type: 'oauth-tokens', attributes: { 'ssh-key': text } } },
+                          })
+                        }
+                        onClose={close}
+                      />
+                    )}
                   </Opener>
                   {token.attributes['has-ssh-key'] ? (
                     <RemoveButton
@@ -160,69 +183,25 @@ function Tokens({ tokens, client, forbidden }: ConnectionPart & { readonly token
       )}
       <span>
         <Opener label={tokens.length === 0 ? 'Give it a token' : 'Replace token'} forbidden={forbidden}>
-          {(close) => <NewText client={client} onClose={close} />}
+          {(close) => (
+            <NewSecret
+              title="Token of the host"
+              label="Token"
+              action="Save token"
+              attribute="oauth-token-string"
+              hint="The one before it is used no more. Its id here stays, so workspaces need no change."
+              call={(api, text) =>
+                api.PATCH('/api/v2/oauth-clients/{oauth_client_id}', {
+                  params: { path: { oauth_client_id: client.id } },
+                  body: { data: { type: 'oauth-clients', attributes: { 'oauth-token-string': text } } },
+                })
+              }
+              onClose={close}
+            />
+          )}
         </Opener>
       </span>
     </section>
-  );
-}
-
-function SshKey({ token, onClose }: { readonly token: OauthToken; readonly onClose: () => void }) {
-  const [value, setValue] = useState('');
-  const save = useChange(
-    (api) =>
-      api.PATCH('/api/v2/oauth-tokens/{oauth_token_id}', {
-        params: { path: { oauth_token_id: token.id } },
-        body: { data: { type: 'oauth-tokens', attributes: { 'ssh-key': value } } },
-      }),
-    onClose,
-  );
-  return (
-    <FormDialog title="SSH key" action="Save key" change={save} onBack={onClose} onSend={() => save.mutate()}>
-      <TextField
-        label="Private key"
-        required
-        autoFocus
-        masked
-        rows={6}
-        value={value}
-        onChange={setValue}
-        error={fieldError(save.error, 'ssh-key')}
-        hint="Without a passphrase. It is sealed and never shown again."
-      />
-    </FormDialog>
-  );
-}
-
-function NewText({ client, onClose }: { readonly client: ConnectionPart['client']; readonly onClose: () => void }) {
-  const [value, setValue] = useState('');
-  const save = useChange(
-    (api) =>
-      api.PATCH('/api/v2/oauth-clients/{oauth_client_id}', {
-        params: { path: { oauth_client_id: client.id } },
-        body: { data: { type: 'oauth-clients', attributes: { 'oauth-token-string': value } } },
-      }),
-    onClose,
-  );
-  return (
-    <FormDialog
-      title="Token of the host"
-      action="Save token"
-      change={save}
-      onBack={onClose}
-      onSend={() => save.mutate()}
-    >
-      <TextField
-        label="Token"
-        required
-        autoFocus
-        masked
-        value={value}
-        onChange={setValue}
-        error={fieldError(save.error, 'oauth-token-string')}
-        hint="The one before it is used no more. Its id here stays, so workspaces need no change."
-      />
-    </FormDialog>
   );
 }
 

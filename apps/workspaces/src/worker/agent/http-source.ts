@@ -20,12 +20,14 @@ export interface RegisteredAgent {
   readonly installation: string;
   /** It is to fetch commits, too. */
   readonly fetches: boolean;
+  /** It is to carry out requests to Git hosts. */
+  readonly forwards: boolean;
 }
 
 /** Says who this agent is. Throws the refusal: of a token that is none, or of a protocol that only one side speaks. */
 export async function register(
   client: AgentClient,
-  about: z.infer<typeof wire.Registration>,
+  about: z.input<typeof wire.Registration>,
 ): Promise<RegisteredAgent> {
   return wire.Registered.parse(await client.json({ method: 'POST', path: '/agents', json: about }));
 }

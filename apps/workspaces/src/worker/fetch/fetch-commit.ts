@@ -13,6 +13,8 @@ export interface Fetcher {
   readonly isolation: Isolation;
   readonly scratch: ScratchOptions;
   readonly reach: Reach;
+  /** Why a repository is not fetched from an address; undefined where it is. */
+  readonly refusal?: (url: string) => string | undefined;
   readonly proxies: Readonly<Record<string, string>>;
   readonly limits: { readonly seconds: number; readonly bytes: number };
 }
@@ -38,6 +40,9 @@ export async function fetchCommit(
   take: (archive: AsyncIterable<Uint8Array>) => Promise<void>,
 ): Promise<void> {
   const { isolation, limits } = fetcher;
+  const refusal = fetcher.refusal?.(fetch.cloneUrl);
+  // Another agent of the pool may.
+  if (refusal !== undefined) throw new FetchFailed(`the repository is not fetched: ${refusal}`, true);
   const place = await placeOf(fetch.cloneUrl, fetcher.reach);
   const slot = await takeSlot(fetcher.scratch, isolation, `run-fetch-${fetch.configurationVersionId}`);
   const stopping = new Stopping();

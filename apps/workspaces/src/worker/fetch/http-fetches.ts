@@ -4,6 +4,7 @@ import { fromWire } from '../../resources/runs/agents/names';
 import * as wire from '../../resources/runs/agents/protocol';
 import type { Fetch } from '../../resources/runs/vcs/fetches';
 import type { AgentClient, AgentRequest } from '../agent/client';
+import type { Forwarding } from '../forwarding/forwarding';
 import type { Isolation } from '../isolation/isolation';
 import type { FetchSource } from './fetch-loop';
 import { type FetchSettings, fetcherOf } from './fetch-parts';
@@ -15,12 +16,16 @@ const pausesMs = [500, 2000, 8000];
 const isSettled = (error: unknown): boolean =>
   isRefusal(error) && ['transition', 'missing', 'denied'].includes(error.kind);
 
-/** Commits that the service wants fetched, over HTTP. `agentId` is what the agent is registered as now. */
+/**
+ * Commits that the service wants fetched, over HTTP. `agentId` is what the agent is registered as now; `forwarding` is that of an
+ * agent of a pool.
+ */
 export function httpFetches(
   client: AgentClient,
   agentId: () => string,
   settings: FetchSettings,
   isolation: Isolation,
+  forwarding?: Forwarding,
 ): FetchSource {
   const given = new Map<string, { agentId: string; lease: string }>();
   const about = (fetch: Fetch, sent: AgentRequest): AgentRequest => {
@@ -45,7 +50,8 @@ export function httpFetches(
       };
       const fetch: Fetch = { ...rest, ref: ref ?? undefined, sshKey: sshKey ?? undefined };
       given.set(keyOf(fetch), { agentId: id, lease });
-      return { fetch, fetcher: fetcherOf(settings, isolation, { networks, configurationBytes }) };
+      const fetcher = fetcherOf(settings, isolation, { networks, configurationBytes });
+      return { fetch, fetcher: forwarding ? { ...fetcher, ...forwardingOf(forwarding) } : fetcher };
     },
     async finish(fetch, bytes) {
       try {
@@ -72,5 +78,11 @@ export function httpFetches(
     },
   };
 }
+
+/** An agent that forwards has networks of its own, and says itself which hosts it calls. */
+const forwardingOf = (forwarding: Forwarding) => ({
+  reach: forwarding.reach,
+  refusal: (url: string) => forwarding.refusal(url),
+});
 
 const keyOf = ({ configurationVersionId, attempt }: Fetch): string => `${configurationVersionId} ${attempt}`;

@@ -228,7 +228,7 @@ export async function update(db: Database, actor: Actor, pool: AgentPool, input:
   });
 }
 
-/** Deletes a pool nobody uses. Throws `invalid` while a workspace, a project or the organization does. */
+/** Deletes a pool nobody uses. Throws `invalid` while a workspace, a project, a connection to a Git host or the organization does. */
 export async function remove(db: Database, actor: Actor, pool: AgentPool): Promise<void> {
   await db.transaction(async (tx) => {
     await lockRow(tx, 'agent_pool', pool.id);
@@ -236,6 +236,7 @@ export async function remove(db: Database, actor: Actor, pool: AgentPool): Promi
     const users =
       (await tx.prisma.workspace.count({ where })) +
       (await tx.prisma.project.count({ where })) +
+      (await tx.prisma.oauthClient.count({ where })) +
       (await tx.prisma.organization.count({ where: { defaultAgentPoolId: pool.id } }));
     if (users > 0) {
       throw invalid('name', 'Agent pool is still in use');

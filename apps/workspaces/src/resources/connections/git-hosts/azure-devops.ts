@@ -187,6 +187,10 @@ export const azureDevops: GitHost = {
       messagesToSend: 'none',
       detailedMessagesToSend: 'none',
     };
+    // Those of a try that was not heard of: all are made anew, as some of them may be missing.
+    for (const one of listAt(await api.find(hooks(at)), 'value')) {
+      if (textAt(one, 'consumerInputs', 'url') === url) await api.remove(hooks(at, `/${part(textAt(one, 'id'))}`));
+    }
     const made: string[] = [];
     try {
       for (const eventType of subscribed) {

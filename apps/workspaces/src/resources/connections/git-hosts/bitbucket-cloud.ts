@@ -1,6 +1,7 @@
 import { buildKey, shownText } from './bitbucket';
 import type { GitHost, HostCommit, HostTag, PullRequest } from './git-host';
 import type { HostApi } from './host-api';
+import { findHook } from './known-hook';
 import {
   addressBelow,
   basic,
@@ -157,6 +158,9 @@ export const bitbucketCloud: GitHost = {
   },
 
   async createHook(api, at, { url, secret }) {
+    const listed = { list: ['values'], url: ['url'], id: ['uuid'] };
+    const known = await findHook(api, `${repo(at)}/hooks?pagelen=100`, url, listed);
+    if (known !== undefined) return known;
     const events = ['repo:push', 'pullrequest:created', 'pullrequest:updated'];
     const hook = { description: 'Keystead', url, active: true, secret, events };
     return textAt(await api.call('POST', `${repo(at)}/hooks`, hook), 'uuid');

@@ -1,6 +1,7 @@
 import { buildKey, shownText } from './bitbucket';
 import type { GitHost, HostCommit, HostTag, PullRequest } from './git-host';
 import { type HostApi, HostRefused } from './host-api';
+import { findHook } from './known-hook';
 import {
   addressBelow,
   cloneAddress,
@@ -142,6 +143,9 @@ export const bitbucketDataCenter: GitHost = {
   },
 
   async createHook(api, at, { url, secret }) {
+    const listed = { list: ['values'], url: ['url'], id: ['id'] };
+    const known = await findHook(api, `${repo(api, at)}/webhooks?limit=100`, url, listed);
+    if (known !== undefined) return known;
     const events = ['repo:refs_changed', 'pr:opened', 'pr:from_ref_updated', 'pr:modified'];
     const hook = { name: 'Keystead', url, active: true, events, configuration: { secret } };
     return textAt(await api.call('POST', `${repo(api, at)}/webhooks`, hook), 'id');

@@ -106,7 +106,7 @@ export interface GitHost {
   listChanges(api: HostApi, at: string, base: string, head: string): Promise<readonly string[] | undefined>;
   /** Paths that a pull request changes; undefined where the host cannot tell all of them. */
   listProposed(api: HostApi, at: string, number: number): Promise<readonly string[] | undefined>;
-  /** Asks for deliveries; answers what removes them again. */
+  /** Asks for deliveries; answers what removes them again. What was made before, unheard, is not made twice. */
   createHook(api: HostApi, at: string, hook: { url: string; secret: string }): Promise<string>;
   deleteHook(api: HostApi, at: string, id: string): Promise<void>;
   /** Whether a delivery was made by whoever has the secret; takes the same time whatever is wrong. */

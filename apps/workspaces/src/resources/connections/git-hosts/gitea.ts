@@ -1,5 +1,6 @@
 import type { GitHost, HostCommit, PullRequest } from './git-host';
 import type { HostApi } from './host-api';
+import { findHook } from './known-hook';
 import {
   addressBelow,
   basic,
@@ -148,6 +149,8 @@ export const gitea: GitHost = {
   },
 
   async createHook(api, at, { url, secret }) {
+    const known = await findHook(api, `${repo(at)}/hooks?limit=50`, url, { url: ['config', 'url'], id: ['id'] });
+    if (known !== undefined) return known;
     const config = { url, content_type: 'json', secret };
     const events = ['push', 'pull_request', 'pull_request_sync'];
     const json = await api.call('POST', `${repo(at)}/hooks`, { type: 'gitea', active: true, events, config });

@@ -1,11 +1,11 @@
 import { createPrivateKey } from 'node:crypto';
 import { signJwt } from '@keystead/auth';
 import { invalid } from '@keystead/jsonapi';
-import { type Reach, Unreachable } from '@keystead/outside';
+import { Unreachable } from '@keystead/outside';
 import type { GitHost } from './git-host';
 import { everyPage } from './gitea';
 import { github } from './github';
-import { HostApi } from './host-api';
+import { HostApi, type HostCall } from './host-api';
 import { textAt, textOrNull, at as valueAt } from './reading';
 
 /** A GitHub App, as far as it proves itself. */
@@ -51,10 +51,10 @@ export function requireRsaKey(text: string): void {
 }
 
 /** The interface of GitHub, for the app itself. */
-export function apiOfApp({ apiUrl, appId, privateKey }: AppIdentity, reach: Reach, nowMs: number): HostApi {
+export function apiOfApp({ apiUrl, appId, privateKey }: AppIdentity, call: HostCall, nowMs: number): HostApi {
   const now = Math.floor(nowMs / 1000);
   const token = signJwt({ iss: appId, iat: now - clockSeconds, exp: now + validSeconds }, { privatePem: privateKey });
-  return new HostApi(apiUrl, github.authorization(token), reach);
+  return new HostApi(apiUrl, github.authorization(token), call);
 }
 
 /** The accounts that an app is installed on; undefined where there are too many. */

@@ -1,6 +1,7 @@
 import type { GitHost, HostCommit } from './git-host';
 import { commitOf, eventsNamed, gitea, pathsOf, repo } from './gitea';
 import type { HostApi } from './host-api';
+import { findHook } from './known-hook';
 import { basic, header, listAt, segments, signedIn, textAt } from './reading';
 
 /** What a comparison names at most. */
@@ -40,6 +41,8 @@ export const github: GitHost = {
   },
 
   async createHook(api, at, { url, secret }) {
+    const known = await findHook(api, `${repo(at)}/hooks?per_page=100`, url, { url: ['config', 'url'], id: ['id'] });
+    if (known !== undefined) return known;
     const config = { url, content_type: 'json', secret, insecure_ssl: '0' };
     const events = ['push', 'pull_request'];
     return textAt(await api.call('POST', `${repo(at)}/hooks`, { name: 'web', active: true, events, config }), 'id');

@@ -1,6 +1,7 @@
 import type { GitHost, HostCommit, PullRequest } from './git-host';
 import { everyPage } from './gitea';
 import { type HostApi, HostRefused } from './host-api';
+import { findHook } from './known-hook';
 import { addressBelow, basic, header, moved, pathsIn, sameSecret, textAt, textOrNull, at as valueAt } from './reading';
 
 const project = (identifier: string): string => `/projects/${encodeURIComponent(identifier)}`;
@@ -102,6 +103,8 @@ export const gitlab: GitHost = {
   },
 
   async createHook(api, at, { url, secret }) {
+    const known = await findHook(api, `${project(at)}/hooks?per_page=100`, url, { url: ['url'], id: ['id'] });
+    if (known !== undefined) return known;
     const events = { push_events: true, tag_push_events: true, merge_requests_events: true };
     const more = { url, token: secret, enable_ssl_verification: true };
     return textAt(await api.call('POST', `${project(at)}/hooks`, { ...more, ...events }), 'id');

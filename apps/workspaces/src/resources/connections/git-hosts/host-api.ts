@@ -1,4 +1,13 @@
-import { outsideCall, type Reach, Unreachable } from '@keystead/outside';
+import { type OutsideRequest, type OutsideResponse, outsideCall, type Reach, Unreachable } from '@keystead/outside';
+
+/** How a Git host is called: from here, or by an agent that stands near it. Every status is an answer. */
+export type HostCall = (url: string, request: OutsideRequest, timeoutMs: number) => Promise<OutsideResponse>;
+
+/** Calls from here, where the host has an address that may be called. */
+export const directly =
+  (reach: Reach): HostCall =>
+  (url, request, timeoutMs) =>
+    outsideCall('the Git host', url, { ...request, reach }, timeoutMs);
 
 /** A Git host answered, and said no. */
 export class HostRefused extends Error {
@@ -23,7 +32,7 @@ export class HostApi {
   constructor(
     base: string,
     private readonly headers: Readonly<Record<string, string>>,
-    private readonly reach: Reach,
+    private readonly send: HostCall,
   ) {
     this.base = base.replace(/(?<!\/)\/+$/, '');
   }
@@ -31,8 +40,7 @@ export class HostApi {
   /** Throws HostRefused for statuses of 300 and above, `upstream` where nobody answers. */
   async call(method: Method, path: string, json?: unknown): Promise<unknown> {
     const url = path.startsWith('/') ? this.base + path : path;
-    const { headers, reach } = this;
-    const answer = await outsideCall('the Git host', url, { method, headers, json, reach }, timeoutMs);
+    const answer = await this.send(url, { method, headers: this.headers, json }, timeoutMs);
     if (answer.status === 429 || answer.status >= 500) {
       throw new Unreachable(`the Git host answered ${answer.status}: ${messageOf(answer.json)}`);
     }

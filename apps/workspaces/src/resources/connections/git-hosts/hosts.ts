@@ -1,4 +1,3 @@
-import type { Reach } from '@keystead/outside';
 import { azureDevops, azureDevopsServer } from './azure-devops';
 import { bitbucketCloud } from './bitbucket-cloud';
 import { bitbucketDataCenter } from './bitbucket-data-center';
@@ -7,7 +6,7 @@ import { gitea } from './gitea';
 import { github } from './github';
 import { githubApp } from './github-app';
 import { gitlab } from './gitlab';
-import { HostApi } from './host-api';
+import { HostApi, type HostCall } from './host-api';
 
 const hosts: ReadonlyMap<string, GitHost> = new Map([
   ['gitea', gitea],
@@ -31,6 +30,6 @@ export function hostOf(serviceProvider: string): GitHost | undefined {
 }
 
 /** The interface of a provider, for one connection. */
-export function apiOf(host: GitHost, apiUrl: string, token: string, reach: Reach): HostApi {
-  return new HostApi(apiUrl, host.authorization(token), reach);
+export function apiOf(host: GitHost, apiUrl: string, token: string, call: HostCall): HostApi {
+  return new HostApi(apiUrl, host.authorization(token), call);
 }

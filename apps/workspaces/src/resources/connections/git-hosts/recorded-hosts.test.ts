@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Reach } from '@keystead/outside';
 import type { CommitStatus, GitHost } from './git-host';
-import { HostApi, HostRefused } from './host-api';
+import { directly, HostApi, HostRefused } from './host-api';
 import { hostOf } from './hosts';
 
 const first = 'a'.repeat(40);
@@ -352,7 +352,8 @@ describe.each(recorded)('what $provider is asked, and how its answers are read',
     asked = [];
     override = {};
   });
-  const api = () => new HostApi(origin + (one.base ?? ''), host.authorization(one.token), new Reach(['127.0.0.1/32']));
+  const api = () =>
+    new HostApi(origin + (one.base ?? ''), host.authorization(one.token), directly(new Reach(['127.0.0.1/32'])));
 
   it('a repository, with an address to clone that names nobody', async () => {
     const found = await host.findRepository(api(), one.at);
@@ -442,6 +443,7 @@ describe('what a host could do with the credential', () => {
     const removed: string[] = [];
     const api = {
       get: async () => ({ id: 'r', project: { id: 'p' } }),
+      find: async () => undefined,
       call: async (_method: string, _path: string, { eventType }: { eventType: string }) => {
         if (eventType !== 'git.push') throw new HostRefused(403, 'no right');
         return { id: 's-1' };
@@ -452,8 +454,52 @@ describe('what a host could do with the credential', () => {
     expect(removed).toEqual([`/acme/_apis/hooks/subscriptions/s-1?${version}`]);
   });
 
+  it.each([
+    ['gitea', [{ id: 6, config: { url: hook.url } }]],
+    ['github', [{ id: 6, config: { url: hook.url } }]],
+    ['gitlab_hosted', [{ id: 6, url: hook.url }]],
+    ['bitbucket_hosted', { values: [{ uuid: '6', url: hook.url }] }],
+    ['bitbucket_data_center', { values: [{ id: 6, url: hook.url }] }],
+  ])('a webhook of %s that was made before, unheard, is found and not made twice', async (provider, listed) => {
+    let found: unknown = listed;
+    const made: string[] = [];
+    const api = {
+      base: '',
+      find: async () => found,
+      call: async (method: string) => {
+        made.push(method);
+        return { id: 7, uuid: '7' };
+      },
+    } as unknown as HostApi;
+    const create = () => hostOf(provider)!.createHook(api, 'acme/net', hook);
+    expect(await create()).toBe('6');
+    expect(made).toEqual([]);
+    found = JSON.parse(JSON.stringify(listed).replaceAll(hook.url, `${hook.url}-of-another`));
+    expect(await create()).toBe('7');
+    found = undefined;
+    expect(await create()).toBe('7');
+  });
+
+  it('subscriptions of Azure DevOps that were made before, unheard, give way to whole ones', async () => {
+    const removed: string[] = [];
+    let made = 0;
+    const api = {
+      get: async () => ({ id: 'r', project: { id: 'p' } }),
+      find: async () => ({
+        value: [
+          { id: 's-old', consumerInputs: { url: hook.url } },
+          { id: 's-other', consumerInputs: { url: 'https://other.test' } },
+        ],
+      }),
+      call: async () => ({ id: `s-${++made}` }),
+      remove: async (path: string) => void removed.push(path),
+    } as unknown as HostApi;
+    expect(await hostOf('ado_server')!.createHook(api, 'acme/p/_git/net', hook)).toBe('s-1 s-2 s-3');
+    expect(removed).toEqual([`/acme/_apis/hooks/subscriptions/s-old?${version}`]);
+  });
+
   it('identifiers of another form are no repository', async () => {
-    const api = new HostApi('https://git.test', {}, new Reach());
+    const api = new HostApi('https://git.test', {}, directly(new Reach()));
     await expect(hostOf('ado_server')!.findRepository(api, 'acme/net')).rejects.toMatchObject({ status: 404 });
     await expect(hostOf('bitbucket_server')!.findRepository(api, 'a/b/c')).rejects.toMatchObject({ status: 404 });
   });

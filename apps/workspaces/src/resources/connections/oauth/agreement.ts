@@ -1,19 +1,20 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { invalid } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
-import type { Reach } from '@keystead/outside';
 import { isRefusal, notFound } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
+import { type CallMeans, callOf } from '../forwarding/host-call';
 import type { GitHost, OauthDoor } from '../git-hosts/git-host';
 import { HostRefused } from '../git-hosts/host-api';
 import { apiOf, hostOf } from '../git-hosts/hosts';
 import { textAt } from '../git-hosts/reading';
 import { changeOf } from './clients';
-import { ask, type Granted, grantColumns } from './grants';
+import { ask } from './grants';
 import { callbackUrl, type OauthClient } from './oauth-client';
+import { type Granted, grantColumns } from './token-columns';
 import { find as findToken, type OauthToken } from './tokens';
 
 /** A person on the way to the host, to agree. */
@@ -115,13 +116,13 @@ async function comeBack(
  * had under the same id. Throws `invalid` for a state or a code that is not good. To be called outside any transaction.
  */
 export async function agree(
-  means: { db: Database; keyring: Keyring; reach: Reach; publicUrl: string },
+  means: CallMeans & { readonly publicUrl: string },
   by: { actor: Actor; tokenId: string },
   client: OauthClient,
   { code, state }: Return,
   nowMs: number,
 ): Promise<OauthToken> {
-  const { db, keyring, reach, publicUrl } = means;
+  const { db, keyring, publicUrl } = means;
   const { host, door } = requireDoor(client);
   await comeBack(db, keyring, client, by, state, nowMs);
   const granted = await exchange(means, client, door, {
@@ -130,7 +131,7 @@ export async function agree(
     redirect_uri: callbackUrl(publicUrl, client.id),
     ...(door.pkce ? { code_verifier: verifierOf(keyring, state) } : {}),
   });
-  const person = await personOf(host, client.apiUrl, granted, reach);
+  const person = await personOf(means, host, client, granted);
   return db.transaction(async (tx) => {
     if (!(await lockRow(tx, 'oauth_client', client.id))) throw notFound();
     const where = { oauthClientId: client.id };
@@ -146,7 +147,7 @@ export async function agree(
 }
 
 async function exchange(
-  means: { keyring: Keyring; reach: Reach; db: Database },
+  means: CallMeans,
   client: OauthClient,
   door: OauthDoor,
   form: Readonly<Record<string, string>>,
@@ -160,11 +161,19 @@ async function exchange(
 }
 
 /** Who agreed, as far as the host says. */
-async function personOf(host: GitHost, apiUrl: string, granted: Granted, reach: Reach): Promise<string | null> {
+async function personOf(
+  means: CallMeans,
+  host: GitHost,
+  client: OauthClient,
+  granted: Granted,
+): Promise<string | null> {
   const person = host.oauth?.person;
   if (!person) return null;
   try {
-    return textAt(await apiOf(host, apiUrl, granted.token, reach).get(person.path), person.name) || null;
+    return (
+      textAt(await apiOf(host, client.apiUrl, granted.token, callOf(means, client)).get(person.path), person.name) ||
+      null
+    );
   } catch (error) {
     // It may be away, or tell nobody: the token is good nevertheless.
     if (error instanceof HostRefused || (isRefusal(error) && error.kind === 'upstream')) return null;

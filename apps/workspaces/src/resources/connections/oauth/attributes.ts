@@ -44,10 +44,11 @@ export const clientAttributes = table({
   secret: ruled({ type: text.nullable(), takes: longText, show: () => null }),
   'rsa-public-key': setting('rsaPublicKey', kept),
   'oauth-token-string': taken(longText),
-  // Of apps alone: where the host is to send what happened, and why it was not asked for installations last.
+  // Of apps alone: where the host is to send what happened.
   'webhook-url': shown(text.nullable(), ({ id, serviceProvider }, { publicUrl }) =>
     serviceProvider === 'github_app' ? appWebhookUrl(publicUrl, id) : null,
   ),
+  // Why its host cannot be called, or the installations of an app were not read last.
   problem: shown(text.nullable(), (client) => client.problem),
   'organization-scoped': lenient('organizationScoped', { type: flag, takes: flag, initial: true }),
 });

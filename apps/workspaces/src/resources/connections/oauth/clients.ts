@@ -5,12 +5,13 @@ import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
+import { noForwarder, poolsThatForward } from '../forwarding/requests';
 import { requireRsaKey } from '../git-hosts/github-app';
 import { clientAttributes } from './attributes';
-import { broughtColumns } from './grants';
 import type { OauthClient } from './oauth-client';
 import type { ClientInput, NewClient } from './schema';
 import { sealedBytes } from './sealed';
+import { broughtColumns } from './token-columns';
 
 const { initial, plain } = clientAttributes;
 const appId = /^[\w.]{1,64}$/;
@@ -35,9 +36,14 @@ export async function findMany(db: Database, ids: readonly string[]): Promise<Oa
     where: { id: { in: [...ids] }, organization: { removedAt: null } },
     ...shownParts,
   });
+  const forwarding = await poolsThatForward(
+    db,
+    rows.flatMap(({ agentPoolId }) => agentPoolId ?? []),
+  );
+  const isStuck = (pool: string | null) => pool !== null && !forwarding.has(pool);
   return rows.map(({ organization, tokens, projects, githubApp, ...row }) => ({
     ...row,
-    problem: githubApp?.problem ?? null,
+    problem: isStuck(row.agentPoolId) ? noForwarder : (githubApp?.problem ?? null),
     organizationName: organization.name,
     tokenIds: tokens.map(({ id }) => id),
     projectIds: projects.map(({ projectId }) => projectId),
@@ -229,10 +235,11 @@ async function addProjects(tx: Database, organizationId: string, id: string, ids
   });
 }
 
-async function requirePool(tx: Database, organizationId: string, id?: string | null): Promise<void> {
+/** The pool of a connection is one of its organization, which is not deleted meanwhile. Throws `invalid`. */
+export async function requirePool(tx: Database, organizationId: string, id?: string | null): Promise<void> {
   if (!id) return;
   const pool = await tx.prisma.agentPool.findFirst({ where: { id, organizationId }, select: { id: true } });
-  if (!pool) {
+  if (!pool || !(await lockRow(tx, 'agent_pool', id))) {
     throw invalid(
       'agentPool',
       'is invalid: the provided agent pool does not exist or you are not authorized to use it',
@@ -240,8 +247,9 @@ async function requirePool(tx: Database, organizationId: string, id?: string | n
   }
 }
 
-function shown({ name, serviceProvider, httpUrl, apiUrl, key, organizationScoped, projectIds }: OauthClient) {
-  return { name, serviceProvider, httpUrl, apiUrl, key, organizationScoped, projectIds };
+function shown(client: OauthClient) {
+  const { name, serviceProvider, httpUrl, apiUrl, key, organizationScoped, projectIds, agentPoolId } = client;
+  return { name, serviceProvider, httpUrl, apiUrl, key, organizationScoped, projectIds, agentPoolId };
 }
 
 /** What the audit log says of a change of a connection. */

@@ -1,47 +1,40 @@
-import type { Keyring } from '@keystead/keyring';
-import { outsideCall, type Reach, Unreachable } from '@keystead/outside';
-import type { Database } from '../../../kernel/database/database';
+import { Unreachable } from '@keystead/outside';
+import { type CallMeans, callOf, type HostPlace } from '../forwarding/host-call';
 import type { OauthDoor } from '../git-hosts/git-host';
 import { HostRefused } from '../git-hosts/host-api';
 import { hostOf } from '../git-hosts/hosts';
 import { textAt, at as valueAt } from '../git-hosts/reading';
 import { renewInstallation } from './installations';
-import { sealedBytes } from './sealed';
-
-/** What a host gave for a code or a refresh token. */
-export interface Granted {
-  readonly token: string;
-  readonly refreshToken: string | null;
-  /** How long the token is good; null: until somebody ends it. */
-  readonly seconds: number | null;
-}
+import { type Granted, grantColumns } from './token-columns';
 
 const tokenCell = (id: string, column: 'value' | 'refresh_token') => ({ table: 'oauth_token', row: id, column });
 const clientCell = (id: string) => ({ table: 'oauth_client', row: id, column: 'secret' });
 const mostAttempts = 30;
+const timeoutMs = 10_000;
 const longestProblem = 300;
 
 /**
  * Asks a host for a token. Throws HostRefused where it says no, in its own words, and `upstream` where it does not answer.
  */
 export async function ask(
-  { db, keyring, reach }: { db: Database; keyring: Keyring; reach: Reach },
-  client: { readonly id: string; readonly httpUrl: string; readonly key: string | null },
+  means: CallMeans,
+  client: HostPlace & { readonly id: string; readonly httpUrl: string; readonly key: string | null },
   door: OauthDoor,
   form: Readonly<Record<string, string>>,
 ): Promise<Granted> {
+  const { db, keyring } = means;
   const row = await db.prisma.oauthClient.findUnique({ where: { id: client.id }, select: { secret: true } });
   const secret = row?.secret ? keyring.open(row.secret, clientCell(client.id)).toString('utf8') : '';
   const key = client.key ?? '';
   const proof: Record<string, string> = door.basic ? {} : { client_id: key, client_secret: secret };
   const basic = `Basic ${Buffer.from(`${encodeURIComponent(key)}:${encodeURIComponent(secret)}`).toString('base64')}`;
   const url = door.exchange(client.httpUrl);
-  const answer = await outsideCall('the Git host', url, {
-    method: 'POST',
+  const request = {
+    method: 'POST' as const,
     headers: { 'user-agent': 'keystead', ...(door.basic ? { authorization: basic } : {}) },
     form: new URLSearchParams({ ...form, ...proof }),
-    reach,
-  });
+  };
+  const answer = await callOf(means, client)(url, request, timeoutMs);
   const token = textAt(answer.json, 'access_token');
   if (answer.status === 429 || answer.status >= 500) throw new Unreachable(`the Git host answered ${answer.status}`);
   if (answer.status >= 300 || token === '') {
@@ -57,37 +50,11 @@ export async function ask(
   };
 }
 
-/** What is stored of a token. It is renewed when half of its time is over; one without a refresh token never is. */
-export function grantColumns(keyring: Keyring, id: string, { token, refreshToken, seconds }: Granted, nowMs: number) {
-  const after = (share: number) => (seconds === null ? null : new Date(nowMs + seconds * 1000 * share));
-  return {
-    value: sealedBytes(keyring, 'oauth_token', id, 'value', token)!,
-    refreshToken: sealedBytes(keyring, 'oauth_token', id, 'refresh_token', refreshToken) ?? null,
-    expiresAt: after(1),
-    renewAt: refreshToken === null ? null : after(0.5),
-    renewAttempts: 0,
-    renewProblem: null,
-  };
-}
-
-/** What is stored of a token that somebody brings: it ends when its owner says so. */
-export const broughtColumns = (value: Uint8Array<ArrayBuffer>) => ({
-  value,
-  refreshToken: null,
-  expiresAt: null,
-  renewAt: null,
-  renewAttempts: 0,
-  renewProblem: null,
-});
-
 /**
  * Exchanges tokens whose time comes for new ones, with the refresh tokens that go with them: hosts that rotate these take
  * each once. For any number of callers: each token is claimed for a while.
  */
-export async function renewTokens(
-  means: { db: Database; keyring: Keyring; reach: Reach },
-  now: () => number,
-): Promise<void> {
+export async function renewTokens(means: CallMeans, now: () => number): Promise<void> {
   const { db, keyring } = means;
   for (let done = 0; done < 50; done++) {
     const [due] = await db.prisma.$queryRaw<{ id: string; oauth_client_id: string; renew_attempts: number }[]>`

@@ -1,11 +1,13 @@
 import { invalid } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
-import type { Reach } from '@keystead/outside';
 import { isRefusal } from '@keystead/refusal';
 import type { GithubAppInstallation, OauthClient as Row } from '../../../generated/prisma/client';
+import type { Principal } from '../../../kernel/access/principal';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
+import { belonging } from '../../organizations/organizations/service';
+import { type CallMeans, callOf, type HostPlace } from '../forwarding/host-call';
 import {
   type AppAccount,
   apiOfApp,
@@ -14,17 +16,12 @@ import {
   mintToken,
 } from '../git-hosts/github-app';
 import { HostRefused } from '../git-hosts/host-api';
-import { sealedBytes } from './sealed';
+import { pauseSeconds } from '../git-hosts/pause';
+import { grantColumns } from './token-columns';
 
 /** An account on which an app is installed, as callers see it. Its id is that of the token by which it is reached. */
 export interface AppInstallation extends Omit<GithubAppInstallation, 'goneAt'> {
   readonly organizationId: string;
-}
-
-interface Means {
-  readonly db: Database;
-  readonly keyring: Keyring;
-  readonly reach: Reach;
 }
 
 const lookSeconds = 600;
@@ -68,40 +65,30 @@ export async function list(
 }
 
 /** Organizations that have an app, among those of somebody. */
-export async function organizationsWithApps(
-  db: Database,
-  { kind, id, organizationId }: { kind: string; id: string; organizationId?: string | undefined },
-): Promise<string[]> {
-  const own =
-    kind === 'user'
-      ? { removedAt: null, memberships: { some: { userId: id, status: 'active' } } }
-      : { removedAt: null, id: organizationId ?? '' };
-  const rows = await db.prisma.oauthClient.findMany({
-    where: { serviceProvider: 'github_app', organization: own },
-    select: { organizationId: true },
-    distinct: ['organizationId'],
-  });
-  return rows.map((row) => row.organizationId);
+export async function organizationsWithApps(db: Database, principal: Principal): Promise<string[]> {
+  const rows = await db.prisma.$queryRaw<{ id: string }[]>`
+    SELECT o.id FROM organization o WHERE o.removed_at IS NULL AND ${belonging(principal)}
+       AND EXISTS (SELECT 1 FROM oauth_client c WHERE c.organization_id = o.id AND c.service_provider = 'github_app')`;
+  return rows.map(({ id }) => id);
 }
 
 /** An app as it proves itself to its host. */
-function apiOf({ keyring, reach }: Means, { id, apiUrl, key, privateKey }: Row, nowMs: number) {
+function apiOf(means: CallMeans, client: Row, nowMs: number) {
+  const { id, apiUrl, key, privateKey } = client;
   const cell = { table: 'oauth_client', row: id, column: 'private_key' };
-  const pem = privateKey ? keyring.open(privateKey, cell).toString('utf8') : '';
-  return apiOfApp({ apiUrl, appId: key ?? '', privateKey: pem }, reach, nowMs);
+  const pem = privateKey ? means.keyring.open(privateKey, cell).toString('utf8') : '';
+  return apiOfApp({ apiUrl, appId: key ?? '', privateKey: pem }, callOf(means, client), nowMs);
 }
 
 /** Asks the host whether it knows an app by its id and key. Throws `invalid`. To be called outside any transaction. */
 export async function requireApp(
-  {
-    apiUrl,
-    key,
-    privateKey,
-  }: { readonly apiUrl: string; readonly key?: string | null; readonly privateKey?: string | null },
-  reach: Reach,
+  means: CallMeans,
+  client: HostPlace & { readonly key?: string | null; readonly privateKey?: string | null },
   nowMs: number,
 ): Promise<void> {
-  const api = apiOfApp({ apiUrl, appId: key ?? '', privateKey: privateKey ?? '' }, reach, nowMs);
+  const { apiUrl, key, privateKey } = client;
+  const app = { apiUrl, appId: key ?? '', privateKey: privateKey ?? '' };
+  const api = apiOfApp(app, callOf(means, client), nowMs);
   try {
     await api.get('/app');
   } catch (error) {
@@ -114,18 +101,13 @@ export async function requireApp(
   }
 }
 
-/** What is stored of a token that was made: it is replaced when half of its time is over. */
-const tokenColumns = (keyring: Keyring, id: string, { token, seconds }: InstallationToken, nowMs: number) => ({
-  value: sealedBytes(keyring, 'oauth_token', id, 'value', token)!,
-  expiresAt: new Date(nowMs + seconds * 1000),
-  renewAt: new Date(nowMs + seconds * 500),
-  renewAttempts: 0,
-  renewProblem: null,
-});
+/** What is stored of a token that was made; another is made in its place, with no refresh token. */
+const madeColumns = (keyring: Keyring, id: string, made: InstallationToken, nowMs: number) =>
+  grantColumns(keyring, id, { ...made, refreshToken: null }, nowMs, true);
 
 /** Has a new token made for an installation. One that is refused waits until the app is seen to be installed there. */
 export async function renewInstallation(
-  means: Means,
+  means: CallMeans,
   installation: GithubAppInstallation,
   nowMs: number,
 ): Promise<void> {
@@ -135,7 +117,7 @@ export async function renewInstallation(
   if (!client) return;
   try {
     const made = await mintToken(apiOf(means, client, nowMs), installation.installationId, nowMs);
-    await db.prisma.oauthToken.updateMany({ where: { id }, data: tokenColumns(keyring, id, made, nowMs) });
+    await db.prisma.oauthToken.updateMany({ where: { id }, data: madeColumns(keyring, id, made, nowMs) });
   } catch (error) {
     const renewProblem = (error as Error).message.slice(0, 1000);
     const data = { renewProblem, ...(error instanceof HostRefused ? { renewAt: null } : {}) };
@@ -147,7 +129,7 @@ export async function renewInstallation(
  * Asks the hosts of apps where these are installed, every ten minutes and whenever a webhook says that something changed.
  * For any number of callers: each app is claimed for a while.
  */
-export async function lookForInstallations(means: Means, now: () => number): Promise<void> {
+export async function lookForInstallations(means: CallMeans, now: () => number): Promise<void> {
   const { db } = means;
   for (let done = 0; done < 50; done++) {
     const [due] = await db.prisma.$queryRaw<{ oauth_client_id: string; attempts: number }[]>`
@@ -166,7 +148,7 @@ export async function lookForInstallations(means: Means, now: () => number): Pro
          WHERE oauth_client_id = ${id}`;
     } catch (error) {
       if (!(error instanceof HostRefused || isRefusal(error))) throw error;
-      const pause = Math.min(longestPauseSeconds, 10 * 2 ** Math.min(due.attempts, 10));
+      const pause = pauseSeconds(due.attempts, longestPauseSeconds);
       await db.prisma.$executeRaw`
         UPDATE github_app SET problem = ${error.message.slice(0, 1000)}, look_at = now() + make_interval(secs => ${pause})
          WHERE oauth_client_id = ${id}`;
@@ -175,7 +157,7 @@ export async function lookForInstallations(means: Means, now: () => number): Pro
 }
 
 /** Reads where an app is installed, and has tokens made for what is new. Answers what went wrong with some of it. */
-async function look(means: Means, client: Row, nowMs: number): Promise<string | null> {
+async function look(means: CallMeans, client: Row, nowMs: number): Promise<string | null> {
   const { db } = means;
   const api = apiOf(means, client, nowMs);
   const listed = await listInstallations(api);
@@ -213,7 +195,7 @@ async function look(means: Means, client: Row, nowMs: number): Promise<string | 
 const factsOf = ({ name, type, iconUrl, url }: AppAccount) => ({ name, type, iconUrl, url });
 
 async function keep(
-  { db, keyring }: Means,
+  { db, keyring }: CallMeans,
   oauthClientId: string,
   account: AppAccount,
   made: InstallationToken,
@@ -226,7 +208,7 @@ async function keep(
     const where = { oauthClientId_installationId: { oauthClientId, installationId } };
     if (await tx.prisma.githubAppInstallation.findUnique({ where })) return;
     const id = newId('ghain');
-    await tx.prisma.oauthToken.create({ data: { id, oauthClientId, ...tokenColumns(keyring, id, made, nowMs) } });
+    await tx.prisma.oauthToken.create({ data: { id, oauthClientId, ...madeColumns(keyring, id, made, nowMs) } });
     await tx.prisma.githubAppInstallation.create({ data: { id, oauthClientId, installationId, ...factsOf(account) } });
   });
 }

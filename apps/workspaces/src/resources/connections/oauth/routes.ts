@@ -48,7 +48,11 @@ const create = ofClients.post('/organizations/:organization_name/oauth-clients',
     const input = inputOf(body);
     if (input.serviceProvider === 'github_app') {
       clients.requireAppInput(input);
-      if (env.vcsReach) await requireApp(input, env.vcsReach, env.now());
+      const { keyring, vcsReach: reach } = env;
+      // Before it is asked anything: the pool of somebody else is sent nothing.
+      await clients.requirePool(db, target.organizationId, input.agentPool);
+      const place = { ...input, agentPoolId: input.agentPool ?? null };
+      if (reach) await requireApp({ db, keyring, reach }, place, env.now());
     }
     return clients.create(db, env.keyring, actorOf(call), target.organizationId, input);
   },

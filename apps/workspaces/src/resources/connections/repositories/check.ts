@@ -1,8 +1,6 @@
 import { invalid } from '@keystead/jsonapi';
-import type { Keyring } from '@keystead/keyring';
-import type { Reach } from '@keystead/outside';
 import { isRefusal } from '@keystead/refusal';
-import type { Database } from '../../../kernel/database/database';
+import { type CallMeans, callOf } from '../forwarding/host-call';
 import type { HostRepository } from '../git-hosts/git-host';
 import { HostRefused } from '../git-hosts/host-api';
 import { apiOf, hostOf } from '../git-hosts/hosts';
@@ -21,7 +19,7 @@ const refused = (error: HostRefused): string => {
  * its kind of host is only kept. To be called outside any transaction.
  */
 export async function checkRepository(
-  { db, keyring, reach }: { db: Database; keyring: Keyring; reach: Reach },
+  means: CallMeans,
   {
     organizationId,
     tokenId,
@@ -29,6 +27,7 @@ export async function checkRepository(
     branch,
   }: { organizationId: string; tokenId: string; identifier: string; branch: string | null },
 ): Promise<HostRepository | undefined> {
+  const { db, keyring } = means;
   const client = await db.prisma.oauthClient.findFirst({
     where: { organizationId, tokens: { some: { id: tokenId } } },
   });
@@ -36,7 +35,7 @@ export async function checkRepository(
   if (!host) return undefined;
   const token = await tokenText(db, keyring, tokenId);
   if (token === undefined) return undefined;
-  const api = apiOf(host, client.apiUrl, token, reach);
+  const api = apiOf(host, client.apiUrl, token, callOf(means, client));
   try {
     const found = await host.findRepository(api, identifier);
     if (found.id === '' || found.cloneUrl === '') {

@@ -1,6 +1,7 @@
 import type { VcsRepository } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
 import { HostRefused } from '../git-hosts/host-api';
+import { pauseSeconds } from '../git-hosts/pause';
 import {
   factsOf,
   hookSecretOf,
@@ -40,9 +41,6 @@ export async function takeDue(db: Database): Promise<{ row: VcsRepository; used:
   const row = await db.prisma.vcsRepository.findUnique({ where: { id: taken.id } });
   return row ? { row, used: taken.used } : undefined;
 }
-
-/** Until what failed `attempts` times is tried again. */
-export const pauseSeconds = (attempts: number): number => Math.min(6 * 3600, 5 * 2 ** Math.min(attempts, 12));
 
 /** Removes the webhook of a repository that nobody is connected to, and forgets it. Again later where the host is away. */
 export async function removeHook(means: VcsMeans, row: VcsRepository): Promise<void> {

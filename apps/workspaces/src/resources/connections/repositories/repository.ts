@@ -1,18 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import type { Keyring } from '@keystead/keyring';
-import type { Reach } from '@keystead/outside';
 import type { VcsRepository } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { type CallMeans, callOf, type HostPlace } from '../forwarding/host-call';
 import type { GitHost, HostRepository } from '../git-hosts/git-host';
 import type { HostApi } from '../git-hosts/host-api';
 import { apiOf, hostOf } from '../git-hosts/hosts';
 
 /** What work with repositories takes. */
-export interface VcsMeans {
-  readonly db: Database;
-  readonly keyring: Keyring;
-  readonly reach: Reach;
+export interface VcsMeans extends CallMeans {
   readonly publicUrl: string;
 }
 
@@ -42,22 +39,38 @@ export async function tokenText(db: Database, keyring: Keyring, id: string): Pro
   return row ? keyring.open(row.value, { table: 'oauth_token', row: id, column: 'value' }).toString('utf8') : undefined;
 }
 
-/** The credential for a repository: its connection's, or the last one there was, to clean up with. */
-export async function credentialOf({ db, keyring }: Pick<VcsMeans, 'db' | 'keyring'>, row: VcsRepository) {
+/** How a repository is reached: as its connection says, or as it said last, to clean up. */
+interface RepositoryAccess extends HostPlace {
+  readonly credential: string;
+}
+
+/** How a repository is reached now, which is remembered for when its connection is gone. */
+export async function accessTo(
+  { db, keyring }: Pick<VcsMeans, 'db' | 'keyring'>,
+  row: VcsRepository,
+): Promise<RepositoryAccess> {
+  const { id, apiUrl } = row;
+  const kept = keyring.open(row.credential, credentialCell(id)).toString('utf8');
   const current = await tokenText(db, keyring, row.oauthTokenId);
-  const kept = keyring.open(row.credential, credentialCell(row.id)).toString('utf8');
-  if (current !== undefined && current !== kept) {
-    const credential = sealed(keyring, current, credentialCell(row.id));
-    await db.prisma.vcsRepository.updateMany({ where: { id: row.id }, data: { credential } });
+  const client = await db.prisma.oauthClient.findFirst({
+    where: { tokens: { some: { id: row.oauthTokenId } } },
+    select: { httpUrl: true, agentPoolId: true },
+  });
+  if (current === undefined || !client) return { credential: kept, apiUrl, agentPoolId: row.agentPoolId };
+  const { httpUrl, agentPoolId } = client;
+  if (current !== kept || agentPoolId !== row.agentPoolId) {
+    const credential = sealed(keyring, current, credentialCell(id));
+    await db.prisma.vcsRepository.updateMany({ where: { id }, data: { credential, agentPoolId } });
   }
-  return current ?? kept;
+  return { credential: current, apiUrl, httpUrl, agentPoolId };
 }
 
 /** A repository ready to be asked; undefined where its host is of a kind that is only kept. */
 export async function reachRepository(means: VcsMeans, row: VcsRepository): Promise<Reached | undefined> {
   const host = hostOf(row.serviceProvider);
   if (!host) return undefined;
-  return { row, host, api: apiOf(host, row.apiUrl, await credentialOf(means, row), means.reach) };
+  const access = await accessTo(means, row);
+  return { row, host, api: apiOf(host, row.apiUrl, access.credential, callOf(means, access)) };
 }
 
 /** What the host says of a repository, as columns. */
@@ -89,6 +102,7 @@ export async function keepRepository(
       oauthTokenId: tokenId,
       serviceProvider: client.serviceProvider,
       apiUrl: client.apiUrl,
+      agentPoolId: client.agentPoolId,
       identifier,
       credential: sealed(keyring, token, credentialCell(id)),
       hookSecret: sealed(keyring, randomBytes(32).toString('hex'), secretCell(id)),

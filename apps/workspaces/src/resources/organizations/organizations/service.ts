@@ -70,8 +70,8 @@ function matching({ any, name, email }: OrganizationSearch): Prisma.Sql {
   return Prisma.sql`(${byName} AND ${byEmail})`;
 }
 
-/** Rows named `o` that the caller belongs to. */
-function belonging({ kind, id, organizationId }: Principal): Prisma.Sql {
+/** SQL: rows named `o` that the caller belongs to. */
+export function belonging({ kind, id, organizationId }: Principal): Prisma.Sql {
   return kind === 'user'
     ? Prisma.sql`o.id IN (SELECT organization_id FROM membership WHERE user_id = ${id} AND status = 'active')`
     : Prisma.sql`o.id = ${organizationId ?? ''}`;

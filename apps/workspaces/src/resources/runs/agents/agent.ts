@@ -15,6 +15,8 @@ export interface Agent {
   readonly agentPoolId: string | undefined;
   readonly name: string;
   readonly versions: readonly string[];
+  /** It carries out requests to Git hosts of its pool's connections, and fetches commits from there. */
+  readonly forwards: boolean;
   /** It may be given jobs: it has not signed off, and its token is the one that is sent now. */
   readonly alive: boolean;
 }
@@ -35,15 +37,31 @@ export async function findAgent(db: Database, principal: Principal, id: string):
   const whose = principal.isOwnWorker ? { agentPoolId: null, protocol: { not: null } } : { agentPoolId: principal.id };
   const row = await db.prisma.runWorker.findFirst({ where: { id, ...whose } });
   if (!row) return undefined;
-  const { name, versions, endedAt, tokenId, agentPoolId } = row;
+  const { name, versions, forwards, endedAt, tokenId, agentPoolId } = row;
   const alive = endedAt === null && (principal.isOwnWorker || tokenId === principal.tokenId);
-  return { id, agentPoolId: agentPoolId ?? undefined, name: name ?? id, versions, alive };
+  return { id, agentPoolId: agentPoolId ?? undefined, name: name ?? id, versions, forwards, alive };
 }
 
 /** Throws `transition` for an agent that has signed off, and for one that registered with another token. */
 export function requireAlive({ alive }: Agent): void {
   if (!alive)
     throw new Refusal('transition', 'this agent has signed off, or registered with another token: register again');
+}
+
+/**
+ * Throws `unauthenticated` where the token of an agent has ended while it waited: what it was to be given is given back then.
+ */
+export async function requireStillKnown(
+  renew: () => Promise<unknown>,
+  giveBack: () => Promise<unknown>,
+): Promise<void> {
+  let isKnown = false;
+  try {
+    isKnown = (await renew()) !== undefined;
+  } finally {
+    if (!isKnown) await giveBack();
+  }
+  if (!isKnown) throw new Refusal('unauthenticated', '');
 }
 
 async function requireRoom(tx: Database, agentPoolId: string): Promise<void> {
@@ -61,7 +79,9 @@ export async function register(
   principal: Principal,
   input: z.infer<typeof Registration>,
   address: string,
-): Promise<{ id: string; protocol: number; pool: string }> {
+): Promise<{ id: string; protocol: number; pool: string; forwards: boolean }> {
+  // Agents of the installation call no hosts: the service does.
+  const forwards = input.forwards && !principal.isOwnWorker;
   const protocol = commonProtocol(input.protocol);
   if (protocol === undefined) {
     const { oldest, newest } = input.protocol;
@@ -84,6 +104,7 @@ export async function register(
         isolation: input.isolation,
         versions: [...input['tool-versions']],
         ipAddress: address,
+        forwards,
       },
     });
     await recordChange(tx, actor, {
@@ -94,10 +115,11 @@ export async function register(
         agentPoolId: principal.isOwnWorker ? null : principal.id,
         version: input.version,
         toolVersions: input['tool-versions'],
+        forwards,
       },
     });
   });
-  return { id, protocol, pool: principal.name };
+  return { id, protocol, pool: principal.name, forwards };
 }
 
 /** Signs an agent off: what it had claimed and not begun is for others at once. */

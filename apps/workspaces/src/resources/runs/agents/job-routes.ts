@@ -1,4 +1,4 @@
-import { badParameter, type Query } from '@keystead/jsonapi';
+import { badParameter } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import type { Policy } from '../../../kernel/access/policy';
 import { BlobTooLarge, writeBlob } from '../../../kernel/blobs/blobs';
@@ -15,7 +15,7 @@ import { isHeld, type Lease, lost, nameUpload, requireHeld, requireLease } from 
 import { toWire } from './names';
 import * as wire from './protocol';
 import { finishJob, saveSent } from './results';
-import { bodyOf, described, json } from './wire';
+import { bodyOf, described, gather, json, numberOf } from './wire';
 
 const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
 
@@ -106,24 +106,6 @@ const files = (Object.keys(fileNames) as (keyof typeof fileNames)[]).map((name) 
   }),
 );
 
-/** A whole number of a query. Throws `malformed`. */
-function numberOf({ query }: { query: Query }, name: string): number {
-  const text = query.get(name) ?? '';
-  if (!/^\d{1,15}$/.test(text)) throw badParameter(name, `${name} must be a whole number`);
-  return Number(text);
-}
-
-async function gather(stream: AsyncIterable<Uint8Array>, limit: number): Promise<Buffer> {
-  const pieces: Uint8Array[] = [];
-  let size = 0;
-  for await (const piece of stream) {
-    size += piece.length;
-    if (size > limit) throw new Refusal('too-large', `a piece of a log has ${limit} bytes at most`);
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces);
-}
-
 const logging = raw('PUT')(`${job}/log`, {
   ...spoken,
   summary: 'Add to the log of a job. The same piece sent again is taken once.',
@@ -137,7 +119,7 @@ const logging = raw('PUT')(`${job}/log`, {
     const lease = leaseOf(call);
     const offset = numberOf(call, 'offset');
     await requireHeld(call.db, call.params.agent_id, lease, true);
-    const piece = await gather(call.request.stream!, largestPiece);
+    const piece = await gather(call.request.stream!, largestPiece, 'a piece of a log');
     const end = await append(call.db, call.env.keyring, lease, piece, BigInt(offset));
     if (!end) throw lost();
     if (end.gap) throw new Refusal('conflict', `the log ends at ${end.size}: send what comes there first`);

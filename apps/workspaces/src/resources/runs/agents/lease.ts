@@ -10,8 +10,8 @@ export interface Lease {
   readonly attempt: number;
 }
 
-/** What is given out: the job of a run, or a commit to fetch. */
-export type Leased = 'agent-lease' | 'agent-fetch';
+/** What is given out: the job of a run, a commit to fetch, or a request to a Git host. */
+export type Leased = 'agent-lease' | 'agent-fetch' | 'agent-request';
 
 const macOf = (keyring: Keyring, agentId: string, { id, attempt }: Lease, what: Leased): string =>
   keyring.mac(what, `${agentId}\n${id}\n${attempt}`).toString('base64url');

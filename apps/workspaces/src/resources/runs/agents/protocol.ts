@@ -25,6 +25,8 @@ export const Registration = z.strictObject({
   protocol: z.strictObject({ oldest: whole(1000), newest: whole(1000) }),
   'tool-versions': z.array(word).min(1).max(100),
   isolation: word,
+  /** It carries out requests to Git hosts. Services before this refuse the word: only an agent that does sends it. */
+  forwards: z.boolean().default(false),
 });
 
 /** What an agent is told when it registered. */
@@ -34,8 +36,10 @@ export const Registered = z.looseObject({
   pool: z.string(),
   /** Of the whole installation, for agents of several on one machine. */
   installation: z.string(),
-  /** It is one of the installation's own and is to fetch commits. Services before this had none. */
+  /** It is to fetch commits. Services before this had none. */
   fetches: z.boolean().default(false),
+  /** It is to ask for requests. Services before this had none. */
+  forwards: z.boolean().default(false),
 });
 
 const leaseSeconds = z.number().int().min(5).max(3600);
@@ -111,6 +115,23 @@ export const FetchAnswer = z.looseObject({
 
 /** Why a commit was not fetched, and whether another try may help. */
 export const FetchFailure = z.strictObject({ reason: z.string().min(1).max(1000), again: z.boolean() });
+
+/** Asks for a request to carry out. */
+export const RequestClaim = z.strictObject({ 'wait-seconds': whole(30) });
+
+/** A request to a Git host, with all that is to be sent, and nothing else. */
+export const RequestGiven = z.looseObject({
+  id: z.string(),
+  method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
+  url: z.string(),
+  headers: z.record(z.string(), z.string()),
+  body: z.strictObject({ type: z.string(), text: z.string() }).nullable(),
+  'timeout-ms': z.number(),
+  lease: z.string(),
+});
+
+/** Why a host did not answer. */
+export const RequestFailure = z.strictObject({ reason: z.string().min(1).max(300) });
 
 const variable = z.looseObject({
   key: z.string(),

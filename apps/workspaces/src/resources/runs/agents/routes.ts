@@ -7,6 +7,7 @@ import { jobEndpoints } from './job-routes';
 import { mintLease } from './lease';
 import { toWire } from './names';
 import { agentPrefix, Claim, JobAnswer, Registered, Registration } from './protocol';
+import { requestEndpoints } from './request-routes';
 import { bodyOf, described, json } from './wire';
 
 const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
@@ -25,8 +26,10 @@ const registering = raw('POST')(agents, {
   run: async ({ db, env, principal, body, request }) => {
     const made = await register(db, actorOf({ principal, request }), principal, body, request.address);
     const installation = env.keyring.mac('agent-installation', '').toString('hex').slice(0, 32);
-    const fetches = principal.isOwnWorker === true && env.vcsReach !== undefined;
-    return json({ ...made, installation, fetches }, 201);
+    const calls = env.vcsReach !== undefined;
+    const forwards = made.forwards && calls;
+    const fetches = principal.isOwnWorker === true ? calls : forwards;
+    return json({ ...made, installation, fetches, forwards }, 201);
   },
 });
 
@@ -72,5 +75,5 @@ const claiming = raw('POST')(`${agent}/jobs`, {
 /** What agents ask for: by the token of their pool, and of a job by proof that they hold it. */
 export const agentResource: Resource = {
   name: 'agents',
-  endpoints: [registering, exiting, claiming, ...jobEndpoints],
+  endpoints: [registering, exiting, claiming, ...jobEndpoints, ...requestEndpoints],
 };

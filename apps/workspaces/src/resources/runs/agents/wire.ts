@@ -1,4 +1,4 @@
-import { freeForm } from '@keystead/jsonapi';
+import { badParameter, freeForm, type Query } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Raw } from '../../../kernel/endpoints/endpoint';
@@ -39,3 +39,26 @@ export const json = (value: object, status = 200): Raw => ({
   headers: { 'Content-Type': 'application/json' },
   body: JSON.stringify(value),
 });
+
+/** A whole number of a query. Throws `malformed`. */
+export function numberOf({ query }: { query: Query }, name: string): number {
+  const text = query.get(name) ?? '';
+  if (!/^\d{1,15}$/.test(text)) throw badParameter(name, `${name} must be a whole number`);
+  return Number(text);
+}
+
+/** All bytes of a body. Throws `too-large` beyond a limit. */
+export async function gather(
+  stream: AsyncIterable<Uint8Array> | undefined,
+  limit: number,
+  what: string,
+): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of stream ?? []) {
+    size += piece.length;
+    if (size > limit) throw new Refusal('too-large', `${what} has ${limit} bytes at most`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}

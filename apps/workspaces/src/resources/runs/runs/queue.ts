@@ -1,6 +1,7 @@
 import { type Actor, recordChange, system } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { tellOfWork } from '../../../kernel/database/notices';
 import { recordAssessment } from './record-assessment';
 import { workerVersions } from './run';
 import type { FinalStatus } from './statuses';
@@ -57,9 +58,6 @@ async function read(
   return { workspace, runs };
 }
 
-/** Where the database tells of jobs that were queued, so that who waits for one need not look all the time. */
-export const queuedChannel = 'keystead_job_queued';
-
 /** Puts the plan or the apply of a run before the workers. */
 export async function enqueue(
   tx: Database,
@@ -69,7 +67,7 @@ export async function enqueue(
   await moveRun(tx, run.id, kind === 'plan' ? 'plan_queued' : 'apply_queued');
   await movePhase(tx, run.phaseId, 'queued');
   await tx.prisma.runJob.create({ data: { id: newId('job'), runId: run.id, phaseId: run.phaseId, kind } });
-  await tx.prisma.$queryRaw`SELECT pg_notify(${queuedChannel}, '')::text`;
+  await tellOfWork(tx);
 }
 
 /** Gives the lock of an unlocked workspace to a run. False: somebody has it. */

@@ -7,8 +7,8 @@ import type { Environment, SiteSettings } from '../../../kernel/endpoints/enviro
 import type { DeliveryHeaders, GitHost, HostEvent } from '../../connections/git-hosts/git-host';
 import { githubApp } from '../../connections/git-hosts/github-app';
 import { hostOf } from '../../connections/git-hosts/hosts';
+import { pauseSeconds } from '../../connections/git-hosts/pause';
 import { header, textAt } from '../../connections/git-hosts/reading';
-import { pauseSeconds } from '../../connections/repositories/hooks';
 import { factsOf, hookSecretOf, reachRepository, type VcsMeans } from '../../connections/repositories/repository';
 import { heed } from './events';
 

@@ -2,7 +2,7 @@ import type { Policy } from '../../../kernel/access/policy';
 import type { Database } from '../../../kernel/database/database';
 import { endpoints, type Raw, type Resource } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
-import { type Agent, findAgent, type Loading, requireAlive } from '../agents/agent';
+import { type Agent, findAgent, type Loading, requireAlive, requireStillKnown } from '../agents/agent';
 import { lost, mintLease, requireLease } from '../agents/lease';
 import { toWire } from '../agents/names';
 import * as wire from '../agents/protocol';
@@ -17,14 +17,21 @@ const one = `${fetches}/:configuration_version_id` as const;
 const done: Raw = { status: 204, headers: {} };
 const lookMs = 1000;
 
-/** Credentials of repositories are for the installation's own agents alone; to those of pools there is nothing here. */
-const load = async ({ db, principal, params }: Loading): Promise<Agent | undefined> =>
-  principal.isOwnWorker ? findAgent(db, principal, params.agent_id) : undefined;
+/** Credentials of repositories are for the installation's own agents, and for those of a pool that a connection names. */
+const load = async ({ db, principal, params }: Loading): Promise<Agent | undefined> => {
+  const agent = await findAgent(db, principal, params.agent_id);
+  return agent && (agent.agentPoolId === undefined || agent.forwards) ? agent : undefined;
+};
 
-async function takeNext(db: Database, env: Environment, id: string, waitSeconds: number, left: () => boolean) {
+async function takeNext(
+  { db, env }: { db: Database; env: Environment },
+  { id, agentPoolId }: Agent,
+  waitSeconds: number,
+  left: () => boolean,
+) {
   const untilMs = performance.now() + waitSeconds * 1000;
   for (;;) {
-    const fetch = await claimFetch(db, env.keyring, id);
+    const fetch = await claimFetch(db, env.keyring, id, agentPoolId ?? null);
     if (fetch && !left()) return fetch;
     if (fetch) await releaseFetch(db, fetch);
     if (left() || performance.now() + lookMs > untilMs) return undefined;
@@ -42,17 +49,21 @@ const claiming = raw('POST')(fetches, {
     204: { description: 'None now.' },
   },
   load,
-  run: async ({ db, env, target, body, request }) => {
-    const { id } = target as Agent;
-    requireAlive(target as Agent);
+  run: async ({ db, env, target, body, request, renew }) => {
+    const agent = target as Agent;
+    const { id } = agent;
+    requireAlive(agent);
     if (!env.vcsReach) return done;
     const fetch = await env.waiting.run(`${id} fetches`, (left) =>
-      takeNext(db, env, id, body['wait-seconds'], () => left() || request.isGone()),
+      takeNext({ db, env }, agent, body['wait-seconds'], () => left() || request.isGone()),
     );
     if (!fetch) return done;
+    await requireStillKnown(renew, () => releaseFetch(db, fetch));
     const { configurationVersionId, attempt, ref = null, sshKey = null } = fetch;
     const lease = mintLease(env.keyring, id, { id: configurationVersionId, attempt }, 'agent-fetch');
-    const { vcsNetworks: networks, configurationBytes } = env;
+    const { configurationBytes } = env;
+    // What is private to this service is nothing to agents elsewhere: they have networks of their own.
+    const networks = agent.agentPoolId === undefined ? env.vcsNetworks : [];
     return json(toWire({ ...fetch, ref, sshKey, networks, configurationBytes, lease }));
   },
 });
@@ -106,5 +117,5 @@ const failing = raw('POST')(`${one}/failure`, {
   },
 });
 
-/** How agents of the installation fetch commits. */
+/** How agents fetch commits. */
 export const fetchResource: Resource = { name: 'fetches', endpoints: [claiming, archiving, failing] };

@@ -1,8 +1,10 @@
 import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../../kernel/database/database';
 import { workerSilenceSeconds } from '../../../kernel/installation/infra-versions';
+import { isOwnHost } from '../../connections/forwarding/host-call';
 import { hostOf } from '../../connections/git-hosts/hosts';
-import { credentialOf } from '../../connections/repositories/repository';
+import { pauseSeconds } from '../../connections/git-hosts/pause';
+import { accessTo } from '../../connections/repositories/repository';
 import { find as findConfiguration } from '../configuration-versions/configuration-version';
 import { refuse, upload } from '../configuration-versions/upload';
 
@@ -32,8 +34,21 @@ const workerIsGone = (ingress: string): string => `(${ingress}.fetch_worker_id I
   SELECT 1 FROM run_worker k WHERE k.id = ${ingress}.fetch_worker_id AND k.ended_at IS NULL
      AND k.seen_at > now() - interval '${workerSilenceSeconds} seconds'))`;
 
-/** Takes one commit that is to be fetched, for a while; of all workers, one. */
-export async function claimFetch(db: Database, keyring: Keyring, workerId: string): Promise<Fetch | undefined> {
+/** SQL: the pool whose agents call the host of a repository, as its connection says now. */
+const poolOf = `(SELECT CASE WHEN o.id IS NULL THEN v.agent_pool_id ELSE o.agent_pool_id END
+   FROM vcs_repository v LEFT JOIN oauth_token t ON t.id = v.oauth_token_id LEFT JOIN oauth_client o ON o.id = t.oauth_client_id
+  WHERE v.id = j.repository_id)`;
+
+/**
+ * Takes one commit that is to be fetched, for a while; of all workers, one. Commits of hosts that agents of a pool call are for
+ * these alone.
+ */
+export async function claimFetch(
+  db: Database,
+  keyring: Keyring,
+  workerId: string,
+  agentPoolId: string | null = null,
+): Promise<Fetch | undefined> {
   const [row] = await db.prisma.$queryRawUnsafe<
     { configuration_version_id: string; workspace_id: string; fetch_attempts: number }[]
   >(
@@ -43,9 +58,11 @@ export async function claimFetch(db: Database, keyring: Keyring, workerId: strin
      WHERE c.id = i.configuration_version_id AND i.id = (
        SELECT j.id FROM ingress_attributes j JOIN configuration_version d ON d.id = j.configuration_version_id
         WHERE d.status = 'fetching' AND (j.fetch_at <= now() OR ${workerIsGone('j')})
+          AND ${poolOf} IS NOT DISTINCT FROM $2
         ORDER BY j.fetch_at LIMIT 1 FOR UPDATE OF j SKIP LOCKED)
      RETURNING i.configuration_version_id, c.workspace_id, i.fetch_attempts`,
     workerId,
+    agentPoolId,
   );
   if (!row) return undefined;
   const configurationVersionId = row.configuration_version_id;
@@ -57,6 +74,13 @@ export async function claimFetch(db: Database, keyring: Keyring, workerId: strin
   if (!ingress?.repository || !host) {
     const target = { id: configurationVersionId, workspaceId: row.workspace_id };
     await refuse(db, target, 'the workspace is not connected to the repository any more', 'fetch failed');
+    return undefined;
+  }
+  const access = await accessTo({ db, keyring }, ingress.repository);
+  if (agentPoolId !== null && !isOwnHost(access, ingress.cloneUrl)) {
+    const target = { id: configurationVersionId, workspaceId: row.workspace_id };
+    const reason = `the repository is said to be at ${ingress.cloneUrl}, which is not the host of its connection`;
+    await refuse(db, target, reason, 'fetch failed');
     return undefined;
   }
   const token = await db.prisma.oauthToken.findUnique({ where: { id: ingress.repository.oauthTokenId } });
@@ -72,7 +96,7 @@ export async function claimFetch(db: Database, keyring: Keyring, workerId: strin
     ref:
       ingress.tag !== null ? `refs/tags/${ingress.tag}` : ingress.branch ? `refs/heads/${ingress.branch}` : undefined,
     submodules: ingress.submodules,
-    authorization: host.gitAuthorization(await credentialOf({ db, keyring }, ingress.repository)),
+    authorization: host.gitAuthorization(access.credential),
     sshKey: sshKey || undefined,
   };
 }
@@ -122,13 +146,14 @@ export async function failFetch(
 
 /** False where the commit has waited long enough. */
 async function waitForHost(db: Database, id: string): Promise<boolean> {
-  const waits = await db.prisma.$executeRawUnsafe(
-    `UPDATE ingress_attributes i SET fetch_failures = fetch_failures + 1, fetch_worker_id = NULL,
-            fetch_at = now() + make_interval(secs => least(${longestPauseSeconds}, 10 * 2 ^ least(fetch_failures, 6)))
-       FROM configuration_version c
-      WHERE c.id = i.configuration_version_id AND c.id = $1
-        AND c.created_at > now() - interval '${patienceHours} hours'`,
-    id,
-  );
+  const where = { configurationVersionId: id };
+  const row = await db.prisma.ingressAttributes.findUnique({ where, select: { fetchFailures: true } });
+  const failures = (row?.fetchFailures ?? 0) + 1;
+  const waits = await db.prisma.$executeRaw`
+    UPDATE ingress_attributes i SET fetch_failures = ${failures}, fetch_worker_id = NULL,
+           fetch_at = now() + make_interval(secs => ${pauseSeconds(failures, longestPauseSeconds)})
+      FROM configuration_version c
+     WHERE c.id = i.configuration_version_id AND c.id = ${id}
+       AND c.created_at > now() - make_interval(hours => ${patienceHours})`;
   return waits > 0;
 }

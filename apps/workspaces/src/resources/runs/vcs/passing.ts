@@ -1,5 +1,5 @@
 import type { Database } from '../../../kernel/database/database';
-import { pauseSeconds } from '../../connections/repositories/hooks';
+import { pauseSeconds } from '../../connections/git-hosts/pause';
 import { reachRepository, type VcsMeans } from '../../connections/repositories/repository';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
 import { contextOf, workspacePage } from './standing';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Database } from '../../../kernel/database/database';
-import { pauseSeconds } from '../../connections/repositories/hooks';
+import { pauseSeconds } from '../../connections/git-hosts/pause';
 import { reachRepository, type VcsMeans } from '../../connections/repositories/repository';
 import { contextOf, type Progress, type Standing, standingOf, together, workspacePage } from './standing';
 
@@ -42,6 +42,9 @@ const linkOf = ({ publicUrl }: VcsMeans, row: ReportRow): string =>
     ? workspacePage(publicUrl, row)
     : `${publicUrl}/app/${row.organization}/${row.workspace}/runs/${row.runId}`;
 
+/** Remembered of a report that the host never took. */
+const givenUp = 'given up';
+
 /** A report that ended and was told is not looked at again, unless somebody starts another run of the commit. */
 const settled = `coalesce(i.status_sent LIKE 'done %' AND r.finished_at IS NOT NULL
   AND i.status_sent LIKE 'done ' || r.id || ' %', false)`;
@@ -53,7 +56,7 @@ const settled = `coalesce(i.status_sent LIKE 'done %' AND r.finished_at IS NOT N
 export async function reportStatuses(means: VcsMeans): Promise<void> {
   const { db } = means;
   const rows = await db.prisma.$queryRawUnsafe<ReportRow[]>(
-    `${select} WHERE i.repository_id IS NOT NULL AND i.status_at <= now() AND i.status_sent IS DISTINCT FROM 'given up'
+    `${select} WHERE i.repository_id IS NOT NULL AND i.status_at <= now() AND i.status_sent IS DISTINCT FROM '${givenUp}'
         AND c.created_at > now() - interval '30 days' AND (c.auto_queue_runs OR r.id IS NOT NULL OR c.status = 'errored')
         AND NOT ${settled} AND (c.status <> 'errored' OR i.status_sent IS NULL OR i.status_sent NOT LIKE 'done %')
       ORDER BY i.status_at LIMIT 100`,
@@ -86,8 +89,9 @@ async function tell(means: VcsMeans, rows: readonly ReportRow[]): Promise<void> 
     const standing = standingOf(row);
     return standing ? [{ row, ...standing, workspace: row.workspace, hasChanges: row.hasChanges }] : [];
   });
-  // Of several nodes the one that takes the first tells of all.
-  const [leader] = known.map(({ row }) => row).sort((a, b) => (a.id < b.id ? -1 : 1));
+  // Of several nodes the one that takes the first tells of all. One that was given up waits for nobody, and holds nobody up.
+  const leaders = known.map(({ row }) => row).filter(({ statusSent }) => statusSent !== givenUp);
+  const [leader] = leaders.sort((a, b) => (a.id < b.id ? -1 : 1));
   if (!leader) return;
   const standing = together(known);
   const sent = known.map(({ row }) => ({
@@ -139,7 +143,7 @@ async function report(
        WHERE i.id = t.id`;
     for (const number of numbers) await wantComment(db, leader.repositoryId, number);
   } catch {
-    const given = leader.attempts + 1 >= mostAttempts ? 'given up' : leader.statusSent;
+    const given = leader.attempts + 1 >= mostAttempts ? givenUp : leader.statusSent;
     await db.prisma.$executeRaw`
       UPDATE ingress_attributes SET status_sent = ${given}, status_at = now() + make_interval(secs => ${pauseSeconds(leader.attempts)})
        WHERE id = ${leader.id}`;

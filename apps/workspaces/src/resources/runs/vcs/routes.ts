@@ -1,21 +1,13 @@
-import { Refusal } from '@keystead/refusal';
 import type { OauthClient, VcsRepository } from '../../../generated/prisma/client';
 import type { Policy } from '../../../kernel/access/policy';
 import { endpoints, type Resource } from '../../../kernel/endpoints/endpoint';
+import { gather } from '../agents/wire';
 import { deliveryBytes, findApp, findRepository, receive, receiveOfApp } from './deliveries';
 
 const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
 
-async function readBody(stream: AsyncIterable<Uint8Array> | undefined): Promise<Buffer> {
-  const pieces: Uint8Array[] = [];
-  let size = 0;
-  for await (const piece of stream ?? []) {
-    size += piece.length;
-    if (size > deliveryBytes) throw new Refusal('too-large', `the delivery is larger than ${deliveryBytes} bytes`);
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces);
-}
+const readBody = (stream: AsyncIterable<Uint8Array> | undefined): Promise<Buffer> =>
+  gather(stream, deliveryBytes, 'a delivery');
 
 const delivered = {
   outside: true,

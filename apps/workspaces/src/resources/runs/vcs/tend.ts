@@ -1,5 +1,6 @@
 import type { SiteSettings } from '../../../kernel/endpoints/environment';
-import { adoptRepositories, pauseSeconds, refresh, removeHook, takeDue } from '../../connections/repositories/hooks';
+import { pauseSeconds } from '../../connections/git-hosts/pause';
+import { adoptRepositories, refresh, removeHook, takeDue } from '../../connections/repositories/hooks';
 import { type Reached, reachRepository, type VcsMeans } from '../../connections/repositories/repository';
 import { branchMoved, branchOf, lookForTags, pullMoved, workspacesOf } from './events';
 
@@ -33,7 +34,7 @@ export async function tendRepositories(
     } catch (error) {
       const problem = (error as Error).message.slice(0, 1000);
       const attempts = row.attempts + 1;
-      const pause = Math.min(pauseSeconds(attempts), Math.max(pollSeconds, longestPauseSeconds));
+      const pause = pauseSeconds(attempts, Math.max(pollSeconds, longestPauseSeconds));
       await db.prisma.$executeRaw`
         UPDATE vcs_repository SET attempts = ${attempts}, problem = ${problem}, next_at = now() + make_interval(secs => ${pause}) WHERE id = ${row.id}`;
     }

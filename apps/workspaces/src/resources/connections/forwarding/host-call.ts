@@ -1,0 +1,36 @@
+import type { Keyring } from '@keystead/keyring';
+import type { Reach } from '@keystead/outside';
+import type { Database } from '../../../kernel/database/database';
+import { directly, type HostCall, HostRefused } from '../git-hosts/host-api';
+import { forward } from './requests';
+
+/** What calling hosts takes. */
+export interface CallMeans {
+  readonly db: Database;
+  readonly keyring: Keyring;
+  /** Which addresses may be called from here. */
+  readonly reach: Reach;
+}
+
+/** What of a connection says how its host is called. */
+export interface HostPlace {
+  readonly apiUrl: string;
+  /** Undefined where the connection is gone. */
+  readonly httpUrl?: string;
+  readonly agentPoolId: string | null;
+}
+
+/** The hosts that agents are sent to for a connection: its own, and none that these name. */
+export const isOwnHost = ({ apiUrl, httpUrl }: HostPlace, url: string): boolean =>
+  URL.canParse(url) &&
+  [apiUrl, httpUrl].some((one) => one !== undefined && new URL(one).origin === new URL(url).origin);
+
+/** How the host of a connection is called: by agents of the pool that it names, and only where it names none from here. */
+export function callOf(means: CallMeans, place: HostPlace): HostCall {
+  const { agentPoolId } = place;
+  if (agentPoolId === null) return directly(means.reach);
+  return async (url, request, timeoutMs) => {
+    if (!isOwnHost(place, url)) throw new HostRefused(302, 'the Git host leads to an address that is not its own');
+    return forward(means, agentPoolId, url, request, timeoutMs);
+  };
+}

@@ -1,0 +1,124 @@
+import type { Policy } from '../../../kernel/access/policy';
+import type { Database } from '../../../kernel/database/database';
+import { endpoints, type Raw } from '../../../kernel/endpoints/endpoint';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import {
+  answerRequest,
+  failRequest,
+  type GivenRequest,
+  largestAnswer,
+  releaseRequest,
+  takeRequest,
+} from '../../connections/forwarding/requests';
+import { type Agent, findAgent, type Loading, requireAlive, requireStillKnown } from './agent';
+import { lost, mintLease, requireLease } from './lease';
+import { toWire } from './names';
+import * as wire from './protocol';
+import { bodyOf, described, gather, json, numberOf } from './wire';
+
+const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
+
+const spoken = { outside: true, tokens: ['agent'], turns: false, refuses: [403, 409] } as const;
+const requests = `${wire.agentPrefix}/agents/:agent_id/requests` as const;
+const one = `${requests}/:request_id` as const;
+const done: Raw = { status: 204, headers: {} };
+const lookMs = 500;
+
+/** An agent of a pool that said that it forwards. To all others there is nothing here. */
+type Forwarder = Agent & { readonly agentPoolId: string };
+
+const load = async ({ db, principal, params }: Loading): Promise<Agent | undefined> => {
+  const agent = await findAgent(db, principal, params.agent_id);
+  return agent?.forwards && agent.agentPoolId !== undefined ? agent : undefined;
+};
+
+async function takeNext(
+  { db, env }: { db: Database; env: Environment },
+  agent: Forwarder,
+  waitSeconds: number,
+  left: () => boolean,
+): Promise<GivenRequest | undefined> {
+  const untilMs = performance.now() + waitSeconds * 1000;
+  for (;;) {
+    const given = await takeRequest({ db, keyring: env.keyring }, agent);
+    if (given && !left()) return given;
+    if (given) await releaseRequest(db, given.id, agent.id);
+    if (left() || performance.now() + lookMs > untilMs) return undefined;
+    await env.queuedBell.next(lookMs);
+  }
+}
+
+const claiming = raw('POST')(requests, {
+  ...spoken,
+  summary:
+    'Take the next request to a Git host that a connection of the pool is to; waits for one as long as the agent asks for.',
+  body: bodyOf(wire.RequestClaim),
+  answers: {
+    200: described('A request, and what proves that the agent was given it.', wire.RequestGiven),
+    204: { description: 'None now.' },
+  },
+  load,
+  run: async ({ db, env, target, body, request, renew }) => {
+    const agent = target as Forwarder;
+    requireAlive(agent);
+    await db.prisma.$executeRaw`UPDATE run_worker SET seen_at = now() WHERE id = ${agent.id}`;
+    if (!env.vcsReach) return done;
+    const given = await env.waiting.run(`${agent.id} requests`, (left) =>
+      takeNext({ db, env }, agent, body['wait-seconds'], () => left() || request.isGone()),
+    );
+    if (!given) return done;
+    await requireStillKnown(renew, () => releaseRequest(db, given.id, agent.id));
+    return json(toWire({ ...given, lease: mintLease(env.keyring, agent.id, leaseOf(given.id), 'agent-request') }));
+  },
+});
+
+/** A request is given out once. */
+const leaseOf = (id: string) => ({ id, attempt: 1 });
+
+/** What is said about a request. */
+interface AboutRequest {
+  readonly env: Environment;
+  readonly params: { readonly agent_id: string; readonly request_id: string };
+  readonly request: { readonly headers: NodeJS.Dict<string | string[]> };
+}
+
+function givenTo({ env, params, request }: AboutRequest): { id: string; agentId: string } {
+  const { agent_id: agentId, request_id: id } = params;
+  requireLease(env.keyring, agentId, id, request.headers, 'agent-request');
+  return { id, agentId };
+}
+
+const answering = raw('PUT')(`${one}/answer`, {
+  ...spoken,
+  summary: 'Hand in what a Git host answered.',
+  query: { status: 'The status of the answer.', 'retry-after': 'Seconds that the host asks to wait.' },
+  takes: 'application/octet-stream',
+  streams: true,
+  refuses: [403, 409, 413],
+  answers: { 204: { description: 'Taken.' } },
+  load,
+  run: async (call) => {
+    const given = givenTo(call);
+    const status = Math.min(numberOf(call, 'status'), 999);
+    const retryAfterSeconds = Math.min(numberOf(call, 'retry-after'), 86_400);
+    const bytes = await gather(call.request.stream, largestAnswer, 'an answer');
+    const { db, env } = call;
+    if (!(await answerRequest({ db, keyring: env.keyring }, given, { status, retryAfterSeconds, bytes }))) throw lost();
+    return done;
+  },
+});
+
+const failing = raw('POST')(`${one}/failure`, {
+  ...spoken,
+  summary: 'Say why a Git host did not answer.',
+  body: bodyOf(wire.RequestFailure),
+  answers: { 204: { description: 'Noted.' } },
+  load,
+  run: async (call) => {
+    if (!(await failRequest(call.db, givenTo(call), call.body.reason))) throw lost();
+    return done;
+  },
+});
+
+/** How agents carry out requests to Git hosts that only they can reach. */
+export const requestEndpoints = [claiming, answering, failing];

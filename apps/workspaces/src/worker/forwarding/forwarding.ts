@@ -1,0 +1,28 @@
+import { Reach } from '@keystead/outside';
+
+/** To which Git hosts an agent carries requests: those of the addresses named, or `any`. */
+export type ForwardingTo = 'any' | readonly string[];
+
+/** Companies' own networks. This machine and its neighbours on the link are none: those hosts have to be named. */
+const privateNetworks = ['10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'];
+const everywhere = ['0.0.0.0/0', '::/0'];
+
+/** What of the network an agent opens to the connections of its pool, as whoever runs it says. */
+export class Forwarding {
+  /** Addresses that may be called; those where clouds hand out credentials never are. */
+  readonly reach: Reach;
+  private readonly origins: ReadonlySet<string> | undefined;
+
+  constructor(to: ForwardingTo) {
+    this.reach = new Reach(to === 'any' ? privateNetworks : everywhere);
+    this.origins = to === 'any' ? undefined : new Set(to.map((one) => new URL(one).origin));
+  }
+
+  /** Why this agent does not call an address; undefined where it does. */
+  refusal(url: string): string | undefined {
+    if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) return 'it has no http or https address';
+    const { origin } = new URL(url);
+    if (!this.origins || this.origins.has(origin)) return undefined;
+    return `this agent does not forward to ${origin} (AGENT_REQUEST_FORWARDING)`;
+  }
+}

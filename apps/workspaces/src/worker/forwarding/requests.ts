@@ -1,0 +1,104 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { outsideCall } from '@keystead/outside';
+import { isRefusal } from '@keystead/refusal';
+import type { Logger } from '@keystead/server';
+import type { z } from 'zod';
+import * as wire from '../../resources/runs/agents/protocol';
+import type { AgentClient } from '../agent/client';
+import type { Forwarding } from './forwarding';
+
+const waitSeconds = 20;
+const mostAtOnce = 8;
+const longestReason = 300;
+const longestCallMs = 30_000;
+const pausesMs = [200, 1000, 3000];
+
+type Given = z.infer<typeof wire.RequestGiven>;
+
+/** Who asked has gone, or it was handed in before. */
+const isSettled = (error: unknown): boolean =>
+  isRefusal(error) && ['transition', 'missing', 'denied', 'unauthenticated'].includes(error.kind);
+
+/** Sends what the service gave, as it is: with no credential of this machine, through no proxy, and following no redirect. */
+async function send({ method, url, headers, body, 'timeout-ms': timeoutMs }: Given, forwarding: Forwarding) {
+  const refusal = forwarding.refusal(url);
+  if (refusal !== undefined) return { reason: refusal };
+  const bytes = body === null ? undefined : { type: body.type, content: Buffer.from(body.text, 'utf8') };
+  try {
+    const { reach } = forwarding;
+    const request = { method, headers, bytes, reach };
+    return { answer: await outsideCall('the Git host', url, request, Math.min(timeoutMs, longestCallMs)) };
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    return { reason: error.message.replace(/^the Git host is unreachable: /, '') };
+  }
+}
+
+async function carryOut(client: AgentClient, agentId: string, forwarding: Forwarding, given: Given): Promise<void> {
+  const about = {
+    headers: { [wire.leaseHeader]: given.lease },
+    path: `/agents/${agentId}/requests/${given.id}`,
+  };
+  const { answer, reason } = await send(given, forwarding);
+  for (const pauseMs of [...pausesMs, undefined]) {
+    try {
+      if (answer) {
+        const { status, retryAfterSeconds, bytes } = answer;
+        const query = { status: String(status), 'retry-after': String(Math.floor(retryAfterSeconds)) };
+        await client.json({ ...about, method: 'PUT', path: `${about.path}/answer`, query, bytes });
+      } else {
+        const json = { reason: (reason || 'no reason').slice(0, longestReason) };
+        await client.json({ ...about, method: 'POST', path: `${about.path}/failure`, json });
+      }
+      return;
+    } catch (error) {
+      if (isSettled(error)) return;
+      if (isRefusal(error) || pauseMs === undefined) throw error;
+      await sleep(pauseMs);
+    }
+  }
+}
+
+/** Carries out requests to Git hosts until it is closed, some at a time. `agentId` is what the agent is registered as now. */
+export function startForwarding(
+  client: AgentClient,
+  agentId: () => string,
+  forwarding: Forwarding,
+  log: Logger,
+): { close(): Promise<void> } {
+  const closing = new AbortController();
+  const { signal } = closing;
+  const underWay = new Set<Promise<void>>();
+  const take = async (): Promise<void> => {
+    const id = agentId();
+    const path = `/agents/${id}/requests`;
+    const answer = await client.json({ method: 'POST', path, json: { 'wait-seconds': waitSeconds }, signal });
+    if (answer === undefined) return;
+    const given = wire.RequestGiven.parse(answer);
+    const work: Promise<void> = carryOut(client, id, forwarding, given)
+      // What it is about, and with what, is nobody's here.
+      .catch((error) => log.error({ err: error, request: given.id }, 'a request was not carried out'))
+      .finally(() => underWay.delete(work));
+    underWay.add(work);
+  };
+  const looping = (async () => {
+    while (!signal.aborted) {
+      if (underWay.size >= mostAtOnce) await Promise.race(underWay);
+      try {
+        await take();
+      } catch (error) {
+        if (signal.aborted) break;
+        // Whoever claims jobs registers again where that is needed.
+        if (!isSettled(error)) log.warn({ err: error }, 'no request could be taken');
+        await sleep(1000, undefined, { signal }).catch(() => undefined);
+      }
+    }
+  })();
+  return {
+    async close() {
+      closing.abort();
+      await looping;
+      await Promise.all(underWay);
+    },
+  };
+}

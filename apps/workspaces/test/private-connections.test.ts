@@ -1,0 +1,461 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { createLogger } from '@keystead/server';
+import request from 'supertest';
+import { callOf } from '../src/resources/connections/forwarding/host-call';
+import { forgetRequests, largestAnswer } from '../src/resources/connections/forwarding/requests';
+import { claimFetch } from '../src/resources/runs/vcs/fetches';
+import { reportStatuses, writeComments } from '../src/resources/runs/vcs/reports';
+import { tendRepositories } from '../src/resources/runs/vcs/tend';
+import { AgentClient } from '../src/worker/agent/client';
+import { Forwarding } from '../src/worker/forwarding/forwarding';
+import { startForwarding } from '../src/worker/forwarding/requests';
+import { allRows } from './database-rows';
+import { FakeGitea } from './fake-gitea';
+import { FakeGithub } from './fake-github';
+import { fetchAll } from './fetch-all';
+import { ref, resource, startWorkspaces, WORKER_TOKEN } from './start-workspaces';
+import { archiveOf } from './worker-fixture';
+
+const prefix = '/api/agent/v1/agents';
+const registration = {
+  name: 'in the network',
+  version: '0.3.0',
+  protocol: { oldest: 1, newest: 1 },
+  'tool-versions': ['1.11.4'],
+  isolation: 'own-user',
+};
+const credential = 'canary-of-the-host';
+
+// No network is open to the service: whatever reaches the host was carried there by an agent.
+describe('a connection that names an agent pool', () => {
+  const host = new FakeGitea();
+  const output: string[] = [];
+  const log = { write: (line: string) => void output.push(line) };
+  const workspaces = startWorkspaces({ env: { WORKSPACES_VCS: 'on' }, log });
+  const { admin } = workspaces;
+  let counter = 0;
+  let pool = '';
+  let token = '';
+  let connection = '';
+  let oauthToken = '';
+  const agents: { close(): Promise<void> }[] = [];
+
+  const makePool = async (organization = 'acme') => {
+    const body = resource('agent-pools', { name: `pool-${++counter}` });
+    const { id } = (await admin.post(`organizations/${organization}/agent-pools`, body).expect(201)).body.data;
+    const path = `agent-pools/${id}/authentication-tokens`;
+    const made = await admin.post(path, resource('authentication-tokens', { description: 'of a test' })).expect(201);
+    return { id: id as string, tokenId: made.body.data.id, secret: made.body.data.attributes.token as string };
+  };
+  const send = (method: 'post' | 'put', path: string, secret = token, lease = '') =>
+    request(workspaces.server)
+      [method](`${prefix}${path}`)
+      .set('Authorization', `Bearer ${secret}`)
+      .set('X-Agent-Lease', lease);
+  const register = async (secret = token, more: object = { forwards: true }): Promise<string> =>
+    (
+      await send('post', '', secret)
+        .send({ ...registration, ...more })
+        .expect(201)
+    ).body.id;
+  const take = (agent: string, secret = token) =>
+    send('post', `/${agent}/requests`, secret).send({ 'wait-seconds': 5 });
+  /** An agent that carries out what it is given. */
+  const agent = async (to: readonly string[] = [host.origin], secret = token) => {
+    const id = await register(secret);
+    const { port } = workspaces.server.address() as { port: number };
+    const client = new AgentClient(new URL(`http://127.0.0.1:${port}`), secret, undefined);
+    const silent = createLogger({ name: 'agent', level: 'trace', destination: log });
+    const forwarding = startForwarding(client, () => id, new Forwarding(to), silent);
+    const closing = {
+      close: async () => {
+        await forwarding.close();
+        client.close();
+        await workspaces.service.pool.query('UPDATE run_worker SET ended_at = now() WHERE id = $1', [id]);
+      },
+    };
+    agents.push(closing);
+    return { id, ...closing };
+  };
+  const means = () => {
+    const { db, env } = workspaces.service;
+    return { db, keyring: env.keyring, reach: env.vcsReach!, publicUrl: env.publicUrl };
+  };
+  const connect = (organization = 'acme', poolId: string | null = pool, more: object = {}) =>
+    admin.post(
+      `organizations/${organization}/oauth-clients`,
+      resource(
+        'oauth-clients',
+        {
+          'service-provider': 'gitea',
+          'http-url': host.origin,
+          'api-url': `${host.origin}/api/v1`,
+          'oauth-token-string': credential,
+          ...more,
+        },
+        poolId === null ? {} : { 'agent-pool': ref('agent-pools', poolId) },
+      ),
+    );
+  const follow = (name: string) => {
+    const repo = { identifier: 'team/net', 'oauth-token-id': oauthToken };
+    const body = resource('workspaces', { name, 'queue-all-runs': true, 'vcs-repo': repo });
+    return admin.post('organizations/acme/workspaces', body);
+  };
+  const tend = async () => {
+    await means().db.prisma.vcsRepository.updateMany({ data: { nextAt: new Date(0) } });
+    await tendRepositories(means(), () => workspaces.service.env.settings(), 3600);
+  };
+  const report = async () => {
+    await means().db.prisma.ingressAttributes.updateMany({ data: { statusAt: new Date(0) } });
+    await reportStatuses(means());
+  };
+  const problem = async () =>
+    (await admin.get(`oauth-clients/${connection}`).expect(200)).body.data.attributes.problem as string | null;
+  const repositoryProblem = async () => (await means().db.prisma.vcsRepository.findFirstOrThrow()).problem;
+  const waiting = () => means().db.prisma.forwardedRequest.findMany();
+  const expire = () =>
+    workspaces.service.pool.query(`UPDATE forwarded_request SET ends_at = now() - interval '1 second'`);
+  const call = (url: string, more: object = {}) =>
+    callOf(means(), { apiUrl: `${host.origin}/api/v1`, httpUrl: host.origin, agentPoolId: pool })(
+      url,
+      { headers: { authorization: `token ${credential}` }, ...more },
+      5000,
+    );
+
+  beforeAll(async () => {
+    await host.start();
+    host.branches.set('main', host.commit('Begin'));
+    await workspaces.organization('acme', { 'default-execution-mode': 'remote' });
+    await workspaces.organization('other');
+    ({ id: pool, secret: token } = await makePool());
+    const { body } = await connect().expect(201);
+    connection = body.data.id;
+    oauthToken = body.data.relationships['oauth-tokens'].data[0].id;
+  });
+  afterEach(async () => {
+    await Promise.all(agents.splice(0).map((one) => one.close()));
+    await workspaces.service.pool.query('DELETE FROM run_worker');
+  });
+  afterAll(() => host.stop());
+
+  it('waits for an agent that forwards, says so, and calls nothing from here', async () => {
+    await register(token, {});
+    expect(await problem()).toContain('no agent');
+    const { body } = await follow('early').expect(422);
+    expect(body.errors[0].detail).toContain('no agent of the connection’s pool that forwards requests is connected');
+    expect(host.calls).toEqual([]);
+    await agent();
+    expect(await problem()).toBeNull();
+  });
+
+  it('has everything carried by an agent of its pool: look-ups, the webhook, statuses, comments', async () => {
+    await agent();
+    await follow('net').expect(201);
+    await tend();
+    expect(await repositoryProblem()).toBeNull();
+    expect(host.hooks.size).toBe(1);
+    host.pulls.push({ number: 1, head: host.commit('First'), files: ['main.tf'] });
+    await tend();
+    host.pulls[0]!.head = host.commit('Second');
+    await tend();
+    await report();
+    expect(host.statuses.map(({ context }) => context)).toContain('keystead/acme');
+    await writeComments(means());
+    expect(host.comments).toHaveLength(1);
+    expect(new Set(host.calls.map(({ authorization }) => authorization))).toEqual(new Set([`token ${credential}`]));
+    expect(await waiting()).toEqual([]);
+  });
+
+  it('has its commits fetched by an agent of its pool, and by nobody else', async () => {
+    const { db, keyring } = means();
+    await means().db.prisma.ingressAttributes.updateMany({ data: { fetchAt: new Date(0) } });
+    expect(await claimFetch(db, keyring, 'worker')).toBeUndefined();
+    const own = (await send('post', '', WORKER_TOKEN).send(registration).expect(201)).body.id;
+    await send('post', `/${own}/fetches`, WORKER_TOKEN).send({ 'wait-seconds': 0 }).expect(204);
+    const plain = await register(token, {});
+    await send('post', `/${plain}/fetches`).send({ 'wait-seconds': 0 }).expect(404);
+    const elsewhere = await makePool();
+    const stranger = await register(elsewhere.secret);
+    await send('post', `/${stranger}/fetches`, elsewhere.secret).send({ 'wait-seconds': 0 }).expect(204);
+    const mine = await register();
+    const { body: fetch } = await send('post', `/${mine}/fetches`).send({ 'wait-seconds': 0 }).expect(200);
+    expect(fetch).toMatchObject({ 'clone-url': `${host.origin}/team/net.git`, networks: [] });
+    const archive = await archiveOf({ 'main.tf': '' });
+    const put = (by: string, secret: string) =>
+      send('put', `/${by}/fetches/${fetch['configuration-version-id']}/archive`, secret, fetch.lease)
+        .set('Content-Type', 'application/octet-stream')
+        .send(archive);
+    await put(stranger, elsewhere.secret).expect(403);
+    await put(mine, token).expect(204);
+    expect(await fetchAll(workspaces.service, { agentPoolId: pool })).toBeGreaterThan(0);
+  });
+
+  it('is not fetched from where its host has no business to send an agent', async () => {
+    await means().db.prisma.ingressAttributes.updateMany({
+      data: { fetchAt: new Date(0), cloneUrl: 'http://10.0.0.7/internal.git' },
+    });
+    await means().db.prisma.configurationVersion.updateMany({ data: { status: 'fetching' } });
+    const { db, keyring } = means();
+    expect(await claimFetch(db, keyring, await register(), pool)).toBeUndefined();
+    const { errorMessage } = await db.prisma.configurationVersion.findFirstOrThrow({ where: { status: 'errored' } });
+    expect(errorMessage).toContain('is not the host of its connection');
+  });
+
+  it('is nothing to agents of other pools, nor to those that do not forward', async () => {
+    const foreign = await makePool('other');
+    const [mine, second, stranger] = [await register(), await register(), await register(foreign.secret)];
+    const plain = await register(token, {});
+    const own = (
+      await send('post', '', WORKER_TOKEN)
+        .send({ ...registration, forwards: true })
+        .expect(201)
+    ).body;
+    expect(own.forwards).toBe(false);
+    const asking = call(`${host.origin}/api/v1/version`).catch((error: Error) => error.message);
+    await send('post', `/${stranger}/requests`, foreign.secret).send({ 'wait-seconds': 1 }).expect(204);
+    await take(plain).expect(404);
+    await take(own.id, WORKER_TOKEN).expect(404);
+    await take(mine, foreign.secret).expect(404);
+    const { body: given } = await take(mine).expect(200);
+    expect(given).toMatchObject({ method: 'GET', url: `${host.origin}/api/v1/version`, body: null });
+    await send('post', `/${second}/requests`).send({ 'wait-seconds': 0 }).expect(204);
+    const answer = (by: string, secret: string, lease: string, id = given.id) =>
+      send('put', `/${by}/requests/${id}/answer?status=200&retry-after=0`, secret, lease)
+        .set('Content-Type', 'application/octet-stream')
+        .send(Buffer.from('{"forged":true}'));
+    const fail = (by: string, secret: string) =>
+      send('post', `/${by}/requests/${given.id}/failure`, secret, given.lease).send({ reason: 'forged' });
+    await answer(stranger, foreign.secret, given.lease).expect(403);
+    await fail(stranger, foreign.secret).expect(403);
+    await answer(mine, foreign.secret, given.lease).expect(404);
+    await answer(second, token, given.lease).expect(403);
+    await answer(mine, token, '').expect(403);
+    await answer(mine, token, given.lease, 'freq-other').expect(403);
+    await fail(mine, token).expect(204);
+    // Said once, it is said.
+    await answer(mine, token, given.lease).expect(409);
+    await fail(mine, token).expect(409);
+    expect(await asking).toContain('unreachable for the agent: forged');
+  });
+
+  it('is tried again when its agent dies in the middle, and changes nothing twice', async () => {
+    await workspaces.service.pool.query('UPDATE vcs_repository SET hook_id = NULL');
+    host.hooks.clear();
+    // It sends what it was given, and dies before it tells.
+    const dying = await register();
+    const tending = tend();
+    for (let made = false; !made; ) {
+      const { body: given } = await take(dying).expect(200);
+      const { method, url, headers, body } = given;
+      made = method === 'POST';
+      const answer = await fetch(url, {
+        method,
+        headers: { ...headers, ...(body && { 'content-type': body.type }) },
+        body: body?.text,
+      });
+      if (made) break;
+      const bytes = Buffer.from(await answer.arrayBuffer());
+      await send(
+        'put',
+        `/${dying}/requests/${given.id}/answer?status=${answer.status}&retry-after=0`,
+        token,
+        given.lease,
+      )
+        .set('Content-Type', 'application/octet-stream')
+        .send(bytes)
+        .expect(204);
+    }
+    await expire();
+    await tending;
+    expect(host.hooks.size).toBe(1);
+    expect(await repositoryProblem()).toContain('did not answer in time');
+    await agent();
+    await tend();
+    expect(await repositoryProblem()).toBeNull();
+    expect(host.hooks.size).toBe(1);
+    expect((await means().db.prisma.vcsRepository.findFirstOrThrow()).hookId).toBe('1');
+  });
+
+  it('waits no longer than it says, and an answer that comes later counts for nothing', async () => {
+    const late = await register();
+    const asking = call(`${host.origin}/api/v1/version`).catch((error: Error) => error.message);
+    const { body: given } = await take(late).expect(200);
+    await expire();
+    await send('put', `/${late}/requests/${given.id}/answer?status=200&retry-after=0`, token, given.lease)
+      .set('Content-Type', 'application/octet-stream')
+      .send(Buffer.from('{}'))
+      .expect(409);
+    expect(await asking).toContain('did not answer in time');
+    const ignored = call(`${host.origin}/api/v1/version`).catch((error: Error) => error.message);
+    while ((await waiting()).length === 0) await sleep(10);
+    await expire();
+    expect(await ignored).toContain('took the request in time');
+    // Of a node that died, too, nothing is left.
+    await workspaces.service.pool.query(
+      `INSERT INTO forwarded_request (id, agent_pool_id, request, ends_at) VALUES ('freq-left', $1, '', now() - interval '1 hour')`,
+      [pool],
+    );
+    expect((await send('post', `/${late}/requests`).send({ 'wait-seconds': 0 })).status).toBe(204);
+    await forgetRequests(means().db);
+    expect(await waiting()).toEqual([]);
+  });
+
+  it('gives each of many requests to one of many agents', async () => {
+    await Promise.all([agent(), agent(), agent()]);
+    const before = host.calls.length;
+    const paths = Array.from({ length: 40 }, (_, n) => `${host.origin}/api/v1/repos/team/net?n=${n}`);
+    const answers = await Promise.all(paths.map((path) => call(path)));
+    expect(answers.map(({ status }) => status)).toEqual(Array(40).fill(200));
+    const seen = host.calls.slice(before).map(({ call: one }) => one);
+    expect(seen).toHaveLength(40);
+    expect(new Set(seen).size).toBe(40);
+  });
+
+  it('ends with the token of its agent, also while that waits', async () => {
+    const second = await makePool();
+    await admin.patch(
+      `oauth-clients/${connection}`,
+      resource('oauth-clients', {}, { 'agent-pool': ref('agent-pools', second.id) }),
+    );
+    const gone = await register(second.secret);
+    const place = { apiUrl: host.origin, agentPoolId: second.id };
+    const asking = callOf(means(), place)(host.origin, {}, 60_000).catch((error: Error) => error.message);
+    while ((await waiting()).length === 0) await sleep(10);
+    const hold = (by: string | null) => means().db.prisma.forwardedRequest.updateMany({ data: { workerId: by } });
+    await hold('another');
+    const [answer] = await Promise.all([
+      send('post', `/${gone}/requests`, second.secret).send({ 'wait-seconds': 30 }),
+      sleep(500)
+        .then(() => admin.delete(`authentication-tokens/${second.tokenId}`).expect(204))
+        .then(() => hold(null)),
+    ]);
+    expect(answer.status).toBe(401);
+    expect((await waiting()).map(({ workerId }) => workerId)).toEqual([null]);
+    await expire();
+    expect(await asking).toContain('took the request in time');
+    await send('post', `/${gone}/requests`, second.secret).send({ 'wait-seconds': 0 }).expect(401);
+    expect(await problem()).toContain('no agent');
+    await admin.delete(`agent-pools/${second.id}`).expect(422);
+    await admin.patch(
+      `oauth-clients/${connection}`,
+      resource('oauth-clients', {}, { 'agent-pool': ref('agent-pools', pool) }),
+    );
+    await admin.delete(`agent-pools/${second.id}`).expect(204);
+  });
+
+  it('is made with a pool of its own organization alone: that of another is asked nothing', async () => {
+    const foreign = await makePool('other');
+    await agent([host.origin], foreign.secret);
+    const app = new FakeGithub();
+    await app.start();
+    try {
+      const more = {
+        'service-provider': 'github_app',
+        'http-url': app.origin,
+        'api-url': app.origin,
+        'oauth-token-string': null,
+        key: app.appId,
+        secret: 'text',
+        'private-key': app.privateKey,
+      };
+      await connect('acme', foreign.id, more).expect(422);
+      await connect('acme', 'apool-1234567812345678', more).expect(422);
+      expect(await waiting()).toEqual([]);
+      expect(app.calls).toEqual([]);
+      // Through its own pool it is asked whether it takes the key.
+      await agent([app.origin]);
+      const { body } = await connect('acme', pool, more).expect(201);
+      expect(app.calls).toEqual(['GET /app']);
+      await admin.delete(`oauth-clients/${body.data.id}`).expect(204);
+    } finally {
+      app.stop();
+    }
+  });
+
+  describe('and a host that', () => {
+    let server: Server;
+    const listen = async (answer: RequestListener): Promise<string> => {
+      server = createServer(answer).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      return `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+    };
+    const ask = (origin: string, url: string, timeoutMs = 5000) =>
+      callOf(means(), { apiUrl: origin, agentPoolId: pool })(url, {}, timeoutMs).then(
+        ({ status, json }) => ({ status, json }),
+        (error: Error) => error.message,
+      );
+    afterEach(() => {
+      server?.closeAllConnections();
+      server?.close();
+    });
+
+    it('leads elsewhere is not followed', async () => {
+      const origin = await listen((_, res) => res.writeHead(302, { location: `${host.origin}/inside` }).end());
+      await agent([origin, host.origin]);
+      const before = host.calls.length;
+      expect(await ask(origin, `${origin}/api`)).toEqual({ status: 302, json: undefined });
+      expect(await ask(origin, `${host.origin}/inside`)).toContain('leads to an address that is not its own');
+      expect(host.calls).toHaveLength(before);
+    });
+
+    it('is slow, ends in the middle, or says too much is an answer to nobody', async () => {
+      const origin = await listen((req, res) => {
+        if (req.url === '/slow') return;
+        if (req.url === '/middle') {
+          res.writeHead(200, { 'content-length': '100' }).write('{');
+          setTimeout(() => res.destroy(), 20);
+          return;
+        }
+        res.end(Buffer.alloc(largestAnswer + 1, ' '));
+      });
+      await agent([origin]);
+      expect(await ask(origin, `${origin}/slow`, 200)).toContain('no answer in time');
+      expect(await ask(origin, `${origin}/middle`)).toContain('unreachable for the agent');
+      expect(await ask(origin, `${origin}/large`)).toContain('too large');
+      server.closeAllConnections();
+      server.close();
+      expect(await ask(origin, `${origin}/dead`)).toContain('ECONNREFUSED');
+    });
+
+    it('its agent was not told to call is not called; nor are its own machine and the credentials of clouds', async () => {
+      await agent([host.origin]);
+      expect(await ask('http://127.0.0.1:9', 'http://127.0.0.1:9/x')).toContain(
+        'does not forward to http://127.0.0.1:9',
+      );
+      const open = new Forwarding('any');
+      expect(open.refusal('file:///etc/passwd')).toContain('no http');
+      expect([open.reach.allows('10.1.2.3'), open.reach.allows('192.168.1.1'), open.reach.allows('1.1.1.1')]).toEqual([
+        true,
+        true,
+        true,
+      ]);
+      for (const one of [open, new Forwarding(['http://169.254.169.254'])]) {
+        expect(one.reach.allows('169.254.169.254')).toBe(false);
+      }
+      expect([open.reach.allows('127.0.0.1'), open.reach.allows('::1')]).toEqual([false, false]);
+    });
+  });
+
+  it('keeps its credential out of the database and of every log, and leaves nothing once it is removed', async () => {
+    const silent = await register();
+    const asking = call(`${host.origin}/api/v1/version`).catch(() => undefined);
+    const { body: given } = await take(silent).expect(200);
+    expect(given.headers.authorization).toBe(`token ${credential}`);
+    expect(JSON.stringify(await allRows(workspaces.databaseUrl))).not.toContain(credential);
+    await send('post', `/${silent}/requests/${given.id}/failure`, token, given.lease)
+      .send({ reason: 'over' })
+      .expect(204);
+    await asking;
+    await agent();
+    await admin.delete('organizations/acme/workspaces/net').expect(204);
+    await admin.delete(`oauth-clients/${connection}`).expect(204);
+    // The webhook goes the way it came, with what was kept to clean up.
+    await tend();
+    expect(host.hooks.size).toBe(0);
+    expect(await means().db.prisma.vcsRepository.count()).toBe(0);
+    expect(output.join('\n')).not.toContain(credential);
+  });
+});
