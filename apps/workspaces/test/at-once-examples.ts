@@ -308,7 +308,7 @@ const inDirectory = (
     return { at: { [param]: id }, token, body: body?.(name), ...more };
   };
 };
-const addingToDirectory = (kind: 'Users' | 'Groups', key: string): Making => {
+const addingToDirectory = (key: string): Making => {
   return async (world) => ({
     token: await directory(world),
     body: () => ({ [key]: world.fresh() }),
@@ -807,11 +807,11 @@ export const examples: Readonly<Record<string, Making>> = {
     resource('scim-group-mappings', { 'scim-sync-paused': n % 2 === 0 }),
   ),
   'DELETE /admin/teams/:team_id/scim-group-mapping': ofLinkedTeam(true, undefined, second),
-  'POST /scim/v2/Users': addingToDirectory('Users', 'userName'),
+  'POST /scim/v2/Users': addingToDirectory('userName'),
   'PUT /scim/v2/Users/:scim_user_id': inDirectory('Users', (userName) => (n) => ({ userName, title: `t${n}` })),
   'PATCH /scim/v2/Users/:scim_user_id': inDirectory('Users', () => operation('active', (n) => n % 2 === 0)),
   'DELETE /scim/v2/Users/:scim_user_id': inDirectory('Users', undefined, once),
-  'POST /scim/v2/Groups': addingToDirectory('Groups', 'displayName'),
+  'POST /scim/v2/Groups': addingToDirectory('displayName'),
   'PUT /scim/v2/Groups/:scim_group_id': inDirectory('Groups', (displayName) => (n) => ({
     displayName,
     externalId: `${displayName}-${n}`,

@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { claimFetch, finishFetch } from '../src/resources/runs/vcs/fetches';
 import { reportPassing } from '../src/resources/runs/vcs/passing';
 import { reportStatuses } from '../src/resources/runs/vcs/reports';
 import { together } from '../src/resources/runs/vcs/standing';
 import { tendRepositories } from '../src/resources/runs/vcs/tend';
 import { FakeGitea } from './fake-gitea';
 import { fakeWorker } from './fake-worker';
+import { fetchAll as fetchEverything } from './fetch-all';
 import { resource, startWorkspaces } from './start-workspaces';
-import { archiveOf } from './worker-fixture';
 
 describe('the status of a commit', () => {
   const host = new FakeGitea();
@@ -40,16 +39,7 @@ describe('the status of a commit', () => {
     await means().db.prisma.vcsRepository.updateMany({ data: { nextAt: new Date(0) } });
     await tendRepositories(means(), () => workspaces.service.env.settings(), 3600);
   };
-  const fetchAll = async () => {
-    const { db, keyring } = means();
-    for (let fetch = await claimFetch(db, keyring, 'worker'); fetch; fetch = await claimFetch(db, keyring, 'worker')) {
-      const archive = await archiveOf({ 'main.tf': '' });
-      const pieces = (async function* () {
-        yield archive;
-      })();
-      await finishFetch(db, { keyring, configurationBytes: 1e6 }, fetch, pieces);
-    }
-  };
+  const fetchAll = () => fetchEverything(workspaces.service);
   /** Commits to `main`; answers what is told of it, newest last, once asked. */
   const push = async () => {
     const sha = host.commit(`Commit ${++counter}`);
@@ -126,6 +116,22 @@ describe('the status of a commit', () => {
     await Promise.all(Array.from({ length: 5 }, () => reportStatuses(means())));
     expect(host.statuses.filter((one) => one.sha === sha)).toHaveLength(host.statuses.length - before);
     expect(host.statuses.length - before).toBe(1);
+  });
+
+  it('is told although the first of its workspaces was given up, and of that one too', async () => {
+    await follow('one', 'east');
+    await follow('one', 'west');
+    const sha = await push();
+    const { ingressAttributes } = means().db.prisma;
+    const rows = await ingressAttributes.findMany({ where: { commitSha: sha } });
+    const [first] = rows.sort((a, b) => (a.id < b.id ? -1 : 1));
+    const hours = new Date(Date.now() + 6 * 3_600_000);
+    await ingressAttributes.update({ where: { id: first!.id }, data: { statusSent: 'given up', statusAt: hours } });
+    await reportStatuses(means());
+    const about = host.statuses.filter((one) => one.sha === sha);
+    expect(about.map(({ description }) => description)).toEqual(['0 of 2 workspaces done']);
+    const after = await ingressAttributes.findMany({ where: { commitSha: sha } });
+    expect(after.map(({ statusSent }) => statusSent)).not.toContain('given up');
   });
 
   it('is one for each workspace where the organization wants that', async () => {

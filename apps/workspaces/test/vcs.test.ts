@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 import type { SiteSettings } from '../src/kernel/endpoints/environment';
-import { claimFetch, failFetch, finishFetch } from '../src/resources/runs/vcs/fetches';
 import { reportPassing } from '../src/resources/runs/vcs/passing';
 import { reportStatuses } from '../src/resources/runs/vcs/reports';
 import { tendRepositories } from '../src/resources/runs/vcs/tend';
 import { FakeGitea } from './fake-gitea';
 import { fakeWorker } from './fake-worker';
+import { fetchAll as fetchEverything } from './fetch-all';
 import { resource, startWorkspaces, WORKER_TOKEN } from './start-workspaces';
 import { archiveOf } from './worker-fixture';
 
@@ -63,26 +63,7 @@ describe('workspaces that follow a repository', () => {
     });
     return rows.map(({ commitMessage, tag }) => tag ?? commitMessage);
   };
-  /** Fetches everything that is to be, as a worker would; answers how often. */
-  const fetchAll = async (fails?: string, again = false): Promise<number> => {
-    const { db, keyring } = means();
-    for (let count = 0; ; count++) {
-      const fetch = await claimFetch(db, keyring, 'worker');
-      if (!fetch) return count;
-      if (fails) await failFetch(db, fetch, fails, again);
-      else {
-        const archive = await archiveOf({ 'main.tf': '' });
-        await finishFetch(
-          db,
-          { keyring, configurationBytes: 1e6 },
-          fetch,
-          (async function* () {
-            yield archive;
-          })(),
-        );
-      }
-    }
-  };
+  const fetchAll = (fails?: string, again?: boolean) => fetchEverything(workspaces.service, { fails, again });
   const runOf = (workspace: string) =>
     admin.post('runs', resource('runs', {}, { workspace: { data: { type: 'workspaces', id: workspace } } }));
 

@@ -1,14 +1,11 @@
-import { useState } from 'react';
 import type { Resource } from '../../api/workspaces';
 import { Copied } from '../../design/copy';
-import { TextField } from '../../design/field';
-import { FormDialog } from '../../design/form';
 import { Notice } from '../../design/notice';
-import { useChange, useRead } from '../api';
-import { fieldError } from '../parts/draft';
+import { useRead } from '../api';
 import { Loaded } from '../parts/loaded';
 import { Opener } from '../parts/opener';
 import { Table } from '../parts/table';
+import { NewSecret } from './new-secret';
 
 /** What a part of a connection's page shows, and why its caller may not change it. */
 export interface ConnectionPart {
@@ -64,7 +61,23 @@ export function App({ client, forbidden }: ConnectionPart) {
       </Loaded>
       <span>
         <Opener label="Replace private key" forbidden={forbidden}>
-          {(close) => <NewKey client={client} onClose={close} />}
+          {(close) => (
+            <NewSecret
+              title="Private key"
+              label="Private key"
+              action="Save key"
+              attribute="private-key"
+              hint="The one before it is used no more. Delete that one at GitHub afterwards."
+              rows={6}
+              call={(api, text) =>
+                api.PATCH('/api/v2/oauth-clients/{oauth_client_id}', {
+                  params: { path: { oauth_client_id: client.id } },
+                  body: { data: { type: 'oauth-clients', attributes: { 'private-key': text } } },
+                })
+              }
+              onClose={close}
+            />
+          )}
         </Opener>
       </span>
     </section>
@@ -74,30 +87,3 @@ export function App({ client, forbidden }: ConnectionPart) {
 /** What the apps of the caller's organizations are installed on. */
 export const useInstallations = () =>
   useRead(['github-app-installations'], (api) => api.GET('/api/v2/github-app/installations', {}));
-
-function NewKey({ client, onClose }: { readonly client: ConnectionPart['client']; readonly onClose: () => void }) {
-  const [value, setValue] = useState('');
-  const save = useChange(
-    (api) =>
-      api.PATCH('/api/v2/oauth-clients/{oauth_client_id}', {
-        params: { path: { oauth_client_id: client.id } },
-        body: { data: { type: 'oauth-clients', attributes: { 'private-key': value } } },
-      }),
-    onClose,
-  );
-  return (
-    <FormDialog title="Private key" action="Save key" change={save} onBack={onClose} onSend={() => save.mutate()}>
-      <TextField
-        label="Private key"
-        required
-        autoFocus
-        masked
-        rows={6}
-        value={value}
-        onChange={setValue}
-        error={fieldError(save.error, 'private-key')}
-        hint="The one before it is used no more. Delete that one at GitHub afterwards."
-      />
-    </FormDialog>
-  );
-}
