@@ -44,6 +44,11 @@ export class StateClient {
     await this.ask('POST', `workspaces/${this.id}/actions/${name}`, {});
   }
 
+  /** Reads the workspace itself. */
+  async show(): Promise<void> {
+    await this.ask('GET', `workspaces/${this.id}`);
+  }
+
   /** Announces a state, and answers its links. */
   async announce(state: MadeState, serial: number): Promise<{ raw: string; json: string; id: string }> {
     const { data } = await this.ask<Version>('POST', `workspaces/${this.id}/state-versions`, {

@@ -81,6 +81,7 @@ async function measure(service: StateService): Promise<void> {
         `| ${name} (${packed}) | ${uploads.toFixed(1)} | ${(uploads / alone).toFixed(2)} | ${spent.toFixed(1)} |\n`,
       );
     }
+    await measureReads(clients, service.pid);
     for (const client of clients) await client.act('unlock');
     const before = processorMs(service.pid);
     let count = 0;
@@ -96,6 +97,43 @@ async function measure(service: StateService): Promise<void> {
   } finally {
     await pool.end();
   }
+}
+
+/** What reads of a workspace take, one after the other, while states of 100 MiB come in at two others. */
+async function measureReads(clients: readonly StateClient[], pid: number): Promise<void> {
+  const [reader, ...writers] = clients as [StateClient, ...StateClient[]];
+  const state = madeState(100, 1);
+  for (let i = 0; i < 200; i++) await reader.show();
+  let coming = true;
+  let done = 0;
+  const before = processorMs(pid);
+  const uploads = writers.slice(0, 2).map(async (writer) => {
+    for (let serial = 1_000_000; coming; serial++) {
+      const { raw } = await writer.announce(state, serial);
+      const status = await writer.put(raw, state);
+      if (status !== 200) throw new Error(`an upload was answered ${status}`);
+      done++;
+    }
+  });
+  const times: number[] = [];
+  for (const end = Date.now() + seconds * 1000; Date.now() < end; ) {
+    const start = performance.now();
+    await reader.show();
+    times.push(performance.now() - start);
+  }
+  coming = false;
+  await Promise.all(uploads);
+  const spent = ((processorMs(pid) - before) / done).toFixed(0);
+  const [middle, p99, longest] = quantiles(times, 0.5, 0.99, 0.999);
+  process.stdout.write(
+    `| reads beside uploads of 100 MiB: median ${middle}, p99 ${p99}, longest ${longest} | | | ${spent} an upload |\n`,
+  );
+}
+
+/** Where these shares of the times end. */
+function quantiles(times: number[], ...shares: number[]): string[] {
+  times.sort((a, b) => a - b);
+  return shares.map((share) => `${quantile(times, share).toFixed(1)} ms`);
 }
 
 /** What the calls of a plan take, one after the other as the tool makes them, against a state of such a size. */
@@ -114,8 +152,7 @@ async function measurePlans(planner: StateClient, mebibytes: number, pid: number
     await planner.plan();
     times.push(performance.now() - start);
   }
-  times.sort((a, b) => a - b);
-  const [middle, p95, longest] = [0.5, 0.95, 0.999].map((share) => `${quantile(times, share).toFixed(1)} ms`);
+  const [middle, p95, longest] = quantiles(times, 0.5, 0.95, 0.999);
   const spent = ((processorMs(pid) - before) / plans).toFixed(1);
   process.stdout.write(
     `| calls of a plan on a state of ${mebibytes} MiB: median ${middle}, p95 ${p95}, longest ${longest} | | | ${spent} |\n`,

@@ -32,6 +32,7 @@ import { SignIn } from './resources/people/sign-in-providers/sign-in';
 import { createAuthenticator } from './resources/people/tokens/authenticate';
 import { type FirstRun, firstRun } from './resources/people/tokens/first-run';
 import { includablesOf, resources } from './resources/registry';
+import { StateThreads, withStateThreads } from './resources/states/state-versions/scanner/state-threads';
 import { prepareSchema } from './schema';
 
 const TWO_WEEKS_IN_MINUTES = 20_160;
@@ -120,7 +121,8 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
   const silence = new Silence(SILENT_MS);
   for (const one of [pool, quickPool]) one.on('release', (error) => !error && silence.heard());
   const objects = config.objects && (await openS3(config.objects));
-  const plain = openDatabase(pool, quickPool);
+  const stateThreads = new StateThreads();
+  const plain = withStateThreads(openDatabase(pool, quickPool), stateThreads);
   const db = objects ? withObjects(plain, objects) : plain;
   const keyring = await openKeyring(db, config.sealKey, (line) => log.warn(line));
   const settings = settingsReader(db, config.edition, config.rateLimit);
@@ -216,6 +218,7 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
       await db.close();
       objects?.close();
       await Promise.all([pool.end(), quickPool.end()]);
+      await stateThreads.close();
       keyring.destroy();
     },
   };

@@ -34,8 +34,8 @@ export interface GatheredBlob extends Omit<WrittenBlob, 'sealed'> {
 /** How a blob is written. */
 export interface WriteOptions {
   readonly limit: number;
-  /** Is shown every piece as it came; what it throws ends the writing. */
-  readonly seen?: (piece: Uint8Array) => void;
+  /** Is shown every piece as it came; the next one when what it answered has resolved. What it throws ends the writing. */
+  readonly seen?: (piece: Uint8Array) => Promise<void> | undefined;
   /** Removed after an hour, unless `keepBlob` says that something refers to it. */
   readonly provisional?: boolean;
   /** How it is compressed; by Brotli where nothing is said. */
@@ -93,7 +93,7 @@ export async function gatherBlob(
   const feeding = feed(pressed, source, (piece) => {
     size += piece.length;
     if (size > options.limit) throw new BlobTooLarge(`more than ${options.limit} bytes`);
-    options.seen?.(piece);
+    return options.seen?.(piece);
   });
   feeding.catch((error: Error) => pressed.destroy(error));
   try {
@@ -112,7 +112,7 @@ export async function gatherBlob(
 async function feed(
   into: Transform,
   source: AsyncIterable<Uint8Array>,
-  seen: (piece: Uint8Array) => void,
+  seen: (piece: Uint8Array) => Promise<void> | undefined,
 ): Promise<void> {
   // Two runs in turn: one is filled while the other is compressed. Fresh buffers for all would be as much garbage as
   // there are bytes.
@@ -129,7 +129,7 @@ async function feed(
     pressing.catch(() => undefined);
   };
   for await (const piece of source) {
-    seen(piece);
+    await seen(piece);
     for (let from = 0; from < piece.length; ) {
       const part = piece.subarray(from, from + runBytes - held);
       runs[turn]!.set(part, held);

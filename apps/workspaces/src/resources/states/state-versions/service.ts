@@ -17,7 +17,7 @@ import { type ParsedOutput, parseOutputs } from './scanner/parse-state';
 import { withSerial } from './scanner/with-serial';
 import { inlineLimitBytes } from './schema';
 import { find, findCurrent, type StateVersion } from './state-version';
-import { watch } from './upload';
+import { watch } from './watch';
 import { type Announced, announce, tryAnnounce } from './writes';
 
 export { uploadJson, uploadRaw } from './upload';
@@ -84,16 +84,17 @@ export async function create(
   // Before the work with the bytes, and again when they are accepted.
   await requireLock(db, actor, await requireWorkspace(db, workspace.id));
   const outputList = await givenOutputs(input.jsonStateOutputs);
-  const { seen, end } = watch();
-  let size = 0;
-  for await (const piece of decoded(input.state)) {
-    size += piece.length;
-    if (size > inlineLimitBytes) {
-      throw new Refusal('too-large', 'inline state may be 16 MiB; leave state out and use hosted-state-upload-url');
+  const given = input.state;
+  const { md5, parsed } = await watch(db, async (seen) => {
+    let size = 0;
+    for await (const piece of decoded(given)) {
+      size += piece.length;
+      if (size > inlineLimitBytes) {
+        throw new Refusal('too-large', 'inline state may be 16 MiB; leave state out and use hosted-state-upload-url');
+      }
+      await seen(piece);
     }
-    seen(piece);
-  }
-  const { md5, parsed } = end();
+  });
   if (md5 !== claim.md5) throw invalid('md5', 'does not match the state');
   if (!parsed) throw invalid('state', 'is not a state file');
   const json = input.jsonState ? await written(db, env, jsonObject(decoded(input.jsonState), 'jsonState')) : undefined;
@@ -152,10 +153,11 @@ export async function rollback(
   for (;;) {
     const current = await findCurrent(db, workspace.id);
     const serial = (current?.serial ?? earlier.serial) + 1n;
-    const { seen, end } = watch();
     const content = withSerial(() => readBlob(db, env.keyring, blobId), serial);
-    const blob = await writeBlob(db, env.keyring, content, { limit: unlimited, seen, provisional: true });
-    const { md5, parsed } = end();
+    const watched = await watch(db, (seen) =>
+      writeBlob(db, env.keyring, content, { limit: unlimited, seen, provisional: true }),
+    );
+    const { md5, parsed, result: blob } = watched;
     const claim = { serial, lineage: earlier.lineage, md5, force: false };
     try {
       const id = await accept(db, env, actor, workspace, claim, { blob, parsed, derived: true }, (tx) =>
@@ -181,9 +183,9 @@ export async function promote(
 ): Promise<StateVersion> {
   const stream = await readBlob(db, env.keyring, kept.blobId);
   if (!stream) throw notFound();
-  const { seen, end } = watch();
-  for await (const piece of stream) seen(piece as Buffer);
-  const { md5, parsed } = end();
+  const { md5, parsed } = await watch(db, async (seen) => {
+    for await (const piece of stream) await seen(piece as Buffer);
+  });
   if (!parsed) throw invalid('state', 'is not a state file');
   const current = await findCurrent(db, workspace.id);
   const serial = current && current.serial >= kept.serial ? current.serial + 1n : kept.serial;

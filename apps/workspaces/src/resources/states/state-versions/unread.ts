@@ -3,9 +3,9 @@ import { readBlob } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
 import { described } from './described';
 import * as outputs from './outputs';
-import { NoState, type ParsedState } from './scanner/parse-state';
-import { StateReader } from './scanner/state-reader';
+import type { ParsedState } from './scanner/parse-state';
 import { find } from './state-version';
+import { watch } from './watch';
 
 const claimSeconds = 600;
 /** A state at which so many nodes died is left alone. */
@@ -37,14 +37,10 @@ export async function readUnread(db: Database, keyring: Keyring): Promise<number
 }
 
 async function read(db: Database, keyring: Keyring, blobId: string): Promise<ParsedState | undefined> {
-  const reader = new StateReader();
-  try {
-    for await (const piece of (await readBlob(db, keyring, blobId)) ?? []) reader.write(piece as Buffer);
-    return reader.end();
-  } catch (error) {
-    if (error instanceof NoState) return undefined;
-    throw error;
-  }
+  const { parsed } = await watch(db, async (seen) => {
+    for await (const piece of (await readBlob(db, keyring, blobId)) ?? []) await seen(piece as Buffer);
+  });
+  return parsed;
 }
 
 async function store(db: Database, keyring: Keyring, id: string, parsed: ParsedState | undefined): Promise<void> {

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { invalid } from '@keystead/jsonapi';
 import { notFound, Refusal } from '@keystead/refusal';
 import type { Actor } from '../../../kernel/audit/audit';
@@ -10,9 +9,8 @@ import { requireWorkspace } from '../../workspaces/workspaces/service';
 import { accept } from './accept';
 import * as quarantine from './quarantine';
 import { jsonObject } from './scanner/json-object';
-import { NoState, type ParsedState } from './scanner/parse-state';
-import { StateReader } from './scanner/state-reader';
 import { find, type StateVersion } from './state-version';
+import { watch } from './watch';
 import { tryFinalize } from './writes';
 
 type KeyringEnv = Pick<Environment, 'keyring'>;
@@ -23,32 +21,6 @@ const announcer = (version: StateVersion): Actor => ({
   id: version.createdById,
   name: version.createdById,
 });
-
-/** Watches a state go by: its MD5, and what it says of itself; `parsed` is undefined for what is no state. */
-export function watch() {
-  const hash = createHash('md5');
-  const reader = new StateReader();
-  let broken = false;
-  const judge = <T>(read: () => T): T | undefined => {
-    try {
-      return broken ? undefined : read();
-    } catch (error) {
-      if (!(error instanceof NoState)) throw error;
-      broken = true;
-      return undefined;
-    }
-  };
-  return {
-    seen(piece: Uint8Array): void {
-      hash.update(piece);
-      judge(() => reader.write(piece));
-    },
-    end: (): { md5: string; parsed: ParsedState | undefined } => ({
-      md5: hash.digest('hex'),
-      parsed: judge(() => reader.end()),
-    }),
-  };
-}
 
 /**
  * Takes the bytes of an announced state version, as they come. They count once: a second upload is refused, as is one
@@ -63,9 +35,8 @@ export async function uploadRaw(
 ): Promise<void> {
   const discarded = version.status === 'discarded' && version.rawBlobId === null;
   if (!discarded) requireMissing(version, 'raw');
-  const { seen, end } = watch();
-  const gathered = await gatherBlob(db, env.keyring, source, { limit, seen, provisional: true });
-  const { md5, parsed } = end();
+  const watched = await watch(db, (seen) => gatherBlob(db, env.keyring, source, { limit, seen, provisional: true }));
+  const { md5, parsed, result: gathered } = watched;
   const actor = announcer(version);
   const claim = { serial: version.serial, lineage: version.lineage, md5: version.md5, force: version.forced };
   const sound = !discarded && parsed && md5 === version.md5;

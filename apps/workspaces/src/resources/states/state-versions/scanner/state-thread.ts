@@ -1,0 +1,31 @@
+import { parentPort } from 'node:worker_threads';
+import { type Digest, StateDigest } from './state-digest';
+
+/** What the thread is asked: to read on in a state, to say what was read, or to forget it. */
+export type Asked =
+  | { readonly state: number; readonly run: Uint8Array }
+  | { readonly state: number; readonly now: 'end' | 'forget' };
+/** It answers each run and each end, in their order. */
+export type Answered = { readonly state: number; readonly digest?: Digest };
+
+const digests = new Map<number, StateDigest>();
+const answer = (answered: Answered): void => parentPort!.postMessage(answered);
+
+function digestOf(state: number): StateDigest {
+  const known = digests.get(state);
+  if (known) return known;
+  const made = new StateDigest();
+  digests.set(state, made);
+  return made;
+}
+
+parentPort!.on('message', (asked: Asked) => {
+  const { state } = asked;
+  if ('run' in asked) {
+    digestOf(state).write(asked.run);
+    answer({ state });
+    return;
+  }
+  if (asked.now === 'end') answer({ state, digest: digestOf(state).end() });
+  digests.delete(state);
+});

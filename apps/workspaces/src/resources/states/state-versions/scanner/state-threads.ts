@@ -1,0 +1,107 @@
+import path from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { Refusal } from '@keystead/refusal';
+import type { Database } from '../../../../kernel/database/database';
+import type { Digest } from './state-digest';
+import type { Answered, Asked } from './state-thread';
+
+/** The thread that reads states, begun with the first that is large, and anew where it has ended. */
+export class StateThreads {
+  private running: StateThread | undefined;
+
+  /** One is enough: it reads states faster than the main thread can take them from the network. */
+  current(): StateThread {
+    this.running ??= new StateThread(() => {
+      this.running = undefined;
+    });
+    return this.running;
+  }
+
+  async close(): Promise<void> {
+    await this.running?.close();
+  }
+}
+
+interface WithThreads extends Database {
+  readonly stateThreads: StateThreads;
+}
+
+/** A database whose large states are read by a thread beside the one that asks. */
+export function withStateThreads<D extends Database>(db: D, stateThreads: StateThreads): D {
+  const transaction: Database['transaction'] = (run) => db.transaction((tx) => run(withStateThreads(tx, stateThreads)));
+  return { ...db, transaction, inTurn: (name) => withStateThreads(db.inTurn(name), stateThreads), stateThreads };
+}
+
+/** Undefined where nobody else is waiting for this thread, as in a worker. */
+export function stateThreadsOf(db: Database): StateThreads | undefined {
+  return (db as Partial<WithThreads>).stateThreads;
+}
+
+interface Waiting {
+  answered(digest: Digest | undefined): void;
+  failed(error: Error): void;
+}
+
+/** A thread that reads many states at once, run by run. It keeps no process from ending. */
+export class StateThread {
+  private readonly worker: Worker;
+  private readonly waiting = new Map<number, Waiting[]>();
+  private states = 0;
+  private ended: Error | undefined;
+
+  constructor(private readonly onEnd: () => void) {
+    const file = path.join(__dirname, `state-thread${path.extname(__filename)}`);
+    // Where the sources run as they are, a thread has to be told how they are read.
+    this.worker = new Worker(file, { execArgv: file.endsWith('.ts') ? ['--require', 'tsx/cjs'] : [] });
+    this.worker.on('message', ({ state, digest }: Answered) => this.waiting.get(state)?.shift()?.answered(digest));
+    this.worker.on('error', (error) => this.end(error));
+    this.worker.on('exit', () => this.end(new Error('it has ended')));
+    // After the listeners: the first one for messages would hold the process again.
+    this.worker.unref();
+  }
+
+  /** A number for a state that is about to be read. */
+  begin(): number {
+    const state = this.states++;
+    this.waiting.set(state, []);
+    return state;
+  }
+
+  /** Resolves when the run has been read: until then it must not be changed. */
+  async read(state: number, run: Uint8Array): Promise<void> {
+    await this.ask(state, { state, run });
+  }
+
+  /** What the state says of itself, all of which has been read. */
+  async finish(state: number): Promise<Digest> {
+    return (await this.ask(state, { state, now: 'end' }))!;
+  }
+
+  forget(state: number): void {
+    this.waiting.delete(state);
+    if (!this.ended) this.worker.postMessage({ state, now: 'forget' } satisfies Asked);
+  }
+
+  async close(): Promise<void> {
+    await this.worker.terminate();
+  }
+
+  private ask(state: number, asked: Asked): Promise<Digest | undefined> {
+    return new Promise((answered, failed) => {
+      if (this.ended) {
+        failed(this.ended);
+        return;
+      }
+      this.waiting.get(state)!.push({ answered, failed });
+      this.worker.postMessage(asked);
+    });
+  }
+
+  private end(cause: Error): void {
+    if (this.ended) return;
+    this.ended = new Refusal('unavailable', 'the state could not be read; try again', [], { cause });
+    this.onEnd();
+    for (const list of this.waiting.values()) for (const { failed } of list) failed(this.ended);
+    this.waiting.clear();
+  }
+}

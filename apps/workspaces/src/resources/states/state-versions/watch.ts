@@ -1,0 +1,100 @@
+import type { Database } from '../../../kernel/database/database';
+import { type Digest, StateDigest } from './scanner/state-digest';
+import { type StateThread, type StateThreads, stateThreadsOf } from './scanner/state-threads';
+
+/** A state up to this long is read at once, where it is: the way to another thread would take longer. */
+const shortBytes = 64 * 1024;
+const runBytes = 256 * 1024;
+
+/** Is shown the pieces of a state in their order; the next one when what it answered has resolved. */
+export type Seen = (piece: Uint8Array) => Promise<void> | undefined;
+
+/**
+ * Watches a state go by during `work`: answers its MD5, what it says of itself, and the result of the work. What is longer
+ * than a few pieces is read by a thread beside this one, which others' requests do not wait for, where the database has one.
+ */
+export async function watch<T>(
+  db: Database,
+  work: (seen: Seen) => Promise<T>,
+): Promise<Digest & { readonly result: T }> {
+  const threads = stateThreadsOf(db);
+  if (!threads) {
+    const digest = new StateDigest();
+    const result = await work(async (piece) => digest.write(piece));
+    return { ...digest.end(), result };
+  }
+  const runs = new Runs(threads);
+  try {
+    const result = await work((piece) => runs.take(piece));
+    return { ...(await runs.end()), result };
+  } finally {
+    runs.close();
+  }
+}
+
+/** Collects pieces into runs, of which one is filled while the other is read. */
+class Runs {
+  private readonly runs: [Uint8Array, Uint8Array?] = [shared()];
+  private turn: 0 | 1 = 0;
+  private held = 0;
+  private reading = Promise.resolve();
+  private beside: { readonly thread: StateThread; readonly state: number } | undefined;
+
+  constructor(private readonly threads: StateThreads) {}
+
+  take(piece: Uint8Array): Promise<void> | undefined {
+    if (this.held + piece.length > runBytes) return this.takeMore(piece);
+    this.run().set(piece, this.held);
+    this.held += piece.length;
+    return undefined;
+  }
+
+  async end(): Promise<Digest> {
+    const { held } = this;
+    if (!this.beside && held <= shortBytes) {
+      const digest = new StateDigest();
+      digest.write(this.run().subarray(0, held));
+      return digest.end();
+    }
+    await this.read();
+    await this.reading;
+    const { thread, state } = this.beside!;
+    return thread.finish(state);
+  }
+
+  close(): void {
+    this.beside?.thread.forget(this.beside.state);
+  }
+
+  private run(): Uint8Array {
+    this.runs[this.turn] ??= shared();
+    return this.runs[this.turn]!;
+  }
+
+  private async takeMore(piece: Uint8Array): Promise<void> {
+    for (let from = 0; from < piece.length; ) {
+      if (this.held === runBytes) await this.read();
+      const part = piece.subarray(from, from + runBytes - this.held);
+      this.run().set(part, this.held);
+      this.held += part.length;
+      from += part.length;
+    }
+  }
+
+  /** Hands on what is held, once the run before it has been read. */
+  private async read(): Promise<void> {
+    const run = this.run().subarray(0, this.held);
+    this.turn = this.turn === 0 ? 1 : 0;
+    this.held = 0;
+    await this.reading;
+    if (!this.beside) {
+      const thread = this.threads.current();
+      this.beside = { thread, state: thread.begin() };
+    }
+    this.reading = this.beside.thread.read(this.beside.state, run);
+    this.reading.catch(() => undefined);
+  }
+}
+
+/** Bytes that both threads see: none of them is copied on its way. */
+const shared = (): Uint8Array => new Uint8Array(new SharedArrayBuffer(runBytes));
