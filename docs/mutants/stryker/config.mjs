@@ -3,10 +3,10 @@ import { fileURLToPath } from 'node:url';
 const { mutate, report, backup, concurrency } = JSON.parse(process.env.KEYSTEAD_STRYKER);
 
 export default {
-  plugins: ['@stryker-mutator/jest-runner', fileURLToPath(new URL('ignore.mjs', import.meta.url))],
+  plugins: ['runner.mjs', 'ignore.mjs'].map((file) => fileURLToPath(new URL(file, import.meta.url))),
   ignorers: ['error-texts'],
-  testRunner: 'jest',
-  jest: { configFile: 'docs/mutants/stryker/jest-of-part.cjs', enableFindRelatedTests: false },
+  testRunner: 'in-process',
+  testRunnerNodeArgs: ['--conditions=source'],
   coverageAnalysis: 'perTest',
   // What runs only while a module is loaded cannot be altered afterwards.
   ignoreStatic: true,
@@ -18,6 +18,7 @@ export default {
   concurrency,
   // A mutant that runs for ever must not be taken for one that a busy machine is slow with.
   timeoutMS: 40_000,
+  dryRunTimeoutMinutes: 60,
   reporters: ['progress-append-only', 'clear-text', 'json'],
   clearTextReporter: { allowColor: false, reportTests: false, allowEmojis: false },
   jsonReporter: { fileName: report },

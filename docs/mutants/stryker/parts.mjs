@@ -22,11 +22,15 @@ export const parts = {
   'decision-queues': { mutate: [`${pipeline}/decision-queues.ts`], tests: [`${pipeline}/decision-queues.test.ts`] },
 };
 
-/** The sources of a folder and the tests beside them, but for those of a name that need a database or processes. */
+/** The sources of a folder and the quick tests beside them, but for those of a name that need a database or processes. */
 function folder(place, but = []) {
   const without = but.flatMap((name) => [`!${place}/${name}.ts`]);
   return {
     mutate: [`${place}/**/*.ts`, `!${place}/**/*.test.ts`, ...without],
-    tests: [`${place}/**/*.test.ts`, ...but.map((name) => `!${place}/${name}.test.ts`)],
+    tests: [
+      `${place}/**/*.test.ts`,
+      `!${place}/**/*.thorough.test.ts`,
+      ...but.map((name) => `!${place}/${name}.test.ts`),
+    ],
   };
 }

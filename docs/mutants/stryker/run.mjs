@@ -31,23 +31,29 @@ function git(...args) {
   return execFileSync('git', args, { cwd: root, encoding: 'utf8' });
 }
 
-/** What git calls the sources of a part. */
-function sourcesOf({ mutate }) {
-  return mutate.map((glob) => (glob.startsWith('!') ? `:(exclude,glob)${glob.slice(1)}` : `:(glob)${glob}`));
+/** Globs as git takes them. */
+function pathspecs(globs) {
+  return globs.map((glob) => (glob.startsWith('!') ? `:(exclude,glob)${glob.slice(1)}` : `:(glob)${glob}`));
 }
 
 /** Runs StrykerJS on one part; answers its report. */
-async function alter(part, concurrency) {
+async function alter(name, concurrency) {
   const box = mkdtempSync(path.join(tmpdir(), 'keystead-stryker-'));
-  const given = { ...part, concurrency, report: path.join(box, 'report.json'), backup: path.join(box, 'backup') };
-  const packages = ['core', 'jest-runner'].map((name) => `--package=@stryker-mutator/${name}@${version}`);
+  const given = {
+    mutate: parts[name].mutate,
+    tests: git('ls-files', '-z', '--', ...pathspecs(parts[name].tests))
+      .split('\0')
+      .filter(Boolean),
+    concurrency,
+    report: path.join(box, 'report.json'),
+    backup: path.join(box, 'backup'),
+  };
   const config = 'docs/mutants/stryker/config.mjs';
   try {
     const code = await new Promise((resolve, reject) => {
-      const child = spawn('npx', ['--yes', ...packages, 'stryker', 'run', config], {
+      const child = spawn('npx', ['--yes', `--package=@stryker-mutator/core@${version}`, 'stryker', 'run', config], {
         cwd: root,
-        // Jest is the one that is installed here.
-        env: { ...toolEnvironment(), KEYSTEAD_STRYKER: JSON.stringify(given), npm_config_legacy_peer_deps: 'true' },
+        env: { ...toolEnvironment(), KEYSTEAD_STRYKER: JSON.stringify(given) },
         stdio: 'inherit',
       });
       child.once('error', reject);
@@ -66,12 +72,12 @@ async function main() {
   // Ctrl-C reaches StrykerJS as well, which puts back what it altered; this process waits for it.
   process.on('SIGINT', () => undefined);
   for (const name of names) {
-    const sources = sourcesOf(parts[name]);
+    const sources = pathspecs(parts[name].mutate);
     if (git('status', '--porcelain', '--', ...sources) !== '') {
       throw new Stop(`Commit what you changed in ${name} first: its sources are altered where they are.`);
     }
     try {
-      const result = summarize(await alter(parts[name], concurrency));
+      const result = summarize(await alter(name, concurrency));
       record(root, name, result);
       process.stdout.write(`${name}: ${result.killed} of ${result.mutants} mutants killed\n`);
     } finally {
