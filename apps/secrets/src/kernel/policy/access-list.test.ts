@@ -39,6 +39,12 @@ describe('a rule that matched and lost', () => {
     ['+/+/c', '+/b/c', 'a/b/c', 'it has more + segments'],
     ['+/b*', '+/bc*', 'a/bcd', 'it is shorter'],
     ['+/+/+/cd', '+/+/ab/+', 'x/y/ab/cd', 'it sorts before the winner'],
+    // A + inside a segment is none.
+    ['+/a+b*', '+/a+bc*', 'x/a+bc', 'it is shorter'],
+    ['a+/+', 'a+/b*', 'a+/b', 'its first wildcard stands further left'],
+    ['+/b+/+', '+/b+/c', 'a/b+/c', 'it has more + segments'],
+    ['x+/y/*', 'x+/y/+', 'x+/y/z', 'it ends in *'],
+    ['+x/y/*', '+x/y/+', '+x/y/z', 'it ends in *'],
   ])('%s against %s on %s: %s', (loser, winner, path, because) => {
     const list = access(rules(`${loser} read`, `${winner} read`));
     const { rule, losers } = list.explain({ path: at(path), operation: 'read' });
@@ -51,6 +57,20 @@ describe('a rule that matched and lost', () => {
     const { rule, losers } = list.explain({ path: at('sec/a/'), operation: 'list' });
     expect(rule?.pattern).toBe('sec/a/');
     expect(losers.map(({ lostBecause }) => lostBecause)).toEqual(['the path with its trailing slash wins']);
+  });
+
+  // A list takes what matches its path with the slash, whatever else would rank higher.
+  it.each([
+    ['sec/+', 'sec/*', 'sec/a/'],
+    ['+/+', '+/a*', 'sec/ab/'],
+    ['+/b', '+/b*', 'sec/b/'],
+  ])('is %s against %s for a list of %s', (loser, winner, path) => {
+    const { rule, losers } = access(rules(`${loser} list`, `${winner} list`)).explain({
+      path: at(path),
+      operation: 'list',
+    });
+    expect(rule?.pattern).toBe(winner);
+    expect(losers).toMatchObject([{ pattern: loser, lostBecause: 'the path with its trailing slash wins' }]);
   });
 
   it('is none for root, who may everything everywhere', () => {
@@ -176,6 +196,37 @@ describe('access list', () => {
     expect(compile([{ name: 'root', namespacePath: 'ns1/', policy }], undefined, 0).root).toBe(false);
   });
 
+  it('refuses in so many words, and says whether the rule grants sudo', () => {
+    const list = access(rules('a read,sudo', 'b read', 'c deny'));
+    const ask = (path: string, operation: Operation) => {
+      const { allowed, sudo, root, objection } = list.decide({ path: at(path), operation });
+      return { allowed, sudo, root, objection };
+    };
+    expect(ask('a', 'read')).toEqual({ allowed: true, sudo: true, root: false, objection: undefined });
+    expect(ask('a', 'update')).toEqual({ allowed: false, sudo: true, root: false, objection: 'capability' });
+    expect(ask('b', 'update')).toEqual({ allowed: false, sudo: false, root: false, objection: 'capability' });
+    expect(ask('c', 'update')).toEqual({ allowed: false, sudo: false, root: false, objection: 'denied' });
+  });
+
+  it('has one rule for each pattern, and says how many are its own', () => {
+    const list = access([rules('a read', 'b/* read'), rules('a list')]);
+    expect(list.rules.map(({ pattern }) => pattern)).toEqual(['a', 'b/*']);
+    expect(list.size).toBe(2);
+    expect(list.rules[0]?.places).toEqual([
+      { policy: 'p0', namespacePath: '', pattern: 'a', line: 1 },
+      { policy: 'p1', namespacePath: '', pattern: 'a', line: 1 },
+    ]);
+  });
+
+  it('takes a path that ends in a slash for a list when asked what may be done there', () => {
+    const list = access(rules('sec/a list', '/b/c read'));
+    expect(list.capabilities(at('sec/a/'))).toEqual(['list']);
+    expect(list.capabilities(at('/b/c'))).toEqual(['read']);
+    expect(list.capabilities(at('//b/c'))).toEqual(['read']);
+    expect(list.capabilities(at('b/c/'))).toEqual(['read']);
+    expect(access(rules('b/+ read')).capabilities(at('/b/'))).toEqual(['read']);
+  });
+
   it('puts the namespace of a policy in front of its patterns', () => {
     const policy = parsePolicy(rules('sec/* read'));
     const list = compile([{ name: 'p', namespacePath: 'ns1/', policy }], undefined, 0);
@@ -217,6 +268,8 @@ describe('parameters in rules', () => {
     ['required_parameters = ["A"]', { a: 1 }, true],
     ['required_parameters = ["a"]', { a: null }, false],
     ['required_parameters = ["A", "b"]', { a: 1 }, false],
+    ['required_parameters = ["a"]', { a: 1, b: null }, true],
+    ['required_parameters = ["toString"]', {}, false],
     ['denied_parameters = { "*" = [] }', { x: 1 }, false],
     ['denied_parameters = { "*" = [] }', {}, true],
     ['denied_parameters = { "x" = [] }', { X: 1 }, false],
@@ -240,6 +293,34 @@ describe('parameters in rules', () => {
     ['allowed_parameters = { "x" = ["**"] }', { x: '' }, true],
     ['allowed_parameters = { "x" = [5] }', { x: 5 }, true],
     ['allowed_parameters = { "x" = [5] }', { x: '5' }, false],
+    ['allowed_parameters = { "x" = [5] }', { x: 6 }, false],
+    ['allowed_parameters = { "x" = [5] }', { x: null }, false],
+    ['allowed_parameters = { "x" = [5] }', { x: [5] }, false],
+    ['allowed_parameters = { "x" = [5] }', { x: { toString: () => '5' } }, false],
+    ['allowed_parameters = { "x" = [-5.0] }', { x: -5 }, true],
+    ['allowed_parameters = { "x" = [9007199254740991.0] }', { x: 9007199254740991 }, true],
+    ['allowed_parameters = { "x" = [-9007199254740992.0] }', { x: -9007199254740992 }, false],
+    ['allowed_parameters = { "x" = ["5"] }', { x: 5 }, false],
+    ['allowed_parameters = { "x" = ["a"] }', { x: ['a'] }, false],
+    ['allowed_parameters = { "x" = ["*a*"] }', { x: ['a'] }, false],
+    ['allowed_parameters = { "x" = ["a*"] }', { x: 'ba' }, false],
+    ['allowed_parameters = { "x" = ["*a"] }', { x: 'ab' }, false],
+    ['allowed_parameters = { "x" = ["*"] }', { x: 'a' }, false],
+    ['allowed_parameters = { "x" = [""] }', { x: '' }, true],
+    ['allowed_parameters = { "x" = [""] }', { x: 'a' }, false],
+    ['allowed_parameters = { "x" = ["a"] }', { x: 'a' }, true],
+    ['allowed_parameters = { "x" = ["a"] }', { x: 'b' }, false],
+    ['allowed_parameters = { "x" = ["**"] }', { x: 'any' }, true],
+    ['allowed_parameters = { "x" = ["a*"] }', { x: 'a' }, true],
+    ['allowed_parameters = { "x" = ["*a"] }', { x: 'a' }, true],
+    ['allowed_parameters = { "x" = [false] }', { x: false }, true],
+    ['allowed_parameters = { "x" = [true] }', { x: 'true' }, false],
+    ['allowed_parameters = { "X" = ["1"] }', { x: '1' }, true],
+    ['allowed_parameters = { "x" = ["1"], "y" = [] }', { x: '1', y: 'a' }, true],
+    ['allowed_parameters = { "x" = ["1"], "y" = [] }', { x: '2', y: 'a' }, false],
+    ['denied_parameters = { "x" = ["1"], "y" = ["2"] }', { x: '2', y: '2' }, false],
+    ['denied_parameters = { "x" = ["1"], "y" = ["2"] }', { x: '2', y: '1', z: '1' }, true],
+    ['denied_parameters = { "x" = ["1"] }\n allowed_parameters = { "x" = [], "y" = [] }', { x: '2', y: '1' }, true],
     ['allowed_parameters = { "x" = [1.50] }', { x: { isLosslessNumber: true, toString: () => '1.5' } }, true],
     [
       'allowed_parameters = { "x" = [9007199254740993] }',
@@ -250,10 +331,52 @@ describe('parameters in rules', () => {
     ['allowed_parameters = { "x" = [["a", "b"]] }', { x: ['a', 'b'] }, true],
     ['allowed_parameters = { "x" = [["a", "b"]] }', { x: ['b', 'a'] }, false],
     ['allowed_parameters = { "x" = [{ "k" = "v" }] }', { x: { k: 'v' } }, true],
+    ['allowed_parameters = { "x" = [["a", "b"]] }', { x: ['a'] }, false],
+    ['allowed_parameters = { "x" = [["a"]] }', { x: ['a', 'b'] }, false],
+    ['allowed_parameters = { "x" = [["a*"]] }', { x: ['ab'] }, false],
+    ['allowed_parameters = { "x" = [["a"]] }', { x: 'a' }, false],
+    ['allowed_parameters = { "x" = [["a"]] }', { x: { 0: 'a', length: 1 } }, false],
+    ['allowed_parameters = { "x" = [[]] }', { x: [] }, true],
+    ['allowed_parameters = { "x" = [[[1], true]] }', { x: [[1], true] }, true],
+    ['allowed_parameters = { "x" = [[[1], true]] }', { x: [[2], true] }, false],
     ['allowed_parameters = { "x" = [{ "k" = "v" }] }', { x: { k: 'v', l: 'w' } }, false],
+    ['allowed_parameters = { "x" = [{ "k" = "v", "l" = 1 }] }', { x: { l: 1, k: 'v' } }, true],
+    ['allowed_parameters = { "x" = [{ "k" = "v", "l" = 1 }] }', { x: { l: 2, k: 'v' } }, false],
+    ['allowed_parameters = { "x" = [{ "k" = "v", "l" = 1 }] }', { x: { k: 'v' } }, false],
+    ['allowed_parameters = { "x" = [{ "k" = "v" }] }', { x: { l: 'v' } }, false],
+    ['allowed_parameters = { "x" = [{ "k" = "v" }] }', { x: null }, false],
+    ['allowed_parameters = { "x" = [{ "k" = "v" }] }', { x: 'v' }, false],
+    ['allowed_parameters = { "x" = [{ "0" = "v" }] }', { x: ['v'] }, false],
+    ['allowed_parameters = { "x" = [{ }] }', { x: {} }, true],
+    ['allowed_parameters = { "x" = [{ }] }', { x: [] }, false],
     ['allowed_parameters = { "x" = ["a"] }\n denied_parameters = { "x" = ["a"] }', { x: 'a' }, false],
   ])('%s judges %j: %s', (body, parameters, expected) => {
     expect(may(block(body), 'update', 'a', parameters)).toBe(expected);
+  });
+
+  it('takes null for a value only where all fields are data', () => {
+    const list = block('required_parameters = ["a"]');
+    const ask = (freeform: boolean) =>
+      list.decide({ path: at('a'), operation: 'update', parameters: { a: null }, freeform }).allowed;
+    expect([ask(false), ask(true)]).toEqual([false, true]);
+  });
+
+  it.each<[string, Record<string, unknown>, string | undefined]>([
+    ['required_parameters = ["a"]', {}, 'required-parameter'],
+    ['denied_parameters = { a = [] }', { a: 1 }, 'denied-parameter'],
+    ['allowed_parameters = { a = [] }', { b: 1 }, 'allowed-parameter'],
+    ['allowed_parameters = { a = [] }', { a: 1 }, undefined],
+  ])('%s holds against %j: %s', (body, parameters, objection) => {
+    expect(block(body).decide({ path: at('a'), operation: 'update', parameters }).objection).toBe(objection);
+  });
+
+  it('are asked neither of those who delete nor, but for the page, of those who list', () => {
+    const list = access(
+      'path "a" { capabilities = ["delete", "list", "scan", "read"]\nrequired_parameters = ["x"]\ndenied_parameters = { y = [] } }',
+    );
+    const operations: Operation[] = ['delete', 'list', 'scan', 'read'];
+    expect(operations.map((operation) => may(list, operation, 'a', { y: 1 }))).toEqual([true, true, true, false]);
+    expect(list.decide({ path: at('a'), operation: 'list' })).not.toHaveProperty('paginationLimit');
   });
 
   it('merges lists of several policies, an empty list standing for every value', () => {
@@ -263,6 +386,47 @@ describe('parameters in rules', () => {
     expect(may(access([one, other]), 'update', 'a', { x: '1', y: 'z' })).toBe(true);
     expect(may(access([one, other]), 'update', 'a', { x: '3' })).toBe(false);
     expect(may(access([one, other, open]), 'update', 'a', { x: '3' })).toBe(true);
+  });
+
+  it('adds up what several policies demand of one pattern', () => {
+    const policy = (body: string) => `path "a" { capabilities = ["update", "list"]\n${body} }`;
+    const list = access([
+      policy('required_parameters = ["p"] mfa_methods = ["one"] list_scan_response_keys_filter_path = "first"'),
+      policy('min_wrapping_ttl = 5 max_wrapping_ttl = 9 pagination_limit = 7'),
+      policy('required_parameters = ["q", "p"] mfa_methods = ["two", "one"] denied_parameters = { r = [] }'),
+      policy('min_wrapping_ttl = 3 max_wrapping_ttl = 11 pagination_limit = 9'),
+      policy('denied_parameters = { s = [] } list_scan_response_keys_filter_path = "second"'),
+    ]);
+    const ask = (parameters: Record<string, unknown>, wrapTtlSeconds: number) =>
+      list.decide({ path: at('a'), operation: 'update', parameters, wrapTtlSeconds }).objection;
+    expect([2, 3, 9, 10].map((seconds) => ask({ p: 1, q: 1 }, seconds))).toEqual([
+      ...['wrapping', undefined, undefined, 'wrapping'],
+    ]);
+    expect([ask({ p: 1 }, 5), ask({ q: 1 }, 5)]).toEqual(['required-parameter', 'required-parameter']);
+    expect([ask({ p: 1, q: 1, r: 1 }, 5), ask({ p: 1, q: 1, s: 1 }, 5)]).toEqual([
+      'denied-parameter',
+      'denied-parameter',
+    ]);
+    const { paginationLimit, listFilter, rule } = list.decide({ path: at('a'), operation: 'list', wrapTtlSeconds: 5 });
+    expect([paginationLimit, listFilter]).toEqual([7, 'first']);
+    expect(rule?.mfaMethods).toEqual(['one', 'two'].map((method) => ({ namespacePath: '', method })));
+  });
+
+  it('demands second factors of each namespace', () => {
+    const policy = parsePolicy('path "a" { capabilities = ["read"] mfa_methods = ["m"] }');
+    const inner = parsePolicy('path "x/a" { capabilities = ["read"] mfa_methods = ["m"] }');
+    const list = compile(
+      [
+        { name: 'p', namespacePath: 'ns/x/', policy },
+        { name: 'q', namespacePath: 'ns/', policy: inner },
+      ],
+      undefined,
+      0,
+    );
+    expect(list.decide({ path: at('ns/x/a'), operation: 'read' }).rule?.mfaMethods).toEqual([
+      { namespacePath: 'ns/x/', method: 'm' },
+      { namespacePath: 'ns/', method: 'm' },
+    ]);
   });
 
   it.each<[string, number | undefined, boolean]>([
@@ -285,6 +449,31 @@ describe('parameters in rules', () => {
     expect(may(list, 'list', 'a/', { limit: '10' })).toBe(true);
     expect(may(list, 'list', 'a/', { limit: 11 })).toBe(false);
     expect(may(list, 'list', 'a/', { limit: -1 })).toBe(false);
+    expect(['0', '9', 'x', '1e1', ' 5', '5 ', ''].map((limit) => may(list, 'list', 'a/', { limit }))).toEqual([
+      ...[true, true, false, false, false, false, false],
+    ]);
+    expect(list.decide({ path: at('a/'), operation: 'list', parameters: { limit: 11 } }).objection).toBe('pagination');
+  });
+
+  it('asks for the size of a page where the policy does and limits it', () => {
+    const body = 'capabilities = ["list", "read"] required_parameters = ["limit"]';
+    const list = access(`path "a" { ${body} pagination_limit = 10 }`);
+    const ask = (parameters: Record<string, unknown>) =>
+      list.decide({ path: at('a'), operation: 'list', parameters }).objection;
+    expect([ask({}), ask({ limit: 5 })]).toEqual(['required-parameter', undefined]);
+    expect(may(access(`path "a" { ${body} }`), 'list', 'a')).toBe(true);
+  });
+
+  it('says what a list shows, and only to those who list', () => {
+    const list = access(
+      'path "a" { capabilities = ["list", "scan", "read"] pagination_limit = 10 list_scan_response_keys_filter_path = "{{ .key }}" }',
+    );
+    const ask = (operation: Operation) => {
+      const { paginationLimit, listFilter } = list.decide({ path: at('a'), operation });
+      return { paginationLimit, listFilter };
+    };
+    const limited = { paginationLimit: 10, listFilter: '{{ .key }}' };
+    expect([ask('list'), ask('scan'), ask('read')]).toEqual([limited, limited, {}]);
   });
 });
 
@@ -293,12 +482,15 @@ describe('identity templates', () => {
     entity: {
       id: 'e1',
       name: 'bob',
-      metadata: { team: 'web', wild: 'a*', deep: 'a/b', dotted: '..' },
+      metadata: { team: 'web', wild: 'a*', plus: '+', deep: 'a/b', dotted: '..', dot: '.', braces: 'a{{', empty: '' },
       aliases: [
         { mountAccessor: 'auth_x_1', id: 'al1', name: 'bobby', metadata: { org: 'o1' }, customMetadata: { k: 'c1' } },
       ],
     },
-    groups: [{ id: 'g1', name: 'ops.eu', metadata: { area: 'eu' } }],
+    groups: [
+      { id: 'g0', name: 'ops', metadata: { area: 'all' } },
+      { id: 'g1', name: 'ops.eu', metadata: { area: 'eu' } },
+    ],
   };
   it.each([
     ['identity.entity.id', 'e1'],
@@ -311,6 +503,8 @@ describe('identity templates', () => {
     ['identity.groups.ids.g1.name', 'ops.eu'],
     ['identity.groups.ids.g1.metadata.area', 'eu'],
     ['identity.groups.names.ops.eu.id', 'g1'],
+    ['identity.groups.names.ops.id', 'g0'],
+    ['identity.groups.names.ops.metadata.area', 'all'],
     ['identity.groups.names.ops.eu.metadata.area', 'eu'],
   ])('fills %s', (name, value) => {
     const list = access(rules(`sec/{{${name}}}/* read`), subject);
@@ -328,7 +522,28 @@ describe('identity templates', () => {
     'identity.entity.metadata.wild',
     'identity.entity.metadata.deep',
     'identity.entity.metadata.dotted',
+    'identity.entity.metadata.dot',
+    'identity.entity.metadata.plus',
+    'identity.entity.metadata.braces',
+    'identity.entity.metadata.empty',
+    'identity.entity.metadata',
+    'identity.entity.metadata.',
+    'identity.entity.team',
+    'identity.entity.idx',
+    'identity.entity.aliases.auth_x_1',
+    'identity.entity.aliases.auth_x_1.org',
+    'identity.entity.aliases.auth_x_1.custom_metadata.org',
+    'identity.entity.aliases.auth_x_1.metadata.k',
+    'identity.entity.x.auth_x_1.id',
+    'identity.groups.ids.g1',
+    'identity.groups.ids.g1.id',
+    'identity.groups.ids.g1.area',
+    'identity.groups.names.ops.eu',
+    'identity.groups.names.ops.eu.name',
+    'identity.groups.names.ops.eu.area',
+    'identity.groups.names.ops.eux.id',
     'something.else',
+    'something.entity.id',
   ])('drops a block whose template %s cannot be filled safely', (name) => {
     const list = access(`path "sec/{{${name}}}" { policy = "write" }\npath "sec/kept" { policy = "read" }`, subject);
     expect(list.explain({ path: at('sec/kept'), operation: 'read' }).losers).toEqual([]);
@@ -337,6 +552,61 @@ describe('identity templates', () => {
 
   it('drops templates for a caller without an entity', () => {
     expect(access(rules('sec/{{identity.entity.id}} read')).grantsBelow('sec/')).toBe(false);
+  });
+
+  it('fills all templates of a pattern, with what stands around them', () => {
+    const list = access(
+      rules('a/{{identity.entity.id}}-{{identity.entity.name}}x/{{identity.groups.ids.g1.name}} read'),
+      subject,
+    );
+    expect(list.rules.map(({ pattern }) => pattern)).toEqual(['a/e1-bobx/ops.eu']);
+  });
+
+  it('fills what is known of groups for a caller without an entity', () => {
+    const list = access(rules('a/{{identity.entity.id}} read', 'b/{{identity.groups.ids.g1.name}} read'), {
+      groups: subject.groups,
+    });
+    expect(list.rules.map(({ pattern }) => pattern)).toEqual(['b/ops.eu']);
+  });
+
+  it('makes one rule of a pattern that is filled in and one that is written out', () => {
+    const list = access([rules('a/{{identity.entity.name}} read', 'b read'), rules('a/bob update')], subject);
+    expect(list.capabilities(at('a/bob'))).toEqual(['read', 'update']);
+    expect(list.capabilities(at('b'))).toEqual(['read']);
+    expect(list.size).toBe(2);
+    const apart = access([rules('a/{{identity.entity.name}} read', 'b read'), rules('c read')], subject);
+    expect([apart.size, apart.rules.length]).toEqual([1, 3]);
+    const denied = access([rules('a/{{identity.entity.name}} read'), rules('a/bob deny')], subject);
+    expect(denied.capabilities(at('a/bob'))).toEqual(['deny']);
+  });
+
+  it('ranks what is filled in among what is written out', () => {
+    const list = access(
+      rules('a/+ read', 'a/{{identity.entity.name}}* read', 'a/* read', '+/{{identity.entity.name}}* read'),
+      subject,
+    );
+    const { rule, losers } = list.explain({ path: at('a/bobby'), operation: 'read' });
+    expect([rule, ...losers].map((one) => one?.pattern)).toEqual(['a/bob*', 'a/+', 'a/*', '+/bob*']);
+    expect(list.decide({ path: at('a/x'), operation: 'read' }).rule?.pattern).toBe('a/+');
+    expect(list.decide({ path: at('x/bob'), operation: 'read' }).rule?.pattern).toBe('+/bob*');
+    expect(list.grantsSome({ segments: ['a'], open: true }, 'read')).toBe(true);
+  });
+
+  it.each([
+    [{}, [false, false]],
+    [{ allowsWildcardsInTemplates: true }, [true, false]],
+    [{ allowsSlashesInTemplates: true }, [false, true]],
+  ])('fills values under %j', (flags, expected) => {
+    const policy = parsePolicy(
+      rules('s/{{identity.entity.metadata.plus}} read', 't/{{identity.entity.metadata.deep}} read'),
+    );
+    const list = compile([{ name: 'p', namespacePath: '', policy, ...flags }], subject, 0);
+    expect([may(list, 'read', 's/a'), may(list, 'read', 't/a/b')]).toEqual(expected);
+  });
+
+  it('fills nothing for root, who may everything', () => {
+    const root = { name: 'root', namespacePath: '', policy: parsePolicy(rules('a/{{identity.entity.name}} deny')) };
+    expect(compile([root], subject, 0)).toBe(rootAccess);
   });
 
   it('fills values with wildcards or slashes only where the policy allows them', () => {
@@ -365,8 +635,53 @@ describe('rights on path templates', () => {
     ['a list without its slash', ['sec list'], { segments: ['sec', ''] }, 'list', true],
     ['a prefix inside a segment', ['sec/ab* read'], { segments: ['sec', free, 'x'] }, 'read', true],
     ['a prefix that does not fit', ['sec/ab* read'], { segments: ['sec', 'xy'] }, 'read', false],
+    ['a prefix of a name', ['sec/ab* read'], { segments: ['sec', 'abc'] }, 'read', true],
+    ['a prefix alone', ['sec/ab* read', 'sec/ab deny'], { segments: ['sec', free] }, 'read', true],
+    ['a prefix far above', ['sec/ab* read'], { segments: ['sec', 'abc', 'd', free] }, 'read', true],
+    ['a deny far below a prefix', ['sec/ab* read', 'sec/abc/d deny'], { segments: ['sec', 'abc', 'd'] }, 'read', false],
+    ['a + for a name', ['+/x read'], { segments: ['sec', 'x'] }, 'read', true],
+    ['a + for a name that is denied', ['+/x read', 'sec/x deny'], { segments: ['sec', 'x'] }, 'read', false],
+    ['a + for what is free', ['+/+ read'], { segments: [free, free] }, 'read', true],
+    ['a + inside a name', ['+a/x read'], { segments: ['sec', 'x'] }, 'read', false],
+    ['another name', ['a/x read'], { segments: ['b', 'x'] }, 'read', false],
+    ['another last name', ['sec/a read'], { segments: ['sec', 'b'] }, 'read', false],
+    ['a longer name', ['secret/x read'], { segments: ['sec', 'x'] }, 'read', false],
+    ['an empty name inside', ['sec//x read'], { segments: ['sec', free, 'x'] }, 'read', false],
+    ['an empty name below', ['sec//x read'], { segments: ['sec'], open: true }, 'read', true],
+    ['the folder itself', ['sec/ read'], { segments: ['sec'], open: true }, 'read', true],
+    ['nothing below', ['sec read'], { segments: ['sec'], open: true }, 'read', false],
+    ['more segments than any rule', ['* read'], { segments: ['a', 'b'], open: true }, 'read', true],
+    ['depth alone', ['sec/* read', 'sec/+ deny', 'sec/+/+ deny'], { segments: ['sec'], open: true }, 'read', true],
+    ['a list of what is free', ['sec list'], { segments: ['sec', free] }, 'list', false],
+    ['a list further down', ['sec list'], { segments: ['sec', 'a', ''] }, 'list', false],
+    ['a read of a folder', ['sec read'], { segments: ['sec', ''] }, 'read', false],
+    ['a list below a +', ['sec/+ list'], { segments: ['sec', free, ''] }, 'list', true],
+    ['a scan', ['sec scan'], { segments: ['sec', ''] }, 'scan', true],
+    ['one rule of many', ['a/x read', 'sec/a list', 'sec/b read'], { segments: ['sec', free] }, 'read', true],
   ])('%s', (_, lines, template, operation, expected) => {
     expect(access(rules(...lines)).grantsSome(template, operation)).toBe(expected);
+  });
+
+  it('asks for sudo besides where that is asked', () => {
+    const list = access(rules('a read', 'b read,sudo', 'c sudo', 'd deny'));
+    const ask = (name: string, sudo?: boolean) => list.grantsSome({ segments: [name] }, 'read', sudo);
+    expect(['a', 'b', 'c', 'd'].map((name) => [ask(name), ask(name, true)])).toEqual([
+      [true, false],
+      [true, true],
+      [false, false],
+      [false, false],
+    ]);
+    expect(
+      ['a', 'b', 'c', 'd'].map((name) =>
+        access(rules(`${name}/x ${name === 'd' ? 'deny' : 'sudo'}`)).grantsBelow(`${name}/`),
+      ),
+    ).toEqual([...[false, false, false, false]]);
+  });
+
+  it('lets a rule without the slash decide about a list, as decisions do', () => {
+    const list = access(rules('sec/* read,list', 'sec deny'));
+    const folder: Parameters<AccessList['grantsSome']>[0] = { segments: ['sec', ''] };
+    expect([list.grantsSome(folder, 'list'), list.grantsSome(folder, 'read')]).toEqual([false, true]);
   });
 
   it('knows whether anything below a prefix is granted', () => {
@@ -418,6 +733,12 @@ describe('rules for paths of which a segment is read in lower case', () => {
     expect(ask({ p: 1 }, 5).allowed).toBe(false);
     expect(ask({ q: 1 }, 5).allowed).toBe(false);
     expect(ask({ p: 1, q: 1 }, 6).allowed).toBe(false);
+  });
+
+  it('are denied where any of them is', () => {
+    const list = access(rules('a/b/EVE read', 'a/b/Eve deny', 'a/b/eve list'));
+    expect(list.capabilities(at('a/b/eve'), folding)).toEqual(['deny']);
+    expect(access(rules('a/b/EVE deny', 'a/b/eve list')).capabilities(at('a/b/eve'), folding)).toEqual(['deny']);
   });
 
   it('are found in templates too, whatever the case of the value', () => {

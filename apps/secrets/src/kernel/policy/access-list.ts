@@ -52,7 +52,7 @@ export class RuleAccess implements AccessList {
   capabilities(path: string, folding?: Folding): string[] {
     const layers = this.layersFor(folding);
     const bits = findRule(layers, withoutLeadingSlashes(path), path.endsWith('/'))?.bits ?? 0;
-    return bits === 0 || (bits & capabilityBits.deny) !== 0 ? ['deny'] : capabilityNames(bits);
+    return bits === 0 ? ['deny'] : capabilityNames(bits);
   }
 
   explain(question: Question): Explanation {
@@ -122,7 +122,7 @@ function isListing(operation: Operation): boolean {
 function withoutLeadingSlashes(path: string): string {
   let start = 0;
   while (path.charAt(start) === '/') start += 1;
-  return start === 0 ? path : path.slice(start);
+  return path.slice(start);
 }
 
 function refused(rule: PatternRule, objection: Objection): Decision {
@@ -158,15 +158,18 @@ function describeLoser(rule: PatternRule, winner: PatternRule): LosingRule {
   return { pattern, capabilities, places, mfaMethods, lostBecause: whyLost(pattern, winner.pattern) };
 }
 
+const slashWins = 'the path with its trailing slash wins';
+
 function whyLost(loser: string, winner: string): string {
   if (!hasWildcard(winner)) {
-    return hasWildcard(loser) ? 'an exact pattern wins over wildcards' : 'the path with its trailing slash wins';
+    return hasWildcard(loser) ? 'an exact pattern wins over wildcards' : slashWins;
   }
+  // A list looks at its path without the slash only where nothing matches it with the slash.
+  if (comparePatterns(loser, winner) > 0) return slashWins;
   const place = (pattern: string) => pattern.search(/(?<=^|\/)\+(?=\/|$)|\*$/);
   if (place(loser) !== place(winner)) return 'its first wildcard stands further left';
   if (loser.endsWith('*') !== winner.endsWith('*')) return 'it ends in *';
   const pluses = (pattern: string) => pattern.split('/').filter((segment) => segment === '+').length;
   if (pluses(loser) !== pluses(winner)) return 'it has more + segments';
-  if (loser.length !== winner.length) return 'it is shorter';
-  return comparePatterns(loser, winner) < 0 ? 'it sorts before the winner' : 'it is the same pattern';
+  return loser.length === winner.length ? 'it sorts before the winner' : 'it is shorter';
 }
