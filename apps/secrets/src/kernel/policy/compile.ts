@@ -63,7 +63,6 @@ function* filling(
   { list, layer, plain, templated, validUntilMs }: Groundwork,
   subject: Subject | undefined,
 ): SlicedWork<AccessList> {
-  if (templated.length === 0 || !subject) return list;
   const own = yield* layerOf(templated, subject);
   if (own.rules.length === 0) return list;
   const layers = own.rules.some(({ pattern }) => layer.has(pattern))

@@ -211,6 +211,99 @@ describe('policy parser', () => {
     expect(refusal(text)).toBe(`failed to parse policy: ${message}`);
   });
 
+  it.each<[string, unknown]>([
+    ['expiration = "2030-01-31"', { expiresAtMs: Date.UTC(2030, 0, 31) }],
+    ['expiration = "2030-01-31T12:30:00Z"', { expiresAtMs: Date.UTC(2030, 0, 31, 12, 30) }],
+    ['expiration = "2030-01-31t12:30:00.250z"', { expiresAtMs: Date.UTC(2030, 0, 31, 12, 30, 0, 250) }],
+    ['expiration = "2030-01-31 12:30:00+01:00"', { expiresAtMs: Date.UTC(2030, 0, 31, 11, 30) }],
+    ['pagination_limit = 0', { paginationLimit: 0 }],
+    ['min_wrapping_ttl = 60 max_wrapping_ttl = 60', { minWrappingSeconds: 60, maxWrappingSeconds: 60 }],
+    ['min_wrapping_ttl = 60 max_wrapping_ttl = 0', { minWrappingSeconds: 60, maxWrappingSeconds: 0 }],
+    ['required_parameters = ["B", "a", "b"]', { requiredParameters: ['b', 'a'] }],
+    ['policy = "" capabilities = ["read"]', { capabilities: 4 }],
+    ['policy = "deny" capabilities = ["read"]', { capabilities: 1 }],
+    ['policy = "read" capabilities = ["update"]', { capabilities: 4 + 32 + 8 }],
+    ['capabilities = ["read", "deny"]', { capabilities: 1 }],
+    ['denied_parameters = { A = ["1"], a = ["2"] }', { deniedParameters: new Map([['a', ['1', '2']]]) }],
+    [
+      'denied_parameters = { a = [{ b = 1, "c" d { } }, ["e"], false] }',
+      {
+        deniedParameters: new Map([
+          [
+            'a',
+            [
+              {
+                object: new Map<string, unknown>([
+                  ['b', { number: '1' }],
+                  ['c d', { object: new Map() }],
+                ]),
+              },
+              ['e'],
+              false,
+            ],
+          ],
+        ]),
+      },
+    ],
+    ['', { capabilities: 0, requiredParameters: [], mfaMethods: [], minWrappingSeconds: 0, comment: undefined }],
+  ])('reads %s', (body, expected) => {
+    expect(parsePolicy(`path "x" { ${body} }`).rules).toMatchObject([expected]);
+  });
+
+  it.each([
+    ...[
+      '2030-1-31',
+      'x2030-01-31',
+      '2030-01-31x',
+      '2030-13-01',
+      '2030-01-31T12:30',
+      '2030-01-31T12:30:00',
+      '030-01-31',
+    ].map((text) => [`expiration = "${text}"`, 'expiration must be a time such as 2030-01-31T12:00:00Z']),
+    ...['1.5', '"5"', '9007199254740993', '[1]'].map((value) => [
+      `pagination_limit = ${value}`,
+      'pagination_limit must be a whole number, zero or greater',
+    ]),
+    ['comment = 1', 'comment must be a string'],
+    ['policy = ["read"]', 'policy must be a string'],
+    ['min_wrapping_ttl = []', 'error parsing min_wrapping_ttl'],
+    ['allowed_parameters "a" { }', 'invalid key "allowed_parameters"'],
+    ['allowed_parameters = { a "b" { } }', 'allowed_parameters must be an object of lists'],
+    ['policy = "toString"', 'invalid policy "toString"'],
+    ['mfa_methods = "m"', 'mfa_methods must be a list of strings'],
+    ['list_scan_response_keys_filter_path = 5', 'list_scan_response_keys_filter_path must be a string'],
+  ])('refuses %s', (body, message) => {
+    expect(refusal(`path "x" {\n ${body}\n}`)).toMatch(
+      new RegExp(`${message.replace('+', '\\+')}($| on line 2(\n|$))`),
+    );
+  });
+
+  it.each<[string, string[]]>([
+    ['path = { a = { }, b = [{ }, { }] }', ['a', 'b', 'b']],
+    ['path { a { } }', ['a']],
+    ['path = [{ a = { } }, [{ b = { } }]]', ['a', 'b']],
+    ['{"path":[{"a":{},"b":{}},{"c":[{},{}]}]}', ['a', 'b', 'c', 'c']],
+    ['{"path":{"a":{"comment":null,"capabilities":null}}}', ['a']],
+    ['  \n {"path":{"a":{}}}', ['a']],
+    ['path "/a" { } path "//b" { }', ['a', '/b']],
+  ])('takes %s as blocks', (text, patterns) => {
+    expect(parsePolicy(text).rules.map(({ pattern }) => pattern)).toEqual(patterns);
+  });
+
+  it('refuses what is no path, and cuts what is too long to be read', () => {
+    expect(refusal('path = { a b { } }')).toBe('failed to parse policy: path must name one pattern on line 1');
+    expect(refusal('path = 5')).toBe('failed to parse policy: path must name a pattern on line 1');
+    expect(refusal('[]')).toMatch(/^failed to parse policy: At 1:1: /);
+    expect(refusal(`path "${'a'.repeat(128)}" { x = 1 }`)).toContain(`"${'a'.repeat(128)}"`);
+    expect(refusal(`path "${'a'.repeat(129)}" { x = 1 }`)).toContain(`"${'a'.repeat(128)}…"`);
+    expect(parsePolicy('name = "n"')).toEqual({ name: 'n', rules: [], templated: false });
+    expect(parsePolicy(`path "${'a/'.repeat(999)}" { }`).rules).toHaveLength(1);
+    expect(refusal(`path "${'a/'.repeat(1_000)}" { }`)).toMatch(/more than 1000 segments$/);
+    expect(parsePolicy('#'.repeat(maxPolicyBytes))).toEqual({ rules: [], templated: false });
+    expect(parsePolicy('path "{{a}}" { } path "b" { }').templated).toBe(true);
+    expect(refusal('path "{{a}}}}" { }')).toContain('unbalanced templating characters');
+  });
+
   it('refuses text beyond the limit, deep nesting and patterns of thousands of segments quickly', () => {
     expect(refusal('#'.repeat(maxPolicyBytes + 1))).toBe(`'policy' is longer than ${maxPolicyBytes} bytes`);
     expect(refusal(`path "x" { comment = ${'['.repeat(100_000)}`)).toMatch(/nesting deeper than 32 levels$/);

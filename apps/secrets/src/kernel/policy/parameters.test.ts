@@ -1,0 +1,81 @@
+import { describe, expect, it } from '@jest/globals';
+import { MergedLists } from './merged-lists';
+import { judgeParameters } from './parameters';
+import { PatternRule } from './rule';
+import type { ParameterLists, PolicyValue } from './types';
+
+function denying(values: readonly PolicyValue[]): PatternRule {
+  const deniedParameters: ParameterLists = new Map([['xyz', values]]);
+  return Object.create(new PatternRule('a'), { deniedParameters: { value: deniedParameters } });
+}
+
+/** Parameters that are all called `xyz`, in upper and lower case. */
+const named = (count: number, value: unknown) =>
+  Object.fromEntries(['xyz', 'Xyz', 'xYz', 'xyZ', 'XYz', 'XyZ'].slice(0, count).map((name) => [name, value]));
+
+const tooMuch = 'too many or too long parameters to compare with the policies';
+
+// One request must not keep everybody waiting. It has 250 million steps.
+describe('the parameters of a request', () => {
+  it.each<[string, PolicyValue, number, unknown]>([
+    ['texts', 'a', 1_000_000, 'b'],
+    ['objects', { object: new Map([['k', 'a']]) }, 333_333, { k: 'b' }],
+    // A search may look at each of 1,009 characters once for each of 99.
+    ['the inside of a text', `*${'a'.repeat(97)}*`, 500, 'b'.repeat(1_009)],
+  ])('are compared with %s as long as that is quick', (_, listed, times, value) => {
+    const rule = denying(Array(times).fill(listed));
+    expect(judgeParameters(rule, { parameters: named(5, value) } as never)).toBeUndefined();
+    expect(() => judgeParameters(rule, { parameters: named(6, value) } as never)).toThrow(tooMuch);
+  });
+
+  it.each<[string, number, boolean]>([
+    [`*${'a'.repeat(998)}*`, 249_999, true],
+    [`*${'a'.repeat(998)}*`, 250_000, false],
+    [`*${'a'.repeat(999)}`, 250_000, true],
+    [`${'a'.repeat(999)}*`, 250_000, true],
+    ['a'.repeat(1_000), 250_000, true],
+  ])('are searched for a pattern as long as that is quick', (pattern, length, quick) => {
+    const judge = (value: unknown) => judgeParameters(denying([pattern]), { parameters: { xyz: value } } as never);
+    if (quick) expect(judge('b'.repeat(length))).toBeUndefined();
+    else expect(() => judge('b'.repeat(length))).toThrow(tooMuch);
+    expect(judge({ length })).toBeUndefined();
+  });
+
+  it('are lists that are added up, and stay as they are', () => {
+    const merged = new MergedLists();
+    expect(merged.lists).toBeUndefined();
+    const added = [
+      new Map([
+        ['a', ['1']],
+        ['b', []],
+        ['c', ['2']],
+      ]),
+      new Map([
+        ['a', ['3']],
+        ['b', ['4']],
+        ['c', []],
+        ['d', ['5']],
+      ]),
+      new Map([
+        ['c', ['6']],
+        ['d', ['7']],
+        ['e', []],
+      ]),
+    ] as ParameterLists[];
+    const before = JSON.stringify(added.map((lists) => [...lists]));
+    merged.add(undefined);
+    merged.add(added[0]);
+    expect(merged.lists).toEqual(added[0]);
+    merged.add(added[1]);
+    merged.add(undefined);
+    merged.add(added[2]);
+    expect([...merged.lists!]).toEqual([
+      ['a', ['1', '3']],
+      ['b', []],
+      ['c', []],
+      ['d', ['5', '7']],
+      ['e', []],
+    ]);
+    expect(JSON.stringify(added.map((lists) => [...lists]))).toBe(before);
+  });
+});

@@ -1,0 +1,73 @@
+import { expect, it } from '@jest/globals';
+import { propertySettings } from '@keystead/testing';
+import * as fc from 'fast-check';
+import { PatternRule } from './rule';
+import { comparePatterns, hasWildcard, RuleTree } from './rule-tree';
+
+// So few letters that patterns and paths collide all the time.
+const segment = fc.constantFrom('a', 'ab', 'abc', 'b+', '+', '+', '');
+const patterns = fc
+  .tuple(fc.array(segment, { minLength: 1, maxLength: 4 }), fc.boolean())
+  .map(([segments, open]) => segments.join('/') + (open && segments.at(-1) !== '+' ? '*' : ''))
+  .filter((pattern) => hasWildcard(pattern) && !pattern.includes('+*'));
+const paths = fc
+  .array(fc.constantFrom('a', 'ab', 'abcd', 'b+', 'c', ''), { minLength: 1, maxLength: 5 })
+  .map((segments) => segments.join('/'));
+
+function matches(pattern: string, path: string): boolean {
+  const open = pattern.endsWith('*');
+  const wanted = (open ? pattern.slice(0, -1) : pattern).split('/');
+  const given = path.split('/');
+  if (open ? given.length < wanted.length : given.length !== wanted.length) return false;
+  const last = wanted.length - 1;
+  const rest = given.slice(last).join('/');
+  return wanted.every((one, i) => one === '+' || (open && i === last ? rest.startsWith(one) : given[i] === one));
+}
+
+it('finds in a tree what trying every rule finds, the best one first', () => {
+  let found = 0;
+  fc.assert(
+    fc.property(fc.uniqueArray(patterns, { maxLength: 8 }), fc.array(paths, { maxLength: 4 }), (all, asked) => {
+      const tree = new RuleTree(all.map((pattern) => new PatternRule(pattern)));
+      for (const path of asked) {
+        const expected = all.filter((pattern) => matches(pattern, path)).sort((a, b) => comparePatterns(b, a));
+        found += expected.length;
+        expect(tree.findAll(path).map(({ pattern }) => pattern)).toEqual(expected);
+        expect(tree.find(path)?.pattern).toBe(expected[0]);
+      }
+    }),
+    { ...propertySettings, numRuns: 500 },
+  );
+  // A comparison in which nothing ever matches would prove nothing.
+  expect(found).toBeGreaterThan(200);
+});
+
+it.each<[string, boolean]>([
+  ['a', false],
+  ['a+', false],
+  ['+a', false],
+  ['a/+b/c', false],
+  ['a*b', false],
+  ['', false],
+  ['*', true],
+  ['a/b*', true],
+  ['+', true],
+  ['a/+', true],
+  ['+/a', true],
+  ['a+/+/+b', true],
+])('%j has a wildcard: %s', (pattern, expected) => expect(hasWildcard(pattern)).toBe(expected));
+
+// The greater first.
+it.each([
+  ['a/b*', 'a/*'],
+  ['a/+', 'a/*'],
+  ['a/+/b', 'a/+/+'],
+  ['+/bcd', '+/bc'],
+  ['+/b', '+/a'],
+  ['a/b/+', 'a/+/bcd'],
+  ['+/a/b+', '+/a/+'],
+])('%s is greater than %s', (greater, less) => {
+  expect(comparePatterns(greater, less)).toBeGreaterThan(0);
+  expect(comparePatterns(less, greater)).toBeLessThan(0);
+  expect(comparePatterns(greater, greater)).toBe(0);
+});
