@@ -1,7 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { OutsideCalls, outsideCall, Unreachable } from './index';
+import { testCertificate } from '../../testing/src/certificate';
+import { OutsideCalls, outsideCall, Reach, Unreachable } from './index';
 
 let server: Server;
 let url: string;
@@ -84,6 +86,22 @@ describe('a call of another system', () => {
     await expect(outsideCall('it', url, {}, 50)).rejects.toThrow('it is unreachable: no answer in time');
     answer = (_req, res) => void res.write('half', () => res.destroy());
     await expect(outsideCall('it', url)).rejects.toThrow(/^it is unreachable: (ECONNRESET|aborted)$/);
+  });
+
+  it('trusts whom it is told to trust, and nobody unknown', async () => {
+    const secure = createSecureServer(testCertificate, (_req, res) => res.end('{"safe":true}'));
+    await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve));
+    const address = `https://127.0.0.1:${(secure.address() as AddressInfo).port}/`;
+    try {
+      const ca = testCertificate.cert;
+      expect((await outsideCall('it', address, { ca })).json).toEqual({ safe: true });
+      const reach = new Reach(['127.0.0.1/32']);
+      expect((await outsideCall('it', address, { ca, reach })).json).toEqual({ safe: true });
+      await expect(outsideCall('it', address)).rejects.toThrow('it is unreachable: DEPTH_ZERO_SELF_SIGNED_CERT');
+    } finally {
+      secure.closeAllConnections();
+      secure.close();
+    }
   });
 
   it('asks once more where a connection that was kept is closed at that moment', async () => {

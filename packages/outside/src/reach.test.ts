@@ -13,6 +13,10 @@ describe('which addresses may be called', () => {
     ['::1', false],
     ['::ffff:10.0.0.1', false],
     ['::ffff:a00:1', false],
+    ['::FFFF:A00:1', false],
+    ['0:0:0:0:0:ffff:a00:1', false],
+    ['::ffff:203.0.114.9', true],
+    ['::ffff:cb00:7209', true],
     ['169.254.169.254', false],
     ['fd00:ec2::254', false],
     ['64:ff9b::a00:1', false],
@@ -33,6 +37,35 @@ describe('which addresses may be called', () => {
   it('can be only what is named', () => {
     const reach = new Reach(['203.0.114.0/24'], false);
     expect(['203.0.114.9', '203.0.115.9', '10.0.0.1'].map((at) => reach.allows(at))).toEqual([true, false, false]);
+  });
+
+  it('looks names up, and fails where any address is closed', async () => {
+    const found = (name: string, reach: Reach, options: object) =>
+      new Promise((resolve) => reach.lookup(name, options, (...answer) => resolve(answer)));
+    const open = new Reach(['127.0.0.0/8', '::1/128']);
+    expect(await found('127.0.0.1', open, {})).toEqual([null, '127.0.0.1', 4]);
+    expect(await found('::1', open, {})).toEqual([null, '::1', 6]);
+    expect(await found('127.0.0.1', open, { all: true })).toEqual([null, [{ address: '127.0.0.1', family: 4 }]]);
+    for (const options of [{}, { all: true }]) {
+      const [failure, none] = (await found('127.0.0.1', new Reach(), options)) as [Error, unknown];
+      expect(failure).toMatchObject({ name: 'ClosedAddress', code: 'ECLOSEDADDRESS' });
+      expect(failure.message).toBe('the address 127.0.0.1 is closed to calls from here');
+      expect(none).toEqual([]);
+    }
+    expect(await found('no such name', open, {})).toMatchObject([{ code: 'ENOTFOUND' }, []]);
+  });
+
+  it('uses no connection that was made without asking', async () => {
+    const server = createServer((_, res) => res.end('{}')).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `http://localhost:${(server.address() as AddressInfo).port}/`;
+    try {
+      expect((await outsideCall('the host', url)).status).toBe(200);
+      await expect(outsideCall('the host', url, { reach: new Reach() })).rejects.toThrow('ECLOSEDADDRESS');
+    } finally {
+      server.close();
+      server.closeAllConnections();
+    }
   });
 
   it('calls no closed address, named or written as a number', async () => {

@@ -38,16 +38,6 @@ function listOf(ranges: readonly string[]): BlockList {
 const closed = listOf(ownNetworks);
 const never = listOf(metadata);
 
-/** `::ffff:10.0.0.1`, also written `::ffff:a00:1`, is 10.0.0.1. */
-function plain(address: string): string {
-  const dotted = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  if (dotted) return dotted;
-  const [, high, low] = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/i.exec(address) ?? [];
-  if (high === undefined || low === undefined) return address;
-  const bytes = Buffer.from(high.padStart(4, '0') + low.padStart(4, '0'), 'hex');
-  return [...bytes].join('.');
-}
-
 /**
  * Which addresses may be called for somebody else: public ones, unless `publicToo` is false, and ranges (CIDR) that were
  * opened by hand.
@@ -62,9 +52,8 @@ export class Reach {
     this.opened = listOf(opened);
   }
 
-  /** Whether an address may be called. What clouds answer from inside never is. */
-  allows(given: string): boolean {
-    const address = plain(given);
+  /** Whether an address may be called; `::ffff:10.0.0.1` is 10.0.0.1. What clouds answer from inside never is. */
+  allows(address: string): boolean {
     const version = isIP(address);
     if (version === 0) return false;
     const family = version === 6 ? 'ipv6' : 'ipv4';
