@@ -19,7 +19,7 @@ export const parts = {
     tests: [`${access}/*.test.ts`],
   },
   // The turns that requests take before they are decided; the rest of the pipeline is a whole service.
-  'decision-queues': { mutate: [`${pipeline}/decision-queues.ts`], tests: [`${pipeline}/decision-queues.test.ts`] },
+  'decision-queues': { mutate: [`${pipeline}/decision-queues.ts`], tests: [`${pipeline}/decision-turns.test.ts`] },
 };
 
 /** The sources of a folder and the quick tests beside them, but for those of a name that need a database or processes. */

@@ -1,0 +1,277 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Refusal } from '@keystead/refusal';
+import { cacheKey } from '../kernel/storage/entry-rows';
+import type { Entry, EntryReader, EntryStore, Tx, WriteSet } from '../kernel/storage/types';
+import { addDelete, addPut, PreconditionFailed } from '../kernel/storage/write-set';
+import { DecisionQueues, type View } from './decision-queues';
+
+const keyOf = (path: string) => ({ mountId: 'm', path });
+const realNow = performance.now;
+
+let nowMs: number;
+let held: Map<string, Entry>;
+/** What was read, and whether in the database. */
+let reads: string[];
+let commits: WriteSet[];
+/** Names under which it was decided in the database. */
+let turns: string[];
+let amongOthers: boolean;
+/** Fails the next commits. */
+let failures: (Error | undefined)[];
+let queues: DecisionQueues;
+let patienceMs: number;
+let inDatabase: number;
+let mostInDatabase: number;
+
+function reader(where: string): EntryReader {
+  const one = async (path: string) => {
+    reads.push(`${where} ${path}`);
+    return held.get(path);
+  };
+  return {
+    read: ({ path }) => one(path),
+    readMany: (keys) => Promise.all(keys.map(({ path }) => one(path))),
+    list: async (mountId, prefix, page) => ['list', mountId, prefix, String(page?.limit)],
+    listDeep: async (mountId, prefix, page) => ['deep', mountId, prefix, String(page?.limit)],
+  };
+}
+
+function write(set: WriteSet): void {
+  const failure = failures.shift();
+  if (failure) throw failure;
+  for (const { path, require } of [...set.puts, ...set.deletes]) {
+    const found = held.get(path);
+    if (require === undefined) continue;
+    const holds = require === 'absent' ? !found : typeof require === 'object' && found?.revision === require.revision;
+    if (!holds) throw new PreconditionFailed(new Set([cacheKey(keyOf(path))]));
+  }
+  commits.push(set);
+  for (const { path } of set.deletes) held.delete(path);
+  for (const { path, value } of set.puts) hold(path, String(value));
+}
+
+function hold(path: string, value: string): void {
+  held.set(path, { ...keyOf(path), value: Buffer.from(value), revision: (held.get(path)?.revision ?? 0) + 1 });
+}
+
+beforeEach(() => {
+  nowMs = 1_000;
+  performance.now = () => nowMs;
+  held = new Map();
+  [reads, commits, turns, failures] = [[], [], [], []];
+  amongOthers = false;
+  patienceMs = 100;
+  [inDatabase, mostInDatabase] = [0, 0];
+  const entries: EntryStore = { ...reader('here'), within: () => reader('database') };
+  const committer = {
+    commit: async (set: WriteSet) => write(set),
+    decide: async (name: string, decide: (tx: Tx) => Promise<WriteSet>) => {
+      turns.push(name);
+      inDatabase++;
+      mostInDatabase = Math.max(mostInDatabase, inDatabase);
+      try {
+        write(await decide({} as Tx));
+      } finally {
+        inDatabase--;
+      }
+    },
+  };
+  queues = new DecisionQueues({
+    entries,
+    committer: committer as never,
+    amongOthers: () => amongOthers,
+    get patienceMs() {
+      return patienceMs;
+    },
+  });
+});
+afterEach(() => {
+  performance.now = realNow;
+});
+
+/** Decides to write a path, after reading it. */
+const counting = async ({ entries, pending, set }: View, path = 'n') => {
+  const now = pending.value(path) ?? (await entries.read(keyOf(path)))?.value.toString() ?? '0';
+  const next = String(Number(now) + 1);
+  pending.put(path, next);
+  addPut(set, { ...keyOf(path), value: Buffer.from(next) });
+  return next;
+};
+const count = (path = 'n') => queues.decide(keyOf(path), (view) => counting(view, path));
+const putting = (path: string) => async (view: View) => addPut(view.set, { ...keyOf(path), value: Buffer.from('x') });
+const refused = new Refusal('invalid', 'not you');
+
+/** Lets something happen while the first decision about a path is being made. */
+function holding(path = 'n') {
+  let release = () => {};
+  const gate = new Promise<void>((resolve) => (release = resolve));
+  const first = queues.decide(keyOf(path), async (view) => {
+    await gate;
+    return counting(view, path);
+  });
+  return { first, release: () => release() };
+}
+
+describe('turns of decisions', () => {
+  it('are taken by up to 64 together, each of whom sees what those before have decided', async () => {
+    const { first, release } = holding();
+    const others = Array.from({ length: 130 }, () => count());
+    release();
+    expect(await Promise.all([first, ...others])).toEqual(Array.from({ length: 131 }, (_, i) => String(i + 1)));
+    expect(commits.map(({ puts }) => puts.map(({ value }) => String(value)))).toEqual([
+      ['1'],
+      ['65'],
+      ['129'],
+      ['131'],
+    ]);
+    expect(reads).toEqual(Array(4).fill('here n'));
+    // The next begins at once.
+    expect(await count()).toBe('132');
+    expect(turns).toEqual([]);
+  });
+
+  it('are apart for what is apart', async () => {
+    const { first, release } = holding('slow');
+    expect(await count('quick')).toBe('1');
+    release();
+    expect(await first).toBe('1');
+  });
+
+  it('write on the condition that what was read is still so, and nothing that was not there anyway', async () => {
+    for (const path of ['there', 'going', 'unread', 'gone']) hold(path, 'old');
+    hold('there', 'newer');
+    await queues.decide(keyOf('n'), async ({ entries, set }) => {
+      const keys = ['there', 'absent', 'going', 'nowhere'].map(keyOf);
+      expect((await entries.read(keys[0]!))?.revision).toBe(2);
+      expect((await entries.readMany(keys)).map((entry) => entry?.revision)).toEqual([2, undefined, 1, undefined]);
+      expect((await entries.readMany(keys.slice(0, 2))).map((entry) => entry?.path)).toEqual(['there', undefined]);
+      expect(await entries.list('m', 'a/', { limit: 3 })).toEqual(['list', 'm', 'a/', '3']);
+      expect(await entries.listDeep('m', 'b/', { limit: 4 })).toEqual(['deep', 'm', 'b/', '4']);
+      for (const path of ['there', 'absent', 'unread']) addPut(set, { ...keyOf(path), value: Buffer.from(path) });
+      for (const path of ['going', 'nowhere', 'gone']) addDelete(set, keyOf(path));
+      set.audit.push('line');
+    });
+    expect(reads).toEqual(['here there', 'here absent', 'here going', 'here nowhere']);
+    const [{ puts, deletes, audit }] = commits as [WriteSet];
+    expect(puts).toEqual([
+      { ...keyOf('there'), value: Buffer.from('there'), require: { revision: 2 } },
+      { ...keyOf('absent'), value: Buffer.from('absent'), require: 'absent' },
+      { ...keyOf('unread'), value: Buffer.from('unread') },
+    ]);
+    expect(deletes).toEqual([{ ...keyOf('going'), require: { revision: 1 } }, keyOf('gone')]);
+    expect(audit).toEqual(['line']);
+  });
+
+  it('are refused at once where nobody else writes', async () => {
+    const { first, release } = holding();
+    const second = queues.decide(keyOf('n'), async ({ pending, set }) => {
+      pending.put('n', 'lost');
+      addPut(set, { ...keyOf('n'), value: Buffer.from('lost') });
+      throw refused;
+    });
+    const third = count();
+    release();
+    await expect(second).rejects.toBe(refused);
+    expect([await first, await third]).toEqual(['1', '2']);
+    expect(turns).toEqual([]);
+  });
+
+  it.each<[string, (view: View) => Promise<unknown>, boolean]>([
+    ['refuses', () => Promise.reject(refused), true],
+    ['writes nothing', async () => 'nothing', true],
+    ['writes', putting('n'), false],
+  ])('are taken in the database where others write and one %s: %s', async (_, decide, expected) => {
+    amongOthers = true;
+    const [one] = await Promise.allSettled([queues.decide(keyOf('n'), decide)]);
+    if (one?.status === 'rejected') expect(one.reason).toBe(refused);
+    expect(turns).toEqual(expected ? ['m/n'] : []);
+    expect(commits).toHaveLength(1);
+  });
+
+  it.each([
+    [999, ['m/n', 'm/n']],
+    [1_000, ['m/n']],
+  ])('are taken in the database after a lost race, %i ms later: %j', async (laterMs, expected) => {
+    patienceMs = 5_000;
+    failures = [new PreconditionFailed(new Set())];
+    const first = queues.decide(keyOf('n'), async (view) => {
+      await new Promise(setImmediate);
+      if (turns.length > 0) nowMs += laterMs;
+      return counting(view);
+    });
+    const second = count();
+    expect([await first, await second]).toEqual(['1', '2']);
+    expect(turns).toEqual(expected);
+    expect(reads).toEqual(['here n', 'database n', expected.length === 2 ? 'database n' : 'here n']);
+  });
+
+  it('fail alone, and are not taken again where a connection was lost', async () => {
+    const { first, release } = holding();
+    const mistake = new Error('a mistake');
+    const asked = [
+      count(),
+      queues.decide(keyOf('n'), async (view) => {
+        await counting(view);
+        throw mistake;
+      }),
+      count(),
+    ];
+    release();
+    const ended = await Promise.allSettled([first, ...asked]);
+    expect(ended.map((one) => (one.status === 'fulfilled' ? one.value : one.reason))).toEqual(['1', '2', mistake, '3']);
+
+    await new Promise(setImmediate);
+    const lost = new Refusal('unavailable', 'lost');
+    const again = holding();
+    const waiting = [count(), count()];
+    failures = [undefined, lost];
+    const before = commits.length;
+    again.release();
+    expect(await again.first).toBe('4');
+    for (const one of waiting) await expect(one).rejects.toBe(lost);
+    expect(commits).toHaveLength(before + 1);
+    expect(await count()).toBe('5');
+  });
+
+  it.each([
+    [99, 'fulfilled'],
+    [100, 'rejected'],
+  ])('are waited for so long: %i ms, %s', async (waitMs, status) => {
+    const { first, release } = holding();
+    const late = count();
+    nowMs += waitMs;
+    release();
+    await first;
+    const [ended] = await Promise.allSettled([late]);
+    expect(ended?.status).toBe(status);
+    if (ended?.status === 'rejected') {
+      expect(ended.reason).toEqual(
+        new Refusal('unavailable', 'too many requests change the same entry at once; try again'),
+      );
+    }
+    expect(commits).toHaveLength(status === 'rejected' ? 1 : 2);
+  });
+
+  it('are taken by two at a time in the database, whatever becomes of them', async () => {
+    amongOthers = true;
+    const releases: (() => void)[] = [];
+    const asked = ['a', 'b', 'c', 'd', 'e'].map((path, i) =>
+      queues.decide(keyOf(path), async () => {
+        if (inDatabase === 0) return undefined;
+        await new Promise<void>((resolve) => releases.push(resolve));
+        if (i % 2 === 0) throw new Error('a mistake');
+        return path;
+      }),
+    );
+    const ended = Promise.allSettled(asked);
+    for (let done = 0; done < 5; done++) {
+      while (releases.length === done) await new Promise(setImmediate);
+      await new Promise(setImmediate);
+      expect(inDatabase).toBe(Math.min(2, 5 - done));
+      releases[done]!();
+      await new Promise(setImmediate);
+    }
+    expect((await ended).map(({ status }) => status === 'fulfilled')).toEqual([false, true, false, true, false]);
+    expect([turns, mostInDatabase]).toEqual([['m/a', 'm/b', 'm/c', 'm/d', 'm/e'], 2]);
+  });
+});
