@@ -17,24 +17,28 @@ const policy = contentPolicy({
 
 const guards = { ...pageGuards, 'Cross-Origin-Opener-Policy': 'same-origin' };
 
+const built = (): string => path.join(path.dirname(require.resolve('@keystead/console/package.json')), 'dist');
+
 /** The built pages of a service: one index for every address below `/ui/`, and files that never change. */
 export class Pages {
-  private readonly folder = path.join(path.dirname(require.resolve('@keystead/console/package.json')), 'dist');
   private index: Promise<Buffer> | undefined;
-  private readonly files = sirv(this.folder, {
-    immutable: true,
-    maxAge: 31_536_000,
-    etag: true,
-    brotli: true,
-    gzip: true,
-    extensions: [],
-    // Found when asked for: a tree that was built after the service began is served as well.
-    dev: true,
-    setHeaders: (res) => setAll(res, { ...guards, 'Cache-Control': 'public, max-age=31536000, immutable' }),
-  });
+  private readonly files: ReturnType<typeof sirv>;
 
   /** @param entry The page of this service: `secrets` or `workspaces`. */
-  constructor(private readonly entry: string) {}
+  constructor(
+    private readonly entry: string,
+    private readonly folder = built(),
+  ) {
+    this.files = sirv(folder, {
+      etag: true,
+      brotli: true,
+      gzip: true,
+      extensions: [],
+      // Found when asked for: a tree that was built after the service began is served as well.
+      dev: true,
+      setHeaders: (res) => setAll(res, { ...guards, 'Cache-Control': 'public, max-age=31536000, immutable' }),
+    });
+  }
 
   /** Answers a GET or HEAD below `/ui`, query included. Throws where the pages were not built. */
   async answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
