@@ -145,6 +145,8 @@ const ofWorkspace = async (world: World, attributes: object = {}) => {
 const onWorkspace =
   (body?: Example['body'], more: Partial<Example> = {}): Making =>
   async (world) => ({ at: await ofWorkspace(world), body, ...more });
+/** The value of one key-value tag, another each time. */
+const sameKey = (n: number) => ({ data: [{ type: 'tag-bindings', attributes: { key: 'same', value: `v${n}` } }] });
 /** A thing of the shared organization, by the id it is made with. */
 const onThing =
   (param: string, make: (world: World) => Promise<Body>, body?: Example['body'], more: Partial<Example> = {}): Making =>
@@ -536,12 +538,12 @@ export const examples: Readonly<Record<string, Making>> = {
     const { workspaceId, name } = await tag(world);
     return { at: { workspace_id: workspaceId }, body: () => ({ data: [{ type: 'tags', attributes: { name } }] }) };
   },
-  'PATCH /workspaces/:workspace_id/tag-bindings': onWorkspace((n) => ({
-    data: [{ type: 'tag-bindings', attributes: { key: 'same', value: `v${n}` } }],
-  })),
-  'PATCH /projects/:project_id/tag-bindings': onThing('project_id', project, (n) => ({
-    data: [{ type: 'tag-bindings', attributes: { key: 'same', value: `v${n}` } }],
-  })),
+  'PATCH /workspaces/:workspace_id/tag-bindings': onWorkspace(sameKey),
+  'PATCH /projects/:project_id/tag-bindings': onThing('project_id', project, sameKey),
+  'POST /workspaces/:workspace_id/relationships/tag-bindings': onWorkspace(sameKey),
+  'PATCH /workspaces/:workspace_id/relationships/tag-bindings': onWorkspace(sameKey),
+  'POST /projects/:project_id/relationships/tag-bindings': onThing('project_id', project, sameKey),
+  'PATCH /projects/:project_id/relationships/tag-bindings': onThing('project_id', project, sameKey),
   'POST /organizations/:organization_name/reserved-tag-keys': async (world) => ({
     at: { organization_name: world.organization },
     body: () => resource('reserved-tag-keys', { key: world.fresh() }),

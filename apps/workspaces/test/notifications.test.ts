@@ -410,6 +410,34 @@ describe('notifications', () => {
     expect(mails[0]!.text).not.toMatch(/^Bcc:/m);
   });
 
+  it('go by mail to who is invited once they have come, and are enabled before that', async () => {
+    const grace = await workspaces.person(`grace-${counter}`);
+    const users = { users: { data: [{ type: 'users', id: grace.id }] } };
+    await workspaces.service.pool.query(
+      `INSERT INTO membership (id, organization_id, user_id, status)
+       SELECT 'ou-invited' || $2, o.id, $1, 'invited' FROM organization o WHERE o.name = 'acme'`,
+      [grace.id, counter],
+    );
+    const { id, attributes } = await make({ 'destination-type': 'email', url: null }, users);
+    expect(attributes.enabled).toBe(true);
+    expect(mails).toEqual([]);
+    const refused = await admin.post(`${type}/${id}/actions/verify`).expect(422);
+    expect(refused.body.errors[0].detail).toContain('nobody it names is a member at present');
+    await workspaces.service.pool.query(`UPDATE membership SET status = 'active' WHERE user_id = $1`, [grace.id]);
+    await admin.post(`${type}/${id}/actions/verify`).expect(200);
+    expect(mails.map(({ to }) => to)).toEqual([[expect.stringContaining('grace')]]);
+    mails.length = 0;
+  });
+
+  it('are listed whole unless a page is asked for', async () => {
+    const { id } = await make({ enabled: false });
+    const whole = await admin.get(`workspaces/${workspace}/${type}`).expect(200);
+    expect(whole.body.data.map((one: { id: string }) => one.id)).toEqual([id]);
+    expect(whole.body.meta?.pagination).toBeUndefined();
+    const page = await admin.get(`workspaces/${workspace}/${type}?page[number]=2&page[size]=1`).expect(200);
+    expect(page.body).toMatchObject({ data: [], meta: { pagination: { 'current-page': 2, 'total-count': 1 } } });
+  });
+
   it('are for those who may change the workspace, and nobody else sees where they go', async () => {
     const { id } = await make();
     const reads = await team(workspaces, 'acme', `readers-${counter}`);

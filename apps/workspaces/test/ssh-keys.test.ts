@@ -40,6 +40,15 @@ describe('SSH keys', () => {
     expect(shown.body.data).toEqual(body.data);
   });
 
+  it('takes a key from clients that send no type, and none of another type', async () => {
+    const attributes = { name: 'untyped', value: pem('pkcs8', ed.privateKey) };
+    const { body } = await workspaces.admin.post(collection, { data: { attributes } }).expect(201);
+    await workspaces.admin.patch(`ssh-keys/${body.data.id}`, { data: { attributes: { name: 'renamed' } } }).expect(200);
+    const other = await workspaces.admin.post(collection, resource('keys', attributes)).expect(422);
+    expect(other.body.errors[0].source.pointer).toBe('/data/type');
+    await workspaces.admin.delete(`ssh-keys/${body.data.id}`).expect(204);
+  });
+
   it('reads keys as ssh-keygen writes them, with its fingerprint', async () => {
     if (!existsSync('/usr/bin/ssh-keygen')) return;
     const folder = mkdtempSync(path.join(tmpdir(), 'keys-'));

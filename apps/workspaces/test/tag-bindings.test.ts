@@ -50,6 +50,27 @@ describe('key-value tags of projects', () => {
     expect(await list(`projects/${id}/tag-bindings`)).toEqual([]);
   });
 
+  it.each(['projects', 'workspaces'])('are listed, added and replaced as a relationship of %s too', async (type) => {
+    const project = await makeProject(`Related ${type}`);
+    const id = type === 'projects' ? project : await makeWorkspace('related', project);
+    const at = `${type}/${id}/relationships/tag-bindings`;
+    const post = await admin.post(at, { data: [binding('team', 'quarry')] }).expect(204);
+    expect(post.text).toBe('');
+    await admin.post(at, { data: [binding('cost', '7')] }).expect(204);
+    expect(await list(at)).toEqual(['cost=7', 'team=quarry']);
+    await admin.patch(at, { data: [binding('team', 'mine')] }).expect(204);
+    expect(await list(at)).toEqual(['team=mine']);
+    expect(await list(`${type}/${id}/tag-bindings`)).toEqual(['team=mine']);
+    await admin.patch(at, { data: [binding('hc:x', 'y')] }).expect(422);
+    const reader = await member(workspaces, 'acme', [
+      await team(workspaces, 'acme', `reads ${type}`, ['read-projects', 'read-workspaces']),
+    ]);
+    await reader.patch(at, { data: [] }).expect(404);
+    await reader.post(at, { data: [binding('k', 'v')] }).expect(404);
+    await admin.patch(at, { data: [] }).expect(204);
+    expect(await list(at)).toEqual([]);
+  });
+
   it('are inherited by workspaces, whose own value wins', async () => {
     const project = await makeProject('Cranes', [binding('team', 'quarry'), binding('cost', '7')]);
     const id = await makeWorkspace('crane', project, [binding('cost', '9')]);

@@ -222,7 +222,7 @@ export interface DocumentSpec<A extends z.ZodRawShape, R extends Relationships> 
   aliases?: Aliases;
   /** Other values of `data.type` that existing clients send. */
   otherTypes?: readonly string[];
-  /** Some clients send an update without a type, or with an empty one. */
+  /** Some clients send no type, or an empty one. */
   untyped?: boolean;
   /** An absent body, or one without attributes, is fine. */
   optional?: boolean;

@@ -4,6 +4,10 @@ import { z } from 'zod';
 const name = z.string().trim().min(1).max(255);
 const value = z.string().min(1).max(65_536);
 
+// Decision 0190: some clients leave out the type.
 /** Spec: SSH keys */
-export const CreateSshKey = document('ssh-keys', { attributes: { name, value } });
-export const UpdateSshKey = document('ssh-keys', { attributes: { name: name.optional(), value: value.nullish() } });
+export const CreateSshKey = document('ssh-keys', { untyped: true, attributes: { name, value } });
+export const UpdateSshKey = document('ssh-keys', {
+  untyped: true,
+  attributes: { name: name.optional(), value: value.nullish() },
+});

@@ -70,17 +70,17 @@ export async function list(
   db: Database,
   keyring: Keyring,
   where: { workspaceId: string } | { projectId: string },
-  page: { offset: number; size: number },
-): Promise<{ items: NotificationConfiguration[]; total: number }> {
+  page: { offset: number; size: number } | undefined,
+): Promise<{ items: NotificationConfiguration[]; total?: number }> {
   const rows = await db.prisma.notificationConfiguration.findMany({
     where,
     include: parts,
     orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
-    skip: page.offset,
-    take: page.size,
+    skip: page?.offset,
+    take: page?.size,
   });
-  const total = await db.prisma.notificationConfiguration.count({ where });
-  return { items: rows.map((row) => configurationOf(keyring, row)), total };
+  const items = rows.map((row) => configurationOf(keyring, row));
+  return page ? { items, total: await db.prisma.notificationConfiguration.count({ where }) } : { items };
 }
 
 /** What does not go together. */

@@ -52,9 +52,10 @@ function requireSame(id: string, given: string | null | undefined): void {
 
 const listOfWorkspace = ofWorkspace.list(inWorkspace, {
   summary: 'List who is told of the runs of a workspace.',
+  paging: 'optional',
   requires: 'can-update',
   load: loadWorkspace,
-  run: ({ db, env, target, page }) => configurations.list(db, env.keyring, { workspaceId: target.id }, page!),
+  run: ({ db, env, target, page }) => configurations.list(db, env.keyring, { workspaceId: target.id }, page),
 });
 
 const createOfWorkspace = ofWorkspace.post(inWorkspace, {
@@ -70,9 +71,10 @@ const createOfWorkspace = ofWorkspace.post(inWorkspace, {
 
 const listOfProject = ofProject.list(inProject, {
   summary: 'List who is told of the runs of all workspaces of a project.',
+  paging: 'optional',
   requires: 'can-update',
   load: loadProject,
-  run: ({ db, env, target, page }) => configurations.list(db, env.keyring, { projectId: target.id }, page!),
+  run: ({ db, env, target, page }) => configurations.list(db, env.keyring, { projectId: target.id }, page),
 });
 
 const createOfProject = ofProject.post(inProject, {

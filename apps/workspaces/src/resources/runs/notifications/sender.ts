@@ -12,6 +12,8 @@ export interface Attempt {
   readonly code: string;
   /** What was answered, or why nothing was. */
   readonly body: string;
+  /** It names people, and none of them has accepted the invitation yet. */
+  readonly waits?: boolean;
 }
 
 /** Where a notification goes, and what signs it. */
@@ -54,10 +56,10 @@ export class Sender {
     return this.send(db, receiver, { configurationId, name, trigger: 'verification', status: null, at, by: null });
   }
 
-  /** The same; throws `invalid` where nothing answers well. */
+  /** The same; throws `invalid` where nothing answers well. Where everybody named is only invited, nobody could answer. */
   async requireAnswer(db: Database, receiver: Receiver): Promise<Attempt> {
     const tried = await this.tryNow(db, receiver);
-    this.requireWell(tried);
+    if (!tried.waits) this.requireWell(tried);
     return tried;
   }
 
@@ -87,7 +89,11 @@ export class Sender {
       select: { email: true },
     });
     const to = [...new Set([...receiver.emailAddresses, ...people.map(({ email }) => email)])];
-    if (to.length === 0) return { successful: false, code: '', body: 'it names nobody' };
+    if (to.length === 0 && receiver.userIds.length === 0)
+      return { successful: false, code: '', body: 'it names nobody' };
+    if (to.length === 0) {
+      return { successful: false, code: '', body: 'nobody it names is a member at present', waits: true };
+    }
     return { successful: true, code: '250', body: await mailer.send(to, mailOf(told)) };
   }
 }

@@ -78,6 +78,54 @@ const effective = async (db: Database, id: string) => ({
 const ofOrganization = '/organizations/:organization_name/tags';
 const ofWorkspace = '/workspaces/:workspace_id/relationships/tags';
 
+const bindingsInWorkspace = '/workspaces/:workspace_id/relationships/tag-bindings';
+const bindingsInProject = '/projects/:project_id/relationships/tag-bindings';
+
+/** The same bindings as relationships, as newer clients want them: what is sent is added or replaces all, and not answered. */
+const relationshipsOfBindings = [
+  onBindings.list(bindingsInWorkspace, {
+    summary: 'List the key-value tags of a workspace, as its relationship.',
+    paging: 'none',
+    load: findWorkspace,
+    run: async ({ db, target }) => ({ items: await tags.bindings(db, target) }),
+  }),
+  onBindings.command('POST')(bindingsInWorkspace, {
+    summary: 'Add key-value tags to a workspace, or change their values, and answer nothing.',
+    requires: 'can-manage-tags',
+    body: references(sentBindings),
+    load: findWorkspace,
+    run: async ({ db, target, body, ...call }) => void (await tags.bind(db, actorOf(call), target, body)),
+  }),
+  onBindings.command('PATCH')(bindingsInWorkspace, {
+    summary: 'Replace the key-value tags of a workspace.',
+    requires: 'can-manage-tags',
+    body: references(sentBindings),
+    load: findWorkspace,
+    run: async ({ db, target, body, ...call }) => void (await tags.bind(db, actorOf(call), target, body, 'replace')),
+  }),
+  onProjectBindings.list(bindingsInProject, {
+    summary: 'List the key-value tags of a project, as its relationship.',
+    paging: 'none',
+    load: ofProject,
+    run: async ({ db, target }) => ({ items: await bindingsOfProject(db, target) }),
+  }),
+  onProjectBindings.command('POST')(bindingsInProject, {
+    summary: 'Add key-value tags to a project, or change their values, and answer nothing.',
+    requires: 'can-manage-tags',
+    body: references(sentBindings),
+    load: ofProject,
+    run: async ({ db, target, body, ...call }) => void (await tags.bindProject(db, actorOf(call), target, body)),
+  }),
+  onProjectBindings.command('PATCH')(bindingsInProject, {
+    summary: 'Replace the key-value tags of a project.',
+    requires: 'can-manage-tags',
+    body: references(sentBindings),
+    load: ofProject,
+    run: async ({ db, target, body, ...call }) =>
+      void (await tags.bindProject(db, actorOf(call), target, body, 'replace')),
+  }),
+];
+
 const endpointsOfTags = [
   onOrganization.list(ofOrganization, {
     summary: 'List the tags of an organization.',
@@ -161,6 +209,7 @@ const endpointsOfTags = [
     load: ofProject,
     run: async ({ db, target, body, ...call }) => ({ items: await tags.bindProject(db, actorOf(call), target, body) }),
   }),
+  ...relationshipsOfBindings,
   ...reservedTagKeyEndpoints,
 ];
 

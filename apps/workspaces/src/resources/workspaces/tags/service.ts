@@ -180,15 +180,16 @@ function sentFirst(all: Binding[], sent: readonly SentReference[]): Binding[] {
   return all.sort((a, b) => place(a) - place(b));
 }
 
-/** Adds bindings to a workspace, or changes their values; answers all of them. Throws `invalid`. */
+/** Adds bindings to a workspace, or changes their values; or replaces them. Answers all of them. Throws `invalid`. */
 export async function bind(
   db: Database,
   actor: Actor,
   workspace: Workspace,
   sent: readonly SentReference[],
+  how: 'add' | 'replace' = 'add',
 ): Promise<Binding[]> {
   return db.transaction(async (tx) => {
-    await bindTags(tx, { ...workspace, workspaceId: workspace.id }, sent);
+    await bindTags(tx, { ...workspace, workspaceId: workspace.id }, sent, how);
     await recordTags(tx, actor, workspace, 'bind-tags', { bindings: sent.map(({ attributes }) => attributes) });
     return sentFirst(await bindings(tx, workspace), sent);
   });
@@ -200,9 +201,10 @@ export async function bindProject(
   actor: Actor,
   project: Project,
   sent: readonly SentReference[],
+  how: 'add' | 'replace' = 'add',
 ): Promise<Binding[]> {
   return db.transaction(async (tx) => {
-    await bindTags(tx, { ...project, projectId: project.id }, sent);
+    await bindTags(tx, { ...project, projectId: project.id }, sent, how);
     const after = { bindings: sent.map(({ attributes }) => attributes) };
     await recordChange(tx, actor, { ...changeOf(project, 'bind-tags'), after });
     return sentFirst(await bindingsOfProject(tx, project), sent);
