@@ -1,0 +1,127 @@
+import { IncomingMessage, type ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { describe, expect, it } from '@jest/globals';
+import { answerHealth, type Readiness } from './health';
+import { createLogger } from './logger';
+import { requestId } from './request-id';
+import { requestLog } from './request-log';
+import { labelRoute, routeOf } from './route';
+
+function requestWith(headers: Record<string, string | string[]> = {}, more: object = {}): IncomingMessage {
+  return Object.assign(new IncomingMessage(new Socket()), { headers, method: 'GET' }, more);
+}
+
+describe('the id of a request', () => {
+  it.each([
+    ['12345678', true],
+    ['A.b_c:d-9', true],
+    ['a'.repeat(128), true],
+    ['1234567', false],
+    ['a'.repeat(129), false],
+    ['-2345678', false],
+    ['.2345678', false],
+    ['1234567 ', false],
+    [' 12345678', false],
+    ['12345678\n', false],
+    ['1234567é', false],
+  ])('is %j where that was sent: %p', (sent, kept) => {
+    const id = requestId(requestWith({ 'x-request-id': sent }));
+    if (kept) expect(id).toBe(sent);
+    else expect(id).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+  });
+
+  it('stays the same, and is of no list', () => {
+    const req = requestWith({ 'x-request-id': ['12345678', '12345678'] as never });
+    expect(requestId(req)).toMatch(/^[0-9a-f]{8}-/);
+    expect(requestId(req)).toBe(requestId(req));
+    expect(requestId(requestWith())).not.toBe(requestId(requestWith()));
+  });
+});
+
+describe('the line of a request', () => {
+  const lineOf = (label: string | undefined, ...rest: [number, number, boolean, string?]) => {
+    const lines: string[] = [];
+    const log = createLogger({ name: 'n', level: 'info', destination: { write: (text) => void lines.push(text) } });
+    const req = requestWith({ 'x-request-id': 'req-12345' });
+    if (label !== undefined) labelRoute(req, label);
+    requestLog(log)(req, ...rest);
+    const line = lines.join('');
+    const { time, ...read } = JSON.parse(line) as { time: string };
+    expect(line.endsWith('}\n')).toBe(true);
+    expect(Math.abs(Date.parse(time) - Date.now())).toBeLessThan(60_000);
+    return { read, order: Object.keys(JSON.parse(line)) };
+  };
+  const usual = { level: 'info', name: 'n', method: 'GET', requestId: 'req-12345', msg: 'request' };
+
+  it('is like any other, and says nothing of who asked', () => {
+    const { read, order } = lineOf('/a/:b', 200, 1.23456, true);
+    expect(read).toEqual({ ...usual, route: '/a/:b', status: 200, ms: 1.235 });
+    expect(order).toEqual(['level', 'time', 'name', 'method', 'route', 'status', 'ms', 'requestId', 'msg']);
+  });
+
+  it('tells of who left, and of the trace', () => {
+    const { read, order } = lineOf(undefined, 499, 2, false, 'abc');
+    expect(read).toEqual({ ...usual, route: 'other', status: 499, ms: 2, aborted: true, traceId: 'abc' });
+    expect(order.slice(-4)).toEqual(['requestId', 'aborted', 'traceId', 'msg']);
+  });
+
+  it.each(['/a "b"', '/a\\b', '/é', '/a\n', ''])('holds %j as the route', (label) => {
+    expect(lineOf(label, 200, 1, true).read).toMatchObject({ route: label });
+  });
+
+  it('has the time of each', async () => {
+    const lines: string[] = [];
+    const log = createLogger({ name: 'n', level: 'info', destination: { write: (text) => void lines.push(text) } });
+    const write = requestLog(log);
+    const begunMs = Date.now();
+    write(requestWith(), 200, 1, true);
+    while (Date.now() === begunMs) await new Promise(setImmediate);
+    write(requestWith(), 200, 1, true);
+    const [first, second] = lines.map((line) => Date.parse((JSON.parse(line) as { time: string }).time));
+    expect(second).toBeGreaterThan(first!);
+  });
+
+  it('has a label of its own, or none', () => {
+    const req = requestWith();
+    expect(routeOf(req)).toBe('other');
+    labelRoute(req, '/x');
+    expect(routeOf(req)).toBe('/x');
+  });
+});
+
+describe('the health of a service', () => {
+  /** What is answered; undefined where that is not asked for here. */
+  async function asked(url: string, method: string, ready: () => Promise<Readiness>) {
+    const said: unknown[] = [];
+    const answered = new Promise<unknown[]>((resolve) => {
+      const res = {
+        writeHead: (...head: unknown[]) => void said.push(...head),
+        end: (body?: string) => resolve([...said, body]),
+      };
+      if (!answerHealth(requestWith({}, { url, method }), res as never as ServerResponse, ready)) resolve([]);
+    });
+    return answered;
+  }
+  const headers = (body: string) => ({
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(body),
+    'Cache-Control': 'no-store',
+  });
+  const fine = async () => ({ ready: true, reasons: [] });
+
+  it('is told to who asks, and to nobody else', async () => {
+    const [alive, ready] = ['{"alive":true}', '{"ready":true,"reasons":[]}'];
+    expect(await asked('/livez', 'GET', fine)).toEqual([200, headers(alive), alive]);
+    expect(await asked('/livez', 'HEAD', fine)).toEqual([200, headers(alive), undefined]);
+    expect(await asked('/readyz', 'GET', fine)).toEqual([200, headers(ready), ready]);
+    for (const url of ['/', '/livez/', '/readyz?a', '/other']) expect(await asked(url, 'GET', fine)).toEqual([]);
+  });
+
+  it.each([
+    ['failed', () => Promise.reject(new Error('why')), 'the readiness check failed'],
+    ['takes too long', () => new Promise<never>(() => undefined), 'the readiness check takes too long'],
+  ])('is not good where the check %s', async (_how, ready, reason) => {
+    const body = JSON.stringify({ ready: false, reasons: [reason] });
+    expect(await asked('/readyz', 'GET', ready)).toEqual([503, headers(body), body]);
+  });
+});
