@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { propertySettings } from '../../testing/src/index';
-import { jsonText, mayBeInexact, parseExact } from './json-text';
+import { ExactNumber, jsonText, mayBeInexact, parseExact, plainNumbers } from './json-text';
 
 fc.configureGlobal(propertySettings);
 
@@ -37,6 +37,76 @@ describe('JSON text', () => {
         const json = `{"x${name}":${before}${one}${after},"y":[true,${before}${two}]}`;
         expect(jsonText(parseExact(json))).toBe(`{"x${name}":${one},"y":[true,${two}]}`);
       }),
+    );
+  });
+
+  it('has as numbers what a double holds, and as digits what it does not', () => {
+    const read = parseExact('[2.5, 2.50, -0, 0, 1e5, 12345678901234567890, "2.50", null, true]');
+    const exact = (digits: string) => new ExactNumber(digits);
+    expect(read).toEqual([
+      ...[2.5, exact('2.50'), exact('-0'), 0, exact('1e5'), exact('12345678901234567890'), '2.50', null, true],
+    ]);
+    expect(String((read as unknown[])[1])).toBe('2.50');
+    expect(jsonText(undefined)).toBe('null');
+    expect(jsonText({ a: [exact('1.0'), { b: null }], c: 'x' })).toBe('{"a":[1.0,{"b":null}],"c":"x"}');
+  });
+
+  it('is read as plain numbers where that is wanted, with keys of every name', () => {
+    const json = '{"a":1.10,"__proto__":{"b":[1e2,null,"1.0"]},"c":12345678901234567890}';
+    const plain = plainNumbers(parseExact(json));
+    expect(JSON.stringify(plain)).toBe(JSON.stringify(JSON.parse(json)));
+    const [own] = Object.values(Object.getOwnPropertyDescriptors(plain));
+    expect(own).toEqual({ value: 1.1, enumerable: true, configurable: true, writable: true });
+  });
+
+  it('is none where it is none for everybody, and else means the same', () => {
+    const scraps = [
+      '{',
+      '}',
+      '[',
+      ']',
+      ',',
+      ':',
+      '"a"',
+      '"\\""',
+      '"1.0',
+      '1.0',
+      '-0',
+      '1e9',
+      '01.5',
+      '1.',
+      '.5',
+      '-',
+      '1.0.0',
+    ];
+    const soup = fc.array(fc.constantFrom(...scraps, ' ', '\n', '\t', '\r', '12345678901234567890'), { maxLength: 8 });
+    const numbers = fc.constantFrom('1.0', '-0', '1e9', '1.0.0', '01', '1.', '"', '"\\"');
+    const near = fc
+      .tuple(numbers, fc.constantFrom('', ' ', '\t', '\n', '\r', ' x'), fc.constantFrom(':', ',', ']', '}', ''))
+      .map(([number, space, sign]) => [
+        ['{', number, space, sign, '1.0}'],
+        ['[', number, space, sign, '2.50]'],
+      ]);
+    const texts = fc
+      .oneof(
+        soup.map((parts) => [parts]),
+        near,
+      )
+      .map((all) => all.map((parts) => parts.join('')));
+    const outcome = (read: () => unknown) => {
+      try {
+        return JSON.stringify(read());
+      } catch (error) {
+        return (error as Error).name;
+      }
+    };
+    fc.assert(
+      fc.property(texts, (all) => {
+        for (const text of all) {
+          expect(outcome(() => plainNumbers(parseExact(text)))).toBe(outcome(() => JSON.parse(text)));
+        }
+      }),
+      { numRuns: 2_000 },
     );
   });
 });
