@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,8 +10,9 @@ import { stepsOf } from '../guides/document';
 import { found } from '../guides/found';
 import { type Installation, startInstallation } from '../guides/installation';
 import { runDocument } from '../guides/run-document';
+import { pagesRunBy } from '../pages';
 
-const pages = readdirSync(__dirname).filter((file) => file.endsWith('.md') && file !== 'README.md');
+const pages = pagesRunBy['docs/clients/clients.interop.test.ts'].map((page) => path.basename(page));
 /** Programs that are named stand for the `bao` and the `tofu` of the pages. */
 const named = [process.env.KEYSTEAD_REFERENCE_SERVER, process.env.KEYSTEAD_TOFU].flatMap((program) =>
   program ? [path.dirname(program)] : [],

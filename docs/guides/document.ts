@@ -11,7 +11,39 @@ export interface Step {
   shows?: string;
 }
 
-const FENCE = /^```(\w*)\s*$/;
+/** A fenced block of a page. */
+export interface Block {
+  /** Line of the fence, counted from 1. */
+  line: number;
+  /** Title of the section it stands in. */
+  section: string;
+  /** What the fence says behind its signs; empty where it says nothing. */
+  language: string;
+  text: string;
+}
+
+const FENCE = /^(\s*)```+(.*)$/;
+
+/** All fenced blocks of a page, in order; one within a list without its indentation. */
+export function blocksOf(path: string): Block[] {
+  const blocks: Block[] = [];
+  let section = '';
+  let open: { indent: string; language: string; line: number; text: string[] } | undefined;
+  readFileSync(path, 'utf8')
+    .split('\n')
+    .forEach((text, index) => {
+      const [, indent = '', language = ''] = FENCE.exec(text) ?? [];
+      const isFence = FENCE.test(text);
+      if (open && isFence && language === '') {
+        blocks.push({ line: open.line, section, language: open.language, text: open.text.join('\n') });
+        open = undefined;
+      } else if (open) open.text.push(text.startsWith(open.indent) ? text.slice(open.indent.length) : text);
+      else if (isFence) open = { indent, language: language.trim(), line: index + 1, text: [] };
+      else if (/^#+ /.test(text)) section = text.replace(/^#+ /, '').trim();
+    });
+  if (open) throw new Error(`${path}:${open.line}: the block is never closed`);
+  return blocks;
+}
 
 /**
  * The commands of a guide, in order: every fence marked `sh`. Blocks marked otherwise are not run; a `json` or `text`
@@ -19,28 +51,14 @@ const FENCE = /^```(\w*)\s*$/;
  */
 export function stepsOf(path: string): Step[] {
   const steps: Step[] = [];
-  let section = '';
-  let open: { language: string; line: number; text: string[] } | undefined;
-  readFileSync(path, 'utf8')
-    .split('\n')
-    .forEach((text, index) => {
-      const fence = FENCE.exec(text);
-      if (!open) {
-        if (fence) open = { language: fence[1] ?? '', line: index + 1, text: [] };
-        else if (/^#+ /.test(text)) section = text.replace(/^#+ /, '').trim();
-        return;
-      }
-      if (!fence) {
-        open.text.push(text);
-        return;
-      }
-      const block = open.text.join('\n');
-      const last = steps.at(-1);
-      if (open.language === 'sh') steps.push({ line: open.line, section, command: block });
-      else if ((open.language === 'json' || open.language === 'text') && last && !last.shows) last.shows = block;
-      open = undefined;
-    });
-  if (open) throw new Error(`${path}:${open.line}: the block is never closed`);
+  let last: Step | undefined;
+  for (const { line, section, language, text } of blocksOf(path)) {
+    if (language === 'sh') {
+      last = { line, section, command: text };
+      steps.push(last);
+    } else if (language === 'console') last = undefined;
+    else if ((language === 'json' || language === 'text') && last && !last.shows) last.shows = text;
+  }
   return steps;
 }
 

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { findEmbedded, withClient } from '../../packages/postgres/src/index';
 
 interface FirstRun {
   readonly secrets: { readonly address: string; readonly root_token: string };
@@ -35,7 +36,7 @@ const standard = ['cloudtwo/config/root', 'scheduler/config/access', 'auth/cloud
 
 /**
  * All of an installation that a guide could change for good: the root token and the administrator's, the lists of both
- * services, and the files of the folder. Compared before and after.
+ * services, the files of the folder and the databases. Compared before and after.
  */
 export async function found(folder: string): Promise<Record<string, unknown>> {
   const firstRun: FirstRun = JSON.parse(readFileSync(join(folder, 'data/first-run.json'), 'utf8'));
@@ -76,15 +77,24 @@ export async function found(folder: string): Promise<Record<string, unknown>> {
       async (path): Promise<[string, unknown]> => [path, await workspaces(`${path}?page[size]=100`)],
     ),
   ]);
-  return { ...Object.fromEntries(all), files: filesBelow(folder, '') };
+  return { ...Object.fromEntries(all), files: filesBelow(folder, ''), databases: await databasesOf(folder) };
+}
+
+async function databasesOf(folder: string): Promise<string[]> {
+  const server = await findEmbedded(join(folder, 'data/postgres'));
+  if (!server) throw new Error(`no PostgreSQL runs in ${folder}`);
+  return withClient(server.url('postgres'), async (client) => {
+    const { rows } = await client.query<{ datname: string }>('SELECT datname FROM pg_database ORDER BY datname');
+    return rows.map(({ datname }) => datname);
+  });
 }
 
 /** Names of all files; a guide may leave none behind, not even an empty folder. */
 function filesBelow(folder: string, at: string): string[] {
   return readdirSync(join(folder, at)).flatMap((name) => {
     const path = at === '' ? name : `${at}/${name}`;
-    // Of the worker's and of the test's own commands come and go.
-    if (['scratch', 'commands'].includes(path) || !existsSync(join(folder, path))) return [];
+    // Those of the worker, of the test's own commands and of the database come and go.
+    if (['scratch', 'commands', 'data/postgres'].includes(path) || !existsSync(join(folder, path))) return [];
     return statSync(join(folder, path)).isDirectory() ? [`${path}/`, ...filesBelow(folder, path)] : [path];
   });
 }

@@ -1,9 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { findProgram } from '../../packages/testing/src/index';
+import { pagesRunBy } from '../pages';
 import { stepsOf } from './document';
 import { found } from './found';
 import { type Installation, startInstallation } from './installation';
@@ -11,11 +12,8 @@ import { pasteDocument, type Request } from './paste';
 import { type PracticeSystems, startPracticeSystems } from './practice-systems';
 import { runDocument } from './run-document';
 
-const guides = [
-  // The tests of the local program walk it as well, and kill processes under it.
-  '../try-it.md',
-  ...readdirSync(__dirname).filter((file) => file.endsWith('.md') && stepsOf(join(__dirname, file)).length > 0),
-];
+const root = join(__dirname, '../..');
+const guides = pagesRunBy['docs/guides/guides.thorough.test.ts'];
 
 const long = process.env.KEYSTEAD_LONG === '1';
 /** Each time the page finds what the time before has left: nothing. */
@@ -46,12 +44,12 @@ describe('every command of the guides', () => {
   };
 
   for (const guide of guides) {
-    const needs = needsOf(join(__dirname, guide));
+    const path = join(root, guide);
+    const needs = needsOf(path);
     // A guide that needs a tool which is not here shows as skipped, never as passed.
     const runs = needs.length === 0 || findProgram(needs) ? it : it.skip;
-    const path = join(__dirname, guide);
     runs(
-      `of ${guide} works as printed, and leaves everything as it was`,
+      `of ${basename(guide)} works as printed, and leaves everything as it was`,
       async () => {
         const before = await found(installation.folder);
         const { watched } = installation;
@@ -64,7 +62,7 @@ describe('every command of the guides', () => {
       240_000,
     );
     (long ? runs : it.skip)(
-      `of ${guide} do no harm where nothing was prepared and the first one fails`,
+      `of ${basename(guide)} do no harm where nothing was prepared and the first one fails`,
       async () => {
         const before = await found(installation.folder);
         const { watched } = installation;
@@ -80,7 +78,7 @@ describe('every command of the guides', () => {
 
   it('of no guide takes root where a token is missing', () => {
     for (const guide of guides) {
-      const text = readFileSync(join(__dirname, guide), 'utf8');
+      const text = readFileSync(join(root, guide), 'utf8');
       // A default for a token, or a function that sends one without insisting that there is one.
       expect(text).not.toMatch(/\$\{\w*(TOKEN|ROOT|ADMIN)\w*:?[-=]/);
       for (const [definition] of text.matchAll(/^\w+\(\) \{ curl .*$/gm)) {

@@ -1,15 +1,16 @@
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { firewallRules } from '../../apps/workspaces/src/worker/network/network';
-import { findProgram, freePort, freshDatabase, fromSource } from '../../packages/testing/src/index';
+import { createSealKeyFile } from '../../packages/keyring/src/index';
+import { startEmbedded } from '../../packages/postgres/src/index';
+import { findProgram, freePort, fromSource } from '../../packages/testing/src/index';
 import { type Watched, watch } from './paste';
 
 type Name = 'secrets' | 'workspaces';
 
-/** Both services as processes of their own on fresh databases, with `data/first-run.json` below `folder`. */
+/** Both services as processes of their own, with a data folder as `npm start` makes it below `folder`. */
 export interface Installation {
   folder: string;
   /** Where commands are looked for: with those that are watched in front. */
@@ -25,7 +26,8 @@ const START_SECONDS = 300;
 function keystead(folder: string): string {
   const file = join(folder, 'keystead.cjs');
   execFileSync(process.execPath, [join(root, 'apps/cli/bundle.mjs'), file]);
-  return `'${process.execPath}' '${file}'`;
+  // A program built by `npm start` finds the embedded PostgreSQL beside itself.
+  return `env NODE_PATH='${join(root, 'packages/postgres/node_modules')}' '${process.execPath}' '${file}'`;
 }
 
 /** Puts the worker's program where a build has it; the guides start agents with it. */
@@ -52,7 +54,10 @@ export async function startInstallation(secretsSettings: Record<string, string> 
   const watched = watch(commands, { curl: programOf('curl'), keystead: keystead(folder) });
   // Where `npm start` puts it.
   symlinkSync(join(commands, 'keystead'), join(folder, 'keystead'));
-  const databases = { secrets: await freshDatabase('secrets'), workspaces: await freshDatabase('workspaces') };
+  // Nobody needs these data after a power cut.
+  const settings = { fsync: 'off', full_page_writes: 'off' };
+  const server = await startEmbedded({ dataDir: join(data, 'postgres'), socket: true, settings });
+  for (const name of ['secrets', 'workspaces']) createSealKeyFile(join(data, `${name}.key`));
   const ports = { secrets: await freePort(), workspaces: await freePort() };
   const addresses = {
     secrets: `http://127.0.0.1:${ports.secrets}`,
@@ -63,8 +68,8 @@ export async function startInstallation(secretsSettings: Record<string, string> 
     return {
       PATH: process.env.PATH,
       [`${prefix}_PORT`]: String(ports[name]),
-      [`${prefix}_DATABASE_URL`]: databases[name].url,
-      [`${prefix}_SEAL_KEY`]: (name === 'secrets' ? '11' : '22').repeat(32),
+      [`${prefix}_DATABASE_URL`]: server.url(name),
+      [`${prefix}_SEAL_KEY_FILE`]: join(data, `${name}.key`),
       ...(name === 'workspaces'
         ? { WORKSPACES_PUBLIC_URL: addresses.workspaces }
         : { SECRETS_PUBLIC_URL: addresses.secrets, SECRETS_AUDIT_FILE: join(data, 'audit.log'), ...secretsSettings }),
@@ -97,10 +102,7 @@ export async function startInstallation(secretsSettings: Record<string, string> 
   };
   const stop = async () => {
     await end('SIGKILL');
-    // What the worker closed to these uids would stay closed.
-    const place = { port: Number(new URL(databases.workspaces.url).port), addresses: ['127.0.0.1'], local: true };
-    for (const { program, rule } of firewallRules(uids, place)) spawnSync(program, ['-w', '-D', ...rule]);
-    await Promise.all([databases.secrets.drop(), databases.workspaces.drop()]);
+    await server.stop({ immediate: true });
     rmSync(folder, { recursive: true, force: true });
   };
   try {

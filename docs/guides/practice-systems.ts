@@ -9,6 +9,7 @@ import { ProviderStandIn } from '../../apps/secrets/test/stand-ins/oidc';
 import { actionsClaims, gitlabClaims } from '../../apps/secrets/test/stand-ins/pipelines';
 import { listOf, listPem } from '../../apps/secrets/test/stand-ins/revocation';
 import { SchedulerStandIn } from '../../apps/secrets/test/stand-ins/scheduler';
+import { ObjectStoreStandIn } from '../../apps/workspaces/test/object-store-stand-in';
 
 /** Stand-ins of the systems that engines and login methods speak to, for whoever follows a guide without the real ones. */
 export interface PracticeSystems {
@@ -23,7 +24,7 @@ const subscription = randomUUID();
 /** What a pipeline's token says of its run. */
 const build = { sub: 'project:harbour/crane:branch:main', project: 'harbour/crane', ref: 'main', teams: ['builders'] };
 
-/** Starts a scheduler, a cloud provider, a directory and an OpenID provider, a cluster and an LDAP directory on free ports of the loopback. */
+/** Starts a scheduler, a cloud provider, a directory and an OpenID provider, a cluster, an LDAP directory and an object store on free ports of the loopback. */
 export async function startPracticeSystems(): Promise<PracticeSystems> {
   const scheduler = new SchedulerStandIn();
   const cloud = new CloudStandIn();
@@ -31,6 +32,7 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
   const issuer = new ProviderStandIn();
   const cluster = new ClusterStandIn();
   const hub = new GithubStandIn();
+  const store = new ObjectStoreStandIn();
   hub.members.set('practice-token', {
     login: 'ada',
     organizations: [42],
@@ -52,6 +54,7 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
     cloud.start(),
     directory.start(),
     issuer.start(),
+    store.start(),
   ]);
   const where = { subscription, group: 'harbour' };
   directory.addMachine('crane-1', where, { principalId: 'oid-1' });
@@ -75,6 +78,9 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
       CLIENT_CRL: listPem(listOf(authority, [client.serial])),
       GITHUB_API: hub.address,
       GITHUB_TOKEN: 'practice-token',
+      BUCKET: `s3://${store.bucket}/backups?endpoint=${store.endpoint}&region=eu-test-1`,
+      BUCKET_KEY: store.credentials.accessKeyId,
+      BUCKET_SECRET: store.credentials.secretAccessKey,
       CLUSTER: cluster.address,
       CLUSTER_CA: cluster.ca,
       CLUSTER_REVIEWER: cluster.reviewer,
@@ -102,6 +108,7 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
         directory.stop(),
         issuer.stop(),
         hub.stop(),
+        store.stop(),
       ]);
     },
   };

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { wrongWithDatabaseUrl } from '@keystead/addresses';
 import { onDatabase } from '@keystead/postgres';
 import { Stop } from './stop';
 
@@ -89,9 +90,8 @@ function databaseUrl(name: ServiceName, prefix: string, env: NodeJS.ProcessEnv):
   const url = own ?? both;
   if (url === undefined) return undefined;
   const variable = own ? `${prefix}_DATABASE_URL` : 'DATABASE_URL';
-  if (!/^postgres(ql)?:\/\//.test(url) || !URL.canParse(url)) {
-    throw new Stop(`${variable} is not a postgresql:// address`);
-  }
+  const wrong = wrongWithDatabaseUrl(url, { database: own ? 'named' : 'any' });
+  if (wrong) throw new Stop(`${variable} ${wrong}`);
   return own ?? onDatabase(url, name);
 }
 

@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import {
@@ -6,11 +5,10 @@ import {
   DatabaseUnreachable,
   type EmbeddedServer,
   ensureDatabase,
+  ensureOwnDatabase,
   MigrationFailed,
-  onDatabase,
   serverVersion,
   startEmbedded,
-  withClient,
 } from '@keystead/postgres';
 import { type LocalConfig, type ServiceConfig, type ServiceName, serviceNames } from './config';
 import { Stop } from './stop';
@@ -47,7 +45,7 @@ export async function startDatabase(dataDir: string, before?: EmbeddedServer): P
  * embedded server each service has a role of its own, which owns its database and may not enter the other's.
  */
 export async function prepareDatabase(service: ServiceConfig, embedded: EmbeddedServer | undefined): Promise<string> {
-  const url = service.databaseUrl ?? (await ownDatabase(service.name, embedded!));
+  const url = service.databaseUrl ?? (await ensureOwnDatabase(embedded!, service.name));
   try {
     await ensureDatabase(url);
     const version = Math.floor((await serverVersion(url)) / 10_000);
@@ -74,23 +72,4 @@ export async function migrate(name: ServiceName, url: string): Promise<string[]>
     if (!(error instanceof MigrationFailed || error instanceof DatabaseUnreachable)) throw error;
     throw new Stop(`the ${name} database: ${error.message}`, { cause: error });
   }
-}
-
-async function ownDatabase(name: ServiceName, embedded: EmbeddedServer): Promise<string> {
-  const admin = embedded.url('postgres');
-  const password = createHmac('sha256', new URL(admin).password).update(`role ${name}`).digest('hex');
-  await withClient(admin, async (client) => {
-    const { rows } = await client.query(
-      `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1) AS role,
-              EXISTS (SELECT FROM pg_database WHERE datname = $1) AS database`,
-      [name],
-    );
-    if (!rows[0].role) await client.query(`CREATE ROLE ${name} LOGIN PASSWORD '${password}'`);
-    if (!rows[0].database) await client.query(`CREATE DATABASE ${name} OWNER ${name} TEMPLATE template0`);
-    await client.query(`REVOKE ALL ON DATABASE ${name} FROM PUBLIC`);
-  });
-  const url = new URL(onDatabase(admin, name));
-  url.username = name;
-  url.password = password;
-  return url.href;
 }

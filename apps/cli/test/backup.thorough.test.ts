@@ -1,10 +1,19 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { databaseName, onDatabase } from '@keystead/postgres';
+import { databaseName, ensureOwnDatabase, findEmbedded, onDatabase, startEmbedded } from '@keystead/postgres';
 import { createLogger, createServer } from '@keystead/server';
 import { emptyDatabase, type TestDatabase } from '@keystead/testing';
 import pg from 'pg';
@@ -197,6 +206,48 @@ describe('a backup of the secrets service', () => {
     expect(await databases()).toEqual([]);
     expect((await keystead(['backup', 'drill', folder], SECRETS_KEY)).said).toContain('holds no backup');
     expect((await keystead([...made.slice(0, -1), '0'], SECRETS_KEY)).said).toContain('--keep');
+  });
+
+  it('tells of several what came back before the one that does not, and which that is', async () => {
+    const kept = join(folder, 'mixed');
+    mkdirSync(kept);
+    await keystead(['backup', 'create', 'secrets', kept, '--database-url', secrets.database.url], SECRETS_KEY);
+    writeFileSync(join(kept, 'workspaces-20260101T000000000Z.backup'), 'no backup');
+    const { code, printed, said } = await keystead(['backup', 'drill', kept, '--database-url', secrets.database.url], {
+      ...SECRETS_KEY,
+      ...WORKSPACES_KEY,
+    });
+    expect([code, printed]).toEqual([1, expect.stringMatching(/^service .*\nsecrets /)]);
+    expect(said).toMatch(/workspaces-20260101T000000000Z\.backup.* is no backup/);
+  });
+
+  it('is restored into the folder of a new npm start, where its service owns all of it', async () => {
+    const data = join(folder, 'new');
+    const broken = join(folder, 'of-nothing.backup');
+    writeFileSync(broken, readFileSync(file).subarray(0, -4));
+    expect((await keystead(['backup', 'restore', broken, '--data', data], {})).code).toBe(1);
+    expect(existsSync(data)).toBe(false);
+    const restore = ['backup', 'restore', file, '--data', data];
+    expect((await keystead([...restore, '--database-url', secrets.database.url], {})).said).toContain('one of them');
+    expect(await keystead(restore, {})).toMatchObject({ code: 0, said: expect.stringContaining('restored secrets') });
+    expect(await findEmbedded(join(data, 'postgres'))).toBeUndefined();
+    expect((await keystead(restore, {})).said).toContain('is not empty');
+    const server = await startEmbedded({ dataDir: join(data, 'postgres'), socket: true });
+    try {
+      const client = new pg.Client({ connectionString: await ensureOwnDatabase(server, 'secrets') });
+      await client.connect();
+      const { rows } = await client.query("SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'public'");
+      await client.end();
+      expect(rows).toEqual([{ tableowner: 'secrets' }]);
+      // The key that npm start keeps beside its database need not be named.
+      writeFileSync(join(data, 'secrets.key'), `${SECRETS_KEY.SECRETS_SEAL_KEY}\n`);
+      const verified = await keystead(['backup', 'verify', file, '--data', data, '--format', 'json'], {
+        SECRETS_SEAL_KEY: 'cd'.repeat(32),
+      });
+      expect(JSON.parse(verified.printed)).toMatchObject({ opened: 20 });
+    } finally {
+      await server.stop();
+    }
   });
 
   it('is not restored over a service that holds data', async () => {

@@ -6,6 +6,7 @@ import { testCertificate } from '@keystead/testing';
 import pg from 'pg';
 import { startSecrets } from '../../secrets/test/start-secrets';
 import { startWorkspaces } from '../../workspaces/test/start-workspaces';
+import { version } from '../src/version';
 import { keystead } from './run-keystead';
 
 // Whole services start here, which takes its time on a busy machine.
@@ -51,6 +52,7 @@ describe('keystead doctor', () => {
     expect(fine).toEqual(
       expect.arrayContaining([
         'secrets: unsealed',
+        `secrets: version ${version()}`,
         'secrets: audit devices take their lines',
         'database of secrets: its tables are of this version',
         'database of workspaces: its tables are not newer than this program',

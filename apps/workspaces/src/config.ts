@@ -1,3 +1,4 @@
+import { s3Address } from '@keystead/addresses';
 import {
   BadConfig,
   describeSettings,
@@ -10,7 +11,7 @@ import {
   wholeNumber,
 } from '@keystead/settings';
 import { z } from 'zod';
-import { parsePlace, type S3Config } from './kernel/blobs/s3-objects';
+import type { S3Config } from './kernel/blobs/s3-objects';
 import { editions } from './kernel/installation/edition';
 import { parseRanges } from './kernel/installation/ip-ranges';
 import { version } from './kernel/installation/version';
@@ -170,7 +171,7 @@ function blobStore(given: BlobStoreVariables, problems: string[]): S3Config | un
   const credentials =
     accessKeyId === undefined || secretAccessKey === undefined ? undefined : { accessKeyId, secretAccessKey };
   try {
-    return parsePlace(given.WORKSPACES_BLOB_STORE, credentials);
+    return { ...s3Address(given.WORKSPACES_BLOB_STORE), credentials };
   } catch (error) {
     problems.push(`WORKSPACES_BLOB_STORE ${(error as Error).message}`);
     return undefined;

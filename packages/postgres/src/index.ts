@@ -24,6 +24,7 @@ export {
   requireMigrated,
   SchemaIsNewer,
 } from './migrations';
+export { ensureOwnDatabase } from './own-database';
 export { createPool, type PoolOptions } from './pool';
 export { isPooledByTransaction, refusePoolOfTransactions } from './pooling';
 export { Silence } from './silence';

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { wrongWithDatabaseUrl } from '@keystead/addresses';
 import { readHeaders } from '@keystead/tracing';
 import { z } from 'zod';
 import type { Tls } from './listen';
@@ -70,7 +71,10 @@ const shared = (prefix: string, standard: { port: number; connections: number })
   PORT: port.default(standard.port).describe('Port to listen on; 0 takes a free one.'),
   DATABASE_URL: z
     .string()
-    .regex(/^postgres(ql)?:\/\//, 'is not a postgresql:// address')
+    .superRefine((text, context) => {
+      const wrong = wrongWithDatabaseUrl(text);
+      if (wrong) context.addIssue({ code: 'custom', message: wrong });
+    })
     .describe(`PostgreSQL 15 or newer. Also as ${prefix}_DATABASE_URL_FILE.`),
   DATABASE_CONNECTIONS: wholeNumber(2, 500)
     .default(standard.connections)

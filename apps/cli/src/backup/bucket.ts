@@ -2,6 +2,7 @@ import { createWriteStream } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { type S3Address, type S3Defaults, s3Address } from '@keystead/addresses';
 import type { AwsClient } from 'aws4fetch';
 import { awsCredentials } from '../aws-credentials';
 import { exitCodes, Problem } from '../problem';
@@ -9,9 +10,6 @@ import { exitCodes, Problem } from '../problem';
 /** S3 takes ten thousand parts at most, of five MiB at least. */
 const smallestPart = 16 * 1024 * 1024;
 const mostParts = 10_000;
-
-/** Whether a place is in an S3-compatible store. */
-export const isBucket = (place: string): boolean => place.startsWith('s3://');
 
 /** A folder of an S3-compatible store. Every call throws `Problem` where the store says no. */
 export interface BackupBucket {
@@ -32,28 +30,24 @@ interface BucketAddress {
   readonly region: string;
 }
 
-/** Reads `s3://bucket/folder?endpoint=…&region=…&path-style=…`, as the workspace service does for its states. */
+/** Where a folder is, with what the tools of the store's maker read from the environment. */
 function placeOf(text: string, env: NodeJS.ProcessEnv): BucketAddress {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url?.hostname) throw new Problem(`${text} is no address like s3://bucket/folder`);
-  const known = ['endpoint', 'region', 'path-style'];
-  for (const name of url.searchParams.keys()) {
-    if (!known.includes(name)) throw new Problem(`${text}: it may say ${known.join(', ')}, not ${name}`);
-  }
-  const region = url.searchParams.get('region') ?? env.AWS_REGION ?? env.AWS_DEFAULT_REGION ?? 'us-east-1';
-  const given = url.searchParams.get('endpoint') ?? env.AWS_ENDPOINT_URL_S3 ?? env.AWS_ENDPOINT_URL;
-  if (given !== undefined && !/^https?:\/\/[^/]/.test(given)) throw new Problem(`${given} is no http address`);
-  const style = url.searchParams.get('path-style') ?? (given === undefined ? 'off' : 'on');
-  if (style !== 'on' && style !== 'off') throw new Problem(`${text}: path-style is neither on nor off`);
-  const endpoint = new URL(given ?? `https://s3.${region}.amazonaws.com`);
-  if (style === 'off') endpoint.hostname = `${url.hostname}.${endpoint.hostname}`;
+  const { bucket, prefix, region, pathStyle, ...place } = addressOf(text, {
+    region: env.AWS_REGION || env.AWS_DEFAULT_REGION,
+    endpoint: env.AWS_ENDPOINT_URL_S3 || env.AWS_ENDPOINT_URL || undefined,
+  });
+  const endpoint = new URL(place.endpoint ?? `https://s3.${region}.amazonaws.com`);
+  if (!pathStyle) endpoint.hostname = `${bucket}.${endpoint.hostname}`;
   const base = endpoint.href.replace(/(?<!\/)\/+$/, '');
-  const folder = decodeURIComponent(url.pathname).replace(/^\/+|(?<!\/)\/+$/g, '');
-  return {
-    url: style === 'on' ? `${base}/${url.hostname}` : base,
-    prefix: folder === '' ? '' : `${folder}/`,
-    region,
-  };
+  return { url: pathStyle ? `${base}/${bucket}` : base, prefix, region };
+}
+
+function addressOf(text: string, defaults: S3Defaults): S3Address {
+  try {
+    return s3Address(text, defaults);
+  } catch (error) {
+    throw new Problem(`${text} ${(error as Error).message}`);
+  }
 }
 
 /** Opens a folder of a store with the credentials of the environment (`AWS_ACCESS_KEY_ID` and so on). */

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { onDatabase } from '@keystead/postgres';
 import { exitCodes, Problem } from '../problem';
-import { type Header, readBatches } from './archive';
+import { checkArchive, type Header, readBatches, readHeader } from './archive';
 import { SealCheck } from './seal';
-import { connected, dropDatabase, migrationNames, restore, type Watch } from './service-database';
+import { connected, dropDatabase, migrationNames, restore, type Told } from './service-database';
 import { listTables, readRows } from './tables';
 
 /** What a drill has shown. */
@@ -24,11 +24,18 @@ interface Drilled {
  * Brings a backup back into a database of its own on a server, reads all of it again, and takes it away. Throws `Problem`
  * where anything of it is missing or cannot be opened; the database is gone then as well.
  */
-export async function drill(file: string, server: string, sealKey: Buffer | undefined, watch: Watch): Promise<Drilled> {
+export async function drill(
+  file: string,
+  server: string,
+  sealKey: Buffer | undefined,
+  watch: { readonly checked: Told; readonly loaded: Told },
+): Promise<Drilled> {
   const url = onDatabase(server, `keystead_drill_${randomBytes(6).toString('hex')}`);
   const startedMs = performance.now();
   try {
-    const header = await restore(file, url, watch);
+    const header = await readHeader(file);
+    await checkArchive(file, watch.checked);
+    await restore(file, header, url, watch.loaded);
     const seen = await lookAt(url, header, sealKey);
     await compare(file, header, seen.counts);
     const rows = Object.values(seen.counts).reduce((sum, count) => sum + count, 0);

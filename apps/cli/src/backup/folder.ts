@@ -1,8 +1,10 @@
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { isS3Address } from '@keystead/addresses';
+import { asProblem } from '../failure';
 import { Problem } from '../problem';
-import { isBucket, openBucket } from './bucket';
+import { openBucket } from './bucket';
 import type { ServiceName } from './service-database';
 
 const named = /^(secrets|workspaces)-\d{8}T\d{9}Z\.backup$/;
@@ -61,9 +63,9 @@ export async function withBackups(
   env: NodeJS.ProcessEnv,
   work: (file: string) => Promise<void>,
 ): Promise<void> {
-  if (!isBucket(place)) {
-    const files = isFolder(place) ? newestAmong(place, readdirSync(place)).map((name) => join(place, name)) : [place];
-    for (const file of files) await work(file);
+  if (!isS3Address(place)) {
+    if (!isFolder(place)) return work(place);
+    for (const name of newestAmong(place, readdirSync(place))) await about(name, () => work(join(place, name)));
     return;
   }
   const [address = '', query = ''] = place.split('?');
@@ -73,8 +75,18 @@ export async function withBackups(
   for (const name of one === undefined ? newestAmong(place, await bucket.names()) : [one]) {
     await inPrivateFolder(async (staging) => {
       await bucket.get(name, join(staging, name));
-      await work(join(staging, name));
+      await about(name, () => work(join(staging, name)));
     });
+  }
+}
+
+/** What is wrong with one of several backups says with which. */
+async function about(name: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (thrown) {
+    const { message, exitCode } = asProblem(thrown);
+    throw message.includes(name) ? thrown : new Problem(`${name}: ${message}`, exitCode);
   }
 }
 

@@ -1,47 +1,111 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { wrongWithDatabaseUrl } from '@keystead/addresses';
 import {
   applyMigrationsWithin,
   databaseName,
+  type EmbeddedServer,
   ensureDatabase,
+  ensureOwnDatabase,
+  findBinaries,
   findEmbedded,
   onDatabase,
+  startEmbedded,
   withClient,
 } from '@keystead/postgres';
 import pg from 'pg';
 import { bundle } from '../bundle';
-import { Problem } from '../problem';
-import { type Batch, checkArchive, type Header, readBatches, readHeader } from './archive';
+import { exitCodes, Problem } from '../problem';
+import { type Batch, type Header, readBatches } from './archive';
 import { listSequences, listTables, NEUTRAL, readRows, setSequences, whileUnchecked, writeRows } from './tables';
 
 export type ServiceName = Header['service'];
 
 const root = resolve(__dirname, '../../../..');
 
+/** Which installation is meant: by its database, or by the folder of an `npm start`. */
+export interface Where {
+  databaseUrl?: string;
+  data?: string;
+}
+
 /** Where a service's database is: the option, the service's own setting, or the embedded server of a data folder. */
-export async function findDatabase(
+export async function findDatabase(service: ServiceName, where: Where, env: NodeJS.ProcessEnv): Promise<string> {
+  const given = givenDatabase(service, where, env);
+  if (given) return given;
+  const folder = resolve(dataFolder(where, env), 'postgres');
+  const server = existsSync(folder) ? await findEmbedded(folder) : undefined;
+  if (server) return server.url(service);
+  throw new Problem(
+    where.data
+      ? `no npm start runs in ${where.data}: start it, or name another folder`
+      : `no database: give --database-url or ${service.toUpperCase()}_DATABASE_URL, or --data with the folder of a running npm start`,
+  );
+}
+
+/**
+ * Works with the database that a backup is restored into. That of a data folder is made as `npm start` makes it, on a
+ * server that runs for that long.
+ */
+export async function withNewDatabase<T>(
   service: ServiceName,
-  options: { databaseUrl?: string; data?: string },
+  where: Where,
   env: NodeJS.ProcessEnv,
-): Promise<string> {
+  work: (url: string) => Promise<T>,
+): Promise<T> {
+  if (!where.data) return work(await findDatabase(service, where, env));
+  refuseBoth(where);
+  const server = await startIn(resolve(where.data, 'postgres'));
+  try {
+    return await work(await ensureOwnDatabase(server, service));
+  } finally {
+    if (server.started) await server.stop();
+  }
+}
+
+async function startIn(folder: string): Promise<EmbeddedServer> {
+  try {
+    findBinaries();
+  } catch {
+    throw new Problem('this program brings no PostgreSQL: use the ./keystead of npm start, or give --database-url');
+  }
+  try {
+    return await startEmbedded({ dataDir: folder, socket: true });
+  } catch (error) {
+    throw new Problem((error as Error).message, exitCodes.unreachable);
+  }
+}
+
+/** The database that was given by its address; a folder that was given wins over the environment. */
+function givenDatabase(service: ServiceName, where: Where, env: NodeJS.ProcessEnv): string | undefined {
+  refuseBoth(where);
+  if (where.databaseUrl) return checked(where.databaseUrl);
+  if (where.data) return undefined;
   const name = `${service.toUpperCase()}_DATABASE_URL`;
   const file = env[`${name}_FILE`];
-  const given =
-    options.databaseUrl ?? (options.data ? undefined : (env[name] ?? (file && readFileSync(file, 'utf8').trim())));
-  if (given) return checked(given);
-  const folder = resolve(options.data ?? env.KEYSTEAD_DATA ?? 'data', 'postgres');
-  const server = existsSync(folder) ? await findEmbedded(folder) : undefined;
-  if (!server) {
-    throw new Problem(`no database: give --database-url or ${name}, or --data with the folder of a running npm start`);
-  }
-  return server.url(service);
+  const url = env[name] || (file && readFileSync(file, 'utf8').trim());
+  return url ? checked(url) : undefined;
+}
+
+/** The seal key that `npm start` keeps beside the database it embeds; undefined where another database is meant. */
+export function keyInDataFolder(service: ServiceName, where: Where, env: NodeJS.ProcessEnv): string | undefined {
+  if (givenDatabase(service, where, env)) return undefined;
+  const file = join(dataFolder(where, env), `${service}.key`);
+  return existsSync(file) ? file : undefined;
+}
+
+const dataFolder = (where: Where, env: NodeJS.ProcessEnv): string => where.data || env.KEYSTEAD_DATA || 'data';
+
+function refuseBoth({ databaseUrl, data }: Where): void {
+  if (databaseUrl && data) throw new Problem('--database-url and --data each name a database: give one of them');
 }
 
 function checked(url: string): string {
-  if (/^postgres(ql)?:\/\/[^/]*\/[^/?]+(\?.*)?$/.test(url) && URL.canParse(url)) return url;
+  const wrong = wrongWithDatabaseUrl(url);
   // It may hold a password, so it is not repeated.
-  throw new Problem('that is no address of a database: use postgresql://user:password@host:port/name');
+  if (wrong) throw new Problem(`the address of the database ${wrong}`);
+  return url;
 }
 
 /** Runs `use` with one connection, which writes values the same way everywhere. */
@@ -60,28 +124,28 @@ export async function* snapshot(client: pg.ClientBase, header: Header): AsyncGen
 }
 
 /**
- * Puts a backup into a database that nobody uses, and brings it up to this version. The file is read to its end before the
- * database is touched, and then everything is one transaction: what fails leaves nothing.
+ * Puts a backup whose file has been checked to its end into a database that nobody uses, and brings it up to this version.
+ * Everything is one transaction: what fails leaves nothing.
  */
-export async function restore(file: string, url: string, watch: Watch = {}): Promise<Header> {
-  const header = await readHeader(file);
-  await checkArchive(file, watch.checked);
+export async function restore(file: string, header: Header, url: string, loaded?: Told): Promise<void> {
   const migrations = migrationsOf(header.service);
   try {
-    await restoreWith(file, url, header, migrations.folder, watch);
-    return header;
+    await restoreWith(file, url, header, migrations.folder, loaded);
   } finally {
     migrations.forget();
   }
 }
 
-/** Told how many bytes of a backup have been checked, and how many have been loaded. */
-export interface Watch {
-  readonly checked?: (bytes: number) => void;
-  readonly loaded?: (bytes: number) => void;
-}
+/** Told how many bytes of a backup are done. */
+export type Told = (bytes: number) => void;
 
-async function restoreWith(file: string, url: string, header: Header, migrations: string, watch: Watch): Promise<void> {
+async function restoreWith(
+  file: string,
+  url: string,
+  header: Header,
+  migrations: string,
+  loaded?: Told,
+): Promise<void> {
   refuseNewer(header, migrations);
   const made = await ensureDatabase(url);
   try {
@@ -89,7 +153,7 @@ async function restoreWith(file: string, url: string, header: Header, migrations
       await client.query('BEGIN');
       await refuseUsed(client);
       await applyMigrationsWithin(client, migrations, (name) => header.migrations.includes(name));
-      await load(client, file, header, watch);
+      await load(client, file, header, loaded);
       await applyMigrationsWithin(client, migrations);
       await client.query('COMMIT');
     });
@@ -100,15 +164,14 @@ async function restoreWith(file: string, url: string, header: Header, migrations
 }
 
 /** Makes the tables hold what a backup says, which are as they were when it was made. */
-async function load(client: pg.ClientBase, file: string, header: Header, watch: Watch): Promise<void> {
+async function load(client: pg.ClientBase, file: string, header: Header, loaded?: Told): Promise<void> {
   const here = await listTables(client);
   if (JSON.stringify(here) !== JSON.stringify(header.tables)) {
     throw new Problem('the tables of the backup are not those of this version: use the version it was made with');
   }
   const tables = new Map(here.map((table) => [table.name, table]));
   await whileUnchecked(client, here, async () => {
-    for await (const { table, rows } of readBatches(file, watch.loaded))
-      await writeRows(client, tables.get(table)!, rows);
+    for await (const { table, rows } of readBatches(file, loaded)) await writeRows(client, tables.get(table)!, rows);
     await setSequences(client, header.sequences);
   });
 }

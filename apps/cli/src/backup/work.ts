@@ -1,19 +1,29 @@
 import { rmSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { isS3Address } from '@keystead/addresses';
 import type { Context } from '../context';
 import { Problem } from '../problem';
-import { readBatches, readHeader, writeArchive } from './archive';
-import { isBucket, openBucket } from './bucket';
+import { checkArchive, readBatches, readHeader, writeArchive } from './archive';
+import { openBucket } from './bucket';
 import { drill } from './drill';
 import { folderShelf, forgetOld, inPrivateFolder, isFolder, newName, type Shelf, withBackups } from './folder';
 import { findSealKey, fingerprintOf, SealCheck } from './seal';
-import { connected, describe, findDatabase, restore, type ServiceName, snapshot } from './service-database';
+import {
+  connected,
+  describe,
+  findDatabase,
+  keyInDataFolder,
+  restore,
+  type ServiceName,
+  snapshot,
+  type Told,
+  type Where,
+  withNewDatabase,
+} from './service-database';
 import { estimateRows, listMigrations } from './tables';
 
 /** What the commands take besides the place of a backup. */
-export interface Installation {
-  databaseUrl?: string;
-  data?: string;
+export interface Installation extends Where {
   sealKeyFile?: string;
   keep?: string;
 }
@@ -23,7 +33,7 @@ export async function create(context: Context, options: Installation, name: stri
   const { output, env, progress } = context;
   const service = serviceName(name);
   const keep = numberToKeep(options.keep, place);
-  if (isBucket(place)) {
+  if (isS3Address(place)) {
     const bucket = await openBucket(place, env);
     await inPrivateFolder(async (staging) => {
       const file = join(staging, newName(service));
@@ -45,7 +55,7 @@ export async function create(context: Context, options: Installation, name: stri
 export async function verify({ output, env, progress }: Context, options: Installation, place: string): Promise<void> {
   await withBackups(place, env, async (file) => {
     const header = await readHeader(file);
-    const sealKey = findSealKey(header.service.toUpperCase(), options.sealKeyFile, env);
+    const sealKey = sealKeyOf(header.service, options, env);
     const check = sealKey && new SealCheck(header, sealKey);
     let rows = 0;
     const reading = progress('reading', 'bytes', statSync(file).size);
@@ -72,18 +82,25 @@ export async function verify({ output, env, progress }: Context, options: Instal
 /** Brings backups back into databases of their own, reads all of it again, and takes them away. */
 export async function tryOut({ output, env, progress }: Context, options: Installation, place: string): Promise<void> {
   const results: Awaited<ReturnType<typeof drill>>[] = [];
-  await withBackups(place, env, async (file) => {
-    const { service } = await readHeader(file);
-    const sealKey = findSealKey(service.toUpperCase(), options.sealKeyFile, env);
-    const loading = progress('loading', 'bytes', statSync(file).size);
-    const server = await findDatabase(service, options, env);
-    const watch = { loaded: (bytes: number) => loading.at(bytes) };
-    const done = await drill(file, server, sealKey, watch).finally(() => loading.end());
-    results.push({ ...done, file: basename(file) });
-  });
-  const rows = results.map((one) => [one.service, one.madeAt, one.rows, one.opened ?? '-', one.objects, one.seconds]);
-  output.rows(results, ['service', 'made at', 'rows', 'values opened', 'objects elsewhere', 'seconds'], rows);
-  if (results.some(({ opened }) => opened === null)) output.note('no seal key was named, so no value was opened');
+  const tell = () => {
+    const rows = results.map((one) => [one.service, one.madeAt, one.rows, one.opened ?? '-', one.objects, one.seconds]);
+    output.rows(results, ['service', 'made at', 'rows', 'values opened', 'in an object store', 'seconds'], rows);
+    if (results.some(({ opened }) => opened === null)) output.note('no seal key was named, so no value was opened');
+  };
+  try {
+    await withBackups(place, env, async (file) => {
+      const { service } = await readHeader(file);
+      const sealKey = sealKeyOf(service, options, env);
+      const server = await findDatabase(service, options, env);
+      const done = await whileWatched(progress, file, (watch) => drill(file, server, sealKey, watch));
+      results.push({ ...done, file: basename(file) });
+    });
+  } catch (error) {
+    // What has come back before is worth knowing.
+    if (results.length > 0) tell();
+    throw error;
+  }
+  tell();
 }
 
 /** Brings a backup back into an empty database, and up to this version. */
@@ -92,18 +109,16 @@ export async function restoreFrom(
   options: Installation,
   place: string,
 ): Promise<void> {
-  if (isFolder(place) || (isBucket(place) && !/\.backup(\?|$)/.test(place))) {
+  if (isFolder(place) || (isS3Address(place) && !/\.backup(\?|$)/.test(place))) {
     throw new Problem(`${place} is a folder: name the one backup to restore`);
   }
   await withBackups(place, env, async (file) => {
-    const { service } = await readHeader(file);
-    const url = await findDatabase(service, options, env);
-    const size = statSync(file).size;
-    const [checking, loading] = [progress('checking', 'bytes', size), progress('loading', 'bytes', size)];
-    const { madeAt } = await restore(file, url, {
-      checked: (bytes) => checking.at(bytes),
-      loaded: (bytes) => loading.at(bytes),
-    }).finally(() => loading.end());
+    const header = await readHeader(file);
+    const { service, madeAt } = header;
+    await whileWatched(progress, file, async ({ checked, loaded }) => {
+      await checkArchive(file, checked);
+      await withNewDatabase(service, options, env, (url) => restore(file, header, url, loaded));
+    });
     output.note(`restored ${service} as of ${madeAt}`);
   });
   output.note('tokens and leases ended since then are back as well: end again what must not live');
@@ -131,7 +146,7 @@ async function save(
   file: string,
 ): Promise<Saved> {
   const url = await findDatabase(service, options, env);
-  const sealKey = findSealKey(service.toUpperCase(), options.sealKeyFile, env);
+  const sealKey = sealKeyOf(service, options, env);
   if (!sealKey) output.note('no seal key was named, so the backup will not say which one opens it');
   const counts = await connected(url, async (client) => {
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
@@ -165,9 +180,39 @@ async function save(
 
 function numberToKeep(text: string | undefined, place: string): number | undefined {
   if (text === undefined) return undefined;
-  if (!isFolder(place) && !isBucket(place)) throw new Problem('--keep is for a folder or a bucket');
+  if (!isFolder(place) && !isS3Address(place)) throw new Problem('--keep is for a folder or a bucket');
   if (!/^[1-9]\d{0,4}$/.test(text)) throw new Problem('--keep must be a number from 1 to 99999');
   return Number(text);
+}
+
+/** Tells how far a backup is checked and then loaded. */
+async function whileWatched<T>(
+  progress: Context['progress'],
+  file: string,
+  work: (watch: Record<'checked' | 'loaded', Told>) => Promise<T>,
+): Promise<T> {
+  const { size } = statSync(file);
+  const checking = progress('checking', 'bytes', size);
+  let loading: ReturnType<Context['progress']> | undefined;
+  try {
+    return await work({
+      checked: (bytes) => checking.at(bytes),
+      loaded: (bytes) => {
+        // The rate is that of the loading alone.
+        loading ??= progress('loading', 'bytes', size);
+        loading.at(bytes);
+      },
+    });
+  } finally {
+    (loading ?? checking).end();
+  }
+}
+
+/** The key that was named; else, of an `npm start`, the one it keeps beside its database. */
+function sealKeyOf(service: ServiceName, options: Installation, env: NodeJS.ProcessEnv): Buffer | undefined {
+  const beside = options.sealKeyFile ? undefined : keyInDataFolder(service, options, env);
+  const named = options.data && beside ? undefined : findSealKey(service.toUpperCase(), options.sealKeyFile, env);
+  return named ?? (beside ? findSealKey(service.toUpperCase(), beside, env) : undefined);
 }
 
 function serviceName(name: string): ServiceName {

@@ -2,6 +2,8 @@ import type { Installation } from '../backup/work';
 import type { CommandSpec } from '../command';
 
 const keysApart = 'The seal key is never in the file: keep a copy of it elsewhere, or the file is worth nothing.';
+const ofRunning = 'folder of a running npm start: its embedded database, and the seal key beside it';
+const key = 'key of the service (SECRETS_SEAL_KEY_FILE, WORKSPACES_SEAL_KEY_FILE; that of --data)';
 
 /** `backup …`: one file per service, its values sealed as they are in the database; keys are kept apart. */
 export const backupCommands: readonly CommandSpec[] = [
@@ -15,12 +17,17 @@ export const backupCommands: readonly CommandSpec[] = [
     },
     flags: {
       '--database-url <url>': 'its database (SECRETS_DATABASE_URL, WORKSPACES_DATABASE_URL, or these with _FILE)',
-      '--data <folder>': 'folder of a running npm start, when it uses the embedded database',
-      '--seal-key-file <file>': 'notes which key opens the backup (SECRETS_SEAL_KEY_FILE, WORKSPACES_SEAL_KEY_FILE)',
+      '--data <folder>': ofRunning,
+      '--seal-key-file <file>': `${key}; the backup notes its fingerprint, never the key`,
       '--keep <number>':
-        'in a folder or bucket: so many of the service, the new one too; older ones are removed once it is whole',
+        'leave this many backups of the service in the folder or bucket, the new one among them; older ones are removed ' +
+        'once it is whole',
     },
-    examples: ['backup create secrets secrets.backup', 'backup create secrets s3://backups/keystead -keep=14'],
+    examples: [
+      'backup create secrets secrets.backup',
+      'backup create secrets secrets.backup -data=data',
+      'backup create secrets s3://backups/keystead -keep=14',
+    ],
     more: keysApart,
     async run(context, options: Installation, name: string, place: string) {
       const { create }: typeof import('../backup/work') = require('../backup/work');
@@ -31,7 +38,7 @@ export const backupCommands: readonly CommandSpec[] = [
     name: 'backup verify',
     help: 'Read a backup to its end; with the seal key also open its keyring and some of its values.',
     args: { '<file>': 'the backup; or a folder, here or s3://bucket/folder: then the newest of each service' },
-    flags: { '--seal-key-file <file>': 'key of the service (SECRETS_SEAL_KEY_FILE, WORKSPACES_SEAL_KEY_FILE)' },
+    flags: { '--seal-key-file <file>': key, '--data <folder>': 'folder of an npm start: the seal key in it' },
     examples: ['backup verify secrets.backup -seal-key-file=secrets.key'],
     async run(context, options: Installation, place: string) {
       const { verify }: typeof import('../backup/work') = require('../backup/work');
@@ -40,16 +47,19 @@ export const backupCommands: readonly CommandSpec[] = [
   },
   {
     name: 'backup drill',
-    help: 'Bring a backup back into a database of its own, read all of it again, open some values, and take it away.',
+    help: 'Restore a backup into a new database, read all of it again, open some values, and remove that database.',
     args: { '<file>': 'the backup; or a folder, here or s3://bucket/folder: then the newest of each service' },
     flags: {
       '--database-url <url>':
-        'any database of the server to use (SECRETS_DATABASE_URL, WORKSPACES_DATABASE_URL, or these with _FILE)',
-      '--data <folder>': 'folder of a running npm start, when it uses the embedded database',
-      '--seal-key-file <file>': 'key of the service (SECRETS_SEAL_KEY_FILE, WORKSPACES_SEAL_KEY_FILE)',
+        'a database of the server to make the new one on; it is not touched (SECRETS_DATABASE_URL, WORKSPACES_DATABASE_URL, ' +
+        'or these with _FILE)',
+      '--data <folder>': ofRunning,
+      '--seal-key-file <file>': key,
     },
-    examples: ['backup drill /backups', 'backup drill secrets.backup -seal-key-file=secrets.key'],
-    more: 'The database is made on the server, so its user must be allowed to; it needs as much room as the restored service.',
+    examples: ['backup drill /backups', 'backup drill /backups -data=data', 'backup drill secrets.backup'],
+    more:
+      'Its user must be allowed to make databases; the new one needs as much room as the service. The service itself and its\n' +
+      'database are left alone. Exit code 0 if all of every backup came back.',
     async run(context, options: Installation, place: string) {
       const { tryOut }: typeof import('../backup/work') = require('../backup/work');
       await tryOut(context, options, place);
@@ -57,12 +67,18 @@ export const backupCommands: readonly CommandSpec[] = [
   },
   {
     name: 'backup restore',
-    help: 'Bring a backup back into an empty database, and up to this version.',
+    help: 'Restore a backup into an empty database, and bring it up to this version.',
     args: { '<file>': 'the backup, here or s3://bucket/folder/name.backup' },
     flags: {
-      '--database-url <url>': 'the empty database (SECRETS_DATABASE_URL, WORKSPACES_DATABASE_URL, or these with _FILE)',
+      '--database-url <url>':
+        'the empty database; made if it is not there (SECRETS_DATABASE_URL, WORKSPACES_DATABASE_URL, or these with _FILE)',
+      '--data <folder>':
+        'folder for a new npm start, which does not run yet; put copies of the seal keys there as well',
     },
-    examples: ['backup restore secrets.backup -database-url=postgresql:///secrets'],
+    examples: [
+      'backup restore secrets.backup -database-url=postgresql://user:password@host:5432/secrets',
+      'backup restore secrets.backup -data=restored',
+    ],
     async run(context, options: Installation, place: string) {
       const { restoreFrom }: typeof import('../backup/work') = require('../backup/work');
       await restoreFrom(context, options, place);

@@ -22,7 +22,9 @@ export async function checkSecrets({ settings, client }: Context, findings: Find
   const sealed = status?.sealed === true;
   findings.ask('critical', sealed, 'unsealed', 'it is sealed: it answers nothing', 'keystead operator unseal');
   if (sealed) return;
-  const other = String(status?.version ?? '');
+  // Before its own version stands up to which version of the interface clients may ask.
+  const told = String(status?.version ?? '');
+  const other = /\+keystead\.(.+)$/.exec(told)?.[1] ?? told;
   findings.ask(
     'notice',
     other !== version(),

@@ -1,51 +1,16 @@
 import type { S3Client } from '@aws-sdk/client-s3';
+import type { S3Address } from '@keystead/addresses';
 import { during } from '@keystead/tracing';
 import type { ObjectStore } from './objects';
 
 /** Where an S3-compatible store is, and who asks it. */
-export interface S3Config {
-  readonly bucket: string;
-  /** Before every key, with its slash; empty for none. */
-  readonly prefix: string;
-  readonly region: string;
-  /** Undefined for the provider's own. */
-  readonly endpoint: string | undefined;
-  /** The bucket stands in the path, not in the host name. */
-  readonly pathStyle: boolean;
+export interface S3Config extends S3Address {
   /** Undefined: as the environment, shared files or the machine's role say. */
   readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string } | undefined;
 }
 
 const connectMs = 3_000;
 const requestMs = 20_000;
-
-/** Reads `s3://bucket/prefix?endpoint=…&region=…&path-style=…`. Throws an Error that says what is wrong with it. */
-export function parsePlace(text: string, credentials: S3Config['credentials']): S3Config {
-  let url: URL;
-  try {
-    url = new URL(text);
-  } catch {
-    throw new Error('is not an address like s3://bucket/prefix');
-  }
-  if (url.protocol !== 's3:' || url.hostname === '') throw new Error('is not an address like s3://bucket/prefix');
-  const known = ['endpoint', 'region', 'path-style'];
-  for (const name of url.searchParams.keys()) {
-    if (!known.includes(name)) throw new Error(`knows no ${name}; it may say ${known.join(', ')}`);
-  }
-  const endpoint = url.searchParams.get('endpoint') ?? undefined;
-  if (endpoint !== undefined && !/^https?:\/\/[^/]/.test(endpoint)) throw new Error('its endpoint is no http address');
-  const pathStyle = url.searchParams.get('path-style') ?? (endpoint === undefined ? 'off' : 'on');
-  if (pathStyle !== 'on' && pathStyle !== 'off') throw new Error('its path-style is neither on nor off');
-  const folder = decodeURIComponent(url.pathname).replace(/^\/+|(?<!\/)\/+$/g, '');
-  return {
-    bucket: url.hostname,
-    prefix: folder === '' ? '' : `${folder}/`,
-    region: url.searchParams.get('region') ?? 'us-east-1',
-    endpoint,
-    pathStyle: pathStyle === 'on',
-    credentials,
-  };
-}
 
 /** Objects in an S3-compatible store. The client library is loaded only where there is one. */
 export async function openS3({ bucket, prefix, ...config }: S3Config): Promise<ObjectStore> {

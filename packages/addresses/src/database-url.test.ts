@@ -1,0 +1,25 @@
+import { describe, expect, it } from '@jest/globals';
+import { wrongWithDatabaseUrl } from './index';
+
+describe('an address of a database', () => {
+  it.each([
+    'postgresql://u:p@h:5432/secrets',
+    'postgres://h/secrets?sslmode=require',
+    'postgresql:///secrets?host=/run/postgresql',
+    'postgresql://h/b%20c',
+  ])('%s is one', (text) => expect(wrongWithDatabaseUrl(text)).toBeUndefined());
+
+  it.each([
+    ['mysql://h/secrets', 'is not a postgresql:// address'],
+    ['secrets', 'is not a postgresql:// address'],
+    ['postgresql://h:port/secrets', 'is not a postgresql:// address'],
+    ['postgresql://u:hidden@h', 'names no database: postgresql://user:password@host:port/name'],
+    ['postgresql://u:hidden@h/?sslmode=require', 'names no database: postgresql://user:password@host:port/name'],
+    ['postgresql://u:hidden@h/%zz', 'names a database with a % that begins no sign'],
+  ])('%s is none', (text, problem) => expect(wrongWithDatabaseUrl(text)).toBe(problem));
+
+  it('may be that of a server where the database is named elsewhere', () => {
+    expect(wrongWithDatabaseUrl('postgresql://h', { database: 'any' })).toBeUndefined();
+    expect(wrongWithDatabaseUrl('mysql://h', { database: 'any' })).toBe('is not a postgresql:// address');
+  });
+});

@@ -1,0 +1,20 @@
+/**
+ * What keeps a text from being the address of a PostgreSQL database; undefined where nothing does. The text may hold a
+ * password, so it is never repeated. With `database: 'any'` it may also be that of a server.
+ */
+export function wrongWithDatabaseUrl(text: string, { database = 'named' }: { database?: 'named' | 'any' } = {}) {
+  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) return 'is not a postgresql:// address';
+  if (database === 'any') return undefined;
+  const name = new URL(text).pathname.slice(1);
+  if (name === '') return 'names no database: postgresql://user:password@host:port/name';
+  return isDecodable(name) ? undefined : 'names a database with a % that begins no sign';
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,57 @@
+/** A folder of a bucket in an S3-compatible store. */
+export interface S3Address {
+  readonly bucket: string;
+  /** Before every key, with its slash; empty for none. */
+  readonly prefix: string;
+  readonly region: string;
+  /** Undefined for the provider's own. */
+  readonly endpoint: string | undefined;
+  /** The bucket stands in the path, not in the host name. */
+  readonly pathStyle: boolean;
+}
+
+/** What counts where an address does not say it. */
+export interface S3Defaults {
+  readonly region?: string;
+  readonly endpoint?: string;
+}
+
+const known = ['endpoint', 'region', 'path-style'];
+
+/** Whether a text is meant as one. */
+export const isS3Address = (text: string): boolean => text.startsWith('s3://');
+
+/**
+ * Reads `s3://bucket/prefix?endpoint=…&region=…&path-style=…`. Throws an Error that says what is wrong with it, as the rest of
+ * a sentence which begins with its name.
+ */
+export function s3Address(text: string, defaults: S3Defaults = {}): S3Address {
+  const url = isS3Address(text) && URL.canParse(text) ? new URL(text) : undefined;
+  if (!url?.hostname) throw new Error('is not an address like s3://bucket/prefix');
+  for (const name of url.searchParams.keys()) {
+    if (!known.includes(name)) throw new Error(`knows no ${name}; it may say ${known.join(', ')}`);
+    if (url.searchParams.getAll(name).length > 1) throw new Error(`says its ${name} twice`);
+  }
+  const endpoint = url.searchParams.get('endpoint') ?? defaults.endpoint;
+  if (endpoint !== undefined && !isWebAddress(endpoint)) throw new Error('its endpoint is no http address');
+  const pathStyle = url.searchParams.get('path-style') ?? (endpoint === undefined ? 'off' : 'on');
+  if (pathStyle !== 'on' && pathStyle !== 'off') throw new Error('its path-style is neither on nor off');
+  const folder = decoded(url.pathname).replace(/^\/+|(?<!\/)\/+$/g, '');
+  return {
+    bucket: url.hostname,
+    prefix: folder === '' ? '' : `${folder}/`,
+    region: url.searchParams.get('region') || defaults.region || 'us-east-1',
+    endpoint,
+    pathStyle: pathStyle === 'on',
+  };
+}
+
+const isWebAddress = (text: string): boolean => /^https?:\/\/[^/]/.test(text) && URL.canParse(text);
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new Error('has a % that begins no sign');
+  }
+}
