@@ -3,7 +3,7 @@ import { onDatabase } from '@keystead/postgres';
 import { exitCodes, Problem } from '../problem';
 import { checkArchive, type Header, readBatches, readHeader } from './archive';
 import { SealCheck } from './seal';
-import { connected, dropDatabase, migrationNames, restore, type Told } from './service-database';
+import { type BytesDone, connected, dropDatabase, migrationNames, restore } from './service-database';
 import { listTables, readRows } from './tables';
 
 /** What a drill has shown. */
@@ -28,7 +28,7 @@ export async function drill(
   file: string,
   server: string,
   sealKey: Buffer | undefined,
-  watch: { readonly checked: Told; readonly loaded: Told },
+  watch: { readonly checked: BytesDone; readonly loaded: BytesDone },
 ): Promise<Drilled> {
   const url = onDatabase(server, `keystead_drill_${randomBytes(6).toString('hex')}`);
   const startedMs = performance.now();

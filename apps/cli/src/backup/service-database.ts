@@ -127,7 +127,7 @@ export async function* snapshot(client: pg.ClientBase, header: Header): AsyncGen
  * Puts a backup whose file has been checked to its end into a database that nobody uses, and brings it up to this version.
  * Everything is one transaction: what fails leaves nothing.
  */
-export async function restore(file: string, header: Header, url: string, loaded?: Told): Promise<void> {
+export async function restore(file: string, header: Header, url: string, loaded?: BytesDone): Promise<void> {
   const migrations = migrationsOf(header.service);
   try {
     await restoreWith(file, url, header, migrations.folder, loaded);
@@ -136,15 +136,15 @@ export async function restore(file: string, header: Header, url: string, loaded?
   }
 }
 
-/** Told how many bytes of a backup are done. */
-export type Told = (bytes: number) => void;
+/** BytesDone how many bytes of a backup are done. */
+export type BytesDone = (bytes: number) => void;
 
 async function restoreWith(
   file: string,
   url: string,
   header: Header,
   migrations: string,
-  loaded?: Told,
+  loaded?: BytesDone,
 ): Promise<void> {
   refuseNewer(header, migrations);
   const made = await ensureDatabase(url);
@@ -164,7 +164,7 @@ async function restoreWith(
 }
 
 /** Makes the tables hold what a backup says, which are as they were when it was made. */
-async function load(client: pg.ClientBase, file: string, header: Header, loaded?: Told): Promise<void> {
+async function load(client: pg.ClientBase, file: string, header: Header, loaded?: BytesDone): Promise<void> {
   const here = await listTables(client);
   if (JSON.stringify(here) !== JSON.stringify(header.tables)) {
     throw new Problem('the tables of the backup are not those of this version: use the version it was made with');

@@ -9,6 +9,7 @@ import { drill } from './drill';
 import { folderShelf, forgetOld, inPrivateFolder, isFolder, newName, type Shelf, withBackups } from './folder';
 import { findSealKey, fingerprintOf, SealCheck } from './seal';
 import {
+  type BytesDone,
   connected,
   describe,
   findDatabase,
@@ -16,7 +17,6 @@ import {
   restore,
   type ServiceName,
   snapshot,
-  type Told,
   type Where,
   withNewDatabase,
 } from './service-database';
@@ -189,7 +189,7 @@ function numberToKeep(text: string | undefined, place: string): number | undefin
 async function whileWatched<T>(
   progress: Context['progress'],
   file: string,
-  work: (watch: Record<'checked' | 'loaded', Told>) => Promise<T>,
+  work: (watch: Record<'checked' | 'loaded', BytesDone>) => Promise<T>,
 ): Promise<T> {
   const { size } = statSync(file);
   const checking = progress('checking', 'bytes', size);
