@@ -103,9 +103,16 @@ export class Client {
     const answer = { status: message.statusCode ?? 0, body: bodyOf(answered, options) };
     const fine = answer.status >= 200 && answer.status < 300;
     if (!fine && !options.accept?.includes(answer.status)) {
-      throw refusal(method, path, answer, options.anonymous || findToken(this.settings) !== undefined);
+      throw refusal(method, path, answer, options.anonymous ? 'none needed' : this.tokenFrom(options));
     }
     return answer;
+  }
+
+  /** Where the token of a call is from, for whoever it does not serve; undefined where there is none. */
+  private tokenFrom({ token }: CallOptions): string | undefined {
+    const { tokenVariable, tokenFile } = this.settings;
+    if (token) return 'the command';
+    return findToken(this.settings) && (tokenVariable ?? tokenFile);
   }
 
   private send(method: string, url: URL, text: string | undefined, options: CallOptions): Promise<IncomingMessage> {
@@ -188,7 +195,7 @@ const adviceByCode: readonly (readonly [RegExp, string])[] = [
   [/ECONNRESET|socket hang up|HPE_/, 'does it speak https?'],
 ];
 
-function refusal(method: string, path: string, { status, body }: ServiceResponse, hasToken: boolean): Problem {
+function refusal(method: string, path: string, { status, body }: ServiceResponse, tokenFrom?: string): Problem {
   const said = (Array.isArray(body?.errors) ? body.errors : [])
     .map((text) =>
       String(text)
@@ -197,14 +204,14 @@ function refusal(method: string, path: string, { status, body }: ServiceResponse
     )
     .filter(Boolean);
   const reason = said.join('; ') || (status === 404 ? 'there is nothing here' : 'no reason given');
-  const advice = adviceOn(status, reason, hasToken);
+  const advice = adviceOn(status, reason, tokenFrom);
   return new Problem(`${method} ${path}: ${status}: ${reason}${advice && ` (${advice})`}`, exitCodes.refused);
 }
 
-function adviceOn(status: number, reason: string, hasToken: boolean): string {
-  if (status === 403 && !hasToken) return 'no token was sent: keystead login';
+function adviceOn(status: number, reason: string, tokenFrom: string | undefined): string {
+  if (status === 403 && !tokenFrom) return 'no token was sent: keystead login';
   if (status === 403)
-    return 'keystead token capabilities PATH shows what the token may do, keystead login takes another';
+    return `with the token of ${tokenFrom}; keystead token capabilities PATH shows what it may do, keystead login takes another`;
   if (status === 503 && /sealed/.test(reason)) return 'keystead operator unseal';
   if (status === 503 && /initiali/.test(reason)) return 'keystead operator init';
   return '';

@@ -1,5 +1,6 @@
 import type { Ask } from './ask';
 import { Client } from './client';
+import { Interruption } from './interruption';
 import { Output, type Streams, writerOf } from './output';
 import { Progress } from './progress';
 import { type CliSettings, type GlobalOptions, readSettings } from './settings';
@@ -13,6 +14,8 @@ export interface Context {
   env: NodeJS.ProcessEnv;
   /** Tells a person how far something is. */
   progress(what: string, unit: string, total?: number): Progress;
+  /** Long work that may be stopped in the middle: every step of its progress looks whether it is. */
+  interruption: Interruption;
   /** What the program ends with where nothing went wrong but an answer is to be told by it, as `status` does. */
   exitWith(code: number): void;
 }
@@ -30,13 +33,21 @@ export async function makeContext(
   exitWith: (code: number) => void,
 ): Promise<Context> {
   const settings = readSettings(flags, surroundings.env);
+  const output = new Output(surroundings, settings.format, await writerOf(settings.format));
+  const interruption = new Interruption((text) => {
+    // Behind ^C, which the terminal shows.
+    if (surroundings.terminal?.err) surroundings.err('\n');
+    output.note(text);
+  });
   return {
     settings,
     client: new Client(settings),
-    output: new Output(surroundings, settings.format, await writerOf(settings.format)),
+    output,
     ask: surroundings.ask,
     env: surroundings.env,
-    progress: (what, unit, total) => new Progress(surroundings, what, unit, total),
+    progress: (what, unit, total) =>
+      new Progress(surroundings, what, unit, { total, check: () => interruption.check() }),
+    interruption,
     exitWith,
   };
 }

@@ -34,10 +34,21 @@ const ofFiles: ReadonlyMap<string, string> = new Map(
 const ofConnections: readonly (readonly [RegExp, string])[] = [
   [/ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH/, 'is it running there?'],
   [/ETIMEDOUT|ECONNABORTED|no answer in time/, 'it did not answer in time'],
-  [/SELF_SIGNED|UNABLE_TO_|CERT_|ERR_TLS/, 'name the authority of its certificate'],
+  [/SELF_SIGNED|UNABLE_TO_|CERT_|ERR_TLS|self.signed|unable to (get|verify)/, 'name the authority of its certificate'],
   [/ERR_SSL|EPROTO/, 'does it speak plain http?'],
   [/ECONNRESET|EPIPE|socket hang up|HPE_|terminated unexpectedly/, 'the connection broke'],
 ];
+
+/** Why nobody answered a call, and what may help. */
+export function whyNoAnswer(thrown: Error): string {
+  // `fetch` tells why only behind itself.
+  const { code, message } = (isTold(thrown.cause) ? thrown.cause : thrown) as ForeignError;
+  const said = `${String(code ?? '')} ${message}`;
+  const advice = ofConnections.find(([pattern]) => pattern.test(said))?.[1];
+  // What the TLS library says of it is for its developers.
+  const reason = /ERR_SSL|EPROTO/.test(said) ? 'it does not answer in TLS' : oneLine(message || String(code));
+  return advice ? `${reason} (${advice})` : reason;
+}
 
 /** Classes of the database's own codes that mean that it is away or full, not that it says no. */
 const away = /^(08|53|57P|58)/;

@@ -59,7 +59,7 @@ export const globalSettings = {
 /** The same for the workspace service, which has no flags of its own: `--address` names it as well. */
 export const workspaceSettings = {
   address: {
-    variables: ['WORKSPACES_ADDR', 'TFE_ADDRESS', 'TF_CLOUD_HOSTNAME'],
+    variables: ['WORKSPACES_ADDR', 'TFE_ADDRESS', 'TFE_HOSTNAME', 'TF_CLOUD_HOSTNAME'],
     help: 'address of the workspace service; a host alone means https',
   },
   token: {

@@ -22,6 +22,7 @@ run(process.argv.slice(2), {
   },
   err,
   terminal: { out: process.stdout.isTTY, err: process.stderr.isTTY },
+  columns: () => process.stderr.columns,
   ask: asker(process.stdin, err),
 }).then(
   (code) => {

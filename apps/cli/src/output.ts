@@ -6,6 +6,8 @@ export interface Streams {
   err: (text: string) => void;
   /** Whether a person sees what goes to each of them on a terminal. */
   terminal?: { out: boolean; err: boolean };
+  /** How wide the terminal of `err` is at the moment. */
+  columns?: () => number | undefined;
   env?: NodeJS.ProcessEnv;
 }
 

@@ -1,10 +1,11 @@
 /** What the exit code of the program says: who has to act, the caller here or the service there. */
-export const exitCodes = { usage: 1, file: 1, refused: 2, unreachable: 2, fault: 70 } as const;
+export const exitCodes = { usage: 1, file: 1, refused: 2, unreachable: 2, fault: 70, stopped: 130 } as const;
 
 /** The same for `--help`. */
 export const exitCodesText =
   'Exit codes: 0 done · 1 something here: wrong use, or a file · 2 something there: the service or the database said no or\n' +
-  'cannot be reached; for status: it is sealed · 70 a fault of this program (KEYSTEAD_TRACE=1 shows where)';
+  'cannot be reached; for status: it is sealed · 70 a fault of this program (KEYSTEAD_TRACE=1 shows where) ·\n' +
+  '130 stopped by Ctrl-C';
 
 /** Something the user can act on: printed as one line, without a stack. */
 export class Problem extends Error {

@@ -1,7 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { Progress } from './progress';
 
-function watched(terminal: boolean, total?: number) {
+function watched(
+  terminal: boolean,
+  total?: number,
+  more: { TERM?: string; columns?: number; check?: () => void } = {},
+) {
   let nowMs = 1000;
   let said = '';
   const streams = {
@@ -10,8 +14,10 @@ function watched(terminal: boolean, total?: number) {
       said += text;
     },
     terminal: { out: false, err: terminal },
+    columns: () => more.columns,
+    env: { TERM: more.TERM },
   };
-  const progress = new Progress(streams, 'saving', 'rows', total, () => nowMs);
+  const progress = new Progress(streams, 'saving', 'rows', { total, now: () => nowMs, check: more.check });
   return {
     progress,
     pass: (ms: number) => {
@@ -26,7 +32,7 @@ describe('progress', () => {
     const { progress, pass, said } = watched(true, 1000);
     pass(2000);
     progress.at(200);
-    expect(said()).toContain('saving: 20 %, 200 rows of 1000 rows, 100 rows/s, 8 s left');
+    expect(said()).toContain('saving: 20 %, 200 of 1000 rows, 100/s, 8 s left');
     progress.end();
     expect(said().endsWith('\r\u001b[K')).toBe(true);
   });
@@ -44,5 +50,54 @@ describe('progress', () => {
     progress.at(5);
     progress.end();
     expect(said()).toBe('');
+  });
+
+  it('names at once what begins, and no rate before there is one', () => {
+    const { progress, said } = watched(true, 10);
+    progress.at(0);
+    progress.at(1);
+    expect(said().trim().replace('\u001b[K', '')).toBe('saving: 0 of 10 rows');
+  });
+
+  it('promises no end where more came than was estimated', () => {
+    const { progress, pass, said } = watched(true, 10);
+    pass(1000);
+    progress.at(15);
+    expect(said()).toMatch(/saving: 15 rows, 15\/s$/);
+  });
+
+  it('shows slow work with a digit more', () => {
+    const { progress, pass, said } = watched(true);
+    pass(4000);
+    progress.at(2);
+    expect(said()).toMatch(/2 rows, 0.5\/s$/);
+  });
+
+  it('fits the terminal, makes room for what stays, and comes back', () => {
+    const { progress, pass, said } = watched(true, 1000, { columns: 20 });
+    pass(1000);
+    progress.at(200);
+    expect(said().split('\u001b[K').at(-1)).toHaveLength(19);
+    progress.end();
+    const before = said();
+    progress.end();
+    expect(said()).toBe(before);
+    pass(1000);
+    progress.at(300);
+    expect(said().length).toBeGreaterThan(before.length);
+  });
+
+  it('is not for terminals that cannot take a line away', () => {
+    const { progress, pass, said } = watched(true, 10, { TERM: 'dumb' });
+    pass(500);
+    progress.at(5);
+    expect(said()).toBe('');
+  });
+
+  it('is where work is stopped, whether somebody looks or not', () => {
+    const check = () => {
+      throw new Error('stopped');
+    };
+    expect(() => watched(false, 10, { check }).progress.at(1)).toThrow('stopped');
   });
 });

@@ -44,7 +44,8 @@ export function readSettings(options: GlobalOptions, env: NodeJS.ProcessEnv): Cl
   };
   const address = given('address') ?? 'http://127.0.0.1:8200';
   if (!/^https?:\/\/[^/]+\/?$/.test(address)) {
-    throw new Problem(`${address} is no address: use http://host:port or https://host:port (SERVICE_ADDR, --address)`);
+    const from = options.address === undefined ? findVariable(globalSettings.address, env)?.name : '--address';
+    throw new Problem(`${address} is no address: use http://host:port or https://host:port (${from})`);
   }
   const format = given('format') ?? 'table';
   if (!isFormat(format)) throw new Problem(`${format} is no format: use table, json or yaml`);
@@ -91,7 +92,7 @@ function isOn(text: string | undefined): boolean {
 export function findToken({ token, tokenFile, tokenVariable }: CliSettings): string | undefined {
   // A variable that was to hold a token and does not must not make the caller somebody else.
   if (token?.trim() === '') {
-    throw new Problem(`${tokenVariable} is set, and empty: unset it to use the token that login kept`);
+    throw new Problem(`${tokenVariable} is set, and empty: unset it to use another token`);
   }
   if (token) return token.trim();
   if (!existsSync(tokenFile)) return undefined;

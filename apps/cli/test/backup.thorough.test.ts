@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { databaseName, ensureOwnDatabase, findEmbedded, onDatabase, startEmbedded } from '@keystead/postgres';
@@ -180,6 +181,14 @@ describe('a backup of the secrets service', () => {
     expect(await tables(url)).toEqual(await tables(secrets.database.url));
   });
 
+  const drillDatabases = async () => {
+    const client = new pg.Client({ connectionString: secrets.database.url });
+    await client.connect();
+    const { rows } = await client.query("SELECT datname FROM pg_database WHERE datname LIKE 'keystead_drill_%'");
+    await client.end();
+    return rows;
+  };
+
   it('is tried in a database of its own, which is gone afterwards; of a folder the newest that was named there', async () => {
     const kept = join(folder, 'kept');
     mkdirSync(kept);
@@ -187,13 +196,6 @@ describe('a backup of the secrets service', () => {
     const made = ['backup', 'create', 'secrets', kept, '--database-url', secrets.database.url, '--keep', '2'];
     for (let n = 0; n < 3; n += 1) expect((await keystead(made, SECRETS_KEY)).code).toBe(0);
     expect(readdirSync(kept)).toHaveLength(3);
-    const databases = async () => {
-      const client = new pg.Client({ connectionString: secrets.database.url });
-      await client.connect();
-      const { rows } = await client.query("SELECT datname FROM pg_database WHERE datname LIKE 'keystead_drill_%'");
-      await client.end();
-      return rows;
-    };
     const drill = ['backup', 'drill', kept, '--database-url', secrets.database.url, '--format', 'json'];
     const { code, printed } = await keystead(drill, SECRETS_KEY);
     expect([code, JSON.parse(printed)]).toEqual([
@@ -203,9 +205,24 @@ describe('a backup of the secrets service', () => {
     expect(JSON.parse(printed)[0].rows).toBeGreaterThan(40);
     const wrong = await keystead(drill, { SECRETS_SEAL_KEY: 'cd'.repeat(32) });
     expect([wrong.code, wrong.said]).toEqual([2, expect.stringContaining('does not open')]);
-    expect(await databases()).toEqual([]);
+    expect(await drillDatabases()).toEqual([]);
     expect((await keystead(['backup', 'drill', folder], SECRETS_KEY)).said).toContain('holds no backup');
     expect((await keystead([...made.slice(0, -1), '0'], SECRETS_KEY)).said).toContain('--keep');
+  });
+
+  it.each([
+    ['drill', () => ['backup', 'drill', file]],
+    ['create', () => ['backup', 'create', 'secrets', join(folder, 'stopped.backup')]],
+  ])('is stopped in the middle of %s by Ctrl-C, which leaves nothing behind', async (_, line) => {
+    const before = process.listenerCount('SIGINT');
+    const running = keystead([...line(), '--database-url', secrets.database.url], SECRETS_KEY);
+    while (process.listenerCount('SIGINT') === before) await setImmediate();
+    process.emit('SIGINT');
+    const { code, said } = await running;
+    expect([code, said]).toEqual([130, expect.stringMatching(/^stopping; .*\nstopped: .* run it again\n$/)]);
+    expect(process.listenerCount('SIGINT')).toBe(before);
+    expect(await drillDatabases()).toEqual([]);
+    expect(existsSync(join(folder, 'stopped.backup'))).toBe(false);
   });
 
   it('tells of several what came back before the one that does not, and which that is', async () => {

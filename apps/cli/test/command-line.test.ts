@@ -93,7 +93,13 @@ describe('the program', () => {
 
   it.each([
     [403, 'permission denied', 'no token was sent: keystead login', {}],
-    [403, 'permission denied', 'keystead token capabilities', { SERVICE_TOKEN: 's.other' }],
+    [
+      403,
+      'permission denied',
+      'with the token of SERVICE_TOKEN; keystead token capabilities',
+      { SERVICE_TOKEN: 's.other' },
+    ],
+    [403, 'permission denied', 'with the token of VAULT_TOKEN', { VAULT_TOKEN: 's.other' }],
     [503, 'Service is sealed', 'keystead operator unseal', {}],
   ])('answers %i %s with what to do: %s', async (status, error, advice, env) => {
     const server = createServer((_request, response) => {

@@ -60,7 +60,25 @@ describe('the commands of workspaces, against a service', () => {
     expect(noToken).toMatchObject({ code: 1, said: expect.stringContaining('TF_TOKEN_127_0_0_1') });
     const empty = await run('org list', [], { TFE_TOKEN: ' ' });
     expect(empty).toMatchObject({ code: 1, said: expect.stringContaining('TFE_TOKEN is set, and empty') });
-    expect((await run('org list', [], { TFE_TOKEN: 'wrong' })).code).toBe(2);
+    const wrong = await run('org list', [], { TFE_TOKEN: 'wrong' });
+    expect(wrong).toMatchObject({ code: 2, said: expect.stringContaining('with the token of TFE_TOKEN') });
+    const { host } = new URL(address());
+    const plain = await run('org list', [], { TFE_ADDRESS: '', TFE_HOSTNAME: host });
+    expect(plain).toMatchObject({ code: 2, said: expect.stringContaining('does it speak plain http?') });
+  });
+
+  it('prefers our own names, then those of other tools, then the token of the host in any of its spellings', async () => {
+    const token = workspaces.admin.token ?? '';
+    const unset = undefined as unknown as string;
+    const local = address().replace('127.0.0.1', 'localhost');
+    for (const env of [
+      { WORKSPACES_TOKEN: token, TFE_TOKEN: 'wrong' },
+      { TFE_TOKEN: token, TF_TOKEN_127_0_0_1: 'wrong' },
+      { TFE_TOKEN: unset, 'TF_TOKEN_127.0.0.1': token },
+      { TFE_TOKEN: unset, TFE_ADDRESS: local, TF_TOKEN_LocalHost: token, TF_TOKEN_127_0_0_1: 'wrong' },
+    ]) {
+      expect({ env, ...(await run('org list', [], env)) }).toMatchObject({ env, code: 0 });
+    }
   });
 
   it('makes, shows, lists, locks and deletes workspaces and organizations', async () => {

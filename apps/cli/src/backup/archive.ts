@@ -114,9 +114,11 @@ export async function* readBatches(file: string, read?: (bytes: number) => void)
 
 const damaged = (message: string): Problem => new Problem(message, exitCodes.file);
 
-/** Reads a backup to its end. Throws `Problem` when it is not whole. */
-export async function checkArchive(file: string, read?: (bytes: number) => void): Promise<void> {
-  for await (const _ of readBatches(file, read));
+/** Reads a backup to its end and answers how many rows it has. Throws `Problem` when it is not whole. */
+export async function checkArchive(file: string, read?: (bytes: number) => void): Promise<number> {
+  let count = 0;
+  for await (const { rows } of readBatches(file, read)) count += rows.length;
+  return count;
 }
 
 async function* linesOf(file: string, read?: (bytes: number) => void): AsyncGenerator<string> {

@@ -18,7 +18,7 @@ export interface BackupBucket {
   /** Stores a file under a name, whole or not at all. */
   put(name: string, file: string, sent?: (bytes: number) => void): Promise<void>;
   /** Fetches an object into a file that does not exist yet. */
-  get(name: string, file: string): Promise<void>;
+  get(name: string, file: string, received?: (bytes: number, total: number | undefined) => void): Promise<void>;
   remove(name: string): Promise<void>;
 }
 
@@ -121,11 +121,22 @@ function inBucket({ url, prefix }: BucketAddress, client: AwsClient): BackupBuck
         await handle.close();
       }
     },
-    async get(name, file) {
-      const { body } = await ask('GET', at(name));
+    async get(name, file, received = () => {}) {
+      const { body, headers } = await ask('GET', at(name));
+      const total = Number(headers.get('content-length')) || undefined;
+      async function* counted(pieces: AsyncIterable<Uint8Array>) {
+        let bytes = 0;
+        for await (const piece of pieces) {
+          bytes += piece.length;
+          received(bytes, total);
+          yield piece;
+        }
+      }
       const target = createWriteStream(file, { flags: 'wx', mode: 0o600 });
-      await pipeline(body ? Readable.fromWeb(body as never) : Readable.from([]), target).catch(async (error: Error) => {
+      const source = body ? Readable.fromWeb(body as never) : Readable.from([]);
+      await pipeline(source, counted, target).catch(async (error: Error) => {
         await rm(file, { force: true });
+        if (error instanceof Problem) throw error;
         throw new Problem(`${name} did not come whole: ${error.message}`, exitCodes.unreachable);
       });
     },

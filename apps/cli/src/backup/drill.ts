@@ -28,15 +28,19 @@ export async function drill(
   file: string,
   server: string,
   sealKey: Buffer | undefined,
-  watch: { readonly checked: BytesDone; readonly loaded: BytesDone },
+  told: {
+    readonly checked: BytesDone;
+    readonly loaded: BytesDone;
+    readonly readAgain: (rows: number, total: number) => void;
+  },
 ): Promise<Drilled> {
   const url = onDatabase(server, `keystead_drill_${randomBytes(6).toString('hex')}`);
   const startedMs = performance.now();
   try {
     const header = await readHeader(file);
-    await checkArchive(file, watch.checked);
-    await restore(file, header, url, watch.loaded);
-    const seen = await lookAt(url, header, sealKey);
+    const total = await checkArchive(file, told.checked);
+    await restore(file, header, url, told.loaded);
+    const seen = await lookAt(url, header, sealKey, (rows) => told.readAgain(rows, total));
     await compare(file, header, seen.counts);
     const rows = Object.values(seen.counts).reduce((sum, count) => sum + count, 0);
     const seconds = Math.round((performance.now() - startedMs) / 100) / 10;
@@ -47,16 +51,19 @@ export async function drill(
   }
 }
 
-function lookAt(url: string, header: Header, sealKey: Buffer | undefined) {
+function lookAt(url: string, header: Header, sealKey: Buffer | undefined, read: (rows: number) => void) {
   return connected(url, async (client) => {
     await client.query('BEGIN READ ONLY');
     const tables = await listTables(client);
     const check = sealKey && new SealCheck({ ...header, tables }, sealKey);
     const counts: Record<string, number> = {};
+    let all = 0;
     for (const table of tables) {
       counts[table.name] = 0;
       for await (const rows of readRows(client, table)) {
         counts[table.name]! += rows.length;
+        all += rows.length;
+        read(all);
         check?.see({ table: table.name, rows });
       }
     }

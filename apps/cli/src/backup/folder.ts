@@ -2,8 +2,10 @@ import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { isS3Address } from '@keystead/addresses';
+import type { Context } from '../context';
 import { asProblem } from '../failure';
 import { Problem } from '../problem';
+import type { Progress } from '../progress';
 import { openBucket } from './bucket';
 import type { ServiceName } from './service-database';
 
@@ -60,7 +62,7 @@ export async function inPrivateFolder<T>(work: (folder: string) => Promise<T>): 
  */
 export async function withBackups(
   place: string,
-  env: NodeJS.ProcessEnv,
+  { env, progress }: Pick<Context, 'env' | 'progress'>,
   work: (file: string) => Promise<void>,
 ): Promise<void> {
   if (!isS3Address(place)) {
@@ -74,7 +76,12 @@ export async function withBackups(
   const bucket = await openBucket(folder, env);
   for (const name of one === undefined ? newestAmong(place, await bucket.names()) : [one]) {
     await inPrivateFolder(async (staging) => {
-      await bucket.get(name, join(staging, name));
+      let line: Progress | undefined;
+      const received = (bytes: number, total: number | undefined) => {
+        line ??= progress(`fetching ${name}`, 'bytes', total);
+        line.at(bytes);
+      };
+      await bucket.get(name, join(staging, name), received).finally(() => line?.end());
       await about(name, () => work(join(staging, name)));
     });
   }

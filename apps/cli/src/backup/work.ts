@@ -3,6 +3,7 @@ import { basename, join } from 'node:path';
 import { isS3Address } from '@keystead/addresses';
 import type { Context } from '../context';
 import { Problem } from '../problem';
+import type { Progress } from '../progress';
 import { checkArchive, readBatches, readHeader, writeArchive } from './archive';
 import { openBucket } from './bucket';
 import { drill } from './drill';
@@ -53,17 +54,20 @@ export async function create(context: Context, options: Installation, name: stri
 
 /** Reads backups to their end, and opens some values where the seal key is known. */
 export async function verify({ output, env, progress }: Context, options: Installation, place: string): Promise<void> {
-  await withBackups(place, env, async (file) => {
+  await withBackups(place, { env, progress }, async (file) => {
     const header = await readHeader(file);
     const sealKey = sealKeyOf(header.service, options, env);
     const check = sealKey && new SealCheck(header, sealKey);
     let rows = 0;
     const reading = progress('reading', 'bytes', statSync(file).size);
-    for await (const batch of readBatches(file, (bytes) => reading.at(bytes))) {
-      rows += batch.rows.length;
-      check?.see(batch);
+    try {
+      for await (const batch of readBatches(file, (bytes) => reading.at(bytes))) {
+        rows += batch.rows.length;
+        check?.see(batch);
+      }
+    } finally {
+      reading.end();
     }
-    reading.end();
     const opened = check?.finish();
     const { service, madeAt } = header;
     output.show(
@@ -88,11 +92,11 @@ export async function tryOut({ output, env, progress }: Context, options: Instal
     if (results.some(({ opened }) => opened === null)) output.note('no seal key was named, so no value was opened');
   };
   try {
-    await withBackups(place, env, async (file) => {
+    await withBackups(place, { env, progress }, async (file) => {
       const { service } = await readHeader(file);
       const sealKey = sealKeyOf(service, options, env);
       const server = await findDatabase(service, options, env);
-      const done = await whileWatched(progress, file, (watch) => drill(file, server, sealKey, watch));
+      const done = await inStages(progress, file, (stages) => drill(file, server, sealKey, stages));
       results.push({ ...done, file: basename(file) });
     });
   } catch (error) {
@@ -112,10 +116,10 @@ export async function restoreFrom(
   if (isFolder(place) || (isS3Address(place) && !/\.backup(\?|$)/.test(place))) {
     throw new Problem(`${place} is a folder: name the one backup to restore`);
   }
-  await withBackups(place, env, async (file) => {
+  await withBackups(place, { env, progress }, async (file) => {
     const header = await readHeader(file);
     const { service, madeAt } = header;
-    await whileWatched(progress, file, async ({ checked, loaded }) => {
+    await inStages(progress, file, async ({ checked, loaded }) => {
       await checkArchive(file, checked);
       await withNewDatabase(service, options, env, (url) => restore(file, header, url, loaded));
     });
@@ -185,26 +189,36 @@ function numberToKeep(text: string | undefined, place: string): number | undefin
   return Number(text);
 }
 
-/** Tells how far a backup is checked and then loaded. */
-async function whileWatched<T>(
+/** BytesDone how far a backup is, in one stage after the other. */
+interface Stages {
+  readonly checked: BytesDone;
+  readonly loaded: BytesDone;
+  readonly readAgain: (rows: number, total: number) => void;
+}
+
+/** Shows each stage of a backup with a rate of its own. */
+async function inStages<T>(
   progress: Context['progress'],
   file: string,
-  work: (watch: Record<'checked' | 'loaded', BytesDone>) => Promise<T>,
+  work: (stages: Stages) => Promise<T>,
 ): Promise<T> {
   const { size } = statSync(file);
-  const checking = progress('checking', 'bytes', size);
-  let loading: ReturnType<Context['progress']> | undefined;
+  let shown: { what: string; line: Progress } | undefined;
+  const at = (what: string, unit: string, done: number, total: number) => {
+    if (shown?.what !== what) {
+      shown?.line.end();
+      shown = { what, line: progress(what, unit, total) };
+    }
+    shown.line.at(done);
+  };
   try {
     return await work({
-      checked: (bytes) => checking.at(bytes),
-      loaded: (bytes) => {
-        // The rate is that of the loading alone.
-        loading ??= progress('loading', 'bytes', size);
-        loading.at(bytes);
-      },
+      checked: (bytes) => at('checking', 'bytes', bytes, size),
+      loaded: (bytes) => at('loading', 'bytes', bytes, size),
+      readAgain: (rows, total) => at('reading again', 'rows', rows, total),
     });
   } finally {
-    (loading ?? checking).end();
+    shown?.line.end();
   }
 }
 

@@ -31,7 +31,9 @@ export const backupCommands: readonly CommandSpec[] = [
     more: keysApart,
     async run(context, options: Installation, name: string, place: string) {
       const { create }: typeof import('../backup/work') = require('../backup/work');
-      await create(context, options, name, place);
+      await context.interruption.during('nothing was saved, and nothing is left; run it again', () =>
+        create(context, options, name, place),
+      );
     },
   },
   {
@@ -42,7 +44,7 @@ export const backupCommands: readonly CommandSpec[] = [
     examples: ['backup verify secrets.backup -seal-key-file=secrets.key'],
     async run(context, options: Installation, place: string) {
       const { verify }: typeof import('../backup/work') = require('../backup/work');
-      await verify(context, options, place);
+      await context.interruption.during('run it again', () => verify(context, options, place));
     },
   },
   {
@@ -62,7 +64,9 @@ export const backupCommands: readonly CommandSpec[] = [
       'database are left alone. Exit code 0 if all of every backup came back.',
     async run(context, options: Installation, place: string) {
       const { tryOut }: typeof import('../backup/work') = require('../backup/work');
-      await tryOut(context, options, place);
+      await context.interruption.during('the database of the drill is gone again; run it again', () =>
+        tryOut(context, options, place),
+      );
     },
   },
   {
@@ -81,7 +85,9 @@ export const backupCommands: readonly CommandSpec[] = [
     ],
     async run(context, options: Installation, place: string) {
       const { restoreFrom }: typeof import('../backup/work') = require('../backup/work');
-      await restoreFrom(context, options, place);
+      await context.interruption.during('the database is as it was; run it again', () =>
+        restoreFrom(context, options, place),
+      );
     },
   },
 ];

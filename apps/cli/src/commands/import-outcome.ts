@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Context } from '../context';
 import type { Report } from '../migration/report';
 import { exitCodes, Problem } from '../problem';
+import type { Progress } from '../progress';
 
 /** A secret of the environment, or of the file that it names. */
 export function secretOf(name: string, env: NodeJS.ProcessEnv): string {
@@ -36,3 +37,57 @@ function plural(kind: string): string {
   if (/[^aeiou]y$/.test(kind)) return `${kind.slice(0, -1)}ies`;
   return kind.endsWith('s') ? `${kind}es` : `${kind}s`;
 }
+
+/** A line is told for so many things where nobody sees how their number grows. */
+const TOLD_EVERY = 1_000;
+
+/** Tells how far an import is: a person on a terminal on one line, others by a line for each place that it comes to. */
+export class ImportProgress {
+  private line: Progress;
+  private what = '';
+  private done = 0;
+
+  constructor(
+    private readonly made: Context,
+    private readonly unit: string,
+  ) {
+    this.line = made.progress('', unit);
+  }
+
+  /** The work comes to another place, which has as many things as `total` says, if that is known. */
+  begin(what: string, total?: number): void {
+    this.line.end();
+    this.line = this.made.progress(what, this.unit, total);
+    this.what = what;
+    this.done = 0;
+    if (!this.line.isSeen) this.made.output.note(what);
+    this.line.at(0);
+  }
+
+  /** One thing of the place is done. */
+  step(): void {
+    this.done += 1;
+    this.line.at(this.done, this.what);
+    if (!this.line.isSeen && this.done % TOLD_EVERY === 0) this.note(`${this.what}: ${this.done} ${this.unit}`);
+  }
+
+  /** What the next thing is called. */
+  about(what: string): void {
+    this.what = what;
+    this.line.at(this.done, what);
+    if (!this.line.isSeen) this.made.output.note(what);
+  }
+
+  /** A sentence that stays. */
+  note(sentence: string): void {
+    this.line.end();
+    this.made.output.note(sentence);
+  }
+
+  end(): void {
+    this.line.end();
+  }
+}
+
+/** What an import does when it is stopped, or has been. */
+export const afterStop = 'what is here already stays as it is; run it again to go on';

@@ -1,7 +1,7 @@
 import type { CommandSpec } from '../command';
 import { Problem } from '../problem';
 import { findToken } from '../settings';
-import { secretOf, showOutcome } from './import-outcome';
+import { afterStop, ImportProgress, secretOf, showOutcome } from './import-outcome';
 import { count } from './values';
 
 interface ImportFlags {
@@ -38,12 +38,13 @@ export const vaultImportCommands: readonly CommandSpec[] = [
     examples: ['import vault -from=https://vault.example.com:8200 -dry-run'],
     more: 'Run it again after an interruption, or later for what is new: what is here already stays as it is.',
     async run(made, flags: ImportFlags) {
-      const { settings, env, output } = made;
+      const { settings, env, interruption } = made;
       const { Report }: typeof import('../migration/report') = require('../migration/report');
       const { RequestPace }: typeof import('../migration/vault/pace') = require('../migration/vault/pace');
       const { SecretsServer }: typeof import('../migration/vault/server') = require('../migration/vault/server');
       const { importVault }: typeof import('../migration/vault/vault') = require('../migration/vault/vault');
-      const report = new Report((sentence) => output.note(sentence));
+      const progress = new ImportProgress(made, 'secrets');
+      const report = new Report((sentence) => progress.note(sentence));
       const token = findToken(settings);
       if (!token) throw new Problem('no token for this service: keystead login, or SERVICE_TOKEN');
       if (settings.wrapTtl) throw new Problem('--wrap-ttl has no meaning here');
@@ -69,17 +70,11 @@ export const vaultImportCommands: readonly CommandSpec[] = [
       const parallel = count(flags.parallel, '--parallel');
       if (parallel < 1 || parallel > 64) throw new Problem('--parallel is a number from 1 to 64');
       try {
-        await importVault({
-          from,
-          to,
-          dryRun,
-          parallel,
-          longestGap: count(flags.longestGap, '--longest-gap'),
-          report,
-          progress: (text) => output.note(text),
-          renamed: new Map(),
-        });
+        const longestGap = count(flags.longestGap, '--longest-gap');
+        const job = { from, to, dryRun, parallel, longestGap, report, progress, renamed: new Map() };
+        await interruption.during(afterStop, () => importVault(job));
       } finally {
+        progress.end();
         // Also of an import that ended early it is told how far it came.
         showOutcome(made, report, dryRun);
         from.close();

@@ -1,5 +1,5 @@
 import type { CommandSpec } from '../command';
-import { secretOf, showOutcome } from './import-outcome';
+import { afterStop, ImportProgress, secretOf, showOutcome } from './import-outcome';
 
 interface ImportOptions {
   from: string;
@@ -27,12 +27,13 @@ export const importCommands: readonly CommandSpec[] = [
     examples: ['workspaces import -from=https://other.example.com -organization=harbour -plan'],
     more: 'Run it again after an interruption, or later for what is new: what is here already stays as it is.',
     async run(made, options: ImportOptions) {
-      const { output, env } = made;
+      const { interruption, env } = made;
       const { copyOrganization }: typeof import('../migration/organization') = require('../migration/organization');
       const { attempt }: typeof import('../migration/import') = require('../migration/import');
       const { Remote }: typeof import('../migration/remote') = require('../migration/remote');
       const { Report }: typeof import('../migration/report') = require('../migration/report');
-      const report = new Report((sentence) => output.note(sentence));
+      const progress = new ImportProgress(made, 'workspaces');
+      const report = new Report((sentence) => progress.note(sentence));
       const job = {
         from: new Remote('the other server', options.from.replace(/\/$/, ''), secretOf('IMPORT_TOKEN', env)),
         to: new Remote(
@@ -43,10 +44,17 @@ export const importCommands: readonly CommandSpec[] = [
         plan: options.plan ?? false,
         history: options.history ?? false,
         report,
-        progress: (text: string) => output.note(text),
+        progress,
       };
-      for (const name of options.organization) await attempt(job, name, () => copyOrganization(job, name));
-      showOutcome(made, report, job.plan);
+      try {
+        await interruption.during(afterStop, async () => {
+          for (const name of options.organization) await attempt(job, name, () => copyOrganization(job, name));
+        });
+      } finally {
+        progress.end();
+        // Also of an import that ended early it is told how far it came.
+        showOutcome(made, report, job.plan);
+      }
     },
   },
 ];

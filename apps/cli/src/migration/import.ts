@@ -12,8 +12,17 @@ export interface Import {
   /** Copy all state versions, not only the current ones. */
   history: boolean;
   report: Report;
-  /** Told what is being worked on. */
-  progress: (text: string) => void;
+  progress: ImportSteps;
+}
+
+/** Told what an import works on; each call throws where it is to stop. */
+export interface ImportSteps {
+  /** Another place, with so many things. */
+  begin(what: string, total?: number): void;
+  /** What the next thing of it is called. */
+  about(what: string): void;
+  /** That thing is done. */
+  step(): void;
 }
 
 /** Ids here by the ids there; empty for what a plan would make. */

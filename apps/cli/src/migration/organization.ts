@@ -26,7 +26,7 @@ const inborn = { projects: 'Default Project', teams: 'owners' };
 export async function copyOrganization(job: Import, name: string): Promise<void> {
   const base = `organizations/${encodeURIComponent(name)}`;
   const source = await job.from.get(base);
-  job.progress(`organization ${name}`);
+  job.progress.begin(`organization ${name}`);
   const before = await job.to.find(base);
   if (!before) noteChanges(job, name, source);
   await once(job, 'organization', before, () => makeOrganization(job, name, source));
@@ -39,12 +39,14 @@ export async function copyOrganization(job: Import, name: string): Promise<void>
   const here = new Map((await job.to.list(`${base}/workspaces`)).map((found) => [text(found, 'name'), found]));
   const sources = await shown(job, 'workspaces', name, `${base}/workspaces`);
   const workspaces: Ids = new Map();
+  job.progress.begin(`workspaces of ${name}`, sources.length);
   for (const workspace of sources) {
     const label = `${name}/${text(workspace, 'name')}`;
-    job.progress(`workspace ${label}`);
+    job.progress.about(`workspace ${label}`);
     const place = { organization: name, before: here.get(text(workspace, 'name')), projects, teams };
     const id = await attempt(job, label, () => copyWorkspace(job, label, workspace, place));
     if (id !== undefined) workspaces.set(workspace.id, id);
+    job.progress.step();
   }
   for (const workspace of sources) {
     await copyConsumers(job, name, workspace, workspaces);

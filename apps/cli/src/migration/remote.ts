@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { whyNoAnswer } from '../failure';
 import { exitCodes, Problem } from '../problem';
 import { isWorthAskingAgain, isWorthRepeating, waitOf } from './patience';
 import { type Objection, Refused } from './refused';
@@ -46,7 +47,7 @@ export class Remote {
     private readonly address: string,
     private readonly token: string,
     /** Without patience nothing is asked twice: somebody waits for the answer. */
-    private readonly options: { readonly patient: boolean } = { patient: true },
+    private readonly options: { readonly patient: boolean; readonly tokenFrom?: string } = { patient: true },
   ) {
     if (!/^https?:\/\/[^/]+$/.test(address)) throw new Problem(`${address} is no address: use https://host`);
   }
@@ -194,8 +195,7 @@ export class Remote {
   }
 
   private silence(error: Error): Problem {
-    const reason = (error.cause as Error | undefined)?.message ?? error.message;
-    return new Problem(`${this.name} cannot be reached: ${reason}`, exitCodes.unreachable);
+    return new Problem(`${this.name} cannot be reached: ${whyNoAnswer(error)}`, exitCodes.unreachable);
   }
 
   private absolute(url: string): URL {
@@ -213,7 +213,9 @@ export class Remote {
 
   private refusal(method: string, path: string, { status, bytes }: RemoteResponse): Refused {
     const objections = documentIn(bytes)?.errors ?? [{ detail: bytes.toString('utf8', 0, 200) }];
-    return new Refused(`${this.name}: ${method} ${path.split('?')[0]}`, status, objections);
+    const { tokenFrom } = this.options;
+    const hint = status === 401 && tokenFrom ? `, with the token of ${tokenFrom}` : '';
+    return new Refused(`${this.name}: ${method} ${path.split('?')[0]}${hint}`, status, objections);
   }
 }
 

@@ -83,7 +83,10 @@ function stepsOf(wanted: readonly RemoteResource[], present: readonly number[]):
 async function upload(job: Import, label: string, to: string, steps: readonly StateCopy[]): Promise<void> {
   await lock(job, to);
   try {
-    for (const step of steps) await copyState(job, label, step, to);
+    for (const [done, step] of steps.entries()) {
+      if (done > 0) job.progress.about(`workspace ${label}, state ${done + 1} of ${steps.length}`);
+      await copyState(job, label, step, to);
+    }
   } finally {
     await attempt(job, label, () => job.to.act(`workspaces/${to}/actions/unlock`));
   }

@@ -17,7 +17,7 @@ export async function copyVariableSets(
     // A list need not say what each set is assigned to.
     const source = (await job.from.find(`varsets/${id}`)) ?? { id, ...listed };
     const label = `${organization}, variable set ${text(source, 'name')}`;
-    job.progress(label);
+    job.progress.begin(label);
     const owner = ownerOf(source, ids.projects);
     if (owner === 'missing') {
       job.report.leave(`${label}: the project that owns it was not copied, so it was left out`);

@@ -34,27 +34,38 @@ export function findService({ settings, env }: Context): Remote {
     throw new Problem(`no address: give --address, or set ${workspaceSettings.address.variables.join(' or ')}`);
   }
   const address = (said.includes('://') ? said : `https://${said}`).replace(/\/$/, '');
-  return new Remote(URL.canParse(address) ? new URL(address).host : address, address, findToken(address, env), {
-    patient: false,
-  });
+  const { token, tokenFrom } = findToken(address, env);
+  const name = URL.canParse(address) ? new URL(address).host : address;
+  return new Remote(name, address, token, { patient: false, tokenFrom });
 }
 
-function findToken(address: string, env: NodeJS.ProcessEnv): string {
+/** The token to call with, and where it is from. */
+function findToken(address: string, env: NodeJS.ProcessEnv): { token: string; tokenFrom: string } {
   const { variables } = workspaceSettings.token;
   const set = variables.find((name) => env[name] !== undefined);
   // A variable that was to hold a token and does not must not make the caller somebody else.
   if (set && !env[set]?.trim()) throw new Problem(`${set} is set, and empty: unset it to use another token`);
-  if (set) return env[set]?.trim() ?? '';
-  if (env.WORKSPACES_TOKEN_FILE) return tokenIn(env.WORKSPACES_TOKEN_FILE);
-  const ofHost = URL.canParse(address) ? hostVariable(new URL(address).hostname) : undefined;
-  const token = ofHost && env[ofHost]?.trim();
-  if (token) return token;
-  throw new Problem(`no token: set ${variables.join(' or ')}, WORKSPACES_TOKEN_FILE${ofHost ? ` or ${ofHost}` : ''}`);
+  if (set) return { token: env[set]?.trim() ?? '', tokenFrom: set };
+  const file = env.WORKSPACES_TOKEN_FILE;
+  if (file) return { token: tokenIn(file), tokenFrom: file };
+  const hostname = URL.canParse(address) ? new URL(address).hostname : undefined;
+  const found = hostname && tokenOfHost(hostname, env);
+  if (found) return found;
+  const ofHost = hostname ? ` or ${OF_HOST}${hostname.replaceAll('-', '__').replaceAll('.', '_')}` : '';
+  throw new Problem(`no token: set ${variables.join(' or ')}, WORKSPACES_TOKEN_FILE${ofHost}`);
 }
 
-/** The variable in which the infrastructure tool looks for the token of a host. */
-function hostVariable(hostname: string): string {
-  return `TF_TOKEN_${hostname.replaceAll('-', '__').replaceAll('.', '_')}`;
+const OF_HOST = 'TF_TOKEN_';
+
+/** The token that the infrastructure tool would show to a host, in whichever of its spellings the host is named. */
+function tokenOfHost(hostname: string, env: NodeJS.ProcessEnv): { token: string; tokenFrom: string } | undefined {
+  const spelled = Object.keys(env).filter((name) => name.startsWith(OF_HOST));
+  const tokenFrom = spelled.find((name) => {
+    const host = name.slice(OF_HOST.length).replaceAll('__', '-').replaceAll('_', '.');
+    return URL.canParse(`https://${host}`) && new URL(`https://${host}`).hostname === hostname;
+  });
+  const token = tokenFrom && env[tokenFrom]?.trim();
+  return token ? { token, tokenFrom } : undefined;
 }
 
 function tokenIn(file: string): string {

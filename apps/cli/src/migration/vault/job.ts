@@ -1,3 +1,4 @@
+import type { ImportSteps } from '../import';
 import { Refused } from '../refused';
 import type { Report } from '../report';
 import type { Data, SecretsServer } from './server';
@@ -13,8 +14,7 @@ export interface VaultImport {
   /** Numbers of versions that are gone there, which are passed over here by writing and removing as many. */
   readonly longestGap: number;
   readonly report: Report;
-  /** Told what is being worked on. */
-  readonly progress: (text: string) => void;
+  readonly progress: ImportSteps;
   /** Accessors and ids of groups here by those there: policies may name them. */
   readonly renamed: Map<string, string>;
 }

@@ -19,13 +19,11 @@ const KEPT = 10;
 export async function copySecrets(place: NamespacePair, mount: string, versioned: boolean): Promise<void> {
   const { job } = place;
   const keptByMount = versioned ? Number((await place.from.find(`${mount}config`))?.max_versions ?? 0) || KEPT : 0;
-  let seen = 0;
   await inParallel(pathsBelow(place, versioned ? `${mount}metadata/` : mount, ''), job.parallel, async (path) => {
     await attempt(job, () =>
       versioned ? copyVersions(place, mount, path, keptByMount) : copyValue(place, `${mount}${path}`),
     );
-    seen += 1;
-    if (seen % 1_000 === 0) job.progress(`${labelOf(place, mount)}: ${seen} secrets`);
+    job.progress.step();
   });
 }
 

@@ -25,7 +25,7 @@ export async function importVault(job: VaultImport): Promise<void> {
   // Policies name mounts and groups of any place, so these come first.
   for (const { place } of furnished) await carryIdentity(place);
   for (const { place, engines, methods } of furnished) {
-    job.progress(`namespace ${place.from.namespace || 'root'}`);
+    job.progress.begin(`namespace ${place.from.namespace || 'root'}`);
     await carryPolicies(place);
     for (const method of methods) await carryMethod(place, method);
     await carryTokenRoles(place);
@@ -62,7 +62,7 @@ async function namespaceHere(place: NamespacePair, name: string): Promise<Namesp
 
 async function fill(place: NamespacePair, { path, versioned }: CarriedMount): Promise<void> {
   const { job, from } = place;
-  job.progress(`secrets engine ${labelOf(place, path)}`);
+  job.progress.begin(`secrets engine ${labelOf(place, path)}`);
   if (versioned) {
     const there = await attempt(job, () => from.find(`${path}config`));
     const isUnset = ({ max_versions, cas_required, delete_version_after }: Record<string, unknown>) =>

@@ -1,0 +1,38 @@
+import { exitCodes, Problem } from './problem';
+
+const signals = ['SIGINT', 'SIGTERM'] as const;
+
+/**
+ * Ctrl-C in the middle of long work: the piece at hand is finished or undone, nothing is left behind, and a person is told
+ * how to go on. A second one ends the program at once.
+ */
+export class Interruption {
+  private next: string | undefined;
+  private asked = false;
+
+  constructor(
+    private readonly tell: (text: string) => void,
+    private readonly source: Pick<NodeJS.Process, 'on' | 'off' | 'exit'> = process,
+  ) {}
+
+  /** Does work whose steps ask `check`; `next` tells whoever stops it what is there afterwards, and how to go on. */
+  async during<T>(next: string, work: () => Promise<T>): Promise<T> {
+    const stop = () => {
+      if (this.asked) return this.source.exit(exitCodes.stopped);
+      this.asked = true;
+      this.tell('stopping; Ctrl-C again stops at once');
+    };
+    this.next = next;
+    for (const signal of signals) this.source.on(signal, stop);
+    try {
+      return await work();
+    } finally {
+      for (const signal of signals) this.source.off(signal, stop);
+    }
+  }
+
+  /** Throws `Problem` once somebody wants to stop. */
+  check(): void {
+    if (this.asked) throw new Problem(`stopped: ${this.next}`, exitCodes.stopped);
+  }
+}
