@@ -71,12 +71,13 @@ describe('the commands of workspaces, against a service', () => {
     const token = workspaces.admin.token ?? '';
     const unset = undefined as unknown as string;
     const local = address().replace('127.0.0.1', 'localhost');
-    for (const env of [
+    const spellings: Record<string, string>[] = [
       { WORKSPACES_TOKEN: token, TFE_TOKEN: 'wrong' },
       { TFE_TOKEN: token, TF_TOKEN_127_0_0_1: 'wrong' },
       { TFE_TOKEN: unset, 'TF_TOKEN_127.0.0.1': token },
       { TFE_TOKEN: unset, TFE_ADDRESS: local, TF_TOKEN_LocalHost: token, TF_TOKEN_127_0_0_1: 'wrong' },
-    ]) {
+    ];
+    for (const env of spellings) {
       expect({ env, ...(await run('org list', [], env)) }).toMatchObject({ env, code: 0 });
     }
   });
