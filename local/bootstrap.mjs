@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { writeCommand } from './command.mjs';
@@ -41,10 +42,28 @@ export async function build() {
     'apps/console/dist/ui/secrets.html',
     'local/dist/main.js',
   ];
-  await made('built', buildInputs(), outputs, () =>
-    step('building', () => turbo(['build', '--filter=@keystead/local', '--filter=@keystead/cli'])),
-  );
+  await made('built', buildInputs(), outputs, () => step('building', buildPackages));
   writeCommand(root);
+}
+
+/** Runs the build of every package that has one, as many at a time as there are processors: none needs what another makes. */
+async function buildPackages() {
+  const folders = ['apps', 'packages'].flatMap((folder) =>
+    readdirSync(path.join(root, folder)).map((name) => path.join(root, folder, name)),
+  );
+  const waiting = [...folders, path.join(root, 'local')].flatMap((folder) => {
+    const file = path.join(folder, 'package.json');
+    const script = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).scripts?.build : undefined;
+    return script ? [{ folder, script }] : [];
+  });
+  const worker = async () => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      // Straight from the shell: a package manager takes longer to start than most packages to be built.
+      const bin = path.join(next.folder, 'node_modules', '.bin');
+      await run('sh', ['-c', next.script], { PATH: `${bin}${path.delimiter}${toolEnvironment().PATH}` }, next.folder);
+    }
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, worker));
 }
 
 /** Runs turbo tasks with the pinned pnpm first on PATH, which turbo calls by itself. */
@@ -57,11 +76,11 @@ export async function turbo(args) {
   });
 }
 
-/** Runs a program in the project's folder; what it said is shown only when it fails. */
-export function run(command, args, extra = {}) {
+/** Runs a program, in the project's folder unless told otherwise; what it said is shown only when it fails. */
+export function run(command, args, extra = {}, cwd = root) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
-      cwd: root,
+      cwd,
       env: { ...toolEnvironment(), ...extra },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -74,8 +93,11 @@ export function run(command, args, extra = {}) {
     child.once('error', (error) => reject(new Stop(`${path.basename(command)} could not be run: ${error.message}`)));
     child.once('close', (code, signal) => {
       if (code === 0) return resolve(said);
+      const where = cwd === root ? '' : ` in ${path.relative(root, cwd)}`;
       const what = [path.basename(command), ...args].join(' ');
-      reject(new Stop(`\`${what}\` failed (${signal ?? `exit code ${code}`}); its last words are above.`, said));
+      reject(
+        new Stop(`\`${what}\`${where} failed (${signal ?? `exit code ${code}`}); its last words are above.`, said),
+      );
     });
   });
 }
