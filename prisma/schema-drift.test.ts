@@ -24,7 +24,7 @@ async function differences(url: string, schemaFile: string): Promise<string[]> {
 async function beyondPrisma(url: string): Promise<Set<string>> {
   const { rows } = await withClient(url, (client) =>
     client.query(`SELECT relname FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
-      WHERE indpred IS NOT NULL OR indexprs IS NOT NULL OR pg_get_indexdef(indexrelid) LIKE '%COLLATE%'
+      WHERE indpred IS NOT NULL OR indexprs IS NOT NULL OR pg_get_indexdef(indexrelid) ~ 'COLLATE|NULLS|INCLUDE'
         OR EXISTS (SELECT FROM unnest(indclass::oid[]) AS class JOIN pg_opclass o ON o.oid = class WHERE NOT o.opcdefault)`),
   );
   return new Set(rows.map((row) => row.relname));

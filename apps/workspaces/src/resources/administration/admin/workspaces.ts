@@ -3,7 +3,9 @@ import { z } from 'zod';
 import { Prisma } from '../../../generated/prisma/client';
 import type { Policy } from '../../../kernel/access/policy';
 import { actorOf, recordChange } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
 import { type Endpoint, endpoints, type LookupBy, type View } from '../../../kernel/endpoints/endpoint';
+import { currentRunIn, pageOf } from '../../workspaces/workspaces/list';
 import * as workspaces from '../../workspaces/workspaces/service';
 import { fromWorkspaces, selectWorkspaces, type Workspace, workspaceOf } from '../../workspaces/workspaces/workspace';
 
@@ -44,6 +46,25 @@ const path = '/admin/workspaces/:workspace_id';
 const include = ['organization', 'organization.owners', 'current_run'];
 const load = ({ db, params }: LookupBy<'workspace_id'>) => workspaces.find(db, params.workspace_id);
 
+/**
+ * Workspaces of organizations that are not removed, and those that a text names, or whose organization it names. The
+ * organizations are looked up first: then the database knows how few they are, and which index finds the others.
+ */
+async function standing(db: Database, text: string | undefined): Promise<Prisma.Sql[]> {
+  const pattern = text ? `%${text.replace(/[\\%_]/g, '\\$&')}%` : '';
+  const organizations = await db.prisma.$queryRaw<{ id: string; removed: boolean }[]>`
+    SELECT id, removed_at IS NOT NULL AS removed FROM organization WHERE removed_at IS NOT NULL OR name ILIKE ${pattern}`;
+  const removed = organizations.filter((one) => one.removed).map(({ id }) => id);
+  const named = organizations.filter((one) => !one.removed).map(({ id }) => id);
+  const found: Prisma.Sql[] = [];
+  if (removed.length > 0) found.push(Prisma.sql`w.organization_id <> ALL(${removed})`);
+  if (pattern !== '') {
+    const byName = Prisma.sql`w.name ILIKE ${pattern}`;
+    found.push(named.length === 0 ? byName : Prisma.sql`(${byName} OR w.organization_id = ANY(${named}))`);
+  }
+  return found;
+}
+
 const index = list('/admin/workspaces', {
   ...admin,
   summary: 'List every workspace of the installation.',
@@ -54,24 +75,20 @@ const index = list('/admin/workspaces', {
   sort: ['name', 'current-run.created-at'],
   include,
   async run({ db, query, page, sort }) {
-    const text = `%${(query.get('q') ?? '').replace(/[\\%_]/g, '\\$&')}%`;
     const statuses = query.list('filter[current_run][status]');
-    const running =
-      statuses.length === 0
-        ? Prisma.sql`TRUE`
-        : Prisma.sql`EXISTS (SELECT 1 FROM run u WHERE u.id = w.current_run_id AND u.status = ANY(${statuses}))`;
-    const where = Prisma.sql`(w.name ILIKE ${text} OR o.name ILIKE ${text}) AND ${running}`;
-    const key = sort[0]?.key === 'current-run.created-at';
-    const column = key
-      ? Prisma.sql`(SELECT u.created_at FROM run u WHERE u.id = w.current_run_id)`
-      : Prisma.sql`w.name COLLATE "C"`;
-    const direction = sort[0]?.descending ? Prisma.sql`DESC NULLS LAST` : Prisma.sql`ASC`;
+    const filters = await standing(db, query.get('q'));
+    if (statuses.length > 0) filters.push(currentRunIn(statuses));
+    const where = filters.length === 0 ? Prisma.sql`TRUE` : Prisma.join(filters, ' AND ');
     const rows = await db.prisma.$queryRaw<Record<string, unknown>[]>`
-      ${Prisma.raw(selectWorkspaces + fromWorkspaces())} WHERE ${where}
-      ORDER BY ${column} ${direction}, w.id LIMIT ${page!.size} OFFSET ${page!.offset}`;
-    const [count] = await db.prisma.$queryRaw<[{ total: number }]>`
-      SELECT count(*)::int AS total FROM workspace w
-        JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL WHERE ${where}`;
+      ${Prisma.raw(selectWorkspaces + fromWorkspaces())}
+      JOIN ${pageOf(where, sort, page!)} ON chosen.id = w.id ORDER BY chosen.place`;
+    const isAll = !query.get('q') && statuses.length === 0;
+    const [count] = await db.prisma.$queryRaw<[{ total: number }]>(
+      isAll
+        ? Prisma.sql`SELECT coalesce(sum(t.workspaces), 0)::int AS total FROM organization_tally t
+            JOIN organization o ON o.id = t.organization_id AND o.removed_at IS NULL`
+        : Prisma.sql`SELECT count(*)::int AS total FROM workspace w WHERE ${where}`,
+    );
     return { items: rows.map(workspaceOf), total: count.total };
   },
 });

@@ -1,4 +1,4 @@
-const over = ['applied', 'planned_and_finished', 'errored', 'canceled', 'discarded'] as const;
+import { over } from '../../workspaces/workspaces/over';
 
 /** What starts runs that destroy by the clock. */
 export const autoDestroySource = 'tfe-infrastructure-lifecycle';

@@ -4,7 +4,8 @@ import type { Access } from '../../../kernel/access/access';
 import { visibleWorkspaces } from '../../../kernel/access/visible';
 import type { Database } from '../../../kernel/database/database';
 import { taggedFilters, taggedParameters, workspaceHasBinding } from '../projects/tagged';
-import { findGrantedPage, findStampPage, findStampsMatching, type WorkspaceStamp } from './stamp';
+import { over } from './over';
+import { countAll, findGrantedPage, findStampPage, findStampsMatching, type WorkspaceStamp } from './stamp';
 
 /** What a list of workspaces can be sorted by. */
 export const sortKeys = ['name', 'current-run.created-at', 'latest-change-at'] as const;
@@ -59,27 +60,49 @@ function conditions(query: Query): Prisma.Sql[] {
   }
   const statuses = query.list('filter[current-run][status]');
   if (statuses.length > 0) {
-    found.push(Prisma.sql`EXISTS (SELECT 1 FROM run u WHERE u.id = w.current_run_id AND u.status = ANY(${statuses}))`);
+    found.push(currentRunIn(statuses));
   }
   return found;
 }
 
-const order: Record<(typeof sortKeys)[number], Prisma.Sql> = {
-  name: Prisma.sql`w.name COLLATE "C"`,
-  'latest-change-at': Prisma.sql`w.latest_change_at`,
-  'current-run.created-at': Prisma.sql`(SELECT u.created_at FROM run u WHERE u.id = w.current_run_id)`,
+/** Each is a column with an index. Those without a value come last in either direction. */
+const order: Record<(typeof sortKeys)[number], { column: Prisma.Sql; descending: Prisma.Sql }> = {
+  name: { column: Prisma.sql`w.name COLLATE "C"`, descending: Prisma.sql`DESC` },
+  'latest-change-at': { column: Prisma.sql`w.latest_change_at`, descending: Prisma.sql`DESC` },
+  'current-run.created-at': {
+    column: Prisma.sql`w.current_run_created_at`,
+    descending: Prisma.sql`DESC NULLS LAST`,
+  },
 };
 
-function ordering(sort: readonly { key: string; descending: boolean }[]): Prisma.Sql {
+type Sort = readonly { key: string; descending: boolean }[];
+
+/** The order of workspaces named `w`, with their ids as the last resort. */
+function ordering(sort: Sort): Prisma.Sql {
   const keys = sort.length === 0 ? [{ key: 'name', descending: false }] : sort;
   if (keys.length > 3) {
     throw badParameter('sort', 'Invalid sort parameter: too many keys');
   }
   const parts = keys.map(({ key, descending }) => {
-    const direction = descending ? Prisma.sql`DESC NULLS LAST` : Prisma.sql`ASC`;
-    return Prisma.sql`${order[key as (typeof sortKeys)[number]]} ${direction}`;
+    const { column, descending: down } = order[key as (typeof sortKeys)[number]];
+    return Prisma.sql`${column} ${descending ? down : Prisma.sql`ASC`}`;
   });
   return Prisma.sql`${Prisma.join(parts, ', ')}, w.id`;
+}
+
+/** The ids on a page of workspaces named `w`, as rows `chosen`: an index has them in their order, all else is looked up for them alone. */
+export const pageOf = (where: Prisma.Sql, sort: Sort, { size, offset }: Page): Prisma.Sql => Prisma.sql`
+  unnest(ARRAY(SELECT w.id FROM workspace w WHERE ${where} ORDER BY ${ordering(sort)} LIMIT ${size} OFFSET ${offset}))
+    WITH ORDINALITY AS chosen(id, place)`;
+
+/** Those whose current run is in one of the statuses. Runs that are not over are few, and have an index. */
+export function currentRunIn(statuses: readonly string[]): Prisma.Sql {
+  const found = Prisma.sql`u.id = w.current_run_id AND u.status = ANY(${[...statuses]})`;
+  if (over.some((status) => statuses.includes(status))) {
+    return Prisma.sql`EXISTS (SELECT 1 FROM run u WHERE ${found})`;
+  }
+  return Prisma.sql`w.id = ANY(ARRAY(SELECT u.workspace_id FROM run u WHERE u.finished_at IS NULL AND u.status = ANY(${[...statuses]})))
+    AND EXISTS (SELECT 1 FROM run u WHERE ${found})`;
 }
 
 /** A page of an organization's workspaces that the caller sees, as stamps. Spec: Workspaces */
@@ -88,7 +111,7 @@ export async function list(
   access: Access,
   { id: organizationId, epoch }: { readonly id: string; readonly epoch?: string },
   query: Query,
-  sort: readonly { key: string; descending: boolean }[],
+  sort: Sort,
   page: Page,
 ): Promise<{ items: WorkspaceStamp[]; total: number }> {
   const visible = visibleWorkspaces(access, organizationId);
@@ -106,14 +129,14 @@ export async function list(
   }
   const where = Prisma.join([Prisma.sql`w.organization_id = ${organizationId}`, visible, ...filters], ' AND ');
   const rows = await db.prisma.$queryRaw<(WorkspaceStamp & { total: number })[]>`
-    WITH chosen AS (
-      SELECT w.id, w.name, w.project_id, w.revision, row_number() OVER (ORDER BY ${ordering(sort)}) AS place
-        FROM workspace w WHERE ${where} ORDER BY ${ordering(sort)} LIMIT ${page.size} OFFSET ${page.offset})
-    SELECT c.id, c.name, c.project_id AS "projectId", o.id AS "organizationId", c.revision,
+    SELECT w.id, w.name, w.project_id AS "projectId", o.id AS "organizationId", w.revision,
            o.revision AS "organizationRevision", p.revision AS "projectRevision"
-      FROM chosen c JOIN project p ON p.id = c.project_id JOIN organization o ON o.id = ${organizationId}
-     ORDER BY c.place`;
-  return { items: rows, total: await countWhere(db, where, rows.length, page) };
+      FROM ${pageOf(where, sort, page)} JOIN workspace w ON w.id = chosen.id JOIN project p ON p.id = w.project_id
+      JOIN organization o ON o.id = ${organizationId}
+     ORDER BY chosen.place`;
+  const isAll = filters.length === 0 && visible.sql === 'TRUE';
+  const total = isAll ? await countAll(db, organizationId) : await countWhere(db, where, rows.length, page);
+  return { items: rows, total };
 }
 
 /** The total; known without counting when the first page is not full. */

@@ -139,6 +139,11 @@ async function findStamps(db: Database, organizationId: string, ids: readonly st
   });
 }
 
+/** How many workspaces an organization has. */
+export async function countAll(db: Database, organizationId: string): Promise<number> {
+  return (await db.readOne<TallyRow>(readTally, organizationId))?.workspaces ?? 0;
+}
+
 /**
  * A page of all workspaces of an organization, by name. Which workspaces are on a page is remembered until one comes,
  * goes or is renamed; what they are is always asked.
