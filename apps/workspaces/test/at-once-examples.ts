@@ -792,6 +792,8 @@ export const examples: Readonly<Record<string, Making>> = {
   'POST /admin/saml-settings/actions/revoke-old-certificate': () => ({}),
   'POST /oauth-clients/:oauth_client_id/authorizations': 'leads a person to a Git host, as its own test shows',
   'POST /oauth-clients/:oauth_client_id/oauth-tokens': 'takes what a Git host gave once, as its own test shows',
+  'POST /organizations/:organization_name/github-app-manifests': 'leads a person to a Git host, as its own test shows',
+  'POST /github-app-manifests/:manifest_id/oauth-clients': 'takes what a Git host gave once, as its own test shows',
   'POST /webhooks/vcs/:vcs_repository_id':
     'takes what a Git host has signed, each delivery once, as its own test shows',
   'POST /webhooks/github-app/:oauth_client_id':

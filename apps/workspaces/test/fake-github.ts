@@ -39,11 +39,17 @@ export class FakeGithub extends FakeHost {
     this.publicKey = createPublicKey(this.privateKey);
   }
 
+  /** Codes of apps that people had it make, each good once. */
+  readonly codes = new Set<string>();
+  /** What is given for a code. */
+  made: unknown;
+
   protected async respond(
     { method, url, headers }: IncomingMessage,
     text: string,
   ): Promise<readonly [number, unknown]> {
-    const call = `${method} ${url}`;
+    // GitHub Enterprise has its interface below its address.
+    const call = `${method} ${url?.replace(/^\/api\/v3/, '')}`;
     this.calls.push(call);
     return this.away ? [500, {}] : this.answer(call, headers.authorization ?? '', text);
   }
@@ -89,6 +95,12 @@ export class FakeGithub extends FakeHost {
   }
 
   private async answer(call: string, authorization: string, text: string): Promise<readonly [number, unknown]> {
+    const code = /^POST \/app-manifests\/([^/]+)\/conversions$/.exec(call)?.[1];
+    if (code !== undefined) {
+      if (authorization !== '' || !this.codes.delete(decodeURIComponent(code))) return [404, { message: 'Not Found' }];
+      const { appId, privateKey: pem, webhookSecret } = this;
+      return [201, this.made ?? { id: Number(appId), slug: 'keystead-acme', pem, webhook_secret: webhookSecret }];
+    }
     if (/ \/app(\/|$|\?)/.test(call)) {
       return (await this.isApp(authorization))
         ? this.asApp(call)

@@ -61,6 +61,7 @@ const needed = (path: string, method: string, slot: string): object => {
     };
     return { ...(method === 'POST' ? { ...code, name } : {}), 'organization-scoped': false };
   }
+  if (path.endsWith('/github-app-manifests')) return { 'http-url': 'https://c.test', 'api-url': 'https://a.test' };
   if (path.includes('agent-pools')) return { ...isNew, 'organization-scoped': false };
   if (path === '/team-workspaces' || path === '/team-projects') return { access: 'read' };
   if (path === '/plan-exports') return { 'data-type': 'sentinel-mock-bundle-v0' };

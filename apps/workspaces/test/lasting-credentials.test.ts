@@ -20,6 +20,7 @@ const exempt: ReadonlyMap<string, string> = new Map(
     'POST /oauth2/token': nobody,
     'POST /account/two-factor': given,
     'POST /oauth-clients/:oauth_client_id/authorizations': 'leads to the Git host, which asks who sits there',
+    'POST /organizations/:organization_name/github-app-manifests': 'leads to the Git host, which asks who sits there',
     'POST /account/two-factor/actions/verify': 'shows no secret: it was shown when the factor was begun',
   }),
 );

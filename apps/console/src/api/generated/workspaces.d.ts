@@ -2251,6 +2251,42 @@ export interface paths {
       };
     };
   };
+  "/api/v2/github-app-manifests/{manifest_id}/oauth-clients": {
+    /** End what was begun: the host gives the app for the code that the browser came back with. */
+    post: {
+      parameters: {
+        path: {
+          manifest_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                code: string;
+                state: string;
+              };
+              id?: string;
+              type: "oauth-clients";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["OauthClientsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/github-app/installation/{github_app_installation_id}": {
     /** Show an account that a GitHub App is installed on. */
     get: {
@@ -3287,6 +3323,55 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["EntitlementSetsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/github-app-manifests": {
+    /** Begin to have a GitHub App made: the address of the page that leads to the host, good once. */
+    post: {
+      parameters: {
+        path: {
+          organization_name: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                account?: string | null;
+                /** Format: uri */
+                "api-url": string;
+                /** Format: uri */
+                "http-url": string;
+                name?: string | null;
+                "organization-scoped"?: boolean | null;
+              };
+              id?: string;
+              relationships?: {
+                "agent-pool"?: {
+                  data?: {
+                    id?: string;
+                    type?: "agent-pools";
+                  } | null;
+                };
+              };
+              type: "github-app-manifests";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["GithubAppManifestsResource"] | components["schemas"]["Nothing"];
               meta?: {
                 [key: string]: unknown;
               };
@@ -9449,6 +9534,19 @@ export interface components {
         "oauth-client": components["schemas"]["OauthClientsToOne"];
       };
       type: "github-app-installations";
+    };
+    GithubAppManifestsResource: {
+      attributes: {
+        /** Format: date-time */
+        "expired-at": string;
+        /** Format: password */
+        "page-url": string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      type: "github-app-manifests";
     };
     InfraVersionsResource: {
       attributes: {

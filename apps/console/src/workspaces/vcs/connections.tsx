@@ -1,6 +1,7 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Button } from '../../design/button';
+import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, SelectField, TextField } from '../../design/field';
 import { Form } from '../../design/form';
 import { Empty, PageHead } from '../../design/page';
@@ -14,6 +15,7 @@ import { SameByApi } from '../parts/same-by-api';
 import { Table } from '../parts/table';
 import { typedText } from '../parts/typed';
 import { apiBelow, type HostKind, hostOf, hosts } from './hosts';
+import { MadeApp } from './made-app';
 
 /** The connections of an organization to Git hosts. */
 export function Connections() {
@@ -43,6 +45,7 @@ export function Connections() {
           A workspace that follows a repository runs when somebody pushes, and plans what pull requests propose.
         </p>
       </PageHead>
+      <MadeApp organization={name} />
       {adds ? <NewConnection organization={name} onClose={() => setAdds(false)} /> : null}
       <Loaded query={connections} rows={2}>
         {({ data, meta }) =>
@@ -98,8 +101,9 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
   const [secret, setSecret] = useState('');
   const [privateKey, setPrivateKey] = useState('');
   const [isOpen, setOpen] = useState(true);
-  const { at, takesTokensAlone, isApp } = hostOf(kind);
-  const http = at?.http ?? address;
+  const [account, setAccount] = useState('');
+  const { at, usually = '', takesTokensAlone, isApp } = hostOf(kind);
+  const http = at?.http ?? (address || usually);
   const api = ownApi ?? apiBelow(kind, http);
   const add = useChange(
     (client) =>
@@ -123,6 +127,27 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
       }),
     ({ data }) =>
       void navigate({ to: `/organizations/${encodeURIComponent(organization)}/version-control/${data?.id}` }),
+  );
+  const make = useChange(
+    (client) =>
+      client.POST('/api/v2/organizations/{organization_name}/github-app-manifests', {
+        params: { path: { organization_name: organization } },
+        body: {
+          data: {
+            type: 'github-app-manifests',
+            attributes: {
+              name: typedText(name),
+              'http-url': http,
+              'api-url': api,
+              account: typedText(account),
+              'organization-scoped': isOpen,
+            },
+          },
+        },
+      }),
+    ({ data }) => {
+      if (data) location.assign(data.attributes['page-url']);
+    },
   );
   const error = (field: string) => fieldError(add.error, field);
   return (
@@ -150,7 +175,7 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
           label="Address"
           required
           type="url"
-          value={address}
+          value={address || usually}
           onChange={setAddress}
           placeholder="https://git.example.com"
           error={error('http-url')}
@@ -166,6 +191,21 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
       />
       {isApp ? (
         <>
+          <TextField
+            label="Account that is to have the app"
+            value={account}
+            onChange={setAccount}
+            error={fieldError(make.error, 'account')}
+            placeholder="your own"
+            hint="An organization of the host. It shows you the app before it makes it, and leads you back here."
+          />
+          <div className="row">
+            <Button busy={make.isPending} onClick={() => make.mutate()}>
+              Have the host make the app
+            </Button>
+          </div>
+          <ErrorNotice error={make.error} />
+          <p className="second">Or give the connection an app that is there already:</p>
           <TextField
             label="Id of the app"
             required

@@ -3,6 +3,8 @@ interface Host {
   readonly label: string;
   /** Where it is, for those that are in one place. */
   readonly at?: { readonly http: string; readonly api: string };
+  /** Where it mostly is, for those that companies have of their own as well. */
+  readonly usually?: string;
   /** What follows its address in that of its interface. */
   readonly below?: string;
   /** People cannot agree to it in the browser. */
@@ -14,11 +16,7 @@ interface Host {
 /** The Git hosts that connections can be made to. */
 export const hosts = {
   github: { label: 'GitHub', at: { http: 'https://github.com', api: 'https://api.github.com' } },
-  github_app: {
-    label: 'GitHub App',
-    at: { http: 'https://github.com', api: 'https://api.github.com' },
-    isApp: true,
-  },
+  github_app: { label: 'GitHub App', usually: 'https://github.com', below: '/api/v3', isApp: true },
   github_enterprise: { label: 'GitHub Enterprise', below: '/api/v3' },
   gitlab_hosted: { label: 'GitLab.com', at: { http: 'https://gitlab.com', api: 'https://gitlab.com/api/v4' } },
   gitlab_community_edition: { label: 'GitLab Community Edition', below: '/api/v4' },
@@ -46,5 +44,7 @@ export const hostOf = (kind: HostKind): Host => hosts[kind];
 export function apiBelow(kind: HostKind, http: string): string {
   const { at, below } = hostOf(kind);
   if (at !== undefined) return at.api;
+  // GitHub Enterprise has it below its address, GitHub beside.
+  if (kind === 'github_app' && http === hosts.github.at.http) return hosts.github.at.api;
   return below === undefined || http === '' ? '' : (http.endsWith('/') ? http.slice(0, -1) : http) + below;
 }

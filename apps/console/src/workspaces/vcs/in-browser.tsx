@@ -5,14 +5,7 @@ import { Copied } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
 import { Notice } from '../../design/notice';
 import { useChange } from '../api';
-
-/** What the host sent along with the browser. Behind the mark no server has seen it here, and the address loses it at once. */
-function takeReturned(): URLSearchParams | undefined {
-  const sent = new URLSearchParams(location.hash.slice(1));
-  if (!sent.has('state')) return undefined;
-  history.replaceState(history.state, '', location.pathname + location.search);
-  return sent;
-}
+import { takeReturned } from './returned';
 
 /** Connects a host in the browser, where the connection has an application that is registered there. */
 export function InBrowser({

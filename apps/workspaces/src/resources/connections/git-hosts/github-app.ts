@@ -40,13 +40,17 @@ const clockSeconds = 60;
 const usualSeconds = 3600;
 const pageSize = 100;
 
+function isRsaKey(text: string): boolean {
+  try {
+    return createPrivateKey(text).asymmetricKeyType === 'rsa';
+  } catch {
+    return false;
+  }
+}
+
 /** Throws `invalid` for a text that is no RSA private key in PEM. */
 export function requireRsaKey(text: string): void {
-  try {
-    if (createPrivateKey(text).asymmetricKeyType === 'rsa') return;
-  } catch {
-    // Said below.
-  }
+  if (isRsaKey(text)) return;
   throw invalid('privateKey', 'must be the RSA private key of the app, in PEM, without a passphrase');
 }
 
@@ -82,6 +86,30 @@ export async function mintToken(
   // How long it is good counts from now, whatever clock the host has; none is good for more than an hour.
   const left = Math.floor((Date.parse(textAt(json, 'expires_at')) - nowMs) / 1000);
   return { token, seconds: left > 0 && left < usualSeconds ? left : usualSeconds };
+}
+
+/** An app that a host has made of a manifest. */
+export interface MadeApp {
+  readonly appId: string;
+  readonly privateKey: string;
+  readonly webhookSecret: string;
+}
+
+/** Exchanges a code for the app that was made. Throws HostRefused, and `upstream` where the host says something else. */
+export async function convertManifest(apiUrl: string, code: string, call: HostCall): Promise<MadeApp> {
+  // Whoever has the code needs to be nobody else.
+  const { authorization: _, ...headers } = github.authorization('');
+  const path = `/app-manifests/${encodeURIComponent(code)}/conversions`;
+  const json = await new HostApi(apiUrl, headers, call).call('POST', path);
+  const app = {
+    appId: textAt(json, 'id'),
+    privateKey: textAt(json, 'pem'),
+    webhookSecret: textAt(json, 'webhook_secret'),
+  };
+  if (!/^\d{1,15}$/.test(app.appId) || app.webhookSecret === '' || !isRsaKey(app.privateKey)) {
+    throw new Unreachable('the Git host answered something else than an app');
+  }
+  return app;
 }
 
 /** GitHub, by an app that is installed there: one webhook of the app tells of all its repositories. */

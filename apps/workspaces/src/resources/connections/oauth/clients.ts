@@ -88,6 +88,7 @@ export async function create(
   actor: Actor,
   organizationId: string,
   input: NewClient,
+  id = newId('oc'),
 ): Promise<OauthClient> {
   const { serviceProvider, oauthTokenString } = input;
   const isApp = serviceProvider === 'github_app';
@@ -96,7 +97,6 @@ export async function create(
     throw invalid('oauthTokenString', "can't be blank");
   }
   requireKeyed(serviceProvider, input.privateKey);
-  const id = newId('oc');
   return db.transaction(async (tx) => {
     await requirePool(tx, organizationId, input.agentPool);
     await tx.prisma.oauthClient.create({

@@ -6,17 +6,20 @@ import { endpoints, includable, type Raw, type Resource } from '../../../kernel/
 import type { Environment } from '../../../kernel/endpoints/environment';
 import * as organizations from '../../organizations/organizations/service';
 import * as agreement from './agreement';
+import * as manifests from './app-manifests';
 import * as clients from './clients';
 import { requireApp } from './installations';
+import { manifestPage } from './manifest-page';
 import type { OauthClient } from './oauth-client';
 import { oauthPolicy } from './policy';
-import { CreateClient, inputOf, NewToken, Projects, UpdateClient, UpdateToken } from './schema';
-import { clientSerializer, leavingSerializer, tokenSerializer } from './serializers';
+import { CreateClient, inputOf, NewApp, NewManifest, NewToken, Projects, UpdateClient, UpdateToken } from './schema';
+import { clientSerializer, leavingSerializer, manifestSerializer, tokenSerializer } from './serializers';
 import * as tokens from './tokens';
 
 const shared = { visible: oauthPolicy['can-read'] };
 const ofClients = endpoints(oauthPolicy, clientSerializer, shared);
 const ofTokens = endpoints(oauthPolicy, tokenSerializer, shared);
+const ofManifests = endpoints(oauthPolicy, manifestSerializer, shared);
 const ofLeavings = endpoints(oauthPolicy, leavingSerializer, shared);
 const ofBrowsers = endpoints(oauthPolicy, undefined, { organizationsOf: () => [] });
 const include = ['oauth_tokens', 'projects', 'organization', 'agent_pool'] as const;
@@ -130,6 +133,65 @@ const agree = ofTokens.post(`${clientPath}/oauth-tokens`, {
   },
 });
 
+const manifestPath = '/github-app-manifests/:manifest_id';
+const loadManifest = ({ db, params }: { db: Database; params: { manifest_id: string } }) =>
+  manifests.find(db, params.manifest_id);
+
+const beginApp = ofManifests.post('/organizations/:organization_name/github-app-manifests', {
+  summary: 'Begin to have a GitHub App made: the address of the page that leads to the host, good once.',
+  requires: 'can-update',
+  idempotent: false,
+  body: NewManifest,
+  load: loadOrganization,
+  run: ({ db, env, target, principal, body }) => {
+    requireReach(env);
+    return manifests.begin(db, target.organizationId, principal, body, env.now());
+  },
+});
+
+const endApp = ofClients.post(`${manifestPath}/oauth-clients`, {
+  summary: 'End what was begun: the host gives the app for the code that the browser came back with.',
+  requires: 'can-update',
+  idempotent: false,
+  body: NewApp,
+  load: loadManifest,
+  run: ({ db, env, target, body, ...call }) => {
+    const means = { db, keyring: env.keyring, reach: requireReach(env) };
+    const by = { actor: actorOf(call), tokenId: call.principal.tokenId };
+    return manifests.convert(means, by, target as unknown as manifests.AppManifest, body, env.now());
+  },
+});
+
+const appPage = ofBrowsers.raw('GET')('/github-app/:manifest_id', {
+  summary: 'The page from which a person has a host make a GitHub App, once.',
+  answers: { 200: { description: 'A page with a form.' } },
+  outside: true,
+  auth: 'none',
+  run: async ({ db, env, params }) => {
+    requireReach(env);
+    const page = await manifests.takePage(db, env.keyring, params.manifest_id, env.publicUrl, env.now());
+    if (!page) throw notFound();
+    return manifestPage(page);
+  },
+});
+
+const appMade = ofBrowsers.raw('GET')('/github-app/:manifest_id/callback', {
+  summary: 'Where a host leads the browser back to that made a GitHub App, and from there to the page that asked.',
+  answers: { 302: { description: 'The page of the console.' } },
+  outside: true,
+  auth: 'none',
+  query: { code: 'What the app is given for.', state: 'Comes back as it was sent.' },
+  run: async ({ db, env, params, query }): Promise<Raw> => {
+    const id = params.manifest_id;
+    const organization = await manifests.organizationOf(db, id);
+    if (organization === undefined || !env.hasConsole) throw notFound();
+    const sent = new URLSearchParams({ app: id });
+    for (const name of ['code', 'state']) sent.set(name, query.get(name) ?? '');
+    const Location = `/ui/organizations/${encodeURIComponent(organization)}/version-control#${sent}`;
+    return { status: 302, headers: { Location } };
+  },
+});
+
 /** Leads a browser to the page of a connection; what goes along behind the mark is sent to nobody, and in no log. */
 async function leadToClient({ db, env }: { db: Database; env: Environment }, id: string, mark: string): Promise<Raw> {
   const client = await clients.find(db, id);
@@ -219,6 +281,10 @@ export const oauthResource: Resource = {
     agree,
     connectPage,
     comeBack,
+    beginApp,
+    endApp,
+    appPage,
+    appMade,
     showToken,
     updateToken,
     removeToken,

@@ -24,6 +24,22 @@ export const NewToken = document('oauth-tokens', {
   attributes: { code: z.string().min(1).max(4096), state: z.string().min(1).max(64) },
 });
 
+/** What an app is to be, that a host makes of a manifest. */
+export const NewManifest = document('github-app-manifests', {
+  attributes: {
+    name: create.name,
+    'http-url': create['http-url'].unwrap(),
+    'api-url': create['api-url'].unwrap(),
+    account: z.string().max(100).nullable().optional(),
+    'organization-scoped': create['organization-scoped'],
+  },
+  relationships: { 'agent-pool': one('agent-pools') },
+});
+/** What a browser brings back from a host that made an app. */
+export const NewApp = document('oauth-clients', {
+  attributes: { code: z.string().min(1).max(255), state: z.string().min(1).max(64) },
+});
+
 type WithProjects<B> = Omit<B, 'projects'> & { readonly projectIds: readonly string[] | undefined };
 
 /** What a request may say of a connection; the list of projects replaces. */

@@ -1,6 +1,7 @@
 import { credential, flag, hasMany, hasOne, instant, serializer, text, toMany, toOne } from '@keystead/jsonapi';
 import type { View } from '../../../kernel/endpoints/endpoint';
 import type { Leaving } from './agreement';
+import { type AppManifest, manifestPageUrl } from './app-manifests';
 import { clientAttributes } from './attributes';
 import type { OauthClient } from './oauth-client';
 import type { OauthToken } from './tokens';
@@ -53,6 +54,19 @@ export const tokenSerializer = serializer<OauthToken, View, typeof tokenAttribut
   }),
   relationships: (token) => ({
     'oauth-client': toOne('oauth-clients', token.oauthClientId, `/api/v2/oauth-clients/${token.oauthClientId}`),
+  }),
+});
+
+const manifestAttributes = { 'page-url': credential, 'expired-at': instant };
+
+/** A person on the way to a host that is to make an app. */
+export const manifestSerializer = serializer<AppManifest, View, typeof manifestAttributes>({
+  type: 'github-app-manifests',
+  shape: manifestAttributes,
+  id: ({ id }) => id,
+  attributes: ({ id, expiresAt }, { publicUrl }) => ({
+    'page-url': manifestPageUrl(publicUrl, id),
+    'expired-at': expiresAt.toISOString(),
   }),
 });
 

@@ -1,0 +1,170 @@
+import { timingSafeEqual } from 'node:crypto';
+import { invalid } from '@keystead/jsonapi';
+import type { Keyring } from '@keystead/keyring';
+import { isRefusal } from '@keystead/refusal';
+import type { Actor } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { type CallMeans, callOf } from '../forwarding/host-call';
+import { convertManifest, type MadeApp } from '../git-hosts/github-app';
+import { HostRefused } from '../git-hosts/host-api';
+import { addressBelow } from '../git-hosts/reading';
+import * as clients from './clients';
+import { appWebhookUrl, type OauthClient } from './oauth-client';
+import type { NewClient } from './schema';
+
+/** A person on the way to a host, where an app is to be made of what we ask for. */
+export interface AppManifest {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly expiresAt: Date;
+}
+
+/** What a person chooses. */
+export interface ManifestInput {
+  readonly name?: string | null;
+  readonly httpUrl: string;
+  readonly apiUrl: string;
+  /** The account of the host that is to have the app; the person's own where there is none. */
+  readonly account?: string | null;
+  readonly organizationScoped?: boolean | null;
+  readonly agentPool?: string | null;
+}
+
+/** The page that sends a person to the host: what it posts, and to where. */
+export interface ManifestPage {
+  readonly action: string;
+  readonly manifest: string;
+  readonly account: string;
+}
+
+/** A code of the host is good for an hour. */
+const lifetimeMs = 3_600_000;
+const accountForm = /^[A-Za-z\d](?:[A-Za-z\d-]{0,98}[A-Za-z\d])?$/;
+/** The longest name that GitHub takes; people may change it there. */
+const longestName = 34;
+
+// Who reads the database or an address bar cannot make it without the key.
+const stateOf = (keyring: Keyring, id: string): string => keyring.mac('workspace-app-state', id).toString('base64url');
+
+const isStateOf = (keyring: Keyring, id: string, given: string): boolean => {
+  const [expected, sent] = [Buffer.from(stateOf(keyring, id)), Buffer.from(given)];
+  return expected.length === sent.length && timingSafeEqual(expected, sent);
+};
+
+/** Where a person is led from here, and where the host leads them back to. */
+export const manifestPageUrl = (publicUrl: string, id: string): string => `${publicUrl}/github-app/${id}`;
+
+/** Begins to have an app made; good for an hour and for this caller alone. Throws `invalid`. */
+export async function begin(
+  db: Database,
+  organizationId: string,
+  { tokenId }: { readonly tokenId: string },
+  input: ManifestInput,
+  nowMs: number,
+): Promise<AppManifest> {
+  const { account } = input;
+  if (account && !accountForm.test(account)) throw invalid('account', 'must be the name of an account of the host');
+  await clients.requirePool(db, organizationId, input.agentPool);
+  await db.prisma.appManifest.deleteMany({ where: { expiresAt: { lt: new Date(nowMs) } } });
+  const id = newId('gham');
+  const expiresAt = new Date(nowMs + lifetimeMs);
+  const asked = JSON.parse(JSON.stringify(input));
+  const oauthClientId = newId('oc');
+  await db.prisma.appManifest.create({
+    data: { id, organizationId, oauthClientId, callerToken: tokenId, asked, expiresAt },
+  });
+  return { id, organizationId, expiresAt };
+}
+
+/** What was begun and is not over. */
+export async function find(db: Database, id: string): Promise<AppManifest | undefined> {
+  const row = await db.prisma.appManifest.findFirst({ where: { id, organization: { removedAt: null } } });
+  return row ? { id, organizationId: row.organizationId, expiresAt: row.expiresAt } : undefined;
+}
+
+/** The organization that something was begun in, by name, while it is not over. */
+export async function organizationOf(db: Database, id: string): Promise<string | undefined> {
+  const where = { id, organization: { removedAt: null } };
+  const row = await db.prisma.appManifest.findFirst({ where, include: { organization: { select: { name: true } } } });
+  return row?.organization.name;
+}
+
+/** What is posted to the host, once: whoever finds the address later finds nothing behind it. */
+export async function takePage(
+  db: Database,
+  keyring: Keyring,
+  id: string,
+  publicUrl: string,
+  nowMs: number,
+): Promise<ManifestPage | undefined> {
+  const now = new Date(nowMs);
+  const open = { id, shownAt: null, expiresAt: { gt: now } };
+  const { count } = await db.prisma.appManifest.updateMany({ where: open, data: { shownAt: now } });
+  const where = { id, organization: { removedAt: null } };
+  const row = await db.prisma.appManifest.findFirst({ where, include: { organization: { select: { name: true } } } });
+  if (count === 0 || !row) return undefined;
+  const { httpUrl, account } = row.asked as unknown as ManifestInput;
+  const manifest = {
+    name: `Keystead ${row.organization.name}`.slice(0, longestName),
+    url: publicUrl,
+    hook_attributes: { url: appWebhookUrl(publicUrl, row.oauthClientId), active: true },
+    redirect_url: `${manifestPageUrl(publicUrl, id)}/callback`,
+    public: false,
+    default_permissions: { contents: 'read', metadata: 'read', statuses: 'write', pull_requests: 'write' },
+    default_events: ['push', 'pull_request'],
+  };
+  const below = account ? `/organizations/${account}/settings/apps/new` : '/settings/apps/new';
+  return {
+    action: `${addressBelow(httpUrl, below)}?state=${stateOf(keyring, id)}`,
+    manifest: JSON.stringify(manifest),
+    account: account || 'your own account',
+  };
+}
+
+/**
+ * Ends what `begin` began: the host gives the app for the code, and the organization has a connection from then on. Each counts
+ * once. Throws `invalid` for a state or a code that is not good. To be called outside any transaction.
+ */
+export async function convert(
+  means: CallMeans,
+  by: { actor: Actor; tokenId: string },
+  { id, organizationId }: AppManifest,
+  { code, state }: { readonly code: string; readonly state: string },
+  nowMs: number,
+): Promise<OauthClient> {
+  const { db, keyring } = means;
+  const where = { id, organizationId, callerToken: by.tokenId, expiresAt: { gt: new Date(nowMs) } };
+  const row = await db.prisma.appManifest.findFirst({ where });
+  const isGood = row && isStateOf(keyring, id, state) && (await db.prisma.appManifest.deleteMany({ where })).count > 0;
+  if (!isGood) throw invalid('state', 'is not good: this was not begun in this session, or lately, or is over already');
+  const asked = row.asked as unknown as ManifestInput;
+  // It may be gone meanwhile: then nothing is sent.
+  await clients.requirePool(db, organizationId, asked.agentPool);
+  const made = await appOf(means, asked, code);
+  const input: NewClient = {
+    name: asked.name ?? null,
+    httpUrl: asked.httpUrl,
+    apiUrl: asked.apiUrl,
+    organizationScoped: asked.organizationScoped ?? true,
+    agentPool: asked.agentPool,
+    serviceProvider: 'github_app',
+    key: made.appId,
+    secret: made.webhookSecret,
+    privateKey: made.privateKey,
+    rsaPublicKey: null,
+    oauthTokenString: null,
+    projectIds: undefined,
+  };
+  return clients.create(db, keyring, by.actor, organizationId, input, row.oauthClientId);
+}
+
+async function appOf(means: CallMeans, { apiUrl, httpUrl, agentPool }: ManifestInput, code: string): Promise<MadeApp> {
+  try {
+    return await convertManifest(apiUrl, code, callOf(means, { apiUrl, httpUrl, agentPoolId: agentPool ?? null }));
+  } catch (error) {
+    if (error instanceof HostRefused) throw invalid('code', `is not good: ${error.message}`);
+    if (isRefusal(error) && error.kind === 'upstream') throw invalid('code', `cannot be exchanged: ${error.message}`);
+    throw error;
+  }
+}
