@@ -50,9 +50,14 @@ class Receiver {
 }
 
 const mails: { to: string[]; text: string }[] = [];
+/** Addresses that the mail server does not know. */
+const unknown = new Set<string>();
 const mailServer = new SMTPServer({
   authOptional: true,
   disabledCommands: ['STARTTLS'],
+  onRcptTo({ address }, _session, done) {
+    done(unknown.has(address) ? Object.assign(new Error('no such mailbox'), { responseCode: 550 }) : null);
+  },
   onData(stream, session, done) {
     const pieces: Buffer[] = [];
     stream.on('data', (piece: Buffer) => pieces.push(piece));
@@ -436,6 +441,32 @@ describe('notifications', () => {
     expect(whole.body.meta?.pagination).toBeUndefined();
     const page = await admin.get(`workspaces/${workspace}/${type}?page[number]=2&page[size]=1`).expect(200);
     expect(page.body).toMatchObject({ data: [], meta: { pagination: { 'current-page': 2, 'total-count': 1 } } });
+  });
+
+  it('reach each address once, although the mail server refuses another for a while', async () => {
+    const to = ['ops@example.com', 'gone@example.com', 'ada@example.com'];
+    const attributes = { 'destination-type': 'email', url: null, triggers: ['run:created'], 'email-addresses': to };
+    const { id } = await make(attributes);
+    mails.length = 0;
+    unknown.add('gone@example.com');
+    await startRun(admin, workspace).expect(201);
+    const again = async () => {
+      await workspaces.service.pool.query('UPDATE notification_delivery SET due_at = now()');
+      await deliver();
+      return mails.map((mail) => mail.to[0]).sort();
+    };
+    expect(await again()).toEqual(['ada@example.com', 'ops@example.com']);
+    const delivery = async () =>
+      workspaces.service.db.prisma.notificationDelivery.findFirstOrThrow({
+        where: { configurationId: id },
+        orderBy: { createdAt: 'desc' },
+      });
+    expect(await delivery()).toMatchObject({ successful: false, body: expect.stringContaining('550 no such mailbox') });
+    expect(await again()).toEqual(['ada@example.com', 'ops@example.com']);
+    unknown.clear();
+    expect(await again()).toEqual(['ada@example.com', 'gone@example.com', 'ops@example.com']);
+    expect(await delivery()).toMatchObject({ successful: true, code: '250', body: expect.stringMatching(/^250/) });
+    expect(await again()).toHaveLength(3);
   });
 
   it('are for those who may change the workspace, and nobody else sees where they go', async () => {

@@ -1,35 +1,72 @@
 import { createTransport, type Transporter } from 'nodemailer';
 
-const TIMEOUT_MS = 10_000;
+const usualTimeoutMs = 10_000;
+/** The longest that one try may take, whatever the number of addresses. */
+const longestMs = 40_000;
+
+/** What became of a mail, address by address. */
+export interface Mailed {
+  /** Who the server took it for. */
+  readonly taken: readonly string[];
+  /** What the server said last. */
+  readonly said: string;
+  /** Why it did not take it for others; undefined where there are none. */
+  readonly problem: string | undefined;
+}
+
+/** The server refused one mail, and may well take others. */
+const isOfOneMail = (error: unknown): boolean =>
+  ['EENVELOPE', 'EMESSAGE'].includes((error as { code?: string }).code ?? '');
 
 /** Sends mail through the server that the settings name. */
 export class Mailer {
   private readonly transport: Transporter;
 
-  /** `url`: `smtp://` or `smtps://`, with user and password where the server wants them. */
+  /**
+   * `url`: `smtp://` or `smtps://`, with user and password where the server wants them. A password goes to no server that does not
+   * prove by STARTTLS who it is, unless the address says `requireTLS=false`.
+   */
   constructor(
     url: string,
     private readonly from: string,
+    timeoutMs = usualTimeoutMs,
   ) {
-    const [connectionTimeout, greetingTimeout, socketTimeout] = [TIMEOUT_MS, TIMEOUT_MS, TIMEOUT_MS];
+    const [connectionTimeout, greetingTimeout, socketTimeout] = [timeoutMs, timeoutMs, timeoutMs];
+    const { username, searchParams } = new URL(url);
+    const isOpen = username === '' || searchParams.get('requireTLS') === 'false';
     const limits = {
       connectionTimeout,
       greetingTimeout,
       socketTimeout,
       disableFileAccess: true,
       disableUrlAccess: true,
+      ...(isOpen ? {} : { requireTLS: true }),
     };
     this.transport = createTransport({ url, ...limits } as never);
   }
 
-  /** One mail to each, so that nobody sees who else gets it; answers what the server said. Throws where it takes none. */
-  async send(to: readonly string[], { subject, text }: { subject: string; text: string }): Promise<string> {
+  /** One mail to each, so that nobody sees who else gets it. Never throws for what the server does. */
+  async send(to: readonly string[], { subject, text }: { subject: string; text: string }): Promise<Mailed> {
+    const taken: string[] = [];
     let said = '';
+    let problem: string | undefined;
+    const untilMs = performance.now() + longestMs;
     for (const address of to) {
-      const envelope = { from: this.from, to: { name: '', address }, subject, text };
-      said = (await this.transport.sendMail(envelope)).response ?? '';
+      if (performance.now() > untilMs) {
+        problem ??= 'the mail server is slow: the others are told with the next try';
+        break;
+      }
+      try {
+        const envelope = { from: this.from, to: { name: '', address }, subject, text };
+        said = (await this.transport.sendMail(envelope)).response ?? '';
+        taken.push(address);
+      } catch (error) {
+        problem ??= (error as Error).message;
+        // A server that is not there for one is there for none.
+        if (!isOfOneMail(error)) break;
+      }
     }
-    return said.slice(0, 1000);
+    return { taken, said: said.slice(0, 1000), problem: problem?.slice(0, 1000) };
   }
 
   close(): void {

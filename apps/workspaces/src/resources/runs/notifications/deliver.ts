@@ -21,6 +21,7 @@ interface Due {
   readonly actor_id: string | null;
   readonly created_at: Date;
   readonly attempts: number;
+  readonly mailed_to: readonly string[];
 }
 
 /**
@@ -50,7 +51,7 @@ const take = ({ prisma }: Database) => prisma.$queryRaw<Due[]>`
          ORDER BY f.due_at LIMIT ${BATCH})
         AND d.done_at IS NULL AND d.due_at <= now()
       FOR UPDATE SKIP LOCKED)
-  RETURNING id, configuration_id, run_id, workspace_id, details, trigger, run_status, actor_type, actor_id, created_at, attempts`;
+  RETURNING id, configuration_id, run_id, workspace_id, details, trigger, run_status, actor_type, actor_id, created_at, attempts, mailed_to`;
 
 async function deliver(db: Database, sender: Sender, publicUrl: string, due: Due): Promise<void> {
   const configuration = await find(db, sender.keyring, due.configuration_id);
@@ -61,7 +62,7 @@ async function deliver(db: Database, sender: Sender, publicUrl: string, due: Due
   }
   const run = due.run_id === null ? undefined : await factsOf(db, publicUrl, due.run_id);
   const workspace = due.workspace_id === null ? undefined : await workspaceFactsOf(db, publicUrl, due.workspace_id);
-  const { successful, code, body } = await sender.send(db, configuration, {
+  const told = {
     configurationId: configuration.id,
     configurationUrl: `${publicUrl}/api/v2/notification-configurations/${configuration.id}`,
     name: configuration.name,
@@ -72,13 +73,14 @@ async function deliver(db: Database, sender: Sender, publicUrl: string, due: Due
     run,
     workspace,
     details: due.details ?? undefined,
-  });
+  };
+  const { successful, code, body, reached = [] } = await sender.send(db, configuration, told, due.mailed_to);
   const over = successful || due.attempts >= TRIES;
   // Doubling from half a minute up to four hours, by the database's clock.
   const wait = Math.min(30 * 2 ** (due.attempts - 1), 4 * 3600);
   await db.prisma.$executeRaw`
     UPDATE notification_delivery
-       SET sent_at = now(), successful = ${successful}, code = ${code}, body = ${body},
+       SET mailed_to = mailed_to || ${[...reached]}::text[], sent_at = now(), successful = ${successful}, code = ${code}, body = ${body},
            done_at = CASE WHEN ${over} THEN now() END, due_at = now() + ${wait} * interval '1 second'
      WHERE id = ${due.id}`;
 }

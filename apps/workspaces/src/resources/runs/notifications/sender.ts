@@ -14,6 +14,8 @@ export interface Attempt {
   readonly body: string;
   /** It names people, and none of them has accepted the invitation yet. */
   readonly waits?: boolean;
+  /** Who has had the mail by this try. */
+  readonly reached?: readonly string[];
 }
 
 /** Where a notification goes, and what signs it. */
@@ -39,10 +41,10 @@ export class Sender {
     return this.parts.keyring;
   }
 
-  /** One try; never throws for what is outside. */
-  async send(db: Database, receiver: Receiver, told: Told): Promise<Attempt> {
+  /** One try; never throws for what is outside. `reached`: who had the mail by an earlier one. */
+  async send(db: Database, receiver: Receiver, told: Told, reached: readonly string[] = []): Promise<Attempt> {
     try {
-      if (receiver.destinationType === 'email') return await this.mail(db, receiver, told);
+      if (receiver.destinationType === 'email') return await this.mail(db, receiver, told, reached);
       return await this.post(receiver, told);
     } catch (error) {
       return { successful: false, code: '', body: said(error) };
@@ -78,7 +80,7 @@ export class Sender {
     return { successful, code: String(answer.status), body: text.slice(0, KEPT_CHARACTERS) };
   }
 
-  private async mail(db: Database, receiver: Receiver, told: Told): Promise<Attempt> {
+  private async mail(db: Database, receiver: Receiver, told: Told, reached: readonly string[]): Promise<Attempt> {
     const { mailer } = this.parts;
     if (!mailer) return { successful: false, code: '', body: 'no mail server is set (WORKSPACES_SMTP_URL)' };
     const people = await db.prisma.user.findMany({
@@ -94,7 +96,10 @@ export class Sender {
     if (to.length === 0) {
       return { successful: false, code: '', body: 'nobody it names is a member at present', waits: true };
     }
-    return { successful: true, code: '250', body: await mailer.send(to, mailOf(told)) };
+    const left = to.filter((address) => !reached.includes(address));
+    const { taken, said: answer, problem } = await mailer.send(left, mailOf(told));
+    const successful = problem === undefined;
+    return { successful, code: successful ? '250' : '', body: problem ?? answer, reached: taken };
   }
 }
 
