@@ -10,6 +10,7 @@ import type { Database } from './kernel/database/database';
 import { queuedChannel } from './kernel/database/notices';
 import { openDatabase } from './kernel/database/open-database';
 import { openKeyring } from './keys';
+import { addReleased, knownVersions } from './resources/administration/admin/infra-versions';
 import { revokeLeft } from './resources/runs/runs/jobs/credentials';
 import { jobBoard } from './resources/runs/runs/jobs/jobs';
 import { prepareSchema } from './schema';
@@ -19,6 +20,7 @@ import { startFetching } from './worker/fetch/fetch-loop';
 import { fetcherOf } from './worker/fetch/fetch-parts';
 import { databaseSource } from './worker/job/database-source';
 import type { Means } from './worker/means';
+import { type Found, findReleased } from './worker/tool/catalogue';
 import { startWork } from './worker/work';
 
 /** A worker process at work. */
@@ -46,6 +48,27 @@ function startFetchingOf(
   if (!vcs) return undefined;
   const fetcher = fetcherOf(config, isolation, { networks: vcs.networks, configurationBytes });
   return startFetching(databaseFetches({ ...shared, configurationBytes, fetcher }), log, 1000);
+}
+
+/** Adds what the vendor has released since to the catalogue. Answers what was added, and what was not believed. */
+export async function refreshCatalogue({ service, releases }: WorkerConfig, log: Logger): Promise<Found> {
+  await prepareSchema({ ...service, migrate: false }, log);
+  const pool = createPool({ url: service.databaseUrl, max: 1, applicationName: 'keystead-catalogue' });
+  const quickPool = createPool({
+    url: service.databaseUrl,
+    max: 1,
+    applicationName: 'keystead-catalogue',
+    pipeline: true,
+  });
+  const db = openDatabase(pool, quickPool);
+  try {
+    const found = await findReleased(releases, await knownVersions(db));
+    for (const version of found.versions) await addReleased(db, version);
+    return found;
+  } finally {
+    await db.close();
+    await Promise.all([pool.end(), quickPool.end()]);
+  }
 }
 
 /** Builds a worker and starts it: the second composition root of this app. */

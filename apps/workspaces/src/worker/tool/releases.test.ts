@@ -12,6 +12,7 @@ import { createMessage, generateKey, readPrivateKey, sign } from 'openpgp';
 import { readOwnConfig } from '../config';
 import { fetchTools, NoWorker } from '../means';
 import { findBinaries } from './binaries';
+import { findReleased } from './catalogue';
 import { fetchTool, type Releases, wantedTool } from './releases';
 
 // What would be lost: a program that nobody vouches for, run with the credentials of every workspace.
@@ -171,6 +172,58 @@ describe('releases of the tool', () => {
     expect(await refusal('1.0.8')).toContain('the archive has no terraform');
     expect(await refusal('1.0.9')).toContain('answered 404');
     expect(left()).toEqual([]);
+  });
+
+  it('are found for the catalogue by their signed sums, whatever an index says', async () => {
+    const index = (...versions: string[]) =>
+      answers.set(
+        '/terraform/index.json',
+        Buffer.from(JSON.stringify({ versions: Object.fromEntries(versions.map((one) => [one, {}])) })),
+      );
+    const find = (more: Partial<Releases> = {}) => findReleased(releases(more), new Set(['4.0.0']));
+    await release('4.0.1', archive('4.0.1'));
+    await release('4.1.0', archive('4.1.0'));
+    index('4.1.0', '4.0.0', '4.0.1', '4.2.0-rc1', 'v4.3.0', '../4.4.0');
+    const { versions, problems } = await find();
+    expect(problems).toEqual([]);
+    expect(versions.map(({ version }) => version)).toEqual(['4.0.1', '4.1.0']);
+    expect(versions[0]!.archs).toEqual(
+      [
+        {
+          os: 'linux',
+          arch: platform.replace('linux_', ''),
+          url: `${base}/terraform/4.0.1/terraform_4.0.1_${platform}.zip`,
+          sha: createHash('sha256').update(archive('4.0.1')).digest('hex'),
+        },
+      ].flatMap((one) => [
+        { ...one, os: 'plan9', arch: 'mips', url: one.url.replace(platform, 'plan9_mips'), sha: '0'.repeat(64) },
+        one,
+      ]),
+    );
+    // Nobody downloads an archive for that.
+    expect(asked.filter((path) => path.endsWith('.zip'))).toEqual([]);
+    // Signed by a stranger, changed, gone, or the list of another version: left out, and named.
+    await release('4.5.0', archive('4.5.0'), { privateKey: others.privateKey });
+    const changed = await release('4.6.0', archive('4.6.0'));
+    answers.set(`${changed}SHA256SUMS`, Buffer.from(`${'1'.repeat(64)}  terraform_4.6.0_${platform}.zip\n`));
+    for (const name of ['SHA256SUMS', 'SHA256SUMS.sig'])
+      answers.set(`/terraform/4.7.0/terraform_4.7.0_${name}`, answers.get(`/terraform/4.0.1/terraform_4.0.1_${name}`)!);
+    index('4.5.0', '4.6.0', '4.7.0', '4.8.0', '4.1.0');
+    const lied = await find();
+    expect(lied.versions.map(({ version }) => version)).toEqual(['4.1.0']);
+    expect(lied.problems).toEqual([
+      expect.stringMatching(/^4\.5\.0 .*not signed by a key that is trusted here/),
+      expect.stringMatching(/^4\.6\.0 .*not signed by a key that is trusted here/),
+      expect.stringMatching(/^4\.7\.0 .*names no archive of it/),
+      expect.stringMatching(/^4\.8\.0 .*answered 404/),
+    ]);
+    expect((await find({ keys: 'no keys' })).versions).toEqual([]);
+    for (const text of ['no JSON', '[]', '{"versions":null}']) {
+      answers.set('/terraform/index.json', Buffer.from(text));
+      await expect(find()).rejects.toThrow();
+    }
+    answers.delete('/terraform/index.json');
+    await expect(find()).rejects.toThrow('answered 404');
   });
 
   it('write nothing where an archive wants them to', async () => {

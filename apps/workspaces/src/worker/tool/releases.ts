@@ -76,24 +76,40 @@ const isThere = (file: string): Promise<boolean> =>
     () => false,
   );
 
-async function fetchInto(partial: string, wanted: WantedTool, releases: Releases): Promise<string> {
-  const { product, version } = wanted;
-  const { program, prefix, signature } = names[product];
-  const base = `${releases.places[product]}/${prefix}${version}/${program}_${version}_`;
-  const { reach, milliseconds } = releases;
+/** Where the files of a release are, up to what tells them apart. */
+function baseOf({ product, version }: WantedTool, { places }: Releases): string {
+  const { program, prefix } = names[product];
+  return `${places[product]}/${prefix}${version}/${program}_${version}_`;
+}
+
+/** The list of sums of a release. Throws `BadRelease` where none of the keys has signed it. */
+export async function signedSums(wanted: WantedTool, releases: Releases): Promise<string> {
+  const { reach, milliseconds, keys } = releases;
   const whole = async (name: string): Promise<Buffer> => {
     const pieces: Buffer[] = [];
-    for await (const piece of download(new URL(base + name), { reach, milliseconds, bytes: sumsLimit }))
-      pieces.push(piece);
+    const address = new URL(baseOf(wanted, releases) + name);
+    for await (const piece of download(address, { reach, milliseconds, bytes: sumsLimit })) pieces.push(piece);
     return Buffer.concat(pieces);
   };
   const sums = await whole('SHA256SUMS');
-  await requireSigned(sums, await whole(signature), releases.keys);
+  await requireSigned(sums, await whole(names[wanted.product].signature), keys);
+  return sums.toString('utf8');
+}
+
+async function fetchInto(partial: string, wanted: WantedTool, releases: Releases): Promise<string> {
+  const { product, version } = wanted;
+  const { program } = names[product];
+  const { reach, milliseconds } = releases;
+  const sums = await signedSums(wanted, releases);
   const archiveName = `${program}_${version}_${platform}.zip`;
-  const sum = sumOf(sums.toString('utf8'), archiveName);
+  const sum = sumOf(sums, archiveName);
   const archive = path.join(partial, 'archive.zip');
   const hash = createHash('sha256');
-  const pieces = download(new URL(`${base}${platform}.zip`), { reach, milliseconds, bytes: archiveLimit });
+  const pieces = download(new URL(`${baseOf(wanted, releases)}${platform}.zip`), {
+    reach,
+    milliseconds,
+    bytes: archiveLimit,
+  });
   const hashed = async function* () {
     for await (const piece of pieces) {
       hash.update(piece);

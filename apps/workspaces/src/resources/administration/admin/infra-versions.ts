@@ -3,7 +3,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Prisma, InfraVersion as Row } from '../../../generated/prisma/client';
 import type { Policy } from '../../../kernel/access/policy';
-import { type Actor, actorOf, recordChange } from '../../../kernel/audit/audit';
+import { type Actor, actorOf, recordChange, system } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { type Call, type Endpoint, endpoints, type LookupBy, type View } from '../../../kernel/endpoints/endpoint';
@@ -76,6 +76,28 @@ async function withUsage(db: Database, rows: readonly Row[]): Promise<InfraVersi
 async function ensureShipped(db: Database): Promise<void> {
   const data = shippedVersions.map((version) => ({ id: newId('tool'), version, official: true }));
   await db.prisma.infraVersion.createMany({ data, skipDuplicates: true });
+}
+
+/** A version that its vendor has released, and where its archives are. */
+interface Released {
+  readonly version: string;
+  readonly archs: readonly Arch[];
+}
+
+/** Versions that the catalogue has, shipped ones among them. */
+export async function knownVersions(db: Database): Promise<ReadonlySet<string>> {
+  const rows = await db.prisma.infraVersion.findMany({ select: { version: true } });
+  return new Set([...shippedVersions, ...rows.map(({ version }) => version)]);
+}
+
+/** Adds a version that its vendor has released; what an administrator has added stays as it is. */
+export async function addReleased(db: Database, { version, archs }: Released): Promise<void> {
+  await db.transaction(async (tx) => {
+    const data = { id: newId('tool'), official: true, ...inStep({ version, archs: [...archs] }) };
+    const { count } = await tx.prisma.infraVersion.createMany({ data: [data], skipDuplicates: true });
+    if (count === 0) return;
+    await record(tx, system, 'create', await tx.prisma.infraVersion.findUniqueOrThrow({ where: { version } }));
+  });
 }
 
 async function find(db: Database, id: string): Promise<InfraVersion | undefined> {
