@@ -28,7 +28,7 @@ export async function prepare() {
   requireNode();
   await install();
   await made('generated', generateInputs(), ['apps/secrets/src/generated', 'apps/workspaces/src/generated'], () =>
-    step('generating the database clients', () => turbo(['generate'])),
+    step('generating the database clients', () => runEverywhere('generate')),
   );
 }
 
@@ -42,18 +42,18 @@ export async function build() {
     'apps/console/dist/ui/secrets.html',
     'local/dist/main.js',
   ];
-  await made('built', buildInputs(), outputs, () => step('building', buildPackages));
+  await made('built', buildInputs(), outputs, () => step('building', () => runEverywhere('build')));
   writeCommand(root);
 }
 
-/** Runs the build of every package that has one, as many at a time as there are processors: none needs what another makes. */
-async function buildPackages() {
+/** Runs a script of every package that has it, as many at a time as there are processors: none needs what another makes. */
+async function runEverywhere(name) {
   const folders = ['apps', 'packages'].flatMap((folder) =>
-    readdirSync(path.join(root, folder)).map((name) => path.join(root, folder, name)),
+    readdirSync(path.join(root, folder)).map((entry) => path.join(root, folder, entry)),
   );
   const waiting = [...folders, path.join(root, 'local')].flatMap((folder) => {
     const file = path.join(folder, 'package.json');
-    const script = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).scripts?.build : undefined;
+    const script = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).scripts?.[name] : undefined;
     return script ? [{ folder, script }] : [];
   });
   const worker = async () => {
@@ -64,16 +64,6 @@ async function buildPackages() {
     }
   };
   await Promise.all(Array.from({ length: availableParallelism() }, worker));
-}
-
-/** Runs turbo tasks with the pinned pnpm first on PATH, which turbo calls by itself. */
-export async function turbo(args) {
-  const bin = path.join(root, 'node_modules', '.bin', 'turbo');
-  await run(bin, ['run', ...args, '--output-logs=errors-only'], {
-    TURBO_TELEMETRY_DISABLED: '1',
-    TURBO_NO_UPDATE_NOTIFIER: '1',
-    DO_NOT_TRACK: '1',
-  });
 }
 
 /** Runs a program, in the project's folder unless told otherwise; what it said is shown only when it fails. */
