@@ -128,7 +128,8 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
        INSERT INTO github_app_installation (id, oauth_client_id, installation_id, name, type)
        VALUES ('${id}', '${client}', 7001, '${one.name}-account', 'User');
        INSERT INTO app_manifest (id, organization_id, oauth_client_id, caller_token, asked, expires_at)
-       SELECT 'gham-${one.name}', organization_id, 'oc-of-${one.name}', 'none', '{}', now() + interval '1 hour'
+       SELECT 'gham-${one.name}', organization_id, 'oc-of-${one.name}', 'none',
+              '{"httpUrl":"https://git.test","apiUrl":"https://git.test/api/v3"}', now() + interval '1 hour'
          FROM oauth_client WHERE id = '${client}';`,
     );
     const params = { ...one.params, ':github_app_installation_id': id, ':manifest_id': `gham-${one.name}` };

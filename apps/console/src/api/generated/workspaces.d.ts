@@ -3333,7 +3333,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/github-app-manifests": {
-    /** Begin to have a GitHub App made: the address of the page that leads to the host, good once. */
+    /** Begin to have a GitHub App made: the address of the page that leads to the host, to be opened at once. */
     post: {
       parameters: {
         path: {

@@ -40,6 +40,8 @@ export interface ManifestPage {
 
 /** A code of the host is good for an hour. */
 const lifetimeMs = 3_600_000;
+/** The page that leads there is opened at once. */
+const openMs = 120_000;
 const accountForm = /^[A-Za-z\d](?:[A-Za-z\d-]{0,98}[A-Za-z\d])?$/;
 /** The longest name that GitHub takes; people may change it there. */
 const longestName = 34;
@@ -90,20 +92,21 @@ export async function organizationOf(db: Database, id: string): Promise<string |
   return row?.organization.name;
 }
 
-/** What is posted to the host, once: whoever finds the address later finds nothing behind it. */
-export async function takePage(
+/**
+ * What is posted to the host; undefined but for the first minutes. Whoever finds the address later finds nothing behind it, and
+ * looking at it uses nothing up.
+ */
+export async function findPage(
   db: Database,
   keyring: Keyring,
   id: string,
   publicUrl: string,
   nowMs: number,
 ): Promise<ManifestPage | undefined> {
-  const now = new Date(nowMs);
-  const open = { id, shownAt: null, expiresAt: { gt: now } };
-  const { count } = await db.prisma.appManifest.updateMany({ where: open, data: { shownAt: now } });
-  const where = { id, organization: { removedAt: null } };
+  const begunAfter = new Date(nowMs - openMs + lifetimeMs);
+  const where = { id, expiresAt: { gt: begunAfter }, organization: { removedAt: null } };
   const row = await db.prisma.appManifest.findFirst({ where, include: { organization: { select: { name: true } } } });
-  if (count === 0 || !row) return undefined;
+  if (!row) return undefined;
   const { httpUrl, account } = row.asked as unknown as ManifestInput;
   const manifest = {
     name: `Keystead ${row.organization.name}`.slice(0, longestName),

@@ -138,7 +138,7 @@ const loadManifest = ({ db, params }: { db: Database; params: { manifest_id: str
   manifests.find(db, params.manifest_id);
 
 const beginApp = ofManifests.post('/organizations/:organization_name/github-app-manifests', {
-  summary: 'Begin to have a GitHub App made: the address of the page that leads to the host, good once.',
+  summary: 'Begin to have a GitHub App made: the address of the page that leads to the host, to be opened at once.',
   requires: 'can-update',
   idempotent: false,
   body: NewManifest,
@@ -163,13 +163,13 @@ const endApp = ofClients.post(`${manifestPath}/oauth-clients`, {
 });
 
 const appPage = ofBrowsers.raw('GET')('/github-app/:manifest_id', {
-  summary: 'The page from which a person has a host make a GitHub App, once.',
+  summary: 'The page from which a person has a host make a GitHub App, open for two minutes.',
   answers: { 200: { description: 'A page with a form.' } },
   outside: true,
   auth: 'none',
   run: async ({ db, env, params }) => {
     requireReach(env);
-    const page = await manifests.takePage(db, env.keyring, params.manifest_id, env.publicUrl, env.now());
+    const page = await manifests.findPage(db, env.keyring, params.manifest_id, env.publicUrl, env.now());
     if (!page) throw notFound();
     return manifestPage(page);
   },
