@@ -17,6 +17,8 @@ export interface ServiceConfig {
   address: string;
   /** The certificate it serves with, to check that it answers. */
   certificate?: string;
+  /** The file that holds it. */
+  certificateFile?: string;
   /** A PostgreSQL of the user's own; absent for the embedded one. */
   databaseUrl?: string;
   /** True when this program makes no seal key: one was given, or the service is opened by key shares. */
@@ -71,6 +73,7 @@ function serviceConfig(name: ServiceName, env: NodeJS.ProcessEnv): ServiceConfig
     port,
     address: `${scheme}://${reachable(host)}:${port}`,
     certificate: certificateFile ? readGiven(`${prefix}_TLS_CERT_FILE`, certificateFile) : undefined,
+    certificateFile: certificateFile ? path.resolve(certificateFile) : undefined,
     databaseUrl: databaseUrl(name, prefix, env),
     ownSealKey:
       Boolean(env[`${prefix}_SEAL_KEY`] || env[`${prefix}_SEAL_KEY_FILE`]) || env[`${prefix}_SEAL`] === 'shamir',

@@ -99,11 +99,16 @@ function warningText(config: LocalConfig): string[] {
 
 function tryText(config: LocalConfig): string[] {
   const { secrets, workspaces } = config.services;
+  const trusted = secrets.certificateFile ? [`  export SERVICE_CACERT=${secrets.certificateFile}`] : [];
+  // Moved away, as it should be, or of another installation, whose backup was restored here.
+  if (!existsSync(firstRunFile(config.dataDir))) {
+    return [`  export SERVICE_ADDR=${secrets.address}`, ...trusted, '  ./keystead status', '  ./keystead login'];
+  }
   const token = (name: string) => `$(node -p "require('${firstRunFile(config.dataDir)}').${name}")`;
   const curl = (secure: boolean) => (secure ? 'curl --insecure' : 'curl');
   return [
     `  export SERVICE_ADDR=${secrets.address} SERVICE_TOKEN=${token('secrets.root_token')}`,
-    ...(secrets.certificate ? [`  export SERVICE_CACERT=${secrets.certificate}`] : []),
+    ...trusted,
     '  ./keystead write cubbyhole/hello color=green',
     '  ./keystead read cubbyhole/hello',
     `  ${curl(Boolean(workspaces.certificate))} -H "Authorization: Bearer ${token('workspaces.token')}" ${workspaces.address}/api/v2/account/details`,

@@ -77,7 +77,11 @@ export async function verify({ output, env, progress }: Context, options: Instal
         'made at': madeAt,
         rows,
         'seal key': header.sealKey ?? '-',
-        'values opened': opened ?? 'none: no seal key',
+        'values opened': opened
+          ? opened
+          : opened === 0
+            ? '0: the keyring opens, and there are none'
+            : 'none: no seal key',
       },
     );
   });
