@@ -392,6 +392,28 @@ describe('a connection that names an agent pool', () => {
       server?.close();
     });
 
+    it('people agree to in the browser gives its token through an agent', async () => {
+      const asked: string[] = [];
+      const origin = await listen((req, res) => {
+        asked.push(`${req.method} ${req.url}`);
+        const body =
+          req.url === '/api/v1/user' ? { login: 'grace' } : { access_token: 'canary-granted', expires_in: 3600 };
+        req.resume().on('end', () => res.setHeader('content-type', 'application/json').end(JSON.stringify(body)));
+      });
+      await agent([origin]);
+      const application = { key: 'application', secret: 'text', 'oauth-token-string': null };
+      const at = { 'http-url': origin, 'api-url': `${origin}/api/v1` };
+      const { id } = (await connect('acme', pool, { ...at, ...application }).expect(201)).body.data;
+      const left = await admin.post(`oauth-clients/${id}/authorizations`).expect(201);
+      const state = new URL(left.body.data.attributes['authorize-url']).searchParams.get('state');
+      const returned = resource('oauth-tokens', { code: 'of the host', state });
+      const { body } = await admin.post(`oauth-clients/${id}/oauth-tokens`, returned).expect(201);
+      expect(body.data.attributes['service-provider-user']).toBe('grace');
+      expect(asked).toEqual(['POST /login/oauth/access_token', 'GET /api/v1/user']);
+      expect(JSON.stringify(await allRows(workspaces.databaseUrl))).not.toContain('canary-granted');
+      await admin.delete(`oauth-clients/${id}`).expect(204);
+    });
+
     it('leads elsewhere is not followed', async () => {
       const origin = await listen((_, res) => res.writeHead(302, { location: `${host.origin}/inside` }).end());
       await agent([origin, host.origin]);

@@ -153,7 +153,8 @@ describe('a Git host that only agents reach', () => {
 
     await admin.delete(`workspaces/${id}`).expect(204);
     await eventually('no webhook', async () => (await hooks()).length === 0);
-    expect(await workspaces.service.db.prisma.forwardedRequest.count()).toBe(0);
+    const requests = () => workspaces.service.db.prisma.forwardedRequest.count();
+    await eventually('no request', async () => (await requests()) === 0);
     for (const text of [said, output.join('')]) expect(text).not.toContain(gitea.secret);
   }, 300_000);
 });
