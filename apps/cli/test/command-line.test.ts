@@ -50,6 +50,15 @@ describe('the program', () => {
     expect(said).toContain('--address or SERVICE_ADDR name another address');
   });
 
+  it.each([
+    ['VAULT_ADDR', { VAULT_ADDR: '127.0.0.1:8200' }, []],
+    ['BAO_ADDR', { VAULT_ADDR: 'http://127.0.0.1:9', BAO_ADDR: 'localhost' }, []],
+    ['--address', { VAULT_ADDR: 'http://127.0.0.1:9' }, ['--address', 'localhost']],
+  ])('names %s where a bad address comes from it', async (name, env, args) => {
+    const { code, said } = await keystead(['status', ...args], env as Record<string, string>);
+    expect([code, said]).toEqual([1, expect.stringContaining(`(${name})`)]);
+  });
+
   it('shows in the help of every command what all of them take, and where an error is explained', async () => {
     const { printed } = await keystead(['token', 'create', '--help']);
     expect(printed).toContain('Global Options:');
