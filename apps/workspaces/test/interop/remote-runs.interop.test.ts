@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -162,6 +162,74 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
     expect(await run('show', '-no-color', 'plan.bin')).toContain('"kept" -> "changed"');
     expect(await run('apply', '-no-color', '-input=false', 'plan.bin')).toContain('0 added, 1 changed');
   }, 600_000);
+
+  it('plans and applies in every way there is, as it does on its own machine', async () => {
+    await startWorker();
+    const run = folder(
+      'ways',
+      `variable "size" { default = 2 }
+       resource "terraform_data" "a" {
+         count = var.size
+         input = "a\${count.index}"
+       }
+       output "size" { value = var.size }`,
+    );
+    const common = ['-no-color', '-input=false'];
+    const apply = (...args: string[]) => run('apply', '-auto-approve', ...common, ...args);
+    await run('init', ...common);
+    expect(await apply('-target=terraform_data.a[0]')).toMatch(/targeting is in effect[\s\S]*Resources: 1 added/);
+    expect(await apply()).toContain('Resources: 1 added, 0 changed, 0 destroyed');
+    expect(await run('plan', ...common, '-replace=terraform_data.a[1]')).toContain('replaced, as requested');
+    expect(await run('plan', ...common, '-destroy')).toContain('0 to add, 0 to change, 2 to destroy');
+    expect(await run('plan', ...common, '-refresh-only')).toContain('still matches the configuration');
+    expect(await apply('-refresh-only')).toContain('still matches the configuration');
+    await expect(run('plan', ...common, '-detailed-exitcode', '-var', 'size=3')).rejects.toMatchObject({ code: 2 });
+    await run('taint', 'terraform_data.a[0]');
+    expect(await run('plan', ...common)).toContain('is tainted, so must be replaced');
+    await run('untaint', 'terraform_data.a[0]');
+    expect(JSON.parse(await run('show', '-json')).values.outputs.size.value).toBe(2);
+    // A saved plan that another apply has overtaken is refused, and says why; as JSON it is shown all the same.
+    await run('plan', ...common, '-out=kept.plan', '-var', 'size=1');
+    await apply('-var', 'size=3');
+    expect(JSON.parse(await run('show', '-json', 'kept.plan'))).toMatchObject({ variables: { size: { value: '1' } } });
+    await expect(run('apply', ...common, 'kept.plan')).rejects.toThrow(
+      /the state has changed since the plan was saved/,
+    );
+    // What the log of a plan says, as the tool writes it with -json.
+    const [last] = await runsOf('ways');
+    const plan = last.relationships.plan.data.id;
+    const { 'log-read-url': log } = (await workspaces.admin.get(`plans/${plan}`).expect(200)).body.data.attributes;
+    const lines = (await (await fetch(log)).text()).split('\n').filter((line) => line.startsWith('{'));
+    expect(lines.map((line) => JSON.parse(line).type)).toEqual(expect.arrayContaining(['version', 'change_summary']));
+  }, 900_000);
+
+  it('moves, forgets, imports and pushes what is in a state, and plans after that', async () => {
+    await startWorker();
+    const run = folder('state', 'resource "terraform_data" "a" { input = "kept" }');
+    const common = ['-no-color', '-input=false'];
+    await run('init', ...common);
+    await run('apply', '-auto-approve', ...common);
+    await run('state', 'mv', 'terraform_data.a', 'terraform_data.b');
+    expect(await run('plan', ...common)).toContain('1 to add, 0 to change, 1 to destroy');
+    writeFileSync(path.join(run.cwd, 'pulled.tfstate'), await run('state', 'pull'));
+    await run('state', 'rm', 'terraform_data.b');
+    await run('import', ...common, 'terraform_data.a', 'some-id');
+    expect(await run('state', 'list')).toBe('terraform_data.a\n');
+    // The tool checks this itself, and lets nothing go on.
+    await expect(run('state', 'push', 'pulled.tfstate')).rejects.toThrow(/over newer state/);
+    writeFileSync(path.join(run.cwd, 'import.tf'), 'import {\n  to = terraform_data.c\n  id = "other"\n}\n');
+    expect(await run('plan', ...common, '-generate-config-out=made.tf')).toContain('1 to import');
+    expect(readFileSync(path.join(run.cwd, 'made.tf'), 'utf8')).toContain('resource "terraform_data" "c"');
+    expect(await run('apply', '-auto-approve', ...common)).toContain('1 imported');
+    const id = await workspaceId('state');
+    await workspaces.admin.post(`workspaces/${id}/actions/lock`, { reason: 'maintenance' }).expect(200);
+    const waited = await run('apply', '-auto-approve', ...common, '-lock-timeout=1s');
+    expect(waited).toMatch(/Lock timeout exceeded[\s\S]*successfully cancelled/);
+    await run('force-unlock', '-force', 'acme/state');
+    expect(await run('plan', ...common)).toContain('No changes');
+    await run('destroy', '-auto-approve', ...common);
+    await expect(run('workspace', 'new', 'second')).rejects.toThrow();
+  }, 900_000);
 
   it('shows why a plan fails', async () => {
     await startWorker();
