@@ -89,6 +89,22 @@ describe('workspaces that follow a repository', () => {
     await admin.delete(`workspaces/${id}`).expect(204);
   });
 
+  it('a commit that waits for its host waits no longer once another of it was fetched', async () => {
+    const [first, second] = [await followed('waits'), await followed('arrives')];
+    const { ingressAttributes, run } = means().db.prisma;
+    const oldest = (workspaceId: string) =>
+      ingressAttributes.updateMany({
+        where: { configurationVersion: { workspaceId } },
+        data: { fetchAt: new Date(0) },
+      });
+    expect(await fetchAll('the host is away', true)).toBe(2);
+    expect(await fetchAll()).toBe(0);
+    await oldest(second);
+    expect(await fetchAll()).toBe(2);
+    expect(await run.count({ where: { workspaceId: { in: [first, second] } } })).toBe(2);
+    for (const id of [first, second]) await admin.delete(`workspaces/${id}`).expect(204);
+  });
+
   it('a host that was away for long is looked at again within minutes', async () => {
     const id = await followed('looked-at');
     const { vcsRepository } = means().db.prisma;
@@ -189,18 +205,25 @@ describe('workspaces that follow a repository', () => {
     const run = (await runOf(id).expect(201)).body.data;
     for (const agent of [own.id, other.id])
       await send('post', `/${agent}/fetches`, foreign).send({ 'wait-seconds': 0 }).expect(404);
-    const { body: fetch } = await send('post', `/${own.id}/fetches`).send({ 'wait-seconds': 0 }).expect(200);
-    expect(fetch).toMatchObject({
+    const take = (agent: { id: string }) => send('post', `/${agent.id}/fetches`).send({ 'wait-seconds': 0 });
+    const { body: beside } = await send('post', '')
+      .send({ ...registration, name: 'beside' })
+      .expect(201);
+    const { body: unheard } = await take(own).expect(200);
+    expect(unheard).toMatchObject({
       'workspace-id': id,
       'clone-url': expect.stringContaining(host.origin),
       authorization: expect.stringContaining('Basic '),
       networks: ['127.0.0.1/32'],
       attempt: 1,
     });
-    await send('post', `/${own.id}/fetches`).send({ 'wait-seconds': 0 }).expect(204);
+    await take(beside).expect(204);
+    // Whoever asks for a commit has none: the answer with this one did not arrive.
+    const { body: fetch } = await take(own).expect(200);
+    expect(fetch).toMatchObject({ 'configuration-version-id': unheard['configuration-version-id'], attempt: 2 });
     const at = `/${own.id}/fetches/${fetch['configuration-version-id']}`;
     const failure = { reason: 'no reason', again: false };
-    for (const lease of ['', `2.${fetch.lease.slice(2)}`])
+    for (const lease of ['', `1.${fetch.lease.slice(2)}`, `3.${fetch.lease.slice(2)}`])
       await send('post', `${at}/failure`, WORKER_TOKEN, lease).send(failure).expect(403);
     await send('post', `${at}/failure`, foreign, fetch.lease).send(failure).expect(404);
     await send('post', `${at}/failure`, WORKER_TOKEN, fetch.lease).send({ reason: '', again: false }).expect(422);
@@ -210,14 +233,16 @@ describe('workspaces that follow a repository', () => {
     const waits = await means().db.prisma.ingressAttributes.findMany({ where: { fetchFailures: 1 } });
     expect(waits.map(({ fetchWorkerId }) => fetchWorkerId)).toEqual([null]);
     await means().db.prisma.ingressAttributes.updateMany({ data: { fetchAt: new Date(0) } });
-    const { body: second } = await send('post', `/${own.id}/fetches`).send({ 'wait-seconds': 0 }).expect(200);
-    expect(second.attempt).toBe(2);
-    await send('post', `/${own.id}/fetches`).send({ 'wait-seconds': 0 }).expect(204);
+    const { body: second } = await take(beside).expect(200);
+    expect(second.attempt).toBe(3);
+    await take(own).expect(204);
     // An agent that is not heard of any more keeps no commit for long.
-    await means().db.prisma.runWorker.updateMany({ where: { id: own.id }, data: { seenAt: new Date(0) } });
-    const { body: again } = await send('post', `/${own.id}/fetches`).send({ 'wait-seconds': 0 }).expect(200);
-    expect(again.attempt).toBe(3);
-    await send('post', `${at}/failure`, WORKER_TOKEN, second.lease).send(failure).expect(409);
+    await means().db.prisma.runWorker.updateMany({ where: { id: beside.id }, data: { seenAt: new Date(0) } });
+    const { body: again } = await take(own).expect(200);
+    expect(again.attempt).toBe(4);
+    await send('post', `${at.replace(own.id, beside.id)}/failure`, WORKER_TOKEN, second.lease)
+      .send(failure)
+      .expect(409);
     const archive = await archiveOf({ 'main.tf': '' });
     const put = (lease: string) =>
       send('put', `${at}/archive`, WORKER_TOKEN, lease).set('Content-Type', 'application/octet-stream').send(archive);

@@ -1,6 +1,6 @@
 import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../kernel/database/database';
-import { claimFetch, failFetch, finishFetch } from '../../resources/runs/vcs/fetches';
+import { claimFetch, failFetch, finishFetch, releaseUnheard } from '../../resources/runs/vcs/fetches';
 import type { Fetcher } from './fetch-commit';
 import type { FetchSource } from './fetch-loop';
 
@@ -15,6 +15,7 @@ export function databaseFetches(parts: {
   const { db, keyring, workerId, fetcher } = parts;
   return {
     async claim() {
+      await releaseUnheard(db, workerId);
       const fetch = await claimFetch(db, keyring, workerId);
       return fetch && { fetch, fetcher };
     },

@@ -7,7 +7,7 @@ import { lost, mintLease, requireLease } from '../agents/lease';
 import { toWire } from '../agents/names';
 import * as wire from '../agents/protocol';
 import { bodyOf, described, json } from '../agents/wire';
-import { claimFetch, type Fetch, failFetch, findTaken, finishFetch, releaseFetch } from './fetches';
+import { claimFetch, type Fetch, failFetch, findTaken, finishFetch, releaseFetch, releaseUnheard } from './fetches';
 
 const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
 
@@ -30,6 +30,7 @@ async function takeNext(
   left: () => boolean,
 ) {
   const untilMs = performance.now() + waitSeconds * 1000;
+  await releaseUnheard(db, id);
   for (;;) {
     const fetch = await claimFetch(db, env.keyring, id, agentPoolId ?? null);
     if (fetch && !left()) return fetch;

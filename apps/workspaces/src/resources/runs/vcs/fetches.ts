@@ -52,12 +52,13 @@ export async function claimFetch(
   const [row] = await db.prisma.$queryRawUnsafe<
     { configuration_version_id: string; workspace_id: string; fetch_attempts: number }[]
   >(
-    `UPDATE ingress_attributes i SET fetch_attempts = fetch_attempts + 1, fetch_worker_id = $1,
+    `WITH fetching AS MATERIALIZED (SELECT id FROM configuration_version WHERE status = 'fetching')
+     UPDATE ingress_attributes i SET fetch_attempts = fetch_attempts + 1, fetch_worker_id = $1,
            fetch_at = now() + interval '${leaseSeconds} seconds'
       FROM configuration_version c
      WHERE c.id = i.configuration_version_id AND i.id = (
-       SELECT j.id FROM ingress_attributes j JOIN configuration_version d ON d.id = j.configuration_version_id
-        WHERE d.status = 'fetching' AND (j.fetch_at <= now() OR ${workerIsGone('j')})
+       SELECT j.id FROM fetching d JOIN ingress_attributes j ON j.configuration_version_id = d.id
+        WHERE (j.fetch_at <= now() OR ${workerIsGone('j')})
           AND ${poolOf} IS NOT DISTINCT FROM $2
         ORDER BY j.fetch_at LIMIT 1 FOR UPDATE OF j SKIP LOCKED)
      RETURNING i.configuration_version_id, c.workspace_id, i.fetch_attempts`,
@@ -101,6 +102,15 @@ export async function claimFetch(
   };
 }
 
+/** Lets others have what was given to a worker in an answer that it never saw: whoever asks for a commit has none. */
+export async function releaseUnheard(db: Database, workerId: string): Promise<void> {
+  await db.prisma.$executeRaw`
+    UPDATE ingress_attributes i SET fetch_at = now(), fetch_worker_id = NULL
+      FROM configuration_version c
+     WHERE i.fetch_worker_id = ${workerId} AND i.fetch_at > now()
+       AND c.id = i.configuration_version_id AND c.status = 'fetching'`;
+}
+
 /** Gives a commit back that nobody began to fetch. */
 export async function releaseFetch(db: Database, { configurationVersionId, attempt }: Fetch): Promise<void> {
   await db.prisma.$executeRaw`
@@ -131,6 +141,18 @@ export async function finishFetch(
   const configuration = await findConfiguration(db, configurationVersionId);
   if (configuration?.status !== 'fetching') return;
   await upload(db, means, configuration, archive);
+  await hostIsBack(db, configurationVersionId);
+}
+
+/** What waits for a host that was away need not wait any longer. */
+async function hostIsBack(db: Database, configurationVersionId: string): Promise<void> {
+  await db.prisma.$executeRaw`
+    UPDATE ingress_attributes i SET fetch_at = now()
+      FROM ingress_attributes fetched
+      JOIN vcs_repository a ON a.id = fetched.repository_id
+      JOIN vcs_repository b ON b.oauth_token_id = a.oauth_token_id
+     WHERE fetched.configuration_version_id = ${configurationVersionId} AND i.repository_id = b.id
+       AND i.fetch_at > now() AND i.fetch_worker_id IS NULL`;
 }
 
 /** A commit could not be fetched: it is tried again where that may help, for hours, and else its configuration ends in error. */
