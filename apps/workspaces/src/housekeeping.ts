@@ -11,6 +11,7 @@ import type { Environment, SiteSettings } from './kernel/endpoints/environment';
 import { forgetRequests } from './resources/connections/forwarding/requests';
 import { renewTokens } from './resources/connections/oauth/grants';
 import { lookForInstallations } from './resources/connections/oauth/installations';
+import { adoptRepositories } from './resources/connections/repositories/hooks';
 import { eraseRemoved } from './resources/organizations/organizations/removal';
 import { sweepConsoleSessions } from './resources/people/sessions/console';
 import { forgetAssessments, startAssessments } from './resources/runs/assessments/schedule';
@@ -115,6 +116,7 @@ function vcsJobs(
   const means = { db, keyring, reach, publicUrl };
   return [
     { name: 'heed what Git hosts told', everySeconds: 1, run: () => processDeliveries(means, settings) },
+    { name: 'adopt repositories of older nodes', everySeconds: 600, run: () => adoptRepositories(means) },
     { name: 'look after repositories', everySeconds: 2, run: () => tendRepositories(means, settings, pollSeconds) },
     { name: 'look where apps are installed', everySeconds: 3, run: () => lookForInstallations(means, now) },
     { name: 'renew tokens of Git hosts', everySeconds: 15, run: () => renewTokens(means, now) },
@@ -126,10 +128,11 @@ function vcsJobs(
   ];
 }
 
-function jobsOf(
+/** All jobs of a service process. */
+export function jobsOf(
   db: Database,
   { keyring, publicUrl, now, consoleIdleMinutes, assessmentHours = 24, secrets, log, vcs, ...given }: Options,
-  metrics: JobMetrics,
+  metrics = new JobMetrics(undefined),
 ): readonly Job[] {
   const sender = new Sender({ keyring, now, ...given });
   return [

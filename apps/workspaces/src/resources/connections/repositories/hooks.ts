@@ -33,7 +33,7 @@ const isUsed = `EXISTS (SELECT 1 FROM workspace w WHERE w.oauth_token_id = v.oau
 export async function takeDue(db: Database): Promise<{ row: VcsRepository; used: boolean } | undefined> {
   const [taken] = await db.prisma.$queryRawUnsafe<{ id: string; used: boolean }[]>(
     `UPDATE vcs_repository SET next_at = now() + interval '3 minutes'
-      WHERE id = (SELECT v.id FROM vcs_repository v WHERE v.next_at <= now() OR (v.orphaned_at IS NULL AND NOT ${isUsed})
+      WHERE id = (SELECT v.id FROM vcs_repository v WHERE v.next_at <= now()
                    ORDER BY v.next_at LIMIT 1 FOR UPDATE SKIP LOCKED)
       RETURNING id, (SELECT ${isUsed} FROM vcs_repository v WHERE v.id = vcs_repository.id) AS used`,
   );

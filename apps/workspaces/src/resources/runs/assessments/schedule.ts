@@ -1,4 +1,5 @@
 import { isRefusal } from '@keystead/refusal';
+import { Prisma } from '../../../generated/prisma/client';
 import { system } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
@@ -17,6 +18,10 @@ const FIRST_MINUTES = 10;
 const SPREAD = 0.1;
 const KEPT_DAYS = 30;
 
+// As the indexes say it. Null: nobody has said yet, so it is due.
+const dueAt = Prisma.sql`coalesce(w.assessment_due_at, timestamptz '-infinity')`;
+const hasResources = Prisma.sql`w.current_state_version_id IS NOT NULL AND w.resource_count > 0`;
+
 /**
  * Starts the assessments that are due; answers how many. One of a workspace at a time, and none beside a run. For any number
  * of callers. Decision 0130.
@@ -24,14 +29,16 @@ const KEPT_DAYS = 30;
 export async function startAssessments(db: Database, intervalHours: number): Promise<number> {
   if (intervalHours === 0) return 0;
   const due = await db.prisma.$queryRaw<{ id: string }[]>`
-    SELECT w.id FROM workspace w
-      JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
+    SELECT d.id FROM (
+      SELECT w.id, w.organization_id, ${dueAt} AS due_at FROM workspace w
+       WHERE w.assessments_enabled AND ${hasResources} AND ${dueAt} <= now()
+      UNION
+      SELECT w.id, w.organization_id, ${dueAt} FROM organization e JOIN workspace w ON w.organization_id = e.id
+       WHERE e.assessments_enforced AND ${hasResources} AND ${dueAt} <= now()) d
+      JOIN organization o ON o.id = d.organization_id AND o.removed_at IS NULL
       JOIN subscription s ON s.organization_id = o.id
-     WHERE (w.assessments_enabled OR o.assessments_enforced)
-       AND (w.assessment_due_at IS NULL OR w.assessment_due_at <= now())
-       AND w.current_state_version_id IS NOT NULL AND w.resource_count > 0
-       AND NOT EXISTS (SELECT 1 FROM run r WHERE r.workspace_id = w.id AND r.finished_at IS NULL)
-     ORDER BY w.assessment_due_at NULLS FIRST, w.id LIMIT ${BATCH}`;
+     WHERE NOT EXISTS (SELECT 1 FROM run r WHERE r.workspace_id = d.id AND r.finished_at IS NULL)
+     ORDER BY d.due_at, d.id LIMIT ${BATCH}`;
   let started = 0;
   for (const { id } of due) if (await startOne(db, id, intervalHours)) started += 1;
   return started;

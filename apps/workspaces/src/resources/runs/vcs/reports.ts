@@ -21,7 +21,7 @@ interface ReportRow extends Progress {
 
 const select = `
 SELECT i.id, i.repository_id AS "repositoryId", i.pull_request_number AS number, i.commit_sha AS sha,
-       i.status_sent AS "statusSent", i.status_attempts AS attempts,
+       i.status_sent AS "statusSent", i.status_attempts AS attempts, i.status_at AS "statusAt",
        c.status AS "configurationStatus", c.error_message AS "configurationError", c.auto_queue_runs AS "autoQueueRuns",
        r.id AS "runId", r.status AS "runStatus", r.status_reason AS "statusReason", p.has_changes AS "hasChanges",
        p.additions, p.changes, p.destructions, w.name AS workspace, o.name AS organization,
@@ -45,9 +45,16 @@ const linkOf = ({ publicUrl }: VcsMeans, row: ReportRow): string =>
 /** Remembered of a report that the host never took. */
 const givenUp = 'given up';
 
-/** A report that ended and was told is not looked at again, unless somebody starts another run of the commit. */
-const settled = `coalesce(i.status_sent LIKE 'done %' AND r.finished_at IS NOT NULL
-  AND i.status_sent LIKE 'done ' || r.id || ' %', false)`;
+/** Nothing is left to tell, unless somebody starts another run of the commit: the last was told, given up, or will not come. */
+const isOver = `(c.created_at <= now() - interval '30 days' OR i.repository_id IS NULL OR i.status_sent IS NOT DISTINCT FROM '${givenUp}'
+   OR coalesce(i.status_sent LIKE 'done %', false)
+      AND (c.status = 'errored' OR r.finished_at IS NOT NULL AND i.status_sent LIKE 'done ' || r.id || ' %')
+   OR c.status = 'uploaded' AND r.id IS NULL AND NOT c.auto_queue_runs)`;
+
+/** What is over is not looked at again. A run that begins meanwhile moves the time, and so keeps its commit open. */
+const closeThoseThatAreOver = `
+UPDATE ingress_attributes o SET status_open = false
+  FROM (${select} WHERE i.status_open AND ${isOver} LIMIT 1000) t WHERE o.id = t.id AND o.status_at = t."statusAt"`;
 
 /**
  * Tells hosts how their commits fare: what was told last is compared with what there is to tell, so that nothing is lost
@@ -55,10 +62,10 @@ const settled = `coalesce(i.status_sent LIKE 'done %' AND r.finished_at IS NOT N
  */
 export async function reportStatuses(means: VcsMeans): Promise<void> {
   const { db } = means;
+  await db.prisma.$executeRawUnsafe(closeThoseThatAreOver);
   const rows = await db.prisma.$queryRawUnsafe<ReportRow[]>(
-    `${select} WHERE i.repository_id IS NOT NULL AND i.status_at <= now() AND i.status_sent IS DISTINCT FROM '${givenUp}'
-        AND c.created_at > now() - interval '30 days' AND (c.auto_queue_runs OR r.id IS NOT NULL OR c.status = 'errored')
-        AND NOT ${settled} AND (c.status <> 'errored' OR i.status_sent IS NULL OR i.status_sent NOT LIKE 'done %')
+    `${select} WHERE i.status_open AND i.status_at <= now() AND NOT ${isOver}
+        AND (c.auto_queue_runs OR r.id IS NOT NULL OR c.status = 'errored')
       ORDER BY i.status_at LIMIT 100`,
   );
   const seen = new Set<string>();

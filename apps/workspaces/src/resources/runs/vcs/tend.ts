@@ -1,6 +1,6 @@
 import type { SiteSettings } from '../../../kernel/endpoints/environment';
 import { pauseSeconds } from '../../connections/git-hosts/pause';
-import { adoptRepositories, refresh, removeHook, takeDue } from '../../connections/repositories/hooks';
+import { refresh, removeHook, takeDue } from '../../connections/repositories/hooks';
 import { type Reached, reachRepository, type VcsMeans } from '../../connections/repositories/repository';
 import { branchMoved, branchOf, lookForTags, pullMoved, workspacesOf } from './events';
 
@@ -17,7 +17,6 @@ export async function tendRepositories(
   pollSeconds: number,
 ): Promise<void> {
   const { db } = means;
-  await adoptRepositories(means);
   for (let done = 0; done < 50; done++) {
     const taken = await takeDue(db);
     if (!taken) return;

@@ -122,7 +122,8 @@ export interface Swept {
 export async function sweep(db: Database, nowMs: number): Promise<Swept> {
   let softDeleted = 0;
   let removed = 0;
-  for (const kind of Object.keys(tableOf) as Kind[]) {
+  const removing = await db.prisma.retentionPolicy.count({ where: { deleteOlderThanNDays: { not: null } } });
+  for (const kind of removing === 0 ? [] : (Object.keys(tableOf) as Kind[])) {
     for (let done = BATCH; done === BATCH; softDeleted += done) {
       done = await softDelete(db, kind, nowMs);
     }

@@ -1,2 +1,0 @@
--- Commits that are still to be fetched are found without looking at those that were.
-CREATE INDEX "configuration_version_fetching" ON "configuration_version"("id") WHERE "status" = 'fetching';
