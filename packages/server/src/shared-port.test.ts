@@ -1,6 +1,8 @@
+import http from 'node:http';
 import net, { type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type Receiver, SharedPort } from './shared-port';
+import { drainable } from './drain';
+import { type Receiver, SharedPort, shareOut } from './shared-port';
 
 /** A process that takes what it is handed, unless it is told not to. */
 class FakeProcess implements Receiver {
@@ -89,5 +91,97 @@ describe('a port that processes share', () => {
     server.close();
     expect(one.opened?.error?.code).toBe('EADDRINUSE');
     expect(port.receivers).toHaveLength(0);
+  });
+});
+
+describe('a server on a port of another process', () => {
+  const own = Object.getOwnPropertyDescriptors(process);
+  const listenersBefore = process.listeners('message');
+  let said: object[];
+  let server: http.Server;
+  let front: net.Server;
+  let release: () => void;
+
+  beforeEach(async () => {
+    said = [];
+    const send = (message: object) => said.push(message) > 0;
+    Object.defineProperty(process, 'send', { configurable: true, writable: true, value: send });
+    Object.defineProperty(process, 'connected', { configurable: true, writable: true, value: true });
+    server = http.createServer((req, res) => {
+      if (req.url === '/slow') release = () => res.end('slow');
+      else res.end('quick');
+    });
+    front = net.createServer({ pauseOnConnect: true }, (socket) => tell({ type: 'port:connection', id: 7 }, socket));
+    await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve));
+  });
+  afterEach(() => {
+    for (const name of ['send', 'connected'] as const) {
+      if (own[name]) Object.defineProperty(process, name, own[name]);
+      else delete process[name];
+    }
+    for (const listener of process.listeners('message')) {
+      if (!listenersBefore.includes(listener)) process.off('message', listener);
+    }
+    server.closeAllConnections();
+    front.close();
+  });
+  /** Says something to the server alone: who runs the tests listens for messages, too. */
+  const tell = (message: object, socket?: Socket) => {
+    for (const listener of process.listeners('message')) {
+      if (!listenersBefore.includes(listener)) listener(message, socket);
+    }
+  };
+  const get = (path: string) =>
+    fetch(`http://127.0.0.1:${(front.address() as net.AddressInfo).port}${path}`).then((answer) => answer.text());
+  const share = () => {
+    const shared = shareOut(server, { host: '127.0.0.1', port: 81 });
+    tell({ type: 'port:opened', port: 82 });
+    return shared;
+  };
+
+  it('says that it took a connection, and answers it', async () => {
+    let listening = 0;
+    server.on('listening', () => listening++);
+    const { port, leave } = await share();
+    expect([port, listening]).toEqual([82, 1]);
+    expect(await get('/')).toBe('quick');
+    tell({ type: 'port:connection', id: 8 });
+    tell({ type: 'other:message', id: 9 });
+    leave();
+    expect(said).toEqual([
+      { type: 'port:open', host: '127.0.0.1', port: 81 },
+      { type: 'port:taken', id: 7 },
+      { type: 'port:taken', id: 8 },
+      { type: 'port:leave' },
+    ]);
+    Object.defineProperty(process, 'connected', { configurable: true, value: false });
+    leave();
+    expect(said).toHaveLength(4);
+  });
+
+  it('hears why the port cannot be opened', async () => {
+    const shared = shareOut(server, { host: '127.0.0.1', port: 81 });
+    tell({ type: 'port:opened', error: { code: 'EACCES', message: 'not allowed' } });
+    await expect(shared).rejects.toMatchObject({ code: 'EACCES', message: 'not allowed' });
+  });
+
+  it('leaves when it drains, and ends after its answers', async () => {
+    let left = 0;
+    const drain = drainable(server, () => left++);
+    await share();
+    const slow = get('/slow');
+    while (release === undefined) await new Promise(setImmediate);
+    let ended = false;
+    const drained = drain({ seconds: 60 }).then(() => {
+      ended = true;
+    });
+    await new Promise(setImmediate);
+    expect(left).toBe(1);
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    expect(ended).toBe(false);
+    release();
+    expect(await slow).toBe('slow');
+    await drained;
+    expect(left).toBe(1);
   });
 });
