@@ -85,7 +85,9 @@ const Variables = z.object({
   WORKSPACES_SMTP_URL: z
     .url({ protocol: /^smtps?$/ })
     .optional()
-    .describe('Mail server for notifications: smtp(s)://user:password@host:port. Also as WORKSPACES_SMTP_URL_FILE.'),
+    .describe(
+      'Mail server for notifications: smtp(s)://user:password@host:port; with ?requireTLS=false the password goes without TLS, too. Also as WORKSPACES_SMTP_URL_FILE.',
+    ),
   WORKSPACES_SMTP_FROM: z
     .string()
     .default('keystead@localhost')
