@@ -9,6 +9,7 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 const require = createRequire(import.meta.url);
 // Less than StrykerJS waits, so that a test that waits for ever fails in place, and no process has to begin anew.
 const limitMs = 30_000;
+const uncaught = ['uncaughtException', 'unhandledRejection'];
 
 /** Sources are loaded as Jest loads them. */
 function loadTypeScript() {
@@ -112,9 +113,13 @@ class InProcess {
       done.push(resultOf(test));
       if (bails && test.errors.length > 0) for (const other of all) other.mode = 'skip';
     };
+    // As in Jest, what is thrown outside of a test fails the one that runs.
+    const fail = (error) => circus.getState().currentlyRunningTest?.errors.push([error, error]);
+    for (const name of uncaught) process.on(name, fail);
     circus.addEventHandler(handle);
     const { unhandledErrors } = await circus.run();
     circus.removeEventHandler(handle);
+    for (const name of uncaught) process.off(name, fail);
     await realm.teardown();
     return unhandledErrors.length > 0
       ? { status: 'error', errorMessage: unhandledErrors.join('\n') }
