@@ -45,6 +45,7 @@ describe('a circuit', () => {
     expect(told).toBeInstanceOf(Unreachable);
     expect(told).toMatchObject({
       kind: 'upstream',
+      issues: [],
       unreachable: true,
       restMs: 4_000,
       message: 'the cloud did not answer 5 calls in a row (ECONNREFUSED); it is tried again in 4 s',
@@ -99,6 +100,26 @@ describe('a circuit', () => {
     const failures = Array.from({ length: 8 }, () => fail());
     await Promise.all(failures);
     expect(await answer().catch(({ restMs }) => restMs)).toBe(5_000);
+  });
+
+  it('is closed by the answer to a call that was under way when it opened', async () => {
+    let end: (text: string) => void = () => undefined;
+    const slow = circuit.run(() => new Promise<string>((resolve) => (end = resolve)), silent);
+    await open();
+    expect(() => circuit.check()).toThrow(NotNow);
+    end('late');
+    expect(await slow).toBe('late');
+    expect(() => circuit.check()).not.toThrow();
+  });
+
+  it('lets calls run side by side while it is closed', async () => {
+    const ends: ((text: string) => void)[] = [];
+    const call = () => circuit.run(() => new Promise<string>((resolve) => ends.push(resolve)), silent);
+    const both = [call(), call()];
+    await new Promise(setImmediate);
+    expect(ends).toHaveLength(2);
+    for (const end of ends) end('answer');
+    expect(await Promise.all(both)).toEqual(['answer', 'answer']);
   });
 
   it('lets one call try, and the others wait for what becomes of it', async () => {

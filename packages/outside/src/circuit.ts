@@ -39,7 +39,7 @@ export class Circuit {
   private restMs = firstRestMs;
   private openUntilMs = 0;
   private trial: Promise<unknown> | undefined;
-  private reason = '';
+  private reason: string | undefined;
 
   constructor(
     private readonly who: string,
@@ -100,7 +100,6 @@ export class Circuit {
   private failed(reason: string, tried: boolean): void {
     this.failures++;
     this.reason = reason;
-    if (this.failures < failuresToOpen) return;
     if (tried) this.restMs = Math.min(this.restMs * 2, longestRestMs);
     this.openUntilMs = this.clock.now() + this.restMs;
   }

@@ -104,6 +104,13 @@ describe('a call of another system', () => {
     }
   });
 
+  it('asks no second time on a connection of its own', async () => {
+    answer = (req) => req.socket.resetAndDestroy();
+    const reach = new Reach(['127.0.0.1']);
+    await expect(outsideCall('it', url, { reach })).rejects.toThrow('it is unreachable: ECONNRESET');
+    expect(seen).toHaveLength(1);
+  });
+
   it('asks once more where a connection that was kept is closed at that moment', async () => {
     await outsideCall('it', url);
     let closed = 0;

@@ -81,7 +81,7 @@ export class OutsideCalls {
     }
     return circuit.run(
       (span) => call(who, url, withTrace(request, span), timeoutMs),
-      (error) => (error as Error).message.replace(/^.* is unreachable: /, ''),
+      (error) => (error as Error).message.replace(/.* is unreachable: /, ''),
     );
   }
 }
@@ -91,11 +91,11 @@ const preferred = 'application/json, */*;q=0.5';
 
 function send(
   url: string,
-  { method = 'GET', headers = {}, form, json, bytes, ca, reach }: OutsideRequest,
+  { method, headers = {}, form, json, bytes, ca, reach }: OutsideRequest,
   signal: AbortSignal,
 ) {
   const target = new URL(url);
-  const address = target.hostname.replace(/^\[|\]$/g, '');
+  const address = target.hostname.replace(/[[\]]/g, '');
   if (reach && isIP(address) && !reach.allows(address)) return Promise.reject(new ClosedAddress(address));
   const text = json === undefined ? form?.toString() : JSON.stringify(json);
   const body = bytes?.content ?? text;

@@ -34,6 +34,12 @@ describe('which addresses may be called', () => {
     ]);
   });
 
+  it('opens one address where no range is named', () => {
+    const reach = new Reach(['10.1.2.3', 'fc00::1', 'fc00:1::/32']);
+    const asked = ['10.1.2.3', '10.1.2.4', 'fc00::1', 'fc00::2', 'fc00:1::5', 'fc00:2::5'];
+    expect(asked.map((at) => reach.allows(at))).toEqual([true, false, true, false, true, false]);
+  });
+
   it('can be only what is named', () => {
     const reach = new Reach(['203.0.114.0/24'], false);
     expect(['203.0.114.9', '203.0.115.9', '10.0.0.1'].map((at) => reach.allows(at))).toEqual([true, false, false]);

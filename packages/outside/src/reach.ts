@@ -28,7 +28,7 @@ const metadata: readonly string[] = [
 function listOf(ranges: readonly string[]): BlockList {
   const list = new BlockList();
   for (const range of ranges) {
-    const [address = '', bits] = range.split('/');
+    const [address, bits] = range.split('/') as [string, string?];
     const family = isIPv6(address) ? 'ipv6' : 'ipv4';
     list.addSubnet(address, Number(bits ?? (family === 'ipv6' ? 128 : 32)), family);
   }
@@ -68,8 +68,8 @@ export class Reach {
       const failure = error ?? (bad ? new ClosedAddress(bad.address) : undefined);
       if (failure) return callback(failure, [] as never);
       if (options.all) return callback(null, addresses);
-      const [first] = addresses;
-      return callback(null, first?.address ?? '', first?.family);
+      const { address, family } = addresses[0]!;
+      return callback(null, address, family);
     });
   };
 }
