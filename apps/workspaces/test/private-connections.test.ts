@@ -16,6 +16,7 @@ import { allRows } from './database-rows';
 import { FakeGitea } from './fake-gitea';
 import { FakeGithub } from './fake-github';
 import { fetchAll } from './fetch-all';
+import { withSecondNode } from './second-node';
 import { ref, resource, startWorkspaces, WORKER_TOKEN } from './start-workspaces';
 import { archiveOf } from './worker-fixture';
 
@@ -35,6 +36,7 @@ describe('a connection that names an agent pool', () => {
   const output: string[] = [];
   const log = { write: (line: string) => void output.push(line) };
   const workspaces = startWorkspaces({ env: { WORKSPACES_VCS: 'on' }, log });
+  const nodes = withSecondNode(workspaces);
   const { admin } = workspaces;
   let counter = 0;
   let pool = '';
@@ -301,6 +303,27 @@ describe('a connection that names an agent pool', () => {
     expect((await send('post', `/${late}/requests`).send({ 'wait-seconds': 0 })).status).toBe(204);
     await forgetRequests(means().db);
     expect(await waiting()).toEqual([]);
+  });
+
+  it('takes the answer of an agent that is connected to another node, of either kind', async () => {
+    const mine = await register();
+    const elsewhere = (method: 'post' | 'put', path: string, lease = '') =>
+      request(nodes[1]!)
+        [method](`${prefix}/${mine}/requests${path}`)
+        .set('Authorization', `Bearer ${token}`)
+        .set('X-Agent-Lease', lease);
+    const url = `${host.origin}/api/v1/version`;
+    const answered = call(url);
+    const { body: given } = await elsewhere('post', '').send({ 'wait-seconds': 20 }).expect(200);
+    await elsewhere('put', `/${given.id}/answer?status=429&retry-after=7`, given.lease)
+      .set('Content-Type', 'application/octet-stream')
+      .send(Buffer.from('{"said":"elsewhere"}'))
+      .expect(204);
+    expect(await answered).toMatchObject({ status: 429, retryAfterSeconds: 7, json: { said: 'elsewhere' } });
+    const failed = call(url).catch((error: Error) => error.message);
+    const { body: next } = await elsewhere('post', '').send({ 'wait-seconds': 20 }).expect(200);
+    await elsewhere('post', `/${next.id}/failure`, next.lease).send({ reason: 'of the host' }).expect(204);
+    expect(await failed).toContain('unreachable for the agent: of the host');
   });
 
   it('gives each of many requests to one of many agents', async () => {
