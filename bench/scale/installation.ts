@@ -37,7 +37,8 @@ export async function installation(
   return { ...secrets, databaseUrl, folder, cores, made: true };
 }
 
-async function initialise({ url }: ScaleNode): Promise<{ root: string; token: string }> {
+/** Initialises a secrets service and fills a cubbyhole; answers the first token, and that of the cubbyhole. */
+export async function initialise({ url }: Pick<ScaleNode, 'url'>): Promise<{ root: string; token: string }> {
   const shares = { recovery_shares: 1, recovery_threshold: 1 };
   const { root_token: root } = await ask<{ root_token: string }>(`${url}/v1/sys/init`, 'PUT', {}, shares);
   const admin = { 'X-Service-Token': root };

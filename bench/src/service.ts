@@ -43,16 +43,17 @@ export async function startServiceProcess(
 export async function startWorkspaces(
   setting: Place & Pick<Setting, 'folder'>,
   database = 'workspaces',
-): Promise<{ url: string; pid: number; token: string }> {
+): Promise<{ url: string; pid: number; token: string; sealKey: string }> {
+  const sealKey = randomBytes(32).toString('hex');
   const firstRun = path.join(setting.folder, `${database}-first-run.json`);
   const env = {
-    WORKSPACES_SEAL_KEY: randomBytes(32).toString('hex'),
+    WORKSPACES_SEAL_KEY: sealKey,
     WORKSPACES_FIRST_RUN_FILE: firstRun,
     WORKSPACES_RATE_LIMIT: '0',
   };
   const started = await startServiceProcess('workspaces', env, setting, database);
   const { token } = JSON.parse(readFileSync(firstRun, 'utf8')) as { token: string };
-  return { ...started, token };
+  return { ...started, token, sealKey };
 }
 
 /** Sends one request and returns the JSON it is answered with; throws when the answer is not a success. */
