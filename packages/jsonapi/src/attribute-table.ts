@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Aliases } from './aliases';
-import { type AttributesOf, type AttributeValue, flag } from './attributes';
+import { type AttributesOf, type AttributeValue, flag, writeOnly } from './attributes';
 import { blankOf } from './blank';
 import { type Camelised, camel } from './input';
 
@@ -98,7 +98,7 @@ export function attributesOf<Item, View extends { readonly edition: string }>() 
 
     /** Sent, and never shown under this name. */
     taken<Taken extends z.ZodType, C extends Initial<Item, C> = Record<never, never>>(takes: Taken, columns?: C) {
-      return { takes, when: 'anytime' as const, columns: (columns ?? {}) as C };
+      return { takes: writeOnly(takes), when: 'anytime' as const, columns: (columns ?? {}) as C };
     },
 
     /** Shown; nobody sets it. */

@@ -19,6 +19,8 @@ export const text = z.string();
  * only after a proof of who they are.
  */
 export const credential = z.string().meta({ format: 'password' });
+/** Sent and never shown under its name: a secret, or what is found elsewhere. The API description says so, too. */
+export const writeOnly = <T extends z.ZodType>(type: T): T => type.meta({ writeOnly: true });
 export const flag = z.boolean();
 /** A whole number. */
 export const whole = z.number().meta({ type: 'integer' });

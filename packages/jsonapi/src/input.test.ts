@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { isRefusal } from '@keystead/refusal';
 import { z } from 'zod';
-import { document, freeForm, many, maxListMembers, one, references, requiredOne } from './index';
+import { bare, document, freeForm, many, maxListMembers, one, references, requiredOne, writeOnly } from './index';
 
 const options = { aliases: true };
 const issuesOf = (work: () => unknown): string[] => {
@@ -101,6 +101,9 @@ describe('a document', () => {
       'data/attributes/rank: must be a number',
     ]);
     expect(wrong.data.attributes.rank).toBe('x');
+    const named = (edition?: string) =>
+      Object.keys(Object(Edition.jsonSchema(edition)).properties.data.properties.attributes.properties);
+    expect([named(), named('enterprise'), named('cloud')]).toEqual([['name', 'rank'], ['name', 'rank'], ['name']]);
   });
 
   it('refuses what there is not, with its place and why, unless it asks for nothing', () => {
@@ -238,7 +241,61 @@ describe('a body of its own form', () => {
   });
 });
 
+describe('a body of an action', () => {
+  const Told = bare({ 'the-reason': z.string().nullish(), seconds: z.int().nullish() });
+
+  it.each([
+    [undefined, {}],
+    [null, {}],
+    [{ 'the-reason': 'a', other: 1 }, { theReason: 'a' }],
+    [{ data: { type: 'any', attributes: { 'the-reason': 'a', seconds: 1 } } }, { theReason: 'a', seconds: 1 }],
+    [
+      { seconds: 1, data: { attributes: { 'the-reason': 'a', seconds: 1 } } },
+      { theReason: 'a', seconds: 1 },
+    ],
+    [{ data: null }, {}],
+    [{ data: { attributes: null } }, {}],
+  ])('has attributes bare, or in a document: %j', (raw, value) => {
+    expect(Told.parse(raw, options)).toEqual({ value, pointers: new Map() });
+  });
+
+  it.each([
+    ['text', ['data: must be an object']],
+    [{ data: 1 }, ['data: must be an object']],
+    [{ data: { attributes: 'text' } }, ['data/attributes: must be an object']],
+    [
+      { seconds: 'x', 'the-reason': 1 },
+      ['data/attributes/the-reason: must be a string', 'data/attributes/seconds: must be a number'],
+    ],
+    [
+      { seconds: 1, data: { attributes: { seconds: 2 } } },
+      ['data/attributes/seconds: must not be given twice with different values'],
+    ],
+  ])('is refused with the place: %j', (raw, issues) => {
+    expect(issuesOf(() => Told.parse(raw, options))).toEqual(issues);
+  });
+
+  it('is described in both forms', () => {
+    const inner = { 'the-reason': { type: 'string', nullable: true } };
+    expect(Told.optional).toBe(true);
+    expect(Told.jsonSchema()).toMatchObject({ type: 'object', properties: inner });
+    expect(Told.jsonSchema()).toHaveProperty(
+      'properties.data.properties.attributes',
+      expect.objectContaining({ properties: expect.objectContaining(inner) }),
+    );
+  });
+});
+
 describe('the schema of a body', () => {
+  it('says what is never shown', () => {
+    const Box = document('boxes', { attributes: { key: writeOnly(z.string()).nullish() } });
+    expect(Box.jsonSchema()).toHaveProperty('properties.data.properties.attributes.properties.key', {
+      type: 'string',
+      nullable: true,
+      writeOnly: true,
+    });
+  });
+
   it('has attributes, relationships and what must be given', () => {
     const Box = document('boxes', {
       attributes: { name: z.string(), 'max-size': z.int().min(1).max(9).optional() },

@@ -1,6 +1,7 @@
 import { type Issue, Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Aliases } from './aliases';
+import { attributesSchema } from './attributes';
 import { invalidAll, type Pointers } from './errors';
 import type { LargeText } from './large-text';
 
@@ -60,8 +61,8 @@ export interface BodyShape<T> {
   /** An absent body is read as undefined instead of being refused. */
   readonly optional: boolean;
   parse(raw: unknown, options: { aliases: boolean; edition?: string }): ParsedBody<T>;
-  /** JSON schema for the API description. */
-  jsonSchema(): Record<string, unknown>;
+  /** JSON schema for the API description; with an edition, of what it takes. */
+  jsonSchema(edition?: string): Record<string, unknown>;
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -367,8 +368,12 @@ export function document<
       }
       return { value: value as DocumentValue<A, R>, pointers, id: data.id || undefined };
     },
-    jsonSchema() {
-      return documentSchema(type, shape, relationships, spec.optional ?? false);
+    jsonSchema(edition) {
+      const foreign = elsewhere.flatMap(([key, one]) =>
+        edition === undefined || edition === one || !(key in shape.shape) ? [] : [[key, true]],
+      );
+      const taken = shape.omit(Object.fromEntries(foreign)) as z.ZodObject;
+      return documentSchema(type, taken, relationships, spec.optional ?? false);
     },
   };
 }
@@ -403,6 +408,46 @@ export function references(...kinds: (string | SentKind)[]): BodyShape<SentRefer
         },
       },
     }),
+  };
+}
+
+/**
+ * A few attributes that stand bare in the body, or in a document of any type, as actions take them; or no body. What stands in
+ * both places must be the same there.
+ */
+export function bare<A extends Record<string, z.ZodType>>(
+  attributes: A,
+): BodyShape<Camelised<z.output<z.ZodObject<A>>>> {
+  const shape = z.object(attributes);
+  const at = ['data', 'attributes'];
+  const requireObject = (value: unknown, path: readonly string[]): Record<string, unknown> => {
+    if (isObject(value ?? {})) return (value ?? {}) as Record<string, unknown>;
+    throw new Refusal('invalid', '', [{ path: [...path], message: 'must be an object' }]);
+  };
+  return {
+    optional: true,
+    parse(raw) {
+      const body = requireObject(raw, ['data']);
+      const wrapped = requireObject(requireObject(body.data, ['data']).attributes, at);
+      const twice = Object.keys(attributes).filter(
+        (key) => key in body && key in wrapped && JSON.stringify(body[key]) !== JSON.stringify(wrapped[key]),
+      );
+      if (twice.length > 0) {
+        const message = 'must not be given twice with different values';
+        throw invalidAll(twice.map((key) => ({ path: [...at, key], message })));
+      }
+      const result = shape.safeParse({ ...body, ...wrapped }, { error: wording });
+      if (!result.success) throw invalidAll(issuesOf(result.error, at, new Map()));
+      return { value: camelised(result.data) as never, pointers: new Map() };
+    },
+    jsonSchema() {
+      const properties = attributesSchema(attributes).properties as Record<string, unknown>;
+      const document = {
+        type: 'object',
+        properties: { type: { type: 'string' }, attributes: { type: 'object', properties } },
+      };
+      return { type: 'object', properties: { ...properties, data: document } };
+    },
   };
 }
 

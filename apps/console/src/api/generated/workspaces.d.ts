@@ -770,7 +770,13 @@ export interface paths {
       requestBody?: {
         content: {
           "application/vnd.api+json": {
-            comment?: string;
+            comment?: string | null;
+            data?: {
+              attributes?: {
+                comment?: string | null;
+              };
+              type?: string;
+            };
           };
         };
       };
@@ -2913,7 +2919,6 @@ export interface paths {
               attributes?: {
                 "aggregated-commit-status-enabled"?: boolean;
                 "allow-force-delete-workspaces"?: boolean;
-                "assessments-enforced"?: boolean;
                 "collaborator-auth-policy"?: "password" | "two_factor_mandatory";
                 "cost-estimation-enabled"?: boolean;
                 "default-agent-pool-id"?: string | null;
@@ -3010,7 +3015,6 @@ export interface paths {
               attributes?: {
                 "aggregated-commit-status-enabled"?: boolean;
                 "allow-force-delete-workspaces"?: boolean;
-                "assessments-enforced"?: boolean;
                 "collaborator-auth-policy"?: "password" | "two_factor_mandatory";
                 "cost-estimation-enabled"?: boolean;
                 "default-agent-pool-id"?: string | null;
@@ -4398,7 +4402,6 @@ export interface paths {
               attributes?: {
                 "agent-pool-id"?: string | null;
                 "allow-destroy-plan"?: boolean;
-                "assessments-enabled"?: boolean;
                 "auto-apply"?: boolean;
                 "auto-apply-run-trigger"?: boolean;
                 "auto-destroy-activity-duration"?: string | null;
@@ -4546,7 +4549,6 @@ export interface paths {
               attributes?: {
                 "agent-pool-id"?: string | null;
                 "allow-destroy-plan"?: boolean;
-                "assessments-enabled"?: boolean;
                 "auto-apply"?: boolean;
                 "auto-apply-run-trigger"?: boolean;
                 "auto-destroy-activity-duration"?: string | null;
@@ -4706,11 +4708,14 @@ export interface paths {
         content: {
           "application/vnd.api+json": {
             data?: {
-              attributes?: Record<string, never>;
+              attributes?: {
+                "heartbeat-seconds"?: number | null;
+                reason?: string | null;
+              };
               type?: string;
             };
-            "heartbeat-seconds"?: number;
-            reason?: string;
+            "heartbeat-seconds"?: number | null;
+            reason?: string | null;
           };
         };
       };
@@ -5225,6 +5230,82 @@ export interface paths {
       };
     };
   };
+  "/api/v2/projects/{project_id}/relationships/tag-bindings": {
+    /** List the key-value tags of a project, as its relationship. */
+    get: {
+      parameters: {
+        path: {
+          project_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["TagBindingsResource"][];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Add key-value tags to a project, or change their values, and answer nothing. */
+    post: {
+      parameters: {
+        path: {
+          project_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                key?: string;
+                value?: string;
+              };
+              id?: string;
+              type?: "tag-bindings";
+            }[];
+          };
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+    /** Replace the key-value tags of a project. */
+    patch: {
+      parameters: {
+        path: {
+          project_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                key?: string;
+                value?: string;
+              };
+              id?: string;
+              type?: "tag-bindings";
+            }[];
+          };
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
   "/api/v2/projects/{project_id}/relationships/workspaces": {
     /** Move workspaces into the project, all or none. Needs the right to move in both projects. */
     post: {
@@ -5577,7 +5658,13 @@ export interface paths {
       requestBody?: {
         content: {
           "application/vnd.api+json": {
-            comment?: string;
+            comment?: string | null;
+            data?: {
+              attributes?: {
+                comment?: string | null;
+              };
+              type?: string;
+            };
           };
         };
       };
@@ -5598,7 +5685,13 @@ export interface paths {
       requestBody?: {
         content: {
           "application/vnd.api+json": {
-            comment?: string;
+            comment?: string | null;
+            data?: {
+              attributes?: {
+                comment?: string | null;
+              };
+              type?: string;
+            };
           };
         };
       };
@@ -5619,7 +5712,13 @@ export interface paths {
       requestBody?: {
         content: {
           "application/vnd.api+json": {
-            comment?: string;
+            comment?: string | null;
+            data?: {
+              attributes?: {
+                comment?: string | null;
+              };
+              type?: string;
+            };
           };
         };
       };
@@ -5640,7 +5739,13 @@ export interface paths {
       requestBody?: {
         content: {
           "application/vnd.api+json": {
-            comment?: string;
+            comment?: string | null;
+            data?: {
+              attributes?: {
+                comment?: string | null;
+              };
+              type?: string;
+            };
           };
         };
       };
@@ -5661,7 +5766,13 @@ export interface paths {
       requestBody?: {
         content: {
           "application/vnd.api+json": {
-            comment?: string;
+            comment?: string | null;
+            data?: {
+              attributes?: {
+                comment?: string | null;
+              };
+              type?: string;
+            };
           };
         };
       };
@@ -7167,7 +7278,7 @@ export interface paths {
         };
       };
     };
-    /** Change a variable set; what is not given stays, lists that are given replace. */
+    /** Change a variable set; what is not given stays. Lists of workspaces and projects that are given replace, variables without an id are added. */
     put: {
       parameters: {
         query?: {
@@ -7245,7 +7356,7 @@ export interface paths {
         };
       };
     };
-    /** Change a variable set; what is not given stays, lists that are given replace. */
+    /** Change a variable set; what is not given stays. Lists of workspaces and projects that are given replace, variables without an id are added. */
     patch: {
       parameters: {
         query?: {
@@ -7600,7 +7711,6 @@ export interface paths {
               attributes?: {
                 "agent-pool-id"?: string | null;
                 "allow-destroy-plan"?: boolean;
-                "assessments-enabled"?: boolean;
                 "auto-apply"?: boolean;
                 "auto-apply-run-trigger"?: boolean;
                 "auto-destroy-activity-duration"?: string | null;
@@ -7757,11 +7867,14 @@ export interface paths {
         content: {
           "application/vnd.api+json": {
             data?: {
-              attributes?: Record<string, never>;
+              attributes?: {
+                "heartbeat-seconds"?: number | null;
+                reason?: string | null;
+              };
               type?: string;
             };
-            "heartbeat-seconds"?: number;
-            reason?: string;
+            "heartbeat-seconds"?: number | null;
+            reason?: string | null;
           };
         };
       };
@@ -8385,6 +8498,82 @@ export interface paths {
               };
             };
           };
+        };
+      };
+    };
+  };
+  "/api/v2/workspaces/{workspace_id}/relationships/tag-bindings": {
+    /** List the key-value tags of a workspace, as its relationship. */
+    get: {
+      parameters: {
+        path: {
+          workspace_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["TagBindingsResource"][];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Add key-value tags to a workspace, or change their values, and answer nothing. */
+    post: {
+      parameters: {
+        path: {
+          workspace_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                key?: string;
+                value?: string;
+              };
+              id?: string;
+              type?: "tag-bindings";
+            }[];
+          };
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+    /** Replace the key-value tags of a workspace. */
+    patch: {
+      parameters: {
+        path: {
+          workspace_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                key?: string;
+                value?: string;
+              };
+              id?: string;
+              type?: "tag-bindings";
+            }[];
+          };
+        };
+      };
+      responses: {
+        204: {
         };
       };
     };

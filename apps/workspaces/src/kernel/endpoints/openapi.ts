@@ -92,9 +92,9 @@ function successOf(endpoint: Endpoint, answers: AnswerSchemas): Json {
 }
 
 /** The body in the document: its shape, or the media type of one that is streamed. */
-function bodyOf({ body, takes, dialect }: Endpoint): Json {
+function bodyOf({ body, takes, dialect }: Endpoint, edition: Edition): Json {
   if (body !== undefined) {
-    const schema = body.jsonSchema();
+    const schema = body.jsonSchema(edition);
     const types = dialect && Object.fromEntries(dialect.mediaTypes.map((type) => [type, { schema }]));
     return { requestBody: { required: !body.optional, content: types ?? content(schema) } };
   }
@@ -102,7 +102,13 @@ function bodyOf({ body, takes, dialect }: Endpoint): Json {
   return takes === undefined ? {} : { requestBody: { content: { [takes]: { schema } } } };
 }
 
-function operation(area: string, declared: Endpoint, endpoint: Endpoint, answers: AnswerSchemas): Json {
+function operation(
+  area: string,
+  declared: Endpoint,
+  endpoint: Endpoint,
+  answers: AnswerSchemas,
+  edition: Edition,
+): Json {
   const { summary, auth, dialect } = endpoint;
   const refusal = dialect && { [dialect.mediaTypes[0]]: { schema: dialect.refusalSchema } };
   const refused = Object.fromEntries(
@@ -121,7 +127,7 @@ function operation(area: string, declared: Endpoint, endpoint: Endpoint, answers
     tags: [area],
     summary,
     parameters: parametersOf(endpoint),
-    ...bodyOf(endpoint),
+    ...bodyOf(endpoint, edition),
     ...(auth === 'none' ? { security: [] } : {}),
     responses: { ...successOf(endpoint, answers), ...refused, ...Object.fromEntries(others) },
   };
@@ -147,7 +153,7 @@ export function openapiDocument(
       const path = (endpoint.outside ? '' : options.prefix) + endpoint.path.replace(/:([A-Za-z_]+)/g, '{$1}');
       paths[path] = {
         ...paths[path],
-        [endpoint.method.toLowerCase()]: operation(resource.name, declared, endpoint, answers),
+        [endpoint.method.toLowerCase()]: operation(resource.name, declared, endpoint, answers, options.edition),
       };
     }
   }

@@ -6,7 +6,7 @@ import { forceCancel } from '../../runs/runs/actions';
 import { organizationsOf } from '../../runs/runs/policy';
 import { listAll } from '../../runs/runs/reads';
 import { find, type Run } from '../../runs/runs/run';
-import { Remark } from '../../runs/runs/schema';
+import { Remark, type Remarked } from '../../runs/runs/schema';
 import { runSerializer } from '../../runs/runs/serializer';
 
 const { list, command } = endpoints({} as Policy<Run>, runSerializer, { organizationsOf });
@@ -51,8 +51,8 @@ const ending = command('POST')('/admin/runs/:run_id/actions/force-cancel', {
   body: Remark,
   organizationsOf: () => [],
   load: ({ db, env, params }) => find(db, env.keyring, params.run_id),
-  run: ({ db, env, target, body, ...call }: Call<string, string | null, Run>) =>
-    forceCancel(db, env.keyring, target.id, { actor: actorOf(call), comment: body, anyTime: true }),
+  run: ({ db, env, target, body, ...call }: Call<string, Remarked, Run>) =>
+    forceCancel(db, env.keyring, target.id, { actor: actorOf(call), comment: body.comment || null, anyTime: true }),
 });
 
 /** Site administration of runs. */

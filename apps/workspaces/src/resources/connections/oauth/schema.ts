@@ -1,9 +1,9 @@
-import { document, many, one, type ParsedDocument, references, type SentReference } from '@keystead/jsonapi';
+import { document, many, one, type ParsedDocument, references, type SentReference, writeOnly } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { clientAttributes, longText } from './attributes';
 
 const { create, update } = clientAttributes;
-const keyed = { 'private-key': longText.optional() };
+const keyed = { 'private-key': writeOnly(longText).optional() };
 const relationships = { projects: many('projects'), 'agent-pool': one('agent-pools') };
 
 export const CreateClient = document('oauth-clients', {
@@ -17,11 +17,11 @@ export const CreateClient = document('oauth-clients', {
   relationships,
 });
 export const UpdateClient = document('oauth-clients', { attributes: { ...update, ...keyed }, relationships });
-export const UpdateToken = document('oauth-tokens', { attributes: { 'ssh-key': longText.optional() } });
+export const UpdateToken = document('oauth-tokens', { attributes: { 'ssh-key': writeOnly(longText).optional() } });
 export const Projects = references('projects');
 /** What a browser brings back from a host. */
 export const NewToken = document('oauth-tokens', {
-  attributes: { code: z.string().min(1).max(4096), state: z.string().min(1).max(64) },
+  attributes: { code: writeOnly(z.string().min(1).max(4096)), state: writeOnly(z.string().min(1).max(64)) },
 });
 
 /** What an app is to be, that a host makes of a manifest. */

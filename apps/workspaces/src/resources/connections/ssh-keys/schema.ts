@@ -1,8 +1,8 @@
-import { document } from '@keystead/jsonapi';
+import { document, writeOnly } from '@keystead/jsonapi';
 import { z } from 'zod';
 
 const name = z.string().trim().min(1).max(255);
-const value = z.string().min(1).max(65_536);
+const value = writeOnly(z.string().min(1).max(65_536));
 
 // Decision 0190: some clients leave out the type.
 /** Spec: SSH keys */

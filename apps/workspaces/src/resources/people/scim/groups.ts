@@ -130,17 +130,18 @@ interface Changed {
 async function changeMembers(
   tx: Database,
   id: string,
-  { op, path, value }: PatchOperation,
-  { filter, part }: ReturnType<typeof placeOf>,
+  { op, path, value: sent }: PatchOperation,
+  { attribute, filter, part }: ReturnType<typeof placeOf>,
 ): Promise<Changed> {
   if (part !== undefined || (filter !== undefined && (filter.part !== 'value' || op !== 'remove'))) {
     throw new ScimRefusal('invalidPath', `${op} does not take ${JSON.stringify(path)}.`);
   }
+  const value = readValue(attribute, sent);
   if (op === 'add') return { added: await addMembers(tx, id, readMembers(value)), removed: [] };
   if (op === 'remove') {
     if (filter !== undefined) return { added: [], removed: await removeMembers(tx, id, [filter.value]) };
     // Some directories name in the value whom they mean; without one everybody is meant.
-    const meant = value === undefined || value === null ? undefined : readMembers(value);
+    const meant = sent === undefined || sent === null ? undefined : readMembers(value);
     return { added: [], removed: await removeMembers(tx, id, meant) };
   }
   const stay = readMembers(value);

@@ -1,9 +1,9 @@
-import { document } from '@keystead/jsonapi';
+import { document, writeOnly } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { personAttributes } from '../users/schema';
 
-const password = z.string().min(1).max(1024);
-const code = z.string().min(1).max(64);
+const password = writeOnly(z.string().min(1).max(1024));
+const code = writeOnly(z.string().min(1).max(64));
 
 export const SignIn = document('sessions', {
   attributes: { username: z.string().min(1).max(254), password, code: code.nullish() },

@@ -1,4 +1,4 @@
-import { document } from '@keystead/jsonapi';
+import { document, writeOnly } from '@keystead/jsonapi';
 import { z } from 'zod';
 
 const username = z
@@ -14,11 +14,13 @@ export const UpdateAccount = document('users', {
   attributes: { username: username.optional(), email: personAttributes.email.optional() },
 });
 
+const password = writeOnly(z.string().max(1024));
+
 // Underscores are how existing clients spell these three.
 export const ChangePassword = document('users', {
   attributes: {
-    current_password: z.string().max(1024),
-    password: z.string().max(1024),
-    password_confirmation: z.string().max(1024),
+    current_password: password,
+    password,
+    password_confirmation: password,
   },
 });

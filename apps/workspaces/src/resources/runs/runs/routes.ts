@@ -30,7 +30,7 @@ import {
   organizationParameters,
 } from './reads';
 import { find, findMany, type Run } from './run';
-import { CreateRun, Remark } from './schema';
+import { CreateRun, Remark, type Remarked } from './schema';
 import { runSerializer } from './serializer';
 import { streamList } from './streams/list-stream';
 import { streamRun } from './streams/run-stream';
@@ -287,8 +287,8 @@ const acting = Object.entries(verbs).map(([verb, { does, requires, summary }]) =
     requires,
     body: Remark,
     load,
-    run: ({ db, env, target, body, ...call }: Call<string, string | null, Run>) =>
-      does(db, env.keyring, target.id, { actor: actorOf(call), comment: body }),
+    run: ({ db, env, target, body, ...call }: Call<string, Remarked, Run>) =>
+      does(db, env.keyring, target.id, { actor: actorOf(call), comment: body.comment || null }),
   }),
 );
 

@@ -1,4 +1,4 @@
-import { document, freeForm, one, requiredOne } from '@keystead/jsonapi';
+import { bare, document, one, type ParsedDocument, requiredOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 
 // Addresses become arguments of the tool.
@@ -40,13 +40,9 @@ export const CreateRun = document('runs', {
   relationships: { workspace: requiredOne('workspaces'), 'configuration-version': one('configuration-versions') },
 });
 
-const text = (value: unknown): string | null => (typeof value === 'string' && value.trim() !== '' ? value : null);
-
 /** What somebody says with an action: `{"comment":"…"}`, the same as attributes of a document, or nothing. */
-export const Remark = freeForm(
-  (raw): string | null => {
-    const body = (raw ?? {}) as { comment?: unknown; data?: { attributes?: { comment?: unknown } } };
-    return text(body.comment) ?? text(body.data?.attributes?.comment);
-  },
-  { type: 'object', properties: { comment: { type: 'string', description: 'Noted with what is done.' } } },
-);
+export const Remark = bare({
+  comment: z.string().trim().max(10_000).nullish().describe('Noted with what is done.'),
+});
+/** Empty says nothing. */
+export type Remarked = ParsedDocument<typeof Remark>;

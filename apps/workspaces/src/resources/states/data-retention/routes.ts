@@ -61,7 +61,9 @@ const DeleteOlder = document('data-retention-policy-delete-olders', {
   attributes,
   otherTypes: ['data-retention-policies'],
 });
-const DontDelete = document('data-retention-policy-dont-deletes', {});
+const DontDelete = document('data-retention-policy-dont-deletes', {
+  unserved: { 'delete-older-than-n-days': 'nothing is deleted' },
+});
 
 /** Days to keep, null for ever, and whether the older type was sent. */
 interface PolicyInput {

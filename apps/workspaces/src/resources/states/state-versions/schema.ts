@@ -1,4 +1,4 @@
-import { document, one, requiredOne } from '@keystead/jsonapi';
+import { document, one, requiredOne, writeOnly } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { base64 } from './base64';
 
@@ -11,6 +11,8 @@ export const largeBody = {
   instead: 'leave state and json-state out and use hosted-state-upload-url and hosted-json-state-upload-url',
 };
 
+const content = writeOnly(base64);
+
 const md5 = z
   .string()
   .regex(/^[0-9a-fA-F]{32}$/, 'must be an MD5 hash in hexadecimal digits')
@@ -22,10 +24,10 @@ export const CreateStateVersion = document('state-versions', {
     serial: z.int().min(0),
     md5,
     lineage: z.string().max(255).nullish(),
-    force: z.boolean().nullish(),
-    state: base64.nullish(),
-    'json-state': base64.nullish(),
-    'json-state-outputs': base64.nullish(),
+    force: writeOnly(z.boolean()).nullish(),
+    state: content.nullish(),
+    'json-state': content.nullish(),
+    'json-state-outputs': content.nullish(),
     intermediate: z.boolean().nullish(),
   },
   relationships: { run: one('runs') },

@@ -33,15 +33,15 @@ export function settledExecution(current: Execution, input: ExecutionInput): Exe
   if (own === true && mode === null) {
     throw invalid('defaultExecutionMode', "can't be blank when the setting is overwritten");
   }
-  const sentPool = input.defaultAgentPoolId ?? input.defaultAgentPool ?? null;
-  const pool = sentPool === '' ? null : sentPool;
+  const sent = input.defaultAgentPoolId !== undefined ? input.defaultAgentPoolId : input.defaultAgentPool;
+  const pool = sent === '' ? null : sent;
   if (mode !== 'agent') {
-    if (pool !== null) {
+    if (pool) {
       throw invalid('defaultAgentPool', "must not be specified unless using 'agent' execution mode");
     }
     return { executionMode: mode, agentPoolId: null };
   }
-  const agentPoolId = pool ?? current.agentPoolId;
+  const agentPoolId = pool === undefined ? current.agentPoolId : pool;
   if (agentPoolId === null) throw invalid('defaultAgentPool', "must be specified when using 'agent' execution mode");
   return { executionMode: mode, agentPoolId };
 }

@@ -121,7 +121,8 @@ function changesOf<B extends SentRelations & { readonly parent?: string | null }
 }
 
 const changes = {
-  summary: 'Change a variable set; what is not given stays, lists that are given replace.',
+  summary:
+    'Change a variable set; what is not given stays. Lists of workspaces and projects that are given replace, variables without an id are added.',
   requires: 'can-update',
   include,
   body: UpdateVariableSet,

@@ -124,7 +124,7 @@ function requested<Name extends string>(
       organizationId: workspace.organizationId,
       action: terms ? 'workspace.lock' : 'workspace.unlock',
       target: { type: 'workspaces', id: workspace.id, name: workspace.name },
-      after: terms ? { reason: terms.reason } : {},
+      after: terms ? { reason: terms.reason ?? null } : {},
     }),
   );
   return {

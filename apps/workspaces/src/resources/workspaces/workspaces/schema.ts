@@ -1,4 +1,4 @@
-import { document, freeForm, many, one, type ParsedDocument } from '@keystead/jsonapi';
+import { bare, document, freeForm, many, one, type ParsedDocument } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { sentBindings } from '../projects/tag-bindings';
@@ -41,46 +41,12 @@ export type NewWorkspace = ParsedDocument<typeof CreateWorkspace>;
 /** What an update says. */
 export type WorkspaceChanges = ParsedDocument<typeof UpdateWorkspace>;
 
-const Lock = z.object({
+/** Why a lock is taken, and how long it outlives the last sign of life of its holder: for as long as it takes unless told. */
+export const LockBody = bare({
   reason: z.string().max(2048).nullish(),
   'heartbeat-seconds': z.int().min(10).max(86_400).nullish(),
 });
-const WrappedLock = z.object({ data: z.object({ attributes: Lock.nullish() }).nullish() });
-
-/** Why a lock is taken, and how long it outlives the last sign of life of its holder; null for as long as it takes. */
-export interface LockTerms {
-  readonly reason: string | null;
-  readonly heartbeatSeconds: number | null;
-}
-
-/** Body of a lock: a bare reason, a document with any or an empty type, or nothing. */
-export const LockBody = freeForm(
-  (raw): LockTerms => {
-    const wrapped = WrappedLock.safeParse(raw ?? {});
-    const bare = Lock.safeParse(raw ?? {});
-    if (!wrapped.success || !bare.success) {
-      const issues = [...(wrapped.error?.issues ?? []), ...(bare.error?.issues ?? [])];
-      const isHeartbeat = issues.some(({ path }) => path.includes('heartbeat-seconds'));
-      const [name, message] = isHeartbeat
-        ? ['heartbeat-seconds', 'must be a whole number from 10 to 86400']
-        : ['reason', 'must be a string'];
-      throw new Refusal('invalid', '', [{ path: ['data', 'attributes', name], message }]);
-    }
-    const attributes = wrapped.data.data?.attributes;
-    return {
-      reason: attributes?.reason ?? bare.data.reason ?? null,
-      heartbeatSeconds: attributes?.['heartbeat-seconds'] ?? bare.data['heartbeat-seconds'] ?? null,
-    };
-  },
-  {
-    type: 'object',
-    properties: {
-      reason: { type: 'string' },
-      'heartbeat-seconds': { type: 'integer', minimum: 10, maximum: 86_400 },
-      data: { type: 'object', properties: { type: { type: 'string' }, attributes: { type: 'object' } } },
-    },
-  },
-);
+export type LockTerms = ParsedDocument<typeof LockBody>;
 
 const Assignment = z.object({
   data: z.union([

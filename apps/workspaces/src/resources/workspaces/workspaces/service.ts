@@ -119,7 +119,7 @@ function isPlainEdit(workspace: WorkspaceStamp, changes: WorkspaceChanges): bool
   const { name, project, tags, tagBindings, vcsRepo, agentPoolId, agentPool } = changes;
   const stays = name === undefined || name === workspace.name;
   const needsMore = [tags, tagBindings, vcsRepo, agentPoolId, agentPool].some((part) => part !== undefined);
-  return stays && !needsMore && (!project || project === workspace.projectId);
+  return stays && !needsMore && (project === undefined || project === workspace.projectId);
 }
 
 /**

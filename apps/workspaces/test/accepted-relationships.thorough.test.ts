@@ -1,0 +1,181 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import type { Example, World } from './at-once-examples';
+import { type Json, merged, type Taking, takingOf, walkOf } from './fields-walk';
+import { ref, resource, startWorkspaces } from './start-workspaces';
+
+jest.setTimeout(600_000);
+
+const relationsOf = ({ schema }: Taking): Json => schema.properties?.data?.properties?.relationships?.properties;
+const isList = ({ schema }: Taking): boolean => schema.properties?.data?.type === 'array';
+
+const madeIn = async ({ root, fresh, organization }: World, type: string): Promise<Json> =>
+  ref(type, (await root('POST', `organizations/${organization}/${type}`, resource(type, { name: fresh() }))).id).data;
+
+/** Something of each type that a relationship may name. */
+const things: Readonly<Record<string, (world: World) => Promise<Json> | Json>> = {
+  workspaces: (world) => madeIn(world, 'workspaces'),
+  projects: (world) => madeIn(world, 'projects'),
+  teams: (world) => madeIn(world, 'teams'),
+  'agent-pools': (world) => madeIn(world, 'agent-pools'),
+  tags: (world) => ({ type: 'tags', attributes: { name: world.fresh() } }),
+  'tag-bindings': (world) => ({ type: 'tag-bindings', attributes: { key: world.fresh(), value: world.fresh() } }),
+  vars: (world) => ({ type: 'vars', attributes: { key: world.fresh(), value: 'v', category: 'env' } }),
+  users: async ({ root, as, person, organization }) => {
+    const { id, token, username } = await person();
+    const body = resource('organization-memberships', { email: `${username}@example.com` });
+    const { meta } = await root('POST', `organizations/${organization}/organization-memberships`, body);
+    await as(token, 'POST', `one-time-links/${meta['invite-url'].split('/').at(-1)}`);
+    return ref('users', id).data;
+  },
+};
+
+/** What is named by its place: things of the example itself. */
+const told: Readonly<Record<string, (world: World, example: Example) => Promise<Json> | Json>> = {
+  'runs configuration-version': async (world, { body }) => {
+    const id = (body!(0) as Json).data.relationships.workspace.data.id;
+    return ref('configuration-versions', await world.configuration(id)).data;
+  },
+  'notification-configurations subscribable': (_world, { at }) =>
+    at!.project_id ? ref('projects', at!.project_id).data : ref('workspaces', at!.workspace_id!).data,
+  'organizations default-agent-pool': async ({ root, fresh, organization }, { at }) => {
+    const path = `organizations/${at?.organization_name ?? organization}/agent-pools`;
+    return ref('agent-pools', (await root('POST', path, resource('agent-pools', { name: fresh() }))).id).data;
+  },
+  'varsets parent': (world) => madeIn(world, 'projects'),
+};
+
+/** What else has to be said for a relationship to be taken. */
+const besides: Readonly<Record<string, object>> = {
+  'workspaces agent-pool': { 'execution-mode': 'agent' },
+  'projects default-agent-pool': { 'default-execution-mode': 'agent' },
+  'organizations default-agent-pool': { 'default-execution-mode': 'agent' },
+  'oauth-clients projects': { 'organization-scoped': false },
+  'agent-pools allowed-workspaces': { 'organization-scoped': false },
+  'agent-pools allowed-projects': { 'organization-scoped': false },
+  'notification-configurations users': { 'destination-type': 'email', url: null },
+};
+
+const pools = 'a workspace chooses its pool itself';
+/** What is not taken, with its place in the refusal. */
+const refused: Readonly<Record<string, string>> = {
+  'POST /organizations default-agent-pool': 'a new organization has no pool yet',
+  'POST /organizations/:organization_name/agent-pools workspaces': pools,
+  'PATCH /agent-pools/:pool_id workspaces': pools,
+  'PATCH /varsets/:varset_id parent': 'a set stays with whom it was made for',
+  'PUT /varsets/:varset_id parent': 'a set stays with whom it was made for',
+};
+
+/** Lists that add to what there is: an empty one says nothing. */
+const adding = ['workspaces tags', 'varsets vars'];
+
+/** What is taken from callers of another kind alone, and the tests that hold it to what was sent. */
+const elsewhere: Readonly<Record<string, string>> = {
+  'PATCH /notification-configurations/:notification_configuration_id users': 'notifications',
+  'POST /workspaces/:workspace_id/state-versions run': 'state-versions',
+};
+
+describe.each(['self-hosted', 'hosted'] as const)('what requests to the %s edition may name', (edition) => {
+  const workspaces = startWorkspaces({ env: { WORKSPACES_VCS: 'off', WORKSPACES_EDITION: edition } });
+  const { world, send, make, ask, at, read } = walkOf(workspaces);
+  const operations = takingOf(edition).filter(({ making }) => typeof making === 'function');
+  const naming = operations.filter(relationsOf);
+  const listing = operations.filter(isList);
+
+  /** Where relationships are read that the resource itself does not name. */
+  const readElsewhere: Readonly<Record<string, (id: string, shown: Json) => Promise<Json[]>>> = {
+    'workspaces tags': (id) => read(`workspaces/${id}/relationships/tags`),
+    'workspaces tag-bindings': (id) => read(`workspaces/${id}/tag-bindings`),
+    'projects tag-bindings': (id) => read(`projects/${id}/tag-bindings`),
+    'varsets vars': (id) => read(`varsets/${id}/relationships/vars`),
+    'vars workspace': async (_id, { links }) => [(await read(links.self)).relationships.configurable.data],
+  };
+  const named = async (type: string, name: string, shown: Json): Promise<Json[]> => {
+    const elsewhere = readElsewhere[`${type} ${name}`];
+    if (elsewhere) return elsewhere(shown.id, shown);
+    const again = shown.links?.self ? await read(shown.links.self) : undefined;
+    const data = (again ?? shown).relationships?.[name]?.data;
+    return data == null ? [] : [data].flat();
+  };
+  /** Whether something that was named is among what is shown. */
+  const isAmong = (shown: readonly Json[], { id, attributes = {} }: Json): boolean =>
+    shown.some(
+      (one) =>
+        (id === undefined || one.id === id) &&
+        Object.entries(attributes).every(([key, value]) => one.attributes?.[key] === value),
+    );
+
+  const cases = naming.flatMap((one) => Object.keys(relationsOf(one)).map((name) => [one.name, name, one] as const));
+  it.each(cases)('%s keeps whom it names as %s', async (operation, name, one) => {
+    const { type } = one;
+    if (`${operation} ${name}` in elsewhere) return;
+    const shape = relationsOf(one)[name].properties.data;
+    const example = await make(one);
+    let n = 0;
+    const send = async (data: Json): Promise<Json> => {
+      const { data: base, ...rest } = (example.body?.(n++) ?? resource(type)) as Json;
+      const more = { attributes: besides[`${type} ${name}`] ?? {}, relationships: { [name]: { data } } };
+      return ask(one, example, { ...rest, data: merged(base, more) });
+    };
+    const usual = ((example.body?.(0) ?? {}) as Json).data?.relationships?.[name]?.data;
+    const types = (shape.items ?? shape).properties.type.enum;
+    const thing = usual ?? (await (told[`${type} ${name}`] ?? things[types[0]]!)(world, example));
+    const answer = await send(shape.items ? [thing].flat() : thing);
+    if (`${operation} ${name}` in refused) {
+      expect([answer.status, answer.text]).toEqual([422, expect.stringContaining(`/data/relationships/${name}`)]);
+      return;
+    }
+    expect([answer.status < 300, answer.text]).toEqual([true, answer.text]);
+    const shown = await named(type, name, answer.body.data);
+    expect([isAmong(shown, [thing].flat()[0]), shown]).toEqual([true, shown]);
+    if (one.endpoint.method === 'POST' || usual || adding.includes(`${type} ${name}`)) return;
+    // Nothing in its place takes it away, or is refused.
+    const emptied = await send(shape.items ? [] : null);
+    const left = await named(type, name, emptied.body?.data ?? {});
+    expect([emptied.status >= 400 || !isAmong(left, [thing].flat()[0]), left]).toEqual([true, left]);
+  });
+
+  /** What a list names now: under its own path, in the resource that it belongs to, or of what was named. */
+  const listed = async ({ endpoint }: Taking, example: Example, sent: readonly Json[]): Promise<Json[]> => {
+    const path = at(endpoint.path, example);
+    const own = await send(workspaces.admin.token!, 'GET', `${path}?page[size]=100`);
+    if (own.status === 200) return own.body.data;
+    const [, owner, id, name] = /^\/([^/]+)\/([^/]+)\/relationships\/([^/]+)$/.exec(path)!;
+    if (name === 'workspaces' && owner !== 'varsets') {
+      const among = await Promise.all(
+        sent.map(async (one) => {
+          const there =
+            owner === 'tags'
+              ? await read(`workspaces/${one.id}/relationships/tags`)
+              : [(await read(`workspaces/${one.id}`)).relationships.project.data];
+          return isAmong(there, { id }) ? [one] : [];
+        }),
+      );
+      return among.flat();
+    }
+    return (await read(`${owner}/${id}`)).relationships[name!].data;
+  };
+
+  it.each(listing.map((one) => [one.name, one] as const))('%s does so with all that it names', async (_name, one) => {
+    const example = await make(one);
+    const body = example.body!(0) as Json;
+    const adds = listing.find(({ name }) => name === one.name.replace('DELETE', 'POST'));
+    if (one.endpoint.method === 'DELETE' && adds) await ask(adds, example, body);
+    const before = await listed(one, example, body.data);
+    const answer = await ask(one, example, body);
+    expect([answer.status < 300, answer.text]).toEqual([true, answer.text]);
+    const after = await listed(one, example, body.data);
+    const isThere = one.endpoint.method !== 'DELETE';
+    expect(body.data.map((each: Json) => [isAmong(before, each), isAmong(after, each)])).toEqual(
+      body.data.map(() => [!isThere, isThere]),
+    );
+  });
+
+  it('has something to name everywhere, and names nothing that is not there', () => {
+    expect(cases.length).toBeGreaterThan(35);
+    expect(listing.length).toBeGreaterThan(15);
+    const types = new Set(naming.flatMap((one) => Object.keys(relationsOf(one)).map((name) => `${one.type} ${name}`)));
+    const names = new Set(cases.map(([operation, name]) => `${operation} ${name}`));
+    expect(Object.keys({ ...told, ...besides, ...readElsewhere }).filter((name) => !types.has(name))).toEqual([]);
+    expect(Object.keys({ ...refused, ...elsewhere }).filter((name) => !names.has(name))).toEqual([]);
+  });
+});

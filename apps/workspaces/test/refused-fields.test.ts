@@ -1,0 +1,45 @@
+import { describe, expect, it } from '@jest/globals';
+import { Refusal } from '@keystead/refusal';
+import { wrongValueOf } from '@keystead/testing';
+import { type Json, nested, type Taking, takingOf } from './fields-walk';
+
+/** Where a body is refused. */
+function refusedAt({ endpoint }: Taking, body: object, edition: string): string[] {
+  try {
+    endpoint.body!.parse(body, { aliases: true, edition });
+    return [];
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return error.issues.map(({ path }) => path.join('/'));
+  }
+}
+
+describe.each(['self-hosted', 'hosted'] as const)('every document that the %s edition takes', (edition) => {
+  const operations = takingOf(edition).filter(({ schema }) => schema.properties?.data?.properties);
+  const fieldsOf = (one: Taking, kind: 'attributes' | 'relationships'): [string, Json][] =>
+    Object.entries<Json>(one.schema.properties.data.properties[kind]?.properties ?? {});
+  const refuses = (one: Taking, path: readonly string[], value: unknown) =>
+    refusedAt(one, { data: { type: one.type, ...nested(path, value) } }, edition).includes(['data', ...path].join('/'));
+
+  it('refuses an attribute of another type, with its place', () => {
+    const fields = operations.flatMap((one) =>
+      fieldsOf(one, 'attributes').map(([key, schema]) => ({ one, key, schema })),
+    );
+    const checked = fields.filter(({ schema }) => wrongValueOf(schema) !== undefined);
+    expect(checked.length).toBeGreaterThan(300);
+    const taken = checked.filter(({ one, key, schema }) => !refuses(one, ['attributes', key], wrongValueOf(schema)));
+    expect(taken.map(({ one, key }) => `${one.name} ${key}`)).toEqual([]);
+  });
+
+  it('refuses things of another type in a relationship, with its place', () => {
+    const fields = operations.flatMap((one) =>
+      fieldsOf(one, 'relationships').map(([key, schema]) => ({ one, key, schema })),
+    );
+    expect(fields.length).toBeGreaterThan(35);
+    const taken = fields.filter(({ one, key, schema }) => {
+      const wrong = { type: 'nothings', id: 'nothing-1' };
+      return !refuses(one, ['relationships', key], { data: schema.properties.data.items ? [wrong] : wrong });
+    });
+    expect(taken.map(({ one, key }) => `${one.name} ${key}`)).toEqual([]);
+  });
+});
