@@ -1,4 +1,3 @@
-import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import http from 'node:http';
 import { tmpdir } from 'node:os';
@@ -7,21 +6,16 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LiveMount } from '../src/kernel/mounts/mount';
 import { isReading, type Verb } from '../src/sdk/call';
 import type { Path } from '../src/sdk/path';
-import { type Example, examples, type World } from './at-once-examples';
+import { type Example, examples } from './at-once-examples';
+import { methodOf, worldOf } from './at-once-world';
 import { ResponseSchemas } from './response-schemas';
 import { withSecondNode } from './second-node';
-import { SchedulerStandIn } from './stand-ins/scheduler';
 import { startSecrets } from './start-secrets';
-import { mountEveryKind } from './visits';
 
 const callers = 16;
 const long = process.env.KEYSTEAD_LONG === '1';
 const longMs = 2000;
 const callsEach = 2;
-
-const upstream = new SchedulerStandIn();
-beforeAll(() => upstream.start());
-afterAll(() => upstream.stop());
 
 // Every declared operation that writes, found the way the router finds them, called by many about one object: what
 // cannot be decided twice at once must be decided one after the other, and nobody may notice.
@@ -34,15 +28,8 @@ describe('every writing operation, called by many at once about one object', () 
   const agent = new http.Agent({ keepAlive: true, maxSockets: callers });
   let operations: { name: string; verb: Verb; mount: LiveMount; declared: Path }[] = [];
 
-  beforeAll(async () => {
-    await mountEveryKind(secrets);
-    await secrets.root
-      .write('scheduler/config/access', { address: upstream.address, token: upstream.management })
-      .expect(204);
-    await secrets.root.write('scheduler/role/ops', { policies: 'read' }).expect(204);
-    const everything =
-      'path "*" { capabilities = ["create", "read", "update", "delete", "list", "scan", "patch", "sudo"] }';
-    await secrets.root.write('sys/policies/acl/everything', { policy: everything }).expect(204);
+  const world = worldOf(secrets, (method, path, token, body) => send(nodes[0]!, method, path, token, body));
+  beforeAll(() => {
     operations = [...secrets.service.kernel.mounts.all()].flatMap((mount) =>
       mount.backend.paths.flatMap((declared) =>
         (Object.keys(declared.operations) as Verb[])
@@ -84,28 +71,6 @@ describe('every writing operation, called by many at once about one object', () 
     noted.add(kind);
     schemas.add(method, `/v1/${path}`, status, text === '' ? {} : JSON.parse(text));
   };
-  let made = 0;
-  const world: World = {
-    root: (method, path, body) => world.as(secrets.rootToken, method, path, body),
-    async as(token, method, path, body) {
-      const { status, text } = await send(nodes[0]!, method, path, token, body);
-      if (status >= 300)
-        throw Object.assign(new Error(`${method} ${path} was answered ${status}: ${text}`), { status });
-      return text === '' ? undefined : JSON.parse(text);
-    },
-    fresh: () => `thing${++made}`,
-    get schedulerAddress() {
-      return upstream.address;
-    },
-    get schedulerToken() {
-      return upstream.management;
-    },
-    publicKey: generateKeyPairSync('ec', { namedCurve: 'P-256' })
-      .publicKey.export({ type: 'spki', format: 'pem' })
-      .toString(),
-  };
-
-  const methodOf: Partial<Record<Verb, string>> = { write: 'POST', patch: 'PATCH', delete: 'DELETE' };
   /** Calls it from everywhere, and answers how often which answer came. */
   const callAtOnce = async (at: string, verb: Verb, example: Example, on: readonly string[]) => {
     const seen = new Map<string, number>();

@@ -29,6 +29,10 @@ export interface FieldFacts {
   readonly minimum?: number;
   readonly maximum?: number;
   readonly maxLength?: number;
+  /** Answers show it as this field. */
+  readonly 'x-shown-as'?: string;
+  /** It is never shown: it does something, or is kept secret. */
+  readonly writeOnly?: true;
 }
 
 /**
@@ -37,6 +41,13 @@ export interface FieldFacts {
  */
 export const announced = <T extends z.ZodType>(type: T, facts: FieldFacts): T =>
   type.meta({ json: { ...(type.meta() as unknown as FieldMeta).json, ...facts } });
+
+/** A second name of a field. */
+export const olderName = <T extends z.ZodType>(type: T, of: string) =>
+  announced(type, { 'x-shown-as': of }).optional().describe(`Older name of ${of}.`);
+
+/** A field that says how to do what is asked, and is not kept. */
+export const notKept = <T extends z.ZodType>(type: T): T => announced(type, { writeOnly: true });
 
 type Convert<T> = (value: unknown) => T | Failure;
 

@@ -4,7 +4,7 @@ import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import type { Caller } from './call';
 import { durationText } from './duration';
-import { bool, commaList, duration, int, oneOf } from './fields';
+import { bool, commaList, duration, int, olderName, oneOf } from './fields';
 import type { Login } from './reply';
 
 const tokenTypes = ['service', 'batch', 'default', ''] as const;
@@ -33,12 +33,12 @@ export const tokenParams = z.object({
 
 /** The older names; set alone they fill their token_* field and are echoed on read. */
 export const tokenAliases = z.object({
-  policies: commaList().optional().describe('Older name of token_policies.'),
-  ttl: duration().optional().describe('Older name of token_ttl.'),
-  max_ttl: duration().optional().describe('Older name of token_max_ttl.'),
-  period: duration().optional().describe('Older name of token_period.'),
-  num_uses: int().optional().describe('Older name of token_num_uses.'),
-  bound_cidrs: commaList().optional().describe('Older name of token_bound_cidrs.'),
+  policies: olderName(commaList(), 'token_policies'),
+  ttl: olderName(duration(), 'token_ttl'),
+  max_ttl: olderName(duration(), 'token_max_ttl'),
+  period: olderName(duration(), 'token_period'),
+  num_uses: olderName(int(), 'token_num_uses'),
+  bound_cidrs: olderName(commaList(), 'token_bound_cidrs'),
 });
 
 const names = z.array(z.string());

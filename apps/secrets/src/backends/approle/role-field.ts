@@ -1,5 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import { olderName } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { data, missing } from '../../sdk/reply';
 import { settleTokenParams, tokenAliases, tokenParams } from '../../sdk/token-params';
@@ -40,7 +41,9 @@ export function roleFieldPaths(): Path[] {
 function fieldPath(endpoint: string, field: keyof typeof roleDefaults): Path {
   const older = olderNames.get(endpoint);
   const schema = shapes.get(field)!.optional();
-  const input = z.object(older === undefined ? { [field]: schema } : { [field]: schema, [older]: schema });
+  const input = z.object(
+    older === undefined ? { [field]: schema } : { [field]: schema, [older]: olderName(shapes.get(field)!, field) },
+  );
   return path(`role/:role_name/${endpoint}` as 'role/:role_name/policies', {
     folds: roleFolds,
     summary: `The field ${field} of a role.`,

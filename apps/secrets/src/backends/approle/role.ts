@@ -3,7 +3,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
 import { collection } from '../../sdk/collection';
-import { bool, commaList, duration, int, string } from '../../sdk/fields';
+import { bool, commaList, duration, int, olderName, string } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { namesPath } from '../../sdk/records';
 import { data, empty, missing, type Reply } from '../../sdk/reply';
@@ -30,7 +30,7 @@ export const roleShape = {
 const RoleFields = z.object({ ...roleShape, ...tokenParams.shape, ...tokenAliases.shape });
 const RoleInput = RoleFields.extend({
   role_id: string().optional().describe('What logins call the role; random when left out.'),
-  bound_cidr_list: commaList().optional().describe('Older name of secret_id_bound_cidrs.'),
+  bound_cidr_list: olderName(commaList(), 'secret_id_bound_cidrs'),
 });
 
 /** What a role has that says nothing else. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { collection } from '../../sdk/collection';
-import { bool, commaList, duration, int, string } from '../../sdk/fields';
+import { bool, commaList, duration, int, olderName, string } from '../../sdk/fields';
 import { namesPath, recordPath } from '../../sdk/records';
 import { refuse } from '../../sdk/refuse';
 import { empty } from '../../sdk/reply';
@@ -144,7 +144,7 @@ export const rolePath = recordPath('certs/:name', roles, {
     update: 'merge',
     defaults,
     input: Role.extend({
-      lease: duration().optional().describe('Oldest name of token_ttl.'),
+      lease: olderName(duration(), 'token_ttl'),
     }),
     run({ params, input, fields, storage, mount, warn }) {
       const { lease, ...given } = input;

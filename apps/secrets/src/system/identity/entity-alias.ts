@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Identity } from '../../kernel/identity/identity';
 import type { Mounts } from '../../kernel/mounts/mounts';
 import type { Call } from '../../sdk/call';
-import { id, keyValues, string } from '../../sdk/fields';
+import { id, keyValues, olderName, string } from '../../sdk/fields';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { type Path, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
@@ -14,7 +14,7 @@ const AliasInput = z.object({
   name: string().optional().describe('What the auth mount calls the entity.'),
   mount_accessor: string().optional().describe('The auth mount.'),
   canonical_id: id().optional().describe('The entity; a new one is made when left out.'),
-  entity_id: id().optional().describe('Older name of canonical_id.'),
+  entity_id: olderName(id(), 'canonical_id'),
   custom_metadata: keyValues().optional().describe('Pairs for templates in policies.'),
 });
 type AliasInput = z.output<typeof AliasInput>;

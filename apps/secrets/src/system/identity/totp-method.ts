@@ -11,7 +11,9 @@ import { data, empty, keys, missing } from '../../sdk/reply';
 import { listOutput, methodOutput } from './outputs';
 
 const MethodInput = z.object({
-  method_name: string().optional().describe('A name that logins may use instead of the id.'),
+  method_name: announced(string(), { 'x-shown-as': 'name' })
+    .optional()
+    .describe('A name that logins may use instead of the id.'),
   issuer: announced(string(), methodRules.issuer)
     .optional()
     .describe("Name of the key's issuing organisation; required for a new method."),

@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Call, NamespaceView } from '../../sdk/call';
 import { parseDuration } from '../../sdk/duration';
-import { anything, bool, int, keyValues, string, stringList } from '../../sdk/fields';
+import { anything, bool, int, keyValues, olderName, string, stringList } from '../../sdk/fields';
 import { Globs } from '../../sdk/globs';
 import { lifetime } from '../../sdk/lifetime';
 import { operation, path } from '../../sdk/path';
@@ -20,7 +20,7 @@ const Input = z.object({
   no_default_policy: bool().optional().describe('Leaves out the default policy.'),
   renewable: bool().optional().describe('Whether the token can be renewed; true when left out.'),
   ttl: anything().optional().describe('Initial lifetime.'),
-  lease: anything().optional().describe('Older name of ttl.'),
+  lease: olderName(anything(), 'ttl'),
   type: string().optional().describe('service or batch.'),
   explicit_max_ttl: anything().optional().describe('Hard cap on the lifetime.'),
   display_name: string().optional().describe('Shown in look-ups and audit lines.'),

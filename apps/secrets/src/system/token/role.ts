@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { collection } from '../../sdk/collection';
-import { bool, commaList, duration, int, oneOf, string } from '../../sdk/fields';
+import { bool, commaList, duration, int, olderName, oneOf, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import { checkCidrs, checkNumUses } from '../../sdk/token-params';
@@ -25,9 +25,9 @@ const Role = z.object({
   token_bound_cidrs: commaList().describe('Addresses that may use the token.'),
   token_no_default_policy: bool().describe('Leaves out the default policy.'),
   token_num_uses: int().describe('Uses of a token; 0 is unlimited.'),
-  period: duration().optional().describe('Older name of token_period.'),
-  explicit_max_ttl: duration().optional().describe('Older name of token_explicit_max_ttl.'),
-  bound_cidrs: commaList().optional().describe('Older name of token_bound_cidrs.'),
+  period: olderName(duration(), 'token_period'),
+  explicit_max_ttl: olderName(duration(), 'token_explicit_max_ttl'),
+  bound_cidrs: olderName(commaList(), 'token_bound_cidrs'),
 });
 
 /** What tokens made through a role may be. */

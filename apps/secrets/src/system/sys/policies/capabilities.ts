@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { NamespaceView } from '../../../sdk/call';
-import { commaList, secretString, string } from '../../../sdk/fields';
+import { commaList, olderName, secretString, string } from '../../../sdk/fields';
 import { type Path, path } from '../../../sdk/path';
 import { data, listed } from '../../../sdk/reply';
 import type { Authority, TokenAuthority } from './authority';
@@ -9,7 +9,7 @@ import type { Authority, TokenAuthority } from './authority';
 const maxSegments = 1_000;
 const Paths = z.object({
   paths: commaList().optional().describe('Paths to ask about.'),
-  path: commaList().optional().describe('Older name of paths.'),
+  path: olderName(commaList(), 'paths'),
 });
 
 const capabilitiesOutput = z.record(z.string(), z.array(z.string()));

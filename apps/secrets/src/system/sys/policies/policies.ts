@@ -3,16 +3,18 @@ import { z } from 'zod';
 import type { StepUp } from '../../../kernel/mfa/step-up';
 import type { PolicyStore, StoredPolicy } from '../../../kernel/policy/store';
 import type { Call } from '../../../sdk/call';
-import { bool, duration, int, string } from '../../../sdk/fields';
+import { announced, bool, duration, int, notKept, olderName, string } from '../../../sdk/fields';
 import { type Path, path } from '../../../sdk/path';
 import { data, empty, keys, missing } from '../../../sdk/reply';
 
 const PolicyInput = z.object({
   policy: string().optional().describe('The policy, in block notation or JSON, or either of them in base64.'),
-  cas: int().optional().describe('Write only if this is the current version; 0 for a policy that does not exist.'),
+  cas: notKept(int())
+    .optional()
+    .describe('Write only if this is the current version; 0 for a policy that does not exist.'),
   cas_required: bool().optional().describe('Every later write must name the version it replaces.'),
   expiration: string().optional().describe('Time from which the policy grants nothing, such as 2030-01-31T12:00:00Z.'),
-  ttl: duration().optional().describe('The same as a lifetime from now.'),
+  ttl: announced(duration(), { 'x-shown-as': 'expiration' }).optional().describe('The same as a lifetime from now.'),
   allow_wildcards_in_identity_templates: bool().optional().describe('Fill templates with values that hold * or +.'),
   allow_slashes_in_identity_templates: bool().optional().describe('Fill templates with values that hold /.'),
 });
@@ -84,7 +86,7 @@ export function policyPaths(policies: PolicyStore, methods: StepUp): Path[] {
       },
       write: {
         summary: 'Create a policy, or replace its text.',
-        input: PolicyInput.extend({ rules: string().optional().describe('Older name of policy.') }),
+        input: PolicyInput.extend({ rules: olderName(string(), 'policy') }),
         run: (call) => write({ ...call, input: { ...call.input, policy: call.input.policy ?? call.input.rules } }),
       },
       delete: { summary: 'Delete a policy. Deleting an absent one succeeds.', run: remove },
