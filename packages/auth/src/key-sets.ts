@@ -8,6 +8,8 @@ export interface KeySource {
   readonly url: string;
   /** Certificates (PEM) to trust instead of the usual ones. */
   readonly ca?: string;
+  /** Of the configuration that asks: what was fetched for another is not used. */
+  readonly generation?: string;
 }
 
 /** Where an OpenID issuer publishes what it is. */
@@ -215,8 +217,8 @@ function usable(jwk: JsonWebKey & { use?: unknown; key_ops?: unknown; alg?: unkn
   }
 }
 
-function nameOf({ kind, url, ca }: KeySource): string {
-  return JSON.stringify([kind, url, ca ?? '']);
+function nameOf({ kind, url, ca, generation }: KeySource): string {
+  return JSON.stringify([kind, url, ca ?? '', generation ?? '']);
 }
 
 /** Maps keep the order of entry: the oldest goes first. */

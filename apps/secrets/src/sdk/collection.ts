@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
 import type { z } from 'zod';
 import type { Page, Storage } from './storage';
@@ -20,6 +21,17 @@ export interface Single<T> {
   put(storage: Storage, value: T): void;
   delete(storage: Storage): void;
 }
+
+/** How a mount reaches an outside system; `find` answers it without its generation. */
+export interface MountConfiguration<T> extends Single<T> {
+  /** The configuration, if there is one now, and its generation: of the deletion where it was deleted. */
+  inForce(storage: Storage): Promise<{ readonly value: T | undefined; readonly generation: string }>;
+  /** `generation` is that of what was already asked of the outside system for this write; see `newGeneration`. */
+  put(storage: Storage, value: T, generation?: string): void;
+}
+
+/** A name for what a write makes, that nothing else has. */
+export const newGeneration = (): string => randomUUID();
 
 /**
  * Records under `prefix` (which ends in `/`), in the shape of `schema`. The schema documents the shape; stored records
@@ -60,5 +72,40 @@ export function single<S extends z.ZodType>(key: string, _schema: S): Single<z.o
     },
     put: (storage, value) => storage.put(key, JSON.stringify(value)),
     delete: (storage) => storage.delete(key),
+  };
+}
+
+/**
+ * How a mount reaches an outside system, under `key`. Every write and deletion makes another generation. Whatever a node remembers
+ * of that system it remembers by the generation: so no node uses it for a configuration that was written later, even the same.
+ * Decision 0186.
+ */
+export function configuration<S extends z.ZodType<object>>(key: string, schema: S): MountConfiguration<z.output<S>> {
+  type T = z.output<S>;
+  const record = single(key, schema);
+  const afterDeletion = `${key}/generation`;
+  const inForce = async (storage: Storage) => {
+    const stored = (await record.find(storage)) as (T & { generation?: string }) | undefined;
+    if (stored === undefined) {
+      const text = await storage.get(afterDeletion);
+      return { value: undefined, generation: text === undefined ? '' : (JSON.parse(text) as string) };
+    }
+    // Those of earlier versions have none.
+    const { generation = '', ...value } = stored;
+    return { value: value as unknown as T, generation };
+  };
+  const find = async (storage: Storage) => (await inForce(storage)).value;
+  return {
+    find,
+    inForce,
+    async require(storage, text) {
+      await record.require(storage, text);
+      return (await find(storage))!;
+    },
+    put: (storage, value, generation = newGeneration()) => record.put(storage, { ...value, generation }),
+    delete(storage) {
+      record.delete(storage);
+      storage.put(afterDeletion, JSON.stringify(newGeneration()));
+    },
   };
 }

@@ -12,12 +12,6 @@ export const aws = (parts: AwsParts): Backend =>
     outside: true,
     kind: 'auth',
     summary: 'Logs in users and roles of AWS by a request that they signed.',
-    paths: [
-      clientPath(() => parts.principals.forget()),
-      identityPath,
-      ...roleListPaths,
-      rolePath(parts),
-      loginPath(parts),
-    ],
+    paths: [clientPath, identityPath, ...roleListPaths, rolePath(parts), loginPath(parts)],
     renewLogin,
   });

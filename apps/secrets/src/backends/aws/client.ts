@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { leavesInTheClear } from '../../sdk/clear-text';
-import { single } from '../../sdk/collection';
+import { configuration } from '../../sdk/collection';
 import { bool, commaList, int, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { refuse } from '../../sdk/refuse';
@@ -31,7 +31,7 @@ const unbuilt = {
 };
 /** How AWS is asked, as stored. */
 export type AwsClient = z.output<typeof Client>;
-const client = single('config/client', Client);
+const client = configuration('config/client', Client);
 
 const none: AwsClient = {
   access_key: '',
@@ -45,8 +45,14 @@ const none: AwsClient = {
   max_retries: -1,
 };
 
-/** How AWS is asked; where nothing was said, at its own addresses and with no key. */
-export const clientInForce = async (storage: Storage): Promise<AwsClient> => (await client.find(storage)) ?? none;
+/** The same with the generation by which clients are kept. */
+export type AskedClient = AwsClient & { readonly generation: string };
+
+/** How AWS is asked now; where nothing was said, at its own addresses and with no key. */
+export async function clientInForce(storage: Storage): Promise<AskedClient> {
+  const { value, generation } = await client.inForce(storage);
+  return { ...(value ?? none), generation };
+}
 
 const Output = z.object({
   access_key: z.string(),
@@ -59,61 +65,58 @@ const Output = z.object({
   max_retries: z.int(),
 });
 
-/** How AWS is asked, and what requests must be like; `forget` drops what was made of the configuration before. */
-export const clientPath = (forget: () => void) =>
-  path('config/client', {
-    summary: 'How AWS is asked, and what signed requests must be like.',
-    stored: ({ storage }) => client.find(storage),
-    read: {
-      summary: 'Read the configuration, without the secret in it.',
-      output: Output,
-      async run({ storage }) {
-        const stored = await client.find(storage);
-        if (!stored) return missing;
-        const { secret_key: _never, ...rest } = stored;
-        return data(rest);
-      },
+/** How AWS is asked, and what requests must be like. */
+export const clientPath = path('config/client', {
+  summary: 'How AWS is asked, and what signed requests must be like.',
+  stored: ({ storage }) => client.find(storage),
+  read: {
+    summary: 'Read the configuration, without the secret in it.',
+    output: Output,
+    async run({ storage }) {
+      const stored = await client.find(storage);
+      if (!stored) return missing;
+      const { secret_key: _never, ...rest } = stored;
+      return data(rest);
     },
-    write: {
-      summary: 'Configure the method, or change what is named. Keys are not tried.',
-      update: 'merge',
-      defaults: { ...none, endpoint: '', role_arn: '', identity_token_audience: '' },
-      input: Client.extend(unbuilt),
-      run({ input, storage, warn }) {
-        const { endpoint, role_arn, identity_token_audience, ...given } = input;
-        refuseFields({ endpoint, role_arn, identity_token_audience });
-        if ((given.access_key === '') !== (given.secret_key === '')) {
-          refuse('access_key and secret_key go together');
-        }
-        for (const field of ['iam_endpoint', 'sts_endpoint'] as const) {
-          if (given[field] === '') continue;
-          if (!isOrigin(given[field])) refuse(`${field} must be an https address without a path`);
-          if (leavesInTheClear(given[field])) warn(`${field} is not https: requests are sent in the clear`);
-        }
-        if (!/^[a-z0-9-]{0,40}$/.test(given.sts_region)) refuse('sts_region must be letters, digits and hyphens');
-        if (given.use_sts_region_from_client && given.sts_region !== '') {
-          refuse('sts_region and use_sts_region_from_client exclude each other');
-        }
-        if (given.max_retries < -1 || given.max_retries > 20) refuse('max_retries must be between -1 and 20');
-        const odd = given.allowed_sts_header_values.find((name) => !/^[A-Za-z0-9-]{1,100}$/.test(name));
-        if (odd !== undefined) refuse(`allowed_sts_header_values: ${JSON.stringify(odd)} is no name of a header`);
-        if (/[^\x20-\x7e]/.test(given.iam_server_id_header_value)) {
-          refuse('iam_server_id_header_value must be printable ASCII');
-        }
-        client.put(storage, given);
-        forget();
-        return empty;
-      },
+  },
+  write: {
+    summary: 'Configure the method, or change what is named. Keys are not tried.',
+    update: 'merge',
+    defaults: { ...none, endpoint: '', role_arn: '', identity_token_audience: '' },
+    input: Client.extend(unbuilt),
+    run({ input, storage, warn }) {
+      const { endpoint, role_arn, identity_token_audience, ...given } = input;
+      refuseFields({ endpoint, role_arn, identity_token_audience });
+      if ((given.access_key === '') !== (given.secret_key === '')) {
+        refuse('access_key and secret_key go together');
+      }
+      for (const field of ['iam_endpoint', 'sts_endpoint'] as const) {
+        if (given[field] === '') continue;
+        if (!isOrigin(given[field])) refuse(`${field} must be an https address without a path`);
+        if (leavesInTheClear(given[field])) warn(`${field} is not https: requests are sent in the clear`);
+      }
+      if (!/^[a-z0-9-]{0,40}$/.test(given.sts_region)) refuse('sts_region must be letters, digits and hyphens');
+      if (given.use_sts_region_from_client && given.sts_region !== '') {
+        refuse('sts_region and use_sts_region_from_client exclude each other');
+      }
+      if (given.max_retries < -1 || given.max_retries > 20) refuse('max_retries must be between -1 and 20');
+      const odd = given.allowed_sts_header_values.find((name) => !/^[A-Za-z0-9-]{1,100}$/.test(name));
+      if (odd !== undefined) refuse(`allowed_sts_header_values: ${JSON.stringify(odd)} is no name of a header`);
+      if (/[^\x20-\x7e]/.test(given.iam_server_id_header_value)) {
+        refuse('iam_server_id_header_value must be printable ASCII');
+      }
+      client.put(storage, given);
+      return empty;
     },
-    delete: {
-      summary: 'Go back to the provider’s own addresses, and no key.',
-      run({ storage }) {
-        client.delete(storage);
-        forget();
-        return empty;
-      },
+  },
+  delete: {
+    summary: 'Go back to the provider’s own addresses, and no key.',
+    run({ storage }) {
+      client.delete(storage);
+      return empty;
     },
-  });
+  },
+});
 
 function isOrigin(url: string): boolean {
   if (!URL.canParse(url)) return false;

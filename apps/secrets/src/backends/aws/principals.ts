@@ -5,7 +5,7 @@ import { guard } from '../../sdk/cloud-client';
 import { attempt } from '../../sdk/cloud-error';
 import type { OutsideParts } from '../../sdk/outside';
 import { canonicalArn, type Principal, principalOf } from './arn';
-import type { AwsClient } from './client';
+import type { AskedClient } from './client';
 
 /** What the identity API says of a user or role: an id that nobody gets again, and the ARN with its path. */
 export interface KnownPrincipal {
@@ -29,7 +29,7 @@ export class Principals {
    * What the identity API knows of a principal. Throws `invalid` where there is no key, or the one it finds is another’s,
    * and as the API refuses.
    */
-  async find(config: AwsClient, wanted: Principal): Promise<KnownPrincipal> {
+  async find(config: AskedClient, wanted: Principal): Promise<KnownPrincipal> {
     const arn = canonicalArn(wanted);
     if (config.access_key === '') {
       throw new Refusal('invalid', `unable to resolve ARN ${JSON.stringify(arn)}: config/client has no access_key`);
@@ -50,9 +50,9 @@ export class Principals {
     this.clients.clear();
   }
 
-  private clientOf(config: AwsClient): IAMClient {
-    const { access_key, secret_key, iam_endpoint, max_retries } = config;
-    const key = JSON.stringify([access_key, secret_key, iam_endpoint, max_retries]);
+  private clientOf(config: AskedClient): IAMClient {
+    const { access_key, secret_key, iam_endpoint, max_retries, generation } = config;
+    const key = JSON.stringify([access_key, secret_key, iam_endpoint, max_retries, generation]);
     const kept = this.clients.get(key);
     if (kept) return kept;
     const made = new IAMClient({

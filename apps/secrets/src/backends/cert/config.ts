@@ -1,6 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
-import { single } from '../../sdk/collection';
+import { configuration } from '../../sdk/collection';
 import { bool, int } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, empty } from '../../sdk/reply';
@@ -13,15 +13,16 @@ const Stored = z.object({
 });
 /** What holds for the whole mount, as stored. */
 export type CertConfig = z.output<typeof Stored>;
-const config = single('config', Stored);
+const config = configuration('config', Stored);
 
 const mostAnswers = 100_000;
 
 const defaults: CertConfig = { disable_binding: false, enable_identity_alias_metadata: false, ocsp_cache_size: 100 };
 
 /** What holds for the whole mount. */
-export async function findConfig(storage: Storage): Promise<CertConfig> {
-  return { ...defaults, ...(await config.find(storage)) };
+export async function findConfig(storage: Storage): Promise<CertConfig & { readonly generation: string }> {
+  const { value, generation } = await config.inForce(storage);
+  return { ...defaults, ...value, generation };
 }
 
 const absent = 'Not supported: refused.';
@@ -37,7 +38,7 @@ export const configPath = path('config', {
       enable_identity_alias_metadata: z.boolean(),
       ocsp_cache_size: z.int(),
     }),
-    run: async ({ storage }) => data({ ...(await findConfig(storage)) }),
+    run: async ({ storage }) => data({ ...defaults, ...(await config.find(storage)) }),
   },
   write: {
     summary: 'Configure the method; what is not named stays.',

@@ -27,8 +27,8 @@ export const loginPath = (trust: Trust) =>
         const { input, storage, caller, mount, nowMs } = call;
         const shown = read(call.certificates());
         const among = input.name ? await oneRole(storage, input.name) : await allRoles(storage);
-        const { enable_identity_alias_metadata: keep, ocsp_cache_size: size } = await findConfig(storage);
-        const court = { storage, memory: { mount: mount.uuid, size }, nowMs };
+        const { enable_identity_alias_metadata: keep, ocsp_cache_size: size, generation } = await findConfig(storage);
+        const court = { storage, memory: { mount: mount.uuid, size, generation }, nowMs };
         const { name, role, unsure } = await trust.match(shown, among, court);
         if (!withinCidrs(caller.address, role.token_bound_cidrs)) throw new Refusal('denied', 'permission denied');
         const [own] = shown;
@@ -64,10 +64,10 @@ export const renewLogin =
     if (!sameTexts(role.token_policies, internal.policies as readonly string[])) {
       throw new Refusal('invalid', 'policies have changed, not renewing');
     }
-    const { disable_binding: free, ocsp_cache_size: size } = await findConfig(storage);
+    const { disable_binding: free, ocsp_cache_size: size, generation } = await findConfig(storage);
     if (!free) {
       const shown = read(stored.certificates());
-      await trust.match(shown, [{ name, role }], { storage, memory: { mount: mount.uuid, size }, nowMs });
+      await trust.match(shown, [{ name, role }], { storage, memory: { mount: mount.uuid, size, generation }, nowMs });
       if (fingerprintOf(shown[0]) !== internal.fingerprint) {
         throw new Refusal('invalid', 'client identity during renewal not matching client identity used during login');
       }

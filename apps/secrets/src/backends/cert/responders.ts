@@ -28,7 +28,11 @@ export interface OcspMemory {
   readonly mount: string;
   /** So many answers, as long as they say themselves. */
   readonly size: number;
+  /** Of the configuration: what was said under another is asked again. */
+  readonly generation: string;
 }
+
+type Answers = LRUCache<string, OcspAnswer & { untilMs: number }>;
 
 const who = 'the OCSP responder';
 const sha1 = '1.3.14.3.2.26';
@@ -41,9 +45,7 @@ const mostMounts = 1_000;
 /** Asks issuers whether their certificates still stand. */
 export class Responders {
   private readonly calls: OutsideCalls;
-  private readonly memories = new LRUCache<string, LRUCache<string, OcspAnswer & { untilMs: number }>>({
-    max: mostMounts,
-  });
+  private readonly memories = new LRUCache<string, { generation: string; answers: Answers }>({ max: mostMounts });
 
   constructor(clock: { now(): number }) {
     this.calls = new OutsideCalls(clock);
@@ -64,6 +66,7 @@ export class Responders {
       own.x509.fingerprint256,
       issuer.x509.fingerprint256,
       servers,
+      rules.trusted.map(({ x509 }) => x509.fingerprint256),
       rules.everyone,
       rules.maxAgeMs,
     ]);
@@ -75,12 +78,12 @@ export class Responders {
     return standing;
   }
 
-  private memoryOf({ mount, size }: OcspMemory) {
+  private memoryOf({ mount, size, generation }: OcspMemory): Answers {
     const known = this.memories.get(mount);
-    if (known?.max === size) return known;
-    const made = new LRUCache<string, OcspAnswer & { untilMs: number }>({ max: size });
-    this.memories.set(mount, made);
-    return made;
+    if (known?.generation === generation && known.answers.max === size) return known.answers;
+    const answers: Answers = new LRUCache({ max: size });
+    this.memories.set(mount, { generation, answers });
+    return answers;
   }
 
   private async ask(server: string, own: Certificate, issuer: Certificate, rules: OcspRules, nowMs: number) {

@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { type Backend, backend } from '../../sdk/backend';
 import { defaultCloud } from './clouds';
 import { configPath } from './config';
-import { type CloudOneParts, forgetCloud, loginPath, roleLogin } from './login';
+import { type CloudOneParts, loginPath, roleLogin } from './login';
 import { findRole, roleListPath, rolePath } from './role';
 
 /** Login with identities of a cloud directory. Spec: Cloud-identity auth method. */
@@ -12,7 +12,7 @@ export const cloudone = (parts: CloudOneParts): Backend =>
     outside: true,
     kind: 'auth',
     summary: 'Logs in people and machines by a token of their cloud directory.',
-    paths: [configPath(parts.defaults, () => forgetCloud(parts)), roleListPath, rolePath, loginPath(parts)],
+    paths: [configPath(parts.defaults), roleListPath, rolePath, loginPath(parts)],
     async renewLogin(stored, { storage }) {
       const name = String(stored.internal.role);
       const role = await findRole(storage, name);

@@ -1,6 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
-import { single } from '../../sdk/collection';
+import { configuration } from '../../sdk/collection';
 import { announced, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, empty, missing } from '../../sdk/reply';
@@ -17,7 +17,7 @@ const CloudOneConfig = z.object({
   client_secret: secretString().describe('Secret of client_id; else CLOUDONE_CLIENT_SECRET.'),
 });
 type CloudOneConfig = z.output<typeof CloudOneConfig>;
-const config = single('config', CloudOneConfig);
+const config = configuration('config', CloudOneConfig);
 const none: CloudOneConfig = { tenant_id: '', resource: '', environment: '', client_id: '', client_secret: '' };
 
 /** What the process environment says where the configuration is silent, and where outside hosts are overridden. */
@@ -39,14 +39,16 @@ export interface InForce {
   readonly hosts: CloudHosts;
   readonly clientId: string;
   readonly clientSecret: string;
+  readonly generation: string;
 }
 
 /** The stored configuration, filled up from the environment. Throws `invalid` while tenant or resource is unknown. */
 export async function configInForce(storage: Storage, defaults: CloudOneDefaults): Promise<InForce> {
-  return fill((await config.find(storage)) ?? none, defaults);
+  const { value, generation } = await config.inForce(storage);
+  return { ...fill(value ?? none, defaults), generation };
 }
 
-function fill(stored: CloudOneConfig, defaults: CloudOneDefaults): InForce {
+function fill(stored: CloudOneConfig, defaults: CloudOneDefaults): Omit<InForce, 'generation'> {
   const tenantId = stored.tenant_id || defaults.tenantId;
   const resource = stored.resource || defaults.resource;
   if (!tenantId) throw new Refusal('invalid', 'tenant_id is required');
@@ -67,8 +69,8 @@ function fill(stored: CloudOneConfig, defaults: CloudOneDefaults): InForce {
 
 const tenantPattern = /^[A-Za-z0-9][A-Za-z0-9.-]{0,127}$/;
 
-/** `forget` drops what was learned by the configuration before. Spec: Cloud-identity auth method configuration. */
-export const configPath = (defaults: CloudOneDefaults, forget: () => void) =>
+/** Spec: Cloud-identity auth method configuration. */
+export const configPath = (defaults: CloudOneDefaults) =>
   path('config', {
     summary: 'Which directory tokens must come from, and who asks the compute API.',
     spec: 'Cloud-identity auth method configuration',
@@ -102,7 +104,6 @@ export const configPath = (defaults: CloudOneDefaults, forget: () => void) =>
         }
         const environment = input.environment ? cloudNamed(input.environment).name : defaultCloudUnlessSet(defaults);
         config.put(storage, { ...input, environment });
-        forget();
         return empty;
       },
     },
@@ -110,7 +111,6 @@ export const configPath = (defaults: CloudOneDefaults, forget: () => void) =>
       summary: 'Forget the configuration; what the environment says stays in force.',
       run({ storage }) {
         config.delete(storage);
-        forget();
         return empty;
       },
     },

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { KeySets, type KeySource, type SignatureHeader } from '@keystead/auth';
 import { OutsideCalls } from '../../sdk/outside-call';
+import type { InForce } from './config';
 
 /** Issuer and signing keys of directory tenants, from their discovery documents. */
 export class DirectoryClient {
@@ -17,17 +18,17 @@ export class DirectoryClient {
   }
 
   /** The issuer a tenant's tokens name. Throws `upstream` when it cannot be learned. */
-  async issuer(authority: string, tenantId: string): Promise<string> {
-    return (await this.sets.issuer(sourceOf(authority, tenantId)))!;
+  async issuer(config: InForce): Promise<string> {
+    return (await this.sets.issuer(sourceOf(config)))!;
   }
 
   /** The public keys of a key id; the directory names one in every token. */
-  async keys(authority: string, tenantId: string, header: SignatureHeader): Promise<readonly KeyObject[]> {
-    return header.kid === undefined ? [] : this.sets.keys(sourceOf(authority, tenantId), header);
+  async keys(config: InForce, header: SignatureHeader): Promise<readonly KeyObject[]> {
+    return header.kid === undefined ? [] : this.sets.keys(sourceOf(config), header);
   }
 }
 
-function sourceOf(authority: string, tenantId: string): KeySource {
-  const url = `${authority.replace(/\/$/, '')}/${encodeURIComponent(tenantId)}/.well-known/openid-configuration`;
-  return { kind: 'discovery', url };
+function sourceOf({ hosts, tenantId, generation }: InForce): KeySource {
+  const url = `${hosts.authority.replace(/\/$/, '')}/${encodeURIComponent(tenantId)}/.well-known/openid-configuration`;
+  return { kind: 'discovery', url, generation };
 }

@@ -64,10 +64,10 @@ export const loginPath = ({ defaults, directory, resources }: CloudOneParts) =>
         };
         const config = await configInForce(storage, defaults);
         const claims = await verifyJwt(jwt, {
-          issuer: await directory.issuer(config.hosts.authority, config.tenantId),
+          issuer: await directory.issuer(config),
           audience: config.resource,
           algorithms: ['RS256'],
-          keys: (header) => directory.keys(config.hosts.authority, config.tenantId, header),
+          keys: (header) => directory.keys(config, header),
           nowMs,
         });
         checkLifetime(role, claims, nowMs);

@@ -133,7 +133,8 @@ export class ResourceClient {
 
   /** A token for the resource manager: by client credentials where configured, else as the machine we run on. */
   private async token(config: InForce): Promise<string> {
-    const key = JSON.stringify([config.hosts, config.tenantId, config.clientId, config.clientSecret]);
+    const { hosts, tenantId, clientId, clientSecret, generation } = config;
+    const key = JSON.stringify([hosts, tenantId, clientId, clientSecret, generation]);
     const known = this.tokens.get(key);
     if (known && known.endsMs - spareMs > this.clock.now()) return known.token;
     const { status, json } = await (config.clientSecret ? this.byClient(config) : this.byMachine(config));

@@ -21,6 +21,8 @@ export interface Connection {
   readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string } | undefined;
   /** The role to assume by identity tokens of this service, where that is what credentials come from. */
   readonly webIdentity?: WebIdentity;
+  /** Of the configuration: clients of another are not used. */
+  readonly generation?: string;
 }
 
 /** What the process environment says where a configuration is silent. */

@@ -75,6 +75,7 @@ export function connection(config: Root): Connection {
     maxRetries: config.max_retries,
     iamEndpoint: addressOf(config.iam_endpoint),
     stsEndpoint: addressOf(config.sts_endpoint),
+    generation: config.generation,
     credentials: isStatic ? { accessKeyId: config.access_key, secretAccessKey: config.secret_key } : undefined,
     webIdentity: config.identity_token_audience
       ? {
@@ -135,7 +136,6 @@ export const rootPath = (cloud: CloudTwo) =>
         checkTerms(input, input.access_key !== '');
         replan(storage, input, nowMs);
         root.put(storage, { ...input, mount_uuid: mount.uuid, generation: randomUUID() });
-        cloud.forget();
         return empty;
       },
     },

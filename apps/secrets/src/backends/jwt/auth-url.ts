@@ -6,7 +6,7 @@ import { secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data } from '../../sdk/reply';
 import { authorizationUrl, beginning, browserConfig, browserRole, challengeOf, scopeOf } from './browser-login';
-import type { JwtConfig } from './config';
+import type { Verifier } from './config';
 import { keep } from './pending';
 import { type OidcProvider, ProviderRefusal } from './provider';
 import { takeNamespace } from './redirect';
@@ -54,7 +54,7 @@ export const authUrlPath = (provider: OidcProvider) =>
 
 type AuthUrlCall = Call<object, z.output<typeof Input>>;
 
-async function beginBrowser(provider: OidcProvider, found: JwtConfig, role: JwtRole, name: string, call: AuthUrlCall) {
+async function beginBrowser(provider: OidcProvider, found: Verifier, role: JwtRole, name: string, call: AuthUrlCall) {
   const { input, storage, caller, nowMs } = call;
   if (!input.redirect_uri) throw new Refusal('invalid', 'missing redirect_uri');
   const { redirectUri, namespace } = found.namespace_in_state
@@ -80,7 +80,7 @@ async function beginBrowser(provider: OidcProvider, found: JwtConfig, role: JwtR
   return data({ auth_url, state, poll_interval: String(role.poll_interval || usualPollSeconds) });
 }
 
-async function beginDevice(provider: OidcProvider, found: JwtConfig, role: JwtRole, name: string, call: AuthUrlCall) {
+async function beginDevice(provider: OidcProvider, found: Verifier, role: JwtRole, name: string, call: AuthUrlCall) {
   const { input, storage, caller, nowMs } = call;
   const begun = { redirectUri: '', clientNonce: input.client_nonce ?? '', address: caller.address };
   const pending = beginning(found, role, name, begun);

@@ -6,7 +6,7 @@ import type { BackgroundCall, Call } from '../../sdk/call';
 import type { Login } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import { loginParams, withinCidrs } from '../../sdk/token-params';
-import { config, type JwtConfig, signsInByBrowser } from './config';
+import { findVerifier, signsInByBrowser, type Verifier } from './config';
 import { claimsOf } from './id-token';
 import type { PendingLogin } from './pending';
 import { type OidcProvider, ProviderRefusal, type ProviderTokens } from './provider';
@@ -16,8 +16,8 @@ import { identityOf, saying } from './who';
 const failed = 'Keystead login failed.';
 
 /** The configuration for sign-in by browser. Throws `invalid`. */
-export async function browserConfig(storage: Storage): Promise<JwtConfig> {
-  const found = await config.find(storage);
+export async function browserConfig(storage: Storage): Promise<Verifier> {
+  const found = await findVerifier(storage);
   if (!found) throw new Refusal('invalid', 'could not load configuration');
   if (!signsInByBrowser(found)) throw new Refusal('invalid', 'OIDC login is not configured for this mount');
   return found;
@@ -34,7 +34,7 @@ export async function browserRole(storage: Storage, name: string): Promise<JwtRo
 }
 
 /** What a new login by browser or device keeps. */
-export function beginning(found: JwtConfig, role: JwtRole, name: string, call: Beginning): PendingLogin {
+export function beginning(found: Verifier, role: JwtRole, name: string, call: Beginning): PendingLogin {
   return {
     role: name,
     mode: role.callback_mode,
@@ -56,7 +56,7 @@ interface Beginning {
 /** Where the browser goes to sign in; its query alone where the provider names no such endpoint. */
 export function authorizationUrl(
   endpoint: URL | undefined,
-  found: JwtConfig,
+  found: Verifier,
   role: JwtRole,
   { redirectUri, nonce, verifier }: PendingLogin,
   state: string,
@@ -89,7 +89,7 @@ export const scopeOf = (role: JwtRole): string => [...new Set(['openid', ...role
 export async function finish(
   provider: OidcProvider,
   pending: PendingLogin,
-  tokensOf: (found: JwtConfig) => Promise<ProviderTokens>,
+  tokensOf: (found: Verifier) => Promise<ProviderTokens>,
   { storage, caller, mount, nowMs }: Pick<Call, 'storage' | 'caller' | 'mount' | 'nowMs'>,
 ): Promise<Login> {
   const found = await browserConfig(storage);
@@ -141,6 +141,6 @@ export async function renewBrowserLogin(
   return { ...loginParams(role, undefined), groupAliases, internal: next };
 }
 
-function providerOf({ oidc_discovery_url: issuer, oidc_client_id: client }: JwtConfig): string {
+function providerOf({ oidc_discovery_url: issuer, oidc_client_id: client }: Verifier): string {
   return JSON.stringify([issuer, client]);
 }

@@ -5,7 +5,7 @@ import { secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { login, type Reply } from '../../sdk/reply';
 import { finish } from './browser-login';
-import { config } from './config';
+import { findVerifier } from './config';
 import { confirmPage, page } from './pages';
 import { decide, isBeginner, type PendingLogin } from './pending';
 import { type OidcProvider, ProviderRefusal } from './provider';
@@ -59,7 +59,7 @@ export const callbackPath = (provider: OidcProvider) =>
       input: Input,
       async run(call) {
         const { input, storage, nowMs } = call;
-        const found = await config.find(storage);
+        const found = await findVerifier(storage);
         if (!found) throw new Refusal('invalid', 'could not load configuration');
         if (found.oidc_response_mode !== 'form_post') {
           throw new Refusal('unsupported-operation', 'unsupported operation');

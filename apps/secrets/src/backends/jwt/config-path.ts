@@ -3,7 +3,8 @@ import { importPublicKey, jwtAlgorithms } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { leavesInTheClear } from '../../sdk/clear-text';
-import { bool } from '../../sdk/fields';
+import { newGeneration } from '../../sdk/collection';
+import { bool, notKept } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { parses, refuse } from '../../sdk/refuse';
 import { data, empty, missing } from '../../sdk/reply';
@@ -63,7 +64,9 @@ export const configPath = (keys: IssuerKeys) =>
       update: 'replace',
       defaults: { ...none, skip_jwks_validation: false },
       input: JwtConfig.extend({
-        skip_jwks_validation: bool().describe('Store the configuration even while its keys cannot be fetched.'),
+        skip_jwks_validation: notKept(bool()).describe(
+          'Store the configuration even while its keys cannot be fetched.',
+        ),
       }),
       async run({ input, fields, stored, storage, warn }) {
         const { skip_jwks_validation: unchecked, ...given } = input;
@@ -78,11 +81,12 @@ export const configPath = (keys: IssuerKeys) =>
           if (leavesInTheClear(wanted[field]))
             warn(`${field} is not https: whoever is on the way can forge keys, and so logins`);
         }
-        await keys.check(wanted).catch((error) => {
+        const generation = newGeneration();
+        await keys.check({ ...wanted, generation }).catch((error) => {
           if (!unchecked || !(error instanceof Refusal)) throw error;
           warn(error.message);
         });
-        config.put(storage, wanted);
+        config.put(storage, wanted, generation);
         return empty;
       },
     },

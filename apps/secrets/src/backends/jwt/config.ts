@@ -1,7 +1,8 @@
 import { type JwtAlgorithm, jwtAlgorithms } from '@keystead/auth';
 import { z } from 'zod';
-import { single } from '../../sdk/collection';
+import { configuration } from '../../sdk/collection';
 import { bool, commaList, object, oneOf, secretString, string } from '../../sdk/fields';
+import type { Storage } from '../../sdk/storage';
 
 const modes = ['', 'query', 'form_post'] as const;
 
@@ -32,7 +33,16 @@ export const JwtConfig = z.object({
 /** How tokens are verified, as stored. */
 export type JwtConfig = z.output<typeof JwtConfig>;
 /** The configuration of the mount. */
-export const config = single('config', JwtConfig);
+export const config = configuration('config', JwtConfig);
+
+/** A configuration, and by which generation the issuer is remembered. */
+export type Verifier = JwtConfig & { readonly generation: string };
+
+/** The configuration in force; undefined before there is any. */
+export async function findVerifier(storage: Storage): Promise<Verifier | undefined> {
+  const { value, generation } = await config.inForce(storage);
+  return value && { ...value, generation };
+}
 
 /** The algorithms a configuration accepts. */
 export function algorithmsOf({ jwt_supported_algs }: JwtConfig): readonly JwtAlgorithm[] {

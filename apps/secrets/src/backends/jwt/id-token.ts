@@ -1,7 +1,7 @@
 import { audiencesOf, type Claims, verifyIdToken, withUserInfo } from '@keystead/auth';
 import { refuse } from '../../sdk/refuse';
 import { leewaysOf } from './claims';
-import { algorithmsOf, type JwtConfig } from './config';
+import { algorithmsOf, type Verifier } from './config';
 import type { OidcProvider, ProviderTokens } from './provider';
 import type { JwtRole } from './role';
 
@@ -19,7 +19,7 @@ interface ExpectedIdToken {
  */
 export async function claimsOf(
   provider: OidcProvider,
-  config: JwtConfig,
+  config: Verifier,
   role: JwtRole,
   { idToken, accessToken }: ProviderTokens,
   asked: ExpectedIdToken,

@@ -10,7 +10,7 @@ import {
 import { Refusal } from '@keystead/refusal';
 import { LRUCache } from 'lru-cache';
 import { outsideCall } from '../../sdk/outside-call';
-import type { JwtConfig } from './config';
+import type { Verifier } from './config';
 
 /** Where the keys of a configuration come from: fetched from their issuer, or standing in the configuration itself. */
 export class IssuerKeys {
@@ -27,13 +27,13 @@ export class IssuerKeys {
   }
 
   /** The public keys that may have signed. Throws `upstream` while they cannot be had. */
-  async of(config: JwtConfig, header: SignatureHeader): Promise<readonly KeyObject[]> {
+  async of(config: Verifier, header: SignatureHeader): Promise<readonly KeyObject[]> {
     const source = sourceOf(config);
     return source ? this.sets.keys(source, header) : config.jwt_validation_pubkeys.map((pem) => this.import(pem));
   }
 
   /** The issuer that tokens must name; undefined where neither configuration nor discovery says one. */
-  async issuer(config: JwtConfig): Promise<string | undefined> {
+  async issuer(config: Verifier): Promise<string | undefined> {
     const source = sourceOf(config);
     if (config.bound_issuer || source?.kind !== 'discovery') return config.bound_issuer || undefined;
     const issuer = await this.sets.issuer(source);
@@ -44,7 +44,7 @@ export class IssuerKeys {
   }
 
   /** What the provider's discovery document says; checked to be of the issuer that it was asked for. Throws `upstream`. */
-  async document(config: JwtConfig): Promise<Readonly<Record<string, unknown>>> {
+  async document(config: Verifier): Promise<Readonly<Record<string, unknown>>> {
     const source = sourceOf(config);
     if (source?.kind !== 'discovery') throw new Refusal('invalid', 'OIDC login is not configured for this mount');
     const refusal = foreignIssuer(config.oidc_discovery_url, await this.sets.issuer(source));
@@ -53,7 +53,7 @@ export class IssuerKeys {
   }
 
   /** Fetches what is there once. Throws `invalid` with the name of the field that leads nowhere. */
-  async check(config: JwtConfig): Promise<void> {
+  async check(config: Verifier): Promise<void> {
     const source = sourceOf(config);
     if (!source) return;
     const field = source.kind === 'discovery' ? 'oidc_discovery_url' : 'jwks_url';
@@ -78,10 +78,12 @@ export class IssuerKeys {
   }
 }
 
-function sourceOf(config: JwtConfig): KeySource | undefined {
+function sourceOf(config: Verifier): KeySource | undefined {
+  const { generation } = config;
   if (config.oidc_discovery_url) {
-    return discoveryOf(config.oidc_discovery_url, config.oidc_discovery_ca_pem || undefined);
+    return { ...discoveryOf(config.oidc_discovery_url, config.oidc_discovery_ca_pem || undefined), generation };
   }
-  if (config.jwks_url) return { kind: 'key-set', url: config.jwks_url, ca: config.jwks_ca_pem || undefined };
+  if (config.jwks_url)
+    return { kind: 'key-set', url: config.jwks_url, ca: config.jwks_ca_pem || undefined, generation };
   return undefined;
 }

@@ -9,7 +9,7 @@ import { type Login, login } from '../../sdk/reply';
 import { withinCidrs } from '../../sdk/token-params';
 import { renewBrowserLogin } from './browser-login';
 import { checkParties, leewaysOf } from './claims';
-import { algorithmsOf, config, type JwtConfig } from './config';
+import { algorithmsOf, findVerifier, type Verifier } from './config';
 import type { IssuerKeys } from './keys';
 import type { OidcProvider } from './provider';
 import { findRole, type JwtRole } from './role';
@@ -30,7 +30,7 @@ export const loginPath = (keys: IssuerKeys) =>
       input: LoginInput,
       judges: 'unguessable',
       async run({ input, storage, caller, nowMs, mount }) {
-        const verifier = await config.find(storage);
+        const verifier = await findVerifier(storage);
         if (!verifier) throw new Refusal('invalid', 'could not load configuration');
         const roleName = (input.role || verifier.default_role).toLowerCase();
         if (!roleName) throw new Refusal('invalid', 'missing role');
@@ -59,7 +59,7 @@ export const renewLogin =
 
 async function verified(
   keys: IssuerKeys,
-  verifier: JwtConfig,
+  verifier: Verifier,
   role: JwtRole,
   jwt: string,
   nowMs: number,

@@ -1,13 +1,13 @@
 import { OpenidProvider } from '@keystead/auth';
 import type { Logger } from '@keystead/server';
 import { OutsideCalls } from '../../sdk/outside-call';
-import type { JwtConfig } from './config';
+import type { Verifier } from './config';
 import { IssuerKeys } from './keys';
 
 export { ProviderRefusal, type ProviderTokens } from '@keystead/auth';
 
 /** The OpenID providers of mounts, and their keys. */
-export class OidcProvider extends OpenidProvider<JwtConfig> {
+export class OidcProvider extends OpenidProvider<Verifier> {
   readonly keys: IssuerKeys;
 
   constructor(private readonly parts: { clock: { now(): number }; log: Pick<Logger, 'debug'> }) {

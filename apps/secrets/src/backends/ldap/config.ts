@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { leavesInTheClear } from '../../sdk/clear-text';
-import { single } from '../../sdk/collection';
+import { configuration } from '../../sdk/collection';
 import { bool, duration, int, oneOf, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { parses, refuse } from '../../sdk/refuse';
@@ -58,7 +58,7 @@ const Config = own.extend({
 });
 /** How the directory is asked, as stored. */
 export type LdapConfig = z.output<typeof Config>;
-const config = single('config', Config);
+const config = configuration('config', Config);
 
 const defaults: LdapConfig = {
   ...tokenDefaults,
@@ -92,7 +92,13 @@ const defaults: LdapConfig = {
 };
 
 /** The configuration; undefined before there is any. */
-export const findConfig = (storage: Storage): Promise<LdapConfig | undefined> => config.find(storage);
+export async function findConfig(storage: Storage): Promise<DirectoryConfig | undefined> {
+  const { value, generation } = await config.inForce(storage);
+  return value && { ...value, generation };
+}
+
+/** A configuration, and by which generation connections are kept. */
+export type DirectoryConfig = LdapConfig & { readonly generation: string };
 
 /** How the directory is asked. */
 export const configPath = path('config', {

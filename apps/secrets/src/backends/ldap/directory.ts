@@ -3,7 +3,7 @@ import { Refusal } from '@keystead/refusal';
 import { type Client, type Entry, InvalidCredentialsError, ResultCodeError, type SearchOptions } from 'ldapts';
 import { LRUCache } from 'lru-cache';
 import { Circuit, Unreachable } from '../../sdk/outside';
-import type { LdapConfig } from './config';
+import type { DirectoryConfig, LdapConfig } from './config';
 import { DirectoryConnection, KeptConnections } from './connection';
 import { fillTemplate, filterText, nameText } from './filter';
 import { tokenGroups } from './token-groups';
@@ -32,7 +32,7 @@ export class Directory {
   constructor(private readonly clock: { now(): number }) {}
 
   /** Who it is, where the password is theirs; undefined for a wrong one or somebody unknown. Throws `upstream`. */
-  logIn(config: LdapConfig, username: string, password: string): Promise<Person | undefined> {
+  logIn(config: DirectoryConfig, username: string, password: string): Promise<Person | undefined> {
     return this.with(config, async (client) => {
       const found = await findPerson(client, config, username);
       if (!found || !(await binds(client, found.bindName, password))) return undefined;
@@ -41,14 +41,14 @@ export class Directory {
   }
 
   /** Somebody as the directory knows them now, without their password; undefined where it does not any more. */
-  lookUp(config: LdapConfig, username: string): Promise<Person | undefined> {
+  lookUp(config: DirectoryConfig, username: string): Promise<Person | undefined> {
     return this.with(config, async (client) => {
       const found = await findPerson(client, config, username);
       return found && personOf(client, config, username, found, async () => {});
     });
   }
 
-  private async with<T>(config: LdapConfig, ask: (client: Client) => Promise<T>): Promise<T> {
+  private async with<T>(config: DirectoryConfig, ask: (client: Client) => Promise<T>): Promise<T> {
     let failure: unknown;
     for (const url of config.url.split(',').map((one) => one.trim())) {
       try {
@@ -62,7 +62,7 @@ export class Directory {
     throw failure;
   }
 
-  private at<T>(url: string, config: LdapConfig, ask: (client: Client) => Promise<T>): Promise<T> {
+  private at<T>(url: string, config: DirectoryConfig, ask: (client: Client) => Promise<T>): Promise<T> {
     // Who reaches it in another way, perhaps a wrong one, does not keep the others out.
     const way = wayOf(url, config);
     const circuit = kept(this.circuits, way, () => new Circuit(`${who} at ${url}`, this.clock));
@@ -75,12 +75,14 @@ export class Directory {
 
   private async asked<T>(
     url: string,
-    config: LdapConfig,
+    config: DirectoryConfig,
     way: string,
     ask: (client: Client) => Promise<T>,
   ): Promise<T> {
     // Whoever has another secret is somebody else. Where nobody in particular asks, a kept connection would ask as the last one.
-    const key = canLookUp(config) ? digestOf([way, config.bindpass, config.client_tls_key]) : undefined;
+    const key = canLookUp(config)
+      ? digestOf([way, config.bindpass, config.client_tls_key, config.generation])
+      : undefined;
     let connection: DirectoryConnection | undefined;
     let keep = false;
     try {
@@ -98,7 +100,7 @@ export class Directory {
   }
 
   /** A kept connection that is still one, on which the configured name asks. */
-  private async keptOne(key: string, config: LdapConfig): Promise<DirectoryConnection | undefined> {
+  private async keptOne(key: string, config: DirectoryConfig): Promise<DirectoryConnection | undefined> {
     for (let one = this.kept.take(key); one; one = this.kept.take(key)) {
       try {
         await one.run((client) => asService(client, config));

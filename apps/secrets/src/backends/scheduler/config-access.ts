@@ -1,8 +1,8 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
-import { single } from '../../sdk/collection';
-import { bool, int, secretString, string } from '../../sdk/fields';
+import { configuration } from '../../sdk/collection';
+import { bool, int, notKept, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, empty, missing } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
@@ -18,20 +18,22 @@ const Access = z.object({
   client_key: secretString().describe('PEM key of client_cert.'),
 });
 const AccessInput = Access.extend({
-  verify: bool().optional().describe('Check address, TLS and token against the scheduler before storing.'),
-  bootstrap: bool().optional().describe('Make the first management token of a scheduler that has none, and keep it.'),
+  verify: notKept(bool()).optional().describe('Check address, TLS and token against the scheduler before storing.'),
+  bootstrap: notKept(bool())
+    .optional()
+    .describe('Make the first management token of a scheduler that has none, and keep it.'),
 });
-const access = single('config/access', Access);
+const access = configuration('config/access', Access);
 
 /** The access in force: stored values win, the environment fills what is missing. Throws `invalid` without an address. */
 export async function accessInForce(
   storage: Storage,
   defaults: SchedulerDefaults,
 ): Promise<SchedulerAccess & { nameLimit: number }> {
-  const stored = await access.find(storage);
+  const { value: stored, generation } = await access.inForce(storage);
   const found = resolve(stored ?? none, defaults);
   if (!found.address) throw new Refusal('invalid', 'scheduler access is not configured: write config/access first');
-  return { ...found, nameLimit: stored?.max_token_name_length ?? 0 };
+  return { ...found, generation, nameLimit: stored?.max_token_name_length ?? 0 };
 }
 
 const none = { address: '', token: '', max_token_name_length: 0, ca_cert: '', client_cert: '', client_key: '' };
@@ -80,7 +82,6 @@ export const accessPath = (scheduler: Scheduler) =>
           // Nothing can take a bootstrap back, so its token is stored by this very call or shown as lost by its failure.
           config.token = await scheduler.client(requireAddress(reach)).bootstrap().catch(rethrow);
         }
-        scheduler.forget(reach.address);
         access.put(storage, config);
         if (!verify) return empty;
         const report = await verifyAccess(scheduler, requireAddress(resolve(config, scheduler.defaults)));

@@ -16,6 +16,8 @@ export interface SchedulerAccess {
   readonly caCert: string;
   readonly clientCert: string;
   readonly clientKey: string;
+  /** Of the configuration: what was heard by another is not used. */
+  readonly generation?: string;
 }
 
 /** A token as the scheduler made it. */

@@ -46,8 +46,8 @@ export class Scheduler {
   ) {}
 
   client(access: SchedulerAccess): SchedulerClient {
-    const { address, caCert, clientCert, clientKey } = access;
-    const key = JSON.stringify([address, caCert, clientCert, clientKey]);
+    const { address, caCert, clientCert, clientKey, generation } = access;
+    const key = JSON.stringify([address, caCert, clientCert, clientKey, generation]);
     let reached = this.reached.get(key);
     if (!reached) {
       const { Agent } = address.startsWith('https:') ? https : http;
@@ -63,12 +63,6 @@ export class Scheduler {
     return this.throttle.take();
   }
 
-  /** Forgets what a scheduler said, because its configuration was written again. */
-  forget(address: string): void {
-    this.known.delete(address);
-    for (const key of this.reached.keys()) if (JSON.parse(key)[0] === address) this.reached.delete(key);
-  }
-
   /** Forgets what all schedulers said, and how they are reached. */
   forgetAll(): void {
     this.known.clear();
@@ -78,7 +72,7 @@ export class Scheduler {
   /** Longest token name in bytes: as configured, else by the version, which is asked for once. */
   async nameLimit(access: SchedulerAccess & { nameLimit: number }): Promise<number> {
     if (access.nameLimit > 0) return access.nameLimit;
-    const known = this.about(access.address);
+    const known = this.about(access);
     if (known.nameLimit !== undefined) return known.nameLimit;
     known.asksVersion ??= unlessRefused(this.client(access).version())
       .then((version) => {
@@ -97,7 +91,7 @@ export class Scheduler {
    */
   async missingPolicies(access: SchedulerAccess, names: readonly string[]): Promise<string[] | undefined> {
     if (names.length === 0) return [];
-    const known = this.about(access.address);
+    const known = this.about(access);
     if (known.policies && names.every((name) => known.policies!.has(name))) return [];
     known.asksPolicies ??= unlessRefused(this.client(access).policyNames())
       .then((there) => {
@@ -112,11 +106,12 @@ export class Scheduler {
     return names.filter((name) => !policies.has(name));
   }
 
-  private about(address: string): SchedulerFacts {
-    let known = this.known.get(address);
+  private about({ address, generation }: SchedulerAccess): SchedulerFacts {
+    const key = JSON.stringify([address, generation]);
+    let known = this.known.get(key);
     if (!known) {
       known = {};
-      this.known.set(address, known);
+      this.known.set(key, known);
     }
     return known;
   }

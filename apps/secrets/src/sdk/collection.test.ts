@@ -1,0 +1,55 @@
+import { describe, expect, it } from '@jest/globals';
+import { z } from 'zod';
+import { configuration } from './collection';
+import type { Storage } from './storage';
+
+/** As much of a mount's storage as records need. */
+function memory(entries: Record<string, string> = {}) {
+  const kept = new Map(Object.entries(entries));
+  const storage = {
+    get: async (key: string) => kept.get(key),
+    put: (key: string, value: string) => void kept.set(key, value),
+    delete: (key: string) => void kept.delete(key),
+  };
+  return { kept, storage: storage as unknown as Storage };
+}
+
+describe('the configuration of an outside system', () => {
+  const config = configuration('config', z.object({ url: z.string() }));
+  const here = { url: 'https://here' };
+
+  it('has another generation after every write and deletion, the same one or not', async () => {
+    const { storage } = memory();
+    const seen = [await config.inForce(storage)];
+    for (const change of [
+      () => config.put(storage, here),
+      () => config.put(storage, here),
+      () => config.delete(storage),
+    ]) {
+      change();
+      seen.push(await config.inForce(storage));
+    }
+    config.put(storage, here, 'told');
+    seen.push(await config.inForce(storage));
+    expect(seen.map(({ value }) => value)).toEqual([undefined, here, here, undefined, here]);
+    expect(seen[0]!.generation).toBe('');
+    expect(seen[4]!.generation).toBe('told');
+    expect(new Set(seen.map(({ generation }) => generation)).size).toBe(5);
+  });
+
+  it('is found without its generation', async () => {
+    const { storage } = memory();
+    config.put(storage, here);
+    expect(await config.find(storage)).toEqual(here);
+    expect(await config.require(storage)).toEqual(here);
+    config.delete(storage);
+    expect(await config.find(storage)).toBeUndefined();
+    await expect(config.require(storage)).rejects.toThrow('config is not configured');
+    await expect(config.require(storage, 'write it first')).rejects.toThrow('write it first');
+  });
+
+  it('has none where an earlier version wrote it', async () => {
+    const { storage } = memory({ config: JSON.stringify(here) });
+    expect(await config.inForce(storage)).toEqual({ value: here, generation: '' });
+  });
+});

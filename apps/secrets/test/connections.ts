@@ -1,0 +1,31 @@
+import net from 'node:net';
+import { afterAll, beforeAll } from '@jest/globals';
+
+/** An address that leads to another, and how many connections were made to it. */
+export function connectionsTo(target: () => string): { readonly address: string; readonly count: number } {
+  let count = 0;
+  const open = new Set<net.Socket>();
+  const server = net.createServer((socket) => {
+    count++;
+    const { hostname, port } = new URL(target());
+    const further = net.connect(Number(port), hostname);
+    for (const one of [socket, further]) {
+      open.add(one);
+      one.on('error', () => one.destroy()).on('close', () => open.delete(one));
+    }
+    socket.pipe(further).pipe(socket);
+  });
+  beforeAll(() => new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve)));
+  afterAll(async () => {
+    for (const socket of open) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return {
+    get address() {
+      return `http://127.0.0.1:${(server.address() as net.AddressInfo).port}`;
+    },
+    get count() {
+      return count;
+    },
+  };
+}
