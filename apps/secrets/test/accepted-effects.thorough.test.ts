@@ -1,0 +1,224 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { valuesOf } from '@keystead/testing';
+import type { LiveMount } from '../src/kernel/mounts/mount';
+import { registry } from '../src/registry';
+import { isReading, type Verb } from '../src/sdk/call';
+import type { AnyOperation, Path } from '../src/sdk/path';
+import { type Example, examples } from './at-once-examples';
+import { methodOf, senderTo, worldOf } from './at-once-world';
+import { startSecrets } from './start-secrets';
+
+jest.setTimeout(900_000);
+
+// biome-ignore lint/suspicious/noExplicitAny: bodies of every endpoint
+type Json = any;
+
+/** Fields whose effect no answer shows, and what does. */
+const elsewhere: Readonly<Record<string, string>> = {
+  'write identity/entity/merge force': 'identity: where both have a second factor',
+  'write identity/entity/merge conflicting_alias_ids_to_keep': 'identity: where both have an alias of a mount',
+  'write identity/oidc/key/:name/rotate verification_ttl': 'identity-provider: how long the old key stays published',
+  'write identity/oidc/introspect token': 'identity-provider: of a token that the service has signed',
+  'write identity/oidc/introspect client_id': 'identity-provider: likewise',
+  'write system/tools/random source': 'where the bytes come from cannot be seen in them',
+  'delete system/plugins/catalog/:type/:name version': 'there are no plugins',
+  'write system/renew/:lease_id* url_lease_id': 'the path says which',
+  'write system/leases/renew/:lease_id* url_lease_id': 'the path says which',
+  'write system/leases/renew url_lease_id': 'leases: where lease_id is not given',
+  'write system/renew url_lease_id': 'leases: where lease_id is not given',
+  'write system/leases/revoke url_lease_id': 'leases: where lease_id is not given',
+  'write system/leases/revoke/:lease_id* lease_id': 'the path says which',
+  'write system/leases/revoke/:lease_id* url_lease_id': 'the path says which',
+  'write system/revoke url_lease_id': 'leases: where lease_id is not given',
+  'write system/revoke/:lease_id* lease_id': 'the path says which',
+  'write system/revoke/:lease_id* url_lease_id': 'the path says which',
+  'write system/leases/revoke sync': 'leases: when the answer comes',
+  'write system/leases/revoke/:lease_id* sync': 'leases: when the answer comes',
+  'write system/revoke sync': 'leases: when the answer comes',
+  'write system/revoke/:lease_id* sync': 'leases: when the answer comes',
+  'write system/leases/revoke-prefix/:prefix* sync': 'leases: when the answer comes',
+  'write system/leases/revoke-force/:prefix* sync': 'leases: when the answer comes',
+  'write system/leases/replay lease_id': 'outage: of a lease that rests',
+  'write system/capabilities-self token': 'is that of the caller, as clients send it always',
+  'write system/policies/explain parameters': 'who-may: where a policy looks at parameters',
+  'write system/policies/explain wrap_ttl': 'who-may: where a policy asks for wrapping',
+  'write token/create-orphan no_parent': 'it never has one',
+  'write token/create/:role no_parent': 'tokens: of a role whose tokens have one',
+  'write token/renew-self token': 'is that of the caller, as clients send it always',
+};
+
+/** Values that no shape tells. */
+const told: Readonly<Record<string, Json>> = { 'patch kv/data/:path* options': { cas: 99 } };
+
+/** What else has to be said for a field to be taken. */
+const besides: Readonly<Record<string, object>> = {
+  'write token/create no_default_policy': { policies: ['everything'] },
+  'write token/create-orphan no_default_policy': { policies: ['everything'] },
+  'write token/create/:role no_default_policy': { policies: ['everything'] },
+};
+
+const jsonOf = (field: Json): Json => {
+  for (let at = field; at; at = at.def?.innerType) {
+    const json = at.meta?.()?.json;
+    if (json) return json;
+  }
+  return undefined;
+};
+
+const lengthOf = (value: unknown): number => String(value).length;
+
+/** The leaves of a value by their place. */
+function leavesOf(value: Json, at = ''): [string, unknown][] {
+  if (typeof value !== 'object' || value === null) return [[at, value]];
+  const inner = Object.entries<Json>(value);
+  return inner.length === 0 ? [[at, '{}']] : inner.flatMap(([key, each]) => leavesOf(each, `${at}/${key}`));
+}
+
+/** The same, but for what passes while one looks: seconds and moments. */
+function isSame(one: unknown, other: unknown): boolean {
+  if (typeof one === 'number' && typeof other === 'number') return Math.abs(one - other) <= (one > 30 ? 5 : 0);
+  const [a, b] = [one, other].map((value) =>
+    /^\d{4}-\d\d-\d\dT/.test(String(value)) ? Date.parse(String(value)) : Number.NaN,
+  );
+  return Number.isNaN(a!) || Number.isNaN(b!) ? one === other : Math.abs(a! - b!) < 10_000;
+}
+
+// An operation with nothing to read beside it forgets a field if it does the same with it as without.
+describe('what requests may say where nothing is read beside', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'effects-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const secrets = startSecrets({ env: { SECRETS_AUDIT_BY_API_DIRECTORY: folder } });
+  const send = senderTo(secrets);
+  const world = worldOf(secrets, send);
+  interface Operation {
+    readonly name: string;
+    readonly verb: Verb;
+    readonly mount: LiveMount;
+    readonly declared: Path;
+    readonly fields: Readonly<Record<string, Json>>;
+  }
+  let operations: Operation[] = [];
+  beforeAll(() => {
+    operations = [...secrets.service.kernel.mounts.all()].flatMap((mount) =>
+      mount.backend.paths.flatMap((declared) =>
+        (Object.entries(declared.operations) as [Verb, AnyOperation][])
+          .filter(([verb]) => !isReading(verb) && (verb !== 'write' || !declared.operations.read))
+          .map(([verb, operation]) => ({
+            name: `${verb} ${mount.backend.type}/${declared.pattern}`,
+            verb,
+            mount,
+            declared,
+            fields: (operation as Json).input?.shape ?? {},
+          })),
+      ),
+    );
+  });
+
+  const read = async (path: string): Promise<Json> => JSON.parse((await send('GET', path, secrets.rootToken)).text);
+  const found = async (path: string, body?: object) =>
+    `${(await send(body ? 'POST' : 'GET', path, secrets.rootToken, body)).status}`;
+  const ofToken = ({ auth }: Json) => world.root('POST', 'auth/token/lookup', { token: auth.client_token });
+  const ofSecretId = (answer: Json, at: string, { secret_id }: Json) =>
+    secret_id
+      ? found(at.replace(/(custom-)?secret-id.*$/, 'secret-id/lookup'), { secret_id })
+      : world.root('POST', at.replace(/secret-id$/, 'secret-id-accessor/lookup'), {
+          secret_id_accessor: answer.data.secret_id_accessor,
+        });
+  const ofLease = (_answer: Json, _at: string, { lease_id }: Json) => found('sys/leases/lookup', { lease_id });
+  /** Where it shows what an operation did, beside its answer: by what is sent without the field. */
+  const readers: Readonly<Record<string, (answer: Json, at: string, sent: Json) => Promise<unknown>>> = {
+    'write token/create': ofToken,
+    'write token/create-orphan': ofToken,
+    'write token/create/:role': ofToken,
+    'write token/revoke': (_answer, _at, { token }) => found('auth/token/lookup', { token }),
+    'write identity/entity': ({ data }) => read(`identity/entity/id/${data.id}`),
+    'write identity/entity/batch-delete': (_answer, _at, { entity_ids }) =>
+      found(`identity/entity/id/${entity_ids[0]}`),
+    'write identity/entity-alias': ({ data }) => read(`identity/entity-alias/id/${data.id}`),
+    'write identity/group': ({ data }) => read(`identity/group/id/${data.id}`),
+    'write identity/group-alias': ({ data }) => read(`identity/group-alias/id/${data.id}`),
+    'write identity/mfa/method/totp': ({ data }) => read(`identity/mfa/method/totp/${data.method_id}`),
+    'write approle/role/:role_name/secret-id': ofSecretId,
+    'write approle/role/:role_name/custom-secret-id': ofSecretId,
+    'write approle/role/:role_name/secret-id/destroy': ofSecretId,
+    'write userpass/users/:username/password': (_answer, at, sent) =>
+      found(at.replace('users/', 'login/').replace('/password', ''), sent),
+    'write userpass/users/:username/policies': (_answer, at) => read(at.replace('/policies', '')),
+    'write system/audit/:path*': async (_answer, at) =>
+      (await read('sys/audit')).data[`${at.replace('sys/audit/', '')}/`],
+    'write system/leases/revoke': ofLease,
+    'write system/revoke': ofLease,
+  };
+
+  /** An installation has so many audit devices at most. */
+  const removeDevices = async () => {
+    for (const name of Object.keys((await read('sys/audit')).data))
+      await send('DELETE', `sys/audit/${name}`, secrets.rootToken);
+  };
+
+  /** What comes of a call, and is seen afterwards. */
+  const outcome = async (one: Operation, example: Example, more: object): Promise<Map<string, unknown>> => {
+    const below = one.declared.pattern.replace(/:(\w+)\*?/g, (_all, param: string) => example.at?.[param] ?? '');
+    const at = one.mount.path + below;
+    const token = example.token ?? secrets.rootToken;
+    const method = example.wrap ? 'WRAP' : methodOf[one.verb]!;
+    const sent = (example.body?.(0) ?? {}) as Json;
+    const { status, text } = await send(method, at, token, { ...sent, ...more });
+    const answer = text === '' ? undefined : JSON.parse(text);
+    const reader = one.verb === 'patch' ? () => read(at) : readers[one.name];
+    const after = status < 300 ? await reader?.(answer, at, sent) : undefined;
+    if (one.name.includes('system/audit')) await removeDevices();
+    return new Map(leavesOf({ status: `${status}`, answer, after }));
+  };
+
+  let heeded = 0;
+  const types = [...new Set(registry.map(({ type }) => type))];
+  it.each(types)('does something in %s', async (type) => {
+    const without: string[] = [];
+    for (const one of operations.filter(({ mount }) => mount.backend.type === type)) {
+      const making = examples[one.name];
+      if (typeof making !== 'function') continue;
+      const call = async (more: object) => outcome(one, await making(world), more);
+      const twice = async (more: object) => [await call(more), await call(more)] as const;
+      const bare = await twice({});
+      for (const [field, shape] of Object.entries<Json>(one.fields)) {
+        const name = `${one.name} ${field}`;
+        const json = jsonOf(shape);
+        if (json === undefined || name in elsewhere) continue;
+        // An older name is heard where the newer one is not said.
+        const newer = json['x-shown-as'];
+        const also = newer ? { ...besides[name], [newer]: undefined } : besides[name];
+        const plain = also ? await twice(also) : bare;
+        const [first, second] = plain;
+        const steady = [...first].filter(([at, value]) => isSame(second.get(at), value));
+        // What is random has a length.
+        const sized = [...first].filter(
+          ([at, value]) => !isSame(second.get(at), value) && lengthOf(value) === lengthOf(second.get(at)),
+        );
+        const differs = (other: Map<string, unknown>) =>
+          steady.some(([at, value]) => !isSame(other.get(at), value)) ||
+          sized.some(([at, value]) => lengthOf(other.get(at)) !== lengthOf(value)) ||
+          [...other.keys()].some((at) => !first.has(at) && !second.has(at));
+        let isHeeded = false;
+        for (const value of name in told ? [told[name]] : valuesOf(json, world.fresh)) {
+          isHeeded ||= differs(await call({ ...also, [field]: value }));
+          if (isHeeded) break;
+        }
+        if (isHeeded) heeded += 1;
+        else without.push(name);
+      }
+    }
+    expect(without).toEqual([]);
+  });
+
+  it('is looked at in many places, and nowhere that is not there', () => {
+    expect(heeded).toBeGreaterThan(60);
+    const names = new Set(
+      operations.flatMap(({ name, fields }) => Object.keys(fields).map((field) => `${name} ${field}`)),
+    );
+    expect(Object.keys({ ...elsewhere, ...told, ...besides }).filter((name) => !names.has(name))).toEqual([]);
+  });
+});
