@@ -28,6 +28,10 @@ export class FakeGithub extends FakeHost {
   away = false;
   /** It makes no tokens. */
   refuses = false;
+  /** Answers 403 to all, with these words. */
+  says = '';
+  /** How long its tokens are good. */
+  seconds = 3600;
   /** A token that is none. */
   lies = false;
   private readonly publicKey;
@@ -51,6 +55,7 @@ export class FakeGithub extends FakeHost {
     // GitHub Enterprise has its interface below its address.
     const call = `${method} ${url?.replace(/^\/api\/v3/, '')}`;
     this.calls.push(call);
+    if (this.says !== '') return [403, { message: this.says }];
     return this.away ? [500, {}] : this.answer(call, headers.authorization ?? '', text);
   }
 
@@ -133,7 +138,7 @@ export class FakeGithub extends FakeHost {
     this.minted++;
     const token = `ghs_canary${this.minted}`;
     this.tokens.set(token, id);
-    const expiresAt = new Date(Date.now() + 3600_000).toISOString();
+    const expiresAt = new Date(Date.now() + this.seconds * 1000).toISOString();
     return [201, { token: this.lies ? 'two\nlines' : token, expires_at: expiresAt }];
   }
 

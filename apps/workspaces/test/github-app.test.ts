@@ -236,6 +236,47 @@ describe('a GitHub App', () => {
     expect(await installed()).toEqual(['team']);
   });
 
+  it('keeps words that the database does not hold as well as it can, and asks the hosts of others all the same', async () => {
+    const { body } = await connect({ name: 'besides' }).expect(201);
+    host.installations.push({ id: 7003, login: 'no\0body \ud800' });
+    await look();
+    expect(await installed()).toEqual(['no\uFFFDbody \uFFFD', 'no\uFFFDbody \uFFFD', 'team', 'team']);
+    host.installations.pop();
+    host.says = 'away\0';
+    await look();
+    host.says = '';
+    for (const id of [connection, body.data.id]) {
+      const { problem } = (await admin.get(`oauth-clients/${id}`).expect(200)).body.data.attributes;
+      expect(problem).toContain('away\uFFFD');
+    }
+    await admin.delete(`oauth-clients/${body.data.id}`).expect(204);
+    await look();
+  });
+
+  it('takes its turn, however often it tells that something changed', async () => {
+    const { body } = await connect({ name: 'patient' }, 'other').expect(201);
+    await deliver(host.delivery('installation', { action: 'created' })).expect(202);
+    const [next] = await means().db.prisma.githubApp.findMany({ orderBy: { lookAt: 'asc' }, take: 1 });
+    expect(next?.oauthClientId).toBe(body.data.id);
+    await admin.delete(`oauth-clients/${body.data.id}`).expect(204);
+  });
+
+  it('has tokens made for some accounts at a time, and none in a hurry', async () => {
+    for (let id = 8000; id < 8030; id++) host.installations.push({ id, login: `many-${id}` });
+    const before = host.minted;
+    host.seconds = 1;
+    await look();
+    expect(host.minted - before).toBe(20);
+    expect((await means().db.prisma.githubApp.findFirstOrThrow()).lookAt.getTime()).toBeLessThan(Date.now() + 60_000);
+    await renewTokens(means(), () => Date.now());
+    expect(host.minted - before).toBe(20);
+    await look();
+    expect(host.minted - before).toBe(30);
+    host.seconds = 3600;
+    host.installations.splice(1);
+    await look();
+  });
+
   it('takes a new key, and refuses one elsewhere', async () => {
     const change = (id: string, attributes: object) =>
       admin.patch(`oauth-clients/${id}`, resource('oauth-clients', attributes));

@@ -37,6 +37,22 @@ function commit(message: string, files: Readonly<Record<string, string | Buffer>
   return git('rev-parse', 'HEAD');
 }
 
+/** A commit with a submodule of an address. */
+function withSubmodule(url: string): string {
+  const sha = commit('Submodule', { 'main.tf': url });
+  git('update-index', '--add', '--cacheinfo', `160000,${sha},sub`);
+  writeFileSync(path.join(work, '.gitmodules'), `[submodule "sub"]\n path = sub\n url = ${url}\n`);
+  git('add', '.gitmodules');
+  git('commit', '--quiet', '-m', 'With a submodule');
+  git('push', '--quiet', '--force', bare, 'HEAD:refs/heads/main');
+  return git('rev-parse', 'HEAD');
+}
+
+function withoutSubmodule(): void {
+  git('rm', '--quiet', '--cached', 'sub');
+  rmSync(path.join(work, '.gitmodules'));
+}
+
 /** What the host does with a request, before Git sees it. */
 type Trick = (req: IncomingMessage, res: ServerResponse) => boolean;
 
@@ -231,17 +247,36 @@ describe('fetching a commit', () => {
     await expect(fetched(first, {}, small)).rejects.toMatchObject({ again: false });
   });
 
+  it.each<[string, string[], boolean]>([
+    ['from any host', [], true],
+    ['from a host that is named', ['here'], true],
+    ['from no other, where some are named', ['https://git.example.com'], false],
+  ])('a submodule is asked for %s', async (_, named, isAsked) => {
+    const beside = createServer((req, res) => {
+      asked.push(req);
+      res.writeHead(404).end();
+    });
+    beside.listen(0, '127.0.0.1');
+    await once(beside, 'listening');
+    const other = `http://127.0.0.1:${(beside.address() as AddressInfo).port}`;
+    const origins =
+      named.length === 0 ? undefined : new Set([origin, ...named.map((one) => (one === 'here' ? other : one))]);
+    const tip = withSubmodule(`${other}/internal.git`);
+    try {
+      const failure = fetched(tip, { submodules: true }, { ...fetcher, origins });
+      await expect(failure).rejects.toThrow(isAsked ? /not found/ : /transport 'closed' not allowed/);
+      expect(asked.some(({ url }) => url?.startsWith('/internal.git'))).toBe(isAsked);
+      expect(asked.some(({ url }) => url?.startsWith('/net.git'))).toBe(true);
+    } finally {
+      beside.close();
+      withoutSubmodule();
+    }
+  });
+
   it.each(['file:///etc', 'ext::sh -c "touch pwned"', '/etc'])('no submodule comes from %s', async (url) => {
-    const sha = commit('Submodule', { 'main.tf': url });
-    git('update-index', '--add', '--cacheinfo', `160000,${sha},sub`);
-    writeFileSync(path.join(work, '.gitmodules'), `[submodule "sub"]\n path = sub\n url = ${url}\n`);
-    git('add', '.gitmodules');
-    git('commit', '--quiet', '-m', 'With a submodule');
-    git('push', '--quiet', '--force', bare, 'HEAD:refs/heads/main');
-    const tip = git('rev-parse', 'HEAD');
+    const tip = withSubmodule(url);
     expect([...(await fetched(tip)).keys()]).toContain('main.tf');
     await expect(fetched(tip, { submodules: true })).rejects.toThrow(/transport .* not allowed|could not be fetched/);
-    git('rm', '--quiet', '--cached', 'sub');
-    rmSync(path.join(work, '.gitmodules'));
+    withoutSubmodule();
   });
 });

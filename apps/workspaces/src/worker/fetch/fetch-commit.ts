@@ -15,6 +15,8 @@ export interface Fetcher {
   readonly reach: Reach;
   /** Why a repository is not fetched from an address; undefined where it is. */
   readonly refusal?: (url: string) => string | undefined;
+  /** The hosts that Git may call, submodules or not; any, unless told. */
+  readonly origins?: ReadonlySet<string>;
   readonly proxies: Readonly<Record<string, string>>;
   readonly limits: { readonly seconds: number; readonly bytes: number };
 }
@@ -26,7 +28,7 @@ const lasting =
   /not our ref|authentication failed|error: 40[134]|not found|could not read|transport .* not allowed|another commit/i;
 
 function reasonOf(said: string): string {
-  const lines = said.split('\n').flatMap((line) => line.replace(/^(?:fatal|error|remote): /, '').trim() || []);
+  const lines = said.split('\n').flatMap((line) => line.replace(/^(?:fatal|error|remote): |\0/g, '').trim() || []);
   return lines.slice(-3).join('; ').slice(0, longestReason) || 'git failed';
 }
 
@@ -55,7 +57,7 @@ export async function fetchCommit(
   });
   const late = setTimeout(() => stopping.kill('timeout'), limits.seconds * 1000);
   try {
-    await writeGitFiles(isolation, slot.jobFolder, fetch, { place, proxies: fetcher.proxies });
+    await writeGitFiles(isolation, slot.jobFolder, fetch, { place, ...fetcher });
     const { lay, pack } = fetchCommands(fetch);
     await run(fetcher, slot, stopping, lay, () => undefined);
     // What came quickly has been seen by nobody.

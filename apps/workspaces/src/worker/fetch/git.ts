@@ -75,9 +75,31 @@ export async function placeOf(cloneUrl: string, reach: Reach): Promise<{ origin:
 
 const bracketed = (address: string): string => (isIP(address) === 6 ? `[${address}]` : address);
 
-/** What Git is told to do and to leave, whatever the repository says. */
-function settingsOf(fetch: Fetch, place: { origin: string; pinned: string | undefined }): [string, string][] {
+/** What a fetch may call, besides what it is of. */
+interface Given {
+  readonly place: { readonly origin: string; readonly pinned: string | undefined };
+  readonly proxies: Readonly<Record<string, string>>;
+  /** The hosts that may be called; any, unless told. */
+  readonly origins?: ReadonlySet<string>;
+}
+
+/** Leaves addresses of some hosts as they are, and makes all others those of a transport that there is not: the longest counts. */
+function onlyTo(origins: ReadonlySet<string>, cloneUrl: string): [string, string][] {
+  const open = [cloneUrl, ...[...origins].map((origin) => `${origin}/`)];
   return [
+    ...['http://', 'https://'].map((start): [string, string] => ['url.closed://.insteadOf', start]),
+    ...open.map((start): [string, string] => [`url.${start}.insteadOf`, start]),
+  ];
+}
+
+/** The same for SSH, to any port of these hosts. */
+const sshHosts = (origins: ReadonlySet<string>): string =>
+  `Host ${[...origins].map((origin) => new URL(origin).hostname).join(' ')}\n  ProxyCommand none\nHost *\n  ProxyCommand /bin/false\n`;
+
+/** What Git is told to do and to leave, whatever the repository says. */
+function settingsOf(fetch: Fetch, { place, origins }: Given): [string, string][] {
+  return [
+    ...(origins ? onlyTo(origins, fetch.cloneUrl) : []),
     ['protocol.allow', 'never'],
     ['protocol.https.allow', 'always'],
     ...(place.origin.startsWith('http:') ? [['protocol.http.allow', 'always'] as [string, string]] : []),
@@ -104,11 +126,12 @@ export async function writeGitFiles(
   isolation: Isolation,
   jobFolder: JobFolder,
   fetch: Fetch,
-  given: { place: { origin: string; pinned: string | undefined }; proxies: Readonly<Record<string, string>> },
+  given: Given,
 ): Promise<void> {
   const home = isolation.inside(jobFolder);
-  const settings = settingsOf(fetch, given.place);
-  const ssh = `ssh -F /dev/null -i ${home}/home/.ssh/key -o IdentitiesOnly=yes -o BatchMode=yes -o StrictHostKeyChecking=accept-new`;
+  const settings = settingsOf(fetch, given);
+  const hosts = given.origins ? `${home}/home/.ssh/config` : '/dev/null';
+  const ssh = `ssh -F ${hosts} -i ${home}/home/.ssh/key -o IdentitiesOnly=yes -o BatchMode=yes -o StrictHostKeyChecking=accept-new`;
   const environment: Record<string, string> = {
     PATH: cleanPath,
     LANG: 'C.UTF-8',
@@ -132,6 +155,7 @@ export async function writeGitFiles(
   await write(jobFolder, environmentFile, text.join(''));
   if (fetch.sshKey === undefined) return;
   await makeFolder(path.join(jobFolder.folder, 'home', '.ssh'), jobFolder.owner, 0o700);
+  if (given.origins) await write(jobFolder, 'home/.ssh/config', sshHosts(given.origins));
   await write(jobFolder, 'home/.ssh/key', `${fetch.sshKey.trimEnd()}\n`);
 }
 

@@ -82,6 +82,7 @@ export function httpFetches(
 /** An agent that forwards has networks of its own, and says itself which hosts it calls. */
 const forwardingOf = (forwarding: Forwarding) => ({
   reach: forwarding.reach,
+  origins: forwarding.origins,
   refusal: (url: string) => forwarding.refusal(url),
 });
 

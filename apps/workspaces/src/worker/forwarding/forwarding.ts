@@ -11,7 +11,8 @@ const everywhere = ['0.0.0.0/0', '::/0'];
 export class Forwarding {
   /** Addresses that may be called; those where clouds hand out credentials never are. */
   readonly reach: Reach;
-  private readonly origins: ReadonlySet<string> | undefined;
+  /** The hosts that were named; undefined where any may be called. */
+  readonly origins: ReadonlySet<string> | undefined;
 
   constructor(to: ForwardingTo) {
     this.reach = new Reach(to === 'any' ? privateNetworks : everywhere);

@@ -1,4 +1,5 @@
 import type { HostApi } from './host-api';
+import type { DeliveryHeaders } from './reading';
 
 /** A repository as its host knows it. */
 export interface HostRepository {
@@ -53,9 +54,6 @@ export interface Sender {
   readonly avatarUrl: string | null;
   readonly url: string | null;
 }
-
-/** The headers of a delivery, names in lower case. */
-export type DeliveryHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /** How a commit fares, in the words of most hosts. */
 export type CommitState = 'pending' | 'success' | 'failure' | 'error';

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import type { DeliveryHeaders } from './git-host';
 import { hostOf } from './hosts';
+import type { DeliveryHeaders } from './reading';
 
 const first = 'a'.repeat(40);
 const second = 'b'.repeat(40);

@@ -1,4 +1,5 @@
 import { type OutsideRequest, type OutsideResponse, outsideCall, type Reach, Unreachable } from '@keystead/outside';
+import { textAt } from './reading';
 
 /** How a Git host is called: from here, or by an agent that stands near it. Every status is an answer. */
 export type HostCall = (url: string, request: OutsideRequest, timeoutMs: number) => Promise<OutsideResponse>;
@@ -76,10 +77,9 @@ export class HostApi {
   }
 }
 
+const wordsAt = [['message'], ['error', 'message'], ['error'], ['errors', 0, 'message']] as const;
+
 function messageOf(json: unknown): string {
-  const { message, error, errors } = (json ?? {}) as { message?: unknown; error?: unknown; errors?: unknown };
-  const inner = (error as { message?: unknown } | null | undefined)?.message;
-  const listed = Array.isArray(errors) ? (errors[0] as { message?: unknown } | null | undefined)?.message : undefined;
-  const text = [message, inner, error, listed].find((one) => typeof one === 'string') as string | undefined;
-  return (text ?? 'it said nothing more').slice(0, longestMessage);
+  const said = wordsAt.map((path) => textAt(json, ...path)).find((text) => text !== '');
+  return (said ?? 'it said nothing more').slice(0, longestMessage);
 }

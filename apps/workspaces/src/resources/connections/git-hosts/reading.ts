@@ -1,5 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { DeliveryHeaders } from './git-host';
+
+/** The headers of a delivery, names in lower case. */
+export type DeliveryHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /** A value of an answer by its path; undefined where there is none. Nothing about an answer is taken for granted. */
 export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
@@ -11,10 +13,14 @@ export function at(value: unknown, ...path: readonly (string | number)[]): unkno
   return found;
 }
 
-/** A text or number of an answer, as text; empty where there is none. */
+/** Null characters and halves of characters, which the database does not hold. */
+const unstorable = /\0|\p{Surrogate}/gu;
+
+/** A text or number of an answer, as text that can be stored; empty where there is none. */
 export function textAt(value: unknown, ...path: readonly (string | number)[]): string {
   const found = at(value, ...path);
-  return typeof found === 'string' ? found : typeof found === 'number' ? String(found) : '';
+  if (typeof found === 'string') return found.replace(unstorable, '\uFFFD');
+  return typeof found === 'number' ? String(found) : '';
 }
 
 /** The same, null where it is empty. */

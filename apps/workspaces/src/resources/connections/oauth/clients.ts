@@ -8,6 +8,7 @@ import { lockRow } from '../../../kernel/database/lock-row';
 import { noForwarder, poolsThatForward } from '../forwarding/requests';
 import { requireRsaKey } from '../git-hosts/github-app';
 import { clientAttributes } from './attributes';
+import { lookSoon } from './look-soon';
 import type { OauthClient } from './oauth-client';
 import type { ClientInput, NewClient } from './schema';
 import { sealedBytes } from './sealed';
@@ -134,10 +135,7 @@ export async function update(
     requireKeyed(before.serviceProvider, input.privateKey);
     if (before.serviceProvider === 'github_app') {
       requireAppInput(input, before);
-      await tx.prisma.githubApp.updateMany({
-        where: { oauthClientId: id },
-        data: { lookAt: new Date(0), attempts: 0 },
-      });
+      await lookSoon(tx, id);
     }
     await requirePool(tx, before.organizationId, input.agentPool);
     await tx.prisma.oauthClient.update({ where: { id }, data: settings(keyring, id, input) });

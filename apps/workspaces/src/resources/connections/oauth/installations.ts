@@ -26,6 +26,9 @@ export interface AppInstallation extends Omit<GithubAppInstallation, 'goneAt'> {
 
 const lookSeconds = 600;
 const longestPauseSeconds = 3600;
+/** Tokens that are made for new installations at a time; the others come after the apps of others. */
+const mostMade = 20;
+const nextSeconds = 5;
 
 const include = { app: { select: { client: { select: { organizationId: true } } } } };
 const shown = <T extends { app: { client: { organizationId: string } } }>({ app, ...row }: T) => ({
@@ -142,9 +145,10 @@ export async function lookForInstallations(means: CallMeans, now: () => number):
     const client = await db.prisma.oauthClient.findUnique({ where: { id } });
     if (!client) continue;
     try {
-      const problem = await look(means, client, now());
+      const { problem, isWhole } = await look(means, client, now());
+      const pause = isWhole ? lookSeconds : nextSeconds;
       await db.prisma.$executeRaw`
-        UPDATE github_app SET attempts = 0, problem = ${problem}, look_at = now() + make_interval(secs => ${lookSeconds})
+        UPDATE github_app SET attempts = 0, problem = ${problem}, look_at = now() + make_interval(secs => ${pause})
          WHERE oauth_client_id = ${id}`;
     } catch (error) {
       if (!(error instanceof HostRefused || isRefusal(error))) throw error;
@@ -156,12 +160,21 @@ export async function lookForInstallations(means: CallMeans, now: () => number):
   }
 }
 
-/** Reads where an app is installed, and has tokens made for what is new. Answers what went wrong with some of it. */
-async function look(means: CallMeans, client: Row, nowMs: number): Promise<string | null> {
+/**
+ * Reads where an app is installed, and has tokens made for what is new. Answers what went wrong with some of it, and whether that
+ * was all.
+ */
+async function look(
+  means: CallMeans,
+  client: Row,
+  nowMs: number,
+): Promise<{ problem: string | null; isWhole: boolean }> {
   const { db } = means;
   const api = apiOf(means, client, nowMs);
   const listed = await listInstallations(api);
-  if (listed === undefined) return 'the app is installed on more accounts than are read';
+  if (listed === undefined) {
+    return { problem: 'the app is installed on more accounts than are read', isWhole: true };
+  }
   const known = await db.prisma.githubAppInstallation.findMany({
     where: { oauthClientId: client.id },
     include: { token: { select: { renewAt: true } } },
@@ -179,8 +192,8 @@ async function look(means: CallMeans, client: Row, nowMs: number): Promise<strin
   }
   const had = new Set(known.map(({ installationId }) => installationId));
   let problem: string | null = null;
-  for (const [installationId, account] of usable) {
-    if (had.has(installationId)) continue;
+  const fresh = [...usable].filter(([installationId]) => !had.has(installationId));
+  for (const [installationId, account] of fresh.slice(0, mostMade)) {
     try {
       await keep(means, client.id, account, await mintToken(api, installationId, nowMs), nowMs);
     } catch (error) {
@@ -189,7 +202,8 @@ async function look(means: CallMeans, client: Row, nowMs: number): Promise<strin
     }
   }
   await forget(db, client.id);
-  return problem;
+  // What was refused is not asked for again at once.
+  return { problem, isWhole: problem !== null || fresh.length <= mostMade };
 }
 
 const factsOf = ({ name, type, iconUrl, url }: AppAccount) => ({ name, type, iconUrl, url });

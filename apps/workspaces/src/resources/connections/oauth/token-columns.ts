@@ -9,9 +9,12 @@ export interface Granted {
   readonly seconds: number | null;
 }
 
+const longestSeconds = 10 * 365 * 86_400;
+const soonestSeconds = 60;
+
 /**
- * What is stored of a token that a host gave: it is renewed when half of its time is over. One without a refresh token never is,
- * unless there is another way to it.
+ * What is stored of a token that a host gave: it is renewed when half of its time is over, but not within the minute. One without a
+ * refresh token never is, unless there is another way to it.
  */
 export function grantColumns(
   keyring: Keyring,
@@ -20,12 +23,13 @@ export function grantColumns(
   nowMs: number,
   isRenewable = refreshToken !== null,
 ) {
-  const after = (share: number) => (seconds === null ? null : new Date(nowMs + seconds * 1000 * share));
+  const after = (share: number, least = 0) =>
+    seconds === null ? null : new Date(nowMs + 1000 * Math.max(Math.min(seconds, longestSeconds) * share, least));
   return {
     value: sealedBytes(keyring, 'oauth_token', id, 'value', token)!,
     refreshToken: sealedBytes(keyring, 'oauth_token', id, 'refresh_token', refreshToken) ?? null,
     expiresAt: after(1),
-    renewAt: isRenewable ? after(0.5) : null,
+    renewAt: isRenewable ? after(0.5, soonestSeconds) : null,
     renewAttempts: 0,
     renewProblem: null,
   };

@@ -4,11 +4,12 @@ import type { OauthClient, VcsRepository } from '../../../generated/prisma/clien
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import type { Environment, SiteSettings } from '../../../kernel/endpoints/environment';
-import type { DeliveryHeaders, GitHost, HostEvent } from '../../connections/git-hosts/git-host';
+import type { GitHost, HostEvent } from '../../connections/git-hosts/git-host';
 import { githubApp } from '../../connections/git-hosts/github-app';
 import { hostOf } from '../../connections/git-hosts/hosts';
 import { pauseSeconds } from '../../connections/git-hosts/pause';
-import { header, textAt } from '../../connections/git-hosts/reading';
+import { type DeliveryHeaders, header, textAt } from '../../connections/git-hosts/reading';
+import { lookSoon } from '../../connections/oauth/look-soon';
 import { factsOf, hookSecretOf, reachRepository, type VcsMeans } from '../../connections/repositories/repository';
 import { heed } from './events';
 
@@ -74,7 +75,7 @@ export async function receiveOfApp(
   }
   const json = parsed(body);
   if (header(headers, 'x-github-event').startsWith('installation')) {
-    await db.prisma.githubApp.updateMany({ where: { oauthClientId: client.id }, data: { lookAt: new Date(0) } });
+    await lookSoon(db, client.id);
     return;
   }
   const events = githubApp.eventsOf(headers, json);
