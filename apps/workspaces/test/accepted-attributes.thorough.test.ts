@@ -165,7 +165,8 @@ describe.each(editions)('what requests to the %s edition may say', (edition) => 
         const shown = await shownAfter(one, example, n++, merged(also, nested(steps, value)));
         const got = inside(shown.attributes, steps);
         if (shown.refused) {
-          last = shown.refused;
+          // What an edition has in one way alone is refused in another.
+          last = shown.refused.includes('in this edition') ? '' : shown.refused;
           continue;
         }
         last = isDeepStrictEqual(got, value) ? '' : `${JSON.stringify(value)} is shown as ${JSON.stringify(got)}`;
