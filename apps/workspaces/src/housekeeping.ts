@@ -9,6 +9,7 @@ import type { Database } from './kernel/database/database';
 import type { Outage } from './kernel/database/outage';
 import type { Environment, SiteSettings } from './kernel/endpoints/environment';
 import { forgetRequests } from './resources/connections/forwarding/requests';
+import { Turns } from './resources/connections/git-hosts/turns';
 import { renewTokens } from './resources/connections/oauth/grants';
 import { lookForInstallations } from './resources/connections/oauth/installations';
 import { adoptRepositories } from './resources/connections/repositories/hooks';
@@ -38,6 +39,8 @@ interface Job {
   readonly everySeconds: number;
   /** It ends what is over by the clock, and is left out while nobody can tell what time it is. */
   readonly byTime?: boolean;
+  /** Where it calls hosts of organizations: which it does not wait for. */
+  readonly turns?: Turns;
   run(): Promise<unknown>;
 }
 
@@ -106,7 +109,16 @@ export interface Housekeeping {
 
 const DAY_MS = 86_400_000;
 
-/** What is done about repositories. Each host is waited for, so that none holds the others up for long. */
+/** A host that has not answered in this time holds up nobody but its own organization. */
+const patienceMs = 1000;
+
+/** A job that calls the hosts of organizations. */
+function outside(name: string, everySeconds: number, run: (turns: Turns) => Promise<void>): Job {
+  const turns = new Turns(patienceMs);
+  return { name, everySeconds, turns, run: () => run(turns) };
+}
+
+/** What is done about repositories. */
 function vcsJobs(
   db: Database,
   keyring: Keyring,
@@ -115,14 +127,14 @@ function vcsJobs(
 ): readonly Job[] {
   const means = { db, keyring, reach, publicUrl };
   return [
-    { name: 'heed what Git hosts told', everySeconds: 1, run: () => processDeliveries(means, settings) },
+    outside('heed what Git hosts told', 1, (turns) => processDeliveries(means, settings, turns)),
     { name: 'adopt repositories of older nodes', everySeconds: 600, run: () => adoptRepositories(means) },
-    { name: 'look after repositories', everySeconds: 2, run: () => tendRepositories(means, settings, pollSeconds) },
-    { name: 'look where apps are installed', everySeconds: 3, run: () => lookForInstallations(means, now) },
-    { name: 'renew tokens of Git hosts', everySeconds: 15, run: () => renewTokens(means, now) },
-    { name: 'tell the state of commits', everySeconds: 2, run: () => reportStatuses(means) },
-    { name: 'tell of commits that concern nobody', everySeconds: 5, run: () => reportPassing(means) },
-    { name: 'comment on pull requests', everySeconds: 3, run: () => writeComments(means) },
+    outside('look after repositories', 2, (turns) => tendRepositories(means, settings, pollSeconds, turns)),
+    outside('look where apps are installed', 3, (turns) => lookForInstallations(means, now, turns)),
+    outside('renew tokens of Git hosts', 15, (turns) => renewTokens(means, now, turns)),
+    outside('tell the state of commits', 2, (turns) => reportStatuses(means, turns)),
+    outside('tell of commits that concern nobody', 5, (turns) => reportPassing(means, turns)),
+    outside('comment on pull requests', 3, (turns) => writeComments(means, turns)),
     { name: 'forget requests that nobody waits for', everySeconds: 60, run: () => forgetRequests(db) },
     { name: 'forget what Git hosts told', everySeconds: 3600, run: () => forgetDeliveries(db) },
   ];
@@ -220,7 +232,7 @@ export function startHousekeeping(db: Database, options: Options): Housekeeping 
     start();
     return () => {
       clearTimeout(timer);
-      return current;
+      return current.then(() => job.turns?.settled());
     };
   });
   return {

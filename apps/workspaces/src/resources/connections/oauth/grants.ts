@@ -4,6 +4,7 @@ import type { OauthDoor } from '../git-hosts/git-host';
 import { HostRefused } from '../git-hosts/host-api';
 import { hostOf } from '../git-hosts/hosts';
 import { textAt, at as valueAt } from '../git-hosts/reading';
+import { type OwnedWork, Turns } from '../git-hosts/turns';
 import { renewInstallation } from './installations';
 import { type Granted, grantColumns } from './token-columns';
 
@@ -54,38 +55,49 @@ export async function ask(
  * Exchanges tokens whose time comes for new ones, with the refresh tokens that go with them: hosts that rotate these take
  * each once. For any number of callers: each token is claimed for a while.
  */
-export async function renewTokens(means: CallMeans, now: () => number): Promise<void> {
+export function renewTokens(means: CallMeans, now: () => number, turns = new Turns()): Promise<void> {
+  const { db } = means;
+  const take = async (busy: string[]) =>
+    (
+      await db.prisma.$queryRaw<TokenDue[]>`
+        UPDATE oauth_token t SET renew_attempts = t.renew_attempts + 1, renew_at = now() + interval '1 minute'
+          FROM oauth_client c
+         WHERE c.id = t.oauth_client_id AND t.id = (
+           SELECT x.id FROM oauth_token x JOIN oauth_client y ON y.id = x.oauth_client_id
+            WHERE x.renew_at <= now() AND NOT y.organization_id = ANY(${busy})
+            ORDER BY x.renew_at LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
+        RETURNING t.id, t.renew_attempts, c.organization_id`
+    )[0];
+  return turns.each(50, take, (due) => renew(means, due, now));
+}
+
+interface TokenDue extends OwnedWork {
+  readonly id: string;
+  readonly renew_attempts: number;
+}
+
+async function renew(means: CallMeans, due: TokenDue, now: () => number): Promise<void> {
   const { db, keyring } = means;
-  for (let done = 0; done < 50; done++) {
-    const [due] = await db.prisma.$queryRaw<{ id: string; oauth_client_id: string; renew_attempts: number }[]>`
-      UPDATE oauth_token SET renew_attempts = renew_attempts + 1, renew_at = now() + interval '1 minute'
-       WHERE id = (SELECT id FROM oauth_token WHERE renew_at <= now() ORDER BY renew_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-      RETURNING id, oauth_client_id, renew_attempts`;
-    if (!due) return;
-    const row = await db.prisma.oauthToken.findUnique({
-      where: { id: due.id },
-      include: { oauthClient: true, installation: true },
-    });
-    if (row?.installation) {
-      await renewInstallation(means, row.installation, now());
-      continue;
-    }
-    const door = row && hostOf(row.oauthClient.serviceProvider)?.oauth;
-    if (!row?.refreshToken || !door) continue;
-    const refresh = keyring.open(row.refreshToken, tokenCell(row.id, 'refresh_token')).toString('utf8');
-    // Whoever gave the connection another token meanwhile keeps that one.
-    const same = { id: row.id, refreshToken: row.refreshToken };
-    try {
-      const given = { grant_type: 'refresh_token', refresh_token: refresh };
-      const granted = await ask(means, row.oauthClient, door, given);
-      // Where a host gives no new one, the old one stays good.
-      const kept = { ...granted, refreshToken: granted.refreshToken ?? refresh };
-      await db.prisma.oauthToken.updateMany({ where: same, data: grantColumns(keyring, row.id, kept, now()) });
-    } catch (error) {
-      const problem = (error as Error).message.slice(0, 1000);
-      const over = error instanceof HostRefused ? due.renew_attempts >= 3 : due.renew_attempts >= mostAttempts;
-      const data = { renewProblem: problem, ...(over ? { renewAt: null } : {}) };
-      await db.prisma.oauthToken.updateMany({ where: same, data });
-    }
+  const row = await db.prisma.oauthToken.findUnique({
+    where: { id: due.id },
+    include: { oauthClient: true, installation: true },
+  });
+  if (row?.installation) return renewInstallation(means, row.installation, now());
+  const door = row && hostOf(row.oauthClient.serviceProvider)?.oauth;
+  if (!row?.refreshToken || !door) return;
+  const refresh = keyring.open(row.refreshToken, tokenCell(row.id, 'refresh_token')).toString('utf8');
+  // Whoever gave the connection another token meanwhile keeps that one.
+  const same = { id: row.id, refreshToken: row.refreshToken };
+  try {
+    const given = { grant_type: 'refresh_token', refresh_token: refresh };
+    const granted = await ask(means, row.oauthClient, door, given);
+    // Where a host gives no new one, the old one stays good.
+    const kept = { ...granted, refreshToken: granted.refreshToken ?? refresh };
+    await db.prisma.oauthToken.updateMany({ where: same, data: grantColumns(keyring, row.id, kept, now()) });
+  } catch (error) {
+    const problem = (error as Error).message.slice(0, 1000);
+    const over = error instanceof HostRefused ? due.renew_attempts >= 3 : due.renew_attempts >= mostAttempts;
+    const data = { renewProblem: problem, ...(over ? { renewAt: null } : {}) };
+    await db.prisma.oauthToken.updateMany({ where: same, data });
   }
 }

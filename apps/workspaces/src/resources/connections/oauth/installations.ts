@@ -17,6 +17,7 @@ import {
 } from '../git-hosts/github-app';
 import { HostRefused } from '../git-hosts/host-api';
 import { pauseSeconds } from '../git-hosts/pause';
+import { type OwnedWork, Turns } from '../git-hosts/turns';
 import { grantColumns } from './token-columns';
 
 /** An account on which an app is installed, as callers see it. Its id is that of the token by which it is reached. */
@@ -132,31 +133,44 @@ export async function renewInstallation(
  * Asks the hosts of apps where these are installed, every ten minutes and whenever a webhook says that something changed.
  * For any number of callers: each app is claimed for a while.
  */
-export async function lookForInstallations(means: CallMeans, now: () => number): Promise<void> {
+export function lookForInstallations(means: CallMeans, now: () => number, turns = new Turns()): Promise<void> {
   const { db } = means;
-  for (let done = 0; done < 50; done++) {
-    const [due] = await db.prisma.$queryRaw<{ oauth_client_id: string; attempts: number }[]>`
-      UPDATE github_app SET attempts = attempts + 1, look_at = now() + interval '2 minutes'
-       WHERE oauth_client_id = (SELECT oauth_client_id FROM github_app WHERE look_at <= now()
-                                 ORDER BY look_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-      RETURNING oauth_client_id, attempts`;
-    if (!due) return;
-    const id = due.oauth_client_id;
-    const client = await db.prisma.oauthClient.findUnique({ where: { id } });
-    if (!client) continue;
-    try {
-      const { problem, isWhole } = await look(means, client, now());
-      const pause = isWhole ? lookSeconds : nextSeconds;
-      await db.prisma.$executeRaw`
-        UPDATE github_app SET attempts = 0, problem = ${problem}, look_at = now() + make_interval(secs => ${pause})
-         WHERE oauth_client_id = ${id}`;
-    } catch (error) {
-      if (!(error instanceof HostRefused || isRefusal(error))) throw error;
-      const pause = pauseSeconds(due.attempts, longestPauseSeconds);
-      await db.prisma.$executeRaw`
-        UPDATE github_app SET problem = ${error.message.slice(0, 1000)}, look_at = now() + make_interval(secs => ${pause})
-         WHERE oauth_client_id = ${id}`;
-    }
+  const take = async (busy: string[]) =>
+    (
+      await db.prisma.$queryRaw<AppDue[]>`
+        UPDATE github_app a SET attempts = a.attempts + 1, look_at = now() + interval '2 minutes'
+          FROM oauth_client c
+         WHERE c.id = a.oauth_client_id AND a.oauth_client_id = (
+           SELECT x.oauth_client_id FROM github_app x JOIN oauth_client y ON y.id = x.oauth_client_id
+            WHERE x.look_at <= now() AND NOT y.organization_id = ANY(${busy})
+            ORDER BY x.look_at LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
+        RETURNING a.oauth_client_id, a.attempts, c.organization_id`
+    )[0];
+  return turns.each(50, take, (due) => lookAt(means, due, now));
+}
+
+interface AppDue extends OwnedWork {
+  readonly oauth_client_id: string;
+  readonly attempts: number;
+}
+
+async function lookAt(means: CallMeans, due: AppDue, now: () => number): Promise<void> {
+  const { db } = means;
+  const id = due.oauth_client_id;
+  const client = await db.prisma.oauthClient.findUnique({ where: { id } });
+  if (!client) return;
+  try {
+    const { problem, isWhole } = await look(means, client, now());
+    const pause = isWhole ? lookSeconds : nextSeconds;
+    await db.prisma.$executeRaw`
+      UPDATE github_app SET attempts = 0, problem = ${problem}, look_at = now() + make_interval(secs => ${pause})
+       WHERE oauth_client_id = ${id}`;
+  } catch (error) {
+    if (!(error instanceof HostRefused || isRefusal(error))) throw error;
+    const pause = pauseSeconds(due.attempts, longestPauseSeconds);
+    await db.prisma.$executeRaw`
+      UPDATE github_app SET problem = ${error.message.slice(0, 1000)}, look_at = now() + make_interval(secs => ${pause})
+       WHERE oauth_client_id = ${id}`;
   }
 }
 

@@ -2,6 +2,7 @@ import type { VcsRepository } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
 import { HostRefused } from '../git-hosts/host-api';
 import { pauseSeconds } from '../git-hosts/pause';
+import type { OwnedWork } from '../git-hosts/turns';
 import {
   factsOf,
   hookSecretOf,
@@ -29,17 +30,24 @@ export async function adoptRepositories({ db, keyring }: VcsMeans): Promise<void
 
 const isUsed = `EXISTS (SELECT 1 FROM workspace w WHERE w.oauth_token_id = v.oauth_token_id AND w.vcs_identifier = v.identifier)`;
 
-/** Takes one repository that is due, for a while; of several nodes, one. `used`: a workspace is connected to it. */
-export async function takeDue(db: Database): Promise<{ row: VcsRepository; used: boolean } | undefined> {
+/**
+ * Takes one repository that is due, for a while; of several nodes, one, and of no organization that is busy. `used`: a workspace is
+ * connected to it.
+ */
+export async function takeDue(
+  db: Database,
+  busy: string[],
+): Promise<(OwnedWork & { row: VcsRepository; used: boolean }) | undefined> {
   const [taken] = await db.prisma.$queryRawUnsafe<{ id: string; used: boolean }[]>(
     `UPDATE vcs_repository SET next_at = now() + interval '3 minutes'
-      WHERE id = (SELECT v.id FROM vcs_repository v WHERE v.next_at <= now()
+      WHERE id = (SELECT v.id FROM vcs_repository v WHERE v.next_at <= now() AND NOT v.organization_id = ANY($1)
                    ORDER BY v.next_at LIMIT 1 FOR UPDATE SKIP LOCKED)
       RETURNING id, (SELECT ${isUsed} FROM vcs_repository v WHERE v.id = vcs_repository.id) AS used`,
+    busy,
   );
   if (!taken) return undefined;
   const row = await db.prisma.vcsRepository.findUnique({ where: { id: taken.id } });
-  return row ? { row, used: taken.used } : undefined;
+  return row ? { row, used: taken.used, organization_id: row.organizationId } : undefined;
 }
 
 /** Removes the webhook of a repository that nobody is connected to, and forgets it. Again later where the host is away. */

@@ -9,6 +9,7 @@ import { githubApp } from '../../connections/git-hosts/github-app';
 import { hostOf } from '../../connections/git-hosts/hosts';
 import { pauseSeconds } from '../../connections/git-hosts/pause';
 import { type DeliveryHeaders, header, textAt } from '../../connections/git-hosts/reading';
+import { type OwnedWork, Turns } from '../../connections/git-hosts/turns';
 import { lookSoon } from '../../connections/oauth/look-soon';
 import { factsOf, hookSecretOf, reachRepository, type VcsMeans } from '../../connections/repositories/repository';
 import { heed } from './events';
@@ -104,7 +105,7 @@ async function remember(db: Database, repositoryId: string, deliveryId: string, 
   });
 }
 
-interface Taken {
+interface Taken extends OwnedWork {
   readonly id: string;
   readonly repository_id: string;
   readonly events: readonly HostEvent[];
@@ -112,17 +113,24 @@ interface Taken {
 }
 
 /** Does the deliveries that wait, oldest first. For any number of callers: each delivery is claimed for a while. */
-export async function processDeliveries(means: VcsMeans, settings: () => Promise<SiteSettings>): Promise<void> {
+export function processDeliveries(
+  means: VcsMeans,
+  settings: () => Promise<SiteSettings>,
+  turns = new Turns(),
+): Promise<void> {
   const { db } = means;
-  for (let done = 0; done < 50; done++) {
-    const [taken] = await db.prisma.$queryRaw<Taken[]>`
-      UPDATE vcs_delivery SET attempts = attempts + 1, next_at = now() + interval '3 minutes'
-       WHERE id = (SELECT id FROM vcs_delivery WHERE state = 'waiting' AND next_at <= now()
-                    ORDER BY next_at, received_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-       RETURNING id, repository_id, events, attempts`;
-    if (!taken) return;
-    await processOne(means, taken, await settings());
-  }
+  const take = async (busy: string[]) =>
+    (
+      await db.prisma.$queryRaw<Taken[]>`
+        UPDATE vcs_delivery d SET attempts = d.attempts + 1, next_at = now() + interval '3 minutes'
+          FROM vcs_repository v
+         WHERE v.id = d.repository_id AND d.id = (
+           SELECT x.id FROM vcs_delivery x JOIN vcs_repository y ON y.id = x.repository_id
+            WHERE x.state = 'waiting' AND x.next_at <= now() AND NOT y.organization_id = ANY(${busy})
+            ORDER BY x.next_at, x.received_at LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
+        RETURNING d.id, d.repository_id, d.events, d.attempts, v.organization_id`
+    )[0];
+  return turns.each(50, take, async (taken) => processOne(means, taken, await settings()));
 }
 
 async function processOne(means: VcsMeans, taken: Taken, settings: SiteSettings): Promise<void> {

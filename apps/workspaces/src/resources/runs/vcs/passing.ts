@@ -1,5 +1,6 @@
 import type { Database } from '../../../kernel/database/database';
 import { pauseSeconds } from '../../connections/git-hosts/pause';
+import { type OwnedWork, Turns } from '../../connections/git-hosts/turns';
 import { reachRepository, type VcsMeans } from '../../connections/repositories/repository';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
 import { contextOf, workspacePage } from './standing';
@@ -19,7 +20,7 @@ export async function notePassing(
   });
 }
 
-interface PassingDue {
+interface PassingDue extends OwnedWork {
   readonly workspace_id: string;
   readonly repository_id: string;
   readonly commit: string;
@@ -33,46 +34,52 @@ interface PassingDue {
 }
 
 /** Tells hosts of the commits that concern no workspace of some name. For any number of callers. */
-export async function reportPassing(means: VcsMeans): Promise<void> {
+export function reportPassing(means: VcsMeans, turns = new Turns()): Promise<void> {
+  const { db } = means;
+  const take = async (busy: string[]) =>
+    (
+      await db.prisma.$queryRaw<PassingDue[]>`
+        UPDATE vcs_passing v SET attempts = v.attempts + 1, next_at = now() + interval '1 minute'
+          FROM workspace w JOIN organization o ON o.id = w.organization_id
+         WHERE w.id = v.workspace_id AND (v.workspace_id, v.repository_id, v.commit) = (
+           SELECT x.workspace_id, x.repository_id, x.commit FROM vcs_passing x JOIN workspace y ON y.id = x.workspace_id
+            WHERE x.next_at <= now() AND NOT y.organization_id = ANY(${busy})
+            ORDER BY x.next_at LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
+        RETURNING v.workspace_id, v.repository_id, v.commit, v.number, v.attempts, w.name AS workspace, o.name AS organization,
+                  o.id AS organization_id, o.aggregated_commit_status_enabled AS "isAggregated",
+                  EXISTS (SELECT 1 FROM ingress_attributes i JOIN configuration_version c ON c.id = i.configuration_version_id
+                            JOIN workspace x ON x.id = c.workspace_id
+                           WHERE i.repository_id = v.repository_id AND i.commit_sha = v.commit
+                             AND x.organization_id = o.id) AS "concernsAnother"`
+    )[0];
+  return turns.each(100, take, (due) => tellPassing(means, due));
+}
+
+async function tellPassing(means: VcsMeans, due: PassingDue): Promise<void> {
   const { db, publicUrl } = means;
-  for (let done = 0; done < 100; done++) {
-    const [due] = await db.prisma.$queryRaw<PassingDue[]>`
-      UPDATE vcs_passing v SET attempts = v.attempts + 1, next_at = now() + interval '1 minute'
-        FROM workspace w JOIN organization o ON o.id = w.organization_id
-       WHERE w.id = v.workspace_id AND (v.workspace_id, v.repository_id, v.commit) = (
-         SELECT workspace_id, repository_id, commit FROM vcs_passing WHERE next_at <= now()
-          ORDER BY next_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-      RETURNING v.workspace_id, v.repository_id, v.commit, v.number, v.attempts, w.name AS workspace, o.name AS organization,
-                o.aggregated_commit_status_enabled AS "isAggregated",
-                EXISTS (SELECT 1 FROM ingress_attributes i JOIN configuration_version c ON c.id = i.configuration_version_id
-                          JOIN workspace x ON x.id = c.workspace_id
-                         WHERE i.repository_id = v.repository_id AND i.commit_sha = v.commit
-                           AND x.organization_id = o.id) AS "concernsAnother"`;
-    if (!due) return;
-    const { workspace_id: workspaceId, repository_id: repositoryId, commit } = due;
-    const where = { workspaceId, repositoryId, commit };
-    try {
-      // One status for all: that of the workspace that plans it.
-      if (due.isAggregated && due.concernsAnother) {
-        await db.prisma.vcsPassing.deleteMany({ where });
-        continue;
-      }
-      const row = await db.prisma.vcsRepository.findUnique({ where: { id: repositoryId } });
-      const reached = row && (await reachRepository(means, row));
-      await reached?.host.setStatus(reached.api, reached.row.identifier, commit, {
-        state: 'success',
-        context: contextOf(due),
-        description: `No plan: none of these changes concern ${due.isAggregated ? 'a workspace' : 'this workspace'}`,
-        url: workspacePage(publicUrl, due),
-        number: due.number,
-      });
+  const { workspace_id: workspaceId, repository_id: repositoryId, commit } = due;
+  const where = { workspaceId, repositoryId, commit };
+  try {
+    // One status for all: that of the workspace that plans it.
+    if (due.isAggregated && due.concernsAnother) {
       await db.prisma.vcsPassing.deleteMany({ where });
-    } catch {
-      if (due.attempts >= mostAttempts) await db.prisma.vcsPassing.deleteMany({ where });
-      else
-        await db.prisma.$executeRaw`
-          UPDATE vcs_passing SET next_at = now() + make_interval(secs => ${pauseSeconds(due.attempts)})
-           WHERE workspace_id = ${workspaceId} AND repository_id = ${repositoryId} AND commit = ${commit}`;
+      return;
     }
+    const row = await db.prisma.vcsRepository.findUnique({ where: { id: repositoryId } });
+    const reached = row && (await reachRepository(means, row));
+    await reached?.host.setStatus(reached.api, reached.row.identifier, commit, {
+      state: 'success',
+      context: contextOf(due),
+      description: `No plan: none of these changes concern ${due.isAggregated ? 'a workspace' : 'this workspace'}`,
+      url: workspacePage(publicUrl, due),
+      number: due.number,
+    });
+    await db.prisma.vcsPassing.deleteMany({ where });
+  } catch {
+    if (due.attempts >= mostAttempts) await db.prisma.vcsPassing.deleteMany({ where });
+    else
+      await db.prisma.$executeRaw`
+        UPDATE vcs_passing SET next_at = now() + make_interval(secs => ${pauseSeconds(due.attempts)})
+         WHERE workspace_id = ${workspaceId} AND repository_id = ${repositoryId} AND commit = ${commit}`;
   }
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Database } from '../../../kernel/database/database';
 import { pauseSeconds } from '../../connections/git-hosts/pause';
+import { type OwnedWork, Turns } from '../../connections/git-hosts/turns';
 import { reachRepository, type VcsMeans } from '../../connections/repositories/repository';
 import { contextOf, type Progress, type Standing, standingOf, together, workspacePage } from './standing';
 
@@ -60,22 +61,29 @@ UPDATE ingress_attributes o SET status_open = false
  * Tells hosts how their commits fare: what was told last is compared with what there is to tell, so that nothing is lost
  * with a process, and a host that was away hears of the newest alone. For any number of callers.
  */
-export async function reportStatuses(means: VcsMeans): Promise<void> {
+export async function reportStatuses(means: VcsMeans, turns = new Turns()): Promise<void> {
   const { db } = means;
   await db.prisma.$executeRawUnsafe(closeThoseThatAreOver);
   const rows = await db.prisma.$queryRawUnsafe<ReportRow[]>(
-    `${select} WHERE i.status_open AND i.status_at <= now() AND NOT ${isOver}
+    `${select} WHERE i.status_open AND i.status_at <= now() AND NOT ${isOver} AND NOT o.id = ANY($1)
         AND (c.auto_queue_runs OR r.id IS NOT NULL OR c.status = 'errored')
       ORDER BY i.status_at LIMIT 100`,
+    turns.busy,
   );
   const seen = new Set<string>();
-  for (const row of rows) {
-    const key = row.isAggregated ? `${row.repositoryId} ${row.sha} ${row.organizationId}` : row.id;
-    if (seen.has(key)) continue;
-    seen.add(key);
-    await tell(means, row.isAggregated ? await besides(db, row) : [row]);
-  }
+  const take = async (busy: string[]) => {
+    const row = rows.find((one) => !seen.has(keyOf(one)) && !busy.includes(one.organizationId));
+    if (row) seen.add(keyOf(row));
+    return row && { row, organization_id: row.organizationId };
+  };
+  await turns.each(rows.length, take, async ({ row }) =>
+    tell(means, row.isAggregated ? await besides(db, row) : [row]),
+  );
 }
+
+/** Rows of one key are told of together. */
+const keyOf = ({ isAggregated, repositoryId, sha, organizationId, id }: ReportRow): string =>
+  isAggregated ? `${repositoryId} ${sha} ${organizationId}` : id;
 
 /** The newest configuration of a commit of each workspace of the organization. */
 const besides = (db: Database, { repositoryId, sha, organizationId }: ReportRow): Promise<ReportRow[]> =>
@@ -167,46 +175,60 @@ const icons = { pending: '⏳', success: '✅', failure: '❌', error: '⚠️' 
 const marker = '<!-- keystead -->';
 const cell = (text: string): string => text.replace(/[|\r\n]+/g, ' ').replace(/[<>`\\[\]]/g, '\\$&');
 
+interface CommentDue extends OwnedWork {
+  readonly repository_id: string;
+  readonly number: number;
+  readonly comment_id: string | null;
+  readonly digest: string | null;
+  readonly attempts: number;
+}
+
 /** Keeps one comment on each pull request: the newest plan of every workspace that it concerns. */
-export async function writeComments(means: VcsMeans): Promise<void> {
+export function writeComments(means: VcsMeans, turns = new Turns()): Promise<void> {
   const { db } = means;
-  for (let done = 0; done < 20; done++) {
-    const [due] = await db.prisma.$queryRaw<
-      { repository_id: string; number: number; comment_id: string | null; digest: string | null; attempts: number }[]
-    >`
-      UPDATE vcs_comment v SET attempts = attempts + 1, next_at = now() + interval '1 minute'
-       WHERE (v.repository_id, v.number) = (SELECT repository_id, number FROM vcs_comment WHERE next_at <= now()
-              ORDER BY next_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-       RETURNING repository_id, number, comment_id, digest, attempts`;
-    if (!due) return;
-    const rows = await db.prisma.$queryRawUnsafe<ReportRow[]>(
-      `SELECT DISTINCT ON (t.organization, t.workspace) t.* FROM (${select}
-         WHERE i.repository_id = $1 AND i.pull_request_number = $2) t
-         JOIN ingress_attributes j ON j.id = t.id JOIN configuration_version d ON d.id = j.configuration_version_id
-        ORDER BY t.organization, t.workspace, d.created_at DESC, t.id`,
-      due.repository_id,
-      due.number,
-    );
-    const text = commentOf(means, rows);
-    const digest = createHash('sha256').update(text).digest('hex');
-    const where = { repositoryId_number: { repositoryId: due.repository_id, number: due.number } };
-    // Far away: until a status is told that changes it.
-    const rest = { nextAt: new Date('9999-01-01T00:00:00Z'), attempts: 0 };
-    try {
-      const repository = await db.prisma.vcsRepository.findUnique({ where: { id: due.repository_id } });
-      const reached = repository && (await reachRepository(means, repository));
-      if (!reached || rows.length === 0 || digest === due.digest) {
-        await db.prisma.vcsComment.update({ where, data: rest });
-        continue;
-      }
-      const { host, api, row } = reached;
-      const commentId = await host.writeComment(api, row.identifier, due.number, text, due.comment_id);
-      await db.prisma.vcsComment.update({ where, data: { ...rest, commentId, digest } });
-    } catch {
-      await db.prisma.$executeRaw`
-        UPDATE vcs_comment SET next_at = now() + make_interval(secs => ${due.attempts >= mostAttempts ? 86_400 : pauseSeconds(due.attempts)})
-         WHERE repository_id = ${due.repository_id} AND number = ${due.number}`;
+  const take = async (busy: string[]) =>
+    (
+      await db.prisma.$queryRaw<CommentDue[]>`
+        UPDATE vcs_comment v SET attempts = v.attempts + 1, next_at = now() + interval '1 minute'
+          FROM vcs_repository w
+         WHERE w.id = v.repository_id AND (v.repository_id, v.number) = (
+           SELECT x.repository_id, x.number FROM vcs_comment x JOIN vcs_repository y ON y.id = x.repository_id
+            WHERE x.next_at <= now() AND NOT y.organization_id = ANY(${busy})
+            ORDER BY x.next_at LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
+        RETURNING v.repository_id, v.number, v.comment_id, v.digest, v.attempts, w.organization_id`
+    )[0];
+  return turns.each(20, take, (due) => comment(means, due));
+}
+
+async function comment(means: VcsMeans, due: CommentDue): Promise<void> {
+  const { db } = means;
+  const rows = await db.prisma.$queryRawUnsafe<ReportRow[]>(
+    `SELECT DISTINCT ON (t.organization, t.workspace) t.* FROM (${select}
+       WHERE i.repository_id = $1 AND i.pull_request_number = $2) t
+       JOIN ingress_attributes j ON j.id = t.id JOIN configuration_version d ON d.id = j.configuration_version_id
+      ORDER BY t.organization, t.workspace, d.created_at DESC, t.id`,
+    due.repository_id,
+    due.number,
+  );
+  const text = commentOf(means, rows);
+  const digest = createHash('sha256').update(text).digest('hex');
+  const where = { repositoryId_number: { repositoryId: due.repository_id, number: due.number } };
+  // Far away: until a status is told that changes it.
+  const rest = { nextAt: new Date('9999-01-01T00:00:00Z'), attempts: 0 };
+  try {
+    const repository = await db.prisma.vcsRepository.findUnique({ where: { id: due.repository_id } });
+    const reached = repository && (await reachRepository(means, repository));
+    if (!reached || rows.length === 0 || digest === due.digest) {
+      await db.prisma.vcsComment.update({ where, data: rest });
+      return;
     }
+    const { host, api, row } = reached;
+    const commentId = await host.writeComment(api, row.identifier, due.number, text, due.comment_id);
+    await db.prisma.vcsComment.update({ where, data: { ...rest, commentId, digest } });
+  } catch {
+    await db.prisma.$executeRaw`
+      UPDATE vcs_comment SET next_at = now() + make_interval(secs => ${due.attempts >= mostAttempts ? 86_400 : pauseSeconds(due.attempts)})
+       WHERE repository_id = ${due.repository_id} AND number = ${due.number}`;
   }
 }
 

@@ -1,5 +1,7 @@
+import type { VcsRepository } from '../../../generated/prisma/client';
 import type { SiteSettings } from '../../../kernel/endpoints/environment';
 import { pauseSeconds } from '../../connections/git-hosts/pause';
+import { Turns } from '../../connections/git-hosts/turns';
 import { refresh, removeHook, takeDue } from '../../connections/repositories/hooks';
 import { type Reached, reachRepository, type VcsMeans } from '../../connections/repositories/repository';
 import { branchMoved, branchOf, lookForTags, pullMoved, workspacesOf } from './events';
@@ -15,28 +17,34 @@ export async function tendRepositories(
   means: VcsMeans,
   settings: () => Promise<SiteSettings>,
   pollSeconds: number,
+  turns = new Turns(),
 ): Promise<void> {
   const { db } = means;
-  for (let done = 0; done < 50; done++) {
-    const taken = await takeDue(db);
-    if (!taken) return;
-    const { row, used } = taken;
-    if (!used) {
-      await removeHook(means, row);
-      continue;
-    }
-    try {
-      const reached = await reachRepository(means, row);
-      if (reached) await look(means, { ...reached, row: await refresh(means, reached) }, await settings());
-      await db.prisma.$executeRaw`
-        UPDATE vcs_repository SET attempts = 0, next_at = now() + make_interval(secs => ${pollSeconds}) WHERE id = ${row.id}`;
-    } catch (error) {
-      const problem = (error as Error).message.slice(0, 1000);
-      const attempts = row.attempts + 1;
-      const pause = pauseSeconds(attempts, Math.max(pollSeconds, longestPauseSeconds));
-      await db.prisma.$executeRaw`
-        UPDATE vcs_repository SET attempts = ${attempts}, problem = ${problem}, next_at = now() + make_interval(secs => ${pause}) WHERE id = ${row.id}`;
-    }
+  await turns.each(
+    50,
+    (busy) => takeDue(db, busy),
+    async ({ row, used }) => (used ? tendOne(means, row, await settings(), pollSeconds) : removeHook(means, row)),
+  );
+}
+
+async function tendOne(
+  means: VcsMeans,
+  row: VcsRepository,
+  settings: SiteSettings,
+  pollSeconds: number,
+): Promise<void> {
+  const { db } = means;
+  try {
+    const reached = await reachRepository(means, row);
+    if (reached) await look(means, { ...reached, row: await refresh(means, reached) }, settings);
+    await db.prisma.$executeRaw`
+      UPDATE vcs_repository SET attempts = 0, next_at = now() + make_interval(secs => ${pollSeconds}) WHERE id = ${row.id}`;
+  } catch (error) {
+    const problem = (error as Error).message.slice(0, 1000);
+    const attempts = row.attempts + 1;
+    const pause = pauseSeconds(attempts, Math.max(pollSeconds, longestPauseSeconds));
+    await db.prisma.$executeRaw`
+      UPDATE vcs_repository SET attempts = ${attempts}, problem = ${problem}, next_at = now() + make_interval(secs => ${pause}) WHERE id = ${row.id}`;
   }
 }
 

@@ -1,0 +1,64 @@
+import { describe, expect, it } from '@jest/globals';
+import { Turns } from './turns';
+
+const never = new Promise<void>(() => undefined);
+/** Takes what is left, of an organization that is not busy. */
+const from = (left: string[]) => async (busy: string[]) => {
+  const at = left.findIndex((id) => !busy.includes(id));
+  return at < 0 ? undefined : { organization_id: left.splice(at, 1)[0]! };
+};
+
+describe('turns', () => {
+  it('wait for everything where nobody is in a hurry', async () => {
+    const done: string[] = [];
+    await new Turns().each(5, from(['a', 'a', 'b']), async ({ organization_id }) => void done.push(organization_id));
+    expect(done).toEqual(['a', 'a', 'b']);
+  });
+
+  it('leave what hangs, and begin nothing else of its organization', async () => {
+    const begun: string[] = [];
+    const left = ['a', 'a', 'b', 'a', 'b'];
+    const turns = new Turns(5);
+    await turns.each(9, from(left), async ({ organization_id: id }) => {
+      begun.push(id);
+      if (id === 'a') await never;
+    });
+    expect([begun, left, turns.busy]).toEqual([['a', 'b', 'b'], ['a', 'a'], ['a']]);
+  });
+
+  it('do no more than is asked for', async () => {
+    const left = ['a', 'b', 'c'];
+    await new Turns().each(2, from(left), async () => undefined);
+    expect(left).toEqual(['c']);
+  });
+
+  it('wait for one of eight before they begin another', async () => {
+    const ends: (() => void)[] = [];
+    const left = Array.from({ length: 9 }, (_, n) => `o${n}`);
+    const turns = new Turns(1);
+    const all = turns.each(9, from(left), () => new Promise<void>((resolve) => ends.push(resolve)));
+    while (ends.length < 8) await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(left).toEqual(['o8']);
+    ends[3]!();
+    await all;
+    expect(turns.busy).toEqual(['o0', 'o1', 'o2', 'o4', 'o5', 'o6', 'o7', 'o8']);
+    for (const end of ends) end();
+    await turns.settled();
+    expect(turns.busy).toEqual([]);
+  });
+
+  it('tell what failed, also after they had gone on', async () => {
+    const failing = async () => {
+      throw new Error('broken');
+    };
+    await expect(new Turns().each(1, from(['a']), failing)).rejects.toThrow('broken');
+    let fail: (error: Error) => void = () => undefined;
+    const turns = new Turns(1);
+    await turns.each(1, from(['a']), () => new Promise<void>((_, reject) => (fail = reject)));
+    fail(new Error('late'));
+    await turns.settled();
+    await expect(turns.each(1, from(['b']), async () => undefined)).rejects.toThrow('late');
+    await turns.each(1, from(['b']), async () => undefined);
+  });
+});

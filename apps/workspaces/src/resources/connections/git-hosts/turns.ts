@@ -1,0 +1,72 @@
+/** Something that is due, of an organization. */
+export interface OwnedWork {
+  readonly organization_id: string;
+}
+
+/** Organizations whose hosts may be waited for at a time. */
+const mostWaitedFor = 8;
+
+/**
+ * Whose hosts a background job waits for. One that takes longer than `patienceMs` is not waited for before the hosts of other
+ * organizations are called; of its own organization nothing is done meanwhile. Without a patience, all are waited for.
+ */
+export class Turns {
+  private readonly underWay = new Map<string, Promise<void>>();
+  private late: unknown;
+
+  constructor(private readonly patienceMs = Number.POSITIVE_INFINITY) {}
+
+  /** Organizations whose hosts are waited for. */
+  get busy(): string[] {
+    return [...this.underWay.keys()];
+  }
+
+  /** Does what is due, `most` at a time. `take` is told which organizations are to be passed over. */
+  async each<T extends OwnedWork>(
+    most: number,
+    take: (busy: string[]) => Promise<T | undefined>,
+    work: (due: T) => Promise<unknown>,
+  ): Promise<void> {
+    this.throwLate();
+    for (let done = 0; done < most; done++) {
+      while (this.underWay.size >= mostWaitedFor) await Promise.race(this.underWay.values());
+      const due = await take(this.busy);
+      if (!due) break;
+      await this.begin(due.organization_id, work(due));
+    }
+    this.throwLate();
+  }
+
+  /** Waits for all that was begun. */
+  async settled(): Promise<void> {
+    await Promise.all(this.underWay.values());
+  }
+
+  /** Waits as long as there is patience. */
+  private async begin(organization: string, work: Promise<unknown>): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const working = work
+      .then(
+        () => undefined,
+        (error) => {
+          this.late ??= error;
+        },
+      )
+      .finally(() => {
+        clearTimeout(timer);
+        this.underWay.delete(organization);
+      });
+    this.underWay.set(organization, working);
+    if (this.patienceMs === Number.POSITIVE_INFINITY) return working;
+    const patience = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, this.patienceMs);
+    });
+    await Promise.race([working, patience]);
+  }
+
+  private throwLate(): void {
+    const { late } = this;
+    this.late = undefined;
+    if (late !== undefined) throw late;
+  }
+}
