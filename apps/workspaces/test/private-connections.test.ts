@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, request as httpRequest, type RequestListener, type Server } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@keystead/server';
@@ -193,6 +193,68 @@ describe('a connection that names an agent pool', () => {
     await put(stranger, elsewhere.secret).expect(403);
     await put(mine, token).expect(204);
     expect(await fetchAll(workspaces.service, { agentPoolId: pool })).toBeGreaterThan(0);
+  });
+
+  it('takes no archive from an agent that lost its commit, or its token, while it sent', async () => {
+    const pools = await makePool();
+    const body = resource('oauth-clients', {}, { 'agent-pool': ref('agent-pools', pools.id) });
+    const repo = { identifier: 'team/net', 'oauth-token-id': oauthToken };
+    await agent();
+    const made = resource('workspaces', { name: 'slow', 'vcs-repo': repo, 'queue-all-runs': false });
+    await admin.post('organizations/acme/workspaces', made).expect(201);
+    await tend();
+    await admin.patch(`oauth-clients/${connection}`, body).expect(200);
+    const claim = async () => {
+      const by = await register(pools.secret);
+      await means().db.prisma.ingressAttributes.updateMany({ data: { fetchAt: new Date(0) } });
+      const path = `/${by}/fetches`;
+      const given = (await send('post', path, pools.secret).send({ 'wait-seconds': 0 }).expect(200)).body;
+      const id = given['configuration-version-id'] as string;
+      return { id, path: `${path}/${id}/archive`, lease: given.lease as string };
+    };
+    const { port } = workspaces.server.address() as { port: number };
+    /** Sends all but the end, which comes when it is called. */
+    const begin = async ({ path, lease }: { path: string; lease: string }, archive: Buffer) => {
+      const headers = {
+        Authorization: `Bearer ${pools.secret}`,
+        'X-Agent-Lease': lease,
+        'Content-Type': 'application/octet-stream',
+      };
+      const sent = httpRequest({ port, host: '127.0.0.1', method: 'PUT', path: `${prefix}${path}`, headers });
+      const answered = once(sent, 'response').then(([answer]) => answer.resume().statusCode as number);
+      sent.write(archive.subarray(0, -10));
+      await sleep(300);
+      return () => {
+        sent.end(archive.subarray(-10));
+        return answered;
+      };
+    };
+    const digest = async (id: string) =>
+      (await means().db.prisma.configurationVersion.findUniqueOrThrow({ where: { id } })).digest;
+    const [good, bad] = [await archiveOf({ 'main.tf': 'good' }), await archiveOf({ 'main.tf': 'bad' })];
+    const first = await claim();
+    const end = await begin(first, bad);
+    const second = await claim();
+    expect(second.id).toBe(first.id);
+    await send('put', second.path, pools.secret, second.lease)
+      .set('Content-Type', 'application/octet-stream')
+      .send(good)
+      .expect(204);
+    const kept = await digest(second.id);
+    expect(await end()).toBe(409);
+    expect(await digest(second.id)).toEqual(kept);
+
+    await means().db.prisma.configurationVersion.updateMany({
+      where: { id: second.id },
+      data: { status: 'fetching', digest: null },
+    });
+    const endLate = await begin(await claim(), bad);
+    await admin.delete(`authentication-tokens/${pools.tokenId}`).expect(204);
+    expect(await endLate()).toBe(401);
+    expect(await digest(second.id)).toBeNull();
+    const back = resource('oauth-clients', {}, { 'agent-pool': ref('agent-pools', pool) });
+    await admin.patch(`oauth-clients/${connection}`, back).expect(200);
+    await admin.delete('organizations/acme/workspaces/slow');
   });
 
   it('is not fetched from where its host has no business to send an agent', async () => {

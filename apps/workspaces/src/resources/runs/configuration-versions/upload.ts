@@ -41,13 +41,15 @@ async function* checked(
 /**
  * Takes the archive of an announced configuration. Until a run has it, another archive replaces it; the same again changes nothing.
  * A first one that is no archive, too large, or would leave its folder makes the configuration errored, with the reason; a later one
- * is refused. Afterwards it is what runs of the workspace work on, and its run starts.
+ * is refused. Afterwards it is what runs of the workspace work on, and its run starts. `replaces`: it may take the place of one that
+ * came while it was sent.
  */
 export async function upload(
   db: Database,
   { keyring, configurationBytes: limit }: Pick<Environment, 'keyring' | 'configurationBytes'>,
   configuration: ConfigurationVersion,
   source: AsyncIterable<Uint8Array>,
+  replaces = true,
 ): Promise<void> {
   const first = awaited.includes(configuration.status);
   if (!first && !(await isReplaceable(db, configuration.id))) return requireSame(db, configuration, source, limit);
@@ -68,7 +70,7 @@ export async function upload(
   }
   const readmeBlobId = await keepReadme(db, keyring, check.readme);
   const queues = first && configuration.autoQueueRuns;
-  const content = { ...blob, readmeBlobId, digest: digest.digest() };
+  const content = { ...blob, readmeBlobId, digest: digest.digest(), replaces };
   let refused: unknown;
   let taken = await take(db, keyring, configuration, content, queues).catch((error: unknown) => {
     if (!queues || !(error instanceof Refusal)) throw error;
@@ -168,6 +170,7 @@ interface UploadedContent {
   readonly size: number;
   readonly readmeBlobId: string | undefined;
   readonly digest: Buffer;
+  readonly replaces: boolean;
 }
 
 async function take(
@@ -180,7 +183,7 @@ async function take(
   const { id, workspaceId, organizationId, speculative, provisional } = configuration;
   return db.transaction(async (tx) => {
     await lockRow(tx, 'workspace', workspaceId);
-    const status = { in: (await isReplaceable(tx, id)) ? ['uploaded'] : awaited };
+    const status = { in: blob.replaces && (await isReplaceable(tx, id)) ? ['uploaded'] : awaited };
     const before = await tx.prisma.configurationVersion.findFirst({
       where: { id, status },
       select: { blobId: true, readmeBlobId: true, digest: true },

@@ -101,7 +101,13 @@ const archiving = raw('PUT')(`${one}/archive`, {
   load,
   run: async (call) => {
     const { keyring, configurationBytes } = call.env;
-    await finishFetch(call.db, { keyring, configurationBytes }, await requireTaken(call), call.request.stream!);
+    const taken = await requireTaken(call);
+    // An archive may take long to come.
+    const still = async () => {
+      await requireStillKnown(call.renew, async () => undefined);
+      await requireTaken(call);
+    };
+    await finishFetch(call.db, { keyring, configurationBytes }, taken, call.request.stream!, still);
     return done;
   },
 });

@@ -131,16 +131,21 @@ export async function findTaken(
   return row ? { configurationVersionId, workspaceId: row.configurationVersion.workspaceId, attempt } : undefined;
 }
 
-/** Takes the archive of a commit; its run begins. */
+/** Takes the archive of a commit; its run begins. `requireTaken` throws where it is not the sender's any more when all of it is there. */
 export async function finishFetch(
   db: Database,
   means: { keyring: Keyring; configurationBytes: number },
   { configurationVersionId }: Pick<Fetch, 'configurationVersionId'>,
   archive: AsyncIterable<Uint8Array>,
+  requireTaken: () => Promise<unknown> = async () => undefined,
 ): Promise<void> {
   const configuration = await findConfiguration(db, configurationVersionId);
   if (configuration?.status !== 'fetching') return;
-  await upload(db, means, configuration, archive);
+  async function* whole() {
+    yield* archive;
+    await requireTaken();
+  }
+  await upload(db, means, configuration, whole(), false);
   await hostIsBack(db, configurationVersionId);
 }
 
