@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import request from 'supertest';
-import { signRaw } from '../../secrets/test/stand-ins/jwt';
+import { newKey, signRaw } from '../../secrets/test/stand-ins/jwt';
 import { ProviderStandIn } from '../../secrets/test/stand-ins/oidc';
 import { PASSWORD, resource, startWorkspaces } from './start-workspaces';
 
@@ -323,6 +323,18 @@ describe('people who come from a provider', () => {
     await entered({ sub: 'x-6' });
     const attempts = await workspaces.service.pool.query('SELECT 1 FROM sign_in_attempt WHERE failures > 1');
     expect(attempts.rowCount).toBe(0);
+  });
+
+  it('are let in by no key that was withdrawn, once the provider is written again', async () => {
+    const person = { sub: 's-10', preferred_username: 'ira' };
+    await entered(person);
+    const [withdrawn] = idp.published.splice(0, 1, newKey());
+    await entered(person);
+    await settings({ name: 'Example' });
+    expect((await enter(person)).status).toBe(403);
+    idp.published = [withdrawn!];
+    await settings({ name: 'Example' });
+    await entered(person);
   });
 
   it('prove again at the provider who they are', async () => {

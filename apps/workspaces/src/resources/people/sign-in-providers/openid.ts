@@ -18,7 +18,10 @@ export interface ProviderClient extends SignInProvider {
   readonly clientSecret: string;
 }
 
-/** Talks to the providers at which people sign in; keys and addresses are kept for an hour, and while it is away a day. */
+/**
+ * Talks to the providers at which people sign in; keys and addresses are kept for an hour, and while it is away a day, as long as
+ * its configuration stays as it is.
+ */
 export class Openid extends OpenidProvider<ProviderClient> {
   private readonly sets: KeySets;
 
@@ -59,8 +62,10 @@ export class Openid extends OpenidProvider<ProviderClient> {
   }
 }
 
-const sourceOf = ({ issuer, caCertificate }: ProviderClient): KeySource =>
-  discoveryOf(issuer, caCertificate ?? undefined);
+const sourceOf = ({ issuer, caCertificate, generation }: ProviderClient): KeySource => ({
+  ...discoveryOf(issuer, caCertificate ?? undefined),
+  generation,
+});
 
 async function issuerOf(sets: KeySets, provider: ProviderClient): Promise<string> {
   const issuer = await sets.issuer(sourceOf(provider));
