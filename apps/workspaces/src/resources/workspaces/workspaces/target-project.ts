@@ -94,8 +94,8 @@ export async function moveOf(
   workspace: Pick<Workspace, 'id' | 'projectId' | 'organizationId'>,
   asked: string | null | undefined,
 ): Promise<string | undefined> {
-  if (asked === undefined || asked === workspace.projectId) return undefined;
-  if (!asked) throw invalid('project', "can't be blank: every workspace is in a project");
+  if (asked === undefined || asked === '' || asked === workspace.projectId) return undefined;
+  if (asked === null) throw invalid('project', 'must name a project: every workspace is in one');
   const { organizationId } = workspace;
   const target = { id: asked, organizationId };
   const project = await db.prisma.project.findFirst({ where: { id: asked, organizationId }, select: { id: true } });
