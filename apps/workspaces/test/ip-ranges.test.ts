@@ -21,7 +21,7 @@ describe('addresses of the service', () => {
   it.each(['here', '192.0.2.1/33', '192.0.2.1/', '2001:db8::/129', '192.0.2.1/24/8', '192.0.2.1,,192.0.2.2'])(
     'cannot be %j',
     (text) => {
-      const env = { WORKSPACES_DATABASE_URL: 'postgres://x', WORKSPACES_SEAL_KEY: '22'.repeat(32) };
+      const env = { WORKSPACES_DATABASE_URL: 'postgres://x/y', WORKSPACES_SEAL_KEY: '22'.repeat(32) };
       expect(readConfig({ ...env, WORKSPACES_IP_RANGES: '192.0.2.1' }).ipRanges).toEqual(['192.0.2.1/32']);
       expect(() => readConfig({ ...env, WORKSPACES_IP_RANGES: text })).toThrow(/WORKSPACES_IP_RANGES/);
     },

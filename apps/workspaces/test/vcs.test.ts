@@ -78,7 +78,7 @@ describe('workspaces that follow a repository', () => {
       const kept = await ingressAttributes.findFirstOrThrow({ where: { configurationVersion: where } });
       const { fetchFailures, fetchAt } = kept;
       expect(fetchFailures).toBe(failed);
-      expect(fetchAt.getTime() - Date.now()).toBeLessThanOrEqual(300_000);
+      expect(fetchAt.getTime() - Date.now()).toBeLessThanOrEqual(60_000);
       expect(await status()).toBe('fetching');
     }
     await configurationVersion.updateMany({ where, data: { createdAt: new Date(Date.now() - 6 * 3_600_000) } });

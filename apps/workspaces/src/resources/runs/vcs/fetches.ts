@@ -11,7 +11,7 @@ import { refuse, upload } from '../configuration-versions/upload';
 const leaseSeconds = 900;
 /** A host may be away for so long before a commit of it is given up. */
 const patienceHours = 6;
-const longestPauseSeconds = 300;
+const longestPauseSeconds = 60;
 
 /** A commit to be fetched, with the credential for it; for no eyes but those of the program that fetches. */
 export interface Fetch {
