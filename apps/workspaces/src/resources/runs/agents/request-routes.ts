@@ -1,5 +1,4 @@
 import type { Policy } from '../../../kernel/access/policy';
-import type { Database } from '../../../kernel/database/database';
 import { endpoints, type Raw } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import {
@@ -14,6 +13,7 @@ import { type Agent, findAgent, type Loading, requireAlive, requireStillKnown } 
 import { lost, mintLease, requireLease } from './lease';
 import { toWire } from './names';
 import * as wire from './protocol';
+import { waitForWork } from './wait-for-work';
 import { bodyOf, described, gather, json, numberOf } from './wire';
 
 const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
@@ -32,22 +32,6 @@ const load = async ({ db, principal, params }: Loading): Promise<Agent | undefin
   return agent?.forwards && agent.agentPoolId !== undefined ? agent : undefined;
 };
 
-async function takeNext(
-  { db, env }: { db: Database; env: Environment },
-  agent: Forwarder,
-  waitSeconds: number,
-  left: () => boolean,
-): Promise<GivenRequest | undefined> {
-  const untilMs = performance.now() + waitSeconds * 1000;
-  for (;;) {
-    const given = await takeRequest({ db, keyring: env.keyring }, agent);
-    if (given && !left()) return given;
-    if (given) await releaseRequest(db, given.id, agent.id);
-    if (left() || performance.now() + lookMs > untilMs) return undefined;
-    await env.queuedBell.next(lookMs);
-  }
-}
-
 const claiming = raw('POST')(requests, {
   ...spoken,
   summary:
@@ -63,11 +47,15 @@ const claiming = raw('POST')(requests, {
     requireAlive(agent);
     await db.prisma.$executeRaw`UPDATE run_worker SET seen_at = now() WHERE id = ${agent.id}`;
     if (!env.vcsReach) return done;
+    const work = {
+      take: () => takeRequest({ db, keyring: env.keyring }, agent),
+      release: ({ id }: GivenRequest) => releaseRequest(db, id, agent.id),
+    };
     const given = await env.waiting.run(`${agent.id} requests`, (left) =>
-      takeNext({ db, env }, agent, body['wait-seconds'], () => left() || request.isGone()),
+      waitForWork(env, work, { waitSeconds: body['wait-seconds'], lookMs, left: () => left() || request.isGone() }),
     );
     if (!given) return done;
-    await requireStillKnown(renew, () => releaseRequest(db, given.id, agent.id));
+    await requireStillKnown(renew, () => work.release(given));
     return json(toWire({ ...given, lease: mintLease(env.keyring, agent.id, leaseOf(given.id), 'agent-request') }));
   },
 });

@@ -6,6 +6,7 @@ import { type Agent, findAgent, type Loading, requireAlive, requireStillKnown } 
 import { lost, mintLease, requireLease } from '../agents/lease';
 import { toWire } from '../agents/names';
 import * as wire from '../agents/protocol';
+import { waitForWork } from '../agents/wait-for-work';
 import { bodyOf, described, json } from '../agents/wire';
 import { claimFetch, type Fetch, failFetch, findTaken, finishFetch, releaseFetch, releaseUnheard } from './fetches';
 
@@ -23,23 +24,6 @@ const load = async ({ db, principal, params }: Loading): Promise<Agent | undefin
   return agent && (agent.agentPoolId === undefined || agent.forwards) ? agent : undefined;
 };
 
-async function takeNext(
-  { db, env }: { db: Database; env: Environment },
-  { id, agentPoolId }: Agent,
-  waitSeconds: number,
-  left: () => boolean,
-) {
-  const untilMs = performance.now() + waitSeconds * 1000;
-  await releaseUnheard(db, id);
-  for (;;) {
-    const fetch = await claimFetch(db, env.keyring, id, agentPoolId ?? null);
-    if (fetch && !left()) return fetch;
-    if (fetch) await releaseFetch(db, fetch);
-    if (left() || performance.now() + lookMs > untilMs) return undefined;
-    await env.queuedBell.next(lookMs);
-  }
-}
-
 const claiming = raw('POST')(fetches, {
   ...spoken,
   summary:
@@ -55,11 +39,20 @@ const claiming = raw('POST')(fetches, {
     const { id } = agent;
     requireAlive(agent);
     if (!env.vcsReach) return done;
-    const fetch = await env.waiting.run(`${id} fetches`, (left) =>
-      takeNext({ db, env }, agent, body['wait-seconds'], () => left() || request.isGone()),
-    );
+    const work = {
+      take: () => claimFetch(db, env.keyring, id, agent.agentPoolId ?? null),
+      release: (fetch: Fetch) => releaseFetch(db, fetch),
+    };
+    const fetch = await env.waiting.run(`${id} fetches`, async (left) => {
+      await releaseUnheard(db, id);
+      return waitForWork(env, work, {
+        waitSeconds: body['wait-seconds'],
+        lookMs,
+        left: () => left() || request.isGone(),
+      });
+    });
     if (!fetch) return done;
-    await requireStillKnown(renew, () => releaseFetch(db, fetch));
+    await requireStillKnown(renew, () => work.release(fetch));
     const { configurationVersionId, attempt, ref = null, sshKey = null } = fetch;
     const lease = mintLease(env.keyring, id, { id: configurationVersionId, attempt }, 'agent-fetch');
     const { configurationBytes } = env;

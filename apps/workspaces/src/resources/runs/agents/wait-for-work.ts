@@ -1,0 +1,24 @@
+import type { Environment } from '../../../kernel/endpoints/environment';
+
+/** Work that an agent asks for, and how it is given back where nobody hears of it. */
+interface WorkToTake<Work> {
+  /** Takes what there is; undefined: nothing now. */
+  take(): Promise<Work | undefined>;
+  release(work: Work): Promise<void>;
+}
+
+/** Takes work for an agent, looked for every `lookMs` for as long as it waits, and until `left`: then nobody would hear of it. */
+export async function waitForWork<Work>(
+  { queuedBell }: Pick<Environment, 'queuedBell'>,
+  { take, release }: WorkToTake<Work>,
+  { waitSeconds, lookMs, left }: { waitSeconds: number; lookMs: number; left: () => boolean },
+): Promise<Work | undefined> {
+  const untilMs = performance.now() + waitSeconds * 1000;
+  for (;;) {
+    const work = await take();
+    if (work && !left()) return work;
+    if (work) await release(work);
+    if (left() || performance.now() + lookMs > untilMs) return undefined;
+    await queuedBell.next(lookMs);
+  }
+}
