@@ -111,7 +111,7 @@ describe('the host of one organization that hangs', () => {
     });
     await turns.each(
       1,
-      async () => ({ organization_id: ids.stuck }),
+      async () => [{ organization_id: ids.stuck }],
       () => call,
     );
     expect(await Promise.all(names.map((name) => due(job, name)))).toEqual([1, 1]);

@@ -5,7 +5,7 @@ const never = new Promise<void>(() => undefined);
 /** Takes what is left, of an organization that is not busy. */
 const from = (left: string[]) => async (busy: string[]) => {
   const at = left.findIndex((id) => !busy.includes(id));
-  return at < 0 ? undefined : { organization_id: left.splice(at, 1)[0]! };
+  return at < 0 ? [] : [{ organization_id: left.splice(at, 1)[0]! }];
 };
 
 describe('turns', () => {

@@ -21,16 +21,16 @@ export class Turns {
     return [...this.underWay.keys()];
   }
 
-  /** Does what is due, `most` at a time. `take` is told which organizations are to be passed over. */
+  /** Does what is due, at most so much of it. `take` answers one thing, or none, and is told which organizations to pass over. */
   async each<T extends OwnedWork>(
     most: number,
-    take: (busy: string[]) => Promise<T | undefined>,
+    take: (busy: string[]) => PromiseLike<readonly T[]>,
     work: (due: T) => Promise<unknown>,
   ): Promise<void> {
     this.throwLate();
     for (let done = 0; done < most; done++) {
       while (this.underWay.size >= mostWaitedFor) await Promise.race(this.underWay.values());
-      const due = await take(this.busy);
+      const [due] = await take(this.busy);
       if (!due) break;
       await this.begin(due.organization_id, work(due));
     }

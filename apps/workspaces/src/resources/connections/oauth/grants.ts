@@ -57,17 +57,15 @@ export async function ask(
  */
 export function renewTokens(means: CallMeans, now: () => number, turns = new Turns()): Promise<void> {
   const { db } = means;
-  const take = async (busy: string[]) =>
-    (
-      await db.prisma.$queryRaw<TokenDue[]>`
-        UPDATE oauth_token t SET renew_attempts = t.renew_attempts + 1, renew_at = now() + interval '1 minute'
-          FROM oauth_client c
-         WHERE c.id = t.oauth_client_id AND t.id = (
-           SELECT x.id FROM oauth_token x JOIN oauth_client y ON y.id = x.oauth_client_id
-            WHERE x.renew_at <= now() AND NOT y.organization_id = ANY(${busy})
-            ORDER BY x.renew_at LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
-        RETURNING t.id, t.renew_attempts, c.organization_id`
-    )[0];
+  const take = (busy: string[]) =>
+    db.prisma.$queryRaw<TokenDue[]>`
+      UPDATE oauth_token t SET renew_attempts = t.renew_attempts + 1, renew_at = now() + interval '1 minute'
+        FROM oauth_client c
+       WHERE c.id = t.oauth_client_id AND t.id = (
+         SELECT x.id FROM oauth_token x JOIN oauth_client y ON y.id = x.oauth_client_id
+          WHERE x.renew_at <= now() AND NOT y.organization_id = ANY(${busy})
+          ORDER BY x.renew_at LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
+      RETURNING t.id, t.renew_attempts, c.organization_id`;
   return turns.each(50, take, (due) => renew(means, due, now));
 }
 

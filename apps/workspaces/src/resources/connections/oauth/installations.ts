@@ -135,17 +135,15 @@ export async function renewInstallation(
  */
 export function lookForInstallations(means: CallMeans, now: () => number, turns = new Turns()): Promise<void> {
   const { db } = means;
-  const take = async (busy: string[]) =>
-    (
-      await db.prisma.$queryRaw<AppDue[]>`
-        UPDATE github_app a SET attempts = a.attempts + 1, look_at = now() + interval '2 minutes'
-          FROM oauth_client c
-         WHERE c.id = a.oauth_client_id AND a.oauth_client_id = (
-           SELECT x.oauth_client_id FROM github_app x JOIN oauth_client y ON y.id = x.oauth_client_id
-            WHERE x.look_at <= now() AND NOT y.organization_id = ANY(${busy})
-            ORDER BY x.look_at LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
-        RETURNING a.oauth_client_id, a.attempts, c.organization_id`
-    )[0];
+  const take = (busy: string[]) =>
+    db.prisma.$queryRaw<AppDue[]>`
+      UPDATE github_app a SET attempts = a.attempts + 1, look_at = now() + interval '2 minutes'
+        FROM oauth_client c
+       WHERE c.id = a.oauth_client_id AND a.oauth_client_id = (
+         SELECT x.oauth_client_id FROM github_app x JOIN oauth_client y ON y.id = x.oauth_client_id
+          WHERE x.look_at <= now() AND NOT y.organization_id = ANY(${busy})
+          ORDER BY x.look_at LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
+      RETURNING a.oauth_client_id, a.attempts, c.organization_id`;
   return turns.each(50, take, (due) => lookAt(means, due, now));
 }
 

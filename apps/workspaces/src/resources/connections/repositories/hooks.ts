@@ -37,7 +37,7 @@ const isUsed = `EXISTS (SELECT 1 FROM workspace w WHERE w.oauth_token_id = v.oau
 export async function takeDue(
   db: Database,
   busy: string[],
-): Promise<(OwnedWork & { row: VcsRepository; used: boolean }) | undefined> {
+): Promise<(OwnedWork & { row: VcsRepository; used: boolean })[]> {
   const [taken] = await db.prisma.$queryRawUnsafe<{ id: string; used: boolean }[]>(
     `UPDATE vcs_repository SET next_at = now() + interval '3 minutes'
       WHERE id = (SELECT v.id FROM vcs_repository v WHERE v.next_at <= now() AND NOT v.organization_id = ANY($1)
@@ -45,9 +45,9 @@ export async function takeDue(
       RETURNING id, (SELECT ${isUsed} FROM vcs_repository v WHERE v.id = vcs_repository.id) AS used`,
     busy,
   );
-  if (!taken) return undefined;
+  if (!taken) return [];
   const row = await db.prisma.vcsRepository.findUnique({ where: { id: taken.id } });
-  return row ? { row, used: taken.used, organization_id: row.organizationId } : undefined;
+  return row ? [{ row, used: taken.used, organization_id: row.organizationId }] : [];
 }
 
 /** Removes the webhook of a repository that nobody is connected to, and forgets it. Again later where the host is away. */

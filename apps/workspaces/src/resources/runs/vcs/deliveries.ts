@@ -119,17 +119,15 @@ export function processDeliveries(
   turns = new Turns(),
 ): Promise<void> {
   const { db } = means;
-  const take = async (busy: string[]) =>
-    (
-      await db.prisma.$queryRaw<Taken[]>`
-        UPDATE vcs_delivery d SET attempts = d.attempts + 1, next_at = now() + interval '3 minutes'
-          FROM vcs_repository v
-         WHERE v.id = d.repository_id AND d.id = (
-           SELECT x.id FROM vcs_delivery x JOIN vcs_repository y ON y.id = x.repository_id
-            WHERE x.state = 'waiting' AND x.next_at <= now() AND NOT y.organization_id = ANY(${busy})
-            ORDER BY x.next_at, x.received_at LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
-        RETURNING d.id, d.repository_id, d.events, d.attempts, v.organization_id`
-    )[0];
+  const take = (busy: string[]) =>
+    db.prisma.$queryRaw<Taken[]>`
+      UPDATE vcs_delivery d SET attempts = d.attempts + 1, next_at = now() + interval '3 minutes'
+        FROM vcs_repository v
+       WHERE v.id = d.repository_id AND d.id = (
+         SELECT x.id FROM vcs_delivery x JOIN vcs_repository y ON y.id = x.repository_id
+          WHERE x.state = 'waiting' AND x.next_at <= now() AND NOT y.organization_id = ANY(${busy})
+          ORDER BY x.next_at, x.received_at LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
+      RETURNING d.id, d.repository_id, d.events, d.attempts, v.organization_id`;
   return turns.each(50, take, async (taken) => processOne(means, taken, await settings()));
 }
 

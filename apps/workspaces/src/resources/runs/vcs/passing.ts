@@ -36,22 +36,20 @@ interface PassingDue extends OwnedWork {
 /** Tells hosts of the commits that concern no workspace of some name. For any number of callers. */
 export function reportPassing(means: VcsMeans, turns = new Turns()): Promise<void> {
   const { db } = means;
-  const take = async (busy: string[]) =>
-    (
-      await db.prisma.$queryRaw<PassingDue[]>`
-        UPDATE vcs_passing v SET attempts = v.attempts + 1, next_at = now() + interval '1 minute'
-          FROM workspace w JOIN organization o ON o.id = w.organization_id
-         WHERE w.id = v.workspace_id AND (v.workspace_id, v.repository_id, v.commit) = (
-           SELECT x.workspace_id, x.repository_id, x.commit FROM vcs_passing x JOIN workspace y ON y.id = x.workspace_id
-            WHERE x.next_at <= now() AND NOT y.organization_id = ANY(${busy})
-            ORDER BY x.next_at LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
-        RETURNING v.workspace_id, v.repository_id, v.commit, v.number, v.attempts, w.name AS workspace, o.name AS organization,
-                  o.id AS organization_id, o.aggregated_commit_status_enabled AS "isAggregated",
-                  EXISTS (SELECT 1 FROM ingress_attributes i JOIN configuration_version c ON c.id = i.configuration_version_id
-                            JOIN workspace x ON x.id = c.workspace_id
-                           WHERE i.repository_id = v.repository_id AND i.commit_sha = v.commit
-                             AND x.organization_id = o.id) AS "concernsAnother"`
-    )[0];
+  const take = (busy: string[]) =>
+    db.prisma.$queryRaw<PassingDue[]>`
+      UPDATE vcs_passing v SET attempts = v.attempts + 1, next_at = now() + interval '1 minute'
+        FROM workspace w JOIN organization o ON o.id = w.organization_id
+       WHERE w.id = v.workspace_id AND (v.workspace_id, v.repository_id, v.commit) = (
+         SELECT x.workspace_id, x.repository_id, x.commit FROM vcs_passing x JOIN workspace y ON y.id = x.workspace_id
+          WHERE x.next_at <= now() AND NOT y.organization_id = ANY(${busy})
+          ORDER BY x.next_at LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
+      RETURNING v.workspace_id, v.repository_id, v.commit, v.number, v.attempts, w.name AS workspace, o.name AS organization,
+                o.id AS organization_id, o.aggregated_commit_status_enabled AS "isAggregated",
+                EXISTS (SELECT 1 FROM ingress_attributes i JOIN configuration_version c ON c.id = i.configuration_version_id
+                          JOIN workspace x ON x.id = c.workspace_id
+                         WHERE i.repository_id = v.repository_id AND i.commit_sha = v.commit
+                           AND x.organization_id = o.id) AS "concernsAnother"`;
   return turns.each(100, take, (due) => tellPassing(means, due));
 }
 

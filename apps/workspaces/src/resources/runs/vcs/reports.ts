@@ -74,7 +74,7 @@ export async function reportStatuses(means: VcsMeans, turns = new Turns()): Prom
   const take = async (busy: string[]) => {
     const row = rows.find((one) => !seen.has(keyOf(one)) && !busy.includes(one.organizationId));
     if (row) seen.add(keyOf(row));
-    return row && { row, organization_id: row.organizationId };
+    return row ? [{ row, organization_id: row.organizationId }] : [];
   };
   await turns.each(rows.length, take, async ({ row }) =>
     tell(means, row.isAggregated ? await besides(db, row) : [row]),
@@ -186,17 +186,15 @@ interface CommentDue extends OwnedWork {
 /** Keeps one comment on each pull request: the newest plan of every workspace that it concerns. */
 export function writeComments(means: VcsMeans, turns = new Turns()): Promise<void> {
   const { db } = means;
-  const take = async (busy: string[]) =>
-    (
-      await db.prisma.$queryRaw<CommentDue[]>`
-        UPDATE vcs_comment v SET attempts = v.attempts + 1, next_at = now() + interval '1 minute'
-          FROM vcs_repository w
-         WHERE w.id = v.repository_id AND (v.repository_id, v.number) = (
-           SELECT x.repository_id, x.number FROM vcs_comment x JOIN vcs_repository y ON y.id = x.repository_id
-            WHERE x.next_at <= now() AND NOT y.organization_id = ANY(${busy})
-            ORDER BY x.next_at LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
-        RETURNING v.repository_id, v.number, v.comment_id, v.digest, v.attempts, w.organization_id`
-    )[0];
+  const take = (busy: string[]) =>
+    db.prisma.$queryRaw<CommentDue[]>`
+      UPDATE vcs_comment v SET attempts = v.attempts + 1, next_at = now() + interval '1 minute'
+        FROM vcs_repository w
+       WHERE w.id = v.repository_id AND (v.repository_id, v.number) = (
+         SELECT x.repository_id, x.number FROM vcs_comment x JOIN vcs_repository y ON y.id = x.repository_id
+          WHERE x.next_at <= now() AND NOT y.organization_id = ANY(${busy})
+          ORDER BY x.next_at LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
+      RETURNING v.repository_id, v.number, v.comment_id, v.digest, v.attempts, w.organization_id`;
   return turns.each(20, take, (due) => comment(means, due));
 }
 
