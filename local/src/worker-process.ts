@@ -22,6 +22,9 @@ export interface WorkerProcessOptions {
 /** Longer than a worker lets an interrupted run go on. */
 const STOP_SECONDS = 45;
 const CHECK_SECONDS = 60;
+/** One that lived for longer did not end because of how it begins. */
+const STEADY_MS = 10_000;
+const LONGEST_PAUSE_MS = 30_000;
 
 /** What a machine offers to remote runs: the lines to show, or why there is no worker. */
 export type WorkerMeans =
@@ -88,11 +91,18 @@ function trustIn(certificate: string, hostname: string, file: string | undefined
   };
 }
 
+/** How long to wait after the worker ended: the longer, the more often it did so right after its start. */
+export function restartAfter(failuresBefore: number, livedMs: number): { failures: number; pauseMs: number } {
+  const failures = livedMs > STEADY_MS ? 1 : failuresBefore + 1;
+  return { failures, pauseMs: Math.min(100 * 2 ** failures, LONGEST_PAUSE_MS) };
+}
+
 /** One worker as a process of its own, started again when it ends unasked. */
 export class WorkerProcess {
   private child: ChildProcess | undefined;
   private stopping = false;
   private failures = 0;
+  private startedAtMs = 0;
 
   constructor(private readonly options: WorkerProcessOptions) {}
 
@@ -109,6 +119,7 @@ export class WorkerProcess {
     closeSync(output);
     writeFileSync(pidFile, `${child.pid}\n`, { mode: 0o600 });
     this.child = child;
+    this.startedAtMs = performance.now();
     child.once('exit', (code, signal) => void this.ended(signal ?? `exit code ${code}`));
   }
 
@@ -129,8 +140,9 @@ export class WorkerProcess {
 
   private async ended(how: string): Promise<void> {
     if (this.stopping) return;
-    this.failures++;
-    await sleep(Math.min(500 * 2 ** this.failures, 60_000));
+    const { failures, pauseMs } = restartAfter(this.failures, performance.now() - this.startedAtMs);
+    this.failures = failures;
+    await sleep(pauseMs);
     if (this.stopping) return;
     this.start();
     this.options.onRestart(`the worker of remote runs ended (${how}) and was started again`);

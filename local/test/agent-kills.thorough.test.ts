@@ -1,4 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { createHash, randomInt } from 'node:crypto';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -11,7 +12,7 @@ import { archiveOf } from '../../apps/workspaces/test/worker-fixture';
 import { createInstallation, type TestInstallation } from './installation';
 import { killAndRecover } from './kills';
 import { makerOf } from './maker';
-import { type Pushed, pushed, pushLoop } from './push-loop';
+import { lateSeconds, type Pushed, pushed, pushLoop } from './push-loop';
 import { type Ran, runLoop } from './run-loop';
 import { waitFor } from './start';
 
@@ -20,6 +21,10 @@ import { waitFor } from './start';
 
 const rounds = Number(process.env.KEYSTEAD_KILLS ?? 200);
 const loops = 3;
+// Victims and pauses are chosen by chance: the same ones for the same seed.
+const seed = process.env.KEYSTEAD_SEED || String(randomInt(1e9));
+const chance = (what: string): number =>
+  createHash('sha256').update(`${seed} ${what}`).digest().readUInt32BE() / 2 ** 32;
 // Where there is a Git host, most of the runs follow pushes to it; the worker of the installation fetches the commits.
 const victims = giteaProgram
   ? (['agent', 'workspaces', 'gitea', 'tool', 'postgres', 'worker', 'gitea', 'tool'] as const)
@@ -47,7 +52,10 @@ case $1 in
 esac
 `;
 
-type Runs = { data: { id: string; attributes: { status: string } }[]; meta: { pagination: { 'total-pages': number } } };
+type Runs = {
+  data: { id: string; attributes: { status: string; message: string } }[];
+  meta: { pagination: { 'total-pages': number } };
+};
 
 // Most of an hour: each kill waits for everything to be well again.
 (process.env.KEYSTEAD_LONG ? describe : describe.skip)('runs of agents, whatever is killed under them', () => {
@@ -112,6 +120,7 @@ type Runs = { data: { id: string; attributes: { status: string } }[]; meta: { pa
     agents.push(new Agent(settings), new Agent(settings));
     const archive = await archiveOf({ 'main.tf': 'output "n" { value = 1 }' });
     let running = true;
+    let endedAtMs = Number.POSITIVE_INFINITY;
     const goesOn = (applied: number) => running || applied === 0;
     const connection = giteaProgram && (await connect(api, token));
     const under: Promise<Ran & Partial<Pushed>>[] = [];
@@ -125,7 +134,7 @@ type Runs = { data: { id: string; attributes: { status: string } }[]; meta: { pa
         const followed = { identifier: clone.identifier, 'oauth-token-id': connection };
         const follows = { ...attributes, 'queue-all-runs': true, 'vcs-repo': followed };
         const id = await made('organizations/dock/workspaces', document('workspaces', follows));
-        under.push(pushLoop(api, token, id, { clone, goesOn }));
+        under.push(pushLoop(api, token, id, { clone, goesOn, calmSince: () => endedAtMs }));
       } else {
         const id = await made('organizations/dock/workspaces', document('workspaces', attributes));
         under.push(runLoop(origin, token, id, { archive, goesOn }));
@@ -133,15 +142,15 @@ type Runs = { data: { id: string; attributes: { status: string } }[]; meta: { pa
     }
     const killed = new Map<Victim, number>();
     for (let round = 0; round < rounds; round++) {
-      const victim = victims[round % victims.length]!;
-      await sleep(Math.random() * 1500);
+      const victim = victims[Math.floor(chance(`${round}`) * victims.length)]!;
+      await sleep(chance(`${round} before`) * 1500);
       if (victim === 'agent') {
-        await agents[round % agents.length]!.kill();
+        await agents[Math.floor(chance(`${round} agent`) * agents.length)]!.kill();
       } else if (victim === 'tool') {
         await killTool();
       } else if (victim === 'gitea') {
         await gitea.stop();
-        await sleep(Math.random() * 2000);
+        await sleep(chance(`${round} away`) * 2000);
         await gitea.start();
       } else {
         await killAndRecover(installation, victim);
@@ -149,6 +158,7 @@ type Runs = { data: { id: string; attributes: { status: string } }[]; meta: { pa
       killed.set(victim, (killed.get(victim) ?? 0) + 1);
     }
     running = false;
+    endedAtMs = Date.now();
     const ran = await Promise.all(under);
 
     const open = ran.flatMap((one) => one.stuck);
@@ -156,7 +166,8 @@ type Runs = { data: { id: string; attributes: { status: string } }[]; meta: { pa
     const lost = ran.flatMap((one) => one.lost);
     const locked: string[] = [];
     let runs = 0;
-    for (const { workspace } of ran) {
+    for (const { workspace, pushes = [] } of ran) {
+      const messages = new Map<string, string>();
       for (let page = 1, pages = 1; page <= pages; page++) {
         const listed = await call(
           `${api}/workspaces/${workspace}/runs?page[number]=${page}&page[size]=100`,
@@ -167,20 +178,35 @@ type Runs = { data: { id: string; attributes: { status: string } }[]; meta: { pa
         pages = meta.pagination['total-pages'];
         runs += data.length;
         for (const { id, attributes } of data) {
+          messages.set(id, attributes.message);
           const times = effects.filter((one) => one === id).length;
           if (!['applied', 'errored'].includes(attributes.status)) open.push(`${id} ${attributes.status}`);
           if (times > 1) doubled.push(id);
           if (attributes.status === 'applied' && times === 0) lost.push(id);
         }
       }
+      for (const push of pushes) {
+        const those = [...messages].flatMap(([id, message]) => (message.startsWith(push) ? [id] : []));
+        if (those.length > 1) doubled.push(`${those}`);
+      }
       const shown = await call(`${api}/workspaces/${workspace}`, token, 'GET');
       if ((shown!.body as { data: { attributes: { locked: boolean } } }).data.attributes.locked) locked.push(workspace);
     }
     const ended: Record<string, number> = {};
     for (const one of ran) for (const [how, many] of Object.entries(one.ended)) ended[how] = (ended[how] ?? 0) + many;
-    const table = { killed: Object.fromEntries(killed), runs, ended, effects: effects.length };
-    process.stderr.write(`${JSON.stringify({ ...table, lost, doubled, open, locked })}\n`);
-    expect({ lost, doubled, open, locked }).toEqual({ lost: [], doubled: [], open: [], locked: [] });
+    const begun = ran.flatMap(({ begunSeconds = [] }) => begunSeconds).sort((a, b) => a - b);
+    const late = begun.filter((seconds) => seconds > lateSeconds);
+    const at = (share: number) => Number((begun[Math.floor((begun.length - 1) * share)] ?? 0).toFixed(1));
+    const table = {
+      seed,
+      killed: Object.fromEntries(killed),
+      runs,
+      ended,
+      effects: effects.length,
+      begun: { pushes: begun.length, p50: at(0.5), p90: at(0.9), max: at(1), bound: lateSeconds },
+    };
+    process.stderr.write(`${JSON.stringify({ ...table, lost, doubled, open, locked, late })}\n`);
+    expect({ lost, doubled, open, locked, late }).toEqual({ lost: [], doubled: [], open: [], locked: [], late: [] });
     // Each goes on until one of its runs was applied: how many more there are is up to the machine.
     expect(ended.applied).toBeGreaterThanOrEqual(loops);
   }, 3_600_000);

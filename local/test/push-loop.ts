@@ -3,6 +3,11 @@ import { call } from '@keystead/testing';
 import { type Clone, eventually } from '../../apps/workspaces/test/interop/gitea-stand';
 import type { Ran } from './run-loop';
 
+/**
+ * How late a run may begin: a commit climbs through all pauses of a host that is away (2.5, 5, 10, 20, 40, 60 s) and through those of looking
+ * for it where its webhook was lost (10, 20, 40), and two workers die with it, each missed after 45 s; what is done meanwhile takes a moment.
+ */
+export const lateSeconds = 138 + 70 + 90 + 20;
 const patienceSeconds = 420;
 const finals = ['applied', 'errored', 'canceled', 'discarded', 'planned_and_finished'];
 
@@ -17,22 +22,29 @@ export const pushed = (n: number) => ({ 'main.tf': `# n = ${n}\n` });
 export interface Pushed extends Ran {
   /** Pushes that began more than one run. */
   readonly doubled: readonly string[];
+  /** The messages of all pushes. */
+  readonly pushes: readonly string[];
+  /** How long after each push there was a run of it. */
+  readonly begunSeconds: readonly number[];
 }
 
 /**
  * Pushes to the repository of one workspace over and over, each time another number, and waits for the run of it. A push that the host does
- * not take is pushed again; that its run begins is left to the service.
+ * not take is pushed again; that its run begins is left to the service. A run may begin late while something is killed; it is lost when it
+ * has not begun, and stuck when it has not ended, so long after `calmSince`, when the last was.
  */
 export async function pushLoop(
   api: string,
   token: string,
   workspace: string,
-  { clone, goesOn }: { clone: Clone; goesOn: (applied: number) => boolean },
+  { clone, goesOn, calmSince }: { clone: Clone; goesOn: (applied: number) => boolean; calmSince: () => number },
 ): Promise<Pushed> {
   const ended: Record<string, number> = {};
   const lost: string[] = [];
   const stuck: string[] = [];
   const doubled = new Set<string>();
+  const pushes: string[] = [];
+  const begunSeconds: number[] = [];
   const get = async <T>(at: string): Promise<T> =>
     eventually(
       at,
@@ -61,13 +73,16 @@ export async function pushLoop(
         ),
       120,
     );
-    const until = Date.now() + patienceSeconds * 1000;
+    pushes.push(message);
+    const pushedAtMs = Date.now();
     let run: Runs['data'][number] | undefined;
-    while (!finals.includes(run?.attributes.status ?? '') && Date.now() < until) {
+    const isInVain = () => Date.now() > Math.max(pushedAtMs, calmSince()) + lateSeconds * 1000;
+    while (!finals.includes(run?.attributes.status ?? '') && !isInVain()) {
       await sleep(200);
       const { data } = await get<Runs>(`workspaces/${workspace}/runs`);
       const those = data.filter(({ attributes }) => attributes.message.startsWith(message));
       if (those.length > 1) doubled.add(`${those.map(({ id }) => id)}`);
+      if (!run && those[0]) begunSeconds.push((Date.now() - pushedAtMs) / 1000);
       run = those[0];
     }
     const status = run?.attributes.status ?? 'nothing';
@@ -78,5 +93,5 @@ export async function pushLoop(
     const outputs = await get<Outputs>(`workspaces/${workspace}/current-state-version-outputs`);
     if (outputs.data.find(({ attributes: { name } }) => name === 'n')?.attributes.value !== n) lost.push(run.id);
   }
-  return { workspace, ended, lost, stuck, doubled: [...doubled] };
+  return { workspace, ended, lost, stuck, doubled: [...doubled], pushes, begunSeconds };
 }

@@ -1,5 +1,5 @@
 const usualLongestSeconds = 6 * 3600;
 
-/** Until what failed `attempts` times is tried again: twice as long each time. */
+/** Until what failed `attempts` times is tried again: twice as long each time, and half as long for each one below none. */
 export const pauseSeconds = (attempts: number, longestSeconds = usualLongestSeconds): number =>
   Math.min(longestSeconds, 5 * 2 ** Math.min(attempts, 12));

@@ -12,6 +12,8 @@ const leaseSeconds = 900;
 /** A host may be away for so long before a commit of it is given up. */
 const patienceHours = 6;
 const longestPauseSeconds = 60;
+/** Tries that come sooner than those of other calls: somebody looks at the run. The pauses are 2.5, 5, 10 seconds and so on. */
+const quickTries = 2;
 
 /** A commit to be fetched, with the credential for it; for no eyes but those of the program that fetches. */
 export interface Fetch {
@@ -178,7 +180,7 @@ async function waitForHost(db: Database, id: string): Promise<boolean> {
   const failures = (row?.fetchFailures ?? 0) + 1;
   const waits = await db.prisma.$executeRaw`
     UPDATE ingress_attributes i SET fetch_failures = ${failures}, fetch_worker_id = NULL,
-           fetch_at = now() + make_interval(secs => ${pauseSeconds(failures, longestPauseSeconds)})
+           fetch_at = now() + make_interval(secs => ${pauseSeconds(failures - quickTries, longestPauseSeconds)})
       FROM configuration_version c
      WHERE c.id = i.configuration_version_id AND c.id = ${id}
        AND c.created_at > now() - make_interval(hours => ${patienceHours})`;
