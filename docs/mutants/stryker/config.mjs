@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 const { mutate, report, backup, concurrency } = JSON.parse(process.env.KEYSTEAD_STRYKER);
 
 export default {
-  plugins: ['runner.mjs', 'ignore.mjs'].map((file) => fileURLToPath(new URL(file, import.meta.url))),
+  plugins: ['runner.mjs', 'ignore.mjs', 'reporter.mjs'].map((file) => fileURLToPath(new URL(file, import.meta.url))),
   ignorers: ['error-texts'],
   testRunner: 'in-process',
   testRunnerNodeArgs: ['--conditions=source'],
@@ -19,7 +19,7 @@ export default {
   // A mutant that runs for ever must not be taken for one that a busy machine is slow with.
   timeoutMS: 40_000,
   dryRunTimeoutMinutes: 60,
-  reporters: ['progress-append-only', 'clear-text', 'json'],
+  reporters: ['survivors', 'progress-append-only', 'clear-text', 'json'],
   clearTextReporter: { allowColor: false, reportTests: false, allowEmojis: false },
   jsonReporter: { fileName: report },
   allowConsoleColors: false,

@@ -20,7 +20,8 @@ export function summarize(report) {
   };
 }
 
-function nameOf({ file, location, mutatorName, replacement = '' }) {
+/** A mutant in one line. */
+export function nameOf({ file, location, mutatorName, replacement = '' }) {
   const text = replacement.replace(/\s+/g, ' ');
   return `${file}:${location.start.line} ${mutatorName}: ${text.length > 80 ? `${text.slice(0, 80)}…` : text}`;
 }

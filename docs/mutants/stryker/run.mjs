@@ -46,6 +46,7 @@ async function alter(name, concurrency) {
       .filter(Boolean),
     concurrency,
     report: path.join(box, 'report.json'),
+    facts: path.join(box, 'facts.json'),
     backup: path.join(box, 'backup'),
   };
   const config = 'docs/mutants/stryker/config.mjs';

@@ -1,14 +1,19 @@
 // Runs the tests of a part in the process of StrykerJS, as docs/mutants does with planted faults: what they test is loaded once,
-// which mutant is in force is a variable, and test files are read anew for each. So a mutant costs what its tests cost.
-import { readFileSync } from 'node:fs';
+// which mutant is in force is a variable, and test files are read anew for each. So a mutant costs what its tests cost: those that
+// are quick come first, because most mutants end there.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import Module, { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const require = createRequire(import.meta.url);
+const given = JSON.parse(process.env.KEYSTEAD_STRYKER);
 // Less than StrykerJS waits, so that a test that waits for ever fails in place, and no process has to begin anew.
-const limitMs = 30_000;
+const limitMs = { least: 4_000, most: 30_000 };
+const quickMs = 15;
+// How many times as often as without it a mutant is run before it is said to run for ever.
+const patience = 100;
 const uncaught = ['uncaughtException', 'unhandledRejection'];
 
 /** Sources are loaded as Jest loads them. */
@@ -44,8 +49,6 @@ function nameOf(test) {
 }
 
 class InProcess {
-  /** Test files, relative to the repository. */
-  files = JSON.parse(process.env.KEYSTEAD_STRYKER).tests;
   namespace = globalThis.__stryker__ ?? {};
 
   capabilities() {
@@ -60,43 +63,64 @@ class InProcess {
     this.Realm = require('../../../packages/testing/jest/environment.cjs');
   }
 
+  /** Keeps what it learns of the tests for the processes that run mutants. */
   async dryRun() {
-    const result = await this.run(() => true, false);
-    return { ...result, mutantCoverage: this.namespace.mutantCoverage };
+    const result = await this.run(undefined, { limit: limitMs.most });
+    const { tests = [] } = result;
+    const { mutantCoverage } = this.namespace;
+    const times = Object.fromEntries(tests.map(({ id, timeSpentMs }) => [id, timeSpentMs]));
+    writeFileSync(given.facts, JSON.stringify({ times, hits: mutantCoverage.perTest, always: mutantCoverage.static }));
+    return { ...result, mutantCoverage };
   }
 
-  async mutantRun({ activeMutant, testFilter, disableBail, hitLimit }) {
-    const chosen = testFilter && new Set(testFilter);
-    Object.assign(this.namespace, { activeMutant: activeMutant.id, hitLimit, hitCount: hitLimit ? 0 : undefined });
-    const { status, tests, errorMessage } = await this.run((name) => !chosen || chosen.has(name), !disableBail);
-    const { hitCount } = this.namespace;
-    Object.assign(this.namespace, { activeMutant: undefined, hitLimit: undefined, hitCount: undefined });
-    if (hitCount > hitLimit) return { status: 'timeout', reason: `Hit limit reached (${hitCount}/${hitLimit})` };
-    if (status === 'error') return { status, errorMessage };
-    const nrOfTests = tests.length;
-    const failed = tests.filter((test) => test.status === 1);
-    if (failed.length === 0) return { status: 'survived', nrOfTests };
-    await this.requireHealth(failed[0].id);
-    return {
-      status: 'killed',
-      killedBy: failed.map(({ id }) => id),
-      failureMessage: failed[0].failureMessage,
-      nrOfTests,
-    };
+  learn() {
+    if (this.facts || !existsSync(given.facts)) return;
+    this.facts = JSON.parse(readFileSync(given.facts, 'utf8'));
+    const longest = Math.max(...Object.values(this.facts.times));
+    this.limit = Math.min(limitMs.most, Math.max(limitMs.least, 20 * longest));
+  }
+
+  async mutantRun({ activeMutant: { id }, testFilter, disableBail }) {
+    this.learn();
+    const { times, hits, always } = this.facts;
+    const chosen = testFilter ?? Object.keys(times);
+    let nrOfTests = 0;
+    for (const part of [
+      chosen.filter((test) => times[test] <= quickMs),
+      chosen.filter((test) => times[test] > quickMs),
+    ]) {
+      if (part.length === 0) continue;
+      const hitLimit = patience * part.reduce((sum, test) => sum + (hits[test]?.[id] ?? 0), always[id] ?? 1);
+      Object.assign(this.namespace, { activeMutant: id, hitLimit, hitCount: 0 });
+      const { status, tests, errorMessage } = await this.run(part, { limit: this.limit, bails: !disableBail });
+      const { hitCount } = this.namespace;
+      Object.assign(this.namespace, { activeMutant: undefined, hitLimit: undefined, hitCount: undefined });
+      if (hitCount > hitLimit) return { status: 'timeout', reason: `Hit limit reached (${hitCount}/${hitLimit})` };
+      if (status === 'error') return { status, errorMessage };
+      nrOfTests += tests.length;
+      const failed = tests.filter((test) => test.status === 1);
+      if (failed.length === 0) continue;
+      await this.requireHealth(failed[0].id);
+      const killedBy = failed.map((test) => test.id);
+      return { status: 'killed', killedBy, failureMessage: failed[0].failureMessage, nrOfTests };
+    }
+    return { status: 'survived', nrOfTests };
   }
 
   /** Throws where a test fails without a mutant, too; StrykerJS then asks a new process. */
   async requireHealth(id) {
-    const { tests = [] } = await this.run((name) => name === id, true);
+    const { tests = [] } = await this.run([id], { limit: this.limit });
     if (tests[0]?.status !== 0) throw new Error(`${id} fails by what a mutant left behind`);
   }
 
-  async run(isChosen, bails) {
+  /** Runs the tests of these names, or all. */
+  async run(names, { limit, bails = false }) {
     const realm = new this.Realm({ projectConfig: { testEnvironmentOptions: {}, fakeTimers: {} } });
     const { circus, namespace } = this;
     circus.resetState();
-    circus.getState().testTimeout = limitMs;
-    for (const name of this.files) {
+    circus.getState().testTimeout = limit;
+    for (const name of given.tests) {
+      if (names && !names.some((test) => test.startsWith(`${name} `))) continue;
       const file = path.join(root, name);
       circus.describe(name, () => {
         delete require.cache[file];
@@ -104,7 +128,8 @@ class InProcess {
       });
     }
     const all = [...testsIn(circus.getState().rootDescribeBlock)];
-    for (const test of all) if (!isChosen(nameOf(test))) test.mode = 'skip';
+    const chosen = names && new Set(names);
+    if (chosen) for (const test of all) if (!chosen.has(nameOf(test))) test.mode = 'skip';
     const done = [];
     const handle = ({ name, test }) => {
       if (name === 'test_start') namespace.currentTestId = nameOf(test);
