@@ -1,7 +1,7 @@
 // Runs the tests of a part in the process of StrykerJS, as docs/mutants does with planted faults: what they test is loaded once,
 // which mutant is in force is a variable, and test files are read anew for each. So a mutant costs what its tests cost: those that
-// are quick come first, because most mutants end there.
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+// noticed its neighbours come first, then those that are quick, because most mutants end there.
+import { readFileSync, writeFileSync } from 'node:fs';
 import Module, { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,6 +12,8 @@ const given = JSON.parse(process.env.KEYSTEAD_STRYKER);
 // Less than StrykerJS waits, so that a test that waits for ever fails in place, and no process has to begin anew.
 const limitMs = { least: 4_000, most: 30_000 };
 const quickMs = 15;
+// How many of the tests that noticed something last are asked first.
+const remembered = 5;
 // How many times as often as without it a mutant is run before it is said to run for ever.
 const patience = 100;
 const uncaught = ['uncaughtException', 'unhandledRejection'];
@@ -50,6 +52,8 @@ function nameOf(test) {
 
 class InProcess {
   namespace = globalThis.__stryker__ ?? {};
+  /** Tests that noticed the mutants before, the last one first. */
+  noticed = [];
 
   capabilities() {
     return { reloadEnvironment: true };
@@ -68,28 +72,36 @@ class InProcess {
     const result = await this.run(undefined, { limit: limitMs.most });
     const { tests = [] } = result;
     const { mutantCoverage } = this.namespace;
-    const times = Object.fromEntries(tests.map(({ id, timeSpentMs }) => [id, timeSpentMs]));
-    writeFileSync(given.facts, JSON.stringify({ times, hits: mutantCoverage.perTest, always: mutantCoverage.static }));
+    const costs = Object.fromEntries(tests.map(({ id, costMs }) => [id, costMs]));
+    const longest = Math.max(...tests.map(({ timeSpentMs }) => timeSpentMs));
+    const { perTest: hits, static: always } = mutantCoverage;
+    writeFileSync(given.facts, JSON.stringify({ costs, longest, hits, always }));
     return { ...result, mutantCoverage };
   }
 
   learn() {
-    if (this.facts || !existsSync(given.facts)) return;
+    if (this.facts) return;
     this.facts = JSON.parse(readFileSync(given.facts, 'utf8'));
-    const longest = Math.max(...Object.values(this.facts.times));
-    this.limit = Math.min(limitMs.most, Math.max(limitMs.least, 20 * longest));
+    this.limit = Math.min(limitMs.most, Math.max(limitMs.least, 20 * this.facts.longest));
+  }
+
+  /** The tests in the order in which they are asked, those that are asked together together. */
+  partsOf(tests) {
+    const { costs } = this.facts;
+    const rest = tests.filter((test) => !this.noticed.includes(test));
+    const slow = rest.filter((test) => costs[test] > quickMs).sort((a, b) => costs[a] - costs[b]);
+    return [
+      this.noticed.filter((test) => tests.includes(test)),
+      rest.filter((test) => costs[test] <= quickMs),
+      ...slow.map((test) => [test]),
+    ].filter((part) => part.length > 0);
   }
 
   async mutantRun({ activeMutant: { id }, testFilter, disableBail }) {
     this.learn();
-    const { times, hits, always } = this.facts;
-    const chosen = testFilter ?? Object.keys(times);
+    const { costs, hits, always } = this.facts;
     let nrOfTests = 0;
-    for (const part of [
-      chosen.filter((test) => times[test] <= quickMs),
-      chosen.filter((test) => times[test] > quickMs),
-    ]) {
-      if (part.length === 0) continue;
+    for (const part of this.partsOf(testFilter ?? Object.keys(costs))) {
       const hitLimit = patience * part.reduce((sum, test) => sum + (hits[test]?.[id] ?? 0), always[id] ?? 1);
       Object.assign(this.namespace, { activeMutant: id, hitLimit, hitCount: 0 });
       const { status, tests, errorMessage } = await this.run(part, { limit: this.limit, bails: !disableBail });
@@ -100,9 +112,10 @@ class InProcess {
       nrOfTests += tests.length;
       const failed = tests.filter((test) => test.status === 1);
       if (failed.length === 0) continue;
-      await this.requireHealth(failed[0].id);
-      const killedBy = failed.map((test) => test.id);
-      return { status: 'killed', killedBy, failureMessage: failed[0].failureMessage, nrOfTests };
+      const [{ id: first, failureMessage }] = failed;
+      await this.requireHealth(first);
+      this.noticed = [first, ...this.noticed.filter((test) => test !== first)].slice(0, remembered);
+      return { status: 'killed', killedBy: failed.map((test) => test.id), failureMessage, nrOfTests };
     }
     return { status: 'survived', nrOfTests };
   }
@@ -131,11 +144,15 @@ class InProcess {
     const chosen = names && new Set(names);
     if (chosen) for (const test of all) if (!chosen.has(nameOf(test))) test.mode = 'skip';
     const done = [];
+    let before;
     const handle = ({ name, test }) => {
-      if (name === 'test_start') namespace.currentTestId = nameOf(test);
+      if (name === 'test_start') {
+        namespace.currentTestId = nameOf(test);
+        before = process.cpuUsage();
+      }
       if (name !== 'test_done') return;
       namespace.currentTestId = undefined;
-      done.push(resultOf(test));
+      done.push({ ...resultOf(test), costMs: process.cpuUsage(before).user / 1000 });
       if (bails && test.errors.length > 0) for (const other of all) other.mode = 'skip';
     };
     // As in Jest, what is thrown outside of a test fails the one that runs.
