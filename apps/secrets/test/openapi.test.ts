@@ -3,6 +3,7 @@ import { validate } from '@readme/openapi-parser';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import Ajv from 'ajv';
 import { startSecrets } from './start-secrets';
+import { everyVisit, mountEveryKind } from './visits';
 
 // biome-ignore lint/suspicious/noExplicitAny: a document is looked into by name, key by key.
 type Json = any;
@@ -238,6 +239,41 @@ describe('the OpenAPI document', () => {
     const child = await document(secrets.as(secrets.rootToken, { 'X-Service-Namespace': 'apart' }));
     expect(Object.keys(child.paths).filter((key) => key.startsWith('/sys/rekey'))).toEqual([]);
     expect(child.paths).toHaveProperty(['/sys/mounts', 'get']);
+  });
+
+  it('lists no operation that needs sudo to who lacks it, whichever it is, and marks none (SA.5)', async () => {
+    await mountEveryKind(secrets);
+    const everything = ['create', 'read', 'update', 'delete', 'list', 'patch', 'scan'];
+    const withRights = (rights: string[]) =>
+      secrets.withPolicy(`path "*" { capabilities = ${JSON.stringify(rights)} }`);
+    const broad = await withRights(everything);
+    const [without, having] = [
+      (await document(broad)).paths,
+      (await document(await withRights([...everything, 'sudo']))).paths,
+    ];
+    const methods = { read: 'get', list: 'get', scan: 'get', write: 'post', patch: 'patch', delete: 'delete' } as const;
+    const visits = everyVisit(secrets).map((visit) => ({
+      ...visit,
+      key: `/${visit.name.slice(visit.name.indexOf(' ') + 1).replace(/:(\w+)\*?/g, '{$1}')}`.replace(/\/$/, ''),
+      method: methods[visit.verb],
+      sudo: visit.operation.sudo ?? visit.declared.sudo,
+    }));
+    const needing = visits.filter(({ sudo }) => sudo);
+    expect(needing.length).toBeGreaterThan(50);
+    for (const { name, key, method, verb, at: place } of needing) {
+      expect([name, having[key]?.['x-service-sudo'], method in having[key]]).toEqual([name, true, true]);
+      const answer = verb === 'write' ? await broad.write(place, {}) : await broad[verb as 'read'](place);
+      expect([name, answer.status]).toEqual([name, 403]);
+      const others = visits.filter((one) => one.key === key && one.method === method && !one.sudo);
+      const shown = without[key]?.[method];
+      expect([name, shown !== undefined]).toEqual([name, others.length > 0]);
+      const asks = (shown?.parameters ?? []).map((parameter: Json) => parameter.name);
+      if (method === 'get') expect([name, asks]).not.toEqual([name, expect.arrayContaining([verb])]);
+    }
+    const marked = Object.keys(without).filter((key) => without[key]['x-service-sudo']);
+    expect(marked).toEqual([]);
+    for (const { name, key, method, sudo } of visits)
+      if (!sudo) expect([name, method in without[key]]).toEqual([name, true]);
   });
 
   it('marks as creating what a token with create alone can make (SA.5)', async () => {

@@ -153,7 +153,8 @@ function pathItem(
   const item: JsonSchema = { description: entry.description };
   const parameters = [...(generic && entry.genericParameter ? [entry.genericParameter] : []), ...entry.parameters];
   if (parameters.length > 0) item.parameters = parameters;
-  if (entry.sudo) item['x-service-sudo'] = true;
+  // Of what is shown: where one operation of a path needs it and another does not, who lacks it sees a path without the mark.
+  if (shown.some(({ sudo }) => sudo)) item['x-service-sudo'] = true;
   if (entry.unauthenticated) item['x-service-unauthenticated'] = true;
   if (entry.creates) item['x-service-create-supported'] = true;
   const read = shown.find(({ verb }) => verb === 'read');

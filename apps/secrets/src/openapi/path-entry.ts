@@ -36,7 +36,6 @@ export interface PathEntry {
   readonly description: string;
   readonly parameters: readonly JsonSchema[];
   readonly genericParameter: JsonSchema | undefined;
-  readonly sudo: boolean;
   readonly unauthenticated: boolean;
   readonly creates: boolean;
   readonly operations: readonly OperationEntry[];
@@ -73,7 +72,6 @@ export function pathEntry(mount: LiveMount, declared: Path, namespacePath: strin
           required: true,
         }
       : undefined,
-    sudo: declared.sudo || verbs.some(([, operation]) => operation.sudo === true),
     unauthenticated: verbs.every(([, operation]) => isFree(declared, operation)),
     creates: declared.creates,
     operations: verbs.map(([verb, operation]) => operationEntry(mount, declared, verb, operation, namespacePath)),
