@@ -3,13 +3,15 @@ import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Refusal } from '@keystead/refusal';
 import request from 'supertest';
-import { ConsoleHost, codeRequired, type Sessions } from './index';
+import { routeOf } from '../../server/src/route';
+import { ConsoleHost, codeRequired, type ProviderSignIn, type Sessions } from './index';
 
 const id = 'A'.repeat(43);
 const own = { 'X-Keystead-Console': '1', 'Sec-Fetch-Site': 'same-origin' };
 
 describe('the host of the console', () => {
   let calls: unknown[][] = [];
+  let labels: string[] = [];
   const faults: unknown[] = [];
   const sessions: Sessions = {
     config: async () => ({ service: 'secrets' }),
@@ -19,6 +21,14 @@ describe('the host of the console', () => {
       if (proof.token === 'silent') throw new Refusal('unauthenticated', '');
       if (proof.token === 'fault') throw new Error('a secret reason');
       if (proof.token === 'two') throw codeRequired();
+      if (proof.token === 'often') throw new Refusal('limited', '');
+      if (proof.token === 'no') throw new Refusal('denied', '');
+      if (proof.token === 'many') {
+        throw new Refusal('invalid', 'several', [
+          { path: ['code'], message: 'is too long' },
+          { path: ['person', 'name'], message: 'is required' },
+        ]);
+      }
       return { id, seconds: 60, view: { name: 'ana' } };
     },
     async show(asked) {
@@ -33,10 +43,19 @@ describe('the host of the console', () => {
       return { name: 'ana', 'step-up-until': 'soon' };
     },
   };
+  const providers: ProviderSignIn = {
+    async leave(leaving) {
+      calls.push(['leave', leaving.provider, leaving.browser]);
+      return 'https://provider.test/';
+    },
+    comeBack: async () => ({ returnTo: '/ui/' }),
+    endSessions: async () => {},
+  };
   const hostOf = (secureOnly: boolean) =>
     new ConsoleHost({
       service: 'secrets',
       sessions,
+      ...(secureOnly ? {} : { providers }),
       secureOnly,
       from: () => ({ address: '192.0.2.1', requestId: 'r' }),
       onFault: (error) => faults.push(error),
@@ -44,13 +63,17 @@ describe('the host of the console', () => {
   const [host, secureHost] = [hostOf(false), hostOf(true)];
   const server = createServer((req, res) => {
     const used = req.headers['x-test-secure'] ? secureHost : host;
-    if (used.owns(req)) return void used.answer(req, res);
+    if (used.owns(req)) {
+      res.once('finish', () => labels.push(routeOf(req)));
+      return void used.answer(req, res);
+    }
     res.writeHead(404, { 'X-Other': 'yes' }).end(JSON.stringify({ id: used.idOf(req) ?? null }));
   });
   beforeAll(() => new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve)));
   afterAll(() => new Promise((resolve) => server.close(resolve)));
   beforeEach(() => {
     calls = [];
+    labels = [];
   });
   const signIn = (proof: object, headers: object = own) =>
     request(server)
@@ -90,9 +113,12 @@ describe('the host of the console', () => {
     const Host = 'keystead.example';
     const old = { Cookie, 'X-Keystead-Console': '1', Host };
     expect(await idFor({ ...old, Origin: 'http://keystead.example' })).toBe(id);
+    expect(await idFor({ ...old, Origin: 'https://keystead.example' })).toBe(id);
     expect(await idFor({ ...old, Origin: 'http://elsewhere.example' })).toBeNull();
     expect(await idFor({ Cookie: `keystead-workspaces=${id}`, ...own })).toBeNull();
-    expect(await idFor({ Cookie: 'keystead-secrets=short', ...own })).toBeNull();
+    for (const sent of ['short', `${id}A`, `!${id}`]) {
+      expect(await idFor({ Cookie: `keystead-secrets=${sent}`, ...own })).toBeNull();
+    }
     // A cookie without the prefix may have been set by a neighbour or on the way.
     expect(await idFor({ Cookie, ...own, 'X-Test-Secure': '1' })).toBeNull();
     expect(await idFor({ Cookie: `__Host-keystead-secrets=${id}`, ...own, 'X-Test-Secure': '1' })).toBe(id);
@@ -106,13 +132,16 @@ describe('the host of the console', () => {
     ['an origin that only begins like ours', ['X-Keystead-Console: 1', 'Origin: http://a.example.evil.example']],
     ['no origin to speak of', ['X-Keystead-Console: 1', 'Origin: null']],
     ['a name with a space', ['X-Keystead-Console : 1', 'Sec-Fetch-Site: same-origin']],
+    ['an origin that names no host', ['X-Keystead-Console: 1', 'Origin: https://undefined']],
     ['a folded line', ['X-Other: a', ' X-Keystead-Console: 1', 'Sec-Fetch-Site: same-origin']],
     ['an underscore', ['X_Keystead_Console: 1', 'Sec-Fetch-Site: same-origin']],
   ])('believes no cookie beside %s', async (_what, lines) => {
     const { port } = server.address() as AddressInfo;
     const said = await new Promise<string>((resolve, reject) => {
       const socket = connect(port, '127.0.0.1', () => {
-        const head = ['GET /v1/x HTTP/1.1', 'Host: a.example', `Cookie: keystead-secrets=${id}`, 'Connection: close'];
+        const isHostless = lines.some((line) => line.endsWith('undefined'));
+        const first = isHostless ? ['GET /v1/x HTTP/1.0'] : ['GET /v1/x HTTP/1.1', 'Host: a.example'];
+        const head = [...first, `Cookie: keystead-secrets=${id}`, 'Connection: close'];
         socket.end(`${[...head, ...lines].join('\r\n')}\r\n\r\n`);
       });
       let text = '';
@@ -154,17 +183,54 @@ describe('the host of the console', () => {
       .post('/ui/session/step-up')
       .set({ ...own, Cookie })
       .send({ password: 'p' })
-      .expect(200);
+      .expect(200, { name: 'ana', 'step-up-until': 'soon' });
     const { headers } = await request(server)
       .delete('/ui/session')
       .set({ ...own, Cookie })
       .expect(204);
     expect(headers['set-cookie']).toEqual(['keystead-secrets=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict']);
+    expect(headers['cache-control']).toBe('no-store');
     expect(calls.map(([what]) => what)).toEqual(['show', 'stepUp', 'signOut']);
     const other = await request(server)
       .get('/ui/session')
       .set({ ...own, Cookie: `keystead-secrets=${'B'.repeat(43)}` });
     expect([other.status, other.headers['set-cookie']?.[0]]).toEqual([204, expect.stringContaining('Max-Age=0')]);
+    expect(other.headers['cache-control']).toBe('no-store');
+  });
+
+  it('asks for no session where a page holds none', async () => {
+    await request(server).get('/ui/session').set(own).expect(204);
+    await request(server).delete('/ui/session').set(own).expect(204);
+    const { body } = await request(server).post('/ui/session/step-up').set(own).send({}).expect(401);
+    expect(body.errors[0].detail).toBe('sign in first');
+    expect(calls).toEqual([]);
+  });
+
+  it('tells the sign-in page what it needs', async () => {
+    const { headers } = await request(server).get('/ui/config').set(own).expect(200, { service: 'secrets' });
+    expect(headers).toMatchObject({
+      'content-type': 'application/json; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    });
+  });
+
+  it('has a route for each of its addresses, and one for all pages', async () => {
+    for (const path of ['/ui/session?a=1', '/ui/config']) await request(server).get(path).set(own);
+    for (const path of ['/ui/', '/ui/leases/x']) await request(server).post(path);
+    await request(server).get('/ui/sign-in/none/such');
+    expect(labels).toEqual(['/ui/session', '/ui/config', '/ui', '/ui', '/ui/sign-in']);
+  });
+
+  it('lets people leave for a provider, with a cookie of its own that other sites may lead back with', async () => {
+    const left = await request(server).get('/ui/sign-in/corp').redirects(0).expect(303);
+    expect(left.headers['set-cookie']).toEqual([
+      expect.stringMatching(/^keystead-secrets-sign-in=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax$/),
+    ]);
+    expect(calls.map(([what, provider]) => [what, provider])).toEqual([['leave', 'corp']]);
+    // Where a service has none, it is a page like any other.
+    await request(server).post('/ui/sign-in/corp').set('X-Test-Secure', '1').expect(405);
+    expect(calls).toHaveLength(1);
   });
 
   it('takes back a cookie that is bound to the host, also where the browser does not tell how it came', async () => {
@@ -187,6 +253,10 @@ describe('the host of the console', () => {
   it('says in words that a proof is wrong, and not which part of it', async () => {
     const { body } = await signIn({ token: 'silent' }).expect(401);
     expect(body.errors[0].detail).toBe('The name, the password, the code or the token is wrong.');
+    const often = await signIn({ token: 'often' }).expect(429);
+    expect(often.body.errors[0].detail).toBe('Too many attempts: wait a while.');
+    expect((await signIn({ token: 'no' }).expect(403)).body.errors[0].detail).toBe('denied');
+    expect((await signIn({ token: 'wrong' }).expect(401)).body.errors[0].detail).toBe('wrong');
   });
 
   it('says when a code is needed, what is malformed, and nothing of a fault', async () => {
@@ -194,19 +264,50 @@ describe('the host of the console', () => {
     expect(body.errors).toEqual([
       { status: '422', title: 'invalid', detail: 'code is required', field: 'code', code: 'code-required' },
     ]);
+    const many = await signIn({ token: 'many' }).expect(422);
+    expect(many.body.errors).toEqual([
+      { status: '422', title: 'invalid', detail: 'code is too long', field: 'code' },
+      { status: '422', title: 'invalid', detail: 'person.name is required', field: 'person.name' },
+    ]);
     const fault = await signIn({ token: 'fault' }).expect(500);
-    expect(fault.text).not.toContain('secret reason');
+    expect(fault.body.errors).toEqual([{ status: '500', title: 'fault', detail: 'internal error' }]);
     expect(faults).toHaveLength(1);
-    await request(server).post('/ui/session').set(own).set('Content-Type', 'application/json').send('[]').expect(400);
-    await request(server).post('/ui/session').set(own).set('Content-Type', 'application/json').send('{').expect(400);
-    await request(server).post('/ui/session').set(own).type('form').send('token=t').expect(415);
-    await signIn({ token: 'x'.repeat(70_000) }).expect(413);
-    await request(server).put('/ui/session').set(own).expect(405);
+  });
+
+  it.each([
+    ['application/json', '[]', 400, 'the body must be an object'],
+    ['application/json', 'null', 400, 'the body must be an object'],
+    ['application/json', '5', 400, 'the body must be an object'],
+    ['application/json', '{', 400, 'the body is no JSON'],
+    ['application/x-www-form-urlencoded', 'token=t', 415, 'send application/json'],
+    ['text/application/json', '{}', 415, 'send application/json'],
+    ['application/jsonp', '{}', 415, 'send application/json'],
+    ['application/json', `{"token":"${'x'.repeat(70_000)}"}`, 413, 'the request body is larger than 65536 bytes'],
+  ])('takes no proof as %s that is %.20s', async (type, text, status, detail) => {
+    const { body } = await request(server).post('/ui/session').set(own).set('Content-Type', type).send(text);
+    expect([body.errors[0].status, body.errors[0].detail]).toEqual([`${status}`, detail]);
+    expect(calls).toEqual([]);
+  });
+
+  it.each([
+    ['put', '/ui/session'],
+    ['get', '/ui/session/step-up'],
+    ['post', '/ui/config'],
+  ] as const)('has no %s %s', async (method, path) => {
+    const { body } = await request(server)[method](path).set(own).expect(405);
+    expect(body.errors[0].detail).toBe('method not allowed');
   });
 
   it('leads browsers from / to the console, and leaves other clients and addresses alone', async () => {
     const { headers } = await request(server).get('/').set('Accept', 'text/html,*/*').expect(302);
-    expect(headers.location).toBe('/ui/');
+    expect(headers).toMatchObject({
+      location: '/ui/',
+      vary: 'Accept',
+      'cache-control': 'no-store',
+      'content-length': '0',
+    });
+    expect((await request(server).post('/').set('Accept', 'text/html')).headers['x-other']).toBe('yes');
+    await request(server).post('/ui?x').expect(405);
     for (const path of ['/', '/uix', '/v1/ui', '/ui%2f']) {
       expect((await request(server).get(path)).headers['x-other']).toBe('yes');
     }

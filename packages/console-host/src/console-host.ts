@@ -122,10 +122,6 @@ export class ConsoleHost {
 
   private refuse(req: IncomingMessage, res: ServerResponse, error: unknown): void {
     if (!isRefusal(error)) this.options.onFault(error, req);
-    if (res.headersSent || res.destroyed) {
-      res.destroy();
-      return;
-    }
     const refusal = isRefusal(error) ? error : undefined;
     const status = refusal === undefined ? 500 : usualStatus[refusal.kind];
     const detail =

@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 import { Pages } from './pages';
@@ -51,6 +51,7 @@ describe('the pages of a console', () => {
   it('are made of files that stay as they are, compressed where they were, and of no others', async () => {
     writeFileSync(path.join(folder, 'ui/assets/a.js'), 'plain');
     writeFileSync(path.join(folder, 'ui/assets/a.js.gz'), gzipSync('packed'));
+    writeFileSync(path.join(folder, 'ui/assets/a.js.br'), brotliCompressSync('packed better'));
     writeFileSync(path.join(folder, 'ui/assets/b.html'), 'page');
     const ask = (address: string, encoding = 'identity') =>
       request(server).get(address).set('Accept-Encoding', encoding);
@@ -63,6 +64,7 @@ describe('the pages of a console', () => {
       etag: expect.any(String),
     });
     expect((await ask('/ui/assets/a.js', 'gzip')).text).toBe('packed');
+    expect((await ask('/ui/assets/a.js', 'gzip, br')).headers['content-encoding']).toBe('br');
     for (const address of ['/ui/assets/', '/ui/assets/b', '/ui/assets/none.js', '/ui/assets/..%2fsecrets.html']) {
       const missing = await ask(address).expect(404);
       expect(missing.headers).toMatchObject({ ...guards, 'cache-control': 'no-cache' });
@@ -72,5 +74,11 @@ describe('the pages of a console', () => {
   it('are read only', async () => {
     expect((await request(server).get('/ui').expect(308)).headers.location).toBe('/ui/');
     expect((await request(server).post('/ui/').expect(405)).headers.allow).toBe('GET, HEAD');
+  });
+
+  it('are those of the console, unless told', async () => {
+    const nowhere = new Pages('none').answer({ method: 'GET', url: '/ui/' } as IncomingMessage, {} as ServerResponse);
+    const built = path.join('apps', 'console', 'dist', 'ui', 'none.html');
+    await expect(nowhere).rejects.toMatchObject({ code: 'ENOENT', path: expect.stringMatching(`${built}$`) });
   });
 });

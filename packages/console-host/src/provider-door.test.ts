@@ -130,7 +130,8 @@ describe('the door to providers', () => {
     ['GET', '/x/ui/sign-in/corp', 418],
   ])('has nothing for %s %s', async (method, path, status) => {
     const verb = method.toLowerCase() as 'get' | 'put' | 'post';
-    await request(server)[verb](path).expect(status);
+    const said: Readonly<Record<number, string>> = { 404: 'There is no such page.', 405: 'method not allowed' };
+    expect((await request(server)[verb](path).expect(status)).text).toContain(said[status] ?? '');
     expect(calls).toEqual([]);
   });
 

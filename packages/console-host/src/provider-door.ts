@@ -45,8 +45,7 @@ export class ProviderDoor {
       await this.leave(req, res, provider);
     } catch (error) {
       if (!isRefusal(error)) this.parts.onFault(error, req);
-      if (res.headersSent || res.destroyed) res.destroy();
-      else if (req.method === 'POST') refuseProgram(res, error);
+      if (req.method === 'POST') refuseProgram(res, error);
       else refusePerson(res, error);
     }
   }

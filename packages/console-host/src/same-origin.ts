@@ -13,5 +13,5 @@ export function isOwnPage(req: IncomingMessage): boolean {
   const site = req.headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin';
   const { origin, host } = req.headers;
-  return origin !== undefined && host !== undefined && (origin === `https://${host}` || origin === `http://${host}`);
+  return host !== undefined && (origin === `https://${host}` || origin === `http://${host}`);
 }

@@ -1,0 +1,29 @@
+import type { IncomingMessage } from 'node:http';
+import { describe, expect, it } from '@jest/globals';
+import { SessionCookie } from './session-cookie';
+
+const id = 'A'.repeat(43);
+
+describe('the cookie of a session', () => {
+  const cookie = new SessionCookie('secrets', false);
+  const asked = (headers: object, socket: object = {}) => ({ headers, socket }) as unknown as IncomingMessage;
+
+  it.each<[string, IncomingMessage, boolean]>([
+    ['a plain connection', asked({}), false],
+    ['TLS of our own', asked({}, { encrypted: true }), true],
+    ['TLS before a proxy', asked({ origin: 'https://keystead.example' }), true],
+    ['an origin that only mentions it', asked({ origin: 'http://https:1' }), false],
+  ])('is bound to the host where the browser came by %s, or not', (_how, req, isBound) => {
+    expect(cookie.set(req, id, 60).startsWith('__Host-')).toBe(isBound);
+    expect(cookie.set(req, id, 60).includes('Secure')).toBe(isBound);
+  });
+
+  it('is taken back under each name that was sent', () => {
+    const both = `keystead-secrets=${id}; __Host-keystead-secrets=${id}; other=1`;
+    expect(cookie.clear(asked({ cookie: both }))).toEqual([
+      '__Host-keystead-secrets=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Strict',
+      'keystead-secrets=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict',
+    ]);
+    expect(cookie.clear(asked({}))).toEqual([]);
+  });
+});
