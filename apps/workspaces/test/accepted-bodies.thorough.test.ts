@@ -35,6 +35,19 @@ describe('what requests may say that are no documents of a resource', () => {
     expect(unwalked.map(({ name }) => name).sort()).toEqual([assignment, ...Object.keys(elsewhere)].sort());
   });
 
+  const changing = operations.filter(
+    (one) =>
+      one.endpoint.method === 'PATCH' && documentOf(one)?.properties?.attributes && typeof one.making !== 'string',
+  );
+  it.each(keyed(changing))('%s refuses a document of something else', async (_name, one) => {
+    const example = await make(one);
+    const { data, ...rest } = (example.body?.(0) ?? resource(one.type)) as Json;
+    const other = await ask(one, example, { ...rest, data: { ...data, id: 'none-1234567812345678' } });
+    expect([other.status, other.body.errors?.[0].source.pointer]).toEqual([422, '/data/id']);
+    const same = await ask(one, example, { ...rest, data });
+    expect([same.status < 300, same.text]).toEqual([true, same.text]);
+  });
+
   it.each(keyed(operations.filter(isAction)))('%s keeps the comment', async (_name, one) => {
     for (const wrap of [(comment: unknown) => ({ comment }), (comment: unknown) => resource('', { comment })]) {
       const example = await make(one);

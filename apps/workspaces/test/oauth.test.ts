@@ -96,7 +96,12 @@ describe('VCS connections', () => {
       relationships: { projects: { data: [{ type: 'projects', id }] } },
     });
     await create(limited, { projects: { data: [ref('projects', foreign).data] } }).expect(422);
-    // Elsewhere in the organization its repositories stay closed.
+  });
+
+  it('opens a connection of some projects to no workspace of another, new, changed or moved (WV.5)', async () => {
+    const id = await project(workspaces, 'acme', 'of the connection');
+    const limited = { ...attributes, 'organization-scoped': false };
+    const { body } = await create(limited, { projects: { data: [{ type: 'projects', id }] } }).expect(201);
     const [token] = body.data.relationships['oauth-tokens'].data;
     const vcs = { 'vcs-repo': { identifier: 'org/repo', 'oauth-token-id': token.id } };
     const post = (name: string, attributes: object, projectId?: string) =>

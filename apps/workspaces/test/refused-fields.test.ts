@@ -31,6 +31,14 @@ describe.each(['self-hosted', 'hosted'] as const)('every document that the %s ed
     expect(taken.map(({ one, key }) => `${one.name} ${key}`)).toEqual([]);
   });
 
+  it.each(['attributes', 'relationships'])('refuses %s that are no object', (part) => {
+    const values = ['x', 5, true, []];
+    const taken = operations.flatMap((one) =>
+      values.filter((value) => !refuses(one, [part], value)).map((value) => [one.name, value]),
+    );
+    expect(taken).toEqual([]);
+  });
+
   it('refuses things of another type in a relationship, with its place', () => {
     const fields = operations.flatMap((one) =>
       fieldsOf(one, 'relationships').map(([key, schema]) => ({ one, key, schema })),
