@@ -428,7 +428,10 @@ export function bare<A extends Record<string, z.ZodType>>(
     optional: true,
     parse(raw) {
       const body = requireObject(raw, ['data']);
-      const wrapped = requireObject(requireObject(body.data, ['data']).attributes, at);
+      const data = requireObject(body.data, ['data']);
+      // Actions have none; what is no object is refused here as everywhere.
+      requireObject(data.relationships, ['data', 'relationships']);
+      const wrapped = requireObject(data.attributes, at);
       const twice = Object.keys(attributes).filter(
         (key) => key in body && key in wrapped && JSON.stringify(body[key]) !== JSON.stringify(wrapped[key]),
       );
