@@ -95,7 +95,9 @@ const shared = (prefix: string, standard: { port: number; connections: number })
     .min(0)
     .max(1)
     .default(0.01)
-    .describe('Share of requests that are traced, from 0 to 1, where no traceparent header decides it.'),
+    .describe(
+      'Share of requests that are traced, from 0 to 1, where no traceparent header decides it; below 1 at most 20 a second.',
+    ),
   TRACES_HEADERS: tracesHeaders(prefix),
   SLOW_REQUEST_MS: wholeNumber(1, 3_600_000)
     .optional()

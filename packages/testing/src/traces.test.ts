@@ -74,6 +74,19 @@ describe('traces', () => {
     expect(tracing.begin('request', 'server', malformed)).toBeUndefined();
   });
 
+  it('are at most twenty a second of a share, and all where all are asked for', async () => {
+    await begun(0.999);
+    const chosen = () =>
+      Array.from({ length: 500 }, () => tracing.begin('request', 'server', undefined)).filter(Boolean);
+    expect(chosen().length).toBeGreaterThanOrEqual(20);
+    expect(chosen().length).toBeLessThan(20);
+    expect(tracing.begin('request', 'server', parent)).toBeDefined();
+    await sleep(200);
+    expect(chosen().length).toBeGreaterThanOrEqual(3);
+    await begun(1);
+    expect(chosen()).toHaveLength(500);
+  });
+
   it('hand on one that is not recorded, and record nothing of it', async () => {
     await begun(1);
     const span = tracing.begin('request', 'server', `${parent.slice(0, -1)}0`)!;

@@ -24,14 +24,17 @@ import { passedOn, readTraceparent } from './traceparent';
 const kinds: Readonly<Record<SpanKind, Kind>> = { internal: Kind.INTERNAL, server: Kind.SERVER, client: Kind.CLIENT };
 const closeMs = 5000;
 const exportMs = 10_000;
+const chosenPerSecond = 20;
 
 /**
  * Traces by the SDK of OpenTelemetry, sent in batches. What cannot be sent is tried again for a while and then lost; nobody
- * waits for it. Whether something is traced is decided here before anything is made, so that the rest costs nothing.
+ * waits for it. Whether something is traced is decided here before anything is made, so that the rest costs nothing; a share of
+ * requests is at most so many a second, so that a busy node does not spend its time on traces that nobody will read.
  */
 export class OpenTelemetry implements Tracing {
   private readonly provider: BasicTracerProvider;
   private readonly tracer: Tracer;
+  private readonly bucket = { left: chosenPerSecond, sinceMs: performance.now() };
 
   constructor(private readonly options: TracingOptions) {
     const { service, version, url, headers, onFailure } = options;
@@ -56,7 +59,7 @@ export class OpenTelemetry implements Tracing {
   begin(name: string, kind: SpanKind, traceparent: string | undefined): TraceSpan | undefined {
     const parent = traceparent === undefined ? undefined : readTraceparent(traceparent);
     if (parent && !parent.sampled) return passedOn(parent);
-    if (!parent && Math.random() >= this.options.share) return undefined;
+    if (!parent && !this.chooses()) return undefined;
     const context = parent
       ? trace.setSpanContext(ROOT_CONTEXT, {
           traceId: parent.traceId,
@@ -66,6 +69,19 @@ export class OpenTelemetry implements Tracing {
         })
       : ROOT_CONTEXT;
     return new RecordedSpan(this.tracer, this.tracer.startSpan(name, { kind: kinds[kind] }, context));
+  }
+
+  private chooses(): boolean {
+    const { share } = this.options;
+    if (share >= 1) return true;
+    if (Math.random() >= share) return false;
+    const nowMs = performance.now();
+    const { left, sinceMs } = this.bucket;
+    this.bucket.left = Math.min(chosenPerSecond, left + ((nowMs - sinceMs) * chosenPerSecond) / 1000);
+    this.bucket.sinceMs = nowMs;
+    if (this.bucket.left < 1) return false;
+    this.bucket.left -= 1;
+    return true;
   }
 
   async close(): Promise<void> {

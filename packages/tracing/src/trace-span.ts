@@ -32,7 +32,7 @@ export interface TracingOptions {
   /** OTLP over HTTP, for example `http://127.0.0.1:4318/v1/traces`. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** How many of those that come with no word on it are traced, from 0 to 1. */
+  /** How many of those that come with no word on it are traced, from 0 to 1; below 1 at most 20 a second. */
   readonly share: number;
   /** The name of the service, and its version. */
   readonly service: string;
