@@ -239,18 +239,14 @@ export class HttpSource implements JobSource {
   ): Promise<boolean> {
     try {
       const uploads: Partial<Record<wire.UploadName, string>> = {};
-      for (const name of wire.uploadNames) {
+      const upload = async (name: wire.UploadName) => {
         const bytes = files[name];
-        if (bytes === undefined || 'blobId' in bytes) continue;
+        if (bytes === undefined || 'blobId' in bytes) return;
         const source = bytes instanceof Uint8Array ? bytes : Readable.from(bytes);
-        const answer = await this.ask(job, {
-          method: 'PUT',
-          path: `/uploads/${name}`,
-          bytes: source,
-          silenceMs: 300_000,
-        });
-        uploads[name] = wire.UploadAnswer.parse(answer).upload;
-      }
+        const sent = { method: 'PUT', path: `/uploads/${name}`, bytes: source, silenceMs: 300_000 } as const;
+        uploads[name] = wire.UploadAnswer.parse(await this.ask(job, sent)).upload;
+      };
+      await Promise.all(wire.uploadNames.map(upload));
       await this.ask(job, { method: 'POST', path: '/finish', json: { ...toWire(said), uploads } });
       this.forget(job);
       return true;

@@ -30,6 +30,8 @@ export interface WorkerParts {
 
 /** A job that a worker holds. */
 export interface Carrying {
+  /** Nothing of the job runs here any more; what came of it may still be handed in. */
+  readonly executed: Promise<void>;
   readonly done: Promise<void>;
   /** Asks the tool to stop, and kills it a moment later. */
   stop(): void;
@@ -44,7 +46,11 @@ export function carryOut(parts: WorkerParts, job: RunJob): Carrying {
   const span = parts.tracing?.begin(job.kind, 'internal', job.traceparent);
   span?.set({ 'keystead.run_id': job.runId, 'keystead.job_id': job.id, 'keystead.attempt': job.attempt });
   const course = span && new Course(span);
-  const done = follow(course, () => carry(parts, job, stopping, log)).then(
+  let tell = (): void => undefined;
+  const executed = new Promise<void>((resolve) => {
+    tell = resolve;
+  });
+  const done = follow(course, () => carry(parts, job, { stopping, log, executed: tell })).then(
     (outcome) => {
       if (outcome !== undefined) span?.set({ 'keystead.outcome': outcome });
       span?.end(outcome === 'errored');
@@ -54,7 +60,8 @@ export function carryOut(parts: WorkerParts, job: RunJob): Carrying {
       log.error({ err: error }, 'the job was lost');
     },
   );
-  return { done, stop: () => stopSoon(stopping, 'shutdown', parts.graceSeconds) };
+  void done.finally(tell);
+  return { executed, done, stop: () => stopSoon(stopping, 'shutdown', parts.graceSeconds) };
 }
 
 function stopSoon(stopping: Stopping, reason: 'shutdown' | 'timeout' | 'output' | 'lost', graceSeconds: number): void {
@@ -63,14 +70,19 @@ function stopSoon(stopping: Stopping, reason: 'shutdown' | 'timeout' | 'output' 
 }
 
 /** Answers the outcome, where the job has one. */
-async function carry(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logger): Promise<string | undefined> {
+async function carry(
+  parts: WorkerParts,
+  job: RunJob,
+  { stopping, log, executed }: { stopping: Stopping; log: Logger; executed: () => void },
+): Promise<string | undefined> {
   const { source } = parts;
   const startedAtMs = performance.now();
-  const inputs = await source.inputs(job).catch(async (error) => {
+  const reading = source.inputs(job).catch((error) => {
     log.error({ err: error }, 'the inputs of a job cannot be read');
     return undefined;
   });
   if (!(await source.started(job))) return undefined;
+  const inputs = await reading;
   const toolTime = new Stopwatch();
   log.info({ workspace: job.workspaceName, attempt: job.attempt }, 'started');
   // A sign of life every moment tells nothing of the job.
@@ -79,6 +91,7 @@ async function carry(parts: WorkerParts, job: RunJob, stopping: Stopping, log: L
   try {
     const result = await execute(parts, job, { inputs, stopping, log, toolTime });
     clearTimeout(limit);
+    executed();
     // A plan that was not finished is done again by somebody else, once this worker's hold on it is over.
     if (job.kind === 'plan' && (stopping.reason === 'lost' || stopping.reason === 'shutdown')) return undefined;
     const kept = await step('hand in', undefined, () => finish(parts, job, result, log));
@@ -158,7 +171,6 @@ function keepHold(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logg
   let heldUntilMs = performance.now() + leaseSeconds * 1000;
   let over = false;
   const ended = new AbortController();
-  let beating: Promise<void> = Promise.resolve();
   const beat = async () => {
     const askedAtMs = performance.now();
     try {
@@ -179,10 +191,11 @@ function keepHold(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logg
   };
   const guard = setInterval(fence, Math.min(1000, parts.heartbeatMs));
   const ticking = (async () => {
-    while (!over) {
-      beating = beat();
-      await beating;
+    // That it was started was a sign of life.
+    for (;;) {
       await sleep(parts.heartbeatMs, undefined, { signal: ended.signal }).catch(() => undefined);
+      if (over) return;
+      await beat();
     }
   })();
   return {

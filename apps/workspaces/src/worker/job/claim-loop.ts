@@ -16,6 +16,7 @@ export function startClaiming(parts: WorkerParts, options: { parallel: number; p
   const { source, log } = parts;
   const stopped = new AbortController();
   const carrying = new Set<Carrying>();
+  const executing = new Set<Carrying>();
   let closing = false;
   let wake = () => {};
   const rest = (ms: number) =>
@@ -35,6 +36,12 @@ export function startClaiming(parts: WorkerParts, options: { parallel: number; p
     }
     const one = carryOut(parts, job);
     carrying.add(one);
+    executing.add(one);
+    // The next job need not wait until what came of this one is handed in.
+    void one.executed.then(() => {
+      executing.delete(one);
+      wake();
+    });
     void one.done.finally(() => {
       carrying.delete(one);
       wake();
@@ -45,7 +52,8 @@ export function startClaiming(parts: WorkerParts, options: { parallel: number; p
     let pauseMs = options.pollMs;
     while (!closing) {
       try {
-        const more = carrying.size < options.parallel && (await claim());
+        const hasRoom = executing.size < options.parallel && carrying.size < options.parallel * 2;
+        const more = hasRoom && (await claim());
         pauseMs = options.pollMs;
         if (more) continue;
       } catch (error) {

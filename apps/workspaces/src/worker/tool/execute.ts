@@ -85,11 +85,11 @@ export async function executePlan(executor: Executor, running: RunningJob): Prom
     await work.init();
     const { code } = await work.run(planArguments(job, work.up));
     if (code !== 0 && code !== 2) throw new Failed('the plan failed');
-    await log.flush();
     const hasChanges = code === 2;
     const keeps = !job.planOnly && (hasChanges || job.allowEmptyApply);
     const shown = new Announcement<PlanDocument>();
-    const [{ json, plan }, schemas, bundle] = await work.together(
+    const [, { json, plan }, schemas, bundle] = await work.together(
+      () => log.flush(),
       () =>
         work
           .output(['show', '-json', `${work.up}/${files.plan}`], jsonLimit)

@@ -7,11 +7,11 @@ import { type Endpoint, endpoints, type Raw } from '../../../kernel/endpoints/en
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { describe, heartbeat, releaseJob, started } from '../runs/jobs/claims';
 import { forgetToken, jobLogin, keepToken } from '../runs/jobs/credentials';
-import { jobInputs } from '../runs/jobs/inputs';
+import { jobFiles, jobInputs } from '../runs/jobs/inputs';
 import type { RunJob } from '../runs/jobs/job';
-import { append } from '../runs/jobs/logs';
+import { append, endOf } from '../runs/jobs/logs';
 import { findAgent, type Loading } from './agent';
-import { isHeld, type Lease, lost, nameUpload, requireHeld, requireLease } from './lease';
+import { type Lease, lost, nameUpload, requireHeld, requireLease } from './lease';
 import { toWire } from './names';
 import * as wire from './protocol';
 import { finishJob, saveSent } from './results';
@@ -40,12 +40,14 @@ const leaseOf = ({ env, params, request }: JobRequest): Lease =>
   requireLease(env.keyring, params.agent_id, params.job_id, request.headers);
 
 /** The job of a lease that is held now, whole. Throws `transition`. */
-async function heldJob(call: JobRequest, begun = false): Promise<RunJob> {
+async function heldJob(call: JobRequest): Promise<RunJob & { readonly isBegun: boolean }> {
   const lease = leaseOf(call);
-  await requireHeld(call.db, call.params.agent_id, lease, begun);
-  const found = await describe(call.db, call.env.keyring, lease.id);
+  const [isBegun, found] = await Promise.all([
+    requireHeld(call.db, call.params.agent_id, lease),
+    describe(call.db, call.env.keyring, lease.id),
+  ]);
   if (!found) throw lost();
-  return { ...found, attempt: lease.attempt };
+  return { ...found, attempt: lease.attempt, isBegun };
 }
 
 const starting = raw('POST')(`${job}/start`, {
@@ -57,10 +59,8 @@ const starting = raw('POST')(`${job}/start`, {
     const { db, env, params } = call;
     const held = await heldJob(call);
     // Said again by an agent that did not hear the answer.
-    const isBegun = await isHeld(db, params.agent_id, held, true);
-    if (!isBegun && !(await started(db, env.keyring, held, params.agent_id))) throw lost();
-    const end = await append(db, env.keyring, held, new Uint8Array(), 0n);
-    return json({ 'log-offset': Number(end?.size ?? 0) });
+    if (!held.isBegun && !(await started(db, env.keyring, held, params.agent_id))) throw lost();
+    return json({ 'log-offset': Number(await endOf(db, held)) });
   },
 });
 
@@ -100,7 +100,7 @@ const files = (Object.keys(fileNames) as (keyof typeof fileNames)[]).map((name) 
     load,
     run: async (call) => {
       const held = await heldJob(call);
-      const body = await (await jobInputs(call.db, call.env.keyring, held))[fileNames[name]]();
+      const body = await jobFiles(call.db, call.env.keyring, held)[fileNames[name]]();
       return body ? { status: 200, headers: { 'Content-Type': octets }, body } : done;
     },
   }),

@@ -47,15 +47,17 @@ export const lost = (): Refusal =>
     'the job is not this agent’s any more: it has ended, or was given to another; nothing was changed',
   );
 
-/** Throws `transition` unless the job is held in this attempt; `begun`: unless it was started as well. */
-export async function requireHeld(db: Database, agentId: string, lease: Lease, begun = false): Promise<void> {
-  if (!(await isHeld(db, agentId, lease, begun))) throw lost();
-}
-
-/** Whether a job is held in this attempt; `begun`: whether it was started as well. */
-export async function isHeld(db: Database, workerId: string, { id, attempt }: Lease, begun: boolean): Promise<boolean> {
+/** Throws `transition` unless the job is held in this attempt; `begun`: unless it was started as well. Answers whether it was. */
+export async function requireHeld(
+  db: Database,
+  workerId: string,
+  { id, attempt }: Lease,
+  begun = false,
+): Promise<boolean> {
   const state = { in: begun ? ['started'] : ['claimed', 'started'] };
-  return (await db.prisma.runJob.count({ where: { id, attempt, workerId, state } })) > 0;
+  const held = await db.prisma.runJob.findFirst({ where: { id, attempt, workerId, state }, select: { state: true } });
+  if (!held) throw lost();
+  return held.state === 'started';
 }
 
 const uploadMac = (keyring: Keyring, { id, attempt }: Lease, name: UploadName, blobId: string): string =>

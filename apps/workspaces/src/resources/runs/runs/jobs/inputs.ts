@@ -42,11 +42,22 @@ export async function jobInputs(db: Database, keyring: Keyring, job: RunJob): Pr
     chosen.terraform.set(key, { key, value, hcl: true, sensitive: false });
   }
   take(found.filter(({ rank }) => rank >= runRank));
-  const blob = (id: string | null | undefined) => (id ? readBlob(db, keyring, id) : Promise.resolve(undefined));
   return {
     variables: [...chosen.terraform.values()],
     environment: [...chosen.env.values()],
     sshKey: forked ? undefined : await sshKeyOf(db, keyring, job.workspaceId),
+    ...jobFiles(db, keyring, job),
+  };
+}
+
+/** The files among them. */
+export function jobFiles(
+  db: Database,
+  keyring: Keyring,
+  job: RunJob,
+): Pick<JobInputs, 'configuration' | 'state' | 'planFile'> {
+  const blob = (id: string | null | undefined) => (id ? readBlob(db, keyring, id) : Promise.resolve(undefined));
+  return {
     configuration: () => blob(job.configurationBlobId),
     async state() {
       const [row] = await db.prisma.$queryRaw<{ raw_blob_id: string | null }[]>`

@@ -56,6 +56,13 @@ export async function append(
   });
 }
 
+/** Where the log of a job ends. */
+export async function endOf(db: Database, job: Pick<RunJob, 'id'>): Promise<bigint> {
+  const [phase] = await db.prisma.$queryRaw<{ log_size: bigint }[]>`
+    SELECT p.log_size FROM run_phase p JOIN run_job j ON j.phase_id = p.id WHERE j.id = ${job.id}`;
+  return BigInt(phase?.log_size ?? 0n);
+}
+
 interface Logged {
   readonly id: string;
   readonly status: string;
