@@ -4,10 +4,11 @@ import { type Clone, eventually } from '../../apps/workspaces/test/interop/gitea
 import type { Ran } from './run-loop';
 
 /**
- * How late a run may begin: a commit climbs through all pauses of a host that is away (2.5, 5, 10, 20, 40, 60 s) and through those of looking
- * for it where its webhook was lost (10, 20, 40), and two workers die with it, each missed after 45 s; what is done meanwhile takes a moment.
+ * How late a run may begin: its commit climbs through all pauses of a host that is away (2.5, 5, 10, 20, 40, 60 s), two workers die with it,
+ * each missed after 45 s, a node dies while it looks, missed after 45 s, the host is away at the next look, a minute before the one after;
+ * what is done meanwhile takes a moment.
  */
-export const lateSeconds = 138 + 70 + 90 + 20;
+export const lateSeconds = 138 + 90 + 45 + 60 + 20;
 const patienceSeconds = 420;
 const finals = ['applied', 'errored', 'canceled', 'discarded', 'planned_and_finished'];
 

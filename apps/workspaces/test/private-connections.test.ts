@@ -195,6 +195,31 @@ describe('a connection that names an agent pool', () => {
     expect(await fetchAll(workspaces.service, { agentPoolId: pool })).toBeGreaterThan(0);
   });
 
+  it('names what a run waits for whose commit nobody can fetch, and what to do', async () => {
+    await agent();
+    const { id } = (await follow('awaits').expect(201)).body.data;
+    await tend();
+    await fetchAll(workspaces.service, { agentPoolId: pool });
+    host.branches.set('main', host.commit('To be fetched'));
+    const sent = resource('runs', {}, { workspace: ref('workspaces', id) });
+    const run = (await admin.post('runs', sent).expect(201)).body.data;
+    const reason = async () => (await admin.get(`runs/${run.id}`).expect(200)).body.data.attributes['status-reason'];
+    const { name } = await means().db.prisma.agentPool.findUniqueOrThrow({ where: { id: pool } });
+    expect(await reason()).toBe(`Waiting for an agent of the pool ${name} to fetch its commit`);
+    await fetchAll(workspaces.service, { agentPoolId: pool, fails: 'away', again: true });
+    expect(await reason()).toContain('has failed to give it once and is asked again');
+    await Promise.all(agents.splice(0).map((one) => one.close()));
+    await workspaces.service.pool.query('DELETE FROM run_worker');
+    expect(await reason()).toContain(`the connection’s pool ${name} that forwards requests is connected. Start one`);
+    await admin.patch(`oauth-clients/${connection}`, resource('oauth-clients', {}, { 'agent-pool': { data: null } }));
+    expect(await reason()).toContain('Waiting for a worker of the service to fetch its commit');
+    await admin.patch(
+      `oauth-clients/${connection}`,
+      resource('oauth-clients', {}, { 'agent-pool': ref('agent-pools', pool) }),
+    );
+    await admin.delete(`workspaces/${id}`).expect(204);
+  });
+
   it('takes no archive from an agent that lost its commit, or its token, while it sent', async () => {
     const pools = await makePool();
     const body = resource('oauth-clients', {}, { 'agent-pool': ref('agent-pools', pools.id) });

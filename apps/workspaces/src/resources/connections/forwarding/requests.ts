@@ -44,8 +44,8 @@ export const largestAnswer = 4 * 1024 * 1024;
 
 const cellOf = (row: string, column: 'request' | 'answer') => ({ table: 'forwarded_request', row, column });
 
-/** SQL: an agent of a pool that forwards requests was heard of lately. */
-const forwarders = `run_worker k WHERE k.forwards AND k.ended_at IS NULL AND k.token_id IS NOT NULL
+/** SQL: agents that forward requests and were heard of lately, as k. */
+export const forwarders = `run_worker k WHERE k.forwards AND k.ended_at IS NULL AND k.token_id IS NOT NULL
   AND k.seen_at > now() - interval '${workerSilenceSeconds} seconds'`;
 
 /** Those of some pools that have an agent which forwards requests. */

@@ -61,4 +61,19 @@ describe('turns', () => {
     await expect(turns.each(1, from(['b']), async () => undefined)).rejects.toThrow('late');
     await turns.each(1, from(['b']), async () => undefined);
   });
+
+  it('keep what they took for as long as it takes, and no longer', async () => {
+    const kept: string[] = [];
+    const keep = async ({ organization_id: id }: { organization_id: string }) => {
+      kept.push(id);
+      if (kept.length === 2) throw new Error('the database is away');
+    };
+    const untilKept = async () => {
+      while (kept.length < 4) await new Promise((resolve) => setTimeout(resolve, 1));
+    };
+    await new Turns(undefined, 1).each(1, from(['a']), untilKept, keep);
+    const { length } = kept;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect([new Set(kept), kept.length]).toEqual([new Set(['a']), length]);
+  });
 });

@@ -3,6 +3,10 @@ export interface OwnedWork {
   readonly organization_id: string;
 }
 
+/** SQL: for how long work is taken. It is kept for longer while it goes on; that of a node that died is for others soon. */
+export const takenFor = "interval '45 seconds'";
+const keepEveryMs = 10_000;
+
 /** Organizations whose hosts may be waited for at a time. */
 const mostWaitedFor = 8;
 
@@ -14,25 +18,32 @@ export class Turns {
   private readonly underWay = new Map<string, Promise<void>>();
   private late: unknown;
 
-  constructor(private readonly patienceMs = Number.POSITIVE_INFINITY) {}
+  constructor(
+    private readonly patienceMs = Number.POSITIVE_INFINITY,
+    private readonly keepMs = keepEveryMs,
+  ) {}
 
   /** Organizations whose hosts are waited for. */
   get busy(): string[] {
     return [...this.underWay.keys()];
   }
 
-  /** Does what is due, at most so much of it. `take` answers one thing, or none, and is told which organizations to pass over. */
+  /**
+   * Does what is due, at most so much of it. `take` answers one thing, or none, and is told which organizations to pass over;
+   * `keep` takes it for another while.
+   */
   async each<T extends OwnedWork>(
     most: number,
     take: (busy: string[]) => PromiseLike<readonly T[]>,
     work: (due: T) => Promise<unknown>,
+    keep?: (due: T) => Promise<unknown>,
   ): Promise<void> {
     this.throwLate();
     for (let done = 0; done < most; done++) {
       while (this.underWay.size >= mostWaitedFor) await Promise.race(this.underWay.values());
       const [due] = await take(this.busy);
       if (!due) break;
-      await this.begin(due.organization_id, work(due));
+      await this.begin(due.organization_id, keep ? this.kept(() => keep(due), work(due)) : work(due));
     }
     this.throwLate();
   }
@@ -40,6 +51,21 @@ export class Turns {
   /** Waits for all that was begun. */
   async settled(): Promise<void> {
     await Promise.all(this.underWay.values());
+  }
+
+  /** Takes work again and again while it goes on, and not after. */
+  private async kept(keep: () => Promise<unknown>, work: Promise<unknown>): Promise<void> {
+    let keeping: Promise<unknown> = Promise.resolve();
+    const timer = setInterval(() => {
+      // Whoever cannot reach the database any more loses it, as one that died does.
+      keeping = keeping.then(keep).catch(() => undefined);
+    }, this.keepMs);
+    try {
+      await work;
+    } finally {
+      clearInterval(timer);
+      await keeping;
+    }
   }
 
   /** Waits as long as there is patience. */

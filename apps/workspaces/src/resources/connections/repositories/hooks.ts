@@ -2,7 +2,7 @@ import type { VcsRepository } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
 import { HostRefused } from '../git-hosts/host-api';
 import { pauseSeconds } from '../git-hosts/pause';
-import type { OwnedWork } from '../git-hosts/turns';
+import { type OwnedWork, takenFor } from '../git-hosts/turns';
 import {
   factsOf,
   hookSecretOf,
@@ -39,7 +39,7 @@ export async function takeDue(
   busy: string[],
 ): Promise<(OwnedWork & { row: VcsRepository; used: boolean })[]> {
   const [taken] = await db.prisma.$queryRawUnsafe<{ id: string; used: boolean }[]>(
-    `UPDATE vcs_repository SET next_at = now() + interval '3 minutes'
+    `UPDATE vcs_repository SET next_at = now() + ${takenFor}
       WHERE id = (SELECT v.id FROM vcs_repository v WHERE v.next_at <= now() AND NOT v.organization_id = ANY($1)
                    ORDER BY v.next_at LIMIT 1 FOR UPDATE SKIP LOCKED)
       RETURNING id, (SELECT ${isUsed} FROM vcs_repository v WHERE v.id = vcs_repository.id) AS used`,
@@ -49,6 +49,10 @@ export async function takeDue(
   const row = await db.prisma.vcsRepository.findUnique({ where: { id: taken.id } });
   return row ? [{ row, used: taken.used, organization_id: row.organizationId }] : [];
 }
+
+/** Keeps one that was taken for another while. */
+export const keepDue = ({ prisma }: Database, id: string) =>
+  prisma.$executeRawUnsafe(`UPDATE vcs_repository SET next_at = now() + ${takenFor} WHERE id = $1`, id);
 
 /** Removes the webhook of a repository that nobody is connected to, and forgets it. Again later where the host is away. */
 export async function removeHook(means: VcsMeans, row: VcsRepository): Promise<void> {

@@ -4,6 +4,7 @@ import type { WorkspaceTarget } from '../../../kernel/access/access';
 import type { Database } from '../../../kernel/database/database';
 import { rowMapper } from '../../../kernel/database/rows';
 import { workerSilenceSeconds } from '../../../kernel/installation/infra-versions';
+import { forwarders } from '../../connections/forwarding/requests';
 import { queuedStatuses, waitingStatuses } from './statuses';
 
 /** A value given to one run: an expression of the configuration language. */
@@ -47,6 +48,16 @@ export interface Run extends Omit<Row, 'variables'> {
   readonly workersAlive: boolean;
   /** The versions of the tool that workers have. */
   readonly workerVersions: readonly string[];
+  /** Its commit is still to be fetched: how often that failed, and by whom it is. */
+  readonly fetching: Fetching | null;
+}
+
+/** What a commit waits for. */
+interface Fetching {
+  readonly failures: number;
+  /** The pool whose agents call the host; null where workers of the service do. */
+  readonly pool: string | null;
+  readonly forwards: boolean;
 }
 
 /** Names of rows in a statement: of a workspace, its project and its organization. */
@@ -102,6 +113,14 @@ SELECT r.*, w.organization_id, w.project_id, w.name AS workspace_name, o.name AS
              AND q.status IN (${quoted(queuedStatuses)})) END AS position,
        now() AS read_at, w.locked_by_type, w.locked_by_id, w.current_run_id,
        ${modeOf(places)} AS execution_mode,
+       CASE WHEN r.status = 'pending' THEN
+         (SELECT json_build_object('failures', i.fetch_failures, 'pool', ap.name,
+                   'forwards', EXISTS (SELECT 1 FROM ${forwarders} AND k.agent_pool_id = ap.id))
+            FROM configuration_version c JOIN ingress_attributes i ON i.configuration_version_id = c.id
+            LEFT JOIN vcs_repository v ON v.id = i.repository_id
+            LEFT JOIN oauth_token t ON t.id = v.oauth_token_id LEFT JOIN oauth_client oc ON oc.id = t.oauth_client_id
+            LEFT JOIN agent_pool ap ON ap.id = CASE WHEN oc.id IS NULL THEN v.agent_pool_id ELSE oc.agent_pool_id END
+           WHERE c.id = r.configuration_version_id AND c.status = 'fetching') END AS fetching,
        EXISTS (SELECT 1 FROM ${workersOf(places)}) AS workers_alive, ${workerVersions(places)} AS worker_versions`;
 
 const fromAll = `

@@ -24,12 +24,24 @@ export function accountOf(type: string | null, id: string | null) {
   return toOne('users', id === null || type === 'users' ? id : accountIdOf({ id }));
 }
 
+/** What a commit waits for, and what to do where that does not come by itself. */
+function fetchingReason({ failures, pool, forwards }: NonNullable<Run['fetching']>): string {
+  if (pool !== null && !forwards) {
+    return `Waiting for its commit: no agent of the connection’s pool ${pool} that forwards requests is connected. Start one with AGENT_REQUEST_FORWARDING`;
+  }
+  const by = pool === null ? 'a worker of the service' : `an agent of the pool ${pool}`;
+  const times = failures === 1 ? 'once' : `${failures} times`;
+  const failed = failures === 0 ? '' : `; its Git host has failed to give it ${times} and is asked again`;
+  return `Waiting for ${by} to fetch its commit${failed}`;
+}
+
 /** Why a run is where it is: what was noted when it ended, or what it waits for. */
 function statusReason(run: Run): string | null {
   if (run.statusReason !== null || !waitingStatuses.includes(run.status)) return run.statusReason;
   if (run.executionMode === 'local') {
     return `The execution mode of the workspace is ${run.executionMode}: workers of this service do not carry out its runs`;
   }
+  if (run.fetching) return fetchingReason(run.fetching);
   const { currentRunId } = run;
   const bypasses = run.planOnly || (run.savePlan && run.status === 'pending');
   if (run.lockedByType !== null && !bypasses && !(run.lockedByType === 'runs' && run.lockedById === run.id)) {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
-import type { OauthClient, VcsRepository } from '../../../generated/prisma/client';
+import { type OauthClient, Prisma, type VcsRepository } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import type { Environment, SiteSettings } from '../../../kernel/endpoints/environment';
@@ -9,7 +9,7 @@ import { githubApp } from '../../connections/git-hosts/github-app';
 import { hostOf } from '../../connections/git-hosts/hosts';
 import { pauseSeconds } from '../../connections/git-hosts/pause';
 import { type DeliveryHeaders, header, textAt } from '../../connections/git-hosts/reading';
-import { type OwnedWork, Turns } from '../../connections/git-hosts/turns';
+import { type OwnedWork, Turns, takenFor } from '../../connections/git-hosts/turns';
 import { lookSoon } from '../../connections/oauth/look-soon';
 import { factsOf, hookSecretOf, reachRepository, type VcsMeans } from '../../connections/repositories/repository';
 import { heed } from './events';
@@ -121,14 +121,20 @@ export function processDeliveries(
   const { db } = means;
   const take = (busy: string[]) =>
     db.prisma.$queryRaw<Taken[]>`
-      UPDATE vcs_delivery d SET attempts = d.attempts + 1, next_at = now() + interval '3 minutes'
+      UPDATE vcs_delivery d SET attempts = d.attempts + 1, next_at = now() + ${Prisma.raw(takenFor)}
         FROM vcs_repository v
        WHERE v.id = d.repository_id AND d.id = (
          SELECT x.id FROM vcs_delivery x JOIN vcs_repository y ON y.id = x.repository_id
           WHERE x.state = 'waiting' AND x.next_at <= now() AND NOT y.organization_id = ANY(${busy})
           ORDER BY x.next_at, x.received_at LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
       RETURNING d.id, d.repository_id, d.events, d.attempts, v.organization_id`;
-  return turns.each(50, take, async (taken) => processOne(means, taken, await settings()));
+  return turns.each(
+    50,
+    take,
+    async (taken) => processOne(means, taken, await settings()),
+    ({ id }) =>
+      db.prisma.$executeRaw`UPDATE vcs_delivery SET next_at = now() + ${Prisma.raw(takenFor)} WHERE id = ${id}`,
+  );
 }
 
 async function processOne(means: VcsMeans, taken: Taken, settings: SiteSettings): Promise<void> {

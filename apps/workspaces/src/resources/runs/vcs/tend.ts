@@ -2,12 +2,12 @@ import type { VcsRepository } from '../../../generated/prisma/client';
 import type { SiteSettings } from '../../../kernel/endpoints/environment';
 import { pauseSeconds } from '../../connections/git-hosts/pause';
 import { Turns } from '../../connections/git-hosts/turns';
-import { refresh, removeHook, takeDue } from '../../connections/repositories/hooks';
+import { keepDue, refresh, removeHook, takeDue } from '../../connections/repositories/hooks';
 import { type Reached, reachRepository, type VcsMeans } from '../../connections/repositories/repository';
 import { branchMoved, branchOf, lookForTags, pullMoved, workspacesOf } from './events';
 
 /** What was pushed while a host could not be reached is found so soon after it can be again. */
-const longestPauseSeconds = 300;
+const longestPauseSeconds = 60;
 
 /**
  * Looks after the repositories that are due: makes and removes webhooks, and looks for commits that nobody told of. For any
@@ -24,6 +24,7 @@ export async function tendRepositories(
     50,
     (busy) => takeDue(db, busy),
     async ({ row, used }) => (used ? tendOne(means, row, await settings(), pollSeconds) : removeHook(means, row)),
+    ({ row }) => keepDue(db, row.id),
   );
 }
 
