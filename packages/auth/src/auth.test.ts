@@ -1,7 +1,7 @@
-import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { Refusal } from '@keystead/refusal';
 import jwt from 'jsonwebtoken';
+import { keyPair } from '../../testing/src/key-pairs';
 import { equalSecrets, mintToken, randomBase62, randomId, readBearer, verifyJwt } from './index';
 
 describe('mintToken', () => {
@@ -48,7 +48,7 @@ it('compares secrets of any length', () => {
 });
 
 describe('verifyJwt', () => {
-  const keys = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const keys = keyPair('rsa');
   const nowMs = Date.UTC(2026, 0, 1);
   const now = nowMs / 1000;
   const sign = (claims: object, options: jwt.SignOptions = {}) =>

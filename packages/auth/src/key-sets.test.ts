@@ -1,6 +1,7 @@
-import { createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { createPublicKey } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { Refusal } from '@keystead/refusal';
+import { keyPair } from '../../testing/src/key-pairs';
 import {
   discoveryOf,
   foreignIssuer,
@@ -15,9 +16,9 @@ import {
   verifySignature,
 } from './index';
 
-const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
-const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-const ed = generateKeyPairSync('ed25519');
+const rsa = keyPair('rsa');
+const ec = keyPair('P-256');
+const ed = keyPair('ed25519');
 const jwk = (pair: { publicKey: typeof rsa.publicKey }, more: object = {}) => ({
   ...pair.publicKey.export({ format: 'jwk' }),
   ...more,
@@ -71,7 +72,7 @@ describe('the keys of an issuer', () => {
     ['of another algorithm', jwk(rsa, { alg: 'PS512' })],
     ['that are secret', { kty: 'oct', k: 'c2VjcmV0' }],
     ['that are broken', { kty: 'RSA', n: '', e: 'AQAB' }],
-    ['that are too short', jwk(generateKeyPairSync('rsa', { modulusLength: 1024 }))],
+    ['that are too short', jwk(keyPair('rsa-1024'))],
     ['that are nothing', null],
   ])('do not count %s', async (_what, key) => {
     const { sets } = issuer({ 'https://issuer/keys': { keys: [key] } });
@@ -133,11 +134,13 @@ describe('the keys of an issuer', () => {
     expect(await found(sets, 'a')).toHaveLength(1);
   });
 
-  it('are those of one configuration: other certificates are another source', async () => {
+  it('are those of one configuration: other certificates, or another generation, are another source', async () => {
     const { sets, asked } = issuer({ 'https://issuer/keys': { keys: [jwk(rsa, { kid: 'a' })] } });
     await found(sets, 'a');
     await found(sets, 'a', 'RS256', { ...keySet, ca: 'certificate' });
     expect(asked).toHaveLength(2);
+    for (const _again of [1, 2]) await found(sets, 'a', 'RS256', { ...keySet, generation: 'next' });
+    expect(asked).toHaveLength(3);
   });
 
   const discovery: KeySource = { kind: 'discovery', url: 'https://issuer/.well-known/openid-configuration' };

@@ -1,17 +1,18 @@
-import { generateKeyPairSync, type KeyObject, sign as signBytes } from 'node:crypto';
+import { type KeyObject, sign as signBytes } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { Refusal } from '@keystead/refusal';
 import jwt from 'jsonwebtoken';
+import { keyPair } from '../../testing/src/key-pairs';
 import { audiencesOf, type JwtAlgorithm, type SignatureHeader, verifyJwt, verifySignature } from './index';
 import { keyFits } from './signature';
 
-const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
-const short = generateKeyPairSync('rsa', { modulusLength: 1024 });
-const p256 = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-const p384 = generateKeyPairSync('ec', { namedCurve: 'P-384' });
-const p521 = generateKeyPairSync('ec', { namedCurve: 'P-521' });
-const ed = generateKeyPairSync('ed25519');
-const ed448 = generateKeyPairSync('ed448');
+const rsa = keyPair('rsa');
+const short = keyPair('rsa-1024');
+const p256 = keyPair('P-256');
+const p384 = keyPair('P-384');
+const p521 = keyPair('P-521');
+const ed = keyPair('ed25519');
+const ed448 = keyPair('ed448');
 
 const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 const check = (key: KeyObject, algorithm: JwtAlgorithm) => ({ algorithms: [algorithm], keys: async () => [key] });
@@ -48,7 +49,7 @@ describe('a signature', () => {
   });
 
   it('counts whichever of several keys made it, also one that its issuer names only when asked again', async () => {
-    const other = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    const other = keyPair('rsa', 'other');
     const token = jwt.sign({ sub: 'me' }, rsa.privateKey, { algorithm: 'RS256', keyid: 'k', noTimestamp: true });
     const asked: SignatureHeader[] = [];
     const keys = async (header: SignatureHeader) => {
