@@ -21,7 +21,7 @@ const elsewhere: Readonly<Record<string, string>> = {
 
 describe('what requests may say that are no documents of a resource', () => {
   const workspaces = startWorkspaces({ env: { WORKSPACES_VCS: 'off' } });
-  const { world, send, make, ask, read } = walkOf(workspaces);
+  const { world, send, make, ask, at, read } = walkOf(workspaces);
   const operations = takingOf('self-hosted');
 
   it('is walked, as are all documents', () => {
@@ -46,6 +46,10 @@ describe('what requests may say that are no documents of a resource', () => {
     expect([other.status, other.body.errors?.[0].source.pointer]).toEqual([422, '/data/id']);
     const same = await ask(one, example, { ...rest, data });
     expect([same.status < 300, same.text]).toEqual([true, same.text]);
+    const shown = await read(at(one.endpoint.path, example).slice(1));
+    if (!shown?.id) return;
+    const again = await ask(one, example, { ...rest, data: { ...data, id: shown.id } });
+    expect([again.status, again.text]).not.toEqual([422, expect.stringContaining('/data/id')]);
   });
 
   it.each(keyed(operations.filter(isAction)))('%s keeps the comment', async (_name, one) => {

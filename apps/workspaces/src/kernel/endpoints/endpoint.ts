@@ -169,6 +169,7 @@ export interface Endpoint {
   visible?(access: Access, target: unknown): boolean;
   rule?(access: Access, target: unknown): boolean;
   load?(lookup: Lookup<string>): Promise<unknown>;
+  names?(lookup: Lookup<string>, target: unknown): Promise<string | undefined> | string;
   run(call: Call<string, unknown, unknown>): Promise<unknown>;
   documentMeta?(item: unknown): Record<string, unknown> | undefined;
   readonly cached?: Cached<unknown, unknown>;
@@ -229,6 +230,8 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   /** Organizations the rules look at; those of `endpoints()` unless told. */
   organizationsOf?: (target: Target) => readonly string[];
   load?: (lookup: Lookup<P>) => Promise<Target | undefined | null>;
+  /** The one id that a document of a change may name, where it is not that of the target, nor in the path. */
+  names?: (lookup: Lookup<P>, target: Target) => Promise<string | undefined> | string;
   run: (call: Call<P, Body, Target>) => Promise<Result>;
   /** How the answer is shown; the serializer of `endpoints()` unless told. */
   serializer?: Serializer<T, View>;
@@ -338,6 +341,7 @@ function declare(
     visible: given.visible ?? shared.visible,
     rule,
     load: given.load,
+    names: given.names,
     run: given.run,
     documentMeta: given.documentMeta,
     cached: given.cached,

@@ -148,21 +148,25 @@ function requireStepUp({ stepUp }: Endpoint, { console }: Principal, body: unkno
   if (stepUp?.(body) === true) throw new StepUpRequired();
 }
 
-function parseBody(endpoint: Endpoint, request: Request, env: Environment, target: unknown): unknown {
+function parseBody(endpoint: Endpoint, request: Request, env: Environment): { value: unknown; id?: string } {
   if (endpoint.body === undefined) {
-    return undefined;
+    return { value: undefined };
   }
   const { value, pointers, id } = endpoint.body.parse(request.body, env);
   request.pointers = pointers;
-  if (id !== undefined && endpoint.method === 'PATCH' && endpoint.load !== undefined) {
-    requireSameId(id, target as { id?: unknown; name?: unknown }, request.params);
-  }
-  return value;
+  return { value, id };
 }
 
 /** A document that changes something names the same thing as the path, or nothing. */
-function requireSameId(id: string, target: { id?: unknown; name?: unknown }, params: Record<string, string>): void {
-  if (id === target.id || id === target.name || Object.values(params).includes(id)) return;
+async function requireSameId(
+  { names }: Endpoint,
+  id: string,
+  lookup: Parameters<NonNullable<Endpoint['names']>>[0],
+  target: unknown,
+): Promise<void> {
+  const { id: own, name } = (target ?? {}) as { id?: unknown; name?: unknown };
+  const named = names ? [await names(lookup, target)] : [own, name, ...Object.values(lookup.params)];
+  if (named.includes(id)) return;
   throw new Refusal('invalid', '', [
     { path: ['data', 'id'], message: 'data.id must be the id that the path stands for' },
   ]);
@@ -235,6 +239,8 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
     return (await judge(now)).access;
   };
   const at = await judge(principal, request.early);
+  const { value: body, id } = parseBody(endpoint, request, env);
+  if (id !== undefined && endpoint.method === 'PATCH') await requireSameId(endpoint, id, lookup, at.target);
   const call = {
     ...lookup,
     access: at.access,
@@ -242,7 +248,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
     page: endpoint.paging === 'none' ? undefined : pageOf(query, endpoint.paging),
     sort: query.sort(endpoint.sort),
     include: [...endpoint.alwaysIncludes, ...query.include(endpoint.include)],
-    body: parseBody(endpoint, request, env, at.target),
+    body,
     settings,
     ifMatch: wanted,
     request: {

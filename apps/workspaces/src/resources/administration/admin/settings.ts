@@ -8,12 +8,15 @@ import { settingsAttributes } from '../../installation/settings/attributes';
 import { updateSettings } from '../../installation/settings/service';
 import { shownTimeouts, timeoutAliases, timeoutsOf, timeoutText, withOneName } from './timeouts';
 
+const generalId = 'general';
+const costId = 'cost-estimation';
+
 const shape = { ...settingsAttributes.shape, ...timeoutText };
 
 const settingsSerializer = serializer<SiteSettings, View, typeof shape>({
   type: 'general-settings',
   shape,
-  id: () => 'general',
+  id: () => generalId,
   aliases: timeoutAliases,
   attributes: (settings, view) => ({
     ...settingsAttributes.show(settings, view),
@@ -28,7 +31,7 @@ const costAttributes = {
 const costSerializer = serializer<SiteSettings, View, typeof costAttributes>({
   type: 'cost-estimation-settings',
   shape: costAttributes,
-  id: () => 'cost-estimation',
+  id: () => costId,
   attributes: ({ costEstimationEnabled }) => ({ enabled: costEstimationEnabled }),
 });
 
@@ -66,7 +69,7 @@ async function change(call: Changing, changes: Partial<SiteSettings>): Promise<S
     await recordChange(tx, actorOf(call), {
       organizationId: null,
       action: 'settings.update',
-      target: { type: 'general-settings', id: 'general' },
+      target: { type: 'general-settings', id: generalId },
       before: { ...call.settings },
       after: { ...after },
     });
@@ -85,6 +88,7 @@ export const settingEndpoints: readonly Endpoint[] = [
     ...admin,
     summary: 'Change settings of the installation; what is left out keeps its value.',
     body: UpdateGeneral,
+    names: () => generalId,
     run: ({ body, ...call }) => change(call, withOneName(body)),
   }),
   cost.get('/admin/cost-estimation-settings', {
@@ -96,6 +100,7 @@ export const settingEndpoints: readonly Endpoint[] = [
     ...admin,
     summary: 'Offer cost estimation, or stop offering it.',
     body: UpdateCost,
+    names: () => costId,
     run: ({ body, ...call }) => change(call, { costEstimationEnabled: body.enabled }),
   }),
 ];

@@ -26,7 +26,7 @@ const settingAttributes = {
 const settingSerializer = serializer<settings.ScimSettings, View, typeof settingAttributes>({
   type: 'scim-settings',
   shape: settingAttributes,
-  id: () => 'scim',
+  id: () => settings.id,
   attributes: (given) => ({
     enabled: given.enabled,
     paused: given.paused,
@@ -59,6 +59,7 @@ const settingEndpoints: readonly Endpoint[] = [
     summary: 'Let a directory keep people and groups, or make it pause; what is left out stays.',
     stepUp: true,
     body: UpdateSettings,
+    names: () => settings.id,
     run: ({ db, env, body, ...call }) => settings.update(db, actorOf(call), body, userLimitOf(env), call.settings),
   }),
   setting.remove('/admin/scim-settings', {

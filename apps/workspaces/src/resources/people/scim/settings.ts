@@ -7,7 +7,8 @@ import { updateSettings } from '../../installation/settings/service';
 import type { UserLimit } from '../sign-in-providers/filling';
 import { directory, syncEverybody } from './sync';
 
-const id = 'scim';
+/** Of the one row, and of the resource that shows it. */
+export const id = 'scim';
 
 /** Whether a directory keeps people and groups here. */
 export interface ScimSettings {

@@ -1,4 +1,4 @@
-import { document, freeForm, serializer, text, whole } from '@keystead/jsonapi';
+import { type BodyShape, document, serializer, text, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { Policy, Rule } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
@@ -71,19 +71,18 @@ interface PolicyInput {
   readonly legacy: boolean;
 }
 
-const PolicyBody = freeForm(
-  (raw): PolicyInput => {
+const PolicyBody: BodyShape<PolicyInput> = {
+  optional: false,
+  parse(raw) {
     const type = (raw as { data?: { type?: unknown } } | undefined)?.data?.type;
     if (type === 'data-retention-policy-dont-deletes') {
-      DontDelete.parse(raw, { aliases: false });
-      return { days: null, legacy: false };
+      return { ...DontDelete.parse(raw, { aliases: false }), value: { days: null, legacy: false } };
     }
-    const { value } = DeleteOlder.parse(raw, { aliases: false });
-    return { days: value.deleteOlderThanNDays, legacy: type === 'data-retention-policies' };
+    const { value, ...parsed } = DeleteOlder.parse(raw, { aliases: false });
+    return { ...parsed, value: { days: value.deleteOlderThanNDays, legacy: type === 'data-retention-policies' } };
   },
-  DeleteOlder.jsonSchema(),
-  false,
-);
+  jsonSchema: () => DeleteOlder.jsonSchema(),
+};
 
 const { get, post, patch, remove } = endpoints({} as Policy<never>, policySerializer, { organizationsOf: () => [] });
 
@@ -141,6 +140,7 @@ function policyAt<Target>(owner: PolicyOwner<Target>): Endpoint[] {
       summary: `Set the data retention policy of ${of}, in the older form.`,
       requires: mayChange,
       body: PolicyBody,
+      names: async ({ db }: Lookup<string>, target: Target) => (await retention.findEffective(db, holder(target)))?.id,
       run: set,
     }),
     remove(path, {

@@ -77,6 +77,7 @@ export const samlResource: Resource = {
         'Change how people sign in by SAML; what is left out stays. Switched off, sessions of those who came end.',
       stepUp: true,
       body: UpdateSaml,
+      names: () => settings.samlId,
       run: ({ db, env, body, settings: site, ...call }) => settings.update(db, env.keyring, actorOf(call), site, body),
     }),
     action(`${place}/actions/revoke-old-certificate`, {
