@@ -16,6 +16,7 @@ const empty: Readonly<Record<string, string>> = {
   'workspaces.app_manifest': 'lives for an hour',
   'workspaces.assessment_result': 'the hosted edition alone assesses',
   'workspaces.console_session': 'lives for hours',
+  'workspaces.mail_trial': 'counts for an hour',
   'workspaces.external_identity': 'nobody comes from a provider while a release is recorded',
   ...Object.fromEntries(
     [

@@ -17,6 +17,7 @@ import { eraseRemoved } from './resources/organizations/organizations/removal';
 import { sweepConsoleSessions } from './resources/people/sessions/console';
 import { forgetAssessments, startAssessments } from './resources/runs/assessments/schedule';
 import { deliverDue, forgetDelivered } from './resources/runs/notifications/deliver';
+import { forgetTrials } from './resources/runs/notifications/mail-trials';
 import { Sender } from './resources/runs/notifications/sender';
 import { sweep as sweepExports } from './resources/runs/plan-exports/service';
 import { remindOfAutoDestroy, startAutoDestroy } from './resources/runs/runs/auto-destroy';
@@ -161,6 +162,7 @@ export function jobsOf(
     { name: 'forget assessments', everySeconds: 3600, run: () => forgetAssessments(db) },
     { name: 'deliver notifications', everySeconds: 3, run: () => deliverDue(db, sender, publicUrl) },
     { name: 'forget delivered notifications', everySeconds: 3600, run: () => forgetDelivered(db) },
+    { name: 'forget mail that tried a configuration', everySeconds: 3600, run: () => forgetTrials(db) },
     {
       name: 'revoke credentials of runs that are over',
       everySeconds: 60,

@@ -18,7 +18,8 @@ const usage = `keystead-workspaces worker: carries out remote runs with terrafor
   worker-main.js agent    run an agent: it needs no database, only the service's address and the token of an agent pool
   worker-main.js check    say what this machine offers, and end: 0 when a worker can run here
   worker-main.js fetch    fetch the versions of the tool that are set, as a worker does when it starts, and end
-  worker-main.js refresh  add what the vendor has released since to the versions that workspaces may choose, and end
+  worker-main.js refresh  add what the vendors have released since to the versions that workspaces may choose, and end;
+                          refresh terraform or refresh tofu: of one vendor alone
   worker-main.js --help   this text
 
 Any number may run: workers on any machine that reaches the database, agents on any that reaches the service by HTTP. Settings
@@ -87,16 +88,25 @@ function stopOnSignal(worker: { close(): Promise<void> }, log: Logger): (code: n
   return (code) => void stop(code);
 }
 
-async function main([command]: string[]): Promise<void> {
+/** Whose releases `refresh` looks for. */
+const products = { terraform: ['Terraform'], tofu: ['OpenTofu'] } as const;
+
+async function main([command, argument = '']: string[]): Promise<void> {
   if (command === 'fetch') {
     for (const file of await fetchTools(readOwnConfig(process.env))) process.stdout.write(`${file}\n`);
     return;
   }
   if (command === 'refresh') {
+    if (argument !== '' && !Object.hasOwn(products, argument)) {
+      process.stderr.write(`refresh knows terraform and tofu, not ${argument}\n`);
+      process.exitCode = 64;
+      return;
+    }
     const { refreshCatalogue } = require('./worker') as typeof import('./worker');
     const { versions, problems } = await refreshCatalogue(
       readWorkerConfig(process.env),
       createLogger({ name: 'worker', level: 'warn' }),
+      products[argument as keyof typeof products],
     );
     for (const { version } of versions) process.stdout.write(`${version}\n`);
     for (const problem of problems) process.stderr.write(`${problem}\n`);

@@ -20,7 +20,7 @@ import { startFetching } from './worker/fetch/fetch-loop';
 import { fetcherOf } from './worker/fetch/fetch-parts';
 import { databaseSource } from './worker/job/database-source';
 import type { Means } from './worker/means';
-import { type Found, findReleased } from './worker/tool/catalogue';
+import { type Found, findReleased, type Product } from './worker/tool/catalogue';
 import { startWork } from './worker/work';
 
 /** A worker process at work. */
@@ -50,8 +50,12 @@ function startFetchingOf(
   return startFetching(databaseFetches({ ...shared, configurationBytes, fetcher }), log, 1000);
 }
 
-/** Adds what the vendor has released since to the catalogue. Answers what was added, and what was not believed. */
-export async function refreshCatalogue({ service, releases }: WorkerConfig, log: Logger): Promise<Found> {
+/** Adds what vendors have released since to the catalogue. Answers what was added, and what was not believed. */
+export async function refreshCatalogue(
+  { service, releases }: WorkerConfig,
+  log: Logger,
+  products: readonly Product[] = ['Terraform', 'OpenTofu'],
+): Promise<Found> {
   await prepareSchema({ ...service, migrate: false }, log);
   const pool = createPool({ url: service.databaseUrl, max: 1, applicationName: 'keystead-catalogue' });
   const quickPool = createPool({
@@ -62,7 +66,7 @@ export async function refreshCatalogue({ service, releases }: WorkerConfig, log:
   });
   const db = openDatabase(pool, quickPool);
   try {
-    const found = await findReleased(releases, await knownVersions(db));
+    const found = await findReleased(releases, await knownVersions(db), products);
     for (const version of found.versions) await addReleased(db, version);
     return found;
   } finally {

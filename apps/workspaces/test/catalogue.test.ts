@@ -31,6 +31,16 @@ describe('the catalogue of versions', () => {
     const signature = await sign({ message, signingKeys, detached: true, format: 'binary' });
     files.set(`${at}SHA256SUMS.sig`, Buffer.from(signature as Uint8Array));
   };
+  const releaseTofu = async (version: string) => {
+    const at = `/tofu/v${version}/tofu_${version}_`;
+    const text = Buffer.from(`${'cd'.repeat(32)}  tofu_${version}_linux_amd64.zip\n`);
+    files.set(`${at}SHA256SUMS`, text);
+    const message = await createMessage({ binary: new Uint8Array(text) });
+    const signingKeys = await readPrivateKey({ armoredKey: privateKey });
+    const signature = await sign({ message, signingKeys, detached: true, format: 'binary' });
+    files.set(`${at}SHA256SUMS.gpgsig`, Buffer.from(signature as Uint8Array));
+  };
+  const indexTofu = (...versions: unknown[]) => files.set('/tofu.json', Buffer.from(JSON.stringify({ versions })));
   const index = (...versions: string[]) => {
     const listed = Object.fromEntries(versions.map((one) => [one, {}]));
     files.set('/terraform/index.json', Buffer.from(JSON.stringify({ versions: listed })));
@@ -40,6 +50,8 @@ describe('the catalogue of versions', () => {
       WORKSPACES_DATABASE_URL: workspaces.databaseUrl,
       WORKSPACES_SEAL_KEY: SEAL_KEY,
       WORKSPACES_WORKER_TERRAFORM_RELEASES: `${base}/terraform`,
+      WORKSPACES_WORKER_TOFU_RELEASES: `${base}/tofu`,
+      WORKSPACES_WORKER_TOFU_INDEX: `${base}/tofu.json`,
       WORKSPACES_WORKER_RELEASE_NETWORKS: '127.0.0.1/32',
       WORKSPACES_WORKER_RELEASE_KEYS_FILE: path.join(folder, 'keys.asc'),
     });
@@ -57,6 +69,7 @@ describe('the catalogue of versions', () => {
     ({ privateKey } = keys);
     writeFileSync(path.join(folder, 'keys.asc'), keys.publicKey);
     await workspaces.organization('acme');
+    indexTofu();
   });
   afterAll(() => {
     mirror.close();
@@ -94,6 +107,30 @@ describe('the catalogue of versions', () => {
     expect(both.map(({ problems }) => problems)).toEqual([[], []]);
     expect(await found('98.1.0')).toHaveLength(1);
     expect((await found('98.0.0'))[0].attributes).toMatchObject({ enabled: false, url: 'https://example.com/own.zip' });
+  });
+
+  it('knows OpenTofu by the list of its own vendor; a version that both have is Terraform’s', async () => {
+    for (const version of ['96.0.0', '96.1.0']) await releaseTofu(version);
+    await release('96.0.0');
+    index('96.0.0');
+    const ids = ['96.1.0', '96.0.0', '96.2.0-rc1', '96.3.0'].map((id) => ({ id, files: [`tofu_${id}_SHA256SUMS`] }));
+    indexTofu(...ids, null, 'x', {});
+    const { added, problems } = await refresh();
+    expect(added).toEqual(['96.0.0', '96.1.0']);
+    expect(problems).toEqual([expect.stringMatching(/^OpenTofu 96\.3\.0 left out: /)]);
+    const shaOf = async (version: string) => (await found(version))[0].attributes;
+    expect(await shaOf('96.0.0')).toMatchObject({ sha: 'ab'.repeat(32) });
+    const url = `${base}/tofu/v96.1.0/tofu_96.1.0_linux_amd64.zip`;
+    expect(await shaOf('96.1.0')).toMatchObject({ sha: 'cd'.repeat(32), url });
+    // What one vendor lists badly keeps nothing of the other's away.
+    files.set('/tofu.json', Buffer.from('{"versions":{}}'));
+    await release('96.9.0');
+    index('96.9.0');
+    expect(await refresh()).toEqual({
+      added: ['96.9.0'],
+      problems: [expect.stringMatching(/^OpenTofu is left out: .* is no index of releases$/)],
+    });
+    indexTofu();
   });
 
   it('takes nothing from a mirror that nobody has signed for, and says so', async () => {

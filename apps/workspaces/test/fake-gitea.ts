@@ -62,6 +62,14 @@ export class FakeGitea extends FakeHost {
       return [...this.hooks].map(([id, { url }]) => ({ id: Number(id), config: { url } }));
     }
     if (kind === 'hooks') return this.hooks.delete(rest) ? {} : undefined;
+    if (kind === 'issues' && method === 'GET') {
+      const shown = this.comments.map((body, at) => ({ id: at + 1, body }));
+      return rest.startsWith('comments/') ? shown.find(({ id }) => `comments/${id}` === rest) : shown;
+    }
+    if (kind === 'issues' && method === 'PATCH') {
+      this.comments[Number(rest.replace('comments/', '')) - 1] = JSON.parse(text).body;
+      return {};
+    }
     if (kind === 'issues' && method === 'POST') {
       this.comments.push(JSON.parse(text).body);
       return { id: this.comments.length };

@@ -434,6 +434,35 @@ describe('notifications', () => {
     mails.length = 0;
   });
 
+  it('send little mail that only tries them, to an address and by a configuration, whoever asks', async () => {
+    const attributes = { 'destination-type': 'email', url: null, triggers: ['run:created'] };
+    const { id } = await make({ ...attributes, 'email-addresses': ['eve@example.com'] });
+    const verify = () => admin.post(`${type}/${id}/actions/verify`);
+    await verify().expect(200);
+    await verify().expect(200);
+    const tooOften = expect.stringMatching(/too often; try again in \d+ seconds$/);
+    const soon = (await verify().expect(429)).body.errors[0].detail;
+    expect(soon).toEqual(tooOften);
+    expect(Number(/(\d+) seconds/.exec(soon)![1])).toBeLessThanOrEqual(60);
+    const later = (seconds: number) =>
+      workspaces.service.pool.query(`UPDATE mail_trial SET paid_until = paid_until - make_interval(secs => $1)`, [
+        seconds,
+      ]);
+    await later(61);
+    await verify().expect(200);
+    await make({ ...attributes, 'email-addresses': ['Eve@example.com'] });
+    expect(mails).toHaveLength(5);
+    // The address has had enough, by whatever configuration; others named beside it have no mail, and are not counted.
+    const beside = ['eve@EXAMPLE.com', 'bob@example.com'];
+    const refused = await post({ ...attributes, 'email-addresses': beside }).expect(429);
+    expect(refused.body.errors[0].detail).toEqual(tooOften);
+    expect(mails).toHaveLength(5);
+    await later(720);
+    await make({ ...attributes, 'email-addresses': beside });
+    expect(mails).toHaveLength(7);
+    mails.length = 0;
+  });
+
   it('are listed whole unless a page is asked for', async () => {
     const { id } = await make({ enabled: false });
     const whole = await admin.get(`workspaces/${workspace}/${type}`).expect(200);

@@ -167,6 +167,13 @@ describe('a connection that names an agent pool', () => {
     expect(host.statuses.map(({ context }) => context)).toContain('keystead/acme');
     await writeComments(means());
     expect(host.comments).toHaveLength(1);
+    // Who wrote it died before it was recorded: it is found, and no other is written.
+    host.comments.push(host.comments[0]!);
+    const forgotten = { commentId: null, digest: null, nextAt: new Date(0), attempts: 1 };
+    await means().db.prisma.vcsComment.updateMany({ data: forgotten });
+    await writeComments(means());
+    expect(host.comments).toHaveLength(2);
+    expect((await means().db.prisma.vcsComment.findFirstOrThrow()).commentId).toBe('1');
     expect(new Set(host.calls.map(({ authorization }) => authorization))).toEqual(new Set([`token ${credential}`]));
     expect(await waiting()).toEqual([]);
   });

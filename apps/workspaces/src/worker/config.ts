@@ -35,6 +35,9 @@ const Variables = z.object({
   WORKSPACES_WORKER_TOFU_RELEASES: webAddress
     .default('https://github.com/opentofu/opentofu/releases/download')
     .describe('Where releases of OpenTofu are.'),
+  WORKSPACES_WORKER_TOFU_INDEX: webAddress
+    .default('https://get.opentofu.org/tofu/api.json')
+    .describe('Where the releases of OpenTofu are listed, to refresh the catalogue.'),
   WORKSPACES_WORKER_RELEASE_NETWORKS: addressBlocks
     .optional()
     .describe(
@@ -163,6 +166,10 @@ export function readOwnConfig(environment: NodeJS.ProcessEnv) {
       places: {
         Terraform: given.WORKSPACES_WORKER_TERRAFORM_RELEASES,
         OpenTofu: given.WORKSPACES_WORKER_TOFU_RELEASES,
+      },
+      indexes: {
+        Terraform: `${given.WORKSPACES_WORKER_TERRAFORM_RELEASES}/index.json`,
+        OpenTofu: given.WORKSPACES_WORKER_TOFU_INDEX,
       },
       keys: keys ?? '',
       folder: path.resolve(given.WORKSPACES_WORKER_TOOLS),

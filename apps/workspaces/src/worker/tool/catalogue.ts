@@ -1,6 +1,6 @@
 import semver from 'semver';
 import { download } from './release-download';
-import { type Releases, signedSums } from './releases';
+import { folderOf, names, type Releases, signedSums, type WantedTool } from './releases';
 
 /** A version that a vendor has released, with what its signed list of sums says of its archives. */
 export interface ReleasedVersion {
@@ -18,44 +18,79 @@ const indexLimit = 32 * 1024 * 1024;
 /** More than a vendor releases in years. */
 const mostVersions = 200;
 
-/** The stable versions that the index of a place names, oldest first. Nobody has signed it: it only says where to look. */
-async function listVersions({ places, reach, milliseconds }: Releases): Promise<string[]> {
+/** Whose releases can be looked for. */
+export type Product = WantedTool['product'];
+
+/** The versions that an index names: Terraform's by their names, OpenTofu's in a list. */
+const namedIn: Readonly<Record<Product, (index: { versions?: unknown }) => string[] | undefined>> = {
+  Terraform: ({ versions }) => (typeof versions === 'object' && versions !== null ? Object.keys(versions) : undefined),
+  OpenTofu: ({ versions }) =>
+    Array.isArray(versions) ? versions.map((one: { id?: unknown } | null) => String(one?.id)) : undefined,
+};
+
+/** The stable versions that an index names, oldest first. Nobody has signed it: it only says where to look. */
+async function listVersions(product: Product, { indexes, reach, milliseconds }: Releases): Promise<string[]> {
   const pieces: Buffer[] = [];
-  const address = new URL(`${places.Terraform}/index.json`);
+  const address = new URL(indexes[product]);
   for await (const piece of download(address, { reach, milliseconds, bytes: indexLimit })) pieces.push(piece);
-  const { versions } = JSON.parse(Buffer.concat(pieces).toString('utf8')) as { versions?: unknown };
-  if (typeof versions !== 'object' || versions === null) throw new Error(`${address.href} is no index of releases`);
-  const stable = Object.keys(versions).filter((one) => semver.valid(one) === one && semver.prerelease(one) === null);
+  const named = namedIn[product](JSON.parse(Buffer.concat(pieces).toString('utf8')) ?? {});
+  if (!named) throw new Error(`${address.href} is no index of releases`);
+  const stable = named.filter((one) => semver.valid(one) === one && semver.prerelease(one) === null);
   return stable.sort(semver.compare);
 }
 
 /**
- * The versions of Terraform that its vendor, or a mirror, has and that are not known. One counts when a key that the operator
- * named has signed the list of its sums, and that list names archives of this very version. Throws where there is no index.
+ * The versions that the vendors, or mirrors, have and that are not known. One counts when a key that the operator named has signed
+ * the list of its sums, and that list names archives of this very version. One that both vendors have is the first one's.
  */
-export async function findReleased(releases: Releases, known: ReadonlySet<string>): Promise<Found> {
-  const fresh = (await listVersions(releases)).filter((version) => !known.has(version)).slice(-mostVersions);
+export async function findReleased(
+  releases: Releases,
+  known: ReadonlySet<string>,
+  products: readonly Product[],
+): Promise<Found> {
   const versions: ReleasedVersion[] = [];
   const problems: string[] = [];
-  for (const version of fresh) {
-    try {
-      const sums = await signedSums({ product: 'Terraform', version }, releases);
-      const archs = archsOf(sums, version, `${releases.places.Terraform}/${version}`);
-      if (archs.length === 0) throw new Error('its list of sums names no archive of it');
-      versions.push({ version, archs });
-    } catch (error) {
-      problems.push(`${version} is left out: ${(error as Error).message}`);
-    }
+  for (const product of products) {
+    const unknown = (version: string) => !known.has(version) && !versions.some((one) => one.version === version);
+    const found = await findOf(product, releases, unknown);
+    versions.push(...found.versions);
+    problems.push(...found.problems);
   }
   return { versions, problems };
 }
 
-function archsOf(sums: string, version: string, folder: string): ReleasedVersion['archs'] {
+async function findOf(product: Product, releases: Releases, unknown: (version: string) => boolean): Promise<Found> {
+  const versions: ReleasedVersion[] = [];
+  const refused = new Map<string, string[]>();
+  let listed: string[];
+  try {
+    listed = await listVersions(product, releases);
+  } catch (error) {
+    return { versions, problems: [`${product} is left out: ${(error as Error).message}`] };
+  }
+  for (const version of listed.filter(unknown).slice(-mostVersions)) {
+    try {
+      const sums = await signedSums({ product, version }, releases);
+      const archs = archsOf(sums, { product, version }, folderOf({ product, version }, releases));
+      if (archs.length === 0) throw new Error('its list of sums names no archive of it');
+      versions.push({ version, archs });
+    } catch (error) {
+      const { message } = error as Error;
+      refused.set(message, [...(refused.get(message) ?? []), version]);
+    }
+  }
+  // A vendor without a key here says so once.
+  const problems = [...refused].map(([message, those]) => `${product} ${those.join(', ')} left out: ${message}`);
+  return { versions, problems };
+}
+
+function archsOf(sums: string, { product, version }: WantedTool, folder: string): ReleasedVersion['archs'] {
+  const { program } = names[product];
   return sums.split('\n').flatMap((line) => {
     const [sha = '', file = ''] = line.trim().split(/\s+/);
     const name = file.replace(/^\*/, '');
-    const [, found, os, arch] = /^terraform_(\d+\.\d+\.\d+)_([a-z\d]+)_([a-z\d]+)\.zip$/.exec(name) ?? [];
-    if (found !== version || !os || !arch || !/^[0-9a-f]{64}$/.test(sha)) return [];
+    const [, of, found, os, arch] = /^([a-z]+)_(\d+\.\d+\.\d+)_([a-z\d]+)_([a-z\d]+)\.zip$/.exec(name) ?? [];
+    if (of !== program || found !== version || !os || !arch || !/^[0-9a-f]{64}$/.test(sha)) return [];
     return [{ os, arch, url: `${folder}/${name}`, sha }];
   });
 }

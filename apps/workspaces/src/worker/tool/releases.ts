@@ -19,6 +19,8 @@ export interface WantedTool {
 export interface Releases {
   /** Address of the folder of all versions, by product, without a slash at its end. */
   readonly places: Readonly<Record<Binary['product'], string>>;
+  /** Address of the list of versions that there are, by product. */
+  readonly indexes: Readonly<Record<Binary['product'], string>>;
   /** OpenPGP keys, armored, whose signature counts. */
   readonly keys: string;
   /** Folder in which versions are kept. Workers of one machine may share it. */
@@ -37,7 +39,8 @@ const sumsLimit = 256 * 1024;
 const archiveLimit = 512 * 1024 * 1024;
 const binaryLimit = 1024 * 1024 * 1024;
 
-const names = {
+/** What programs are called, and the files of their releases. */
+export const names = {
   Terraform: { program: 'terraform', prefix: '', signature: 'SHA256SUMS.sig' },
   OpenTofu: { program: 'tofu', prefix: 'v', signature: 'SHA256SUMS.gpgsig' },
 } as const;
@@ -77,10 +80,13 @@ const isThere = (file: string): Promise<boolean> =>
   );
 
 /** Where the files of a release are, up to what tells them apart. */
-function baseOf({ product, version }: WantedTool, { places }: Releases): string {
-  const { program, prefix } = names[product];
-  return `${places[product]}/${prefix}${version}/${program}_${version}_`;
+function baseOf(wanted: WantedTool, releases: Releases): string {
+  return `${folderOf(wanted, releases)}/${names[wanted.product].program}_${wanted.version}_`;
 }
+
+/** Where the files of a release are. */
+export const folderOf = ({ product, version }: WantedTool, { places }: Releases): string =>
+  `${places[product]}/${names[product].prefix}${version}`;
 
 /** The list of sums of a release. Throws `BadRelease` where none of the keys has signed it. */
 export async function signedSums(wanted: WantedTool, releases: Releases): Promise<string> {

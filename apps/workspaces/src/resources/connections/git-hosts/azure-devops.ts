@@ -4,6 +4,7 @@ import {
   basic,
   cloneAddress,
   header,
+  idOfFirst,
   listAt,
   mostPages,
   moved,
@@ -246,6 +247,14 @@ export const azureDevops: GitHost = {
     // A pull request shows its own statuses alone.
     if (status.number === undefined) return;
     await api.call('POST', repo(at, `/pullRequests/${status.number}/statuses`), statusOf(status));
+  },
+
+  async findComment(api, at, number, text) {
+    const threads = listAt(await api.find(repo(at, `/pullRequests/${number}/threads`)), 'value');
+    const living = threads.filter((one) => valueAt(one, 'comments', 0, 'isDeleted') !== true);
+    const thread = idOfFirst(living, text, ['comments', 0, 'content'], ['id']);
+    const found = living.find((one) => textAt(one, 'id') === thread);
+    return thread && `${thread}/${textAt(found, 'comments', 0, 'id')}`;
   },
 
   async writeComment(api, at, number, content, id) {

@@ -7,6 +7,7 @@ import {
   basic,
   cloneAddress,
   header,
+  idOfFirst,
   listAt,
   mostPages,
   moved,
@@ -195,6 +196,12 @@ export const bitbucketCloud: GitHost = {
   async setStatus(api, at, sha, { state, context, description, url }) {
     const status = { key: buildKey(context), state: states[state], name: context, description, url };
     await api.call('POST', `${repo(at)}/commit/${sha}/statuses/build`, status);
+  },
+
+  async findComment(api, at, number, text) {
+    const comments = await everyPage(api, `${repo(at)}/pullrequests/${number}/comments?sort=created_on&pagelen=100`);
+    const living = comments?.filter((one) => valueAt(one, 'deleted') !== true);
+    return idOfFirst(living, text, ['content', 'raw'], ['id']);
   },
 
   async writeComment(api, at, number, text, id) {

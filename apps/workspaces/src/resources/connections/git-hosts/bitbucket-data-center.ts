@@ -6,6 +6,7 @@ import {
   addressBelow,
   cloneAddress,
   header,
+  idOfFirst,
   listAt,
   mostPages,
   moved,
@@ -183,6 +184,12 @@ export const bitbucketDataCenter: GitHost = {
   async setStatus(api, _at, sha, { state, context, description, url }) {
     const status = { key: buildKey(context), state: states[state], name: context, description, url };
     await api.call('POST', `${root(api)}/rest/build-status/latest/commits/${sha}`, status);
+  },
+
+  async findComment(api, at, number, text) {
+    // The newest first.
+    const activities = await everyPage(api, `${repo(api, at)}/pull-requests/${number}/activities`);
+    return idOfFirst(activities && [...activities].reverse(), text, ['comment', 'text'], ['comment', 'id']);
   },
 
   async writeComment(api, at, number, text, id) {

@@ -5,5 +5,5 @@ export function buildKey(context: string): string {
   return context.length <= 40 ? context : `keystead-${createHash('sha256').update(context).digest('hex').slice(0, 30)}`;
 }
 
-/** A comment as it is to be seen: Bitbucket would show the mark that others hide. */
-export const shownText = (text: string): string => text.replace(/^<!--[^>]*-->\n/, '');
+/** A comment as it is to be seen: Bitbucket would show the mark that others hide, and hides a reference that nothing refers to. */
+export const shownText = (text: string): string => text.replace(/^<!-- ([\w ]+) -->\n([\s\S]*)$/, '$2\n\n[//]: # ($1)');

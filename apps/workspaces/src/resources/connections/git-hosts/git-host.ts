@@ -114,6 +114,8 @@ export interface GitHost {
   /** What a delivery tells; nothing where it tells nothing that matters. */
   eventsOf(headers: DeliveryHeaders, body: unknown): readonly HostEvent[];
   setStatus(api: HostApi, at: string, sha: string, status: CommitStatus): Promise<void>;
+  /** The oldest comment on a pull request that has a text in it, by its id. */
+  findComment(api: HostApi, at: string, number: number, text: string): Promise<string | undefined>;
   /** Writes a comment on a pull request, or anew where `id` is; answers its id. */
   writeComment(api: HostApi, at: string, number: number, text: string, id: string | null): Promise<string>;
   /** The HTTP header by which Git is given a token. */

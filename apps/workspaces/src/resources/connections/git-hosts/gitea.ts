@@ -5,6 +5,7 @@ import {
   addressBelow,
   basic,
   header,
+  idOfFirst,
   listAt,
   mostPages,
   moved,
@@ -167,6 +168,11 @@ export const gitea: GitHost = {
 
   async setStatus(api, at, sha, { state, context, description, url }) {
     await api.call('POST', `${repo(at)}/statuses/${sha}`, { state, context, description, target_url: url });
+  },
+
+  async findComment(api, at, number, text) {
+    // Not in pages: all of them.
+    return idOfFirst(listAt(await api.find(`${repo(at)}/issues/${number}/comments`)), text, ['body'], ['id']);
   },
 
   async writeComment(api, at, number, body, id) {

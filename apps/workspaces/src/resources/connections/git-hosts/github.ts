@@ -1,8 +1,8 @@
 import type { GitHost, HostCommit } from './git-host';
-import { commitOf, eventsNamed, gitea, pathsOf, repo } from './gitea';
+import { commitOf, eventsNamed, everyPage, gitea, pathsOf, repo } from './gitea';
 import type { HostApi } from './host-api';
 import { findHook } from './known-hook';
-import { basic, header, listAt, segments, signedIn, textAt } from './reading';
+import { basic, header, idOfFirst, listAt, segments, signedIn, textAt } from './reading';
 
 /** What a comparison names at most. */
 const mostFiles = 300;
@@ -46,6 +46,10 @@ export const github: GitHost = {
     const config = { url, content_type: 'json', secret, insecure_ssl: '0' };
     const events = ['push', 'pull_request'];
     return textAt(await api.call('POST', `${repo(at)}/hooks`, { name: 'web', active: true, events, config }), 'id');
+  },
+
+  async findComment(api, at, number, text) {
+    return idOfFirst(await everyPage(api, `${repo(at)}/issues/${number}/comments`), text, ['body'], ['id']);
   },
 
   isGenuine: signedIn('x-hub-signature-256'),

@@ -2,7 +2,18 @@ import type { GitHost, HostCommit, PullRequest } from './git-host';
 import { everyPage } from './gitea';
 import { type HostApi, HostRefused } from './host-api';
 import { findHook } from './known-hook';
-import { addressBelow, basic, header, moved, pathsIn, sameSecret, textAt, textOrNull, at as valueAt } from './reading';
+import {
+  addressBelow,
+  basic,
+  header,
+  idOfFirst,
+  moved,
+  pathsIn,
+  sameSecret,
+  textAt,
+  textOrNull,
+  at as valueAt,
+} from './reading';
 
 const project = (identifier: string): string => `/projects/${encodeURIComponent(identifier)}`;
 const part = encodeURIComponent;
@@ -140,6 +151,11 @@ export const gitlab: GitHost = {
       // It has that state already.
       if (!(error instanceof HostRefused && /cannot transition/i.test(error.message))) throw error;
     }
+  },
+
+  async findComment(api, at, number, text) {
+    const notes = `${project(at)}/merge_requests/${number}/notes?sort=asc&order_by=created_at`;
+    return idOfFirst(await everyPage(api, notes), text, ['body'], ['id']);
   },
 
   async writeComment(api, at, number, body, id) {

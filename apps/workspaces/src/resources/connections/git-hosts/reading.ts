@@ -34,6 +34,17 @@ export function listAt(value: unknown, ...path: readonly (string | number)[]): r
   return Array.isArray(found) ? found : [];
 }
 
+/** The id of the first of a list that has a text in it. */
+export function idOfFirst(
+  list: readonly unknown[] | undefined,
+  text: string,
+  textPath: readonly (string | number)[],
+  idPath: readonly (string | number)[],
+): string | undefined {
+  const found = list?.find((one) => textAt(one, ...textPath).includes(text));
+  return textAt(found, ...idPath) || undefined;
+}
+
 /** Texts that files of a list have at some paths, each once. */
 export function pathsIn(files: readonly unknown[], ...paths: readonly (readonly string[])[]): string[] {
   return [...new Set(files.flatMap((file) => paths.map((path) => textAt(file, ...path)).filter(Boolean)))];

@@ -146,6 +146,14 @@ const recorded: readonly Recorded[] = [
       [`DELETE ${cloud}/hooks/%7Bh-1%7D`]: undefined,
       [`POST ${cloud}/commit/${second}/statuses/build`]: {},
       [`POST ${cloud}/pullrequests/7/comments`]: { id: 9 },
+      [`GET ${cloud}/pullrequests/7/comments?sort=created_on&pagelen=100`]: {
+        values: [
+          { id: 7, content: { raw: 'gone\n\n[//]: # (keystead 0a)' }, deleted: true },
+          { id: 8, content: { raw: 'keystead' } },
+          { id: 9, content: { raw: 'one\n\n[//]: # (keystead 0a)' } },
+          { id: 10, content: { raw: 'copied: keystead 0a' } },
+        ],
+      },
       [`GET ${cloud}/pullrequests/7/comments/9`]: { id: 9, deleted: false },
       [`PUT ${cloud}/pullrequests/7/comments/9`]: { id: 9 },
     }),
@@ -160,8 +168,8 @@ const recorded: readonly Recorded[] = [
         events: ['repo:push', 'pullrequest:created', 'pullrequest:updated'],
       },
       expect.objectContaining({ state: 'FAILED', key: expect.stringMatching(/^keystead-[0-9a-f]{30}$/) }),
-      { content: { raw: 'one' } },
-      { content: { raw: 'two' } },
+      { content: { raw: 'one\n\n[//]: # (keystead 0a)' } },
+      { content: { raw: 'two\n\n[//]: # (keystead 0a)' } },
     ],
   },
   {
@@ -224,6 +232,14 @@ const recorded: readonly Recorded[] = [
       [`DELETE ${center}/webhooks/5`]: undefined,
       [`POST /rest/build-status/latest/commits/${second}`]: undefined,
       [`POST ${center}/pull-requests/7/comments`]: { id: 9, version: 0 },
+      [`GET ${center}/pull-requests/7/activities?limit=100&start=0`]: {
+        values: [
+          { action: 'COMMENTED', comment: { id: 10, text: 'copied: keystead 0a' } },
+          { action: 'COMMENTED', comment: { id: 9, text: 'one\n\n[//]: # (keystead 0a)' } },
+          { action: 'OPENED' },
+        ],
+        isLastPage: true,
+      },
       [`GET ${center}/pull-requests/7/comments/9`]: { id: 9, version: 3 },
       [`PUT ${center}/pull-requests/7/comments/9`]: { id: 9, version: 4 },
     }),
@@ -238,8 +254,8 @@ const recorded: readonly Recorded[] = [
         configuration: { secret: hook.secret },
       },
       expect.objectContaining({ state: 'FAILED', url: status.url }),
-      { text: 'one' },
-      { text: 'two', version: 3 },
+      { text: 'one\n\n[//]: # (keystead 0a)' },
+      { text: 'two\n\n[//]: # (keystead 0a)', version: 3 },
     ],
   },
   {
@@ -292,6 +308,14 @@ const recorded: readonly Recorded[] = [
       [`POST ${azure}/commits/${second}/statuses?${version}`]: {},
       [`POST ${azure}/pullRequests/7/statuses?${version}`]: {},
       [`POST ${azure}/pullRequests/7/threads?${version}`]: { id: 3, comments: [{ id: 1 }] },
+      [`GET ${azure}/pullRequests/7/threads?${version}`]: {
+        value: [
+          { id: 1, comments: [{ id: 1, content: 'gone: keystead 0a', isDeleted: true }] },
+          { id: 2, comments: [{ id: 1, content: 'keystead' }] },
+          { id: 3, comments: [{ id: 1, content: '<!-- keystead 0a -->\none' }] },
+          { id: 4, comments: [{ id: 1, content: 'copied: keystead 0a' }] },
+        ],
+      },
       [`GET ${azure}/pullRequests/7/threads/3/comments/1?${version}`]: { id: 1 },
       [`PATCH ${azure}/pullRequests/7/threads/3/comments/1?${version}`]: { id: 1 },
     }),
@@ -312,9 +336,9 @@ const recorded: readonly Recorded[] = [
         }),
       ),
       expect.objectContaining({
-        comments: [{ parentCommentId: 0, content: `<!-- keystead -->\none`, commentType: 1 }],
+        comments: [{ parentCommentId: 0, content: `<!-- keystead 0a -->\none`, commentType: 1 }],
       }),
-      { content: `<!-- keystead -->\ntwo` },
+      { content: `<!-- keystead 0a -->\ntwo` },
     ],
   },
 ];
@@ -396,9 +420,11 @@ describe.each(recorded)('what $provider is asked, and how its answers are read',
     expect(await host.createHook(api(), one.at, hook)).toBe(one.hookId);
     await host.deleteHook(api(), one.at, one.hookId);
     await host.setStatus(api(), one.at, second, status);
-    const id = await host.writeComment(api(), one.at, 7, '<!-- keystead -->\none', null);
+    const id = await host.writeComment(api(), one.at, 7, '<!-- keystead 0a -->\none', null);
     expect(id).toBe(one.commentId);
-    expect(await host.writeComment(api(), one.at, 7, '<!-- keystead -->\ntwo', id)).toBe(id);
+    expect(await host.writeComment(api(), one.at, 7, '<!-- keystead 0a -->\ntwo', id)).toBe(id);
+    expect(await host.findComment(api(), one.at, 7, 'keystead 0a')).toBe(one.commentId);
+    expect(await host.findComment(api(), one.at, 7, 'keystead 0b')).toBeUndefined();
     const changing = asked.filter(({ call }) => /^(?:POST|PUT|PATCH)/.test(call));
     expect(changing.map(({ body }) => body)).toEqual(one.sent);
     expect(asked.filter(({ call }) => call.startsWith('DELETE'))).toHaveLength(one.hookId.split(' ').length);

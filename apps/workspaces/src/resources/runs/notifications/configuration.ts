@@ -191,7 +191,7 @@ export async function verify(
   sender: Sender,
   configuration: NotificationConfiguration,
 ): Promise<NotificationConfiguration> {
-  const tried = await sender.tryNow(db, configuration);
+  const tried = await sender.tryNow(db, configuration, true);
   await recordTry(db, configuration.id, tried);
   sender.requireWell(tried);
   return still(await find(db, sender.keyring, configuration.id));

@@ -3,6 +3,7 @@ import type { Keyring } from '@keystead/keyring';
 import { ClosedAddress, outsideCall } from '@keystead/outside';
 import type { Database } from '../../../kernel/database/database';
 import type { Environment } from '../../../kernel/endpoints/environment';
+import { takeTrial } from './mail-trials';
 import { genericBody, mailOf, signatureOf, slackBody, type Told, teamsBody } from './messages';
 
 /** What became of one try. */
@@ -51,8 +52,12 @@ export class Sender {
     }
   }
 
-  /** A try that tells of no run. */
-  tryNow(db: Database, receiver: Receiver): Promise<Attempt> {
+  /** A try that tells of no run. `verified`: of a configuration that is there. Throws `limited` where its mail is too much. */
+  async tryNow(db: Database, receiver: Receiver, verified = false): Promise<Attempt> {
+    if (receiver.destinationType === 'email' && this.parts.mailer) {
+      const addresses = await addressesOf(db, receiver);
+      await takeTrial(db, this.keyring, { addresses, verified: verified ? receiver.id : undefined });
+    }
     const at = new Date(this.parts.now());
     const { id: configurationId, name } = receiver;
     return this.send(db, receiver, { configurationId, name, trigger: 'verification', status: null, at, by: null });
@@ -83,14 +88,7 @@ export class Sender {
   private async mail(db: Database, receiver: Receiver, told: Told, reached: readonly string[]): Promise<Attempt> {
     const { mailer } = this.parts;
     if (!mailer) return { successful: false, code: '', body: 'no mail server is set (WORKSPACES_SMTP_URL)' };
-    const people = await db.prisma.user.findMany({
-      where: {
-        id: { in: [...receiver.userIds] },
-        memberships: { some: { organizationId: receiver.organizationId, status: 'active' } },
-      },
-      select: { email: true },
-    });
-    const to = [...new Set([...receiver.emailAddresses, ...people.map(({ email }) => email)])];
+    const to = await addressesOf(db, receiver);
     if (to.length === 0 && receiver.userIds.length === 0)
       return { successful: false, code: '', body: 'it names nobody' };
     if (to.length === 0) {
@@ -101,6 +99,18 @@ export class Sender {
     const successful = problem === undefined;
     return { successful, code: successful ? '250' : '', body: problem ?? answer, reached: taken };
   }
+}
+
+/** Who has the mail: the addresses it names, and those of members. */
+async function addressesOf(db: Database, receiver: Receiver): Promise<string[]> {
+  const people = await db.prisma.user.findMany({
+    where: {
+      id: { in: [...receiver.userIds] },
+      memberships: { some: { organizationId: receiver.organizationId, status: 'active' } },
+    },
+    select: { email: true },
+  });
+  return [...new Set([...receiver.emailAddresses, ...people.map(({ email }) => email)])];
 }
 
 function bodyOf(destinationType: string, told: Told): unknown {

@@ -172,7 +172,10 @@ async function wantComment(db: Database, repositoryId: string, number: number): 
 }
 
 const icons = { pending: '⏳', success: '✅', failure: '❌', error: '⚠️' } as const;
-const marker = '<!-- keystead -->';
+
+/** What tells our comment on a pull request from others: nobody can have written it before. */
+const markOf = ({ keyring }: VcsMeans, { repository_id: id, number }: CommentDue): string =>
+  `keystead ${keyring.mac('vcs-comment', `${id}\n${number}`).toString('hex').slice(0, 24)}`;
 const cell = (text: string): string => text.replace(/[|\r\n]+/g, ' ').replace(/[<>`\\[\]]/g, '\\$&');
 
 interface CommentDue extends OwnedWork {
@@ -208,7 +211,8 @@ async function comment(means: VcsMeans, due: CommentDue): Promise<void> {
     due.repository_id,
     due.number,
   );
-  const text = commentOf(means, rows);
+  const mark = markOf(means, due);
+  const text = [`<!-- ${mark} -->`, ...commentOf(means, rows)].join('\n');
   const digest = createHash('sha256').update(text).digest('hex');
   const where = { repositoryId_number: { repositoryId: due.repository_id, number: due.number } };
   // Far away: until a status is told that changes it.
@@ -221,7 +225,10 @@ async function comment(means: VcsMeans, due: CommentDue): Promise<void> {
       return;
     }
     const { host, api, row } = reached;
-    const commentId = await host.writeComment(api, row.identifier, due.number, text, due.comment_id);
+    // Whoever tried before may have died after the host had the comment, and before it was recorded.
+    const isRecorded = due.comment_id !== null || due.attempts <= 1;
+    const known = isRecorded ? due.comment_id : await host.findComment(api, row.identifier, due.number, mark);
+    const commentId = await host.writeComment(api, row.identifier, due.number, text, known ?? null);
     await db.prisma.vcsComment.update({ where, data: { ...rest, commentId, digest } });
   } catch {
     await db.prisma.$executeRaw`
@@ -230,7 +237,7 @@ async function comment(means: VcsMeans, due: CommentDue): Promise<void> {
   }
 }
 
-function commentOf(means: VcsMeans, rows: readonly ReportRow[]): string {
+function commentOf(means: VcsMeans, rows: readonly ReportRow[]): string[] {
   const lines = rows.flatMap((row) => {
     const standing = standingOf(row);
     if (!standing) return [];
@@ -238,5 +245,5 @@ function commentOf(means: VcsMeans, rows: readonly ReportRow[]): string {
     const { state, description } = standing;
     return `| ${icons[state]} | ${name} | [${cell(description)}](${linkOf(means, row)}) | ${row.sha.slice(0, 10)} |`;
   });
-  return [marker, '| | Workspace | Plan | Commit |', '|---|---|---|---|', ...lines].join('\n');
+  return ['| | Workspace | Plan | Commit |', '|---|---|---|---|', ...lines];
 }

@@ -1,0 +1,55 @@
+import type { Keyring } from '@keystead/keyring';
+import { Refusal } from '@keystead/refusal';
+import type { Database } from '../../../kernel/database/database';
+
+/** How much may be sent at once, and how often once that is used up. */
+interface Budget {
+  readonly atOnce: number;
+  readonly everySeconds: number;
+}
+
+const ofAddress: Budget = { atOnce: 5, everySeconds: 720 };
+const ofConfiguration: Budget = { atOnce: 2, everySeconds: 60 };
+
+/** Mail that is about to be sent only to see whether it arrives. */
+interface Trial {
+  readonly addresses: readonly string[];
+  /** The configuration that somebody has verified; undefined where it is only about to be made or changed. */
+  readonly verified: string | undefined;
+}
+
+/**
+ * Counts mail that tries a configuration against what each of its addresses may have, from whatever configurations, and against what the
+ * configuration may send, on all nodes together. Throws `limited`, and counts nothing, where one of them has had enough.
+ */
+export async function takeTrial(db: Database, keyring: Keyring, { addresses, verified }: Trial): Promise<void> {
+  const key = (text: string) => new Uint8Array(keyring.mac('mail-trial', text));
+  const asked = [
+    ...addresses.map((address) => ({ key: key(`address ${address.toLowerCase()}`), budget: ofAddress })),
+    ...(verified === undefined ? [] : [{ key: key(`configuration ${verified}`), budget: ofConfiguration }]),
+    // Always in the same order, so that two at once do not wait for each other.
+  ].sort((a, b) => Buffer.compare(a.key, b.key));
+  await db.transaction(async (tx) => {
+    for (const one of asked) await take(tx, one.key, one.budget);
+  });
+}
+
+async function take(tx: Database, key: Uint8Array<ArrayBuffer>, { atOnce, everySeconds }: Budget): Promise<void> {
+  const taken = await tx.prisma.$executeRaw`
+    INSERT INTO mail_trial AS m (key, paid_until) VALUES (${key}, now() + make_interval(secs => ${everySeconds}))
+    ON CONFLICT (key) DO UPDATE SET paid_until = greatest(m.paid_until, now()) + make_interval(secs => ${everySeconds})
+     WHERE m.paid_until <= now() + make_interval(secs => ${everySeconds * (atOnce - 1)})`;
+  if (taken > 0) return;
+  const [row] = await tx.prisma.$queryRaw<{ seconds: number }[]>`
+    SELECT ceil(extract(epoch FROM paid_until - now()))::int - ${everySeconds * (atOnce - 1)}::int AS seconds
+      FROM mail_trial WHERE key = ${key}`;
+  const seconds = Math.max(1, row?.seconds ?? 1);
+  throw new Refusal(
+    'limited',
+    `mail that tries a configuration was sent by it, or to one of its addresses, too often; try again in ${seconds} seconds`,
+  );
+}
+
+/** Forgets what does not count any more. */
+export const forgetTrials = ({ prisma }: Database) =>
+  prisma.$executeRaw`DELETE FROM mail_trial WHERE paid_until < now()`;
