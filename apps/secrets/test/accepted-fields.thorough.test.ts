@@ -13,10 +13,10 @@ type Json = any;
 /** What is kept and not shown under its name, or is for something else than being kept; and why, where no mark says it. */
 const notShown: Readonly<Record<string, string>> = {
   'system/config/auditing/request-headers/:header hmac': 'shown below the name of the header',
-  'system/mounts/:path*/tune plugin_version': 'has no effect, as documented',
-  'system/mounts/:path*/tune user_lockout_config': 'has no effect, as documented',
-  'system/auth/:path*/tune plugin_version': 'has no effect, as documented',
-  'system/auth/:path*/tune user_lockout_config': 'has no effect, as documented',
+  'system/mounts/:path*/tune plugin_version': 'only that of the catalog is taken',
+  'system/mounts/:path*/tune user_lockout_config': 'shown as user_lockout_threshold and the like',
+  'system/auth/:path*/tune plugin_version': 'only that of the catalog is taken',
+  'system/auth/:path*/tune user_lockout_config': 'shown as user_lockout_threshold and the like',
   'identity/oidc/client/:name authorization_code': 'only true is taken: there is no other flow',
   'cloudtwo/config/root credential_source': 'shown where it is not the keys that are given',
   'cloudtwo/config/root identity_token_ttl': 'shown with identity_token_audience',

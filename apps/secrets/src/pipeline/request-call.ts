@@ -1,7 +1,8 @@
 import { readBasic } from '@keystead/auth';
 import type { Envelope } from '@keystead/envelope';
 import { jsonText } from '@keystead/envelope';
-import type { Guessed, GuessRule } from '../kernel/attempts/attempts';
+import type { Guessed } from '../kernel/attempts/attempts';
+import { passwordRule } from '../kernel/mounts/lockout';
 import type { RouteMatch } from '../kernel/routing/route-match';
 import type { Call, Caller, MountView, NamespaceView, ReusableSecret, Verb } from '../sdk/call';
 import type { CanonicalPath, Spelling } from '../sdk/canonical-path';
@@ -13,13 +14,6 @@ import type { Located } from './known';
 import type { Request } from './request';
 import { findReusable } from './reuse';
 
-/** Wrong passwords in a row, and how long they lock a name. */
-const passwordGuesses: GuessRule = {
-  allowed: 5,
-  lockSeconds: 15 * 60,
-  longestLockSeconds: 15 * 60,
-  forgetSeconds: 15 * 60,
-};
 const noFields: Readonly<Record<string, unknown>> = {};
 const none: readonly string[] = [];
 
@@ -95,9 +89,11 @@ export class RequestCall implements Call {
   async guess<T>(subject: string, judge: () => Promise<T | undefined>): Promise<T | undefined> {
     if (this.match.operation?.judges !== 'password') throw new Error('an operation that judges passwords must say so');
     const { attempts } = this.kernel;
+    const rule = passwordRule(this.match.mount!.config.userLockout);
+    if (!rule) return judge();
     const password = this.passwordOf(subject);
     return attempts.inTurn(password, async () => {
-      const attempt = await attempts.take(password, passwordGuesses);
+      const attempt = await attempts.take(password, rule);
       if (!attempt.allowed) return undefined;
       const right = await judge().catch(async (error) => {
         await attempts.giveBack(attempt);

@@ -67,7 +67,7 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
   const { storage, seal, audit, storedAudit, chain, policies, mfa, tokens, wrapping, inBackground, mounts } = modules;
   const { barrier, jobs } = storage;
   const upgrade = kvUpgrade({ mounts, jobs, storage, inBackground });
-  const mounting = { ...modules, jobs, ttls: config.ttls, upgrade };
+  const mounting = { ...modules, jobs, ttls: config.ttls, upgrade, version };
   const authority = new Authority(modules);
   const rotation = new Rotation(storage, seal);
   return [

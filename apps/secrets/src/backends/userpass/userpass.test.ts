@@ -130,6 +130,41 @@ describe('userpass', () => {
     await login('fay', 'right').expect(200);
   }, 120_000);
 
+  it('locks names as its mount is tuned to, or never', async () => {
+    await mounted();
+    await user('ivy');
+    const tune = (user_lockout_config: object) => secrets.root.write('sys/auth/userpass/tune', { user_lockout_config });
+    const tuning = async () => (await secrets.root.read('sys/auth/userpass/tune').expect(200)).body.data;
+    expect(Object.keys(await tuning()).filter((name) => name.startsWith('user_lockout'))).toEqual([]);
+    await tune({ lockout_threshold: '2', lockout_duration: '5m', lockout_counter_reset_duration: '1m' }).expect(204);
+    expect(await tuning()).toMatchObject({
+      user_lockout_threshold: 2,
+      user_lockout_duration: 300,
+      user_lockout_counter_reset_duration: 60,
+      user_lockout_disable: false,
+    });
+    await login('ivy', 'wrong').expect(400);
+    clock.advance(60_000);
+    for (let i = 0; i < 2; i += 1) await login('ivy', 'wrong').expect(400);
+    await login('ivy', 'right').expect(400);
+    clock.advance(4 * 60_000);
+    await login('ivy', 'right').expect(400);
+    clock.advance(60_000);
+    await login('ivy', 'right').expect(200);
+    // What clients leave out or send empty stays.
+    await tune({ lockout_threshold: '', lockout_disable: true }).expect(204);
+    expect(await tuning()).toMatchObject({ user_lockout_threshold: 2, user_lockout_disable: true });
+    for (let i = 0; i < 9; i += 1) await login('ivy', 'wrong').expect(400);
+    await login('ivy', 'right').expect(200);
+    await tune({ lockout_threshold: 0, lockout_duration: 0, lockout_disable: false }).expect(204);
+    expect(await tuning()).toMatchObject({ user_lockout_threshold: 5, user_lockout_duration: 900 });
+    await tune({ lockout_threshold: -1 }).expect(400, /lockout_threshold must not be negative/);
+    await tune({ lockout_treshold: 3 }).expect(400, /unknown field lockout_treshold/);
+    await secrets.root
+      .write('sys/mounts/auth/token/tune', { user_lockout_config: { lockout_threshold: 3 } })
+      .expect(400, /it has no passwords/);
+  }, 120_000);
+
   it('judges no more than five of many guesses at once, and no later one ends the lock', async () => {
     await mounted();
     await user('kim');

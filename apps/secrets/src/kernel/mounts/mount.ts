@@ -1,5 +1,6 @@
 import type { Backend } from '../../sdk/backend';
 import type { MountView } from '../../sdk/call';
+import type { UserLockout } from './lockout';
 import type { PathTree } from './path-tree';
 
 /** What an operator can tune. 0 stands for the system's default. */
@@ -13,6 +14,7 @@ export interface MountConfig {
   readonly allowedResponseHeaders?: readonly string[];
   readonly auditClearRequestKeys?: readonly string[];
   readonly auditClearResponseKeys?: readonly string[];
+  readonly userLockout?: UserLockout;
 }
 
 export type MountKind = 'secret' | 'auth' | 'system';

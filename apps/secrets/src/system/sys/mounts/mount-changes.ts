@@ -15,6 +15,8 @@ export interface MountParts {
   readonly jobs: Jobs;
   /** The lifetimes a mount without its own has. */
   readonly ttls: SystemTtls;
+  /** Of the service, and of every type that comes with it. */
+  readonly version: string;
   /** Gives the secrets of a kv mount versions. Throws `invalid` for too much of it, `unavailable` while it goes on. */
   readonly upgrade: (mount: LiveMount) => Promise<void>;
 }

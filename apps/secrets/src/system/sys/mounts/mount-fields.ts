@@ -1,10 +1,15 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import type { UserLockout } from '../../../kernel/mounts/lockout';
 import type { MountConfig } from '../../../kernel/mounts/mount';
+import { fieldProblem, shown } from '../../../sdk/coerce';
 import { parseDuration } from '../../../sdk/duration';
-import { anything, bool, commaList, keyValues, object, oneOf, string } from '../../../sdk/fields';
+import { anything, bool, commaList, duration, int, keyValues, object, oneOf, string } from '../../../sdk/fields';
 
 const tokenTypes = ['default-service', 'default-batch', 'service', 'batch'] as const;
+
+const pluginVersion = () =>
+  string().optional().describe('Only that of the catalog: engines and methods are part of the service.');
 
 /** The fields of a mount's configuration, by wire name. */
 export const tuneInput = z.object({
@@ -23,8 +28,12 @@ export const tuneInput = z.object({
   audit_non_hmac_request_keys: commaList().optional().describe('Request fields that audit lines show as they are.'),
   audit_non_hmac_response_keys: commaList().optional().describe('Response fields that audit lines show as they are.'),
   options: keyValues().optional().describe('Options of the type, such as the version of kv.'),
-  plugin_version: string().optional().describe('Has no effect.'),
-  user_lockout_config: object().optional().describe('Has no effect.'),
+  plugin_version: pluginVersion(),
+  user_lockout_config: object()
+    .optional()
+    .describe(
+      'How wrong passwords lock a name: lockout_threshold, lockout_duration, lockout_counter_reset_duration, lockout_disable. Only of methods with passwords.',
+    ),
 });
 
 export const mountInput = z.object({
@@ -36,7 +45,7 @@ export const mountInput = z.object({
   seal_wrap: bool().optional().describe('Has no effect: everything is encrypted.'),
   external_entropy_access: bool().optional().describe('Has no effect.'),
   plugin_name: string().optional().describe('Older way to name the type.'),
-  plugin_version: string().optional().describe('Has no effect.'),
+  plugin_version: pluginVersion(),
 });
 
 type TuneInput = Partial<z.output<typeof tuneInput>>;
@@ -55,6 +64,9 @@ export function tuned(before: MountConfig, given: TuneInput): MountConfig {
     allowedResponseHeaders: given.allowed_response_headers ?? before.allowedResponseHeaders,
     auditClearRequestKeys: given.audit_non_hmac_request_keys ?? before.auditClearRequestKeys,
     auditClearResponseKeys: given.audit_non_hmac_response_keys ?? before.auditClearResponseKeys,
+    userLockout: given.user_lockout_config
+      ? lockedOut(before.userLockout, given.user_lockout_config)
+      : before.userLockout,
   };
   return after;
 }
@@ -67,4 +79,32 @@ function ttl(field: string, value: unknown, before: number): number {
     throw new Refusal('invalid', `unable to parse ${field}: time: invalid duration "${value}"`);
   if (seconds < 0) throw new Refusal('invalid', `${field}: cannot provide negative value '${value}'`);
   return seconds;
+}
+
+const Lockout = z.strictObject({
+  lockout_threshold: int().optional(),
+  lockout_duration: duration().optional(),
+  lockout_counter_reset_duration: duration().optional(),
+  lockout_disable: bool().optional(),
+});
+
+/** Lays what is given over what there is; nothing and 0 stand for what holds for all. */
+function lockedOut(before: UserLockout | undefined, given: Record<string, unknown>): UserLockout {
+  const said = Object.entries(given).filter(([, value]) => value !== null && value !== '');
+  const parsed = Lockout.safeParse(Object.fromEntries(said));
+  if (!parsed.success) {
+    const { path, message } = parsed.error.issues[0]!;
+    const name = String(path[0] ?? Object.keys(given).find((field) => !(field in Lockout.shape)));
+    const problem = path.length > 0 ? fieldProblem(name, shown(given[name]), message) : `unknown field ${name}`;
+    throw new Refusal('invalid', `user_lockout_config: ${problem}`);
+  }
+  const { lockout_threshold: threshold, lockout_disable: disabled } = parsed.data;
+  if ((threshold ?? 0) < 0) throw new Refusal('invalid', 'user_lockout_config: lockout_threshold must not be negative');
+  const number = (now: number | undefined, was: number | undefined) => (now === undefined ? was : now || undefined);
+  return {
+    threshold: number(threshold, before?.threshold),
+    durationSeconds: number(parsed.data.lockout_duration, before?.durationSeconds),
+    counterResetSeconds: number(parsed.data.lockout_counter_reset_duration, before?.counterResetSeconds),
+    disabled: disabled ?? before?.disabled,
+  };
 }

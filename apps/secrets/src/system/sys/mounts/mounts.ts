@@ -1,5 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import { passwordRule } from '../../../kernel/mounts/lockout';
 import type { LiveMount, Mount, MountConfig } from '../../../kernel/mounts/mount';
 import type { SystemTtls } from '../../../kernel/mounts/mounts';
 import { fieldProblem, shown } from '../../../sdk/coerce';
@@ -38,6 +39,11 @@ export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
       checkOptions(type, options);
       const tuning = parseConfig(input.config);
       refuseTokenType(target, tuning);
+      if (tuning.user_lockout_config) {
+        throw new Refusal('invalid', 'user_lockout_config is set by tune, once the method is there');
+      }
+      checkPluginVersion(type, input.plugin_version, parts.version);
+      checkPluginVersion(type, tuning.plugin_version, parts.version);
       const config = tuned(noTuning, tuning);
       checkTtls(config, ttls);
       refuseBelowNamespace(parts, namespace.uuid, target);
@@ -66,6 +72,13 @@ export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
       const absent = () => new Refusal('invalid', `tune of path "${params.path}/" failed: no mount entry found`);
       if (!mount) throw absent();
       refuseTokenType(target, input);
+      checkPluginVersion(mount.type, input.plugin_version, parts.version);
+      if (input.user_lockout_config && !judgesPasswords(mount)) {
+        throw new Refusal(
+          'invalid',
+          `tuning of user lockout configuration for "${mount.type}" is not possible: it has no passwords`,
+        );
+      }
       const touchesTtl = input.default_lease_ttl !== undefined || input.max_lease_ttl !== undefined;
       if (touchesTtl && untouchable.has(target)) {
         const name = input.default_lease_ttl === undefined ? 'max_lease_ttl' : 'default_lease_ttl';
@@ -158,6 +171,20 @@ export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
   ];
 }
 
+/** Only methods that judge passwords lock names. */
+const judgesPasswords = ({ backend }: LiveMount): boolean =>
+  backend.paths.some(({ operations }) => Object.values(operations).some(({ judges }) => judges === 'password'));
+
+/** Each type has one version: that of the service. */
+function checkPluginVersion(type: string, given: string | undefined, version: string): void {
+  if (given && given !== `v${version}+builtin`) {
+    throw new Refusal(
+      'invalid',
+      `plugin_version: ${type} is part of the service, in version v${version}+builtin alone`,
+    );
+  }
+}
+
 /** What is no auth method makes no tokens. */
 function refuseTokenType(target: string, { token_type: tokenType }: { token_type?: string }): void {
   if (tokenType !== undefined && !target.startsWith('auth/')) {
@@ -179,6 +206,7 @@ export function showMount(mount: Mount): Record<string, unknown> {
       force_no_cache: config.forceNoCache,
       max_lease_ttl: config.maxLeaseTtlSeconds,
       ...showOptional(config),
+      ...(config.userLockout ? { user_lockout_config: showLockout(config) } : {}),
       ...(mount.path.startsWith('auth/') ? { token_type: config.tokenType ?? 'default-service' } : {}),
     },
     description: mount.description,
@@ -201,6 +229,7 @@ function showTuning(mount: Mount, ttls: SystemTtls): Record<string, unknown> {
     description: mount.description,
     force_no_cache: config.forceNoCache,
     ...showOptional(config),
+    ...showLockout(config),
     max_lease_ttl: config.maxLeaseTtlSeconds || ttls.maxLeaseTtlSeconds,
     ...(mount.options ? { options: mount.options } : {}),
     ...(mount.path.startsWith('auth/') ? { token_type: config.tokenType ?? 'default-service' } : {}),
@@ -214,6 +243,18 @@ function showOptional(config: MountConfig): Record<string, unknown> {
     ...(config.allowedResponseHeaders ? { allowed_response_headers: config.allowedResponseHeaders } : {}),
     ...(config.auditClearRequestKeys ? { audit_non_hmac_request_keys: config.auditClearRequestKeys } : {}),
     ...(config.auditClearResponseKeys ? { audit_non_hmac_response_keys: config.auditClearResponseKeys } : {}),
+  };
+}
+
+/** How it locks names, where that was tuned. */
+function showLockout({ userLockout: own }: MountConfig): Record<string, unknown> | undefined {
+  if (!own) return undefined;
+  const rule = passwordRule({ ...own, disabled: false })!;
+  return {
+    user_lockout_threshold: rule.allowed,
+    user_lockout_duration: rule.lockSeconds,
+    user_lockout_counter_reset_duration: rule.forgetSeconds,
+    user_lockout_disable: own.disabled ?? false,
   };
 }
 
