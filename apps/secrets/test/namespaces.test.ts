@@ -46,6 +46,35 @@ describe('namespaces', () => {
     expect(self.body.data.namespace_path).toBe('own/');
   });
 
+  it('have no seal of their own: who asks for it is refused, and makes no namespace', async () => {
+    await secrets.root.write('sys/namespaces/vault').expect(200);
+    const refused = { errors: ['namespace is not sealable: namespaces have no seal of their own'] };
+    await secrets.root.write('sys/namespaces/vault/seal').expect(400, refused);
+    await secrets.root.write('sys/namespaces/vault/unseal', { key: 'x' }).expect(400, refused);
+    await secrets.root.read('sys/namespaces/vault/seal-status').expect(400, refused);
+    await secrets.root.delete('sys/namespaces/vault/delete-sealed').expect(400, refused);
+    await secrets.root.write('sys/namespaces/sealed', { seal: 'shamir' }).expect(400, refused);
+    await secrets.root.patch('sys/namespaces/vault', { seal: 'shamir' }).expect(400, refused);
+    await inside('vault').list('sys/namespaces').expect(404);
+    await secrets.root.read('sys/namespaces/sealed').expect(404);
+    // A name is a name where it cannot be meant otherwise.
+    await inside('vault').write('sys/namespaces/seal').expect(200);
+    await secrets.root.read('sys/namespaces/vault/seal').expect(200);
+    await secrets.root.write('sys/namespaces/vault/seal', { custom_metadata: { a: 'b' } }).expect(200);
+  });
+
+  it('tell command lines of mounts reached by a path through them', async () => {
+    await secrets.root.write('sys/namespaces/through').expect(200);
+    await inside('through')
+      .write('sys/mounts/kv', { type: 'kv', options: { version: '2' } })
+      .expect(204);
+    const { body } = await secrets.root.read('sys/internal/ui/mounts/through/kv/app').expect(200);
+    expect(body.data).toMatchObject({ path: 'through/kv/', type: 'kv', options: { version: '2' } });
+    expect((await inside('through').read('sys/internal/ui/mounts/kv/app').expect(200)).body.data.path).toBe('kv/');
+    const weak = (await secrets.root.write('auth/token/create', { policies: ['default'] }).expect(200)).body.auth;
+    await secrets.as(weak.client_token).read('sys/internal/ui/mounts/through/kv/app').expect(403);
+  });
+
   it('nest', async () => {
     await secrets.root.write('sys/namespaces/outer').expect(200);
     await inside('outer').write('sys/namespaces/inner').expect(200);

@@ -56,14 +56,17 @@ export function internalUiPaths(parts: PreflightParts) {
         async run({ params, caller, namespace }: Call<{ path: string }>) {
           const hash = caller.token?.hash;
           if (hash === undefined) throw new Refusal('denied', 'permission denied');
-          const mount = mounts.resolve(namespace.uuid, params.path)?.mount;
+          // As a request would go: below this namespace the path may lead into others.
+          const inner = namespaces.resolve(namespace.path, params.path);
+          const mount = mounts.resolve(inner.namespace.uuid, inner.path)?.mount;
           if (!mount || !(await reaches(parts, hash, mount))) {
             throw new Refusal(
               'denied',
               `preflight capability check returned 403, please ensure client's policies grant access to path "${params.path}/"`,
             );
           }
-          return data({ ...brief(mount), path: mount.path });
+          const below = inner.namespace.path.slice(namespace.path.length);
+          return data({ ...brief(mount), path: `${below}${mount.path}` });
         },
       },
     }),

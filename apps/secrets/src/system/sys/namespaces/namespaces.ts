@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Namespace } from '../../../kernel/namespaces/namespaces';
-import { object, secretString } from '../../../sdk/fields';
+import { object, secretString, string } from '../../../sdk/fields';
 import { operation, path } from '../../../sdk/path';
 import { data, empty, keys, missing } from '../../../sdk/reply';
 import { checkMetadata, type NamespaceChanges } from './namespace-changes';
@@ -17,7 +17,14 @@ const output = z.object({
 const UnlockInput = z.object({
   unlock_key: secretString().optional().describe('What the answer of the lock said.'),
 });
-const input = z.object({ custom_metadata: object().optional().describe('Pairs of text.') });
+const input = z.object({
+  custom_metadata: object().optional().describe('Pairs of text.'),
+  seal: string().optional().describe('A seal of its own: not built, so it must be empty.'),
+});
+
+/** What clients of the family ask of a namespace with a seal of its own: never the name of one that is not there. */
+const aboutItsSeal = /[^/]\/+(?:seal|unseal|seal-status|delete-sealed)\/*$/;
+const notSealable = () => new Refusal('invalid', 'namespace is not sealable: namespaces have no seal of their own');
 
 export function namespacePaths(namespaces: NamespaceChanges) {
   const named = (below: readonly Namespace[], parentPath: string) => {
@@ -91,6 +98,7 @@ export function namespacePaths(namespaces: NamespaceChanges) {
         auditClear: 'all',
         run({ params, namespace }) {
           const found = namespaces.at(namespace.uuid, params.path);
+          if (!found && aboutItsSeal.test(params.path)) throw notSealable();
           return found ? data(show(found)) : missing;
         },
       },
@@ -101,6 +109,8 @@ export function namespacePaths(namespaces: NamespaceChanges) {
         output,
         auditClear: 'all',
         async run({ params, input: given, namespace }) {
+          if (given.seal) throw notSealable();
+          if (aboutItsSeal.test(params.path) && !namespaces.at(namespace.uuid, params.path)) throw notSealable();
           const metadata = given.custom_metadata && checkMetadata(given.custom_metadata);
           return data(show(await namespaces.put(namespace.uuid, params.path, metadata)));
         },
@@ -112,6 +122,7 @@ export function namespacePaths(namespaces: NamespaceChanges) {
         output,
         auditClear: 'all',
         async run({ params, input: given, namespace }) {
+          if (given.seal) throw notSealable();
           const found = await namespaces.patch(namespace.uuid, params.path, given.custom_metadata ?? {});
           return found ? data(show(found)) : missing;
         },
@@ -123,6 +134,7 @@ export function namespacePaths(namespaces: NamespaceChanges) {
         status: 200,
         async run({ params, namespace, warn }) {
           if (await namespaces.remove(namespace.uuid, params.path)) return data({ status: 'in-progress' });
+          if (aboutItsSeal.test(params.path)) throw notSealable();
           warn('requested namespace does not exist');
           return data(null);
         },
