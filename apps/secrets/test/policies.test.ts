@@ -23,6 +23,16 @@ describe('policies', () => {
     expect(body.name).toBeUndefined();
     await secrets.root.put('sys/policies/acl/team-a', { policy: allow('b', 'read') }).expect(204);
     expect((await secrets.root.read('sys/policies/acl/team-a')).body.data.version).toBe(2);
+    // Two ways to say that there is none yet.
+    for (const cas of [-1, 0]) {
+      const there = { policy: allow('c', 'read'), cas };
+      await secrets.root.put('sys/policies/acl/team-a', there).expect(400, /did not match the current version/);
+      await secrets.root.put(`sys/policies/acl/team${cas}`, there).expect(204);
+      await secrets.root.delete(`sys/policies/acl/team${cas}`).expect(204);
+    }
+    const detailed = (await secrets.root.list('sys/policies/detailed/acl').expect(200)).body.data;
+    expect(detailed.keys).toEqual((await secrets.root.list('sys/policies/acl')).body.data.keys);
+    expect(detailed.key_info['team-a']).toEqual((await secrets.root.read('sys/policies/acl/team-a')).body.data);
     const listed = await secrets.root.list('sys/policies/acl').expect(200);
     expect(listed.body.data.keys).toEqual(expect.arrayContaining(['default', 'root', 'team-a']));
     await secrets.root.read('sys/policies/acl').expect(405);

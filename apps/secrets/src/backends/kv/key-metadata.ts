@@ -40,6 +40,17 @@ export async function findKey(storage: Storage, path: string): Promise<KeyMetada
   return text === undefined ? undefined : (JSON.parse(text) as KeyMetadata);
 }
 
+/** The metadata of several secrets right in or below a folder; of those that are gone meanwhile nothing. */
+export async function findKeys(storage: Storage, folder: string, names: readonly string[]) {
+  const texts = await storage.getMany(names.map((name) => prefix + folder + name));
+  const found = new Map<string, KeyMetadata>();
+  for (const name of names) {
+    const text = texts.get(prefix + folder + name);
+    if (text !== undefined) found.set(name, JSON.parse(text) as KeyMetadata);
+  }
+  return found;
+}
+
 /** Changes a secret when it is its turn. */
 export const changeKey = <T>(storage: Storage, path: string, change: (tx: Storage) => Promise<T>): Promise<T> =>
   storage.transaction(prefix + path, change);

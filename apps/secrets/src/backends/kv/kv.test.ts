@@ -118,6 +118,26 @@ describe('kv version 2', () => {
     expect(text).toContain('"custom_metadata":{"z":"w","__proto__":"p"}');
   });
 
+  it('lists secrets with what is known of them', async () => {
+    const kv = await fresh('detailed');
+    for (const name of ['a', 'b/c', 'b/d/e']) await secrets.root.write(`${kv}/data/${name}`, { data: { x: 1 } });
+    await secrets.root.patch(`${kv}/metadata/b/c`, { custom_metadata: { owner: 'ada' } }).expect(204);
+    const known = async (name: string) => (await secrets.root.read(`${kv}/metadata/${name}`).expect(200)).body.data;
+    const all = await secrets.root.list(`${kv}/detailed-metadata`).expect(200);
+    expect(all.body.data).toEqual({ keys: ['a', 'b/'], key_info: { a: await known('a'), 'b/': {} } });
+    const below = await secrets.root.list(`${kv}/detailed-metadata/b`).expect(200);
+    expect(below.body.data).toEqual({ keys: ['c', 'd/'], key_info: { c: await known('b/c'), 'd/': {} } });
+    const deep = await secrets.root.scan(`${kv}/detailed-metadata/b`).expect(200);
+    expect(deep.body.data).toEqual({
+      keys: ['c', 'd/e'],
+      key_info: { c: await known('b/c'), 'd/e': await known('b/d/e') },
+    });
+    expect((await secrets.root.list(`${kv}/detailed-metadata?after=a&limit=1`).expect(200)).body.data.keys).toEqual([
+      'b/',
+    ]);
+    await secrets.root.list(`${kv}/detailed-metadata/nothing`).expect(404);
+  });
+
   it('shows the shape of a secret without its values', async () => {
     const kv = await fresh('shape');
     await secrets.root.write(`${kv}/data/s`, { data: { a: { b: { c: 'secret' } }, d: 'x' } }).expect(200);

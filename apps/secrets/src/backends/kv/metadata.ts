@@ -8,10 +8,12 @@ import { merged } from '../../sdk/merged';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { path } from '../../sdk/path';
 import { data, empty, gone, keys, missing } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
 import { findVersion } from './data';
 import {
   changeKey,
   findKey,
+  findKeys,
   type KeyMetadata,
   listKeys,
   newKey,
@@ -102,6 +104,47 @@ export const metadataPath = path('metadata/:path*', {
     },
   },
 });
+
+const DetailedKeys = z.object({
+  keys: z.array(z.string()),
+  key_info: z.record(z.string(), z.looseObject({})),
+});
+
+/** Lists of secrets with what is known of each. */
+export const detailedMetadataPath = path('detailed-metadata/:path*', {
+  summary: 'The secrets below a folder, with what is known of each.',
+  paramDocs: { path: 'The folder.' },
+  list: {
+    summary: 'List the secrets below a folder with their metadata; folders end in / and have none.',
+    operationId: 'kv-v2-list-detailed-metadata',
+    output: DetailedKeys,
+    input: PageInput,
+    run: async ({ storage, params, input }) =>
+      detailed(storage, params.path, await listKeys(storage, params.path, pageOf(input))),
+  },
+  scan: {
+    summary: 'List all secrets below a folder with their metadata, however deep.',
+    operationId: 'kv-v2-scan-detailed-metadata',
+    output: DetailedKeys,
+    input: PageInput,
+    run: async ({ storage, params, input }) =>
+      detailed(storage, params.path, await scanKeys(storage, params.path, pageOf(input))),
+  },
+});
+
+async function detailed(storage: Storage, folder: string, names: readonly string[]) {
+  const secrets = names.filter((name) => !name.endsWith('/'));
+  const found = await findKeys(storage, folder, secrets);
+  return keys(
+    names,
+    Object.fromEntries(
+      names.map((name) => {
+        const key = found.get(name);
+        return [name, key ? show(key) : {}];
+      }),
+    ),
+  );
+}
 
 const SubkeysInput = z.object({
   version: int().optional().describe('The version to read; the newest when left out.'),

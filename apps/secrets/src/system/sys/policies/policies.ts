@@ -11,7 +11,7 @@ const PolicyInput = z.object({
   policy: string().optional().describe('The policy, in block notation or JSON, or either of them in base64.'),
   cas: notKept(int())
     .optional()
-    .describe('Write only if this is the current version; 0 for a policy that does not exist.'),
+    .describe('Write only if this is the current version; 0 or -1 for a policy that does not exist.'),
   cas_required: bool().optional().describe('Every later write must name the version it replaces.'),
   expiration: string().optional().describe('Time from which the policy grants nothing, such as 2030-01-31T12:00:00Z.'),
   ttl: announced(duration(), { 'x-shown-as': 'expiration' }).optional().describe('The same as a lifetime from now.'),
@@ -65,6 +65,24 @@ export function policyPaths(policies: PolicyStore, methods: StepUp): Path[] {
       write: { summary: 'Create a policy, or replace its text.', input: PolicyInput, run: write },
       delete: { summary: 'Delete a policy. Deleting an absent one succeeds.', run: remove },
     }),
+    path('policies/detailed/acl', {
+      summary: 'The policies of the namespace, with their texts.',
+      list: {
+        summary: 'List the policies with all that is known of them.',
+        operationId: 'policies-list-acl-policies-detailed',
+        output: namesOutput.extend({
+          key_info: z.record(z.string(), z.object({ ...policyFields, policy: z.string() })),
+        }),
+        async run(call) {
+          const info: Record<string, unknown> = {};
+          for (const name of await list(call)) {
+            const found = await policies.find(call.namespace.uuid, name);
+            if (found) info[name] = { ...shown(found), policy: found.text };
+          }
+          return keys(Object.keys(info), info);
+        },
+      },
+    }),
     path('policy', {
       summary: 'The policies of the namespace, in an older form.',
       responseFormat: 'injected',
@@ -114,7 +132,7 @@ async function writePolicy(policies: PolicyStore, methods: StepUp, call: Call<{ 
   const name = checkName(params.name);
   await policies.put(namespace.uuid, name, {
     text: decoded(input.policy),
-    cas: input.cas,
+    cas: input.cas === -1 ? 0 : input.cas,
     casRequired: input.cas_required,
     allowsWildcardsInTemplates: input.allow_wildcards_in_identity_templates,
     allowsSlashesInTemplates: input.allow_slashes_in_identity_templates,
