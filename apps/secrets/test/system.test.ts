@@ -218,8 +218,13 @@ describe('tools and the rest of sys', () => {
     const { headers } = await ask().expect(204);
     expect(headers['access-control-allow-origin']).toBe('https://ui.example');
     expect(headers['access-control-allow-headers']).toContain('X-More');
+    expect(headers['access-control-allow-headers']).toContain('X-Vault-Token');
     const read = await secrets.root.read('sys/config/cors').expect(200);
-    expect(read.body).toMatchObject({ enabled: true, allowed_origins: ['https://ui.example'] });
+    expect(read.body).toMatchObject({
+      enabled: true,
+      allowed_origins: ['https://ui.example'],
+      allowed_headers: ['X-More'],
+    });
     await request(secrets.server).options('/v1/x').set('Origin', 'https://evil.example').expect(403);
     await secrets.root.delete('sys/config/cors').expect(204);
     await ask().expect(400);

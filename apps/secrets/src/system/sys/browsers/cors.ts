@@ -18,9 +18,9 @@ export function corsPaths(origins: Origins) {
         output: z.looseObject({ enabled: z.boolean() }),
         auditClear: 'all',
         run() {
-          const { enabled, allowedOrigins, allowedHeaders } = origins.current;
+          const { enabled, allowedOrigins, furtherHeaders } = origins.current;
           return data(
-            enabled ? { enabled, allowed_origins: allowedOrigins, allowed_headers: allowedHeaders } : { enabled },
+            enabled ? { enabled, allowed_origins: allowedOrigins, allowed_headers: furtherHeaders } : { enabled },
           );
         },
       },

@@ -6,24 +6,24 @@ interface Stored {
   readonly allowedHeaders: readonly string[];
 }
 
-/** Headers pages may always send. */
+/** Headers pages may always send: ours, also by the names that existing clients send. */
 const standardHeaders = [
   'Content-Type',
   'X-Requested-With',
-  'X-Service-Token',
-  'X-Service-Namespace',
-  'X-Service-Wrap-TTL',
-  'X-Service-MFA',
-  'X-Service-Request',
   'Authorization',
+  ...['X-Service', 'X-Vault'].flatMap((family) =>
+    ['Token', 'Namespace', 'Wrap-TTL', 'MFA', 'Request'].map((name) => `${family}-${name}`),
+  ),
 ] as const;
 
 /** What the edge asks of every request from a web page. */
 interface Rules extends Stored {
   readonly enabled: boolean;
+  /** Those of `allowedHeaders` that an operator named: what reads show. */
+  readonly furtherHeaders: readonly string[];
 }
 
-const closed: Rules = { enabled: false, allowedOrigins: [], allowedHeaders: [] };
+const closed: Rules = { enabled: false, allowedOrigins: [], allowedHeaders: [], furtherHeaders: [] };
 const setting = 'cors';
 
 /** Which web pages may call the service: one row for all nodes, kept in memory. */
@@ -43,6 +43,7 @@ export class Origins {
           enabled: true,
           allowedOrigins: stored.allowedOrigins,
           allowedHeaders: [...standardHeaders, ...stored.allowedHeaders],
+          furtherHeaders: stored.allowedHeaders,
         }
       : closed;
   }
