@@ -201,6 +201,30 @@ describe('runs', () => {
     expect(await statusOf(second)).toBe('pending');
   });
 
+  it('answer whoever has read their log so far when there is more of it, and at the end', async () => {
+    await started({});
+    const job = await runs.worker.take('plan');
+    const at = `plans/${job.planId}/logs`;
+    // Sent at once, not when it is waited for.
+    const read = (offset: number) =>
+      admin
+        .get(`${at}?offset=${offset}`)
+        .buffer(true)
+        .expect(200)
+        .then((answer) => answer);
+    const begun = read(0);
+    await runs.worker.start(job);
+    expect((await begun).text).toBe('\x02');
+    const more = read(1);
+    await runs.worker.log(job, 'more\n');
+    expect((await more).text).toBe('more\n');
+    const [end, nothing] = [read(6), admin.get(`${at}?offset=6&limit=0`).buffer(true).expect(200)];
+    expect((await nothing).text).toBe('');
+    await runs.worker.endPlan(job, { outcome: 'planned', hasChanges: false });
+    expect((await end).text).toBe('\x03');
+    expect((await read(7)).text).toBe('');
+  });
+
   it('whose worker vanished are planned again, but never applied again', async () => {
     const id = await started({ 'auto-apply': true });
     const other = fakeWorker(workspaces);

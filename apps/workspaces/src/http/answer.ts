@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type ErrorObject, errorObjects, StepUpRequired, statusOf } from '@keystead/jsonapi';
 import { isConnectionLoss } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
@@ -60,6 +61,9 @@ export async function sendAnswer(res: ServerResponse, answer: EndpointResponse, 
   sendText(res, answer.status, JSON_API, answer.body, headers);
 }
 
+/** Enough for a client to have read the headers by themselves. */
+const apartMs = 2;
+
 async function sendRaw(res: ServerResponse, raw: Raw, headers: string[]): Promise<void> {
   for (const [name, value] of Object.entries(raw.headers)) {
     headers.push(name, value);
@@ -69,6 +73,10 @@ async function sendRaw(res: ServerResponse, raw: Raw, headers: string[]): Promis
       headers.push('Content-Length', String(Buffer.byteLength(raw.body ?? '')));
     }
     res.writeHead(raw.status, headers);
+    if (raw.headersFirst) {
+      res.flushHeaders();
+      await sleep(apartMs);
+    }
     res.end(raw.body);
     return;
   }

@@ -80,6 +80,11 @@ export interface Raw {
   readonly status: number;
   readonly headers: Record<string, string>;
   readonly body?: string | Buffer | NodeJS.ReadableStream;
+  /**
+   * Sent a moment before the body: the Go client takes what came along with the headers, some 3 KB, for all there is, and asks
+   * again for what follows.
+   */
+  readonly headersFirst?: boolean;
 }
 
 /** An answer of an endpoint as its description shows it; without a type it has no body. */

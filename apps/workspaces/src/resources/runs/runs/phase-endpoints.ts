@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { badParameter, type Query } from '@keystead/jsonapi';
 import { notFound } from '@keystead/refusal';
 import type { Policy, Rule } from '../../../kernel/access/policy';
@@ -11,9 +12,11 @@ import {
   type LookupBy,
   type Raw,
 } from '../../../kernel/endpoints/endpoint';
+import type { Environment } from '../../../kernel/endpoints/environment';
 import { read } from './jobs/logs';
 import { contentPath, findMany, type Phase, type PhasePath } from './phases';
 import { organizationsOf, readsRun } from './policy';
+import { type LogHead, watchedLogs } from './streams/watched-run';
 
 const { raw } = endpoints({} as Policy<Phase>, undefined, { visible: readsRun, organizationsOf });
 
@@ -34,16 +37,40 @@ function wholeNumber(query: Query, name: string, fallback: number): number {
 
 const DEFAULT_WINDOW = 65_536;
 
+const patienceMs = 5000;
+
+/** Waits for more of a log, for a while: whoever asks would ask again half a second later. Undefined: nothing came. */
+function moreOf(
+  env: Pick<Environment, 'watches' | 'waiting'>,
+  { id, status, logSize }: Phase,
+  isGone: () => boolean,
+): Promise<LogHead | undefined> {
+  return env.waiting.run(`${id} ${randomUUID()}`, (left) => {
+    const untilMs = performance.now() + patienceMs;
+    return new Promise((resolve) => {
+      const leave = env.watches.watch(watchedLogs, id, (head) => {
+        const isNews = head !== undefined && (head.status !== status || head.logSize > Number(logSize));
+        if (!isNews && head !== undefined && !left() && !isGone() && performance.now() < untilMs) return;
+        leave();
+        resolve(isNews ? head : undefined);
+      });
+    });
+  });
+}
+
 /** The logs of plans or applies, read in windows: by a token, or by a link whose secret is in its path. */
 export function logsOf(path: PhasePath): Endpoint[] {
   const common = {
     answers: { 200: { description: 'The part.', type: 'text/plain', schema: { type: 'string' } } },
     query: { limit: `Bytes at most; ${DEFAULT_WINDOW} unless told.`, offset: 'Where to begin.' },
-    run: async ({ db, env, target, query }: Call<string, undefined, Phase>): Promise<Raw> => {
-      const offset = wholeNumber(query, 'offset', 0);
-      const limit = wholeNumber(query, 'limit', DEFAULT_WINDOW);
-      const body = await read(db, env.keyring, target, { offset, limit });
-      return { status: 200, headers: { 'Content-Type': 'text/plain; charset=utf-8' }, body };
+    run: async ({ db, env, target, query, request }: Call<string, undefined, Phase>): Promise<Raw> => {
+      const window = { offset: wholeNumber(query, 'offset', 0), limit: wholeNumber(query, 'limit', DEFAULT_WINDOW) };
+      let body = await read(db, env.keyring, target, window);
+      if (body.length === 0 && window.limit > 0 && ['queued', 'running'].includes(target.status)) {
+        const head = await moreOf(env, target, request.isGone);
+        if (head) body = await read(db, env.keyring, { ...target, ...head, logSize: BigInt(head.logSize) }, window);
+      }
+      return { status: 200, headers: { 'Content-Type': 'text/plain; charset=utf-8' }, body, headersFirst: true };
     },
   };
   const what = `Read a part of the log of one of the ${path}`;

@@ -58,6 +58,22 @@ export const watchedRuns: Watched<RunState> = {
   },
 };
 
+/** How far the log of a plan or an apply has come. */
+export type LogHead = Pick<PhaseState, 'status' | 'logSize'>;
+
+/** Logs, looked at ten times a second while anybody waits for more of one. */
+export const watchedLogs: Watched<LogHead> = {
+  name: 'logs',
+  everyMs: 100,
+  async read({ db }, ids) {
+    const rows = await db.prisma.runPhase.findMany({
+      where: { id: { in: [...ids] } },
+      select: { id: true, status: true, logSize: true },
+    });
+    return new Map(rows.map(({ id, status, logSize }) => [id, { status, logSize: Number(logSize) }]));
+  },
+};
+
 /** Something that happened to a run of an organization. */
 export interface RunNews {
   readonly id: string;
