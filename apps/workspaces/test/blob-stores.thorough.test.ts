@@ -14,6 +14,7 @@ describe('blobs in the database', () => {
 
 describe('blobs in an object store', () => {
   const store = new ObjectStoreStandIn();
+  const mark = 'one/two/installation';
   const env: Record<string, string> = {};
   beforeAll(async () => {
     await store.start();
@@ -24,7 +25,7 @@ describe('blobs in an object store', () => {
   beforeEach(() => {
     store.fail = () => undefined;
   });
-  keepsBlobs(workspaces, async () => store.objects.size);
+  keepsBlobs(workspaces, async () => [...store.objects.keys()].filter((key) => key !== mark).length);
 
   const db = () => workspaces.service.db;
   const keyring = () => workspaces.service.env.keyring;
@@ -72,6 +73,22 @@ describe('blobs in an object store', () => {
     await removeObjects(db());
     expect(mine()).toBe(0);
     expect(await db().prisma.objectRemoval.count()).toBe(0);
+  });
+
+  it('stay where the store belongs to another database, until that gives it up', async () => {
+    const { id } = await write(randomBytes(100));
+    const there = () => store.objects.has(`one/two/${id}/0`);
+    await removeObjects(db());
+    const mine = store.objects.get(mark)!;
+    store.objects.set(mark, Buffer.from('7000000000000000000/16384'));
+    await removeBlob(db(), id);
+    await expect(removeObjects(db())).rejects.toThrow('belongs to database 7000000000000000000/16384');
+    expect(there()).toBe(true);
+    store.objects.delete(mark);
+    await db().prisma.objectRemoval.updateMany({ data: { notBefore: new Date(0) } });
+    await removeObjects(db());
+    expect(there()).toBe(false);
+    expect(store.objects.get(mark)?.equals(mine)).toBe(true);
   });
 
   it('let a state wait while the store is away: 503, and the same link works afterwards', async () => {

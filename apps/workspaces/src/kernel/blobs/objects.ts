@@ -33,11 +33,38 @@ export function requireObjects(db: Database): ObjectStore {
   return objects;
 }
 
+const OWNER = 'installation';
+
+/**
+ * Makes sure that what is in the store is this database's to delete: the first to ask leaves its mark there. A copy of the database
+ * elsewhere is another one, a standby that took over is not. Throws an Error that says what to do where the store is another's.
+ */
+async function own(db: Database, objects: ObjectStore): Promise<void> {
+  const [database] = await db.rows<{ mine: string }>({
+    name: 'object_owner',
+    text: `SELECT system_identifier || '/' || (SELECT oid FROM pg_database WHERE datname = current_database()) AS mine
+             FROM pg_control_system()`,
+    values: [],
+  });
+  const { mine } = database!;
+  const read = async () => {
+    const bytes = await objects.get(OWNER);
+    return bytes && Buffer.from(bytes).toString();
+  };
+  if ((await read()) === undefined) await objects.put(OWNER, Buffer.from(mine));
+  const owner = await read();
+  if (owner === mine) return;
+  throw new Error(
+    `objects are not deleted: the object store belongs to database ${owner}, this is ${mine}. Give this installation a store or prefix of ` +
+      `its own; or, if the other one is gone for good, delete the object "${OWNER}" there`,
+  );
+}
+
 const CLAIM_SECONDS = 60;
 const BATCH = 100;
 
 /**
- * Deletes the objects of blobs that are gone; answers of how many. What fails is tried again later, by any node, ever
+ * Deletes the objects of blobs that are gone; answers of how many. Throws where the store is another database's. What fails is tried again later, by any node, ever
  * less often, so that a store that is away for a day loses nothing and is not asked without end.
  */
 export async function removeObjects(db: Database): Promise<number> {
@@ -52,6 +79,8 @@ export async function removeObjects(db: Database): Promise<number> {
             RETURNING blob_id`,
     values: [CLAIM_SECONDS, BATCH],
   });
+  // Also where nothing is to delete: the mark has to be there before there is a copy.
+  await own(db, objects);
   let removed = 0;
   let failure: unknown;
   for (const { blob_id: id } of claimed) {
