@@ -2,7 +2,7 @@ import http from 'node:http';
 import https from 'node:https';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { Refusal, type RefusalKind } from '@keystead/refusal';
+import { isRefusal, Refusal, type RefusalKind } from '@keystead/refusal';
 import { agentPrefix } from '../../resources/runs/agents/protocol';
 import { connectionsTo, type ServerTrust } from './proxy';
 
@@ -24,6 +24,12 @@ export interface AgentRequest {
 
 const usualSilenceMs = 60_000;
 const largestText = 64 * 1024 * 1024;
+
+/** What was asked about was ended, or given to another. */
+export const isLost = (error: unknown): boolean => isRefusal(error) && error.kind === 'transition';
+/** The same, or the agent itself is nobody any more: there is nothing left to say. */
+export const isOver = (error: unknown): boolean =>
+  isLost(error) || (isRefusal(error) && ['denied', 'missing', 'unauthenticated'].includes(error.kind));
 
 /** An answer whose body has not been read. */
 export interface Got {

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isRefusal } from '@keystead/refusal';
 import type { z } from 'zod';
 import { fromWire, toWire } from '../../resources/runs/agents/names';
 import * as wire from '../../resources/runs/agents/protocol';
 import type { ApplyResult, Bytes, JobInputs, JobLogin, PlanResult, RunJob } from '../../resources/runs/runs/jobs/job';
+import { doubling, insist } from '../job/insist';
 import type { JobSource } from '../job/job-source';
-import type { AgentClient, AgentRequest, Got } from './client';
+import { type AgentClient, type AgentRequest, type Got, isLost, isOver } from './client';
 
 const waitSeconds = 20;
 const pieceBytes = 512 * 1024;
@@ -31,12 +31,6 @@ export async function register(
 ): Promise<RegisteredAgent> {
   return wire.Registered.parse(await client.json({ method: 'POST', path: '/agents', json: about }));
 }
-
-/** The job was ended, or given to another. */
-const isLost = (error: unknown): boolean => isRefusal(error) && error.kind === 'transition';
-/** The same, or the agent itself is nobody any more. */
-const isOver = (error: unknown): boolean =>
-  isLost(error) || (isRefusal(error) && ['denied', 'missing', 'unauthenticated'].includes(error.kind));
 
 /**
  * Jobs of a pool, over HTTP. `again` registers anew where the service does not know this agent any more; `revoked` is told
@@ -205,16 +199,12 @@ export class HttpSource implements JobSource {
   }
 
   /** Asks again while the job is held, as when the service is started anew. */
-  private async persist<T>(work: () => Promise<T>): Promise<T> {
+  private persist<T>(work: () => Promise<T>): Promise<T> {
     const untilMs = performance.now() + this.leaseSeconds * 1000;
-    for (let pauseMs = 200; ; pauseMs = Math.min(pauseMs * 2, 2000)) {
-      try {
-        return await work();
-      } catch (error) {
-        if (isRefusal(error) || performance.now() + pauseMs > untilMs) throw error;
-        await sleep(pauseMs);
-      }
-    }
+    return insist(
+      work,
+      doubling(200, 2000, (pauseMs) => performance.now() + pauseMs > untilMs),
+    );
   }
 
   private forget({ id }: RunJob): void {

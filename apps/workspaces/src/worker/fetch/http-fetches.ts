@@ -1,20 +1,20 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { isRefusal } from '@keystead/refusal';
 import { fromWire } from '../../resources/runs/agents/names';
 import * as wire from '../../resources/runs/agents/protocol';
 import type { Fetch } from '../../resources/runs/vcs/fetches';
-import type { AgentClient, AgentRequest } from '../agent/client';
+import { type AgentClient, type AgentRequest, isOver } from '../agent/client';
 import type { Forwarding } from '../forwarding/forwarding';
 import type { Isolation } from '../isolation/isolation';
+import { insist } from '../job/insist';
 import type { FetchSource } from './fetch-loop';
 import { type FetchSettings, fetcherOf } from './fetch-parts';
 
 const waitSeconds = 20;
 const pausesMs = [500, 2000, 8000];
 
-/** Who took or answered it meanwhile has it, and nothing is left to say. */
-const isSettled = (error: unknown): boolean =>
-  isRefusal(error) && ['transition', 'missing', 'denied'].includes(error.kind);
+/** Whoever took or answered it meanwhile has it. Of what nobody hears the service gives the commit to somebody else after a while. */
+const leaveIfOver = (error: unknown): void => {
+  if (!isOver(error)) throw error;
+};
 
 /**
  * Commits that the service wants fetched, over HTTP. `agentId` is what the agent is registered as now; `forwarding` is that of an
@@ -54,26 +54,14 @@ export function httpFetches(
       return { fetch, fetcher: forwarding ? { ...fetcher, ...forwardingOf(forwarding) } : fetcher };
     },
     async finish(fetch, bytes) {
-      try {
-        await client.json(about(fetch, { method: 'PUT', path: '/archive', bytes, silenceMs: 300_000 }));
-      } catch (error) {
-        if (!isSettled(error)) throw error;
-      }
+      await client
+        .json(about(fetch, { method: 'PUT', path: '/archive', bytes, silenceMs: 300_000 }))
+        .catch(leaveIfOver);
       given.delete(keyOf(fetch));
     },
     async fail(fetch, reason, again) {
       const sent = about(fetch, { method: 'POST', path: '/failure', json: { reason, again } });
-      for (const pauseMs of [...pausesMs, undefined]) {
-        try {
-          await client.json(sent);
-          break;
-        } catch (error) {
-          if (isSettled(error)) break;
-          // Nobody heard it: the service gives the commit to somebody else after a while.
-          if (isRefusal(error) || pauseMs === undefined) throw error;
-          await sleep(pauseMs);
-        }
-      }
+      await insist(() => client.json(sent), pausesMs).catch(leaveIfOver);
       given.delete(keyOf(fetch));
     },
   };

@@ -4,7 +4,8 @@ import { isRefusal } from '@keystead/refusal';
 import type { Logger } from '@keystead/server';
 import type { z } from 'zod';
 import * as wire from '../../resources/runs/agents/protocol';
-import type { AgentClient } from '../agent/client';
+import { type AgentClient, type AgentRequest, isOver } from '../agent/client';
+import { insist } from '../job/insist';
 import type { Forwarding } from './forwarding';
 
 const waitSeconds = 20;
@@ -14,10 +15,6 @@ const longestCallMs = 30_000;
 const pausesMs = [200, 1000, 3000];
 
 type Given = z.infer<typeof wire.RequestGiven>;
-
-/** Who asked has gone, or it was handed in before. */
-const isSettled = (error: unknown): boolean =>
-  isRefusal(error) && ['transition', 'missing', 'denied', 'unauthenticated'].includes(error.kind);
 
 /** Sends what the service gave, as it is: with no credential of this machine, through no proxy, and following no redirect. */
 async function send({ method, url, headers, body, 'timeout-ms': timeoutMs }: Given, forwarding: Forwarding) {
@@ -40,23 +37,22 @@ async function carryOut(client: AgentClient, agentId: string, forwarding: Forwar
     path: `/agents/${agentId}/requests/${given.id}`,
   };
   const { answer, reason } = await send(given, forwarding);
-  for (const pauseMs of [...pausesMs, undefined]) {
-    try {
-      if (answer) {
-        const { status, retryAfterSeconds, bytes } = answer;
-        const query = { status: String(status), 'retry-after': String(Math.floor(retryAfterSeconds)) };
-        await client.json({ ...about, method: 'PUT', path: `${about.path}/answer`, query, bytes });
-      } else {
-        const json = { reason: (reason || 'no reason').slice(0, longestReason) };
-        await client.json({ ...about, method: 'POST', path: `${about.path}/failure`, json });
-      }
-      return;
-    } catch (error) {
-      if (isSettled(error)) return;
-      if (isRefusal(error) || pauseMs === undefined) throw error;
-      await sleep(pauseMs);
-    }
-  }
+  const query = answer && {
+    status: String(answer.status),
+    'retry-after': String(Math.floor(answer.retryAfterSeconds)),
+  };
+  const told: AgentRequest = answer
+    ? { ...about, method: 'PUT', path: `${about.path}/answer`, query, bytes: answer.bytes }
+    : {
+        ...about,
+        method: 'POST',
+        path: `${about.path}/failure`,
+        json: { reason: (reason || 'no reason').slice(0, longestReason) },
+      };
+  await insist(() => client.json(told), pausesMs).catch((error) => {
+    // Who asked has gone, or it was handed in before.
+    if (!isOver(error)) throw error;
+  });
 }
 
 /** Carries out requests to Git hosts until it is closed, some at a time. `agentId` is what the agent is registered as now. */
@@ -89,7 +85,7 @@ export function startForwarding(
       } catch (error) {
         if (signal.aborted) break;
         // Whoever claims jobs registers again where that is needed.
-        if (!isSettled(error)) log.warn({ err: error }, 'no request could be taken');
+        if (!isOver(error)) log.warn({ err: error }, 'no request could be taken');
         await sleep(1000, undefined, { signal }).catch(() => undefined);
       }
     }

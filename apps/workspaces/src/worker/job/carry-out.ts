@@ -1,7 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isRefusal } from '@keystead/refusal';
 import type { Logger } from '@keystead/server';
 import { Course, follow, step, type Tracing } from '@keystead/tracing';
 import type { ApplyResult, JobInputs, PlanResult, RunJob } from '../../resources/runs/runs/jobs/jobs';
@@ -11,6 +10,7 @@ import { RunLog } from '../tool/run-log';
 import { Stopwatch } from '../tool/stopwatch';
 import { Concealer } from './conceal';
 import { type JobCredentials, NoCredentials } from './credentials';
+import { doubling, insist } from './insist';
 import type { JobSource } from './job-source';
 
 /** What a worker is made of. */
@@ -123,7 +123,7 @@ async function execute(
   const concealer = new Concealer(credentials instanceof Error ? [] : credentials.secrets);
   const append = async (bytes: Buffer) => {
     if (bytes.length === 0) return;
-    await insist(() => source.appendLog(job, bytes), { log, until: () => stopping.killed });
+    await untilTaken(() => source.appendLog(job, bytes), { log, until: () => stopping.killed });
   };
   const runLog = new RunLog({
     limit: parts.logBytes,
@@ -215,7 +215,7 @@ async function finish(parts: WorkerParts, job: RunJob, result: JobResult, log: L
   const hand = () =>
     job.kind === 'plan' ? source.finishPlan(job, result as PlanResult) : source.finishApply(job, result as ApplyResult);
   try {
-    return await insist(hand, { log, until: () => performance.now() > giveUpAtMs });
+    return await untilTaken(hand, { log, until: () => performance.now() > giveUpAtMs });
   } catch (error) {
     const { state } = result as ApplyResult;
     if (state) log.error({ file: await keepAside(parts, job, state) }, 'the state of an apply is in this file alone');
@@ -231,15 +231,6 @@ async function keepAside({ executor }: WorkerParts, job: RunJob, state: Uint8Arr
   return file;
 }
 
-/** Does something again until it is taken. Refusals are answers and thrown at once. */
-async function insist<T>(work: () => Promise<T>, options: { log: Logger; until: () => boolean }): Promise<T> {
-  for (let pauseMs = 100; ; pauseMs = Math.min(pauseMs * 2, 5000)) {
-    try {
-      return await work();
-    } catch (error) {
-      if (isRefusal(error) || options.until()) throw error;
-      options.log.warn({ err: error }, 'not taken yet: trying again');
-      await sleep(pauseMs);
-    }
-  }
-}
+/** Hands something over again until it is taken. */
+const untilTaken = <T>(work: () => Promise<T>, { log, until }: { log: Logger; until: () => boolean }): Promise<T> =>
+  insist(work, doubling(100, 5000, until), (error) => log.warn({ err: error }, 'not taken yet: trying again'));

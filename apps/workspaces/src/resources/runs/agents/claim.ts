@@ -3,7 +3,7 @@ import type { Bell } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import type { z } from 'zod';
 import type { Database } from '../../../kernel/database/database';
-import { claimJob, describe, newestQueued, releaseJob } from '../runs/jobs/claims';
+import { claimJob, newestQueued, releaseJob } from '../runs/jobs/claims';
 import type { RunJob } from '../runs/jobs/job';
 import type { Agent } from './agent';
 import type { Claim } from './protocol';
@@ -15,20 +15,12 @@ import type { Claim } from './protocol';
 const lookMs = 200;
 const wholeLooks = 5;
 
-/** A job that was given to the agent in an answer which it never saw. */
-async function findUnheard(
-  db: Database,
-  keyring: Keyring,
-  agentId: string,
-  { holds, 'lease-seconds': leaseSeconds }: z.infer<typeof Claim>,
-): Promise<RunJob | undefined> {
-  const [row] = await db.prisma.$queryRaw<{ id: string }[]>`
-    UPDATE run_job SET claimed_until = now() + make_interval(secs => ${leaseSeconds})
-     WHERE id = (SELECT id FROM run_job WHERE worker_id = ${agentId} AND state = 'claimed' AND claimed_until > now()
-                    AND NOT id = ANY(${[...holds]}) ORDER BY queued_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-     RETURNING id`;
-  return row && describe(db, keyring, row.id);
-}
+/** Lets others, or the agent itself, have a job that it was given in an answer which it never saw. */
+const releaseUnheard = ({ prisma }: Database, workerId: string, holds: readonly string[]) =>
+  prisma.runJob.updateMany({
+    where: { workerId, state: 'claimed', id: { notIn: [...holds] } },
+    data: { state: 'queued', workerId: null, claimedUntil: null, attempt: { decrement: 1 } },
+  });
 
 /**
  * The next job for an agent; waits for one as long as it asks for, and until `left`: then nobody would hear of it. Throws
@@ -44,8 +36,7 @@ export async function claimFor(
   const { id: workerId, versions, agentPoolId } = agent;
   const by = { workerId, versions, agentPoolId, leaseSeconds: asked['lease-seconds'] };
   const untilMs = performance.now() + asked['wait-seconds'] * 1000;
-  const unheard = await findUnheard(db, keyring, agent.id, asked);
-  if (unheard) return unheard;
+  await releaseUnheard(db, workerId, asked.holds);
   let known = '';
   for (let look = 0; ; look++) {
     // What was queued before is for others. Runs that wait for a lock, and jobs of the dead, are looked for more seldom.
