@@ -236,6 +236,10 @@ describe('quotas', () => {
 
   it('of rates refuse what is too much, and nothing beside it', async () => {
     await secrets.root.write('sys/mounts/limited', { type: 'kv' }).expect(204);
+    // A limit of one role would be one that never counts.
+    await secrets.root
+      .write('sys/quotas/rate-limit/slow', { path: 'limited', rate: 2, role: 'app' })
+      .expect(400, /'role' is not built for rate limits/);
     await secrets.root.write('sys/quotas/rate-limit/slow', { path: 'limited', rate: 2, interval: '1h' }).expect(204);
     const statuses = [];
     for (let n = 0; n < 4; n++) statuses.push((await secrets.root.write(`limited/${n}`, { a: 'b' })).status);

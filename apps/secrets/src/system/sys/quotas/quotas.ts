@@ -69,13 +69,23 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
         auditClear: 'all',
         input: z.object({
           path: where(),
-          role: string().optional().describe('Has no effect on rate limits of this service.'),
+          role: string()
+            .optional()
+            .describe(
+              'Logins of one role: not built, so it must be empty. Requests are counted before their bodies are read.',
+            ),
           rate: anything().optional().describe('Requests allowed per interval, a number above 0.'),
           interval: duration().optional().describe('Length of the interval; a second unless given.'),
           block_interval: duration().optional().describe('How long a client stays refused once it was.'),
           inheritable: inheritable(),
         }),
         async run({ input, params, namespace }) {
+          if (input.role) {
+            throw new Refusal(
+              'invalid',
+              "'role' is not built for rate limits: requests are counted before their bodies are read",
+            );
+          }
           const rate = Number(String(input.rate ?? ''));
           if (!(rate > 0) || !Number.isFinite(rate)) throw new Refusal('invalid', "'rate' is invalid");
           const intervalSeconds = input.interval || 1;
