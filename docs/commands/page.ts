@@ -23,7 +23,7 @@ ${rows.join('\n')}
 
 ## Beside the reference
 
-Commands of OpenBao 2.6.2: ${count('have')} that we have, ${count('different')} that work otherwise in something, ${count('not')} that we
+Commands of OpenBao 2.7.2: ${count('have')} that we have, ${count('different')} that work otherwise in something, ${count('not')} that we
 do not have. Ours that have no counterpart there: ${commands
     .filter(({ name }) => !referenceCommands.includes(name))
     .map(({ name }) => code(name))

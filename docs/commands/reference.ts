@@ -1,4 +1,4 @@
-/** The commands of OpenBao 2.6.2, by what one types. */
+/** The commands of OpenBao 2.7.2, by what one types. */
 export const referenceCommands: readonly string[] =
   `agent, agent generate-config, audit disable, audit enable, audit list,
 auth disable, auth enable, auth help, auth list, auth move, auth tune, debug, delete, kv delete, kv destroy,
