@@ -79,9 +79,6 @@ const index = list('/admin/workspaces', {
     const filters = await standing(db, query.get('q'));
     if (statuses.length > 0) filters.push(currentRunIn(statuses));
     const where = filters.length === 0 ? Prisma.sql`TRUE` : Prisma.join(filters, ' AND ');
-    const rows = await db.prisma.$queryRaw<Record<string, unknown>[]>`
-      ${Prisma.raw(selectWorkspaces + fromWorkspaces())}
-      JOIN ${pageOf(where, sort, page!)} ON chosen.id = w.id ORDER BY chosen.place`;
     const isAll = !query.get('q') && statuses.length === 0;
     const [count] = await db.prisma.$queryRaw<[{ total: number }]>(
       isAll
@@ -89,6 +86,9 @@ const index = list('/admin/workspaces', {
             JOIN organization o ON o.id = t.organization_id AND o.removed_at IS NULL`
         : Prisma.sql`SELECT count(*)::int AS total FROM workspace w WHERE ${where}`,
     );
+    const rows = await db.prisma.$queryRaw<Record<string, unknown>[]>`
+      ${Prisma.raw(selectWorkspaces + fromWorkspaces())}
+      JOIN ${pageOf(where, sort, page!, count.total)} ON chosen.id = w.id ORDER BY chosen.place`;
     return { items: rows.map(workspaceOf), total: count.total };
   },
 });

@@ -5,7 +5,14 @@ import { visibleWorkspaces } from '../../../kernel/access/visible';
 import type { Database } from '../../../kernel/database/database';
 import { taggedFilters, taggedParameters, workspaceHasBinding } from '../projects/tagged';
 import { over } from './over';
-import { countAll, findGrantedPage, findStampPage, findStampsMatching, type WorkspaceStamp } from './stamp';
+import {
+  countAll,
+  findGrantedPage,
+  findStampPage,
+  findStampsMatching,
+  fromNearerEnd,
+  type WorkspaceStamp,
+} from './stamp';
 
 /** What a list of workspaces can be sorted by. */
 export const sortKeys = ['name', 'current-run.created-at', 'latest-change-at'] as const;
@@ -66,34 +73,39 @@ function conditions(query: Query): Prisma.Sql[] {
 }
 
 /** Each is a column with an index. Those without a value come last in either direction. */
-const order: Record<(typeof sortKeys)[number], { column: Prisma.Sql; descending: Prisma.Sql }> = {
-  name: { column: Prisma.sql`w.name COLLATE "C"`, descending: Prisma.sql`DESC` },
-  'latest-change-at': { column: Prisma.sql`w.latest_change_at`, descending: Prisma.sql`DESC` },
-  'current-run.created-at': {
-    column: Prisma.sql`w.current_run_created_at`,
-    descending: Prisma.sql`DESC NULLS LAST`,
-  },
+const columns: Record<(typeof sortKeys)[number], { column: Prisma.Sql; nullable?: true }> = {
+  name: { column: Prisma.sql`w.name COLLATE "C"` },
+  'latest-change-at': { column: Prisma.sql`w.latest_change_at` },
+  'current-run.created-at': { column: Prisma.sql`w.current_run_created_at`, nullable: true },
 };
 
 type Sort = readonly { key: string; descending: boolean }[];
 
-/** The order of workspaces named `w`, with their ids as the last resort. */
-function ordering(sort: Sort): Prisma.Sql {
+/** The order of workspaces named `w`, with their ids as the last resort; or that order backwards. */
+function ordering(sort: Sort, backwards: boolean): Prisma.Sql {
   const keys = sort.length === 0 ? [{ key: 'name', descending: false }] : sort;
   if (keys.length > 3) {
     throw badParameter('sort', 'Invalid sort parameter: too many keys');
   }
   const parts = keys.map(({ key, descending }) => {
-    const { column, descending: down } = order[key as (typeof sortKeys)[number]];
-    return Prisma.sql`${column} ${descending ? down : Prisma.sql`ASC`}`;
+    const { column, nullable } = columns[key as (typeof sortKeys)[number]];
+    const nulls = nullable ? (backwards ? ' NULLS FIRST' : ' NULLS LAST') : '';
+    return Prisma.sql`${column} ${Prisma.raw((descending === backwards ? 'ASC' : 'DESC') + nulls)}`;
   });
-  return Prisma.sql`${Prisma.join(parts, ', ')}, w.id`;
+  return Prisma.sql`${Prisma.join(parts, ', ')}, w.id ${Prisma.raw(backwards ? 'DESC' : 'ASC')}`;
 }
 
-/** The ids on a page of workspaces named `w`, as rows `chosen`: an index has them in their order, all else is looked up for them alone. */
-export const pageOf = (where: Prisma.Sql, sort: Sort, { size, offset }: Page): Prisma.Sql => Prisma.sql`
-  unnest(ARRAY(SELECT w.id FROM workspace w WHERE ${where} ORDER BY ${ordering(sort)} LIMIT ${size} OFFSET ${offset}))
-    WITH ORDINALITY AS chosen(id, place)`;
+/**
+ * The ids on a page of workspaces named `w`, as rows `chosen`: an index has them in their order, all else is looked up for them
+ * alone. A page in the second half of `total`, where that is known, is read from the end of the index.
+ */
+export function pageOf(where: Prisma.Sql, sort: Sort, page: Page, total?: number): Prisma.Sql {
+  const { backwards, take, skip } = fromNearerEnd(page, total);
+  return Prisma.sql`
+  (SELECT found.id, found.place * ${backwards ? -1 : 1}::int AS place FROM unnest(ARRAY(
+     SELECT w.id FROM workspace w WHERE ${where} ORDER BY ${ordering(sort, backwards)} LIMIT ${take} OFFSET ${skip}))
+     WITH ORDINALITY AS found(id, place)) AS chosen`;
+}
 
 /** Those whose current run is in one of the statuses. Runs that are not over are few, and have an index. */
 export function currentRunIn(statuses: readonly string[]): Prisma.Sql {
@@ -128,15 +140,15 @@ export async function list(
     return findStampsMatching(db, organizationId, `%${escaped(onlyName)}%`, page);
   }
   const where = Prisma.join([Prisma.sql`w.organization_id = ${organizationId}`, visible, ...filters], ' AND ');
+  const isAll = filters.length === 0 && visible.sql === 'TRUE';
+  const all = isAll ? await countAll(db, organizationId) : undefined;
   const rows = await db.prisma.$queryRaw<(WorkspaceStamp & { total: number })[]>`
     SELECT w.id, w.name, w.project_id AS "projectId", o.id AS "organizationId", w.revision,
            o.revision AS "organizationRevision", p.revision AS "projectRevision"
-      FROM ${pageOf(where, sort, page)} JOIN workspace w ON w.id = chosen.id JOIN project p ON p.id = w.project_id
+      FROM ${pageOf(where, sort, page, all)} JOIN workspace w ON w.id = chosen.id JOIN project p ON p.id = w.project_id
       JOIN organization o ON o.id = ${organizationId}
      ORDER BY chosen.place`;
-  const isAll = filters.length === 0 && visible.sql === 'TRUE';
-  const total = isAll ? await countAll(db, organizationId) : await countWhere(db, where, rows.length, page);
-  return { items: rows, total };
+  return { items: rows, total: all ?? (await countWhere(db, where, rows.length, page)) };
 }
 
 /** The total; known without counting when the first page is not full. */

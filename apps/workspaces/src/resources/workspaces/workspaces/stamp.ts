@@ -71,15 +71,27 @@ interface TallyRow {
 }
 
 // The ids on pages of whole organizations in their usual order. The limit of 100 tells the planner how few they are.
-const readPage = {
-  name: 'workspace_ids_of_page',
+/**
+ * Where a page lies in an order read from its nearer end: an index is read past everything before it, 0.2 µs a row. Without a total it is
+ * read from the start.
+ */
+export function fromNearerEnd({ size, offset }: { size: number; offset: number }, total = Infinity) {
+  const end = Math.min(offset + size, total);
+  if (offset * 2 <= total) return { backwards: false, take: size, skip: offset };
+  return { backwards: true, take: Math.max(end - offset, 0), skip: total - end };
+}
+
+const readPageFrom = (end: 'start' | 'end') => ({
+  name: `workspace_ids_of_page_from_${end}`,
   text: `SELECT k.key, ARRAY(
            SELECT c.id FROM (
              SELECT w.id FROM workspace w WHERE w.organization_id = split_part(k.key, ' ', 1)
-              ORDER BY w.name COLLATE "C", w.id
+              ORDER BY w.name COLLATE "C" ${end === 'end' ? 'DESC' : ''}, w.id ${end === 'end' ? 'DESC' : ''}
               LIMIT split_part(k.key, ' ', 2)::int OFFSET split_part(k.key, ' ', 3)::int) c LIMIT 100) AS ids
     FROM unnest($1::text[]) AS k(key)`,
-};
+});
+const readPage = readPageFrom('start');
+const readPageBackwards = readPageFrom('end');
 
 interface PageRow {
   [column: string]: unknown;
@@ -154,12 +166,17 @@ export async function findStampPage(
   page: { size: number; offset: number },
 ): Promise<{ items: WorkspaceStamp[]; total: number }> {
   const tally = await db.readOne<TallyRow>(readTally, organizationId);
+  const total = tally?.workspaces ?? 0;
   const key = `${organizationId} ${page.size} ${page.offset}`;
   const ids = await db.remembered(`workspace-page ${key}`, tally?.revision ?? '', async () => {
-    const row = await db.readOne<PageRow>(readPage, key);
-    return row?.ids ?? [];
+    const { backwards, take, skip } = fromNearerEnd(page, total);
+    const row = await db.readOne<PageRow>(
+      backwards ? readPageBackwards : readPage,
+      `${organizationId} ${take} ${skip}`,
+    );
+    return backwards ? (row?.ids ?? []).reverse() : (row?.ids ?? []);
   });
-  return { items: await findStamps(db, organizationId, ids), total: tally?.workspaces ?? 0 };
+  return { items: await findStamps(db, organizationId, ids), total };
 }
 
 // All that some teams see, in the usual order: by grants on the workspaces and on their projects.
