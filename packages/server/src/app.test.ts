@@ -15,6 +15,7 @@ function appWithRoute() {
       host: req.hostname,
       base: req.baseUrl,
       app: req.app === app,
+      query: req.query,
       mirror: res.app === app,
     });
   });
@@ -25,7 +26,7 @@ function appWithRoute() {
 describe('an application at native speed', () => {
   it('routes, answers and knows itself like any Express application', async () => {
     const response = await request(createServer(appWithRoute())).get('/api/things/7?x=1').expect(200);
-    expect(response.body).toEqual({ id: '7', host: '127.0.0.1', base: '/api', app: true, mirror: true });
+    expect(response.body).toEqual({ id: '7', host: '127.0.0.1', base: '/api', app: true, query: {}, mirror: true });
   });
 
   it('also works behind a server that does not know its classes', async () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { trustedProxies } from '@keystead/settings';
 import { clientAddress } from './client-address';
 
-function from(remoteAddress: string, forwarded?: string | string[]): IncomingMessage {
+function from(remoteAddress: string | undefined, forwarded?: string | string[]): IncomingMessage {
   return { socket: { remoteAddress }, headers: { 'x-forwarded-for': forwarded } } as unknown as IncomingMessage;
 }
 
@@ -21,8 +21,14 @@ describe('clientAddress', () => {
     ['an IPv6 address in brackets', proxies, 'fd00::1', '[2001:db8::1]:443', '2001:db8::1'],
     ['the proxy, when the entry is nonsense', proxies, '10.1.2.3', '198.51.100.1, evil', '10.1.2.3'],
     ['the proxy, when there is no entry', proxies, '10.1.2.3', undefined, '10.1.2.3'],
+    ['the proxy, when an entry only begins like one', proxies, '10.1.2.3', '198.51.100.1:80x', '10.1.2.3'],
+    ['the first of many proxies', proxies, '10.1.2.3', '10.9.9.9, 192.0.2.7', '10.9.9.9'],
+    ['the last of several headers', proxies, '10.1.2.3', ['1.1.1.1', '198.51.100.1'], '198.51.100.1'],
+    ['no IPv4 where none is mapped', [], '::ffff:1:2', undefined, '::ffff:1:2'],
+    ['nothing, when the connection is gone', [], undefined, undefined, ''],
+    ['nothing, when that of a proxy may be gone', proxies, undefined, '198.51.100.1', ''],
   ] as const)('is %s', (_what, trusted, peer, forwarded, expected) => {
-    expect(clientAddress(from(peer, forwarded), trusted)).toBe(expected);
+    expect(clientAddress(from(peer, forwarded as string | string[] | undefined), trusted)).toBe(expected);
   });
 
   it('names an entry that is no address', () => {

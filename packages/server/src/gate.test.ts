@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Gate } from './gate';
+import { Gate, GateFull } from './gate';
 
 describe('a gate', () => {
   it('lets a few through at once, the others in their order', async () => {
@@ -73,6 +73,24 @@ describe('a gate', () => {
     (await second)();
     (await third)();
     expect(came).toEqual(['slow', 'quick', 'third', 'slow', 'slow']);
+    expect(gate.waiting).toBe(0);
+  });
+
+  it.each([
+    [1, 1],
+    [2, 1],
+    [4, 3],
+  ])('of %i places gives %i to one key, and forgets who waited too long', async (atOnce, most) => {
+    const gate = new Gate({ atOnce, waiting: 10, waitMs: 20 }, 'things');
+    const leaves = [];
+    for (let i = 0; i < most; i++) leaves.push(await gate.enter('one'));
+    expect(gate.waiting).toBe(0);
+    const late = expect(gate.enter('one')).rejects.toThrow(new GateFull('things'));
+    expect(gate.waiting).toBe(1);
+    await late;
+    expect(gate.waiting).toBe(0);
+    for (const leave of leaves) leave();
+    for (let i = 0; i < most; i++) await gate.enter('one');
     expect(gate.waiting).toBe(0);
   });
 });

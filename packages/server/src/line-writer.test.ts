@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { LineWriter } from './line-writer';
 
 describe('LineWriter', () => {
@@ -84,6 +84,55 @@ describe('LineWriter', () => {
     writer.flushSync();
     fs.closeSync(reader);
     expect(fs.readFileSync(file, 'utf8')).toBe('');
+  });
+});
+
+describe('a LineWriter at a pipe that is full', () => {
+  const full = Object.assign(new Error('full'), { code: 'EAGAIN' });
+  afterEach(() => jest.restoreAllMocks());
+
+  it('drops what comes beyond sixteen million characters, and writes the rest when there is room', () => {
+    let [length, isFull] = [0, true];
+    jest.spyOn(fs, 'writeSync').mockImplementation(((_fd: number, bytes: Buffer) => {
+      if (isFull) throw full;
+      length += bytes.length;
+      return bytes.length;
+    }) as never);
+    const writer = new LineWriter(99);
+    const line = 'x'.repeat(1024 * 1024);
+    // One is at the pipe; the seventeenth that waits makes it too many.
+    for (let i = 0; i < 30; i++) writer.write(line);
+    isFull = false;
+    writer.flushSync();
+    expect(length).toBe(18 * line.length);
+    writer.write(line);
+    expect(length).toBe(19 * line.length);
+  });
+
+  it('waits for it for a second at the end, and no longer', () => {
+    let [nowMs, asked] = [0, 0];
+    jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    jest.spyOn(fs, 'writeSync').mockImplementation((() => {
+      nowMs += 250;
+      asked += 1;
+      throw full;
+    }) as never);
+    const writer = new LineWriter(99);
+    writer.write('line\n');
+    writer.flushSync();
+    expect(asked).toBe(4);
+  });
+
+  it('gives up at once where the destination is gone', () => {
+    let asked = 0;
+    jest.spyOn(fs, 'writeSync').mockImplementation((() => {
+      asked += 1;
+      throw Object.assign(new Error('gone'), { code: 'EPIPE' });
+    }) as never);
+    const writer = new LineWriter(99);
+    writer.write('line\n');
+    writer.flushSync();
+    expect(asked).toBe(1);
   });
 });
 

@@ -1,6 +1,8 @@
 import http, { type IncomingMessage } from 'node:http';
+import https from 'node:https';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
+import { testCertificate } from '../../testing/src/certificate';
 import { listenOn, urlOf } from './listen';
 import { observe, observeProcess } from './metrics';
 import { createMetricsServer } from './metrics-server';
@@ -116,6 +118,26 @@ describe('the server of metrics', () => {
     }
     broken = true;
     expect((await ask('/metrics'))[0]).toBe(500);
+  });
+
+  it.each([
+    ['TLSv1.2', undefined, '200'],
+    ['TLSv1.1', 'DEFAULT@SECLEVEL=0', 'refused'],
+  ] as const)('shows them over %s where it has a certificate, or not', async (version, ciphers, expected) => {
+    const shown = { contentType: 'text/own', metrics: async () => 'a 1' };
+    const secure = createMetricsServer(shown, testCertificate);
+    const port = await listenOn(secure, { host: '127.0.0.1', port: 0 });
+    const said = await new Promise((resolve) => {
+      const options = { port, host: '127.0.0.1', path: '/metrics', ca: testCertificate.cert, agent: false as const };
+      https
+        .get({ ...options, maxVersion: version, minVersion: 'TLSv1', ciphers }, (res) => {
+          res.resume().on('end', () => resolve(String(res.statusCode)));
+        })
+        .on('error', () => resolve('refused'));
+    });
+    expect(said).toBe(expected);
+    secure.close();
+    secure.closeAllConnections();
   });
 });
 

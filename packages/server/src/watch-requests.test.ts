@@ -1,0 +1,150 @@
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import { describe, expect, it } from '@jest/globals';
+import type { TraceSpan, Tracing } from '@keystead/tracing';
+import { createLogger } from './logger';
+import { labelRoute } from './route';
+import { type WatchedAnswer, watchRequests } from './watch-requests';
+
+/** What watches requests, what it wrote, and what became of the spans. */
+function watched({ slowMs, isTraced = true }: { slowMs?: number; isTraced?: boolean }) {
+  const lines: Record<string, unknown>[] = [];
+  const log = createLogger({
+    name: 'x',
+    level: 'info',
+    destination: { write: (line) => void lines.push(JSON.parse(line)) },
+  });
+  const told: unknown[][] = [];
+  const span = {
+    traceId: 'trace-1',
+    rename: (name: string) => told.push(['rename', name]),
+    set: (attributes: object) => told.push(['set', attributes]),
+    end: (failed: boolean) => told.push(['end', failed]),
+  } as unknown as TraceSpan;
+  const tracing = {
+    begin(...given: unknown[]) {
+      told.push(['begin', ...given]);
+      return isTraced ? span : undefined;
+    },
+  } as unknown as Tracing;
+  return { watch: watchRequests({ log, tracing, slowMs })!, lines, told, span };
+}
+
+/** A request of a route, answered with a status, that began and was answered so long ago. */
+function answer(status: number, begunMs: number, answeredMs?: number, headers: object = {}): WatchedAnswer {
+  const req = Object.assign(new IncomingMessage(new Socket()), { method: 'PUT' });
+  req.headers = { 'x-request-id': 'req-12345', ...headers };
+  labelRoute(req, '/a/:b');
+  const now = performance.now();
+  const answeredAtMs = answeredMs === undefined ? undefined : now - answeredMs;
+  return { req, statusCode: status, startedAtMs: now - begunMs, answeredAtMs } as unknown as WatchedAnswer;
+}
+
+describe('the watch over requests', () => {
+  it('is kept only where somebody wants it', () => {
+    const log = createLogger({ name: 'x', level: 'silent' });
+    expect(watchRequests({ log })).toBeUndefined();
+    expect(watchRequests({ log, slowMs: 0 })).toBeDefined();
+    const { watch } = watched({ isTraced: false });
+    const res = answer(200, 1);
+    expect(watch.begin(res.req, res)).toBeUndefined();
+    expect(res.course).toBeUndefined();
+  });
+
+  it('traces a request by the header that it came with, under its route', () => {
+    const { watch, told, span, lines } = watched({});
+    const res = answer(200, 1, undefined, { traceparent: '00-a' });
+    const course = watch.begin(res.req, res)!;
+    expect([course, course.span]).toEqual([res.course, span]);
+    course.spend('waiting', 1.23456);
+    course.spend('database', 2);
+    course.spend('outside', 3);
+    watch.end(res);
+    expect(told).toEqual([
+      ['begin', 'request', 'server', '00-a'],
+      ['rename', 'PUT /a/:b'],
+      [
+        'set',
+        {
+          'http.request.method': 'PUT',
+          'http.route': '/a/:b',
+          'http.response.status_code': 200,
+          'keystead.request_id': 'req-12345',
+          'keystead.waiting_ms': 1.235,
+          'keystead.database_ms': 2,
+          'keystead.outside_ms': 3,
+        },
+      ],
+      ['end', false],
+    ]);
+    expect([course.isOver, lines]).toEqual([true, []]);
+  });
+
+  it.each<[number, boolean]>([
+    [499, false],
+    [500, true],
+    [503, true],
+  ])('takes %i for a failure: %p', (status, failed) => {
+    const { watch, told } = watched({});
+    const res = answer(status, 1);
+    watch.begin(res.req, res);
+    watch.end(res);
+    expect(told[0]).toEqual(['begin', 'request', 'server', undefined]);
+    expect(told.at(-1)).toEqual(['end', failed]);
+  });
+
+  it('believes no list of headers', () => {
+    const { watch, told } = watched({});
+    const res = answer(200, 1, undefined, { traceparent: ['00-a', '00-b'] });
+    watch.begin(res.req, res);
+    expect(told).toEqual([['begin', 'request', 'server', undefined]]);
+  });
+
+  it('tells of who was slow until the answer began, less what was asked for', () => {
+    const { watch, lines } = watched({ slowMs: 1_000 });
+    const slow = answer(404, 6_000, 3_000);
+    watch.begin(slow.req, slow)!.spend('database', 2_500.00049);
+    slow.course!.spend('asked', 500);
+    slow.course!.spend('waiting', 1);
+    slow.course!.spend('outside', 2);
+    watch.end(slow);
+    expect(lines).toEqual([
+      {
+        level: 'warn',
+        time: expect.any(String),
+        name: 'x',
+        method: 'PUT',
+        route: '/a/:b',
+        status: 404,
+        ms: expect.any(Number),
+        waitingMs: 1,
+        databaseMs: 2_500,
+        outsideMs: 2,
+        requestId: 'req-12345',
+        traceId: 'trace-1',
+        msg: 'slow request',
+      },
+    ]);
+    expect(lines[0]!.ms).toBeCloseTo(2_500, 3);
+    expect(String(lines[0]!.ms)).toMatch(/^\d+(\.\d{1,3})?$/);
+  });
+
+  it('tells of nobody who was quick enough, and of whom no trace is kept', () => {
+    const { watch, lines } = watched({ slowMs: 1_000, isTraced: false });
+    for (const [begun, answered, asked] of [
+      [1_500, 1_000, 0],
+      [60_000, 1_000, 58_500],
+    ] as const) {
+      const quick = answer(200, begun, answered);
+      watch.begin(quick.req, quick)!.spend('asked', asked);
+      watch.end(quick);
+    }
+    expect(lines).toEqual([]);
+    // One that never began to be answered was slow until its end.
+    const left = answer(200, 1_000);
+    expect(watch.begin(left.req, left)!.span).toBeUndefined();
+    watch.end(left);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).not.toHaveProperty('traceId');
+  });
+});
