@@ -89,7 +89,9 @@ describe('LineWriter', () => {
 
 describe('a LineWriter at a pipe that is full', () => {
   const full = Object.assign(new Error('full'), { code: 'EAGAIN' });
-  afterEach(() => jest.restoreAllMocks());
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
 
   it('drops what comes beyond sixteen million characters, and writes the rest when there is room', () => {
     let [length, isFull] = [0, true];

@@ -1,7 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
-import { single } from '../../sdk/collection';
+import { newGeneration, single } from '../../sdk/collection';
 import { announced, duration, int, oneOf, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, empty, missing } from '../../sdk/reply';
@@ -135,7 +134,7 @@ export const rootPath = (cloud: CloudTwo) =>
         }
         checkTerms(input, input.access_key !== '');
         replan(storage, input, nowMs);
-        root.put(storage, { ...input, mount_uuid: mount.uuid, generation: randomUUID() });
+        root.put(storage, { ...input, mount_uuid: mount.uuid, generation: newGeneration() });
         return empty;
       },
     },
