@@ -7,7 +7,7 @@ import type { Environment, SiteSettings } from '../../../kernel/endpoints/enviro
 import type { GitHost, HostEvent } from '../../connections/git-hosts/git-host';
 import { githubApp } from '../../connections/git-hosts/github-app';
 import { hostOf } from '../../connections/git-hosts/hosts';
-import { pauseSeconds } from '../../connections/git-hosts/pause';
+import { pauseSeconds, quickTries } from '../../connections/git-hosts/pause';
 import { type DeliveryHeaders, header, textAt } from '../../connections/git-hosts/reading';
 import { type OwnedWork, Turns, takenFor } from '../../connections/git-hosts/turns';
 import { lookSoon } from '../../connections/oauth/look-soon';
@@ -16,7 +16,7 @@ import { heed } from './events';
 
 /** The largest delivery that is read: hosts leave commits out beyond a few megabytes. */
 export const deliveryBytes = 4 * 1024 * 1024;
-const mostAttempts = 12;
+const mostAttempts = 14;
 const longestId = 200;
 
 /** The repository that a webhook is of. */
@@ -154,7 +154,7 @@ async function processOne(means: VcsMeans, taken: Taken, settings: SiteSettings)
     const state = taken.attempts >= mostAttempts ? 'failed' : 'waiting';
     await db.prisma.$executeRaw`
       UPDATE vcs_delivery SET state = ${state}, problem = ${problem},
-             next_at = now() + make_interval(secs => ${pauseSeconds(taken.attempts)}) WHERE id = ${taken.id}`;
+             next_at = now() + make_interval(secs => ${pauseSeconds(taken.attempts - quickTries)}) WHERE id = ${taken.id}`;
   }
 }
 

@@ -3,7 +3,7 @@ import type { Database } from '../../../kernel/database/database';
 import { workerSilenceSeconds } from '../../../kernel/installation/infra-versions';
 import { isOwnHost } from '../../connections/forwarding/host-call';
 import { hostOf } from '../../connections/git-hosts/hosts';
-import { pauseSeconds } from '../../connections/git-hosts/pause';
+import { pauseSeconds, quickTries } from '../../connections/git-hosts/pause';
 import { accessTo } from '../../connections/repositories/repository';
 import { find as findConfiguration } from '../configuration-versions/configuration-version';
 import { refuse, upload } from '../configuration-versions/upload';
@@ -12,8 +12,6 @@ const leaseSeconds = 900;
 /** A host may be away for so long before a commit of it is given up. */
 const patienceHours = 6;
 const longestPauseSeconds = 60;
-/** Tries that come sooner than those of other calls: somebody looks at the run. The pauses are 2.5, 5, 10 seconds and so on. */
-const quickTries = 2;
 
 /** A commit to be fetched, with the credential for it; for no eyes but those of the program that fetches. */
 export interface Fetch {

@@ -1,6 +1,6 @@
 import type { VcsRepository } from '../../../generated/prisma/client';
 import type { SiteSettings } from '../../../kernel/endpoints/environment';
-import { pauseSeconds } from '../../connections/git-hosts/pause';
+import { pauseSeconds, quickTries } from '../../connections/git-hosts/pause';
 import { Turns } from '../../connections/git-hosts/turns';
 import { keepDue, refresh, removeHook, takeDue } from '../../connections/repositories/hooks';
 import { type Reached, reachRepository, type VcsMeans } from '../../connections/repositories/repository';
@@ -43,7 +43,7 @@ async function tendOne(
   } catch (error) {
     const problem = (error as Error).message.slice(0, 1000);
     const attempts = row.attempts + 1;
-    const pause = pauseSeconds(attempts, Math.max(pollSeconds, longestPauseSeconds));
+    const pause = pauseSeconds(attempts - quickTries, Math.max(pollSeconds, longestPauseSeconds));
     await db.prisma.$executeRaw`
       UPDATE vcs_repository SET attempts = ${attempts}, problem = ${problem}, next_at = now() + make_interval(secs => ${pause}) WHERE id = ${row.id}`;
   }
