@@ -28,6 +28,11 @@ describe('JSON text', () => {
     },
   );
 
+  it('leaves alone what only looks like a number inside of a text', () => {
+    const json = String.raw`{"a 1.0":["2.50 \" 3.0","\\",1.10,"5.0\\\" 6.0"],"-0":"4.0","7.0":-0}`;
+    expect(jsonText(parseExact(json))).toBe(json);
+  });
+
   it('never loses a digit, whatever surrounds the number', () => {
     const space = fc.constantFrom('', ' ', '\n\t');
     const digits = fc.stringMatching(/^-?(0|[1-9]\d{0,24})(\.\d{1,9})?([eE][+-]?\d{1,2})?$/);
