@@ -1,5 +1,6 @@
 const access = 'apps/workspaces/src/kernel/access';
 const pipeline = 'apps/secrets/src/pipeline';
+const policy = 'apps/secrets/src/kernel/policy';
 
 /** What StrykerJS alters, a part at a time, and the tests that should notice: those beside the code, without a database. */
 export const parts = {
@@ -8,7 +9,17 @@ export const parts = {
   envelope: folder('packages/envelope/src'),
   jsonapi: folder('packages/jsonapi/src'),
   auth: folder('packages/auth/src'),
-  policy: folder('apps/secrets/src/kernel/policy', ['store']),
+  // The notation of policies, what its blocks say, and who may do what by them.
+  'policy-notation': files(policy, 'hcl-tokens hcl json-tree text-cursor policy-tree duration', 'trees'),
+  'policy-blocks': files(
+    policy,
+    'parse-policy path-rule policy-error policy-size list-filter password-policy template',
+    'access-list',
+  ),
+  'policy-access': files(
+    policy,
+    'access access-list built-in capability compile merged-lists parameters rule rule-layer rule-tree template-witness',
+  ),
   outside: folder('packages/outside/src'),
   // What several processes of a service say to each other is left to tests that start them.
   server: folder('packages/server/src', ['processes', 'metrics-of-all']),
@@ -21,6 +32,12 @@ export const parts = {
   // The turns that requests take before they are decided; the rest of the pipeline is a whole service.
   'decision-queues': { mutate: [`${pipeline}/decision-queues.ts`], tests: [`${pipeline}/decision-turns.test.ts`] },
 };
+
+/** Some sources of a folder, and the tests that are named for them, or else. */
+function files(place, sources, tests = '') {
+  const named = (text, end) => (text === '' ? [] : text.split(' ').map((name) => `${place}/${name}${end}`));
+  return { mutate: named(sources, '.ts'), tests: [...named(sources, '.test.ts'), ...named(tests, '.test.ts')] };
+}
 
 /** The sources of a folder and the quick tests beside them, but for those of a name that need a database or processes. */
 function folder(place, but = []) {
