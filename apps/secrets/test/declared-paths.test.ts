@@ -3,6 +3,20 @@ import request from 'supertest';
 import { type Client, startSecrets } from './start-secrets';
 import { authOf, everyVisit, mountEveryKind, type Visit } from './visits';
 
+/** Values are always encrypted, and caches coherent; the rest is what clients send out of habit, and asks for nothing. */
+const withoutEffect = [
+  'auth-enable-method: seal_wrap',
+  'auth-tune-configuration-parameters: force_no_cache',
+  'initialize: stored_shares',
+  'internal-generate-open-api-document-with-parameters: context',
+  'internal-generate-open-api-document-with-parameters: list',
+  'internal-generate-open-api-document: context',
+  'internal-generate-open-api-document: list',
+  'mounts-enable-secrets-engine: seal_wrap',
+  'mounts-tune-configuration-parameters: force_no_cache',
+  'token-renew-self: token',
+];
+
 describe('every declared path', () => {
   const secrets = startSecrets();
   let visits: Visit[] = [];
@@ -35,6 +49,16 @@ describe('every declared path', () => {
     const named = visits.flatMap(({ operation }) => operation.operationId ?? []);
     const perMount = new Set(['one', 'two']);
     expect(named.filter((id, i) => named.indexOf(id) !== i && !perMount.has(id))).toEqual([]);
+  });
+
+  it('takes no field without effect but those that can have none here', () => {
+    const without = new Set<string>();
+    for (const { operation } of visits) {
+      for (const [field, type] of Object.entries(operation.input?.shape ?? {})) {
+        if (/no effect/i.test(type.description ?? '')) without.add(`${operation.operationId}: ${field}`);
+      }
+    }
+    expect([...without].sort()).toEqual(withoutEffect);
   });
 
   it('is refused without a token, unless it says it needs none (SA.1, SV.1)', async () => {

@@ -75,6 +75,17 @@ describe('namespaces', () => {
     await secrets.as(weak.client_token).read('sys/internal/ui/mounts/through/kv/app').expect(403);
   });
 
+  it('are told to interfaces, also where there are none', async () => {
+    await secrets.root.write('sys/namespaces/told').expect(200);
+    const told = async (client = secrets.root) =>
+      (await client.read('sys/internal/ui/namespaces').expect(200)).body.data.keys;
+    expect(await told(inside('told'))).toEqual([]);
+    await inside('told').write('sys/namespaces/below').expect(200);
+    expect(await told(inside('told'))).toEqual(['below/']);
+    expect(await told()).toContain('told/');
+    expect(await told(secrets.nobody)).toEqual([]);
+  });
+
   it('nest', async () => {
     await secrets.root.write('sys/namespaces/outer').expect(200);
     await inside('outer').write('sys/namespaces/inner').expect(200);

@@ -4,7 +4,7 @@ import type { LiveMount } from '../../../kernel/mounts/mount';
 import type { Call } from '../../../sdk/call';
 import { string } from '../../../sdk/fields';
 import { path } from '../../../sdk/path';
-import { data, keys, listed } from '../../../sdk/reply';
+import { data, listed } from '../../../sdk/reply';
 import { showMount, shownPath } from '../mounts/mounts';
 import { type PreflightParts, reaches, rulesOf } from './preflight';
 
@@ -109,7 +109,7 @@ export function internalUiPaths(parts: PreflightParts) {
           if (!caller.token) return data({ keys: [] });
           const below = namespaces.below(namespaces.find(namespace.uuid)!);
           const children = below.filter(({ parentUuid }) => parentUuid === namespace.uuid);
-          return keys(children.map(({ path: at }) => at.slice(namespace.path.length)));
+          return data({ keys: children.map(({ path: at }) => at.slice(namespace.path.length)) });
         },
       },
     }),

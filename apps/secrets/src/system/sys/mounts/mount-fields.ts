@@ -43,7 +43,7 @@ export const mountInput = z.object({
   options: keyValues().optional().describe('Options of the type, such as the version of kv.'),
   local: bool().optional().describe('Whether the mount is local to this installation.'),
   seal_wrap: bool().optional().describe('Has no effect: everything is encrypted.'),
-  external_entropy_access: bool().optional().describe('Has no effect.'),
+  external_entropy_access: bool().optional().describe('Randomness from elsewhere: not built, so it must be false.'),
   plugin_name: string().optional().describe('Older way to name the type.'),
   plugin_version: pluginVersion(),
 });

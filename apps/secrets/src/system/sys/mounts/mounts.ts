@@ -39,6 +39,9 @@ export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
       checkOptions(type, options);
       const tuning = parseConfig(input.config);
       refuseTokenType(target, tuning);
+      if (input.external_entropy_access) {
+        throw new Refusal('invalid', "'external_entropy_access' is not built: randomness is that of the machine");
+      }
       if (tuning.user_lockout_config) {
         throw new Refusal('invalid', 'user_lockout_config is set by tune, once the method is there');
       }

@@ -76,11 +76,12 @@ export function statusPaths(
     input: z.object({
       key: string().optional().describe('One share, hex or base64.'),
       reset: bool().optional().describe('Forget the shares given so far.'),
-      migrate: bool().optional().describe('Has no effect.'),
+      migrate: bool().optional().describe('A change of the kind of seal: not built, so it must be false.'),
     }),
     decodedInto: 'UnsealRequest',
     output: sealStatusOutput,
     async run({ input }) {
+      if (input.migrate) throw new Refusal('invalid', "'migrate' is not built: the kind of seal cannot be changed");
       if (input.reset) return raw(statusBody(await seal.resetUnseal()));
       if (!input.key) {
         throw new Refusal('invalid', "'key' must be specified in request body as JSON, or 'reset' set to true");
