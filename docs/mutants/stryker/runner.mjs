@@ -64,7 +64,7 @@ function withoutOverhead(source) {
 }
 
 const noHits = () => new Uint32Array(1 << 16);
-const counted = (hits) => Object.fromEntries([...hits.entries()].filter(([, count]) => count > 0));
+const counted = (hits) => [...hits.entries()].filter(([, count]) => count > 0);
 
 function* testsIn(block) {
   for (const child of block.children) {
@@ -105,12 +105,16 @@ class InProcess {
         this.namespace.hits = noHits();
       },
       end: (id) => {
-        perTest[id] = counted(this.namespace.hits);
+        // Some tests share their name.
+        for (const [mutant, count] of counted(this.namespace.hits)) {
+          perTest[id] ??= {};
+          perTest[id][mutant] = (perTest[id][mutant] ?? 0) + count;
+        }
         this.namespace.hits = always;
       },
     });
     const { tests = [] } = result;
-    const mutantCoverage = { static: counted(always), perTest };
+    const mutantCoverage = { static: Object.fromEntries(counted(always)), perTest };
     this.namespace.hits = undefined;
     const costs = Object.fromEntries(tests.map(({ id, costMs }) => [id, costMs]));
     const longest = Math.max(...tests.map(({ timeSpentMs }) => timeSpentMs));

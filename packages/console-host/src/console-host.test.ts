@@ -275,15 +275,15 @@ describe('the host of the console', () => {
   });
 
   it.each([
-    ['application/json', '[]', 400, 'the body must be an object'],
-    ['application/json', 'null', 400, 'the body must be an object'],
-    ['application/json', '5', 400, 'the body must be an object'],
-    ['application/json', '{', 400, 'the body is no JSON'],
-    ['application/x-www-form-urlencoded', 'token=t', 415, 'send application/json'],
-    ['text/application/json', '{}', 415, 'send application/json'],
-    ['application/jsonp', '{}', 415, 'send application/json'],
-    ['application/json', `{"token":"${'x'.repeat(70_000)}"}`, 413, 'the request body is larger than 65536 bytes'],
-  ])('takes no proof as %s that is %.20s', async (type, text, status, detail) => {
+    ['a list', 'application/json', '[]', 400, 'the body must be an object'],
+    ['null', 'application/json', 'null', 400, 'the body must be an object'],
+    ['a number', 'application/json', '5', 400, 'the body must be an object'],
+    ['no JSON', 'application/json', '{', 400, 'the body is no JSON'],
+    ['a form', 'application/x-www-form-urlencoded', 'token=t', 415, 'send application/json'],
+    ['text', 'text/application/json', '{}', 415, 'send application/json'],
+    ['something that begins like JSON', 'application/jsonp', '{}', 415, 'send application/json'],
+    ['long', 'application/json', `"${'x'.repeat(70_000)}"`, 413, 'the request body is larger than 65536 bytes'],
+  ])('takes no proof that is %s', async (_what, type, text, status, detail) => {
     const { body } = await request(server).post('/ui/session').set(own).set('Content-Type', type).send(text);
     expect([body.errors[0].status, body.errors[0].detail]).toEqual([`${status}`, detail]);
     expect(calls).toEqual([]);
