@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 const require = createRequire(import.meta.url);
 const given = JSON.parse(process.env.KEYSTEAD_STRYKER);
 // Less than StrykerJS waits, so that a test that waits for ever fails in place, and no process has to begin anew.
-const limitMs = { least: 4_000, most: 30_000 };
+const limitMs = { least: 3_000, most: 30_000 };
 const quickMs = 15;
 // How many of the tests that noticed something last are asked first.
 const remembered = 5;
@@ -125,7 +125,7 @@ class InProcess {
   learn() {
     if (this.facts) return;
     this.facts = JSON.parse(readFileSync(given.facts, 'utf8'));
-    this.limit = Math.min(limitMs.most, Math.max(limitMs.least, 20 * this.facts.longest));
+    this.limit = Math.min(limitMs.most, Math.max(limitMs.least, 10 * this.facts.longest));
   }
 
   /** The tests in the order in which they are asked, those that are asked together together. */
