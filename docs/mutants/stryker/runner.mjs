@@ -147,13 +147,14 @@ class InProcess {
     for (const part of this.partsOf(testFilter ?? Object.keys(costs))) {
       const hitLimit = patience * part.reduce((sum, test) => sum + (hits[test]?.[id] ?? 0), always[id] ?? 1);
       Object.assign(this.namespace, { activeMutant: Number(id), hitLimit, hitCount: 0 });
-      const { status, tests, errorMessage } = await this.run(part, { limit: this.limit, bails: !disableBail });
+      const { tests, errorMessage } = await this.run(part, { limit: this.limit, bails: !disableBail });
       const { hitCount } = this.namespace;
       this.namespace.activeMutant = undefined;
       if (hitCount > hitLimit) return { status: 'timeout', reason: `Hit limit reached (${hitCount}/${hitLimit})` };
-      if (status === 'error') return { status, errorMessage };
       nrOfTests += tests.length;
       const failed = tests.filter((test) => test.status === 1);
+      // What fails beside tests, as a server that cannot be closed after them, is noticed as well.
+      if (failed.length === 0 && errorMessage !== undefined) failed.push({ id: part[0], failureMessage: errorMessage });
       if (failed.length === 0) continue;
       const [{ id: first, failureMessage }] = failed;
       await this.requireHealth(first);
@@ -206,9 +207,8 @@ class InProcess {
     circus.removeEventHandler(handle);
     for (const name of uncaught) process.off(name, fail);
     await realm.teardown();
-    return unhandledErrors.length > 0
-      ? { status: 'error', errorMessage: unhandledErrors.join('\n') }
-      : { status: 'complete', tests: done };
+    const errorMessage = unhandledErrors.length > 0 ? unhandledErrors.join('\n') : undefined;
+    return { status: errorMessage === undefined ? 'complete' : 'error', tests: done, errorMessage };
   }
 }
 
