@@ -164,10 +164,17 @@ class InProcess {
     return { status: 'survived', nrOfTests };
   }
 
-  /** Throws where a test fails without a mutant, too; StrykerJS then asks a new process. */
+  /**
+   * Throws where a test fails without a mutant, too; StrykerJS then asks a new process. What still comes to its end, as a
+   * connection that nobody answered, gets a moment for that.
+   */
   async requireHealth(id) {
-    const { tests = [] } = await this.run([id], { limit: this.limit });
-    if (tests[0]?.status !== 0) throw new Error(`${id} fails by what a mutant left behind`);
+    for (let tries = 0; tries < 3; tries++) {
+      const { tests = [] } = await this.run([id], { limit: this.limit });
+      if (tests[0]?.status === 0) return;
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+    throw new Error(`${id} fails by what a mutant left behind`);
   }
 
   /** Runs the tests of these names, or all. */
