@@ -10,4 +10,5 @@ export const jest = {
   setTimeout: () => jest,
   fn: mocker.fn.bind(mocker),
   spyOn: mocker.spyOn.bind(mocker),
+  restoreAllMocks: mocker.restoreAllMocks.bind(mocker),
 };
