@@ -38,6 +38,10 @@ describe('a rule that matched and lost', () => {
     ['+/b*', '+/+', 'a/b', 'it ends in *'],
     ['+/+/c', '+/b/c', 'a/b/c', 'it has more + segments'],
     ['+/b*', '+/bc*', 'a/bcd', 'it is shorter'],
+    ['+/a*', '+/a/b*', 'x/a/bc', 'it is shorter'],
+    ['+/a*', '+/a+b*', 'x/a+bc', 'it is shorter'],
+    // Only the last character can be a wildcard.
+    ['a*b/c*', 'a*b/cd*', 'a*b/cde', 'its first wildcard stands further left'],
     ['+/+/+/cd', '+/+/ab/+', 'x/y/ab/cd', 'it sorts before the winner'],
     // A + inside a segment is none.
     ['+/a+b*', '+/a+bc*', 'x/a+bc', 'it is shorter'],
@@ -204,6 +208,7 @@ describe('access list', () => {
     };
     expect(ask('a', 'read')).toEqual({ allowed: true, sudo: true, root: false, objection: undefined });
     expect(ask('a', 'update')).toEqual({ allowed: false, sudo: true, root: false, objection: 'capability' });
+    expect(ask('b', 'read')).toEqual({ allowed: true, sudo: false, root: false, objection: undefined });
     expect(ask('b', 'update')).toEqual({ allowed: false, sudo: false, root: false, objection: 'capability' });
     expect(ask('c', 'update')).toEqual({ allowed: false, sudo: false, root: false, objection: 'denied' });
   });
@@ -240,6 +245,22 @@ describe('access list', () => {
     expect(access(text, undefined, expiry - 1).validUntilMs).toBe(expiry);
     expect(may(access(text, undefined, expiry - 1), 'read', 'a')).toBe(true);
     expect(may(access(text, undefined, expiry), 'read', 'a')).toBe(false);
+    expect(access(rules('a read')).validUntilMs).toBeUndefined();
+    expect(access(`${text}\n${rules('b read')}`).validUntilMs).toBe(expiry);
+  });
+
+  it('makes a decision in favour once', () => {
+    const list = access(rules('a read'));
+    const ask = () => list.decide({ path: at('a'), operation: 'read' });
+    expect(ask()).toBe(ask());
+  });
+
+  it('lists what a path without a slash is, not what begins like it', () => {
+    const list = access(rules('sec/a list', 'sec/abc/ list'));
+    expect(['sec/a', 'sec/a/', 'sec/ab', 'sec/abc'].map((path) => may(list, 'list', path))).toEqual([
+      ...[true, true, false, false],
+    ]);
+    expect(list.capabilities(at('sec/ab'))).toEqual(['deny']);
   });
 
   it('names the winning rule with policy, pattern and line, and the losers with the reason', () => {
@@ -285,6 +306,9 @@ describe('parameters in rules', () => {
     ['allowed_parameters = { "x" = ["1"] "*" = [] }', { y: 'any' }, true],
     ['allowed_parameters = { "x" = ["1"] "*" = [] }', { x: '2' }, false],
     ['allowed_parameters = { "x" = ["pre*"] }', { x: 'prefix' }, true],
+    ['allowed_parameters = { "x" = ["pre*"] }', { x: 'post' }, false],
+    ['allowed_parameters = { "x" = ["pre"] }', { x: 'pro' }, false],
+    ['allowed_parameters = { "x" = ["pre"] }', { x: 'prefix' }, false],
     ['allowed_parameters = { "x" = ["*fix"] }', { x: 'prefix' }, true],
     ['allowed_parameters = { "x" = ["*ef*"] }', { x: 'prefix' }, true],
     ['allowed_parameters = { "x" = ["*zz*"] }', { x: 'prefix' }, false],
@@ -327,6 +351,11 @@ describe('parameters in rules', () => {
       { x: { isLosslessNumber: true, toString: () => '9007199254740992' } },
       false,
     ],
+    [
+      'allowed_parameters = { "x" = [9007199254740993] }',
+      { x: { isLosslessNumber: true, toString: () => '9007199254740993' } },
+      true,
+    ],
     ['allowed_parameters = { "x" = [true] }', { x: true }, true],
     ['allowed_parameters = { "x" = [["a", "b"]] }', { x: ['a', 'b'] }, true],
     ['allowed_parameters = { "x" = [["a", "b"]] }', { x: ['b', 'a'] }, false],
@@ -347,6 +376,7 @@ describe('parameters in rules', () => {
     ['allowed_parameters = { "x" = [{ "k" = "v" }] }', { x: null }, false],
     ['allowed_parameters = { "x" = [{ "k" = "v" }] }', { x: 'v' }, false],
     ['allowed_parameters = { "x" = [{ "0" = "v" }] }', { x: ['v'] }, false],
+    ['allowed_parameters = { "x" = [{ "0" = "v" }] }', { x: 'v' }, false],
     ['allowed_parameters = { "x" = [{ }] }', { x: {} }, true],
     ['allowed_parameters = { "x" = [{ }] }', { x: [] }, false],
     ['allowed_parameters = { "x" = ["a"] }\n denied_parameters = { "x" = ["a"] }', { x: 'a' }, false],
@@ -377,6 +407,7 @@ describe('parameters in rules', () => {
     const operations: Operation[] = ['delete', 'list', 'scan', 'read'];
     expect(operations.map((operation) => may(list, operation, 'a', { y: 1 }))).toEqual([true, true, true, false]);
     expect(list.decide({ path: at('a'), operation: 'list' })).not.toHaveProperty('paginationLimit');
+    expect(list.decide({ path: at('a'), operation: 'list' })).not.toHaveProperty('listFilter');
   });
 
   it('merges lists of several policies, an empty list standing for every value', () => {
@@ -576,6 +607,12 @@ describe('identity templates', () => {
     expect(list.size).toBe(2);
     const apart = access([rules('a/{{identity.entity.name}} read', 'b read'), rules('c read')], subject);
     expect([apart.size, apart.rules.length]).toEqual([1, 3]);
+    expect(['a/bob', 'b', 'c'].map((path) => may(apart, 'read', path))).toEqual([true, true, true]);
+    const partly = access(
+      [rules('a/{{identity.entity.name}} read', 'x/{{identity.entity.name}} read'), rules('a/bob update')],
+      subject,
+    );
+    expect(partly.capabilities(at('a/bob'))).toEqual(['read', 'update']);
     const denied = access([rules('a/{{identity.entity.name}} read'), rules('a/bob deny')], subject);
     expect(denied.capabilities(at('a/bob'))).toEqual(['deny']);
   });
@@ -684,6 +721,12 @@ describe('rights on path templates', () => {
     expect([list.grantsSome(folder, 'list'), list.grantsSome(folder, 'read')]).toEqual([false, true]);
   });
 
+  it('knows the whole prefix below which something is granted', () => {
+    const list = access(rules('ns1/kv/x read', '+/x/ list', 'sec/x deny'));
+    // What would be listed in sec/ is decided by the rule without the slash.
+    expect(['ns1/kv/', 'ns1/other/', 'sec/'].map((prefix) => list.grantsBelow(prefix))).toEqual([true, false, false]);
+  });
+
   it('knows whether anything below a prefix is granted', () => {
     const list = access(rules('sec/a/b read', 'kv/* deny', 'list/ list', 'ns1/kv/x read'));
     expect(['sec/', 'kv/', 'list/', 'ns1/', 'none/'].map((prefix) => list.grantsBelow(prefix))).toEqual([
@@ -709,6 +752,15 @@ describe('rules for paths of which a segment is read in lower case', () => {
     expect(may(list, 'read', 'auth/UP/eve')).toBe(false);
     expect(may(list, 'read', 'auth/UP/x/Y')).toBe(true);
     expect(may(list, 'read', 'auth/UP/x/y')).toBe(false);
+  });
+
+  it('are read anew for each depth', () => {
+    const list = access(rules('A/B/C read'));
+    const ask = (from: number, to: number, path: string) =>
+      list.decide({ path: at(path), folding: { fold: 'case', from, to }, operation: 'read' }).allowed;
+    expect([ask(2, 3, 'A/B/c'), ask(1, 2, 'A/B/c'), ask(1, 2, 'A/b/C'), ask(1, 3, 'A/b/c')]).toEqual([
+      ...[true, false, true, true],
+    ]);
   });
 
   it('are one rule where they then mean the same, and deny beats all', () => {

@@ -50,8 +50,7 @@ export class RuleAccess implements AccessList {
   }
 
   capabilities(path: string, folding?: Folding): string[] {
-    const layers = this.layersFor(folding);
-    const bits = findRule(layers, withoutLeadingSlashes(path), path.endsWith('/'))?.bits ?? 0;
+    const bits = findRule(this.layersFor(folding), withoutLeadingSlashes(path), true)?.bits ?? 0;
     return bits === 0 ? ['deny'] : capabilityNames(bits);
   }
 
@@ -73,12 +72,9 @@ export class RuleAccess implements AccessList {
     const listing = operation === undefined || isListing(operation);
     const layers = this.layersFor(template.folding);
     const longest = layers.reduce((most, { longestPattern }) => Math.max(most, longestPattern), 0);
-    const grants = ({ bits }: PatternRule) =>
-      (bits & capabilityBits.deny) === 0 && (bits & bit) !== 0 && (!sudo || (bits & capabilityBits.sudo) !== 0);
-    const witness = (path: string) => {
-      const found = findRule(layers, path, listing && path.endsWith('/'));
-      return found !== undefined && grants(found);
-    };
+    const grants = ({ bits }: PatternRule) => (bits & bit) !== 0 && (!sudo || (bits & capabilityBits.sudo) !== 0);
+    // At least the rule whose pattern the path fits is found.
+    const witness = (path: string) => grants(findRule(layers, path, listing)!);
     return layers.some(({ rules }) =>
       rules.some((rule) => grants(rule) && isTemplateWitnessed(template, rule.pattern, listing, longest, witness)),
     );
@@ -135,10 +131,8 @@ function judge(rule: PatternRule, question: Question): Objection | undefined {
   if ((rule.bits & capabilityBits[operation]) === 0) {
     return (rule.bits & capabilityBits.deny) !== 0 ? 'denied' : 'capability';
   }
-  if (rule.maxWrappingSeconds > 0 && !(wrapTtlSeconds !== undefined && wrapTtlSeconds <= rule.maxWrappingSeconds)) {
-    return 'wrapping';
-  }
-  if (rule.minWrappingSeconds > 0 && !(wrapTtlSeconds !== undefined && wrapTtlSeconds >= rule.minWrappingSeconds)) {
+  if ((wrapTtlSeconds ?? 0) < rule.minWrappingSeconds) return 'wrapping';
+  if (rule.maxWrappingSeconds > 0 && (wrapTtlSeconds ?? Number.POSITIVE_INFINITY) > rule.maxWrappingSeconds) {
     return 'wrapping';
   }
   if (isListing(operation)) return rule.paginationLimit > 0 ? judgePage(rule, parameters) : undefined;

@@ -85,6 +85,7 @@ describe('the access of a caller', () => {
     const groups = [{ namespaceId: 'gone', names: ['lost'] }];
     const list = await access.of(query(['reader', 'none'], { identity: identity('me', groups) }));
     expect([may(list, 'sec/a'), may(list, 'sec/b'), may(list, 'gone/sec/b')]).toEqual([true, false, false]);
+    expect(list.rules.map(({ pattern }) => pattern)).toEqual(['sec/a']);
   });
 
   it('is everything for root alone, in the first namespace alone', async () => {
@@ -159,7 +160,10 @@ describe('the access of a caller', () => {
 
   it('is one list for all for whom nothing is filled in, and an own one for others', async () => {
     const [one, other] = [identity('one'), identity('other')];
-    const shared = await access.of(query(['reader'], { identity: one }));
+    const readers = ['reader'];
+    const shared = await access.of(query(readers, { identity: one }));
+    expect(shared.validUntilMs).toBeUndefined();
+    expect(access.peek(query(readers, { identity: one }))).toBe(shared);
     expect(await access.of(query(['reader'], { identity: other }))).toBe(shared);
     policies.put('own', 'path "home/{{identity.entity.id}}" { capabilities = ["read"] }');
     const names = ['own'];
@@ -190,6 +194,10 @@ describe('the access of a caller', () => {
       `permission denied: the policies of the caller hold more than ${maxRulesOfCaller} rules, or too long texts`,
     );
     await expect(access.of(query([...names, 'p5']))).rejects.toEqual(refusal);
+    await expect(access.of(query([...names, 'p5']))).rejects.toHaveProperty('kind', 'denied');
+    // What has expired does not count.
+    policies.put('p5', 'path "p5" { capabilities = ["read"] }', { expiresAtMs: policies.nowMs });
+    expect(may(await access.of(query([...names, 'p5'])), 'p4')).toBe(true);
     // As long as one may be, and as many as are then 16 MiB.
     policies.held.clear();
     const text = 'path "x" { capabilities = ["read"] }'.padEnd(512 * 1024);

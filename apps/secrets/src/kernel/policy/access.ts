@@ -125,7 +125,7 @@ export class Access {
   private holds(derived: Derived): boolean {
     const { validUntilMs, names } = derived;
     if (!this.needs.notices.fresh) return false;
-    if (validUntilMs !== undefined && this.needs.clock.now() >= validUntilMs) return false;
+    if (this.needs.clock.now() >= (validUntilMs ?? Number.POSITIVE_INFINITY)) return false;
     const { policies } = this.needs;
     if (derived.epoch !== policies.epoch) {
       if (!policies.unchangedSince(derived.epoch, names)) return false;

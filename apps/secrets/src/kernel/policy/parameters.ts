@@ -6,15 +6,11 @@ import type { Objection, ParameterLists, PolicyValue, Question } from './types';
  * What a rule's parameter lists hold against the parameters of a request that reads or writes; undefined when nothing.
  */
 export function judgeParameters(rule: PatternRule, { parameters = {}, freeform }: Question): Objection | undefined {
-  const names = Object.keys(parameters);
-  if (rule.requiredParameters.length > 0) {
-    // As the handlers read it: they know no `TTL`, and null as a value only where all fields are data.
-    const given = (name: string) => Object.hasOwn(parameters, name) && (freeform || parameters[name] !== null);
-    if (!rule.requiredParameters.every(given)) return 'required-parameter';
-  }
-  if (names.length === 0) return undefined;
+  // As the handlers read it: they know no `TTL`, and null as a value only where all fields are data.
+  const given = (name: string) => Object.hasOwn(parameters, name) && (freeform || parameters[name] !== null);
+  if (!rule.requiredParameters.every(given)) return 'required-parameter';
+  if (Object.keys(parameters).length === 0) return undefined;
   const { deniedParameters, allowedParameters } = rule;
-  if (!deniedParameters && !allowedParameters) return undefined;
   const steps = new Steps();
   if (deniedParameters && isDenied(deniedParameters, parameters, steps)) return 'denied-parameter';
   if (allowedParameters && !areAllowed(allowedParameters, parameters, steps)) return 'allowed-parameter';

@@ -103,13 +103,9 @@ export function keyOf({ fold, from, to }: Folding): string {
  * exact patterns at once, those with wildcards only when none matches the path as it stands.
  */
 export function findRule(layers: readonly RuleLayer[], path: string, listing: boolean): PatternRule | undefined {
-  const folder = listing && path.endsWith('/') ? path.slice(0, -1) : undefined;
-  return (
-    findExact(layers, path) ??
-    (folder === undefined ? undefined : findExact(layers, folder)) ??
-    findWild(layers, path) ??
-    (folder === undefined ? undefined : findWild(layers, folder))
-  );
+  if (!listing || !path.endsWith('/')) return findExact(layers, path) ?? findWild(layers, path);
+  const folder = path.slice(0, -1);
+  return findExact(layers, path) ?? findExact(layers, folder) ?? findWild(layers, path) ?? findWild(layers, folder);
 }
 
 function findExact(layers: readonly RuleLayer[], path: string): PatternRule | undefined {
@@ -133,9 +129,8 @@ function findWild(layers: readonly RuleLayer[], path: string): PatternRule | und
 export function findAllRules(layers: readonly RuleLayer[], path: string, listing: boolean): PatternRule[] {
   const paths = listing && path.endsWith('/') ? [path, path.slice(0, -1)] : [path];
   const exact = paths.flatMap((one) => layers.map((layer) => layer.findExact(one)));
-  const wild = paths.flatMap((one) => {
-    const found = layers.flatMap((layer) => layer.findAllWild(one));
-    return layers.length > 1 ? found.sort((a, b) => comparePatterns(b.pattern, a.pattern)) : found;
-  });
+  const wild = paths.flatMap((one) =>
+    layers.flatMap((layer) => layer.findAllWild(one)).sort((a, b) => comparePatterns(b.pattern, a.pattern)),
+  );
   return [...new Set([...exact, ...wild])].filter((rule) => rule !== undefined);
 }

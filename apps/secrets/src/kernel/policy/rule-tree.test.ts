@@ -42,6 +42,21 @@ it('finds in a tree what trying every rule finds, the best one first', () => {
   expect(found).toBeGreaterThan(200);
 });
 
+it.each([
+  // What a branch ends with is worse than what another has, what is further down in it better.
+  ['x/bb/c', '+/bb/+', ['+/+/c', '+/+/c/d']],
+  // A prefix wins over what is below a name.
+  ['x/b/y/z', '+/b*', ['+/b/+/*']],
+  ['x/b/y', '+/b/*', ['+/b*']],
+])('finds for %s %s rather than any of %j', (path, winner, others) => {
+  for (const all of [
+    [winner, ...others],
+    [...others, winner],
+  ]) {
+    expect(new RuleTree(all.map((pattern) => new PatternRule(pattern))).find(path)?.pattern).toBe(winner);
+  }
+});
+
 it.each<[string, boolean]>([
   ['a', false],
   ['a+', false],
@@ -62,6 +77,8 @@ it.each([
   ['a/b*', 'a/*'],
   ['a/+', 'a/*'],
   ['a/+/b', 'a/+/+'],
+  ['+/a*', '+/+/b*'],
+  ['+/!', '+/+'],
   ['+/bcd', '+/bc'],
   ['+/b', '+/a'],
   ['a/b/+', 'a/+/bcd'],

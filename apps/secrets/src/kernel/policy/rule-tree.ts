@@ -13,8 +13,8 @@ export class RuleTree {
     rules
       .map((rule) => ({ rule, priority: priorityOf(rule.pattern) }))
       .sort((a, b) => comparePriorities(a.priority, b.priority))
-      .forEach(({ rule }, index) => {
-        this.insert({ rule, rank: index + 1 });
+      .forEach(({ rule }, rank) => {
+        this.insert({ rule, rank });
       });
   }
 
@@ -72,7 +72,7 @@ function priorityOf(pattern: string): Priority {
     pattern,
     firstWildcard: plus < 0 ? pattern.length - 1 : plus,
     open: pattern.endsWith('*'),
-    pluses: plus < 0 ? 0 : countPluses(pattern),
+    pluses: countPluses(pattern),
   };
 }
 
@@ -116,7 +116,7 @@ class TreeNode {
   private plus: TreeNode | undefined;
   /** Rules ending in `*`, by what stands before it in the last segment. */
   private prefixes: Map<string, Ranked> | undefined;
-  /** Lengths of the keys of `prefixes`, longest first. */
+  /** Lengths of the keys of `prefixes`. */
   private readonly prefixLengths: number[] = [];
 
   child(segment: string): TreeNode {
@@ -136,9 +136,7 @@ class TreeNode {
   addPrefix(prefix: string, ranked: Ranked): void {
     this.prefixes ??= new Map();
     this.prefixes.set(prefix, ranked);
-    const at = this.prefixLengths.findIndex((length) => length <= prefix.length);
-    if (at < 0) this.prefixLengths.push(prefix.length);
-    else if (this.prefixLengths[at] !== prefix.length) this.prefixLengths.splice(at, 0, prefix.length);
+    if (!this.prefixLengths.includes(prefix.length)) this.prefixLengths.push(prefix.length);
   }
 
   /** `from` is where the next segment begins; one past the end of the path when no segment is left. */
@@ -151,11 +149,9 @@ class TreeNode {
     let best = soFar;
     const literal = this.children?.get(segment);
     if (literal) best = literal.best(path, segmentEnd + 1, best);
-    if (this.prefixes) {
-      for (const length of this.prefixLengths) {
-        const found = length <= segment.length ? this.prefixes.get(segment.slice(0, length)) : undefined;
-        if (found && (!best || found.rank > best.rank)) best = found;
-      }
+    for (const length of this.prefixLengths) {
+      const found = this.prefixes!.get(segment.slice(0, length));
+      if (found && (!best || found.rank > best.rank)) best = found;
     }
     return this.plus ? this.plus.best(path, segmentEnd + 1, best) : best;
   }

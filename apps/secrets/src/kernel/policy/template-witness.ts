@@ -19,59 +19,50 @@ export function isTemplateWitnessed(
   longestPattern: number,
   passes: (path: string) => boolean,
 ): boolean {
-  if (cannotFit(template, pattern)) return false;
-  const parts = pattern.split('/');
-  const open = parts[parts.length - 1]!.endsWith('*');
-  const shortest = template.segments.length + (template.open ? 1 : 0);
-  const longest = template.open ? Math.max(shortest, Math.min(longestPattern + 1, shortest + furthest)) : shortest;
-  for (let length = shortest; length <= longest; length += 1) {
-    if (open ? length < parts.length : length !== parts.length) {
-      // A rule for a folder without its slash also grants listing the folder.
-      if (!(listing && !open && length === parts.length + 1 && template.segments[length - 1] === '')) continue;
-    }
-    const path = instantiate(template, parts, open, length);
-    if (path !== undefined && passes(path)) return true;
+  const path = fitSegments(template, pattern);
+  if (path === undefined) return false;
+  const { segments, open } = template;
+  const shortest = segments.length + (open ? 1 : 0);
+  if (!pattern.endsWith('*')) {
+    // A rule for a folder without its slash also grants listing the folder.
+    if (listing && segments[path.length] === '') path.push('');
+    return path.length >= shortest && passes(path.join('/'));
   }
+  const longest = open ? Math.max(shortest, Math.min(longestPattern + 1, shortest + furthest)) : shortest;
+  while (path.length < shortest) path.push(literalOf(segments[path.length]) ?? fresh);
+  for (; path.length <= longest; path.push(fresh)) if (passes(path.join('/'))) return true;
   return false;
 }
 
-/** Told by the segments of both that stand in front, without taking the pattern apart: most patterns lead elsewhere. */
-function cannotFit({ segments }: PathTemplate, pattern: string): boolean {
-  let from = 0;
-  for (const segment of segments) {
+/** The segments of a pattern as a template wants them; undefined where they do not fit, mostly told by the first ones. */
+function fitSegments({ segments, open }: PathTemplate, pattern: string): string[] | undefined {
+  const path: string[] = [];
+  for (let from = 0; from <= pattern.length; ) {
+    if (path.length === segments.length && !open) return undefined;
     const slash = pattern.indexOf('/', from);
-    // The last segment may be a prefix.
-    if (slash < 0) return false;
-    const plus = slash === from + 1 && pattern.charCodeAt(from) === 43;
-    if (!plus && typeof segment === 'string') {
-      if (slash - from !== segment.length || !pattern.startsWith(segment, from)) return true;
-    }
-    from = slash + 1;
+    const end = slash < 0 ? pattern.length : slash;
+    const segment = fitSegment(segments[path.length], pattern.slice(from, end), slash < 0);
+    if (segment === undefined) return undefined;
+    path.push(segment);
+    from = end + 1;
   }
-  return false;
+  return path;
 }
 
-function instantiate(
-  template: PathTemplate,
-  parts: readonly string[],
-  open: boolean,
-  length: number,
-): string | undefined {
-  const segments: string[] = [];
-  for (let i = 0; i < length; i += 1) {
-    const wanted = template.segments[i];
-    const last = i === parts.length - 1;
-    const part = open && i >= parts.length - 1 ? undefined : parts[i];
-    const segment = typeof wanted === 'string' ? wanted : undefined;
-    if (open && last) {
-      const prefix = parts[i]!.slice(0, -1);
-      if (segment === undefined) segments.push(prefix + fresh);
-      else if (segment.startsWith(prefix)) segments.push(segment);
-      else return undefined;
-    } else if (part === undefined || part === '+') segments.push(segment ?? fresh);
-    else if (segment === undefined ? part !== '' || i >= template.segments.length : segment === part)
-      segments.push(part);
-    else return undefined;
+/** `wanted` is undefined below an open template. */
+function fitSegment(wanted: PathTemplate['segments'][number] | undefined, part: string, last: boolean) {
+  const literal = literalOf(wanted);
+  if (last && part.endsWith('*')) {
+    const prefix = part.slice(0, -1);
+    if (literal === undefined) return prefix + fresh;
+    return literal.startsWith(prefix) ? literal : undefined;
   }
-  return segments.join('/');
+  if (part === '+') return literal ?? fresh;
+  if (literal !== undefined) return literal === part ? part : undefined;
+  // What is free is a name, and no name is empty.
+  return part === '' && wanted !== undefined ? undefined : part;
+}
+
+function literalOf(segment: PathTemplate['segments'][number] | undefined): string | undefined {
+  return typeof segment === 'string' ? segment : undefined;
 }

@@ -1,0 +1,84 @@
+import { expect, it } from '@jest/globals';
+import { isTemplateWitnessed } from './template-witness';
+import type { PathTemplate } from './types';
+
+const free = { free: true } as const;
+
+/** The paths that are asked about where none passes; what no policy writes literally is shown as `?`. */
+function asked(template: PathTemplate, pattern: string, listing = false, longestPattern = 3): string[] {
+  const paths: string[] = [];
+  const passes = (path: string) => {
+    paths.push(path.replaceAll('\u0001fresh', '?'));
+    return false;
+  };
+  expect(isTemplateWitnessed(template, pattern, listing, longestPattern, passes)).toBe(false);
+  return paths;
+}
+
+it.each<[string, PathTemplate['segments'], string[]]>([
+  ['sec/a', ['sec', free], ['sec/a']],
+  ['sec/+', ['sec', free], ['sec/?']],
+  ['+/+', ['sec', 'a'], ['sec/a']],
+  ['+x/a', ['sec', 'a'], []],
+  ['+x/a', [free, 'a'], ['+x/a']],
+  ['sec/ab*', ['sec', free, 'x'], ['sec/ab?/x']],
+  ['sec/ab*', ['sec', 'abc', free], ['sec/abc/?']],
+  ['sec/ab*', ['sec', 'a'], []],
+  ['sec/a', ['sec'], []],
+  ['sec/*', ['sec'], []],
+  ['sec', ['sec', 'a'], []],
+  ['sec', ['sec', ''], []],
+  ['se', ['sec'], []],
+  ['secret/a', ['sec', 'a'], []],
+  ['a*/b', [free, 'b'], ['a*/b']],
+  ['a*/b', ['ab', 'b'], []],
+  ['', [free], []],
+  ['', [''], ['']],
+  ['sec//x', ['sec', free, 'x'], []],
+])('a path for %s and the closed template %j', (pattern, segments, expected) => {
+  expect(asked({ segments }, pattern)).toEqual(expected);
+});
+
+it.each<[string, PathTemplate['segments'], string[]]>([
+  ['sec', ['sec', ''], ['sec/']],
+  ['sec/+', ['sec', free, ''], ['sec/?/']],
+  ['sec/', ['sec', ''], ['sec/']],
+  ['sec', ['sec', free], []],
+  ['sec', ['sec', '', 'x'], []],
+  ['sec', ['sec'], ['sec']],
+])('a path to list for %s and the closed template %j', (pattern, segments, expected) => {
+  expect(asked({ segments }, pattern, true)).toEqual(expected);
+});
+
+it.each<[string, PathTemplate['segments'], string[]]>([
+  ['sec/a', ['sec'], ['sec/a']],
+  ['sec/+/x', ['sec'], ['sec/?/x']],
+  ['sec/', ['sec'], ['sec/']],
+  ['sec', ['sec'], []],
+  ['sec/a*', ['sec'], ['sec/a?', 'sec/a?/?', 'sec/a?/?/?']],
+  ['*', ['sec'], ['sec/?', 'sec/?/?', 'sec/?/?/?']],
+  ['sec/a/b*', ['sec'], ['sec/a/b?', 'sec/a/b?/?']],
+  // Longer than any pattern, so that one length stands for all.
+  ['*', ['a', free, 'c', 'd'], ['a/?/c/d/?']],
+])('a path of each length for %s and the open template %j', (pattern, segments, expected) => {
+  expect(asked({ segments, open: true }, pattern)).toEqual(expected);
+});
+
+it('is looked for in no more than 64 segments below what is free', () => {
+  expect(
+    asked({ segments: ['sec'], open: true }, '*', false, 1_000)
+      .at(-1)
+      ?.split('/'),
+  ).toHaveLength(66);
+});
+
+it('is found where a path passes, and not looked for any further', () => {
+  const seen: string[] = [];
+  const passes = (path: string) => {
+    seen.push(path);
+    return seen.length === 2;
+  };
+  expect(isTemplateWitnessed({ segments: ['a'], open: true }, '*', false, 9, passes)).toBe(true);
+  expect(seen).toHaveLength(2);
+  expect(isTemplateWitnessed({ segments: ['a'] }, 'a', false, 9, () => true)).toBe(true);
+});
