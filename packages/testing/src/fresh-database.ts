@@ -19,12 +19,18 @@ export interface TestServer {
   logFile?: string;
 }
 
-/** Clones the migrated template database of a service; takes some 30 ms. */
+/**
+ * Clones the migrated template database of a service; takes some 30 ms. The statements in `KEYSTEAD_TEST_SQL_SECRETS` or
+ * `KEYSTEAD_TEST_SQL_WORKSPACES` are run in it then, to test on tables that lie otherwise.
+ */
 export async function freshDatabase(service: Service): Promise<TestDatabase> {
   const { adminUrl, template, prefix } = await ask(service);
   const name = `${prefix}_${randomBytes(6).toString('hex')}`;
   await admin(adminUrl, `CREATE DATABASE "${name}" TEMPLATE "${template}" STRATEGY FILE_COPY`);
-  return database(adminUrl, name);
+  const made = database(adminUrl, name);
+  const more = process.env[`KEYSTEAD_TEST_SQL_${service.toUpperCase()}`];
+  if (more) await admin(made.url, more);
+  return made;
 }
 
 /** An empty database without any table. */

@@ -26,18 +26,22 @@ let adminUrl: string | undefined;
 
 async function start(): Promise<string> {
   if (adminUrl) return adminUrl;
-  const given = process.env.KEYSTEAD_TEST_POSTGRES_URL;
-  if (given) {
-    adminUrl = onDatabase(given, 'postgres');
+  const url = process.env.KEYSTEAD_TEST_POSTGRES_URL;
+  if (url) {
+    adminUrl = onDatabase(url, 'postgres');
     return adminUrl;
   }
   box = mkdtempSync(path.join(quickFolder(), 'keystead-test-'));
   const bin = process.env.KEYSTEAD_TEST_POSTGRES_BIN;
+  // As `name=value name=value`.
+  const given = Object.fromEntries(
+    new URLSearchParams((process.env.KEYSTEAD_TEST_POSTGRES_SETTINGS ?? '').replaceAll(' ', '&')),
+  );
   server = await startEmbedded({
     dataDir: path.join(box, 'postgres'),
     binaries: bin ? binariesIn(bin) : undefined,
     // Nobody needs this data after a power cut; what needs a durable server starts its own.
-    settings: { fsync: 'off', full_page_writes: 'off', max_connections: '500', max_wal_size: '2GB' },
+    settings: { fsync: 'off', full_page_writes: 'off', max_connections: '500', max_wal_size: '2GB', ...given },
   });
   adminUrl = server.url('postgres');
   return adminUrl;
