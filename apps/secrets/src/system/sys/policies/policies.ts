@@ -75,9 +75,8 @@ export function policyPaths(policies: PolicyStore, methods: StepUp): Path[] {
         }),
         async run(call) {
           const info: Record<string, unknown> = {};
-          for (const name of await list(call)) {
-            const found = await policies.find(call.namespace.uuid, name);
-            if (found) info[name] = { ...shown(found), policy: found.text };
+          for await (const found of policies.findAll(call.namespace.uuid, await list(call))) {
+            info[found.name] = { ...shown(found), policy: found.text };
           }
           return keys(Object.keys(info), info);
         },
