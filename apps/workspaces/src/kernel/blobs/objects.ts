@@ -51,8 +51,12 @@ async function own(db: Database, objects: ObjectStore): Promise<void> {
     const bytes = await objects.get(OWNER);
     return bytes && Buffer.from(bytes).toString();
   };
-  if ((await read()) === undefined) await objects.put(OWNER, Buffer.from(mine));
-  const owner = await read();
+  let owner = await read();
+  if (owner === undefined) {
+    await objects.put(OWNER, Buffer.from(mine));
+    // Another may have put its own at the same moment.
+    owner = await read();
+  }
   if (owner === mine) return;
   throw new Error(
     `objects are not deleted: the object store belongs to database ${owner}, this is ${mine}. Give this installation a store or prefix of ` +
@@ -64,8 +68,8 @@ const CLAIM_SECONDS = 60;
 const BATCH = 100;
 
 /**
- * Deletes the objects of blobs that are gone; answers of how many. Throws where the store is another database's. What fails is tried again later, by any node, ever
- * less often, so that a store that is away for a day loses nothing and is not asked without end.
+ * Deletes the objects of blobs that are gone; answers of how many. Throws where the store is another database's. What fails is
+ * tried again later, by any node, ever less often, so that a store that is away for a day loses nothing and is not asked without end.
  */
 export async function removeObjects(db: Database): Promise<number> {
   const objects = objectsOf(db);
