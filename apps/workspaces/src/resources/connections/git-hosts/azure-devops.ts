@@ -4,7 +4,6 @@ import {
   basic,
   cloneAddress,
   header,
-  idOfFirst,
   listAt,
   mostPages,
   moved,
@@ -252,9 +251,8 @@ export const azureDevops: GitHost = {
   async findComment(api, at, number, text) {
     const threads = listAt(await api.find(repo(at, `/pullRequests/${number}/threads`)), 'value');
     const living = threads.filter((one) => valueAt(one, 'comments', 0, 'isDeleted') !== true);
-    const thread = idOfFirst(living, text, ['comments', 0, 'content'], ['id']);
-    const found = living.find((one) => textAt(one, 'id') === thread);
-    return thread && `${thread}/${textAt(found, 'comments', 0, 'id')}`;
+    const found = living.find((one) => textAt(one, 'comments', 0, 'content').includes(text));
+    return found === undefined ? undefined : `${textAt(found, 'id')}/${textAt(found, 'comments', 0, 'id')}`;
   },
 
   async writeComment(api, at, number, content, id) {
