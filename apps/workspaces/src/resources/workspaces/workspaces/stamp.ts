@@ -70,7 +70,6 @@ interface TallyRow {
   revision: string;
 }
 
-// The ids on pages of whole organizations in their usual order. The limit of 100 tells the planner how few they are.
 /**
  * Where a page lies in an order read from its nearer end: an index is read past everything before it, 0.2 µs a row. Without a total it is
  * read from the start.
@@ -81,6 +80,7 @@ export function fromNearerEnd({ size, offset }: { size: number; offset: number }
   return { backwards: true, take: Math.max(end - offset, 0), skip: total - end };
 }
 
+// The ids on pages of whole organizations in their usual order. The limit of 100 tells the planner how few they are.
 const readPageFrom = (end: 'start' | 'end') => ({
   name: `workspace_ids_of_page_from_${end}`,
   text: `SELECT k.key, ARRAY(
