@@ -73,8 +73,8 @@ describe('the line of a request', () => {
     const lines: string[] = [];
     const log = createLogger({ name: 'n', level: 'info', destination: { write: (text) => void lines.push(text) } });
     const write = requestLog(log);
-    const begunMs = Date.now();
     write(requestWith(), 200, 1, true);
+    const begunMs = Date.now();
     while (Date.now() === begunMs) await new Promise(setImmediate);
     write(requestWith(), 200, 1, true);
     const [first, second] = lines.map((line) => Date.parse((JSON.parse(line) as { time: string }).time));
