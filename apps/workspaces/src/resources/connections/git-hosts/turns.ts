@@ -3,8 +3,6 @@ export interface OwnedWork {
   readonly organization_id: string;
 }
 
-/** SQL: for how long work is taken. It is kept for longer while it goes on; that of a node that died is for others soon. */
-export const takenFor = "interval '45 seconds'";
 const keepEveryMs = 10_000;
 
 /** Organizations whose hosts may be waited for at a time. */

@@ -6,6 +6,7 @@ import { hostOf } from '../git-hosts/hosts';
 import { textAt, at as valueAt } from '../git-hosts/reading';
 import { type OwnedWork, Turns } from '../git-hosts/turns';
 import { renewInstallation } from './installations';
+import { endRenewal, tokenClaims } from './token-claims';
 import { type Granted, grantColumns } from './token-columns';
 
 const tokenCell = (id: string, column: 'value' | 'refresh_token') => ({ table: 'oauth_token', row: id, column });
@@ -59,19 +60,20 @@ export function renewTokens(means: CallMeans, now: () => number, turns = new Tur
   const { db } = means;
   const take = (busy: string[]) =>
     db.prisma.$queryRaw<TokenDue[]>`
-      UPDATE oauth_token t SET renew_attempts = t.renew_attempts + 1, renew_at = now() + interval '1 minute'
+      UPDATE oauth_token t SET renew_attempts = t.renew_attempts + 1, ${tokenClaims.taking}
         FROM oauth_client c
        WHERE c.id = t.oauth_client_id AND t.id = (
          SELECT x.id FROM oauth_token x JOIN oauth_client y ON y.id = x.oauth_client_id
           WHERE x.renew_at <= now() AND NOT y.organization_id = ANY(${busy})
           ORDER BY x.renew_at LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
-      RETURNING t.id, t.renew_attempts, c.organization_id`;
+      RETURNING t.id, t.renew_attempts, ${tokenClaims.claimed}, c.organization_id`;
   return turns.each(50, take, (due) => renew(means, due, now));
 }
 
 interface TokenDue extends OwnedWork {
   readonly id: string;
   readonly renew_attempts: number;
+  readonly claim: number;
 }
 
 async function renew(means: CallMeans, due: TokenDue, now: () => number): Promise<void> {
@@ -80,7 +82,7 @@ async function renew(means: CallMeans, due: TokenDue, now: () => number): Promis
     where: { id: due.id },
     include: { oauthClient: true, installation: true },
   });
-  if (row?.installation) return renewInstallation(means, row.installation, now());
+  if (row?.installation) return renewInstallation(means, row.installation, due.claim, now());
   const door = row && hostOf(row.oauthClient.serviceProvider)?.oauth;
   if (!row?.refreshToken || !door) return;
   const refresh = keyring.open(row.refreshToken, tokenCell(row.id, 'refresh_token')).toString('utf8');
@@ -95,7 +97,6 @@ async function renew(means: CallMeans, due: TokenDue, now: () => number): Promis
   } catch (error) {
     const problem = (error as Error).message.slice(0, 1000);
     const over = error instanceof HostRefused ? due.renew_attempts >= 3 : due.renew_attempts >= mostAttempts;
-    const data = { renewProblem: problem, ...(over ? { renewAt: null } : {}) };
-    await db.prisma.oauthToken.updateMany({ where: same, data });
+    await endRenewal(db, due, problem, over);
   }
 }

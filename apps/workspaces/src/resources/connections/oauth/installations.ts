@@ -1,13 +1,14 @@
 import { invalid } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
 import { isRefusal } from '@keystead/refusal';
-import type { GithubAppInstallation, OauthClient as Row } from '../../../generated/prisma/client';
+import { type GithubAppInstallation, Prisma, type OauthClient as Row } from '../../../generated/prisma/client';
 import type { Principal } from '../../../kernel/access/principal';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import { belonging } from '../../organizations/organizations/service';
 import { type CallMeans, callOf, type HostPlace } from '../forwarding/host-call';
+import { Claims, inSeconds } from '../git-hosts/claims';
 import {
   type AppAccount,
   apiOfApp,
@@ -18,6 +19,7 @@ import {
 import { HostRefused } from '../git-hosts/host-api';
 import { pauseSeconds } from '../git-hosts/pause';
 import { type OwnedWork, Turns } from '../git-hosts/turns';
+import { endRenewal } from './token-claims';
 import { grantColumns } from './token-columns';
 
 /** An account on which an app is installed, as callers see it. Its id is that of the token by which it is reached. */
@@ -113,6 +115,7 @@ const madeColumns = (keyring: Keyring, id: string, made: InstallationToken, nowM
 export async function renewInstallation(
   means: CallMeans,
   installation: GithubAppInstallation,
+  claim: number,
   nowMs: number,
 ): Promise<void> {
   const { db, keyring } = means;
@@ -123,11 +126,17 @@ export async function renewInstallation(
     const made = await mintToken(apiOf(means, client, nowMs), installation.installationId, nowMs);
     await db.prisma.oauthToken.updateMany({ where: { id }, data: madeColumns(keyring, id, made, nowMs) });
   } catch (error) {
-    const renewProblem = (error as Error).message.slice(0, 1000);
-    const data = { renewProblem, ...(error instanceof HostRefused ? { renewAt: null } : {}) };
-    await db.prisma.oauthToken.updateMany({ where: { id }, data });
+    const problem = (error as Error).message.slice(0, 1000);
+    await endRenewal(db, { id, claim }, problem, error instanceof HostRefused);
   }
 }
+
+const appClaims = new Claims({
+  table: 'github_app',
+  keys: ['oauth_client_id'],
+  due: 'look_at',
+  lease: "interval '2 minutes'",
+});
 
 /**
  * Asks the hosts of apps where these are installed, every ten minutes and whenever a webhook says that something changed.
@@ -137,19 +146,20 @@ export function lookForInstallations(means: CallMeans, now: () => number, turns 
   const { db } = means;
   const take = (busy: string[]) =>
     db.prisma.$queryRaw<AppDue[]>`
-      UPDATE github_app a SET attempts = a.attempts + 1, look_at = now() + interval '2 minutes'
+      UPDATE github_app t SET attempts = t.attempts + 1, ${appClaims.taking}
         FROM oauth_client c
-       WHERE c.id = a.oauth_client_id AND a.oauth_client_id = (
+       WHERE c.id = t.oauth_client_id AND t.oauth_client_id = (
          SELECT x.oauth_client_id FROM github_app x JOIN oauth_client y ON y.id = x.oauth_client_id
           WHERE x.look_at <= now() AND NOT y.organization_id = ANY(${busy})
           ORDER BY x.look_at LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
-      RETURNING a.oauth_client_id, a.attempts, c.organization_id`;
+      RETURNING t.oauth_client_id, t.attempts, ${appClaims.claimed}, c.organization_id`;
   return turns.each(50, take, (due) => lookAt(means, due, now));
 }
 
 interface AppDue extends OwnedWork {
   readonly oauth_client_id: string;
   readonly attempts: number;
+  readonly claim: number;
 }
 
 async function lookAt(means: CallMeans, due: AppDue, now: () => number): Promise<void> {
@@ -160,15 +170,11 @@ async function lookAt(means: CallMeans, due: AppDue, now: () => number): Promise
   try {
     const { problem, isWhole } = await look(means, client, now());
     const pause = isWhole ? lookSeconds : nextSeconds;
-    await db.prisma.$executeRaw`
-      UPDATE github_app SET attempts = 0, problem = ${problem}, look_at = now() + make_interval(secs => ${pause})
-       WHERE oauth_client_id = ${id}`;
+    await appClaims.end(db, due, inSeconds(pause), Prisma.sql`attempts = 0, problem = ${problem}`);
   } catch (error) {
     if (!(error instanceof HostRefused || isRefusal(error))) throw error;
     const pause = pauseSeconds(due.attempts, longestPauseSeconds);
-    await db.prisma.$executeRaw`
-      UPDATE github_app SET problem = ${error.message.slice(0, 1000)}, look_at = now() + make_interval(secs => ${pause})
-       WHERE oauth_client_id = ${id}`;
+    await appClaims.end(db, due, inSeconds(pause), Prisma.sql`problem = ${error.message.slice(0, 1000)}`);
   }
 }
 

@@ -1,8 +1,9 @@
-import type { VcsRepository } from '../../../generated/prisma/client';
+import { Prisma, type VcsRepository } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
+import { Claims, inSeconds, keptFor } from '../git-hosts/claims';
 import { HostRefused } from '../git-hosts/host-api';
 import { pauseSeconds } from '../git-hosts/pause';
-import { type OwnedWork, takenFor } from '../git-hosts/turns';
+import type { OwnedWork } from '../git-hosts/turns';
 import {
   factsOf,
   hookSecretOf,
@@ -30,6 +31,9 @@ export async function adoptRepositories({ db, keyring }: VcsMeans): Promise<void
 
 const isUsed = `EXISTS (SELECT 1 FROM workspace w WHERE w.oauth_token_id = v.oauth_token_id AND w.vcs_identifier = v.identifier)`;
 
+/** Who looks after a repository. */
+export const repositoryClaims = new Claims({ table: 'vcs_repository', keys: ['id'], lease: keptFor });
+
 /**
  * Takes one repository that is due, for a while; of several nodes, one, and of no organization that is busy. `used`: a workspace is
  * connected to it.
@@ -38,21 +42,16 @@ export async function takeDue(
   db: Database,
   busy: string[],
 ): Promise<(OwnedWork & { row: VcsRepository; used: boolean })[]> {
-  const [taken] = await db.prisma.$queryRawUnsafe<{ id: string; used: boolean }[]>(
-    `UPDATE vcs_repository SET next_at = now() + ${takenFor}
-      WHERE id = (SELECT v.id FROM vcs_repository v WHERE v.next_at <= now() AND NOT v.organization_id = ANY($1)
-                   ORDER BY v.next_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-      RETURNING id, (SELECT ${isUsed} FROM vcs_repository v WHERE v.id = vcs_repository.id) AS used`,
-    busy,
-  );
+  const [taken] = await db.prisma.$queryRaw<{ id: string; claim: number; used: boolean }[]>`
+    UPDATE vcs_repository t SET ${repositoryClaims.taking}
+     WHERE id = (SELECT v.id FROM vcs_repository v WHERE v.next_at <= now() AND NOT v.organization_id = ANY(${busy})
+                  ORDER BY v.next_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+    RETURNING t.id, ${repositoryClaims.claimed}, (SELECT ${Prisma.raw(isUsed)} FROM vcs_repository v WHERE v.id = t.id) AS used`;
   if (!taken) return [];
-  const row = await db.prisma.vcsRepository.findUnique({ where: { id: taken.id } });
-  return row ? [{ row, used: taken.used, organization_id: row.organizationId }] : [];
+  const found = await db.prisma.vcsRepository.findUnique({ where: { id: taken.id } });
+  if (!found) return [];
+  return [{ row: { ...found, claim: taken.claim }, used: taken.used, organization_id: found.organizationId }];
 }
-
-/** Keeps one that was taken for another while. */
-export const keepDue = ({ prisma }: Database, id: string) =>
-  prisma.$executeRawUnsafe(`UPDATE vcs_repository SET next_at = now() + ${takenFor} WHERE id = $1`, id);
 
 /** Removes the webhook of a repository that nobody is connected to, and forgets it. Again later where the host is away. */
 export async function removeHook(means: VcsMeans, row: VcsRepository): Promise<void> {
@@ -64,16 +63,23 @@ export async function removeHook(means: VcsMeans, row: VcsRepository): Promise<v
     const attempts = row.orphanedAt === null ? 1 : row.attempts + 1;
     if (attempts < mostRemovals) {
       const problem = (error as Error).message.slice(0, 1000);
-      await db.prisma.$executeRaw`
-        UPDATE vcs_repository SET attempts = ${attempts}, problem = ${problem}, orphaned_at = coalesce(orphaned_at, now()),
-               next_at = now() + make_interval(secs => ${pauseSeconds(attempts)}) WHERE id = ${row.id}`;
+      await repositoryClaims.end(
+        db,
+        row,
+        inSeconds(pauseSeconds(attempts)),
+        Prisma.sql`attempts = ${attempts}, problem = ${problem}, orphaned_at = coalesce(orphaned_at, now())`,
+      );
       return;
     }
   }
-  // A workspace may have been connected to it meanwhile.
-  await db.prisma.$executeRawUnsafe(`DELETE FROM vcs_repository v WHERE v.id = $1 AND NOT ${isUsed}`, row.id);
+  // A workspace may have been connected to it meanwhile, and a new webhook have been made.
+  await db.prisma.$executeRawUnsafe(
+    `DELETE FROM vcs_repository v WHERE v.id = $1 AND v.hook_id IS NOT DISTINCT FROM $2 AND NOT ${isUsed}`,
+    row.id,
+    row.hookId,
+  );
   await db.prisma.vcsRepository.updateMany({
-    where: { id: row.id },
+    where: { id: row.id, hookId: row.hookId },
     data: { hookId: null, orphanedAt: null, nextAt: new Date(0) },
   });
 }

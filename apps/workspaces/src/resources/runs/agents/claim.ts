@@ -19,7 +19,7 @@ const wholeLooks = 5;
 const releaseUnheard = ({ prisma }: Database, workerId: string, holds: readonly string[]) =>
   prisma.runJob.updateMany({
     where: { workerId, state: 'claimed', id: { notIn: [...holds] } },
-    data: { state: 'queued', workerId: null, claimedUntil: null, attempt: { decrement: 1 } },
+    data: { state: 'queued', workerId: null, claimedUntil: null },
   });
 
 /**

@@ -78,11 +78,15 @@ async function deliver(db: Database, sender: Sender, publicUrl: string, due: Due
   const over = successful || due.attempts >= TRIES;
   // Doubling from half a minute up to four hours, by the database's clock.
   const wait = Math.min(30 * 2 ** (due.attempts - 1), 4 * 3600);
-  await db.prisma.$executeRaw`
+  const ended = await db.prisma.$executeRaw`
     UPDATE notification_delivery
        SET mailed_to = mailed_to || ${[...reached]}::text[], sent_at = now(), successful = ${successful}, code = ${code}, body = ${body},
            done_at = CASE WHEN ${over} THEN now() END, due_at = now() + ${wait} * interval '1 second'
-     WHERE id = ${due.id}`;
+     WHERE id = ${due.id} AND done_at IS NULL AND (attempts = ${due.attempts} OR ${successful})`;
+  if (ended > 0 || reached.length === 0) return;
+  // Somebody else has taken it since; nobody needs the mail twice.
+  await db.prisma.$executeRaw`
+    UPDATE notification_delivery SET mailed_to = mailed_to || ${[...reached]}::text[] WHERE id = ${due.id}`;
 }
 
 async function factsOf({ prisma }: Database, publicUrl: string, id: string): Promise<RunFacts | undefined> {

@@ -4,12 +4,13 @@ import { type OauthClient, Prisma, type VcsRepository } from '../../../generated
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import type { Environment, SiteSettings } from '../../../kernel/endpoints/environment';
+import { Claims, inSeconds, keptFor } from '../../connections/git-hosts/claims';
 import type { GitHost, HostEvent } from '../../connections/git-hosts/git-host';
 import { githubApp } from '../../connections/git-hosts/github-app';
 import { hostOf } from '../../connections/git-hosts/hosts';
 import { pauseSeconds, quickTries } from '../../connections/git-hosts/pause';
 import { type DeliveryHeaders, header, textAt } from '../../connections/git-hosts/reading';
-import { type OwnedWork, Turns, takenFor } from '../../connections/git-hosts/turns';
+import { type OwnedWork, Turns } from '../../connections/git-hosts/turns';
 import { lookSoon } from '../../connections/oauth/look-soon';
 import { factsOf, hookSecretOf, reachRepository, type VcsMeans } from '../../connections/repositories/repository';
 import { heed } from './events';
@@ -110,7 +111,10 @@ interface Taken extends OwnedWork {
   readonly repository_id: string;
   readonly events: readonly HostEvent[];
   readonly attempts: number;
+  readonly claim: number;
 }
+
+const claims = new Claims({ table: 'vcs_delivery', keys: ['id'], lease: keptFor });
 
 /** Does the deliveries that wait, oldest first. For any number of callers: each delivery is claimed for a while. */
 export function processDeliveries(
@@ -121,19 +125,18 @@ export function processDeliveries(
   const { db } = means;
   const take = (busy: string[]) =>
     db.prisma.$queryRaw<Taken[]>`
-      UPDATE vcs_delivery d SET attempts = d.attempts + 1, next_at = now() + ${Prisma.raw(takenFor)}
+      UPDATE vcs_delivery t SET attempts = t.attempts + 1, ${claims.taking}
         FROM vcs_repository v
-       WHERE v.id = d.repository_id AND d.id = (
+       WHERE v.id = t.repository_id AND t.id = (
          SELECT x.id FROM vcs_delivery x JOIN vcs_repository y ON y.id = x.repository_id
           WHERE x.state = 'waiting' AND x.next_at <= now() AND NOT y.organization_id = ANY(${busy})
           ORDER BY x.next_at, x.received_at LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
-      RETURNING d.id, d.repository_id, d.events, d.attempts, v.organization_id`;
+      RETURNING t.id, t.repository_id, t.events, t.attempts, ${claims.claimed}, v.organization_id`;
   return turns.each(
     50,
     take,
     async (taken) => processOne(means, taken, await settings()),
-    ({ id }) =>
-      db.prisma.$executeRaw`UPDATE vcs_delivery SET next_at = now() + ${Prisma.raw(takenFor)} WHERE id = ${id}`,
+    (taken) => claims.keep(db, taken),
   );
 }
 
@@ -148,13 +151,12 @@ async function processOne(means: VcsMeans, taken: Taken, settings: SiteSettings)
       for (const event of taken.events)
         await heed(db, { ...reached, row: { ...reached.row, ...facts } }, event, settings);
     }
-    await db.prisma.vcsDelivery.updateMany({ where: { id: taken.id }, data: { state: 'done', problem: null } });
+    await claims.end(db, taken, Prisma.sql`now()`, Prisma.sql`state = 'done', problem = NULL`);
   } catch (error) {
     const problem = (error as Error).message.slice(0, 1000);
     const state = taken.attempts >= mostAttempts ? 'failed' : 'waiting';
-    await db.prisma.$executeRaw`
-      UPDATE vcs_delivery SET state = ${state}, problem = ${problem},
-             next_at = now() + make_interval(secs => ${pauseSeconds(taken.attempts - quickTries)}) WHERE id = ${taken.id}`;
+    const next = inSeconds(pauseSeconds(taken.attempts - quickTries));
+    await claims.end(db, taken, next, Prisma.sql`state = ${state}, problem = ${problem}`);
   }
 }
 

@@ -114,7 +114,7 @@ export async function releaseUnheard(db: Database, workerId: string): Promise<vo
 /** Gives a commit back that nobody began to fetch. */
 export async function releaseFetch(db: Database, { configurationVersionId, attempt }: Fetch): Promise<void> {
   await db.prisma.$executeRaw`
-    UPDATE ingress_attributes SET fetch_at = now(), fetch_worker_id = NULL, fetch_attempts = fetch_attempts - 1
+    UPDATE ingress_attributes SET fetch_at = now(), fetch_worker_id = NULL
      WHERE configuration_version_id = ${configurationVersionId} AND fetch_attempts = ${attempt}`;
 }
 
@@ -160,27 +160,30 @@ async function hostIsBack(db: Database, configurationVersionId: string): Promise
        AND i.fetch_at > now() AND i.fetch_worker_id IS NULL`;
 }
 
-/** A commit could not be fetched: it is tried again where that may help, for hours, and else its configuration ends in error. */
+/**
+ * A commit could not be fetched: it is tried again where that may help, for hours, and else its configuration ends in error. Nothing
+ * where somebody else took it after.
+ */
 export async function failFetch(
   db: Database,
-  { configurationVersionId: id, workspaceId }: Pick<Fetch, 'configurationVersionId' | 'workspaceId'>,
+  {
+    configurationVersionId: id,
+    workspaceId,
+    attempt,
+  }: Pick<Fetch, 'configurationVersionId' | 'workspaceId' | 'attempt'>,
   reason: string,
   again: boolean,
 ): Promise<void> {
-  if (again && (await waitForHost(db, id))) return;
-  await refuse(db, { id, workspaceId }, reason, 'fetch failed');
-}
-
-/** False where the commit has waited long enough. */
-async function waitForHost(db: Database, id: string): Promise<boolean> {
-  const where = { configurationVersionId: id };
-  const row = await db.prisma.ingressAttributes.findUnique({ where, select: { fetchFailures: true } });
-  const failures = (row?.fetchFailures ?? 0) + 1;
-  const waits = await db.prisma.$executeRaw`
-    UPDATE ingress_attributes i SET fetch_failures = ${failures}, fetch_worker_id = NULL,
-           fetch_at = now() + make_interval(secs => ${pauseSeconds(failures - quickTries, longestPauseSeconds)})
+  // Counted on, as a taking is: what is said of this attempt once more counts no more.
+  const [row] = await db.prisma.$queryRaw<{ failures: number; waits: boolean }[]>`
+    UPDATE ingress_attributes i SET fetch_attempts = fetch_attempts + 1, fetch_failures = fetch_failures + ${again ? 1 : 0}
       FROM configuration_version c
-     WHERE c.id = i.configuration_version_id AND c.id = ${id}
-       AND c.created_at > now() - make_interval(hours => ${patienceHours})`;
-  return waits > 0;
+     WHERE c.id = i.configuration_version_id AND c.id = ${id} AND i.fetch_attempts = ${attempt}
+     RETURNING i.fetch_failures AS failures, c.created_at > now() - make_interval(hours => ${patienceHours}) AS waits`;
+  if (!row) return;
+  if (!again || !row.waits) return refuse(db, { id, workspaceId }, reason, 'fetch failed');
+  const pause = pauseSeconds(row.failures - quickTries, longestPauseSeconds);
+  await db.prisma.$executeRaw`
+    UPDATE ingress_attributes SET fetch_worker_id = NULL, fetch_at = now() + make_interval(secs => ${pause})
+     WHERE configuration_version_id = ${id} AND fetch_attempts = ${attempt + 1}`;
 }

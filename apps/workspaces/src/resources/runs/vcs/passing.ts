@@ -1,4 +1,5 @@
 import type { Database } from '../../../kernel/database/database';
+import { Claims, inSeconds } from '../../connections/git-hosts/claims';
 import { pauseSeconds } from '../../connections/git-hosts/pause';
 import { type OwnedWork, Turns } from '../../connections/git-hosts/turns';
 import { reachRepository, type VcsMeans } from '../../connections/repositories/repository';
@@ -26,6 +27,7 @@ interface PassingDue extends OwnedWork {
   readonly commit: string;
   readonly number: number;
   readonly attempts: number;
+  readonly claim: number;
   readonly workspace: string;
   readonly organization: string;
   readonly isAggregated: boolean;
@@ -33,37 +35,42 @@ interface PassingDue extends OwnedWork {
   readonly concernsAnother: boolean;
 }
 
+const claims = new Claims({
+  table: 'vcs_passing',
+  keys: ['workspace_id', 'repository_id', 'commit'],
+  lease: "interval '1 minute'",
+});
+
 /** Tells hosts of the commits that concern no workspace of some name. For any number of callers. */
 export function reportPassing(means: VcsMeans, turns = new Turns()): Promise<void> {
   const { db } = means;
   const take = (busy: string[]) =>
     db.prisma.$queryRaw<PassingDue[]>`
-      UPDATE vcs_passing v SET attempts = v.attempts + 1, next_at = now() + interval '1 minute'
+      UPDATE vcs_passing t SET attempts = t.attempts + 1, ${claims.taking}
         FROM workspace w JOIN organization o ON o.id = w.organization_id
-       WHERE w.id = v.workspace_id AND (v.workspace_id, v.repository_id, v.commit) = (
+       WHERE w.id = t.workspace_id AND (t.workspace_id, t.repository_id, t.commit) = (
          SELECT x.workspace_id, x.repository_id, x.commit FROM vcs_passing x JOIN workspace y ON y.id = x.workspace_id
           WHERE x.next_at <= now() AND NOT y.organization_id = ANY(${busy})
           ORDER BY x.next_at LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
-      RETURNING v.workspace_id, v.repository_id, v.commit, v.number, v.attempts, w.name AS workspace, o.name AS organization,
+      RETURNING t.workspace_id, t.repository_id, t.commit, t.number, t.attempts, ${claims.claimed}, w.name AS workspace, o.name AS organization,
                 o.id AS organization_id, o.aggregated_commit_status_enabled AS "isAggregated",
                 EXISTS (SELECT 1 FROM ingress_attributes i JOIN configuration_version c ON c.id = i.configuration_version_id
                           JOIN workspace x ON x.id = c.workspace_id
-                         WHERE i.repository_id = v.repository_id AND i.commit_sha = v.commit
+                         WHERE i.repository_id = t.repository_id AND i.commit_sha = t.commit
                            AND x.organization_id = o.id) AS "concernsAnother"`;
   return turns.each(100, take, (due) => tellPassing(means, due));
 }
 
 async function tellPassing(means: VcsMeans, due: PassingDue): Promise<void> {
   const { db, publicUrl } = means;
-  const { workspace_id: workspaceId, repository_id: repositoryId, commit } = due;
-  const where = { workspaceId, repositoryId, commit };
+  const { repository_id: id, commit } = due;
   try {
     // One status for all: that of the workspace that plans it.
     if (due.isAggregated && due.concernsAnother) {
-      await db.prisma.vcsPassing.deleteMany({ where });
+      await claims.remove(db, due);
       return;
     }
-    const row = await db.prisma.vcsRepository.findUnique({ where: { id: repositoryId } });
+    const row = await db.prisma.vcsRepository.findUnique({ where: { id } });
     const reached = row && (await reachRepository(means, row));
     await reached?.host.setStatus(reached.api, reached.row.identifier, commit, {
       state: 'success',
@@ -72,12 +79,9 @@ async function tellPassing(means: VcsMeans, due: PassingDue): Promise<void> {
       url: workspacePage(publicUrl, due),
       number: due.number,
     });
-    await db.prisma.vcsPassing.deleteMany({ where });
+    await claims.remove(db, due);
   } catch {
-    if (due.attempts >= mostAttempts) await db.prisma.vcsPassing.deleteMany({ where });
-    else
-      await db.prisma.$executeRaw`
-        UPDATE vcs_passing SET next_at = now() + make_interval(secs => ${pauseSeconds(due.attempts)})
-         WHERE workspace_id = ${workspaceId} AND repository_id = ${repositoryId} AND commit = ${commit}`;
+    if (due.attempts >= mostAttempts) await claims.remove(db, due);
+    else await claims.end(db, due, inSeconds(pauseSeconds(due.attempts)));
   }
 }

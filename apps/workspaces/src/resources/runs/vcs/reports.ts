@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
+import { Prisma } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
+import { Claims, inSeconds } from '../../connections/git-hosts/claims';
 import { pauseSeconds } from '../../connections/git-hosts/pause';
 import { type OwnedWork, Turns } from '../../connections/git-hosts/turns';
 import { reachRepository, type VcsMeans } from '../../connections/repositories/repository';
@@ -121,25 +123,36 @@ async function tell(means: VcsMeans, rows: readonly ReportRow[]): Promise<void> 
       UPDATE ingress_attributes SET status_at = now() WHERE id = ANY(${sent.map(({ id }) => id)}) AND status_at <= now()`;
     return;
   }
-  if (!(await take(db, leader))) return;
+  const claim = await take(db, leader);
+  if (claim === undefined) return;
   const order = ['failure', 'error', 'pending', 'success'];
   const [shown] = known.sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state));
-  await report(means, leader, { ...standing, url: linkOf(means, shown!.row) }, sent);
+  await report(means, { ...leader, claim }, { ...standing, url: linkOf(means, shown!.row) }, sent);
 }
 
+const lease = "interval '1 minute'";
+const statusClaims = new Claims({
+  table: 'ingress_attributes',
+  keys: ['id'],
+  due: 'status_at',
+  claim: 'status_claim',
+  lease,
+});
+
 /** Of several nodes, one tells. */
-async function take(db: Database, { id, statusSent }: ReportRow): Promise<boolean> {
-  const taken = await db.prisma.$executeRaw`
-    UPDATE ingress_attributes SET status_attempts = status_attempts + 1, status_at = now() + interval '1 minute'
-     WHERE id = ${id} AND status_at <= now() AND status_sent IS NOT DISTINCT FROM ${statusSent}`;
-  return taken > 0;
+async function take(db: Database, { id, statusSent }: ReportRow): Promise<number | undefined> {
+  const [taken] = await db.prisma.$queryRaw<{ claim: number }[]>`
+    UPDATE ingress_attributes t SET status_attempts = t.status_attempts + 1, ${statusClaims.taking}
+     WHERE t.id = ${id} AND t.status_at <= now() AND t.status_sent IS NOT DISTINCT FROM ${statusSent}
+    RETURNING ${statusClaims.claimed}`;
+  return taken?.claim;
 }
 
 const mostAttempts = 20;
 
 async function report(
   means: VcsMeans,
-  leader: ReportRow,
+  leader: ReportRow & { readonly claim: number },
   standing: Standing & { readonly url: string },
   sent: readonly { readonly id: string; readonly text: string; readonly number: number | null }[],
 ): Promise<void> {
@@ -152,16 +165,16 @@ async function report(
       const status = { ...standing, context: contextOf(leader), number: [...numbers][0] };
       await reached.host.setStatus(reached.api, reached.row.identifier, leader.sha, status);
     }
+    // What the host heard is noted also where another node has taken it since: it is compared with what there is to tell next time.
     await db.prisma.$executeRaw`
-      UPDATE ingress_attributes i SET status_sent = t.text, status_attempts = 0, status_at = now()
+      UPDATE ingress_attributes i SET status_sent = t.text, status_attempts = 0,
+             status_at = CASE WHEN i.id = ${leader.id} AND i.status_claim <> ${leader.claim} THEN i.status_at ELSE now() END
         FROM unnest(${sent.map(({ id }) => id)}::text[], ${sent.map(({ text }) => text)}::text[]) AS t (id, text)
        WHERE i.id = t.id`;
     for (const number of numbers) await wantComment(db, leader.repositoryId, number);
   } catch {
     const given = leader.attempts + 1 >= mostAttempts ? givenUp : leader.statusSent;
-    await db.prisma.$executeRaw`
-      UPDATE ingress_attributes SET status_sent = ${given}, status_at = now() + make_interval(secs => ${pauseSeconds(leader.attempts)})
-       WHERE id = ${leader.id}`;
+    await statusClaims.end(db, leader, inSeconds(pauseSeconds(leader.attempts)), Prisma.sql`status_sent = ${given}`);
   }
 }
 
@@ -184,20 +197,25 @@ interface CommentDue extends OwnedWork {
   readonly comment_id: string | null;
   readonly digest: string | null;
   readonly attempts: number;
+  readonly claim: number;
 }
+
+const commentClaims = new Claims({ table: 'vcs_comment', keys: ['repository_id', 'number'], lease });
+/** Far away: until a status is told that changes it. */
+const whenTold = Prisma.sql`timestamptz '9999-01-01T00:00:00Z'`;
 
 /** Keeps one comment on each pull request: the newest plan of every workspace that it concerns. */
 export function writeComments(means: VcsMeans, turns = new Turns()): Promise<void> {
   const { db } = means;
   const take = (busy: string[]) =>
     db.prisma.$queryRaw<CommentDue[]>`
-      UPDATE vcs_comment v SET attempts = v.attempts + 1, next_at = now() + interval '1 minute'
+      UPDATE vcs_comment t SET attempts = t.attempts + 1, ${commentClaims.taking}
         FROM vcs_repository w
-       WHERE w.id = v.repository_id AND (v.repository_id, v.number) = (
+       WHERE w.id = t.repository_id AND (t.repository_id, t.number) = (
          SELECT x.repository_id, x.number FROM vcs_comment x JOIN vcs_repository y ON y.id = x.repository_id
           WHERE x.next_at <= now() AND NOT y.organization_id = ANY(${busy})
           ORDER BY x.next_at LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
-      RETURNING v.repository_id, v.number, v.comment_id, v.digest, v.attempts, w.organization_id`;
+      RETURNING t.repository_id, t.number, t.comment_id, t.digest, t.attempts, ${commentClaims.claimed}, w.organization_id`;
   return turns.each(20, take, (due) => comment(means, due));
 }
 
@@ -214,14 +232,11 @@ async function comment(means: VcsMeans, due: CommentDue): Promise<void> {
   const mark = markOf(means, due);
   const text = [`<!-- ${mark} -->`, ...commentOf(means, rows)].join('\n');
   const digest = createHash('sha256').update(text).digest('hex');
-  const where = { repositoryId_number: { repositoryId: due.repository_id, number: due.number } };
-  // Far away: until a status is told that changes it.
-  const rest = { nextAt: new Date('9999-01-01T00:00:00Z'), attempts: 0 };
   try {
     const repository = await db.prisma.vcsRepository.findUnique({ where: { id: due.repository_id } });
     const reached = repository && (await reachRepository(means, repository));
     if (!reached || rows.length === 0 || digest === due.digest) {
-      await db.prisma.vcsComment.update({ where, data: rest });
+      await commentClaims.end(db, due, whenTold, Prisma.sql`attempts = 0`);
       return;
     }
     const { host, api, row } = reached;
@@ -229,11 +244,11 @@ async function comment(means: VcsMeans, due: CommentDue): Promise<void> {
     const isRecorded = due.comment_id !== null || due.attempts <= 1;
     const known = isRecorded ? due.comment_id : await host.findComment(api, row.identifier, due.number, mark);
     const commentId = await host.writeComment(api, row.identifier, due.number, text, known ?? null);
-    await db.prisma.vcsComment.update({ where, data: { ...rest, commentId, digest } });
+    const written = Prisma.sql`comment_id = ${commentId}, digest = ${digest}`;
+    await commentClaims.end(db, due, whenTold, Prisma.sql`attempts = 0, ${written}`);
   } catch {
-    await db.prisma.$executeRaw`
-      UPDATE vcs_comment SET next_at = now() + make_interval(secs => ${due.attempts >= mostAttempts ? 86_400 : pauseSeconds(due.attempts)})
-       WHERE repository_id = ${due.repository_id} AND number = ${due.number}`;
+    const pause = due.attempts >= mostAttempts ? 86_400 : pauseSeconds(due.attempts);
+    await commentClaims.end(db, due, inSeconds(pause));
   }
 }
 

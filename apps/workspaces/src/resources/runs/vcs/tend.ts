@@ -1,8 +1,9 @@
-import type { VcsRepository } from '../../../generated/prisma/client';
+import { Prisma, type VcsRepository } from '../../../generated/prisma/client';
 import type { SiteSettings } from '../../../kernel/endpoints/environment';
+import { inSeconds } from '../../connections/git-hosts/claims';
 import { pauseSeconds, quickTries } from '../../connections/git-hosts/pause';
 import { Turns } from '../../connections/git-hosts/turns';
-import { keepDue, refresh, removeHook, takeDue } from '../../connections/repositories/hooks';
+import { refresh, removeHook, repositoryClaims, takeDue } from '../../connections/repositories/hooks';
 import { type Reached, reachRepository, type VcsMeans } from '../../connections/repositories/repository';
 import { branchMoved, branchOf, lookForTags, pullMoved, workspacesOf } from './events';
 
@@ -24,7 +25,7 @@ export async function tendRepositories(
     50,
     (busy) => takeDue(db, busy),
     async ({ row, used }) => (used ? tendOne(means, row, await settings(), pollSeconds) : removeHook(means, row)),
-    ({ row }) => keepDue(db, row.id),
+    ({ row }) => repositoryClaims.keep(db, row),
   );
 }
 
@@ -38,14 +39,12 @@ async function tendOne(
   try {
     const reached = await reachRepository(means, row);
     if (reached) await look(means, { ...reached, row: await refresh(means, reached) }, settings);
-    await db.prisma.$executeRaw`
-      UPDATE vcs_repository SET attempts = 0, next_at = now() + make_interval(secs => ${pollSeconds}) WHERE id = ${row.id}`;
+    await repositoryClaims.end(db, row, inSeconds(pollSeconds), Prisma.sql`attempts = 0`);
   } catch (error) {
     const problem = (error as Error).message.slice(0, 1000);
     const attempts = row.attempts + 1;
     const pause = pauseSeconds(attempts - quickTries, Math.max(pollSeconds, longestPauseSeconds));
-    await db.prisma.$executeRaw`
-      UPDATE vcs_repository SET attempts = ${attempts}, problem = ${problem}, next_at = now() + make_interval(secs => ${pause}) WHERE id = ${row.id}`;
+    await repositoryClaims.end(db, row, inSeconds(pause), Prisma.sql`attempts = ${attempts}, problem = ${problem}`);
   }
 }
 

@@ -38,17 +38,18 @@ async function giveUp(db: Database, keyring: Keyring, { id, run_id: runId }: Aba
     const run = await lockRunIfThere(tx, keyring, runId);
     if (!run) return;
     const [job] = await tx.prisma.$queryRaw<
-      { kind: 'plan' | 'apply'; state: string; attempt: number; cancel: string; phase_id: string }[]
-    >`SELECT kind, state, attempt, cancel, phase_id FROM run_job
+      { kind: 'plan' | 'apply'; state: string; losses: number; cancel: string; phase_id: string }[]
+    >`SELECT kind, state, losses, cancel, phase_id FROM run_job
        WHERE id = ${id} AND state IN ('claimed', 'started') AND claimed_until < now() FOR UPDATE`;
     if (!job) return;
-    const again = job.state === 'claimed' || (job.kind === 'plan' && job.attempt < plansTried);
+    const again = job.state === 'claimed' || (job.kind === 'plan' && job.losses + 1 < plansTried);
     if (job.cancel !== 'no') {
       await movePhase(tx, job.phase_id, 'canceled');
       return finish(tx, run, 'canceled', { reason: 'The worker was lost while the run was being canceled' });
     }
     if (again) {
-      const data = { state: 'queued', workerId: null, claimedUntil: null, startedAt: null };
+      const losses = job.losses + (job.state === 'started' ? 1 : 0);
+      const data = { state: 'queued', workerId: null, claimedUntil: null, startedAt: null, losses };
       await tx.prisma.runJob.update({ where: { id }, data });
       if (job.state === 'claimed') return;
       await movePhase(tx, job.phase_id, 'queued');
@@ -58,7 +59,7 @@ async function giveUp(db: Database, keyring: Keyring, { id, run_id: runId }: Aba
     }
     const reason =
       job.kind === 'plan'
-        ? `The worker was lost while planning, ${job.attempt} times`
+        ? `The worker was lost while planning, ${job.losses + 1} times`
         : 'The worker was lost while applying. What was changed is not known: compare the infrastructure with the state before the next run';
     await movePhase(tx, job.phase_id, 'errored', { errorMessage: reason });
     await finish(tx, run, 'errored', { reason });

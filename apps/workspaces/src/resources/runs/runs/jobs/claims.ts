@@ -66,8 +66,11 @@ const mayTake = ({ agentPoolId }: ClaimingWorker): Prisma.Sql =>
   agentPoolId === undefined ? forWorkers : Prisma.sql`${forPool} = ${agentPoolId}`;
 
 /** Takes one queued job: of the organization that has least under way, unless told otherwise; there applies go first, then speculative plans, assessments last. */
-async function takeNext(db: Database, by: ClaimingWorker): Promise<string | undefined> {
-  const rows = await db.prisma.$queryRaw<{ id: string }[]>`
+async function takeNext(
+  db: Database,
+  by: ClaimingWorker,
+): Promise<{ readonly id: string; readonly attempt: number } | undefined> {
+  const [taken] = await db.prisma.$queryRaw<{ id: string; attempt: number }[]>`
     WITH busy AS MATERIALIZED (
       SELECT w.organization_id, count(*) AS jobs
         FROM run_job j JOIN run r ON r.id = j.run_id JOIN workspace w ON w.id = r.workspace_id
@@ -83,8 +86,8 @@ async function takeNext(db: Database, by: ClaimingWorker): Promise<string | unde
         WHERE j.state = 'queued' AND ${mayTake(by)} AND (r.infra_version IS NULL OR r.infra_version = ANY(${[...by.versions]}))
         ORDER BY coalesce(busy.jobs, 0), r.is_assessment, j.kind, r.plan_only, r.number
         LIMIT 1 FOR UPDATE OF j SKIP LOCKED)
-     RETURNING id`;
-  return rows[0]?.id;
+     RETURNING id, attempt`;
+  return taken;
 }
 
 interface JobRow {
@@ -182,8 +185,10 @@ export async function claimJob(db: Database, keyring: Keyring, by: ClaimingWorke
   await noteWorker(db, by);
   await settleAbandoned(db, keyring);
   await startWaiting(db);
-  const id = await takeNext(db, by);
-  return id === undefined ? undefined : describe(db, keyring, id);
+  const taken = await takeNext(db, by);
+  const job = taken && (await describe(db, keyring, taken.id));
+  // Somebody else may have it by now, in another attempt.
+  return job && { ...job, attempt: taken.attempt };
 }
 
 /** True while a job is held by this worker, in this attempt. */

@@ -1,0 +1,76 @@
+import { Prisma } from '../../../generated/prisma/client';
+import type { Database } from '../../../kernel/database/database';
+
+/** SQL: for how long work is taken that is kept while it goes on; that of a node that died is for others soon. */
+export const keptFor = "interval '45 seconds'";
+
+/** Rows that are work, due at some time, and for how long whoever takes one has it. */
+interface WorkRows<K extends string> {
+  readonly table: string;
+  readonly keys: readonly K[];
+  /** The columns of the time at which a row is due, and of the number of its taking. */
+  readonly due?: string;
+  readonly claim?: string;
+  /** SQL of an interval. */
+  readonly lease: string;
+}
+
+/** A row that was taken: its key, and a number that no other taking of it has. */
+export type Claimed<K extends string> = Readonly<Record<K, string | number>> & { readonly claim: number };
+
+/**
+ * Who has a row of a table of work. Taking one counts its number up, and so does ending that: whatever is written by its old number,
+ * by a node that was slow or in a statement that was late, changes nothing. A row that somebody makes due while it is taken stays due.
+ */
+export class Claims<K extends string> {
+  private readonly table: Prisma.Sql;
+  private readonly due: Prisma.Sql;
+  private readonly claim: Prisma.Sql;
+  private readonly lease: Prisma.Sql;
+
+  constructor(private readonly work: WorkRows<K>) {
+    const { table, due = 'next_at', claim = 'claim', lease } = work;
+    this.table = Prisma.raw(table);
+    this.due = Prisma.raw(due);
+    this.claim = Prisma.raw(claim);
+    this.lease = Prisma.raw(lease);
+  }
+
+  /** What an UPDATE of the table, as `t`, sets to take a row. It then returns `claimed`. */
+  get taking(): Prisma.Sql {
+    return Prisma.sql`${this.claim} = t.${this.claim} + 1, ${this.due} = now() + ${this.lease}`;
+  }
+
+  /** The number of the taking, as `claim`. */
+  get claimed(): Prisma.Sql {
+    return Prisma.sql`t.${this.claim} AS claim`;
+  }
+
+  /** Has it for another while. */
+  keep({ prisma }: Database, taken: Claimed<K>): Promise<number> {
+    return prisma.$executeRaw`
+      UPDATE ${this.table} SET ${this.due} = now() + ${this.lease} WHERE ${this.has(taken)} AND ${this.due} > now()`;
+  }
+
+  /** Gives it back, due at `next`, which is SQL, and writes what came of it. False: it was somebody else's, and nothing is written. */
+  async end({ prisma }: Database, taken: Claimed<K>, next: Prisma.Sql, columns?: Prisma.Sql): Promise<boolean> {
+    const ended = await prisma.$executeRaw`
+      UPDATE ${this.table} SET ${this.claim} = ${this.claim} + 1, ${columns ? Prisma.sql`${columns},` : Prisma.empty}
+             ${this.due} = CASE WHEN ${this.due} <= now() THEN ${this.due} ELSE ${next} END
+       WHERE ${this.has(taken)}`;
+    return ended > 0;
+  }
+
+  /** Deletes it, unless it is somebody else's. */
+  async remove({ prisma }: Database, taken: Claimed<K>): Promise<void> {
+    await prisma.$executeRaw`DELETE FROM ${this.table} WHERE ${this.has(taken)}`;
+  }
+
+  private has(taken: Claimed<K>): Prisma.Sql {
+    const key = this.work.keys.map((name) => Prisma.sql`${Prisma.raw(name)} = ${taken[name]}`);
+    return Prisma.sql`${Prisma.join(key, ' AND ')} AND ${this.claim} = ${taken.claim}`;
+  }
+}
+
+/** SQL: so many seconds from now. */
+export const inSeconds = (seconds: number): Prisma.Sql => Prisma.sql`now() + make_interval(secs => ${seconds})`;

@@ -1,0 +1,21 @@
+import { Prisma } from '../../../generated/prisma/client';
+import type { Database } from '../../../kernel/database/database';
+import { Claims } from '../git-hosts/claims';
+
+/** Who renews a token. */
+export const tokenClaims = new Claims({
+  table: 'oauth_token',
+  keys: ['id'],
+  due: 'renew_at',
+  claim: 'renew_claim',
+  lease: "interval '1 minute'",
+});
+
+/** A token could not be renewed: it is tried again when its taking is over, or never. */
+export const endRenewal = (
+  db: Database,
+  taken: { readonly id: string; readonly claim: number },
+  problem: string,
+  isOver: boolean,
+): Promise<boolean> =>
+  tokenClaims.end(db, taken, Prisma.raw(isOver ? 'NULL' : 'renew_at'), Prisma.sql`renew_problem = ${problem}`);
