@@ -272,6 +272,33 @@ describe('workspaces that follow a repository', () => {
     await admin.post(`runs/${run.id}/actions/cancel`, {});
   });
 
+  it('a look at what has not moved asks the database as often for many workspaces as for one', async () => {
+    const asked = async () => {
+      const names: string[] = [];
+      const { db, ...rest } = means();
+      const get = (target: object, name: string) => {
+        names.push(name);
+        return Reflect.get(target, name);
+      };
+      const prisma = new Proxy(db.prisma, { get } as ProxyHandler<typeof db.prisma>);
+      await db.prisma.vcsRepository.updateMany({ data: { nextAt: new Date(0) } });
+      await tendRepositories({ ...rest, db: { ...db, prisma } }, () => workspaces.service.env.settings(), 3600);
+      return names.filter((name) => name === 'vcsHead');
+    };
+    const follow = async (n: number) => {
+      await followed(`quiet-${n}`);
+      await followed(`tagged-${n}`, {}, { 'tags-regex': '^q' });
+    };
+    await follow(1);
+    const forOne = await asked();
+    await follow(2);
+    await follow(3);
+    expect([forOne.length > 0, await asked()]).toEqual([true, forOne]);
+    const { body } = await admin.get('organizations/acme/workspaces?search[name]=-').expect(200);
+    for (const { id, attributes } of body.data)
+      if (/^(quiet|tagged)-/.test(attributes.name)) await admin.delete(`workspaces/${id}`).expect(204);
+  });
+
   it('tells that a pull request concerns no workspace, where that is wanted', async () => {
     await followed('elsewhere', { 'working-directory': 'elsewhere' });
     const told = (head: string) => host.statuses.filter((one) => one.sha === head);

@@ -47,18 +47,15 @@ export async function branchMoved(
   const commit = await host.findHead(api, row.identifier, branch);
   if (commit === undefined) return;
   const changes = once((base) => host.listChanges(api, row.identifier, base, commit.sha));
-  for (const workspace of following) {
-    const changesSince = async (base: string | null) => (base === null ? undefined : changes(base));
-    await ingest(db, reached, workspace, {
-      ref: `branch:${branch}`,
-      commit,
-      branch,
-      changesSince,
-      before: more.before,
-      sender: more.sender,
-      looked: more.looked,
-    });
-  }
+  await ingest(db, reached, following, {
+    ref: `branch:${branch}`,
+    commit,
+    branch,
+    changesSince: async (base) => (base === null ? undefined : changes(base)),
+    before: more.before,
+    sender: more.sender,
+    looked: more.looked,
+  });
 }
 
 async function tagMoved(db: Database, reached: Reached, tag: string, sender: Sender): Promise<void> {
@@ -69,18 +66,18 @@ async function tagMoved(db: Database, reached: Reached, tag: string, sender: Sen
   if (waiting.length === 0) return;
   const commit = await host.findTag(api, row.identifier, tag);
   if (commit === undefined) return;
-  for (const workspace of waiting) await ingestTag(db, reached, workspace, { tag, commit, sender });
+  await ingestTag(db, reached, waiting, { tag, commit, sender });
 }
 
 async function ingestTag(
   db: Database,
   reached: Reached,
-  workspace: Workspace,
+  workspaces: readonly Workspace[],
   { tag, commit, sender }: { tag: string; commit: HostCommit; sender?: Sender },
 ): Promise<void> {
   const changesSince = async () => undefined;
   const arrival = { ref: `tag:${tag}`, commit, branch: null, tag, sender, before: null, changesSince };
-  await ingest(db, reached, workspace, arrival);
+  await ingest(db, reached, workspaces, arrival);
 }
 
 /** Beside the tags that a workspace has looked at: the expression that it had when it first looked for them. */
@@ -96,16 +93,20 @@ export async function lookForTags(db: Database, reached: Reached, workspaces: re
   if (waiting.length === 0) return;
   const tags = await host.listTags(api, row.identifier);
   const find = once((sha) => host.findCommit(api, row.identifier, sha));
+  const ids = waiting.map(({ id }) => id);
+  const known = await db.prisma.vcsHead.findMany({
+    where: { workspaceId: { in: ids }, ref: { startsWith: 'tag' } },
+  });
+  const heads = new Map(known.map(({ workspaceId, ref, commit }) => [`${workspaceId} ${ref}`, commit]));
   for (const workspace of waiting) {
     const { id: workspaceId, vcsTagsRegex } = workspace;
     const expression = `${row.id} ${vcsTagsRegex}`;
-    const known = await db.prisma.vcsHead.findMany({ where: { workspaceId, ref: { startsWith: 'tag' } } });
-    const heads = new Map(known.map(({ ref, commit }) => [ref, commit]));
-    const fresh = tags.filter(({ name, sha }) => isTagOf(vcsTagsRegex!, name) && heads.get(`tag:${name}`) !== sha);
-    if (heads.get(tagsRef) === expression) {
+    const headOf = (ref: string) => heads.get(`${workspaceId} ${ref}`);
+    const fresh = tags.filter(({ name, sha }) => isTagOf(vcsTagsRegex!, name) && headOf(`tag:${name}`) !== sha);
+    if (headOf(tagsRef) === expression) {
       for (const { name, sha } of fresh.reverse()) {
         const commit = await find(sha);
-        if (commit) await ingestTag(db, reached, workspace, { tag: name, commit });
+        if (commit) await ingestTag(db, reached, [workspace], { tag: name, commit });
       }
       continue;
     }
@@ -158,7 +159,7 @@ export async function pullMoved(
     before: null,
     changesSince: () => changes(''),
   };
-  for (const workspace of planning) await ingest(db, reached, workspace, arrival);
+  await ingest(db, reached, planning, arrival);
 }
 
 /** Does what an event asks for, by what the host says now. */

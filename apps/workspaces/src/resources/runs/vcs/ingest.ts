@@ -28,17 +28,35 @@ async function startsByItself(tx: Database, workspace: Workspace, isFirst: boole
 }
 
 /**
- * Makes a configuration of a commit that a workspace has not looked at yet, to be fetched; nothing where it has, or where
- * the change does not concern it. Any number of callers may tell the same.
+ * Makes configurations of a commit, to be fetched, for the workspaces that have not looked at it yet and that the change
+ * concerns. Any number of callers may tell the same.
  */
-export async function ingest(db: Database, { row }: Reached, workspace: Workspace, arrival: Arrival): Promise<void> {
-  if (effectiveMode(workspace).mode === 'local') return;
+export async function ingest(
+  db: Database,
+  reached: Reached,
+  workspaces: readonly Workspace[],
+  arrival: Arrival,
+): Promise<void> {
+  const remote = workspaces.filter((one) => effectiveMode(one).mode !== 'local');
+  const where = { ref: arrival.ref, workspaceId: { in: remote.map(({ id }) => id) } };
+  const heads = await db.prisma.vcsHead.findMany({ where });
+  const seen = new Map(heads.map(({ workspaceId, commit }) => [workspaceId, commit]));
+  const behind = remote.filter(({ id }) => seen.get(id) !== arrival.commit.sha);
+  for (const workspace of behind) await ingestFor(db, reached, workspace, arrival, seen.get(workspace.id));
+}
+
+/** `seen`: the commit that the workspace looked at last. */
+async function ingestFor(
+  db: Database,
+  { row }: Reached,
+  workspace: Workspace,
+  arrival: Arrival,
+  seen: string | undefined,
+): Promise<void> {
   const { ref, commit, pull } = arrival;
   const where = { workspaceId_ref: { workspaceId: workspace.id, ref } };
-  const seen = await db.prisma.vcsHead.findUnique({ where });
-  if (seen?.commit === commit.sha) return;
-  const files = await arrival.changesSince(seen?.commit ?? arrival.before);
-  const isFirst = seen === null && arrival.looked === true;
+  const files = await arrival.changesSince(seen ?? arrival.before);
+  const isFirst = seen === undefined && arrival.looked === true;
   // Of pull requests that were there before the workspace was connected, nobody waits for a plan.
   const isConcerned = arrival.tag !== undefined || concerns(workspace, files);
   const wanted = isConcerned && !(isFirst && pull);
@@ -46,7 +64,7 @@ export async function ingest(db: Database, { row }: Reached, workspace: Workspac
     if (!(await lockRow(tx, 'workspace', workspace.id))) return;
     const now = await tx.prisma.vcsHead.findUnique({ where });
     // Somebody else was faster; what they saw is looked at again by whoever tells of it.
-    if (now?.commit !== seen?.commit) return;
+    if (now?.commit !== seen) return;
     const head = { workspaceId: workspace.id, ref, commit: commit.sha };
     await tx.prisma.vcsHead.upsert({ where, create: head, update: { commit: commit.sha } });
     if (!wanted) {
