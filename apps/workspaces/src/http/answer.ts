@@ -63,6 +63,8 @@ export async function sendAnswer(res: ServerResponse, answer: EndpointResponse, 
 
 /** Enough for a client to have read the headers by themselves. */
 const apartMs = 2;
+/** What a client reads together with the headers: the Go client 4 KB in all. */
+const alongBytes = 2048;
 
 async function sendRaw(res: ServerResponse, raw: Raw, headers: string[]): Promise<void> {
   for (const [name, value] of Object.entries(raw.headers)) {
@@ -73,7 +75,7 @@ async function sendRaw(res: ServerResponse, raw: Raw, headers: string[]): Promis
       headers.push('Content-Length', String(Buffer.byteLength(raw.body ?? '')));
     }
     res.writeHead(raw.status, headers);
-    if (raw.headersFirst) {
+    if (raw.headersFirst && Buffer.byteLength(raw.body ?? '') > alongBytes) {
       res.flushHeaders();
       await sleep(apartMs);
     }

@@ -81,8 +81,8 @@ export interface Raw {
   readonly headers: Record<string, string>;
   readonly body?: string | Buffer | NodeJS.ReadableStream;
   /**
-   * Sent a moment before the body: the Go client takes what came along with the headers, some 3 KB, for all there is, and asks
-   * again for what follows.
+   * Sent a moment before a body of more than 2 KB: the Go client takes what came along with the headers, some 3 KB, for all there
+   * is, and asks again for what follows.
    */
   readonly headersFirst?: boolean;
 }

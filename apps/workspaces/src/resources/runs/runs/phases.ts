@@ -1,6 +1,7 @@
 import { Prisma, type RunPhase as Row } from '../../../generated/prisma/client';
 import { signedPathUrl } from '../../../kernel/blobs/signed-urls';
 import type { Database } from '../../../kernel/database/database';
+import { rowMapper } from '../../../kernel/database/rows';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import type { RunTarget } from './policy';
 import { modeOf } from './run';
@@ -25,16 +26,13 @@ const logPath = (path: PhasePath, id: string): string => `/${path}/${id}/logs`;
 /** Where a result of a plan or an apply is read. */
 export const contentPath = (path: PhasePath, id: string, form: string): string => `/${path}/${id}/content/${form}`;
 
-/** What a phase is part of, and what came of it. */
-interface Around {
-  readonly phase_id: string;
-  readonly workspace_id: string;
-  readonly project_id: string;
-  readonly organization_id: string;
-  readonly execution_mode: string;
-  readonly export_ids: readonly string[];
-  readonly state_version_ids: readonly string[];
+/** A phase with what it is part of, and what came of it. */
+interface Found extends Omit<Phase, 'workspace' | 'logUrl'> {
+  readonly workspaceId: string;
+  readonly projectId: string;
 }
+
+const mapped = rowMapper<Found>(['log_size']);
 
 const executionMode = Prisma.raw(modeOf({ w: 'w', p: 'p', o: 'o' }));
 
@@ -47,30 +45,19 @@ export async function findMany(
 ): Promise<Phase[]> {
   const kind = kindOf[path];
   const asked = 'id' in where ? Prisma.sql`f.id = ANY(${where.id.in})` : Prisma.sql`f.run_id = ${where.runId}`;
-  // A log is read in many pieces, each with all of this: two statements at once, and not one for each table.
-  const [rows, around] = await Promise.all([
-    db.prisma.runPhase.findMany({ where: { ...where, kind } }),
-    db.prisma.$queryRaw<Around[]>`
-      SELECT f.id AS phase_id, w.id AS workspace_id, w.project_id, w.organization_id, ${executionMode} AS execution_mode,
-             ARRAY(SELECT x.id FROM plan_export x WHERE x.plan_id = f.id) AS export_ids,
-             ARRAY(SELECT s.id FROM state_version s WHERE f.kind = 'apply' AND s.run_id = r.id AND s.workspace_id = w.id
-                      AND s.status <> 'discarded' ORDER BY s.created_at) AS state_version_ids
-        FROM run_phase f JOIN run r ON r.id = f.run_id AND NOT r.is_assessment JOIN workspace w ON w.id = r.workspace_id
-        JOIN project p ON p.id = w.project_id JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
-       WHERE ${asked} AND f.kind = ${kind}`,
-  ]);
-  return rows.flatMap((row) => {
-    const found = around.find(({ phase_id }) => phase_id === row.id);
-    if (!found) return [];
-    const { workspace_id: id, project_id: projectId, organization_id: organizationId } = found;
-    return {
-      ...row,
-      organizationId,
-      workspace: { id, projectId, organizationId },
-      executionMode: found.execution_mode,
-      exportIds: found.export_ids,
-      logUrl: signedPathUrl(env, logPath(pathOf.get(row.kind)!, row.id)),
-      stateVersionIds: found.state_version_ids,
-    };
+  // A log is read in many pieces, each with all of this: one statement, and not one for each table.
+  const rows = await db.prisma.$queryRaw<Record<string, unknown>[]>`
+    SELECT f.*, w.id AS workspace_id, w.project_id, w.organization_id, ${executionMode} AS execution_mode,
+           ARRAY(SELECT x.id FROM plan_export x WHERE x.plan_id = f.id) AS export_ids,
+           ARRAY(SELECT s.id FROM state_version s WHERE f.kind = 'apply' AND s.run_id = r.id AND s.workspace_id = w.id
+                    AND s.status <> 'discarded' ORDER BY s.created_at) AS state_version_ids
+      FROM run_phase f JOIN run r ON r.id = f.run_id AND NOT r.is_assessment JOIN workspace w ON w.id = r.workspace_id
+      JOIN project p ON p.id = w.project_id JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
+     WHERE ${asked} AND f.kind = ${kind}`;
+  return rows.map((row) => {
+    const { workspaceId: id, projectId, ...phase } = mapped(row);
+    const { organizationId } = phase;
+    const logUrl = signedPathUrl(env, logPath(pathOf.get(phase.kind)!, phase.id));
+    return { ...phase, workspace: { id, projectId, organizationId }, logUrl };
   });
 }
