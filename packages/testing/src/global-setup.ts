@@ -25,7 +25,7 @@ class Keeper {
       { detached: true, stdio: 'pipe', env: { ...process.env, NODE_OPTIONS: '' } },
     );
     this.process.stderr.on('data', (chunk) => {
-      this.said = (this.said + chunk).slice(-2000);
+      this.said = (this.said + chunk).slice(-20_000);
     });
     createInterface({ input: this.process.stdout }).on('line', (line) => this.waiting.shift()?.(line));
     this.process.once('exit', () => {
@@ -43,12 +43,15 @@ class Keeper {
     });
   }
 
-  end(): Promise<void> {
-    if (this.process.exitCode !== null) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.process.once('exit', () => resolve());
-      this.process.stdin.end();
-    });
+  /** Answers what it had to complain of. */
+  async end(): Promise<string> {
+    if (this.process.exitCode === null) {
+      await new Promise<void>((resolve) => {
+        this.process.once('close', () => resolve());
+        this.process.stdin.end();
+      });
+    }
+    return this.said;
   }
 }
 
@@ -72,10 +75,13 @@ export default async function globalSetup(): Promise<void> {
   (globalThis as { keysteadTestRun?: Run }).keysteadTestRun = run;
 }
 
-/** Jest's global teardown: ends the run's server and leaves nothing behind. */
+/** Jest's global teardown: ends the run's server and leaves nothing behind. The run fails where that server had to complain. */
 export async function globalTeardown(): Promise<void> {
   const run = (globalThis as { keysteadTestRun?: Run }).keysteadTestRun;
   run?.broker.close();
   run?.broker.closeAllConnections();
-  await run?.keeper?.end();
+  const complaints = await run?.keeper?.end();
+  if (!complaints) return;
+  process.stderr.write(complaints);
+  process.exitCode = 1;
 }

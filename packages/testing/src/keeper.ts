@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import {
@@ -12,10 +12,12 @@ import {
   withClient,
 } from '@keystead/postgres';
 import type { Failed, Ready } from './broker';
+import { misunderstood } from './misunderstood';
 import { quickFolder } from './quick-folder';
 
 // The process that holds the PostgreSQL of one test run. Each line on its input names a service, or `server`; each is
-// answered by one line of JSON. When its input ends, for whatever reason, it removes all it made and goes.
+// answered by one line of JSON. When its input ends, for whatever reason, it removes all it made and goes; statements that its
+// server could make nothing of are what it says last.
 
 const root = path.resolve(__dirname, '../../..');
 const prefix = `keystead_test_${randomBytes(4).toString('hex')}`;
@@ -41,7 +43,14 @@ async function start(): Promise<string> {
     dataDir: path.join(box, 'postgres'),
     binaries: bin ? binariesIn(bin) : undefined,
     // Nobody needs this data after a power cut; what needs a durable server starts its own.
-    settings: { fsync: 'off', full_page_writes: 'off', max_connections: '500', max_wal_size: '2GB', ...given },
+    settings: {
+      fsync: 'off',
+      full_page_writes: 'off',
+      max_connections: '500',
+      max_wal_size: '2GB',
+      log_line_prefix: '[%e] ',
+      ...given,
+    },
   });
   adminUrl = server.url('postgres');
   return adminUrl;
@@ -74,8 +83,12 @@ async function answer(question: string): Promise<Ready | Failed> {
 }
 
 async function removeAll(): Promise<void> {
-  if (server) await server.stop({ immediate: true });
-  else if (adminUrl) await dropDatabases(adminUrl);
+  if (server) {
+    await server.stop({ immediate: true });
+    for (const statement of misunderstood(readFileSync(server.logFile, 'utf8'))) {
+      process.stderr.write(`${statement}\nfailed: a statement that PostgreSQL does not understand\n`);
+    }
+  } else if (adminUrl) await dropDatabases(adminUrl);
   if (box) rmSync(box, { recursive: true, force: true });
 }
 

@@ -137,7 +137,7 @@ export const ORPHANS: Statement = {
     UPDATE lease SET state = 1, due_at_ms = $1 FROM page
      WHERE lease.hash = page.hash AND page.state = 0 AND page.token_hash IS NOT NULL
        AND NOT EXISTS (SELECT FROM token WHERE token.hash = page.token_hash) RETURNING 1
-  ) SELECT (SELECT max(hash) FROM page) AS last, (SELECT count(*)::int FROM page) AS seen,
+  ) SELECT (SELECT hash FROM page ORDER BY hash DESC LIMIT 1) AS last, (SELECT count(*)::int FROM page) AS seen,
            (SELECT count(*)::int FROM ended) AS ended`,
 };
 
