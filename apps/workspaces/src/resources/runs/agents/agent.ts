@@ -28,17 +28,28 @@ export interface Loading {
   readonly params: { readonly agent_id: string };
 }
 
+interface AgentRow {
+  readonly name: string | null;
+  readonly versions: readonly string[];
+  readonly forwards: boolean;
+  readonly ended_at: Date | null;
+  readonly token_id: string | null;
+  readonly agent_pool_id: string | null;
+}
+
 /** Agents that a pool may have at a time; who asks for more has a loop somewhere. */
 const mostAlive = 500;
 
 /** The agent of an id, of the pool whose token is sent. */
 export async function findAgent(db: Database, principal: Principal, id: string): Promise<Agent | undefined> {
   // Workers that know the database have no protocol: none of them is an agent.
-  const whose = principal.isOwnWorker ? { agentPoolId: null, protocol: { not: null } } : { agentPoolId: principal.id };
-  const row = await db.prisma.runWorker.findFirst({ where: { id, ...whose } });
+  const pool = principal.isOwnWorker ? null : principal.id;
+  const [row] = await db.prisma.$queryRaw<AgentRow[]>`
+    SELECT name, versions, forwards, ended_at, token_id, agent_pool_id FROM run_worker
+     WHERE id = ${id} AND agent_pool_id IS NOT DISTINCT FROM ${pool} AND (agent_pool_id IS NOT NULL OR protocol IS NOT NULL)`;
   if (!row) return undefined;
-  const { name, versions, forwards, endedAt, tokenId, agentPoolId } = row;
-  const alive = endedAt === null && (principal.isOwnWorker || tokenId === principal.tokenId);
+  const alive = row.ended_at === null && (principal.isOwnWorker === true || row.token_id === principal.tokenId);
+  const { name, versions, forwards, agent_pool_id: agentPoolId } = row;
   return { id, agentPoolId: agentPoolId ?? undefined, name: name ?? id, versions, forwards, alive };
 }
 

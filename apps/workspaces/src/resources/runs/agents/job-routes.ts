@@ -11,7 +11,7 @@ import { jobFiles, jobInputs } from '../runs/jobs/inputs';
 import type { RunJob } from '../runs/jobs/job';
 import { append, endOf } from '../runs/jobs/logs';
 import { findAgent, type Loading } from './agent';
-import { type Lease, lost, nameUpload, requireHeld, requireLease } from './lease';
+import { type Lease, lost, nameUpload, requireBegun, requireLease } from './lease';
 import { toWire } from './names';
 import * as wire from './protocol';
 import { finishJob, saveSent } from './results';
@@ -41,13 +41,10 @@ const leaseOf = ({ env, params, request }: JobRequest): Lease =>
 
 /** The job of a lease that is held now, whole. Throws `transition`. */
 async function heldJob(call: JobRequest): Promise<RunJob & { readonly isBegun: boolean }> {
-  const lease = leaseOf(call);
-  const [isBegun, found] = await Promise.all([
-    requireHeld(call.db, call.params.agent_id, lease),
-    describe(call.db, call.env.keyring, lease.id),
-  ]);
+  const { id, attempt } = leaseOf(call);
+  const found = await describe(call.db, call.env.keyring, id, { workerId: call.params.agent_id, attempt });
   if (!found) throw lost();
-  return { ...found, attempt: lease.attempt, isBegun };
+  return found;
 }
 
 const starting = raw('POST')(`${job}/start`, {
@@ -118,7 +115,7 @@ const logging = raw('PUT')(`${job}/log`, {
   run: async (call) => {
     const lease = leaseOf(call);
     const offset = numberOf(call, 'offset');
-    await requireHeld(call.db, call.params.agent_id, lease, true);
+    await requireBegun(call.db, call.params.agent_id, lease);
     const piece = await gather(call.request.stream!, largestPiece, 'a piece of a log');
     const end = await append(call.db, call.env.keyring, lease, piece, BigInt(offset));
     if (!end) throw lost();
@@ -165,7 +162,7 @@ const uploads = wire.uploadNames.map((name) =>
     run: async (call) => {
       const lease = leaseOf(call);
       const { db, env } = call;
-      await requireHeld(db, call.params.agent_id, lease, true);
+      await requireBegun(db, call.params.agent_id, lease);
       const { id } = await writeBlob(db, env.keyring, call.request.stream!, {
         limit: largestUpload,
         provisional: true,

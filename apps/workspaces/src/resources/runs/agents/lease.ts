@@ -47,17 +47,11 @@ export const lost = (): Refusal =>
     'the job is not this agent’s any more: it has ended, or was given to another; nothing was changed',
   );
 
-/** Throws `transition` unless the job is held in this attempt; `begun`: unless it was started as well. Answers whether it was. */
-export async function requireHeld(
-  db: Database,
-  workerId: string,
-  { id, attempt }: Lease,
-  begun = false,
-): Promise<boolean> {
-  const state = { in: begun ? ['started'] : ['claimed', 'started'] };
-  const held = await db.prisma.runJob.findFirst({ where: { id, attempt, workerId, state }, select: { state: true } });
+/** Throws `transition` unless the job is held in this attempt, and was started. */
+export async function requireBegun(db: Database, workerId: string, { id, attempt }: Lease): Promise<void> {
+  const [held] = await db.prisma.$queryRaw<unknown[]>`
+    SELECT 1 FROM run_job WHERE id = ${id} AND attempt = ${attempt} AND worker_id = ${workerId} AND state = 'started'`;
   if (!held) throw lost();
-  return held.state === 'started';
 }
 
 const uploadMac = (keyring: Keyring, { id, attempt }: Lease, name: UploadName, blobId: string): string =>

@@ -7,7 +7,7 @@ import { describe } from '../runs/jobs/claims';
 import type { RunJob, SentState } from '../runs/jobs/job';
 import { endApply, finishPlan, quarantineState, takeState } from '../runs/jobs/results';
 import type { Health } from '../runs/record-assessment';
-import { type Lease, lost, openUpload, requireHeld } from './lease';
+import { type Lease, lost, openUpload, requireBegun } from './lease';
 import { fromWire } from './names';
 import type { Result } from './protocol';
 
@@ -31,7 +31,7 @@ export async function saveSent(
   const job = await jobOf(db, keyring, lease);
   if (job.kind !== 'apply') throw new Refusal('transition', 'a plan leaves no state');
   try {
-    await requireHeld(db, agentId, lease, true);
+    await requireBegun(db, agentId, lease);
   } catch (error) {
     await quarantineState(db, keyring, job, state, 'the agent that sent it did not hold the apply any more');
     throw error;
@@ -49,8 +49,8 @@ export async function finishJob(
   lease: Lease,
   result: z.infer<typeof Result>,
 ): Promise<void> {
-  await requireHeld(db, agentId, lease, true);
-  const job = await jobOf(db, keyring, lease);
+  const job = await describe(db, keyring, lease.id, { workerId: agentId, attempt: lease.attempt });
+  if (!job?.isBegun) throw lost();
   const { outcome, additions, changes, destructions, imports, uploads = {} } = result;
   const counts = { additions, changes, destructions, imports };
   const errorMessage = result['error-message'];

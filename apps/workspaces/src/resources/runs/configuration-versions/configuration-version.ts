@@ -1,16 +1,10 @@
-import type { Prisma } from '../../../generated/prisma/client';
+import { Prisma, type ConfigurationVersion as Row } from '../../../generated/prisma/client';
 import type { WorkspaceTarget } from '../../../kernel/access/access';
 import type { Database } from '../../../kernel/database/database';
-
-const whole = {
-  ingress: { select: { id: true, changedFiles: true } },
-  workspace: { select: { projectId: true, organizationId: true, organization: { select: { removedAt: true } } } },
-} as const;
-
-type ConfigurationVersionRow = Prisma.ConfigurationVersionGetPayload<{ include: typeof whole }>;
+import { rowMapper } from '../../../kernel/database/rows';
 
 /** A bundle of configuration with the workspace whose rules protect it. */
-export interface ConfigurationVersion extends Omit<ConfigurationVersionRow, 'workspace' | 'ingress'> {
+export interface ConfigurationVersion extends Row {
   readonly organizationId: string;
   readonly workspace: WorkspaceTarget;
   /** Of the commit it came from; null for one that was uploaded. */
@@ -20,16 +14,25 @@ export interface ConfigurationVersion extends Omit<ConfigurationVersionRow, 'wor
   readonly uploadUrl?: string;
 }
 
-function configurationOf({ workspace, ingress, ...row }: ConfigurationVersionRow): ConfigurationVersion {
-  const { projectId, organizationId } = workspace;
-  const more = { ingressId: ingress?.id ?? null, changedFiles: ingress?.changedFiles ?? [] };
-  return { ...row, ...more, organizationId, workspace: { id: row.workspaceId, projectId, organizationId } };
+// Whoever uploads a configuration asks for it again and again: one statement, and not one for each table.
+const select = Prisma.sql`
+  SELECT c.*, w.project_id, w.organization_id, i.id AS ingress_id, coalesce(i.changed_files, '{}') AS changed_files
+    FROM configuration_version c JOIN workspace w ON w.id = c.workspace_id
+    JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
+    LEFT JOIN ingress_attributes i ON i.configuration_version_id = c.id`;
+
+const mapped = rowMapper<Omit<ConfigurationVersion, 'workspace'> & { readonly projectId: string }>(['size']);
+
+function configurationOf(found: Record<string, unknown>): ConfigurationVersion {
+  const { projectId, ...row } = mapped(found);
+  const { workspaceId: id, organizationId } = row;
+  return { ...row, workspace: { id, projectId, organizationId } };
 }
 
 /** Configuration versions by id, in no order; unknown ones are left out. */
 export async function findMany(db: Database, ids: readonly string[]): Promise<ConfigurationVersion[]> {
-  const rows = await db.prisma.configurationVersion.findMany({ where: { id: { in: [...ids] } }, include: whole });
-  return rows.filter((row) => row.workspace.organization.removedAt === null).map(configurationOf);
+  const rows = await db.prisma.$queryRaw<Record<string, unknown>[]>`${select} WHERE c.id = ANY(${[...ids]})`;
+  return rows.map(configurationOf);
 }
 
 /** The configuration version with a `cv-…` id. */
@@ -43,13 +46,8 @@ export async function list(
   workspaceId: string,
   page: { offset: number; size: number },
 ): Promise<{ items: ConfigurationVersion[]; total: number }> {
-  const rows = await db.prisma.configurationVersion.findMany({
-    where: { workspaceId },
-    include: whole,
-    orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
-    skip: page.offset,
-    take: page.size,
-  });
+  const rows = await db.prisma.$queryRaw<Record<string, unknown>[]>`
+    ${select} WHERE c.workspace_id = ${workspaceId} ORDER BY c.created_at DESC, c.id DESC LIMIT ${page.size} OFFSET ${page.offset}`;
   return {
     items: rows.map(configurationOf),
     total: await db.prisma.configurationVersion.count({ where: { workspaceId } }),

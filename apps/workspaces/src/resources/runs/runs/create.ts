@@ -102,7 +102,7 @@ export async function create(
   return db.transaction(async (tx) => {
     await lockRow(tx, 'workspace', workspace.id);
     if (!planOnly) await yieldAssessment(tx, workspace.id);
-    await tx.prisma.run.create({
+    await tx.prisma.run.createMany({
       data: {
         id,
         workspaceId: workspace.id,
@@ -126,16 +126,12 @@ export async function create(
         traceparent: currentCourse()?.span?.traceparent,
         createdByType: actor.type,
         createdById: actor.id,
-        phases: {
-          create: [
-            { id: newId('plan'), kind: 'plan' },
-            { id: newId('apply'), kind: 'apply' },
-          ],
-        },
       },
     });
+    const phases = (['plan', 'apply'] as const).map((kind) => ({ id: newId(kind), runId: id, kind }));
+    await tx.prisma.runPhase.createMany({ data: phases });
     await moveRun(tx, id, 'pending', { actor, event: 'created' });
-    await tx.prisma.workspace.update({ where: { id: workspace.id }, data: { latestRunId: id } });
+    await tx.prisma.workspace.updateMany({ where: { id: workspace.id }, data: { latestRunId: id } });
     await recordChange(tx, actor, {
       organizationId: workspace.organizationId,
       action: 'run.create',

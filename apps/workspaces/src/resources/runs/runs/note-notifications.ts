@@ -1,31 +1,31 @@
+import { Prisma } from '../../../generated/prisma/client';
 import type { Actor } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { triggerOf, type WorkspaceTriggerName } from './notification-triggers';
 import { autoDestroySource, finalStatuses, type RunStatus } from './statuses';
 
 /**
- * Notes, together with what happened to a run, whom to tell of it: one delivery for each configuration of its workspace
+ * SQL that notes, together with what happened to a run, whom to tell of it: one delivery for each configuration of its workspace
  * or project that wants to know. A run that goes on by itself does not need attention; how one ended that destroys by the
- * clock is told as such, too.
+ * clock is told as such, too. `runs`: a name for no more than that run. Undefined: nobody wants to know of such a status.
  */
-export async function noteStatus(
-  tx: Database,
-  runId: string,
+export function notesOf(
+  runs: Prisma.Sql,
   status: RunStatus,
-  actor?: Pick<Actor, 'type' | 'id'>,
-): Promise<void> {
+  actor: Pick<Actor, 'type' | 'id'> | undefined,
+): Prisma.Sql | undefined {
   const trigger = triggerOf(status);
-  if (trigger === undefined) return;
+  if (trigger === undefined) return undefined;
   const triggers: string[] = [trigger];
   const results: WorkspaceTriggerName = 'workspace:auto_destroy_run_results';
   if (finalStatuses.includes(status)) triggers.push(results);
-  await tx.prisma.$executeRaw`
+  return Prisma.sql`
     INSERT INTO notification_delivery (id, configuration_id, run_id, trigger, run_status, actor_type, actor_id)
     SELECT 'nd-' || gen_random_uuid(), c.id, r.id, t.name, ${status}, ${actor?.type ?? null}, ${actor?.id ?? null}
-      FROM run r JOIN workspace w ON w.id = r.workspace_id
+      FROM ${runs} r JOIN workspace w ON w.id = r.workspace_id
       JOIN notification_configuration c ON c.workspace_id = w.id OR c.project_id = w.project_id
       JOIN unnest(${triggers}::text[]) t(name) ON t.name = ANY(c.triggers)
-     WHERE r.id = ${runId} AND c.enabled
+     WHERE c.enabled
        AND NOT (t.name = 'run:needs_attention' AND r.auto_apply)
        AND (t.name <> ${results} OR r.source = ${autoDestroySource})`;
 }

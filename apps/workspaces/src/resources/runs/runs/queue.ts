@@ -66,7 +66,7 @@ export async function enqueue(
 ): Promise<void> {
   await moveRun(tx, run.id, kind === 'plan' ? 'plan_queued' : 'apply_queued');
   await movePhase(tx, run.phaseId, 'queued');
-  await tx.prisma.runJob.create({ data: { id: newId('job'), runId: run.id, phaseId: run.phaseId, kind } });
+  await tx.prisma.runJob.createMany({ data: { id: newId('job'), runId: run.id, phaseId: run.phaseId, kind } });
   await tellOfWork(tx);
 }
 
@@ -115,7 +115,7 @@ export async function advance(tx: Database, workspaceId: string): Promise<void> 
   const next = active ?? inTurn[0];
   if (!next) return;
   if (workspace.current_run_id !== next.id) {
-    await tx.prisma.workspace.update({ where: { id: workspaceId }, data: { currentRunId: next.id } });
+    await tx.prisma.workspace.updateMany({ where: { id: workspaceId }, data: { currentRunId: next.id } });
   }
   if (active || !mayStart(next) || !(await lockFor(tx, workspaceId, next.id))) return;
   if (next.status === 'pending') return enqueue(tx, { id: next.id, phaseId: next.plan_id }, 'plan');
@@ -146,7 +146,7 @@ export async function finish(
   more: { reason?: string | null; actor?: Actor; stamp?: string; event?: string } = {},
 ): Promise<void> {
   await moveRun(tx, run.id, status, more);
-  const phases = await tx.prisma.runPhase.findMany({ where: { runId: run.id } });
+  const phases = await tx.prisma.runPhase.findMany({ where: { runId: run.id }, select: { id: true, status: true } });
   for (const phase of phases) {
     const begun = phase.status === 'queued' || phase.status === 'running';
     if (phase.status === 'pending') await movePhase(tx, phase.id, 'unreachable');
@@ -158,7 +158,10 @@ export async function finish(
     return;
   }
   await unlockAfter(tx, run.workspaceId, run.id);
-  const workspace = await tx.prisma.workspace.findUnique({ where: { id: run.workspaceId } });
+  const workspace = await tx.prisma.workspace.findUnique({
+    where: { id: run.workspaceId },
+    select: { name: true, organizationId: true },
+  });
   await recordChange(tx, more.actor ?? system, {
     organizationId: workspace?.organizationId ?? null,
     action: `run.${more.event ?? status.replace(/_/g, '-')}`,

@@ -5,7 +5,7 @@ import type { Actor } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
-import { noteStatus } from './note-notifications';
+import { notesOf } from './note-notifications';
 import { findAny, type Run } from './run';
 import { finalStatuses, type PhaseStatus, type RunStatus } from './statuses';
 
@@ -72,15 +72,19 @@ export async function moveRun(
   more: { reason?: string | null; actor?: Pick<Actor, 'type' | 'id'>; stamp?: string; event?: string } = {},
 ): Promise<void> {
   const over = finalStatuses.includes(status);
-  const [moved] = await tx.prisma.$queryRaw<{ is_assessment: boolean }[]>`
-    UPDATE run SET status = ${status}, status_reason = ${more.reason ?? null},
-           timestamps = timestamps || jsonb_build_object(${more.stamp ?? stampName(status)}::text, ${stampNow}),
-           finished_at = CASE WHEN ${over} THEN now() END
-     WHERE id = ${id} RETURNING is_assessment`;
-  if (moved?.is_assessment) return;
-  const { actor, reason: description } = more;
-  await recordEvent(tx, id, more.event ?? status.replace(/_/g, '-'), { actor, description });
-  await noteStatus(tx, id, status, actor);
+  const { actor, reason = null } = more;
+  const notes = notesOf(Prisma.sql`moved`, status, actor);
+  await tx.prisma.$executeRaw`
+    WITH changed AS (
+      UPDATE run SET status = ${status}, status_reason = ${reason},
+             timestamps = timestamps || jsonb_build_object(${more.stamp ?? stampName(status)}::text, ${stampNow}),
+             finished_at = CASE WHEN ${over} THEN now() END
+       WHERE id = ${id} RETURNING id, workspace_id, auto_apply, source, is_assessment),
+    moved AS (SELECT * FROM changed WHERE NOT is_assessment)
+    ${notes ? Prisma.sql`, noted AS (${notes})` : Prisma.empty}
+    INSERT INTO run_event (id, run_id, action, description, actor_type, actor_id, created_at)
+    SELECT ${newId('re')}, id, ${more.event ?? status.replace(/_/g, '-')}, ${reason}, ${actor?.type ?? null}, ${actor?.id ?? null},
+           clock_timestamp() FROM moved`;
 }
 
 /** Moves a plan or an apply to a status, with its timestamp. */
@@ -88,11 +92,15 @@ export async function movePhase(
   tx: Database,
   id: string,
   status: PhaseStatus,
-  more: Prisma.RunPhaseUpdateInput = {},
+  more: Prisma.RunPhaseUpdateManyMutationInput & {
+    jsonBlobId?: string | null;
+    redactedBlobId?: string | null;
+    planBlobId?: string | null;
+  } = {},
 ): Promise<void> {
-  await tx.prisma.runPhase.update({ where: { id }, data: { ...more, status } });
-  if (status === 'unreachable') return;
+  if (Object.keys(more).length > 0) await tx.prisma.runPhase.updateMany({ where: { id }, data: more });
   await tx.prisma.$executeRaw`
-    UPDATE run_phase SET timestamps = timestamps || jsonb_build_object(${stampName(status)}::text, ${stampNow})
+    UPDATE run_phase SET status = ${status}, timestamps = CASE WHEN ${status} = 'unreachable' THEN timestamps
+           ELSE timestamps || jsonb_build_object(${stampName(status)}::text, ${stampNow}) END
      WHERE id = ${id}`;
 }

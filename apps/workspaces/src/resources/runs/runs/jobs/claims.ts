@@ -92,6 +92,7 @@ async function takeNext(
 
 interface JobRow {
   readonly kind: 'plan' | 'apply';
+  readonly state: string;
   readonly attempt: number;
   readonly run_id: string;
   readonly workspace_id: string;
@@ -122,10 +123,24 @@ interface JobRow {
   readonly traceparent: string | null;
 }
 
-/** A job as whoever carries it out needs it. */
-export async function describe(db: Database, keyring: Keyring, id: string): Promise<RunJob | undefined> {
+/** Who holds a job, and since which of its attempts. */
+interface JobHolder {
+  readonly workerId: string;
+  readonly attempt: number;
+}
+
+/** A job as whoever carries it out needs it. `by`: undefined unless it is held by that one, in that attempt. */
+export async function describe(
+  db: Database,
+  keyring: Keyring,
+  id: string,
+  by?: JobHolder,
+): Promise<(RunJob & { readonly isBegun: boolean }) | undefined> {
+  const isHeld = by
+    ? Prisma.sql`j.worker_id = ${by.workerId} AND j.attempt = ${by.attempt} AND j.state IN ('claimed', 'started')`
+    : Prisma.sql`true`;
   const [row] = await db.prisma.$queryRaw<JobRow[]>`
-    SELECT j.kind, j.attempt, r.id AS run_id, r.workspace_id, w.name AS workspace_name, w.organization_id,
+    SELECT j.kind, j.attempt, j.state, r.id AS run_id, r.workspace_id, w.name AS workspace_name, w.organization_id,
            o.name AS organization_name, p.id AS plan_id, a.id AS apply_id, c.blob_id, o.plan_timeout, o.apply_timeout,
            ${Prisma.raw(storedSettings)} AS settings,
            w.working_directory, r.is_destroy, r.refresh, r.refresh_only, r.target_addrs, r.replace_addrs, r.plan_only, r.is_assessment,
@@ -135,7 +150,7 @@ export async function describe(db: Database, keyring: Keyring, id: string): Prom
       JOIN workspace w ON w.id = r.workspace_id JOIN organization o ON o.id = w.organization_id
       JOIN run_phase p ON p.run_id = r.id AND p.kind = 'plan' JOIN run_phase a ON a.run_id = r.id AND a.kind = 'apply'
       LEFT JOIN configuration_version c ON c.id = r.configuration_version_id
-     WHERE j.id = ${id}`;
+     WHERE j.id = ${id} AND ${isHeld}`;
   if (!row) return undefined;
   const variables =
     row.variables === null ? '[]' : keyring.open(row.variables, variablesCell(row.run_id)).toString('utf8');
@@ -170,6 +185,7 @@ export async function describe(db: Database, keyring: Keyring, id: string): Prom
     timeoutSeconds: timeoutSeconds(...given.map((text) => text ?? null), defaultTimeouts[row.kind]),
     variables: JSON.parse(variables) as RunVariable[],
     traceparent: row.traceparent ?? undefined,
+    isBegun: row.state === 'started',
   };
 }
 
@@ -186,9 +202,11 @@ export async function claimJob(db: Database, keyring: Keyring, by: ClaimingWorke
   await settleAbandoned(db, keyring);
   await startWaiting(db);
   const taken = await takeNext(db, by);
-  const job = taken && (await describe(db, keyring, taken.id));
+  const found = taken && (await describe(db, keyring, taken.id));
+  if (!found) return undefined;
+  const { isBegun: _isBegun, ...job } = found;
   // Somebody else may have it by now, in another attempt.
-  return job && { ...job, attempt: taken.attempt };
+  return { ...job, attempt: taken.attempt };
 }
 
 /** True while a job is held by this worker, in this attempt. */

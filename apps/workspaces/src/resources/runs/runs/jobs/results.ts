@@ -33,11 +33,12 @@ async function dropAll(db: Database, ids: readonly (string | null)[]): Promise<v
 
 async function noteDuration(tx: Database, job: RunJob): Promise<void> {
   await tx.prisma.$executeRaw`
-    UPDATE run SET plan_ms = CASE WHEN j.kind = 'plan' THEN t.ms ELSE plan_ms END,
-                   apply_ms = CASE WHEN j.kind = 'apply' THEN t.ms ELSE apply_ms END
-      FROM run_job j, LATERAL (SELECT (extract(epoch FROM now() - j.started_at) * 1000)::int AS ms) t
-     WHERE j.id = ${job.id} AND run.id = j.run_id`;
-  await tx.prisma.runJob.update({ where: { id: job.id }, data: { state: 'done' } });
+    WITH j AS (
+      UPDATE run_job SET state = 'done' WHERE id = ${job.id}
+      RETURNING run_id, kind, (extract(epoch FROM now() - started_at) * 1000)::int AS ms)
+    UPDATE run SET plan_ms = CASE WHEN j.kind = 'plan' THEN j.ms ELSE plan_ms END,
+                   apply_ms = CASE WHEN j.kind = 'apply' THEN j.ms ELSE apply_ms END
+      FROM j WHERE run.id = j.run_id`;
 }
 
 const counts = ({ additions, changes, destructions, imports }: PlanResult | ApplyResult) => ({
