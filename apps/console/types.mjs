@@ -25,7 +25,21 @@ function document() {
       .map(({ description, ...kept }) => kept);
     operation.responses = Object.fromEntries(Object.entries(operation.responses).filter(([status]) => status < '300'));
   }
-  return { ...whole, paths: Object.fromEntries(paths) };
+  return withReached({ ...whole, paths: Object.fromEntries(paths) });
+}
+
+/** A document with those schemas alone that its paths lead to. */
+function withReached({ components, ...document }) {
+  const reached = {};
+  const follow = (part) => {
+    for (const [, name] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      if (name in reached) continue;
+      reached[name] = components.schemas[name];
+      follow(reached[name]);
+    }
+  };
+  follow(document.paths);
+  return { ...document, components: { ...components, schemas: reached } };
 }
 
 /** What no call can have is left out; what is missing cannot be had either. */

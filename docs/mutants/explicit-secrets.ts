@@ -121,7 +121,7 @@ export const explicitOfSecrets: Readonly<Record<string, readonly Mutant[]>> = {
   'SV.3': [
     text(pathEntry, 'operation.summary', 'undefined'),
     text(pathEntry, '[tagOf(mount)]', '[]'),
-    text(document, 'schemas[operation.response.name] = operation.response.schema', 'undefined'),
+    text(document, 'schemas[named.response] = operation.response', 'undefined'),
     text(document, 'distinct(operation.id, ids)', 'entry.description'),
   ],
 };

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { generatorFaults } from '@keystead/testing';
 import { validate } from '@readme/openapi-parser';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import Ajv from 'ajv';
@@ -370,6 +371,21 @@ describe('the OpenAPI document', () => {
     expect(body.openapi.paths).toHaveProperty('/cubbyhole/{path}');
     const weak = await secrets.withPolicy('path "a" { capabilities = ["read"] }');
     await weak.read('sys/mounts?help=1').expect(403);
+  });
+});
+
+describe('the OpenAPI document of many mounts', () => {
+  const secrets = startSecrets();
+
+  it('has nothing that generators of clients stumble over, whatever mounts are called', async () => {
+    await mountEveryKind(secrets);
+    for (const mount of ['twin1', 'twin-1', 'twin_1', 'twin_1-2', 'Twin1']) {
+      await secrets.root.write(`sys/mounts/${mount}`, { type: mount === 'twin1' ? 'scheduler' : 'kv' }).expect(204);
+    }
+    for (const query of ['', '?generic_mount_paths=true']) {
+      const { body } = await secrets.root.read(`${at}${query}`).expect(200);
+      expect(generatorFaults(body)).toEqual([]);
+    }
   });
 });
 

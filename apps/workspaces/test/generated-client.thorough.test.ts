@@ -3,9 +3,7 @@ import { generatedSession } from '@keystead/testing';
 import createClient from 'openapi-fetch';
 import { startWorkspaces } from './start-workspaces';
 
-const editions = ['self-hosted', ...(process.env.KEYSTEAD_LONG === '1' ? ['hosted'] : [])];
-
-describe.each(editions)('the API description of the %s edition', (edition) => {
+describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s edition', (edition) => {
   const workspaces = startWorkspaces({ env: { WORKSPACES_EDITION: edition } });
 
   it('lets a generated client talk to the service, and no other', async () => {

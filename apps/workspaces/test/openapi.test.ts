@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { generatorFaults } from '@keystead/testing';
 import { validate } from '@readme/openapi-parser';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import request from 'supertest';
@@ -88,6 +89,10 @@ describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s
     expect(named('delete', 'teams/{team_id}/relationships/users')).toBe('teams_users_remove');
     expect(named('put', 'state-versions/{state_version_id}/content/raw')).toBe('state_versions_content_raw_upload');
     expect(named('get', 'organization-memberships')).toBe('organization_memberships_list_own');
+  });
+
+  it('has nothing that generators of clients stumble over: one name for two things, media types they do not know', async () => {
+    expect(generatorFaults(await read())).toEqual([]);
   });
 
   it('is made once', async () => {

@@ -136,6 +136,16 @@ describe('people who come by SAML', () => {
       .expect('Content-Type', /samlmetadata/);
     expect(text).toContain('entityID="https://workspaces.test/users/saml/metadata"');
     expect(text).toContain('Location="https://workspaces.test/users/saml/auth"');
+    for (const [accept, type] of [
+      ['text/xml', 'text/xml; charset=utf-8'],
+      ['TEXT/XML; q=0.9, */*', 'text/xml; charset=utf-8'],
+      ['text/xml, application/samlmetadata+xml', 'application/samlmetadata+xml; charset=utf-8'],
+      ['text/html, application/xml;q=0.9', 'application/samlmetadata+xml; charset=utf-8'],
+    ] as const) {
+      const answer = await request(workspaces.server).get('/users/saml/metadata').set('Accept', accept).expect(200);
+      expect([accept, answer.headers['content-type'], answer.headers.vary]).toEqual([accept, type, 'Accept']);
+      expect(answer.text).toBe(text);
+    }
     const { sent } = await leave();
     expect(sent).toMatchObject({
       issuer: 'https://workspaces.test/users/saml/metadata',

@@ -13,6 +13,7 @@ export { briefly, type Document as ApiDocument, type Operation as ApiOperation, 
 export type { Example as FuzzExample } from './fuzz/program';
 export { asker, type FuzzSubject, withstandsMadeUpRequests } from './fuzz/withstands';
 export { type GeneratedSession, generatedSession } from './generated-client';
+export { generatorFaults } from './generated-names';
 export { heapFlags, keptInHeap } from './heap';
 export { Keycloak, keycloakAt, samlClient } from './keycloak';
 export { hasKubeApiServer, KubeApiServer } from './kube-api-server';

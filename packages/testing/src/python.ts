@@ -74,9 +74,7 @@ export async function generatedPythonSession(
   const described = path.join(python.folder, 'openapi.json');
   writeFileSync(described, JSON.stringify(document));
   const config = path.join(python.folder, 'config.json');
-  // It knows no archives: they are bytes like others.
-  const content_type_overrides = { 'application/gzip': 'application/octet-stream' };
-  writeFileSync(config, JSON.stringify({ post_hooks: [], content_type_overrides }));
+  writeFileSync(config, JSON.stringify({ post_hooks: [] }));
   const into = path.join(python.folder, 'made');
   const client = path.join(into, 'service_client');
   const generate = ['generate', '--path', described, '--output-path', client, '--meta', 'none', '--config', config];

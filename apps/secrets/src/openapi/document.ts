@@ -123,9 +123,10 @@ export class OpenApiDocuments {
       if (paths[key]) continue;
       paths[key] = pathItem(entry, shown, generic, (operation) => {
         const id = distinct(operation.id, ids);
-        if (operation.request) schemas[operation.request.name] = operation.request.schema;
-        schemas[operation.response.name] = operation.response.schema;
-        return id;
+        const named = { id, request: `${pascal(id)}Request`, response: `${pascal(id)}Response` };
+        if (operation.request) schemas[named.request] = operation.request;
+        schemas[named.response] = operation.response;
+        return named;
       });
     }
     return {
@@ -144,11 +145,18 @@ export class OpenApiDocuments {
   }
 }
 
+/** What the document calls an operation, and the shapes of what it takes and answers. */
+interface Names {
+  readonly id: string;
+  readonly request: string;
+  readonly response: string;
+}
+
 function pathItem(
   entry: PathEntry,
   shown: readonly OperationEntry[],
   generic: boolean,
-  register: (operation: OperationEntry) => string,
+  register: (operation: OperationEntry) => Names,
 ): JsonSchema {
   const item: JsonSchema = { description: entry.description };
   const parameters = [...(generic && entry.genericParameter ? [entry.genericParameter] : []), ...entry.parameters];
@@ -163,7 +171,7 @@ function pathItem(
   for (const operation of shown) {
     // One GET stands for all; the list and scan parameters tell them apart.
     if ((operation === list && read) || (operation === scan && (read || list))) continue;
-    const id = register(operation);
+    const { id, request, response } = register(operation);
     const reads = operation === read || operation === list || operation === scan;
     const listing = [
       ...(list ? [listParameter(read === undefined && scan === undefined)] : []),
@@ -174,10 +182,10 @@ function pathItem(
     if (own.length > 0) body.parameters = own;
     if (operation.request) {
       const media = operation.verb === 'patch' ? 'application/merge-patch+json' : 'application/json';
-      body.requestBody = { required: true, content: { [media]: { schema: ref(operation.request.name) } } };
+      body.requestBody = { required: true, content: { [media]: { schema: ref(request) } } };
     }
-    if (operation === read && list) register(list);
-    body.responses = responses(operation, operation === read ? list : undefined);
+    const alsoList = operation === read && list ? register(list).response : undefined;
+    body.responses = responses(operation, response, alsoList);
     item[methods[operation.verb]] = body;
   }
   return item;
@@ -192,10 +200,8 @@ function unlike(list: OperationEntry | undefined, operation: OperationEntry): re
 
 const page = { 'text/html': { schema: { type: 'string' } } };
 
-function responses(operation: OperationEntry, alsoList: OperationEntry | undefined): JsonSchema {
-  const schema = alsoList
-    ? { anyOf: [ref(operation.response.name), ref(alsoList.response.name)] }
-    : ref(operation.response.name);
+function responses(operation: OperationEntry, own: string, alsoList: string | undefined): JsonSchema {
+  const schema = alsoList === undefined ? ref(own) : { anyOf: [ref(own), ref(alsoList)] };
   const content = { 'application/json': { schema }, ...(operation.page ? page : {}) };
   const answer: JsonSchema = { [operation.status]: { description: 'OK', content } };
   for (const status of operation.refusals) {
@@ -241,11 +247,20 @@ const scanParameter: JsonSchema = {
 
 const ref = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
 
+/** An id that no other is like, not even without hyphens: `kv1-read` and `kv-1-read` would both be shaped by `Kv1Read`. */
 function distinct(id: string, taken: Set<string>): string {
+  const folded = (one: string) => one.replaceAll('-', '');
   let unique = id;
-  for (let i = 2; taken.has(unique); i++) unique = `${id}-${i}`;
-  taken.add(unique);
+  for (let i = 2; taken.has(folded(unique)); i++) unique = `${id}-${i}`;
+  taken.add(folded(unique));
   return unique;
+}
+
+function pascal(id: string): string {
+  return id
+    .split('-')
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('');
 }
 
 function sorted(record: Record<string, JsonSchema>): Record<string, JsonSchema> {

@@ -18,8 +18,8 @@ export interface OperationEntry {
   readonly id: string;
   /** Field parameters in the query. */
   readonly parameters: readonly JsonSchema[];
-  readonly request: { readonly name: string; readonly schema: JsonSchema } | undefined;
-  readonly response: { readonly name: string; readonly schema: JsonSchema };
+  readonly request: JsonSchema | undefined;
+  readonly response: JsonSchema;
   /** Status of a success with a body. */
   readonly status: number;
   /** Further statuses, with what they mean. */
@@ -125,11 +125,8 @@ function operationEntry(
           schema: rest,
           required: false,
         })),
-    request:
-      writes && (fields || operation.freeform)
-        ? { name: `${pascal(id)}Request`, schema: bodySchema(input, operation) }
-        : undefined,
-    response: { name: `${pascal(id)}Response`, schema },
+    request: writes && (fields || operation.freeform) ? bodySchema(input, operation) : undefined,
+    response: schema,
     status: operation.status === 202 ? 202 : 200,
     statuses: operation.responses ?? {},
     page: operation.page ?? false,
@@ -215,11 +212,4 @@ function slug(text: string): string {
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-|-$/g, '');
-}
-
-function pascal(id: string): string {
-  return id
-    .split('-')
-    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
-    .join('');
 }

@@ -7,6 +7,7 @@ import { Refusal } from '@keystead/refusal';
 import { BodyAborted, BodyLate, BodyTooLarge, GateFull } from '@keystead/server';
 import type { Dialect } from '../kernel/endpoints/dialect';
 import type { Raw } from '../kernel/endpoints/endpoint';
+import { plainTypeOf, typeAsAccepted } from '../kernel/endpoints/plain-types';
 import type { RateVerdict } from '../kernel/endpoints/rate-limit';
 import type { EndpointResponse } from '../kernel/endpoints/run-endpoint';
 
@@ -68,7 +69,8 @@ const alongBytes = 2048;
 
 async function sendRaw(res: ServerResponse, raw: Raw, headers: string[]): Promise<void> {
   for (const [name, value] of Object.entries(raw.headers)) {
-    headers.push(name, value);
+    if (name !== 'Content-Type' || plainTypeOf(value) === undefined) headers.push(name, value);
+    else headers.push(name, typeAsAccepted(value, res.req.headers.accept), 'Vary', 'Accept');
   }
   if (raw.body === undefined || typeof raw.body === 'string' || Buffer.isBuffer(raw.body)) {
     if (raw.status !== 204 && raw.status !== 304) {

@@ -7,9 +7,7 @@ import { startWorkspaces } from '../start-workspaces';
 
 const it = noPython() ? test.skip : test;
 
-const editions = ['self-hosted', ...(process.env.KEYSTEAD_LONG === '1' ? ['hosted'] : [])];
-
-describe.each(editions)('the document of the %s edition, in Python', (edition) => {
+describe.each(['self-hosted', 'hosted'] as const)('the document of the %s edition, in Python', (edition) => {
   const workspaces = startWorkspaces({ env: { WORKSPACES_EDITION: edition } });
 
   it('is accepted by the validator of that language', async () => {

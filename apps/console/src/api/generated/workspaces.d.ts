@@ -4360,7 +4360,6 @@ export interface paths {
           include?: string;
           "page[number]"?: number;
           "page[size]"?: number;
-          "search[exclude_tags]"?: string;
           "search[exclude-tags]"?: string;
           "search[name]"?: string;
           "search[tags]"?: string;
@@ -4873,6 +4872,7 @@ export interface paths {
         200: {
           content: {
             "application/gzip": string;
+            "application/octet-stream": string;
           };
         };
       };
@@ -9310,28 +9310,6 @@ export interface components {
       id: string;
       type: "assessment-results";
     };
-    AssessmentResultsResource: {
-      attributes: {
-        "all-checks-succeeded": boolean;
-        "checks-errored": number;
-        "checks-failed": number;
-        "checks-passed": number;
-        "checks-unknown": number;
-        /** Format: date-time */
-        "created-at": string;
-        drifted: boolean;
-        "error-msg": string | null;
-        "resources-drifted": number;
-        "resources-undrifted": number;
-        succeeded: boolean;
-      };
-      id: string;
-      links?: {
-        [key: string]: string;
-      };
-      relationships: Record<string, never>;
-      type: "assessment-results";
-    };
     AssessmentResultsToOne: {
       data: components["schemas"]["AssessmentResultsReference"] | components["schemas"]["Nothing"];
       links?: components["schemas"]["RelationshipLinks"];
@@ -9613,69 +9591,8 @@ export interface components {
       data: components["schemas"]["EntitlementSetsReference"] | components["schemas"]["Nothing"];
       links?: components["schemas"]["RelationshipLinks"];
     };
-    Errors: {
-      errors: {
-        code?: string;
-        detail?: string;
-        meta?: {
-          [key: string]: unknown;
-        };
-        source?: {
-          parameter?: string;
-          pointer?: string;
-        };
-        status: string | number;
-        title: string;
-      }[];
-    };
     FeatureSetsReference: {
       id: string;
-      type: "feature-sets";
-    };
-    FeatureSetsResource: {
-      attributes: {
-        agents: boolean;
-        "audit-logging": boolean;
-        "configuration-designer": boolean;
-        cost: number;
-        "cost-estimation": boolean;
-        "default-agents-ceiling": number;
-        "default-runs-ceiling": number;
-        "global-run-tasks": boolean;
-        identifier: string;
-        "is-current": boolean;
-        "is-free-tier": boolean;
-        "module-deprecations": boolean;
-        "module-revocations": boolean;
-        "module-tests-generation": boolean;
-        name: string;
-        operations: boolean;
-        polengine: boolean;
-        "policy-enforcement": boolean;
-        "policy-limit": number | null;
-        "policy-mandatory-enforcement-limit": number | null;
-        "policy-set-limit": number | null;
-        "private-module-registry": boolean;
-        "private-policy-agents": boolean;
-        "private-run-tasks": boolean;
-        "private-vcs": boolean;
-        "run-task-limit": number | null;
-        "run-task-mandatory-enforcement-limit": number | null;
-        "run-task-workspace-limit": number | null;
-        "run-tasks": boolean;
-        "self-serve-billing": boolean;
-        sso: boolean;
-        "state-storage": boolean;
-        teams: boolean;
-        "usage-reporting": boolean;
-        "user-limit": number | null;
-        "vcs-integrations": boolean;
-        "versioned-policy-set-limit": number | null;
-      };
-      id: string;
-      links?: {
-        [key: string]: string;
-      };
       type: "feature-sets";
     };
     FeatureSetsToOne: {

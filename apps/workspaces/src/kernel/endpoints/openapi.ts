@@ -3,6 +3,7 @@ import type { Edition } from '../installation/edition';
 import { AnswerSchemas } from './answer-schemas';
 import { bodyBytes, type Endpoint, type Resource, unknownBody } from './endpoint';
 import { operationId } from './operation-id';
+import { plainTypeOf } from './plain-types';
 import { type Json, ref } from './relation-schemas';
 
 const MEDIA_TYPE = 'application/vnd.api+json';
@@ -53,8 +54,12 @@ function parametersOf(endpoint: Endpoint): Json[] {
   const found = [...path.matchAll(/:([A-Za-z_]+)/g)].map(([, name]) =>
     parameter('path', name!, `The ${name!.replace(/_/g, ' ')}.`, text),
   );
+  const spelled = new Set<string>();
   for (const [name, description] of Object.entries(query)) {
-    found.push(parameter('query', name, description, text));
+    // A second spelling of the same is taken, but not described: generators make one argument of both.
+    const spelling = name.replaceAll('_', '-');
+    if (!spelled.has(spelling)) found.push(parameter('query', name, description, text));
+    spelled.add(spelling);
   }
   if (paging !== 'none') {
     const whole = paging === 'optional' ? ' Without page parameters the whole list is sent.' : '';
@@ -91,12 +96,26 @@ function successOf(endpoint: Endpoint, answers: AnswerSchemas): Json {
     : { [status]: { description: 'Done.', content: content(answers.documentOf(endpoint)) } };
 }
 
-/** The body in the document: its shape, or the media type of one that is streamed. */
+/** What is sent as its own type, and as a general one to who asks for that. */
+function contentOfType(type: string, schema: Json | undefined): Json {
+  const plain = plainTypeOf(type);
+  return { [type]: { schema }, ...(plain === undefined ? {} : { [plain]: { schema } }) };
+}
+
+/**
+ * The body in the document: its shape, or the media type of one that is streamed. Where several types are taken the first stands
+ * for all: generators make one client type of each, under the same name.
+ */
 function bodyOf({ body, takes, dialect }: Endpoint, edition: Edition): Json {
   if (body !== undefined) {
     const schema = body.jsonSchema(edition);
-    const types = dialect && Object.fromEntries(dialect.mediaTypes.map((type) => [type, { schema }]));
-    return { requestBody: { required: !body.optional, content: types ?? content(schema) } };
+    const required = !body.optional;
+    if (dialect === undefined) return { requestBody: { required, content: content(schema) } };
+    const [first, ...others] = dialect.mediaTypes;
+    const description = `Also taken as ${others.join(', ')}.`;
+    return {
+      requestBody: { required, ...(others.length > 0 ? { description } : {}), content: { [first]: { schema } } },
+    };
   }
   const schema = { type: 'string', format: 'binary' };
   return takes === undefined ? {} : { requestBody: { content: { [takes]: { schema } } } };
@@ -120,7 +139,8 @@ function operation(
   const others = Object.entries(endpoint.answers).map(([status, { description, type, schema }]) => {
     // What every endpoint refuses comes in the usual form, whatever form its own refusals have.
     const usual = refused[status]?.content;
-    return [status, type === undefined ? { description } : { description, content: { ...usual, [type]: { schema } } }];
+    const own = type === undefined ? undefined : contentOfType(type, schema);
+    return [status, own === undefined ? { description } : { description, content: { ...usual, ...own } }];
   });
   return {
     operationId: operationId(declared),

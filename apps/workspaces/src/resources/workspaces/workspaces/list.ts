@@ -22,7 +22,7 @@ export const listParameters = {
   'search[name]': 'Part of the name, whatever its case.',
   'search[wildcard-name]': 'Name with * at its start, its end, or both.',
   'search[tags]': 'Comma-separated tags or keys of tag bindings; all must be there.',
-  'search[exclude-tags]': 'Comma-separated tags; none may be there.',
+  'search[exclude-tags]': 'Comma-separated tags; none may be there. Also taken as search[exclude_tags].',
   'search[exclude_tags]': 'The same, as older clients spell it.',
   'filter[project][id]': 'Id of a project.',
   'filter[current-run][status]': 'Comma-separated statuses of the current run.',

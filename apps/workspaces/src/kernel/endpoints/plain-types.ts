@@ -1,0 +1,20 @@
+/** Types that the generators of clients do not know, each with a general one that says what it is made of. */
+const plainTypes: ReadonlyMap<string, string> = new Map([
+  ['application/gzip', 'application/octet-stream'],
+  ['application/samlmetadata+xml', 'text/xml'],
+]);
+
+const bare = (type: string): string => type.split(';', 1)[0]!.trim().toLowerCase();
+
+/** The general type of a media type; undefined where it has none, because everybody knows it. */
+export const plainTypeOf = (type: string): string | undefined => plainTypes.get(bare(type));
+
+/** The media type to send something as: its own, unless an Accept header has the general one and not its own. */
+export function typeAsAccepted(type: string, accept: string | undefined): string {
+  const plain = plainTypeOf(type);
+  if (plain === undefined || accept === undefined) return type;
+  const accepted = accept.split(',').map(bare);
+  if (!accepted.includes(plain) || accepted.includes(bare(type))) return type;
+  const [, ...parameters] = type.split(';');
+  return [plain, ...parameters].join(';');
+}

@@ -1,0 +1,86 @@
+interface Schema {
+  readonly $ref?: string;
+  readonly type?: string;
+  readonly enum?: readonly unknown[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly additionalProperties?: boolean | Schema;
+  readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+  readonly allOf?: readonly Schema[];
+}
+type Content = Readonly<Record<string, { readonly schema?: Schema }>>;
+interface Operation {
+  readonly operationId: string;
+  readonly parameters?: readonly { readonly in: string; readonly name: string }[];
+  readonly requestBody?: { readonly content: Content };
+  readonly responses: Readonly<Record<string, { readonly content?: Content }>>;
+}
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
+}
+
+const methods = ['get', 'post', 'put', 'patch', 'delete'];
+
+/** A name as all generators fold it that write `snake_case`, `PascalCase` or files that ignore the case. */
+const folded = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
+
+/** What generators of clients can read and write without being told how. */
+const isKnown = (type: string): boolean =>
+  /^(application\/(json|octet-stream|x-www-form-urlencoded|[\w.-]+\+json)|multipart\/form-data|text\/[\w.-]+)$/.test(
+    type,
+  );
+
+/**
+ * What of a document generators of clients stumble over: names that are one once they are folded, of operations, parameters,
+ * fields and types (also of those that they make up for shapes without a name), and media types that they do not know.
+ */
+export function generatorFaults({ paths, components }: Document): string[] {
+  const faults: string[] = [];
+  const types = new Map<string, string>();
+  const operations = new Map<string, string>();
+  const claim = (taken: Map<string, string>, kind: string, name: string, at: string) => {
+    const other = taken.get(folded(name));
+    if (other === undefined) taken.set(folded(name), at);
+    else faults.push(`${kind} ${name} is at ${other} and at ${at}`);
+  };
+  const walk = (schema: Schema | undefined, name: string, at: string): void => {
+    if (schema === undefined || schema.$ref !== undefined) return;
+    const { properties, additionalProperties, items } = schema;
+    const union = [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])];
+    if (properties !== undefined || schema.enum !== undefined) claim(types, 'the type', name, at);
+    const fields = new Map<string, string>();
+    for (const [field, inner] of Object.entries(properties ?? {})) {
+      claim(fields, 'the field', field, `${at}/${field}`);
+      walk(inner, `${name} ${field}`, `${at}/${field}`);
+    }
+    if (typeof additionalProperties === 'object') walk(additionalProperties, `${name} AdditionalProperty`, `${at}/*`);
+    walk(items, `${name} Item`, `${at}/[]`);
+    for (const [i, one] of union.entries()) walk(one, `${name} Type ${i}`, `${at}/${i}`);
+  };
+  for (const [name, schema] of Object.entries(components?.schemas ?? {})) {
+    walk({ properties: {}, ...schema, $ref: undefined }, name, name);
+  }
+  const all = Object.entries(paths).flatMap(([path, item]) =>
+    methods.flatMap((method) => (method in item ? [[`${method} ${path}`, item[method] as Operation] as const] : [])),
+  );
+  for (const [at, { operationId, parameters = [], requestBody, responses }] of all) {
+    claim(operations, 'the operation', operationId, at);
+    const sent = new Map<string, string>();
+    for (const one of parameters) claim(sent, 'the parameter', one.name, `${at} ${one.in} ${one.name}`);
+    const forms = Object.keys(requestBody?.content ?? {});
+    if (forms.length > 1) faults.push(`${at} takes the same as ${forms.join(' and ')}`);
+    for (const [type, { schema }] of Object.entries(requestBody?.content ?? {})) {
+      if (!isKnown(type)) faults.push(`${at} takes ${type}`);
+      walk(schema, `${operationId} Body`, `${at} body as ${type}`);
+    }
+    for (const [status, { content }] of Object.entries(responses)) {
+      if (content === undefined) continue;
+      const known = Object.entries(content).find(([type]) => isKnown(type));
+      if (known === undefined) faults.push(`${at} answers ${status} as ${Object.keys(content)}`);
+      walk(known?.[1].schema, `${operationId} Response ${status}`, `${at} ${status}`);
+    }
+  }
+  return faults;
+}
