@@ -153,8 +153,13 @@ describe('locked users', () => {
     const right = () => secrets.nobody.write('auth/people/login/ada', { password: 'right-one' });
     await right().expect(400);
     // Another namespace's accessor is none.
-    await inner.write(`sys/locked-users/${accessor}/unlock/ada`).expect(400);
-    await secrets.root.write('sys/locked-users/nothing/unlock/ada').expect(400);
+    for (const [who, unknown] of [
+      [inner, accessor],
+      [secrets.root, 'nothing'],
+    ] as const) {
+      const { body } = await who.write(`sys/locked-users/${unknown}/unlock/ada`).expect(200);
+      expect(body.warnings).toEqual([`no login method of this namespace has the accessor "${unknown}"`]);
+    }
     await right().expect(400);
     await secrets.root.write(`sys/locked-users/${accessor}/unlock/Ada`).expect(204);
     await right().expect(200);
@@ -271,10 +276,29 @@ describe('following the log', () => {
     for (const one of [plain, json]) one.destroy();
   });
 
-  it('is for those with sudo, for levels that are written, and for so many at a time', async () => {
+  it('says first which lines are not written, and gives them once they are', async () => {
+    await secrets.root.write('sys/loggers', { level: 'info' }).expect(204);
+    const { log } = secrets.service.kernel;
+    const seen = await follow('?log_level=debug&log_format=json');
+    await told(seen, 'no lines of lower levels');
+    expect(JSON.parse(seen.lines)).toMatchObject({ level: 'warn', writes: 'info' });
+    log.debug('not written');
+    await secrets.root.write('sys/loggers', { level: 'debug' }).expect(204);
+    log.debug('written');
+    await told(seen, '"written"');
+    expect(seen.lines).not.toContain('not written');
+    const full = await follow('?log_level=debug');
+    log.debug('for both');
+    await told(full, 'for both');
+    expect(full.lines).not.toContain('lower levels');
+    await secrets.root.write('sys/loggers', { level: 'info' }).expect(204);
+    for (const one of [seen, full]) one.destroy();
+  });
+
+  it('is for those with sudo, for levels that there are, and for so many at a time', async () => {
     const some = await secrets.withPolicy('path "sys/monitor" { capabilities = ["read"] }');
     await some.read('sys/monitor').expect(403);
-    for (const bad of ['log_level=loud', 'log_format=xml', 'log_level=debug']) {
+    for (const bad of ['log_level=loud', 'log_format=xml']) {
       await secrets.root.read(`sys/monitor?${bad}`).expect(400);
     }
     await sleep(100);

@@ -199,7 +199,14 @@ describe('tools and the rest of sys', () => {
     }
     for (const level of ['', 'loud', 'silent', '__proto__'])
       await secrets.root.write('sys/loggers', { level }).expect(400);
+    // As it is called where operators come from.
+    await secrets.root.write('sys/loggers/core', { level: 'debug' }).expect(204);
+    expect((await secrets.root.read('sys/loggers/core').expect(200)).body.data).toEqual({ core: 'debug' });
+    expect((await secrets.root.read('sys/loggers').expect(200)).body.data).toEqual({ secrets: 'debug' });
+    await secrets.root.delete('sys/loggers/core').expect(204);
+    expect(log.level).toBe(first.secrets);
     await secrets.root.write('sys/loggers/other', { level: 'info' }).expect(400);
+    await secrets.root.delete('sys/loggers/other').expect(400);
     await secrets.root.read('sys/loggers/other').expect(404);
     const some = await secrets.withPolicy('path "sys/loggers" { capabilities = ["read", "update"] }');
     await some.write('sys/loggers', { level: 'info' }).expect(403);

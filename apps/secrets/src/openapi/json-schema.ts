@@ -32,7 +32,11 @@ const envelopeProperties: JsonSchema = {
 export const sharedSchemas: Readonly<Record<string, JsonSchema>> = {
   Error: {
     type: 'object',
-    properties: { errors: { type: 'array', items: { type: 'string' } }, data: {} },
+    properties: {
+      errors: { type: 'array', items: { type: 'string' } },
+      data: {},
+      warnings: { type: 'array', items: { type: 'string' }, description: 'Where to look instead.' },
+    },
     required: ['errors'],
   },
   Auth: {

@@ -2,8 +2,9 @@ import { Refusal } from '@keystead/refusal';
 import type { Operation as Capability } from '../kernel/policy/capability';
 import type { Decision } from '../kernel/policy/types';
 import { questionOf, type RouteMatch } from '../kernel/routing/route-match';
-import { listed } from '../sdk/reply';
+import { listed, listedText } from '../sdk/reply';
 import type { Bearer } from './authenticate';
+import { Misguided } from './misguided';
 import type { Request } from './request';
 
 /** What was decided about a request. */
@@ -91,6 +92,8 @@ export function requireOperation(match: RouteMatch, bearer: Bearer | undefined):
   if (match.declared?.responseFormat === 'raw') throw new Refusal('unsupported-operation', '');
   const text = known ? 'unsupported operation' : 'unsupported path';
   const kind = known ? 'unsupported-operation' : 'unsupported-path';
+  const { elsewhere } = match.mount.backend;
+  if (!known && elsewhere !== undefined) throw new Misguided(listedText(text), elsewhere);
   throw match.auth === 'none' ? new Refusal(kind, text) : listed(kind, text);
 }
 

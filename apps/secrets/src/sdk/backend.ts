@@ -41,6 +41,8 @@ export interface Backend {
    * and where it is, makes sure in the database that only one node does it. Failures are logged.
    */
   readonly tick?: (call: BackgroundCall) => Promise<void>;
+  /** What callers are warned of who ask for a path that none of the endpoints is at, because other versions of the type have it. */
+  readonly elsewhere?: string;
   /** Mount options this type understands, with their defaults (kv: version). */
   readonly optionDefaults?: Readonly<Record<string, string>>;
 }

@@ -20,16 +20,8 @@ export class Monitors implements LogMonitors {
     private readonly lines: (follower: (line: string) => void) => () => void,
   ) {}
 
-  get level(): string {
-    return this.log.level;
-  }
-
   get full(): boolean {
     return this.ends.size >= most;
-  }
-
-  shows(level: string): boolean {
-    return rank(this.level) >= 0 && rank(level) >= rank(this.level);
   }
 
   follow(level: string, format: LogFormat, holds: () => Promise<boolean>, sink: StreamSink): () => void {
@@ -44,6 +36,8 @@ export class Monitors implements LogMonitors {
       left = 0;
       sink.write(shown(line, format));
     };
+    const written = this.log.level;
+    if (rank(written) < 0 || rank(level) < rank(written)) sink.write(shown(unwritten(written), format));
     const unfollow = this.lines(give);
     const look = setInterval(() => {
       holds().then(
@@ -70,8 +64,11 @@ export class Monitors implements LogMonitors {
   }
 }
 
-const gap = (lines: number): string =>
-  `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), name: 'secrets', lines, msg: 'lines were left out, because they were not read' })}\n`;
+const warning = (fields: object, msg: string): string =>
+  `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), name: 'secrets', ...fields, msg })}\n`;
+const gap = (lines: number): string => warning({ lines }, 'lines were left out, because they were not read');
+const unwritten = (writes: string): string =>
+  warning({ writes }, 'this node writes no lines of lower levels than this; change that at sys/loggers');
 
 function shown(line: string, format: LogFormat): string {
   if (format === 'json') return line;

@@ -52,6 +52,22 @@ describe('kv version 2', () => {
     expect((await secrets.root.list(`${kv}/metadata`).expect(200)).body.data.keys).toEqual(['app']);
   });
 
+  it('says where to look to who takes it for the other version, and only to who may read there', async () => {
+    const kv = await fresh('elsewhere');
+    const weak = await secrets.withPolicy('path "other/*" { capabilities = ["read"] }');
+    for (const verb of ['read', 'list', 'delete', 'write'] as const) {
+      const { body } = await secrets.root[verb](`${kv}/app`).expect(404);
+      expect(body.errors).toEqual(['1 error occurred:\n\t* unsupported path\n\n']);
+      expect(body.warnings).toEqual([
+        expect.stringMatching(/^Invalid path for a versioned K\/V secrets engine: .*data\//),
+      ]);
+      expect((await weak[verb](`${kv}/app`).expect(403)).body).not.toHaveProperty('warnings');
+    }
+    expect((await secrets.root.read(`${kv}/data/app`).expect(404)).body).toEqual({ errors: [] });
+    expect((await secrets.root.patch(`${kv}/config`, {}).expect(405)).body).not.toHaveProperty('warnings');
+    expect((await secrets.root.read('sys/nowhere').expect(404)).body).not.toHaveProperty('warnings');
+  });
+
   it('deletes, undeletes and destroys versions', async () => {
     const kv = await fresh('ends');
     await secrets.root.write(`${kv}/data/s`, { data: { a: 1 } }).expect(200);

@@ -136,6 +136,11 @@ export class Rekey {
     return shown(await this.ceremony.find(), required);
   }
 
+  /** The same, but with a seal that has no such key: nothing is under way, and no share is needed. */
+  async progress(): Promise<RekeyStatus> {
+    return (await this.applies()) ? this.status() : shown(undefined, 0);
+  }
+
   /** Throws `invalid` for a request that cannot be, and while one is under way. */
   async start(request: RekeyRequest): Promise<RekeyStatus> {
     const { pgpKeys, shares, threshold, backup } = request;
@@ -327,11 +332,16 @@ export class Rekey {
 
   private async record(): Promise<SealRecord> {
     const record = await this.seal.requireRecord();
-    if ((record.type === 'auto') !== (this.kind === 'recovery')) throw invalid(this.words.unsupported);
+    if (!isOf(record, this.kind)) throw invalid(this.words.unsupported);
     return record;
+  }
+
+  private async applies(): Promise<boolean> {
+    return isOf(await this.seal.requireRecord(), this.kind);
   }
 }
 
+const isOf = ({ type }: SealRecord, kind: RekeyKind): boolean => (type === 'auto') === (kind === 'recovery');
 const invalid = (message: string): Refusal => new Refusal('invalid', message);
 const bytes = (base64: string): Buffer => Buffer.from(base64, 'base64');
 

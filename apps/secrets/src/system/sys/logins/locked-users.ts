@@ -1,4 +1,3 @@
-import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Attempts } from '../../../kernel/attempts/attempts';
 import type { Mounts } from '../../../kernel/mounts/mounts';
@@ -47,16 +46,17 @@ async function listLocked(
   return shown.filter(({ namespace, mounts: locked }) => namespace === own || locked.length > 0);
 }
 
-/** Ends a lock. Throws `invalid` where the namespace has no login method of that accessor. */
+/** Ends a lock. False where the namespace has no login method of that accessor. */
 async function unlock(
   { attempts, mounts }: LockedUsersDeps,
   namespaceId: string,
   accessor: string,
   name: string,
-): Promise<void> {
+): Promise<boolean> {
   const mount = mounts.list(namespaceId, 'auth').find((one) => one.accessor === accessor);
-  if (!mount) throw new Refusal('invalid', `no login method has the accessor ${JSON.stringify(accessor)}`);
+  if (!mount) return false;
   await attempts.forget({ kind: 'password', subject: `${mount.uuid}/${name}` });
+  return true;
 }
 
 const most = <T extends { readonly counts: number }>(a: T, b: T): number => b.counts - a.counts;
@@ -113,8 +113,9 @@ export function lockedUserPaths(deps: LockedUsersDeps) {
       write: {
         summary: 'Let a name try again at once. One that is not locked stays so.',
         operationId: 'locked-users-unlock',
-        async run({ namespace, params }) {
-          await unlock(deps, namespace.uuid, params.mount_accessor, params.alias_identifier);
+        async run({ namespace, params: { mount_accessor: accessor, alias_identifier: name }, warn }) {
+          const isKnown = await unlock(deps, namespace.uuid, accessor, name);
+          if (!isKnown) warn(`no login method of this namespace has the accessor ${JSON.stringify(accessor)}`);
           return empty;
         },
       },

@@ -5,8 +5,8 @@ import { string } from '../../../sdk/fields';
 import { operation, path } from '../../../sdk/path';
 import { data, empty, missing } from '../../../sdk/reply';
 
-/** The program's, as in the lines it writes. */
-const NAME = 'secrets';
+/** The program's, as in the lines it writes, and what operators of other servers of this protocol call the one of the server. */
+const names = ['secrets', 'core'];
 
 /** Names of levels that clients of this protocol use, and what they are here. */
 const levels: ReadonlyMap<string, string> = new Map(
@@ -27,20 +27,23 @@ const LevelInput = z.object({ level: string().optional().describe('trace, debug,
 /** `sys/loggers`: how much the node that answers writes to its log, until it is told otherwise or starts again. */
 export function loggerPaths(log: Pick<Logger, 'level'>) {
   const configured = log.level;
-  const isNamed = ({ name }: { name?: string }): boolean => name === undefined || name === NAME;
-  const unknown = () => new Refusal('invalid', `the only logger is ${JSON.stringify(NAME)}`);
+  const named = ({ name = names[0]! }: { name?: string }): string | undefined => names.find((one) => one === name);
+  const unknown = () => new Refusal('invalid', `the only logger is ${JSON.stringify(names[0])}`);
   const read = operation<{ name?: string }>({
     summary: 'Read how much this node writes to its log.',
     output: z.record(z.string(), z.string()),
     auditClear: 'all',
-    run: ({ params }) => (isNamed(params) ? data({ [NAME]: log.level }) : missing),
+    run({ params }) {
+      const name = named(params);
+      return name === undefined ? missing : data({ [name]: log.level });
+    },
   });
   const write = operation<{ name?: string }, typeof LevelInput>({
     summary: 'Change how much this node writes to its log.',
     input: LevelInput,
     auditClear: 'all',
     run({ params, input }) {
-      if (!isNamed(params)) throw unknown();
+      if (named(params) === undefined) throw unknown();
       if (!input.level) throw new Refusal('invalid', 'level is required');
       const level = levels.get(input.level.toLowerCase());
       if (!level) throw new Refusal('invalid', `invalid level ${JSON.stringify(input.level)}`);
@@ -51,7 +54,7 @@ export function loggerPaths(log: Pick<Logger, 'level'>) {
   const remove = operation<{ name?: string }>({
     summary: 'Let this node write to its log what its configuration says.',
     run({ params }) {
-      if (!isNamed(params)) throw unknown();
+      if (named(params) === undefined) throw unknown();
       log.level = configured;
       return empty;
     },
@@ -68,7 +71,7 @@ export function loggerPaths(log: Pick<Logger, 'level'>) {
     path('loggers/:name', {
       summary: 'The same by the name of the log.',
       ...where,
-      paramDocs: { name: 'Name of the log; there is one.' },
+      paramDocs: { name: 'Name of the log; there is one, secrets, also called core.' },
       read: { ...read, operationId: 'loggers-read-verbosity-level-for' },
       write: { ...write, operationId: 'loggers-update-verbosity-level-for' },
       delete: { ...remove, operationId: 'loggers-revert-verbosity-level-for' },

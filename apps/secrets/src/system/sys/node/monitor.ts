@@ -9,13 +9,12 @@ export type LogFormat = 'standard' | 'json';
 
 /** Those who follow the log of this node. */
 export interface LogMonitors {
-  /** What the node writes to its log. */
-  readonly level: string;
   /** Nobody more may follow. */
   readonly full: boolean;
-  /** Whether lines of this level are written to the log at all. */
-  shows(level: string): boolean;
-  /** Tells `sink` of lines from now on, while `holds`; returns what is to be called when it leaves. */
+  /**
+   * Tells `sink` of lines from now on, while `holds`, and first of all what the node does not write; returns what is to be
+   * called when it leaves.
+   */
   follow(level: string, format: LogFormat, holds: () => Promise<boolean>, sink: StreamSink): () => void;
 }
 
@@ -34,7 +33,7 @@ export function monitorPath(monitors: LogMonitors, holds: (token: string) => Pro
       input: z.object({
         log_level: announced(string(), { enum: levels, default: 'info' })
           .optional()
-          .describe('The least level of the lines; of lower ones the node must write some, see sys/loggers.'),
+          .describe('The least level of the lines, as far as the node writes them, see sys/loggers.'),
         log_format: announced(string(), { enum: ['standard', 'json'], default: 'standard' })
           .optional()
           .describe('json: the lines as they are.'),
@@ -45,12 +44,6 @@ export function monitorPath(monitors: LogMonitors, holds: (token: string) => Pro
         const format = (input.log_format || 'standard').toLowerCase();
         if (!levels.includes(level)) throw new Refusal('invalid', 'unknown log level');
         if (format !== 'standard' && format !== 'json') throw new Refusal('invalid', 'unknown log format');
-        if (!monitors.shows(level)) {
-          throw new Refusal(
-            'invalid',
-            `log_level: this node logs at ${monitors.level}; change that at sys/loggers first`,
-          );
-        }
         if (monitors.full) throw new Refusal('limited', 'too many follow the log of this node');
         const still = () => holds(sentToken!);
         return stream('text/plain; charset=utf-8', (sink) => monitors.follow(level, format, still, sink));

@@ -48,7 +48,8 @@ function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'stan
         summary: 'Read how a rekey is getting on.',
         operationId: id('read-progress'),
         output: statusOutput,
-        run: async () => answer(statusBody(await rekey.status())),
+        // Whoever asks below sys/rotate whether something is under way is told that, whatever the seal.
+        run: async () => answer(statusBody(await (responseFormat === 'raw' ? rekey.status() : rekey.progress()))),
       },
       write: {
         summary: 'Start a rekey. One can be under way at a time.',
