@@ -44,7 +44,7 @@ const verified = [
 ];
 const detailed = [
   text(pathEntry, 'operation.summary', 'undefined'),
-  text(document, 'schemas[operation.response.name] = operation.response.schema', 'undefined'),
+  text(document, 'schemas[named.response] = operation.response', 'undefined'),
 ];
 
 /** Mutants of the sentences of the secrets service's specification that stand outside of tables. */
