@@ -90,6 +90,14 @@ const processorMs = (pid: number, alone = false): number => {
   return fields.slice(11, alone ? 13 : 15).reduce((sum, ticks) => sum + Number(ticks) * 10, 0);
 };
 
+/** Processor time of a PostgreSQL: of its processes, and of those that have ended. */
+function postgresMs(ground: Ground): number {
+  const folder = path.join(ground.folder, 'postgres');
+  const postmaster = Number(readFileSync(path.join(folder, 'postmaster.pid'), 'utf8').split('\n')[0]);
+  const children = readFileSync(`/proc/${postmaster}/task/${postmaster}/children`, 'utf8').split(' ').filter(Boolean);
+  return processorMs(postmaster) + children.reduce((sum, pid) => sum + processorMs(Number(pid)), 0);
+}
+
 const row = (what: string, value: number, unit: string) =>
   process.stdout.write(`| ${what} | ${value.toFixed(unit === 's' ? 2 : 0)} ${unit} |\n`);
 
@@ -181,7 +189,12 @@ async function many(given: {
   const restKib = memoryKib(pid, 'VmRSS');
   writeFileSync(`/proc/${pid}/clear_refs`, '5');
   const before = finished().length;
-  const beforeMs = { worker: processorMs(pid), own: processorMs(pid, true), service: processorMs(service) };
+  const beforeMs = {
+    worker: processorMs(pid),
+    own: processorMs(pid, true),
+    service: processorMs(service),
+    postgres: postgresMs(ground),
+  };
   const startedMs = performance.now();
   await Promise.all(
     ids.map((id) => {
@@ -206,11 +219,14 @@ async function many(given: {
     commands: processorMs(pid) - processorMs(pid, true) - (beforeMs.worker - beforeMs.own),
     worker: processorMs(pid, true) - beforeMs.own,
     service: processorMs(service) - beforeMs.service,
+    postgres: postgresMs(ground) - beforeMs.postgres,
   };
   const jobs = finished().slice(before);
   // The same commands by hand, as many at a time, with nothing around them.
   let next = 0;
   const byHandMs = performance.now();
+  const ofHandMs = () => processorMs(process.pid) - processorMs(process.pid, true);
+  const handBeforeMs = ofHandMs();
   await Promise.all(
     Array.from({ length: workers }, async () => {
       while (next < runs) {
@@ -224,11 +240,16 @@ async function many(given: {
     }),
   );
   const handSeconds = (performance.now() - byHandMs) / 1000;
+  const handMs = ofHandMs() - handBeforeMs;
   row(`${runs} runs queued at once`, queuedSeconds, 's');
   row('the tool by hand, as many at a time', handSeconds, 's');
   row('processor time of the commands, a run', spentMs.commands / runs, 'ms');
   row('processor time of the worker itself, a run', spentMs.worker / runs, 'ms');
   row('processor time of the service, a run', spentMs.service / runs, 'ms');
+  row('processor time of PostgreSQL, a run', spentMs.postgres / runs, 'ms');
+  row('processor time of the tool by hand, a run', handMs / runs, 'ms');
+  const allMs = Object.values(spentMs).reduce((sum, ms) => sum + ms, 0);
+  process.stdout.write(`| ratio of processor time | ${(allMs / handMs).toFixed(2)} |\n`);
   process.stdout.write(`| ratio | ${(queuedSeconds / handSeconds).toFixed(2)} |\n`);
   if (jobs[0]?.toolMs !== undefined) {
     const toolSeconds = jobs.reduce((sum, { toolMs = 0 }) => sum + toolMs, 0) / 1000 / workers;
