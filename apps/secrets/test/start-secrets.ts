@@ -2,7 +2,7 @@ import { scryptSync } from 'node:crypto';
 import type { Server } from 'node:http';
 import { afterAll, beforeAll, expect, jest } from '@jest/globals';
 import { createLogger, createServer } from '@keystead/server';
-import { freshDatabase, type TestDatabase } from '@keystead/testing';
+import { freshDatabase, Mistakes, type TestDatabase } from '@keystead/testing';
 import request, { type Test } from 'supertest';
 import { type PasswordHash, Passwords } from '../src/backends/userpass/password';
 import { type Config, readConfig } from '../src/config';
@@ -78,12 +78,18 @@ function hashCheaply(password: string): PasswordHash {
 export function startSecrets(options: SecretsOptions = {}): Secrets {
   const running = {} as { -readonly [K in keyof Secrets]: Secrets[K] };
   const watch = new ResponseSchemas();
+  const mistakes = new Mistakes();
   let counter = 0;
   beforeAll(async () => {
     const database = await freshDatabase('secrets');
     const config = { ...testConfig(database.url, options.env), ...options.config };
     jest.spyOn(Passwords.prototype, 'hash').mockImplementation(async (password) => hashCheaply(password));
-    const log = createLogger({ name: 'secrets', level: process.env.SECRETS_TEST_LOG ?? 'silent' });
+    const level = process.env.SECRETS_TEST_LOG;
+    const log = createLogger({
+      name: 'secrets',
+      level: level ?? 'warn',
+      destination: level === undefined ? mistakes : undefined,
+    });
     const service = await createService(config, { log, clock: options.clock, fault: options.fault });
     const server = createServer(service.app);
     rescueList(server);
@@ -113,7 +119,7 @@ export function startSecrets(options: SecretsOptions = {}): Secrets {
     if (server) await new Promise((resolve) => server.close(resolve));
     await running.service?.close();
     await running.database?.drop();
-    expect(problems).toEqual([]);
+    expect([...problems, ...mistakes.found]).toEqual([]);
   });
   return running;
 }

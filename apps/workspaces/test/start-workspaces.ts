@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { afterAll, beforeAll, expect } from '@jest/globals';
 import { createLogger, createServer } from '@keystead/server';
-import { freshDatabase } from '@keystead/testing';
+import { freshDatabase, Mistakes } from '@keystead/testing';
 import request, { type Test } from 'supertest';
 import { readConfig } from '../src/config';
 import { system } from '../src/kernel/audit/audit';
@@ -128,6 +128,7 @@ export function startWorkspaces(options: StartOptions = {}): Workspaces {
   let token = '';
   let databaseUrl = '';
   const watch = new AnswerSchemas();
+  const mistakes = new Mistakes(options.log);
   let drop: () => Promise<void>;
 
   beforeAll(async () => {
@@ -145,8 +146,9 @@ export function startWorkspaces(options: StartOptions = {}): Workspaces {
       WORKSPACES_MIGRATE: 'off',
       ...options.env,
     });
-    const level = process.env.TEST_LOG ?? (options.log === undefined ? 'silent' : 'info');
-    const log = createLogger({ name: 'workspaces', level, destination: options.log });
+    const level = process.env.TEST_LOG ?? (options.log === undefined ? 'warn' : 'info');
+    const destination = process.env.TEST_LOG === undefined ? mistakes : options.log;
+    const log = createLogger({ name: 'workspaces', level, destination });
     service = await createService(config, { log, now: options.now });
     token = (await service.firstRun())!.token;
     server = createServer(service.app).listen(0, '127.0.0.1');
@@ -159,7 +161,7 @@ export function startWorkspaces(options: StartOptions = {}): Workspaces {
     if (server) await new Promise((resolve) => server.close(resolve));
     await service?.close();
     await drop?.();
-    expect(problems).toEqual([]);
+    expect([...problems, ...mistakes.found]).toEqual([]);
   });
 
   const as = (given: string | undefined): Client => clientOf(() => server, given, watch);

@@ -29,6 +29,7 @@ export {
   lockModel,
   smallState,
 } from './lock-clients';
+export { Mistakes } from './mistakes';
 export { propertySettings } from './property-settings';
 export {
   generatedPythonSession,
