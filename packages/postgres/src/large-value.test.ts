@@ -44,7 +44,6 @@ describe('a large value', () => {
   });
 
   it('that cannot be read is an error, and its connection is good again', async () => {
-    await expect(readLargeValue(pool, { table: 'nothing', column: 'x', where: { y: 1 } })).rejects.toThrow('nothing');
     const table = { table: 'thing', column: 'odd "column', where: { part: "1' OR true --" } };
     await expect(readLargeValue(pool, table)).rejects.toThrow('invalid input syntax');
     await put('fine', 1, Buffer.from('fine'));
