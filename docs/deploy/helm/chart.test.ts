@@ -36,6 +36,41 @@ describe('the Helm chart', () => {
     expect(readFileSync(join(root, 'apps', service, 'src/main.ts'), 'utf8')).toContain("'migrate'");
   });
 
+  it('keeps the names of other Services out of the environment, where unknown settings are refused', () => {
+    // A Service called secrets-db would make SECRETS_DB_PORT.
+    expect(chart('templates/_parts.tpl')).toMatch(/define "keystead.pod" }}\n(?:.*\n)*enableServiceLinks: false\n/);
+  });
+
+  it('shows Prometheus the pods, the ports and the jobs of the dashboards', () => {
+    const scrape = readFileSync(join(__dirname, '../observability/kubernetes.yml'), 'utf8');
+    const jobs = new RegExp(`^${/regex: (\S+);metrics/.exec(scrape)?.[1]}$`);
+    const template = chart('templates/services.yaml');
+    expect(chart('templates/_parts.tpl')).toContain('app.kubernetes.io/name: keystead-{{ .name }}\n');
+    expect(template).toContain('{ name: metrics, containerPort: {{ $service.metricsPort }} }');
+    for (const service of services) {
+      expect(`keystead-${service}`).toMatch(jobs);
+      // The Job that migrates shows no metrics.
+      expect(`keystead-${service}-migrate`).not.toMatch(jobs);
+      const dashboard = readFileSync(join(__dirname, `../observability/${service}.json`), 'utf8');
+      expect(new Set([...dashboard.matchAll(/job=\\"([^"\\]+)/g)].map(([, job]) => job))).toEqual(
+        new Set([`keystead-${service}`]),
+      );
+    }
+  });
+
+  it('is installed by its page under the names that it gives', () => {
+    const page = readFileSync(join(root, 'docs/kubernetes.md'), 'utf8');
+    const version = /^version: (.*)$/m.exec(chart('Chart.yaml'))?.[1];
+    const tags = [...page.matchAll(/keystead\/\w+:(\S+)/g)].map(([, tag]) => tag);
+    expect(new Set(tags)).toEqual(new Set([version]));
+    for (const service of services) {
+      const port = new RegExp(`^${service}:\n(?:  .*\n)*?  port: (\\d+)$`, 'm').exec(chart('values.yaml'))?.[1];
+      expect(page).toContain(`http://keystead-${service}:${port}`);
+      expect(page).toContain(`kubectl create secret generic keystead-${service} `);
+      expect(chart('values.yaml')).toContain(`existingSecret: keystead-${service}\n`);
+    }
+  });
+
   it('has a schema that knows every value, and values of every template', () => {
     const schema = JSON.parse(chart('values.schema.json')) as { properties: Record<string, unknown> };
     const top = [...chart('values.yaml').matchAll(/^(\w+):/gm)].map(([, name]) => String(name));

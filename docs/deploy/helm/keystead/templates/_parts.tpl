@@ -10,6 +10,8 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 {{/* What every pod of a service is like, and the container's settings. Takes root, name, service and prefix. */}}
 {{- define "keystead.pod" }}
 automountServiceAccountToken: false
+# A Service called `secrets-…` would otherwise put variables with our prefix into the pod, and the service refuses unknown ones.
+enableServiceLinks: false
 securityContext: { runAsNonRoot: true, runAsUser: 10001, runAsGroup: 10001, fsGroup: 10001, seccompProfile: { type: RuntimeDefault } }
 {{- with .root.Values.imagePullSecrets }}
 imagePullSecrets: {{ toYaml . | nindent 2 }}
