@@ -25,11 +25,16 @@ interface Got {
 class Receiver {
   readonly got: Got[] = [];
   status = 200;
+  /** Done before the next answer. */
+  meanwhile: (() => Promise<unknown>) | undefined;
   private readonly server = http.createServer(async (request, answer) => {
     const pieces: Buffer[] = [];
     for await (const piece of request) pieces.push(piece as Buffer);
     const text = Buffer.concat(pieces).toString();
     this.got.push({ path: request.url ?? '', headers: request.headers, text, body: JSON.parse(text) });
+    const { meanwhile } = this;
+    this.meanwhile = undefined;
+    await meanwhile?.();
     const elsewhere = this.status === 302 ? { location: `${this.address}/elsewhere` } : {};
     answer.writeHead(this.status, { 'content-type': 'application/json', ...elsewhere }).end('{"ok":true}');
   });
@@ -362,6 +367,28 @@ describe('notifications', () => {
     }
     await due();
     expect(await deliver()).toBe(0);
+  });
+
+  it('that another node has taken since are left to it, unless they arrived after all', async () => {
+    const { id } = await make({ triggers: ['run:created'] });
+    receiver.got.length = 0;
+    await startRun(admin, workspace).expect(201);
+    const query = async (text: string) => (await workspaces.service.pool.query(text, [id])).rows;
+    const ofIt = 'WHERE configuration_id = $1 AND run_id IS NOT NULL';
+    const sendWhileTaken = async (status: number) => {
+      receiver.status = status;
+      await query(`UPDATE notification_delivery SET due_at = now() ${ofIt}`);
+      receiver.meanwhile = () =>
+        query(`UPDATE notification_delivery SET attempts = attempts + 1, due_at = '2100-01-01Z' ${ofIt}`);
+      expect(await deliver()).toBe(1);
+      return (
+        await query(
+          `SELECT due_at > '2099-01-01' AS later, code, done_at IS NULL AS open FROM notification_delivery ${ofIt}`,
+        )
+      )[0];
+    };
+    expect(await sendWhileTaken(503)).toEqual({ later: true, code: null, open: true });
+    expect(await sendWhileTaken(200)).toMatchObject({ code: '200', open: false });
   });
 
   it('are delivered once by several nodes', async () => {
