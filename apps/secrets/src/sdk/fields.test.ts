@@ -6,11 +6,13 @@ import {
   bool,
   commaList,
   duration,
+  header,
   int,
   keyValues,
   object,
   objectList,
   oneOf,
+  secretHeader,
   secretString,
   signedDuration,
   string,
@@ -46,6 +48,18 @@ const table: readonly [name: string, field: () => z.ZodType, cases: readonly [js
       ['{"b":[1,null],"a":true}', `refused: '' expected type 'string', ${map}'map[a:true b:[1 <nil>]]'`],
     ],
   ],
+  ...([header, secretHeader] as const).map((field): (typeof table)[number] => [
+    `what a header carries (${field === header ? 'shown' : 'secret'})`,
+    field,
+    [
+      ['"a\\tb \u00ff"', 'a\tb \u00ff'],
+      ['7', '7'],
+      ...['a\\n', 'a\\r\\nb', '\\u0000', '\\u007f', '\\u200b', '\\ud83d\\ude00'].map((text): [string, string] => [
+        `"${text}"`,
+        'refused: holds a line end or another character that no header can carry',
+      ]),
+    ],
+  ]),
   [
     'a whole number',
     int,

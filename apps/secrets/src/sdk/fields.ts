@@ -85,16 +85,33 @@ export const id = () =>
     return text instanceof Failure ? text : foldId(text);
   });
 
-/** A string that is kept out of every error text. */
-export const secretString = () =>
+const hiddenText = (convert: Convert<string>) =>
   field(
     { type: 'string', format: 'password' },
     (value) => {
-      const text = toText(value);
+      const text = convert(value);
       return text instanceof Failure ? new Failure(text.message.replace(/, value: .*$/s, '')) : text;
     },
     true,
   );
+
+/** A string that is kept out of every error text. */
+export const secretString = () => hiddenText(toText);
+
+/** What a header of HTTP cannot carry: a token pasted with its line end, for one. */
+const uncarried = /[^\t\x20-\x7e\x80-\xff]/;
+
+const toHeader = (value: unknown) => {
+  const text = toText(value);
+  if (text instanceof Failure || !uncarried.test(text)) return text;
+  return new Failure('holds a line end or another character that no header can carry');
+};
+
+/** A string that is sent to another system in a header. */
+export const header = () => field({ type: 'string' }, toHeader);
+
+/** The same, kept out of every error text. */
+export const secretHeader = () => hiddenText(toHeader);
 
 /** A string out of a closed list, compared exactly; `text` is the whole refusal. */
 export const oneOf = <const T extends readonly string[]>(values: T, text?: (value: string) => string) =>

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { leavesInTheClear } from '../../sdk/clear-text';
 import { configuration } from '../../sdk/collection';
-import { bool, commaList, int, secretString, string } from '../../sdk/fields';
+import { bool, commaList, header, int, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { refuse } from '../../sdk/refuse';
 import { data, empty, missing } from '../../sdk/reply';
@@ -9,7 +9,7 @@ import type { Storage } from '../../sdk/storage';
 import { refuseFields } from './refused-fields';
 
 const shown = {
-  access_key: string().describe('Access key id to look up users and roles with: iam:GetUser and iam:GetRole.'),
+  access_key: header().describe('Access key id to look up users and roles with: iam:GetUser and iam:GetRole.'),
   iam_endpoint: string().describe('Address of the identity API, where it is not the provider’s own.'),
   sts_endpoint: string().describe('Address of the token service; else requests must be for the provider’s own.'),
   sts_region: string().describe('Region whose token service requests must be for; empty is the global one.'),

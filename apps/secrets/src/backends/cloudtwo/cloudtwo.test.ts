@@ -51,6 +51,7 @@ describe('cloud provider engine', () => {
     it.each([
       [{ secret_key: 's' }, 'access_key'],
       [{ access_key: 'a' }, 'secret_key'],
+      [{ access_key: 'pasted\n', secret_key: 's' }, 'access_key'],
       [{ credential_source: 'environment', access_key: 'a' }, 'credential_source environment'],
       [{ access_key: 'a', secret_key: 's', iam_endpoint: 'ftp://nowhere' }, 'iam_endpoint'],
       [{ access_key: 'a', secret_key: 's', sts_endpoint: 'no where' }, 'sts_endpoint'],

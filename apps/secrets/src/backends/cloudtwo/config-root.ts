@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { newGeneration, single } from '../../sdk/collection';
-import { announced, duration, int, oneOf, secretString, string } from '../../sdk/fields';
+import { announced, duration, header, int, oneOf, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, empty, missing } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
@@ -15,7 +15,7 @@ const retryBounds = { minimum: -1, maximum: 20 } as const;
 const credentialSources = ['static', 'environment'] as const;
 
 const RootInput = z.object({
-  access_key: string().describe('Access key id of the user that makes and ends credentials.'),
+  access_key: header().describe('Access key id of the user that makes and ends credentials.'),
   secret_key: secretString().describe('Secret of access_key; never shown again.'),
   credential_source: oneOf(credentialSources).describe(
     'static: access_key and secret_key as given. environment: what the service finds around it.',

@@ -3,7 +3,7 @@ import { importPublicKey } from '@keystead/auth';
 import { z } from 'zod';
 import { leavesInTheClear } from '../../sdk/clear-text';
 import { single } from '../../sdk/collection';
-import { bool, commaList, secretString, string } from '../../sdk/fields';
+import { bool, commaList, secretHeader, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { parses, refuse } from '../../sdk/refuse';
 import { data, empty, missing } from '../../sdk/reply';
@@ -11,7 +11,7 @@ import { data, empty, missing } from '../../sdk/reply';
 const Config = z.object({
   kubernetes_host: string().optional().describe('Address of the cluster’s API.'),
   kubernetes_ca_cert: string().describe('Certificates (PEM) to trust for it; empty trusts those of the own pod.'),
-  token_reviewer_jwt: secretString().describe(
+  token_reviewer_jwt: secretHeader().describe(
     'Token of who may ask for token reviews; else that of the own pod, else that which logs in. Never shown.',
   ),
   pem_keys: commaList().describe(

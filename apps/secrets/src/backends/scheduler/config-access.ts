@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { configuration } from '../../sdk/collection';
-import { bool, int, notKept, secretString, string } from '../../sdk/fields';
+import { bool, int, notKept, secretHeader, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, empty, missing } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
@@ -11,7 +11,7 @@ import { type SchedulerAccess, type SchedulerDefaults, schedulerRefusal } from '
 
 const Access = z.object({
   address: string().describe('Address of the scheduler, as protocol://host:port.'),
-  token: secretString().describe('Management token of the scheduler.'),
+  token: secretHeader().describe('Management token of the scheduler.'),
   max_token_name_length: int().describe('Longest token name in bytes; 0 takes what the scheduler version allows.'),
   ca_cert: string().describe('PEM certificate of the authority that signed the scheduler certificate.'),
   client_cert: string().describe('PEM certificate we show to the scheduler; needs client_key.'),
