@@ -31,6 +31,32 @@ describe.each(['self-hosted', 'hosted'] as const)('every document that the %s ed
     expect(taken.map(({ one, key }) => `${one.name} ${key}`)).toEqual([]);
   });
 
+  it('refuses a name that is blank or holds what nobody can see, with its place', () => {
+    const fields = operations.flatMap((one) =>
+      fieldsOf(one, 'attributes')
+        .filter(([key, { type }]) => type === 'string' && key === (one.type === 'vars' ? 'key' : 'name'))
+        .map(([key, schema]) => ({ one, key, schema })),
+    );
+    expect(fields.length).toBeGreaterThan(15);
+    const taken = fields.flatMap(({ one, key, schema }) =>
+      [...(schema.nullable ? [] : [' ']), 'a\nb', 'a\u0000b', 'a\u200bb', 'a\u202eb']
+        .filter((value) => !refuses(one, ['attributes', key], value))
+        .map((value) => `${one.name} ${key} ${JSON.stringify(value)}`),
+    );
+    expect(taken).toEqual([]);
+  });
+
+  it('refuses a token for another system that no header can carry, with its place', () => {
+    const tokens = operations.filter((one) =>
+      fieldsOf(one, 'attributes').some(([key]) => key === 'oauth-token-string'),
+    );
+    expect(tokens.length).toBeGreaterThan(0);
+    for (const one of tokens) {
+      expect(refuses(one, ['attributes', 'oauth-token-string'], 'pasted\n')).toBe(true);
+      expect(refuses(one, ['attributes', 'oauth-token-string'], 'pasted')).toBe(false);
+    }
+  });
+
   it.each(['attributes', 'relationships'])('refuses %s that are no object', (part) => {
     const values = ['x', 5, true, []];
     const taken = operations.flatMap((one) =>

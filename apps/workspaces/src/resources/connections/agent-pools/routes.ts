@@ -78,7 +78,8 @@ const name = z
   .string()
   .min(1)
   .max(255)
-  .regex(/^[A-Za-z0-9 _-]+$/, 'Name can only include letters, numbers, spaces, dashes and underscores');
+  .regex(/^[A-Za-z0-9 _-]+$/, 'Name can only include letters, numbers, spaces, dashes and underscores')
+  .regex(/^\S(.*\S)?$/, 'may not start or end with a space');
 const shared = { 'organization-scoped': z.boolean().optional() };
 const relationships = {
   workspaces: many('workspaces'),

@@ -1,4 +1,4 @@
-import { attributesOf, flag, instant, text, writeOnly } from '@keystead/jsonapi';
+import { attributesOf, flag, instant, isSeen, notSeen, text, writeOnly } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { View } from '../../../kernel/endpoints/endpoint';
 import { appWebhookUrl, callbackUrl, type OauthClient } from './oauth-client';
@@ -24,11 +24,20 @@ const displayNames = z.enum([
 ]);
 const url = { type: text, takes: z.url({ protocol: /^https?$/ }), initial: '', when: 'create' } as const;
 export const longText = z.string().max(65_536).nullable();
+/** Sent in a header; a token pasted with its line end would make every call fail. */
+const token = longText.refine(
+  (given) => !/[^\t\x20-\x7e\x80-\xff]/.test(given ?? ''),
+  'holds a line end or another character that no header can carry',
+);
 const kept = { type: text.nullable(), takes: longText, initial: null };
 
 /** The attributes of a connection, one row each: bodies, answers, columns and the API description derive from here. */
 export const clientAttributes = table({
-  name: setting('name', { type: text.nullable(), takes: z.string().max(255).nullable(), initial: null }),
+  name: setting('name', {
+    type: text.nullable(),
+    takes: z.string().max(255).refine(isSeen, notSeen).nullable(),
+    initial: null,
+  }),
   'created-at': shown(instant, ({ createdAt }) => createdAt),
   'service-provider': setting('serviceProvider', { type: text, takes: z.enum(kinds), initial: '', when: 'create' }),
   'service-provider-display-name': shown(
@@ -43,7 +52,7 @@ export const clientAttributes = table({
   // Secret, private key and the text of the token are never shown.
   secret: ruled({ type: text.nullable(), takes: writeOnly(longText), show: () => null }),
   'rsa-public-key': setting('rsaPublicKey', kept),
-  'oauth-token-string': taken(longText),
+  'oauth-token-string': taken(token),
   // Of apps alone: where the host is to send what happened.
   'webhook-url': shown(text.nullable(), ({ id, serviceProvider }, { publicUrl }) =>
     serviceProvider === 'github_app' ? appWebhookUrl(publicUrl, id) : null,

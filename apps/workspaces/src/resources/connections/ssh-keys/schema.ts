@@ -1,7 +1,7 @@
-import { document, writeOnly } from '@keystead/jsonapi';
+import { document, label, writeOnly } from '@keystead/jsonapi';
 import { z } from 'zod';
 
-const name = z.string().trim().min(1).max(255);
+const name = label(255);
 const value = writeOnly(z.string().min(1).max(65_536));
 
 // Decision 0190: some clients leave out the type.

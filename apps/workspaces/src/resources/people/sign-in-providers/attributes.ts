@@ -1,4 +1,4 @@
-import { attributesOf, choice, instant, text, whole } from '@keystead/jsonapi';
+import { attributesOf, choice, instant, label, text, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { View } from '../../../kernel/endpoints/endpoint';
 import type { SignInProvider } from './provider';
@@ -28,7 +28,7 @@ const certificate = z
 
 /** The attributes of a provider, one row each: bodies, answers, columns and the API description derive from here. */
 export const providerAttributes = table({
-  name: setting('name', { type: text, takes: z.string().trim().min(1).max(90), initial: '', when: 'required' }),
+  name: setting('name', { type: text, takes: label(90), initial: '', when: 'required' }),
   kind: setting('kind', { type: choice(['oidc']), takes: z.literal('oidc'), initial: 'oidc', when: 'create' }),
   enabled: toggle('enabled', true),
   issuer: setting('issuer', { type: text, takes: issuer, initial: '', when: 'required' }),

@@ -1,4 +1,4 @@
-import { attributesOf, choice, flag, instant, text, writeOnly } from '@keystead/jsonapi';
+import { attributesOf, choice, flag, instant, label, text, writeOnly } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { View } from '../../../kernel/endpoints/endpoint';
 import { runTriggers, type WorkspaceTriggerName, workspaceTriggers } from '../runs/notification-triggers';
@@ -41,7 +41,7 @@ const once = <T>(given: readonly T[]): T[] => [...new Set(given)];
 
 /** The attributes of a configuration, one row each: bodies, answers, columns and the API description derive from here. */
 export const notificationAttributes = table({
-  name: setting('name', { type: text, takes: z.string().trim().min(1).max(255), initial: '', when: 'required' }),
+  name: setting('name', { type: text, takes: label(255), initial: '', when: 'required' }),
   'destination-type': setting('destinationType', {
     type: choice(destinations),
     takes: z.enum(destinations),

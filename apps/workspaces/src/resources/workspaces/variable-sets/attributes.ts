@@ -1,4 +1,4 @@
-import { attributesOf, flag, instant, text, whole } from '@keystead/jsonapi';
+import { attributesOf, flag, instant, label, text, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { abilities } from '../../../kernel/access/policy';
 import type { View } from '../../../kernel/endpoints/endpoint';
@@ -19,7 +19,7 @@ export function assigned(set: VariableSet, { access }: View) {
 
 /** The attributes of a variable set, one row each: bodies, answers, columns and the API description derive from here. */
 export const variableSetAttributes = table({
-  name: setting('name', { type: text, takes: z.string().trim().min(1).max(90), initial: '', when: 'required' }),
+  name: setting('name', { type: text, takes: label(90), initial: '', when: 'required' }),
   description: lenient('description', { type: text, takes: z.string().max(512), initial: '' }),
   global: lenient('global', { type: flag, takes: flag, initial: false }),
   priority: lenient('priority', { type: flag, takes: flag, initial: false }),

@@ -1,4 +1,4 @@
-import { attributesOf, choice, flag, instant, text } from '@keystead/jsonapi';
+import { attributesOf, choice, flag, instant, isSeen, notSeen, text } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { View } from '../../../kernel/endpoints/endpoint';
 import type { Variable } from './variable';
@@ -9,7 +9,8 @@ const key = z
   .string()
   .min(1)
   .max(255)
-  .regex(/^[^\s=\u0000-\u001f\u007f]+$/, 'may not contain spaces, control characters or =');
+  .regex(/^[^\s=\u0000-\u001f\u007f]+$/, 'may not contain spaces, control characters or =')
+  .refine(isSeen, notSeen);
 
 /**
  * The attributes of a variable, one row each: bodies, answers, columns and the API description derive from here. Values of
