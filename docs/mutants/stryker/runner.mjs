@@ -18,6 +18,12 @@ const remembered = 5;
 const patience = 100;
 const uncaught = ['uncaughtException', 'unhandledRejection'];
 
+/** What is tested may speak to a parent of its own; the one here understands StrykerJS alone, which sends texts. */
+function keepApart() {
+  const send = process.send?.bind(process);
+  if (send) process.send = (message, ...rest) => typeof message !== 'string' || send(message, ...rest);
+}
+
 /** Sources are loaded as Jest loads them. */
 function loadTypeScript() {
   const { transformSync } = require('@swc/core');
@@ -89,6 +95,7 @@ class InProcess {
   async init() {
     globalThis.__stryker__ = this.namespace;
     process.env.NODE_ENV = 'test';
+    keepApart();
     loadTypeScript();
     this.circus = require('jest-circus');
     this.Realm = require('../../../packages/testing/jest/environment.cjs');

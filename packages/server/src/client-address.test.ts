@@ -22,6 +22,7 @@ describe('clientAddress', () => {
     ['the proxy, when the entry is nonsense', proxies, '10.1.2.3', '198.51.100.1, evil', '10.1.2.3'],
     ['the proxy, when there is no entry', proxies, '10.1.2.3', undefined, '10.1.2.3'],
     ['the proxy, when an entry only begins like one', proxies, '10.1.2.3', '198.51.100.1:80x', '10.1.2.3'],
+    ['the proxy, when an entry only ends like one', proxies, '10.1.2.3', '1:198.51.100.1:80', '10.1.2.3'],
     ['the first of many proxies', proxies, '10.1.2.3', '10.9.9.9, 192.0.2.7', '10.9.9.9'],
     ['the last of several headers', proxies, '10.1.2.3', ['1.1.1.1', '198.51.100.1'], '198.51.100.1'],
     ['no IPv4 where none is mapped', [], '::ffff:1:2', undefined, '::ffff:1:2'],

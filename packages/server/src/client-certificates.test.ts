@@ -104,6 +104,16 @@ describe('the certificates in the header of a trusted proxy', () => {
       'client-cert is no certificate (PEM, URL-encoded)',
     ],
     [
+      'a line before PEM',
+      [['client-cert', encodeURIComponent(`x\n${pem}`)]],
+      'client-cert is no certificate (PEM, URL-encoded)',
+    ],
+    [
+      'a line between PEM',
+      [['client-cert', encodeURIComponent(`${pem}\nx\n${pem}`)]],
+      'client-cert is no certificate (PEM, URL-encoded)',
+    ],
+    [
       'a PEM of nothing',
       [['client-cert', encodeURIComponent(pem.replace(/\nMII[\s\S]*?\n-/, '\n-'))]],
       'client-cert is no certificate (PEM, URL-encoded)',

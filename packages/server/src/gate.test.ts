@@ -49,6 +49,16 @@ describe('a gate', () => {
     await expect(gate.run(async () => 'fine')).resolves.toBe('fine');
   });
 
+  it('turns away at once who finds the line full', async () => {
+    const gate = new Gate({ atOnce: 1, waiting: 1, waitMs: 3_600_000 }, 'things');
+    const leave = await gate.enter();
+    const second = gate.enter();
+    await expect(gate.enter()).rejects.toThrow(new GateFull('things'));
+    expect(gate.waiting).toBe(1);
+    leave();
+    (await second)();
+  });
+
   it('never gives all places to whoever comes under one key', async () => {
     const gate = new Gate({ atOnce: 2, waiting: 10, waitMs: 60_000 }, 'things');
     const came: string[] = [];

@@ -28,4 +28,14 @@ describe('createLogger', () => {
     expect(err.stack).toContain('logger.test');
     expect(lines.join('')).not.toContain('hunter2');
   });
+
+  it('writes to standard output what is left when the process ends, unless it is silent', () => {
+    const before = process.listeners('exit');
+    createLogger({ name: 'secrets', level: 'silent' }).info('nobody hears this');
+    expect(process.listeners('exit')).toEqual(before);
+    createLogger({ name: 'secrets', level: 'info' });
+    const added = process.listeners('exit').filter((one) => !before.includes(one));
+    expect(added).toHaveLength(1);
+    for (const one of added) process.removeListener('exit', one);
+  });
 });

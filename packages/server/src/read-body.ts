@@ -179,11 +179,12 @@ class BodyReader {
 
   /** Calls `late` once the body is behind its pace. What had come before a wait for its turn counts as come since. */
   private watch(late: () => void): void {
-    this.begunMs = Date.now();
+    this.begunMs = performance.now();
     const look = () => {
-      const behindMs = Date.now() - this.begunMs - this.pace.graceMs - (this.length * 1000) / this.pace.bytesPerSecond;
-      if (behindMs >= 0) late();
-      else this.timer = setTimeout(look, Math.max(-behindMs, 50));
+      const dueMs = this.begunMs + this.pace.graceMs + (this.length * 1000) / this.pace.bytesPerSecond;
+      const leftMs = dueMs - performance.now();
+      if (leftMs <= 0) late();
+      else this.timer = setTimeout(look, Math.max(leftMs, 50));
     };
     this.timer = setTimeout(look, this.pace.graceMs);
   }

@@ -22,6 +22,8 @@ describe('looking over JSON', () => {
     ['["[[[[[[[[[[[[[[,,,,,,,,,,,,,,,,,,,,,"]', 'fine'],
     ['["\\"[[[[[[[[[[[[[[,,,,,,,,,,,,,,,,,,,,,\\\\"]', 'fine'],
     ['["\\\\",1,2,3,4,5,6,7,8,9,10]', 'values'],
+    ['[1,1,1,1,1,1,1,[]]', 'fine'],
+    ['[1,1,1,1,1,1,1,1,[]]', 'values'],
   ])('%s', async (text, found) => {
     expect(await scanned(text)).toBe(found);
   });
@@ -38,6 +40,23 @@ describe('looking over JSON', () => {
     expect(await scanned(long)).toBe('fine');
     counting = false;
     expect(turns).toBeGreaterThanOrEqual(3);
-    expect(await scanned(`${long.slice(0, -1)},1,1,1,1,1,1,1,1,1,1]`)).toBe('values');
+    expect(await scanned(`${long.slice(0, -1)},1,1,1,1,1,1,1,1]`)).toBe('fine');
+    expect(await scanned(`${long.slice(0, -1)},1,1,1,1,1,1,1,1,1]`)).toBe('values');
+  });
+
+  it('decides on a short text at once', async () => {
+    let turned = false;
+    setImmediate(() => (turned = true));
+    await scanned('[1]');
+    expect(turned).toBe(false);
+  });
+
+  it('says which bound is passed', async () => {
+    await expect(scanJson(Buffer.from('[1,2]'), { values: 2, levels: 1 })).rejects.toThrow(
+      'it holds more than 2 values',
+    );
+    await expect(scanJson(Buffer.from('[[]]'), { values: 9, levels: 1 })).rejects.toThrow(
+      'it is nested deeper than 1 levels',
+    );
   });
 });

@@ -73,11 +73,13 @@ async function until(condition: () => boolean): Promise<void> {
 describe('a serving application', () => {
   it('writes one line a request, without path, query string, headers or body', async () => {
     const { url, lines } = await start();
+    const begunMs = performance.now();
     const response = await fetch(`${url}/hello?token=hvs.secret`, { headers: { authorization: 'Bearer hvs.secret' } });
     const { id } = (await response.json()) as { id: string };
     await until(() => lines.length === 1);
     expect(lines[0]).toMatchObject({ msg: 'request', method: 'GET', route: 'GET /hello', status: 200, requestId: id });
-    expect(lines[0]!.ms).toEqual(expect.any(Number));
+    expect(lines[0]!.ms).toBeGreaterThanOrEqual(0);
+    expect(lines[0]!.ms).toBeLessThanOrEqual(performance.now() - begunMs);
     await (await fetch(`${url}/links/hvs.secret`)).text();
     await (await fetch(`${url}/lynks/hvs.secret`)).text();
     await until(() => lines.length === 3);
@@ -155,6 +157,7 @@ describe('a serving application', () => {
 
   it('shows request metrics by route on a listener of their own', async () => {
     const registry = new Registry();
+    const begunMs = performance.now();
     const { url, metricsPort } = await start({ metrics: { listen: local, registry } });
     await (await fetch(`${url}/hello`)).text();
     await (await fetch(`${url}/nowhere`)).text();
@@ -171,6 +174,8 @@ describe('a serving application', () => {
     expect(text).toContain('http_requests_total{route="other",status="404"} 1');
     expect(text).toContain('http_requests_in_flight 0');
     expect(text).toContain('http_request_duration_seconds_bucket{le="+Inf",route="GET /hello"} 1');
+    const [, seconds] = /http_request_duration_seconds_sum\{route="GET \/hello"\} (\S+)/.exec(text)!;
+    expect(Number(seconds) * 1000).toBeLessThanOrEqual(performance.now() - begunMs);
     expect(text).toContain('process_cpu_seconds_total');
     expect((await fetch(`${metricsUrl}/hello`)).status).toBe(404);
     expect((await fetch(`${url}/metrics`)).status).toBe(404);
@@ -317,6 +322,16 @@ describe('a serving application', () => {
     await until(() => started);
     await serving.close();
     await expect(answer).rejects.toThrow();
+  });
+
+  it('says once that it closes, however often it is told to', async () => {
+    let times = 0;
+    const { close } = await start({ onClose: () => times++ });
+    const first = close();
+    const second = close();
+    await Promise.all([first, second]);
+    await close();
+    expect(times).toBe(1);
   });
 
   it('says which port is taken and leaves nothing open', async () => {
