@@ -287,7 +287,9 @@ describe('what a node remembers of an outside system', () => {
     async (method) => {
       const row = rows['the keys of cloudone']!;
       await write(row.at, row.config());
-      await until(async () => (await row.use()) < 300);
+      const written = row.asked();
+      // Once this write is known here, or the news of it would come between what follows.
+      await until(async () => (await row.use()) < 300 && row.asked() > written);
       const withdrawn = directory.sign();
       directory.rotate();
       const use = () => login('auth/cloudone/login', { role: 'any', jwt: withdrawn, ...placed });
