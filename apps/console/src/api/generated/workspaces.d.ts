@@ -1720,7 +1720,7 @@ export interface paths {
           "application/vnd.api+json": {
             data: {
               attributes?: {
-                name?: string;
+                name?: string & (string);
                 "organization-scoped"?: boolean;
               };
               id?: string;
@@ -3103,7 +3103,7 @@ export interface paths {
           "application/vnd.api+json": {
             data: {
               attributes?: {
-                name: string;
+                name: string & (string);
                 "organization-scoped"?: boolean;
               };
               id?: string;
