@@ -41,6 +41,14 @@ describe('the Helm chart', () => {
     expect(chart('templates/_parts.tpl')).toMatch(/define "keystead.pod" }}\n(?:.*\n)*enableServiceLinks: false\n/);
   });
 
+  it('spreads the pods of one version over nodes, whatever those that an upgrade ends stand on', () => {
+    const [, spread = ''] = /topologySpreadConstraints:\n((?: {8,}.*\n)+?) {6}containers:/.exec(
+      chart('templates/services.yaml'),
+    )!;
+    expect(spread).toContain('topologyKey: kubernetes.io/hostname');
+    expect(spread).toContain('matchLabelKeys: [pod-template-hash]');
+  });
+
   it('shows Prometheus the pods, the ports and the jobs of the dashboards', () => {
     const scrape = readFileSync(join(__dirname, '../observability/kubernetes.yml'), 'utf8');
     const jobs = new RegExp(`^${/regex: (\S+);metrics/.exec(scrape)?.[1]}$`);
