@@ -50,7 +50,8 @@ describe('a node whose machine has the wrong time', () => {
         .set('Authorization', `Bearer ${token}`)
         .then(({ status }) => status);
     expect(await there()).toBe(200);
-    const trouble = expect.stringContaining('3456000.0 s ahead of the database (2 s are allowed)');
+    // Nobody's clock is known to a tenth of a second on a busy machine.
+    const trouble = expect.stringMatching(/345(5999|6000)\.\d s ahead of the database \(2 s are allowed\)/);
     expect(await node.ready()).toEqual({ ready: false, reasons: [trouble] });
 
     const runs = async () => {
