@@ -172,6 +172,12 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
   if (given.SECRETS_SEAL === 'shamir' && given.SECRETS_PROCESSES > 1) {
     problems.push('SECRETS_PROCESSES must be 1 with SECRETS_SEAL=shamir: a share would reach one process alone');
   }
+  if (shared.standby && given.SECRETS_SEAL === 'shamir') {
+    problems.push('SECRETS_STANDBY_MAX_LAG needs SECRETS_SEAL=auto: a share given to one node opens all by a write');
+  }
+  if (shared.standby && given.SECRETS_FIRST_RUN_FILE !== undefined) {
+    problems.push('SECRETS_FIRST_RUN_FILE is for a node that writes: unset it, or SECRETS_STANDBY_MAX_LAG');
+  }
   if (problems.length > 0) throw new BadConfig(problems);
   return {
     ...shared,

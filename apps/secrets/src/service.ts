@@ -112,7 +112,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
   runTicks(modules, parts.log);
   seal.onOpen(async () => {
     await quotas.refresh();
-    await history.add();
+    if (!config.standby) await history.add();
   });
   seal.onClose(() => {
     monitors.endAll();
@@ -135,7 +135,9 @@ export async function createService(config: Config, parts: ServiceParts): Promis
     log: parts.log,
     largeBodies,
     apiPage: config.apiPage ? new ApiPage(apiPage) : undefined,
-    console: config.console.on ? consoleEdge(modules, kernel, config, parts.log) : undefined,
+    primaryUrl: config.standby?.primaryUrl,
+    // Signing in is a write.
+    console: config.console.on && !config.standby ? consoleEdge(modules, kernel, config, parts.log) : undefined,
   });
   return {
     app,
@@ -149,7 +151,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
         ...(initialised && sealed ? ['sealed'] : []),
         ...(silentMs > SILENCE_MS ? ['no word from the database'] : []),
         ...((await audit.devices.accepts()) ? [] : ['no audit device takes lines']),
-        ...(storage.clockTrouble === undefined ? [] : [storage.clockTrouble]),
+        ...[storage.clockTrouble, storage.standbyLag?.trouble].filter((trouble) => trouble !== undefined),
       ];
       return { ready: reasons.length === 0, reasons };
     },
@@ -220,6 +222,7 @@ function kernelOf(
     inputs: new InputParsers(),
     timeoutSeconds: config.requestTimeoutSeconds,
     silence: storage.silence,
+    standby: storage.standbyLag && { lag: storage.standbyLag, primaryUrl: config.standby?.primaryUrl },
     help: (mount, declared) => documents.pathsDocument(mount, declared),
     whileSealed: new PathTree(paths.filter((declared) => declared.whileSealed)),
     log,

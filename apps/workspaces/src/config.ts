@@ -190,6 +190,9 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
   });
   const shared = readShared('WORKSPACES', given, problems);
   const objects = blobStore(given, problems);
+  if (shared.standby && given.WORKSPACES_FIRST_RUN_FILE !== undefined) {
+    problems.push('WORKSPACES_FIRST_RUN_FILE is for a node that writes: unset it, or WORKSPACES_STANDBY_MAX_LAG');
+  }
   if (problems.length > 0) throw new BadConfig(problems);
   const { host, port, tls } = shared.listen;
   const publicUrl = given.WORKSPACES_PUBLIC_URL ?? `${tls === undefined ? 'http' : 'https'}://${host}:${port}`;

@@ -16,10 +16,17 @@ function sealKeys(source: SealKeySource, isFirstStart: boolean, warn: (line: str
 
 /**
  * The service's keyring, kept in the database under the seal key; made at the first start, of several nodes by one.
- * A ring that only the previous seal key opens is wrapped anew under the current one.
+ * A ring that only the previous seal key opens is wrapped anew under the current one. `readsOnly`: only what is there is opened.
  */
-export async function openKeyring(db: Database, source: SealKeySource, warn: (line: string) => void): Promise<Keyring> {
+export async function openKeyring(
+  db: Database,
+  source: SealKeySource,
+  warn: (line: string) => void,
+  { readsOnly = false }: { readonly readsOnly?: boolean } = {},
+): Promise<Keyring> {
   const stored = await db.prisma.setting.findUnique({ where: { name: NAME } });
+  if (stored === null && readsOnly)
+    throw new Error('nothing was begun in this database: start a node that writes first');
   const keys = sealKeys(source, stored === null, warn);
   if (stored === null) {
     const wrapped = Keyring.create().wrap(keys.current).toString('base64');
@@ -28,7 +35,7 @@ export async function openKeyring(db: Database, source: SealKeySource, warn: (li
   const row = await db.prisma.setting.findUniqueOrThrow({ where: { name: NAME } });
   const wrapped = Buffer.from((row.value as { wrapped: string }).wrapped, 'base64');
   const ring = Keyring.unwrap(wrapped, keys.previous === undefined ? [keys.current] : [keys.current, keys.previous]);
-  if (keys.previous !== undefined) {
+  if (keys.previous !== undefined && !readsOnly) {
     await db.prisma.setting.update({
       where: { name: NAME },
       data: { value: { wrapped: ring.wrap(keys.current).toString('base64') } },

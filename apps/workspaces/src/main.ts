@@ -55,11 +55,11 @@ const loaded = () => Promise.all([import('./service.js'), import('./housekeeping
 async function run(config: Config): Promise<void> {
   const log = createLogger({ name: 'workspaces', level: config.logLevel });
   const [{ createService }, { startHousekeeping }] = await loaded();
-  const service = await createService(config, { log });
+  const registry = new Registry();
+  const service = await createService(config, { log, registry });
   if (config.firstRunFile !== undefined) {
     await writeFirstRun(service, config.firstRunFile, log);
   }
-  const registry = new Registry();
   const { traces, slowMs } = config;
   const tracing = startTracing(traces && { ...traces, service: 'keystead-workspaces' }, log);
   const serving = await serve({
@@ -80,23 +80,26 @@ async function run(config: Config): Promise<void> {
     await service.close();
     throw error;
   });
+  const { clockTrouble, outage } = service;
   const { keyring, now, vcsReach: reach, notificationReach, mailer, publicUrl, settings } = service.env;
-  const { outage, clockTrouble } = service;
-  const housekeeping = startHousekeeping(service.db, {
-    log,
-    outage,
-    keyring,
-    notificationReach,
-    mailer,
-    publicUrl,
-    now,
-    clockTrouble,
-    consoleIdleMinutes: config.console.idleMinutes,
-    assessmentHours: config.assessmentHours,
-    secrets: config.secretsService,
-    registry,
-    vcs: config.vcs && reach && { reach, publicUrl, settings, pollSeconds: config.vcs.pollSeconds },
-  });
+  // What is due is for those who may write.
+  const housekeeping = config.standby
+    ? undefined
+    : startHousekeeping(service.db, {
+        log,
+        outage,
+        keyring,
+        notificationReach,
+        mailer,
+        publicUrl,
+        now,
+        clockTrouble,
+        consoleIdleMinutes: config.console.idleMinutes,
+        assessmentHours: config.assessmentHours,
+        secrets: config.secretsService,
+        registry,
+        vcs: config.vcs && reach && { reach, publicUrl, settings, pollSeconds: config.vcs.pollSeconds },
+      });
   log.info({ url: serving.url, edition: config.edition }, 'listening');
   stopOnSignal(serving, housekeeping, service, tracing);
 }
@@ -112,14 +115,14 @@ async function runAll(config: Config): Promise<void> {
 
 function stopOnSignal(
   serving: Serving,
-  housekeeping: Housekeeping,
+  housekeeping: Housekeeping | undefined,
   service: Service,
   tracing: Tracing | undefined,
 ): void {
   onStop(async () => {
     await serving.close();
     await tracing?.close();
-    await housekeeping.close();
+    await housekeeping?.close();
     await service.close();
     process.exit(0);
   });

@@ -1,10 +1,19 @@
 import { ApiPage } from '@keystead/api-page';
 import { ConsoleHost } from '@keystead/console-host';
 import { Reach } from '@keystead/outside';
-import { Bell, createPool, DatabaseClock, DatabaseWatch, isConnectionLoss, Silence } from '@keystead/postgres';
-import { clientAddress, createLogger, Gate, type Logger, requestId } from '@keystead/server';
+import {
+  Bell,
+  createPool,
+  DatabaseClock,
+  DatabaseWatch,
+  isConnectionLoss,
+  ReplayLag,
+  Silence,
+} from '@keystead/postgres';
+import { clientAddress, createLogger, Gate, type Logger, type Registry, requestId } from '@keystead/server';
 import type { Express } from 'express';
 import type { Pool } from 'pg';
+import { Gauge } from 'prom-client';
 import type { Config } from './config';
 import { buildApp } from './http/app';
 import { AccessStore } from './kernel/access/access-store';
@@ -77,6 +86,8 @@ export interface ServiceOverrides {
   /** The clock of this machine, in epoch milliseconds. */
   readonly machineClock?: () => number;
   readonly log?: Logger;
+  /** Where metrics are shown. */
+  readonly registry?: Registry;
 }
 
 /** The console and its sessions. */
@@ -96,6 +107,17 @@ function consoleHost(config: Config, env: Environment, db: Database, log: Logger
   });
 }
 
+function showLag(registry: Registry | undefined, lag: ReplayLag | undefined): void {
+  new Gauge({
+    name: 'standby_lag_seconds',
+    help: 'How far the standby is behind that this node reads from; 0 where it reads from none.',
+    registers: registry ? [registry] : [],
+    collect() {
+      this.set((lag?.ms ?? 0) / 1000);
+    },
+  });
+}
+
 /** Builds the service from its configuration: the only place where long-lived objects are made. */
 export async function createService(config: Config, parts: ServiceOverrides = {}): Promise<Service> {
   const log = parts.log ?? createLogger({ name: 'workspaces', level: config.logLevel });
@@ -104,9 +126,13 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
   const now = parts.now ?? clock.now;
   const clockTrouble = () => (parts.now ? undefined : clock.trouble);
   await prepareSchema(config, log);
+  const { standby } = config;
+  const readsOnly = standby !== undefined;
+  const lag = standby && new ReplayLag(standby.maxLagMs);
   const pool = createPool({
     url: config.databaseUrl,
     max: config.databaseConnections,
+    standby: readsOnly,
     applicationName: 'keystead-workspaces',
     onIdleError: (error) => log.warn({ err: error }, 'database connection lost'),
   });
@@ -115,6 +141,7 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
     max: QUICK_CONNECTIONS,
     pipeline: true,
     planOnce: true,
+    standby: readsOnly,
     applicationName: 'keystead-workspaces quick',
     onIdleError: (error) => log.warn({ err: error }, 'database connection lost'),
   });
@@ -124,7 +151,7 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
   const stateThreads = new StateThreads();
   const plain = withStateThreads(openDatabase(pool, quickPool), stateThreads);
   const db = objects ? withObjects(plain, objects) : plain;
-  const keyring = await openKeyring(db, config.sealKey, (line) => log.warn(line));
+  const keyring = await openKeyring(db, config.sealKey, (line) => log.warn(line), { readsOnly });
   const settings = settingsReader(db, config.edition, config.rateLimit);
   const outage = new Outage(log, now);
   const env: Environment = {
@@ -166,6 +193,7 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
       consoleIdleMinutes: config.console.idleMinutes,
       settings,
       workerTokens: config.workerTokens,
+      readsOnly,
     }),
   };
   const endpoints = resources.flatMap((resource) => resource.endpoints);
@@ -178,14 +206,18 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
     log,
     outage,
     silence,
+    standby: lag && { lag, primaryUrl: standby?.primaryUrl },
     apiPage: config.apiPage ? new ApiPage(apiPage) : undefined,
-    console: config.console.on ? consoleHost(config, env, db, log) : undefined,
+    // Signing in is a write.
+    console: config.console.on && !standby ? consoleHost(config, env, db, log) : undefined,
   });
+  showLag(parts.registry, lag);
   const watch = new DatabaseWatch({
     url: config.databaseUrl,
     applicationName: 'keystead-workspaces watch',
     clock,
     silence,
+    lag,
     rings: { channel: queuedChannel, bell: env.queuedBell },
   });
   await watch.start();
@@ -205,7 +237,7 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
       const trouble = clockTrouble();
       const reasons = [
         ...(answers && !silence.lasts ? [] : ['the database does not answer']),
-        ...(trouble === undefined ? [] : [trouble]),
+        ...[trouble, lag?.trouble].filter((one) => one !== undefined),
       ];
       return { ready: reasons.length === 0, reasons };
     },

@@ -7,7 +7,7 @@ import { showWorkspaces } from '../../../apps/workspaces/test/metrics/show-metri
 // What alerts, dashboards and the page about metrics name is what the services show: nothing else, and nothing missing.
 
 const here = (file: string) => readFileSync(join(__dirname, file), 'utf8');
-const ours = /\b(?:secrets|http|job|retention|process|nodejs)_[a-z0-9_]+/g;
+const ours = /\b(?:secrets|http|job|retention|process|nodejs|standby)_[a-z0-9_]+/g;
 const named = (text: string): string[] => [...new Set(text.match(ours) ?? [])].sort();
 
 type Shown = Awaited<ReturnType<typeof showSecrets>>;

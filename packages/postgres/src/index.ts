@@ -29,4 +29,5 @@ export { createPool, type PoolOptions } from './pool';
 export { isPooledByTransaction, refusePoolOfTransactions } from './pooling';
 export { Silence } from './silence';
 export { isStalePlan, withFreshPlan } from './stale-plan';
+export { isReadOnlyServer, REPLAY_LAG, ReplayLag } from './standby';
 export { DatabaseWatch, type WatchOptions } from './watch';

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { isStandby, ReadOnlyServer } from './standby';
-import { WatchedClient, watchPool } from './watched-pool';
+import { ReadingClient, WatchedClient, watchPool } from './watched-pool';
 
 export interface PoolOptions {
   url: string;
@@ -17,6 +17,8 @@ export interface PoolOptions {
    * The server would plan them anew each time, because it takes a list it cannot see for longer than the one it sees.
    */
   planOnce?: boolean;
+  /** Its connections only read, and may lead to a standby, which others refuse. */
+  standby?: boolean;
   /** Told when a connection that nobody uses breaks, for example at a restart of the server. */
   onIdleError?: (error: Error) => void;
 }
@@ -28,12 +30,12 @@ const ANSWER_MS = 5000;
  * A pool of connections with limits on waiting and running. `int8` stays a string. A broken idle connection is
  * dropped and replaced at the next use, so that the service outlives a restart of its database; so is one whose server
  * does not even say that a statement took too long, as when a network swallows what is sent. A connection to a standby is
- * refused: it would answer what is no longer true, and for as long as it is kept.
+ * refused unless asked for: it would answer what is no longer true, and for as long as it is kept.
  */
 export function createPool(options: PoolOptions): pg.Pool {
   const statementMs = (options.statementSeconds ?? 30) * 1000;
   const pool = new pg.Pool({
-    Client: WatchedClient,
+    Client: options.standby ? ReadingClient : WatchedClient,
     connectionString: options.url,
     max: options.max ?? 10,
     application_name: options.applicationName ?? 'keystead',
@@ -42,9 +44,9 @@ export function createPool(options: PoolOptions): pg.Pool {
     statement_timeout: statementMs,
     query_timeout: statementMs > 0 ? statementMs + ANSWER_MS : undefined,
     keepAlive: true,
-    verify: (client, done) => done(isStandby(client) ? new ReadOnlyServer() : undefined),
+    verify: (client, done) => done(!options.standby && isStandby(client) ? new ReadOnlyServer() : undefined),
     pipeline: options.pipeline ?? false,
-    ...(options.planOnce ? { options: '-c plan_cache_mode=force_generic_plan' } : {}),
+    ...startupOptions(options),
   });
   watchPool(pool);
   // Without a listener a broken idle connection would end the process, and so would one that breaks while it is lent out
@@ -52,4 +54,14 @@ export function createPool(options: PoolOptions): pg.Pool {
   pool.on('error', (error) => options.onIdleError?.(error));
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
+}
+
+/** Settings of the server that each connection of a pool begins with. */
+function startupOptions({ planOnce, standby }: PoolOptions): { options?: string } {
+  const options = [
+    ...(planOnce ? ['-c plan_cache_mode=force_generic_plan'] : []),
+    // Whatever the server is, or becomes.
+    ...(standby ? ['-c default_transaction_read_only=on'] : []),
+  ];
+  return options.length > 0 ? { options: options.join(' ') } : {};
 }

@@ -12,6 +12,69 @@ export class ReadOnlyServer extends Error {
   }
 }
 
+/** True when a statement failed because it writes, and its server or connection only reads. */
+export function isReadOnlyServer(error: unknown): boolean {
+  for (let one = error; typeof one === 'object' && one !== null; one = (one as Thrown).cause) {
+    const { code, meta, originalCode } = one as Thrown;
+    if ([code, originalCode, meta?.driverAdapterError?.cause?.originalCode].includes(READ_ONLY)) return true;
+  }
+  return false;
+}
+
+interface Thrown {
+  readonly code?: unknown;
+  readonly originalCode?: unknown;
+  readonly cause?: unknown;
+  /** Where Prisma keeps what its driver said. */
+  readonly meta?: { readonly driverAdapterError?: { readonly cause?: { readonly originalCode?: unknown } } };
+}
+
+/**
+ * An SQL expression: milliseconds from when the newest change was made that a standby has applied; 0 at a primary, null
+ * where a standby has applied none since its start.
+ */
+export const REPLAY_LAG = `CASE WHEN pg_is_in_recovery()
+  THEN (extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) * 1000)::float8 ELSE 0 END`;
+
+/**
+ * An SQL expression that makes a change of no consequence where a standby hears of it: it can tell a primary at rest from
+ * one that it hears nothing of. It costs no wait for the disk.
+ */
+export const SIGN_OF_LIFE = 'CASE WHEN EXISTS (SELECT FROM pg_stat_replication) THEN pg_current_xact_id()::text END';
+
+/** How old what a standby answers may be. Between two answers about it, it counts as growing. */
+export class ReplayLag {
+  private lagMs = Number.POSITIVE_INFINITY;
+  private askedMs = 0;
+
+  constructor(
+    private readonly maxMs: number,
+    private readonly steady: () => number = () => performance.now(),
+  ) {}
+
+  /** Begins to ask; call what it returns with the answer to `REPLAY_LAG`. */
+  ask(): (lagMs: number | null) => void {
+    const askedMs = this.steady();
+    return (lagMs) => {
+      this.askedMs = askedMs;
+      this.lagMs = lagMs === null ? Number.POSITIVE_INFINITY : Math.max(0, lagMs);
+    };
+  }
+
+  /** Milliseconds; infinite before the standby has said anything. */
+  get ms(): number {
+    return this.lagMs + this.steady() - this.askedMs;
+  }
+
+  /** Why nothing may be answered; undefined when it may. */
+  get trouble(): string | undefined {
+    const { ms, maxMs } = this;
+    if (ms <= maxMs) return undefined;
+    if (ms === Number.POSITIVE_INFINITY) return 'the standby has not said yet how far it is behind';
+    return `the standby is ${(ms / 1000).toFixed(1)} s behind (${maxMs / 1000} s are allowed)`;
+  }
+}
+
 /** What the driver keeps to itself: the messages of the server as they come. */
 interface Messages {
   readonly connection: {

@@ -2,7 +2,7 @@ import pg from 'pg';
 import type { Bell } from './bell';
 import { DATABASE_TIME, type DatabaseClock } from './database-clock';
 import type { Silence } from './silence';
-import { isStandby, ReadOnlyServer, watchForStandby } from './standby';
+import { isStandby, REPLAY_LAG, ReadOnlyServer, type ReplayLag, SIGN_OF_LIFE, watchForStandby } from './standby';
 
 /** What a watch looks after. */
 export interface WatchOptions {
@@ -10,10 +10,14 @@ export interface WatchOptions {
   readonly applicationName: string;
   readonly clock: DatabaseClock;
   readonly silence?: Silence;
+  /** Given, the database may be a standby, and how far it is behind is asked along; no notices come from one. */
+  readonly lag?: ReplayLag;
   /** Rung at every notice on a channel of the database; a pooler between may swallow them, so nobody may need them. */
   readonly rings?: { readonly channel: string; readonly bell: Bell };
 }
 
+const ASK_PRIMARY = `SELECT ${DATABASE_TIME} AS at, ${SIGN_OF_LIFE} AS sign`;
+const ASK_STANDBY = `SELECT ${DATABASE_TIME} AS at, ${REPLAY_LAG} AS lag`;
 const EVERY_MS = 500;
 /** An answer that takes longer does not come. */
 const PATIENCE_MS = 2000;
@@ -52,12 +56,14 @@ export class DatabaseWatch {
   }
 
   private async look(): Promise<void> {
-    const { clock, silence } = this.options;
+    const { clock, silence, lag } = this.options;
     try {
       const client = this.client ?? (await this.connect());
       const answered = clock.compare();
-      const { rows } = await client.query<{ at: number }>(`SELECT ${DATABASE_TIME} AS at`);
+      const behind = lag?.ask();
+      const { rows } = await client.query<{ at: number; lag: number | null }>(lag ? ASK_STANDBY : ASK_PRIMARY);
       answered(rows[0]!.at);
+      behind?.(rows[0]!.lag);
       silence?.heard();
     } catch {
       // Whoever needs the database says that it is away.
@@ -75,12 +81,12 @@ export class DatabaseWatch {
     });
     client.on('error', () => this.drop());
     client.on('end', () => this.drop());
-    watchForStandby(client);
+    const { rings, lag } = this.options;
+    if (!lag) watchForStandby(client);
     await client.connect();
     this.client = client;
-    if (isStandby(client)) throw new ReadOnlyServer();
-    const { rings } = this.options;
-    if (rings) {
+    if (!lag && isStandby(client)) throw new ReadOnlyServer();
+    if (rings && !lag) {
       client.on('notification', () => rings.bell.ring());
       await client.query(`LISTEN ${pg.escapeIdentifier(rings.channel)}`);
     }

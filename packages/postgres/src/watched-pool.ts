@@ -34,19 +34,22 @@ async function queryOn(pool: pg.Pool, args: unknown[]): Promise<unknown> {
   }
 }
 
-/** A connection whose statements are noted like those of its pool, and which knows whether its server is a standby. */
-export class WatchedClient extends pg.Client {
-  constructor(config?: string | pg.ClientConfig) {
-    super(config);
-    watchForStandby(this);
-  }
-}
-WatchedClient.prototype.query = function (this: WatchedClient, ...args: unknown[]) {
+/** A connection that only reads, from whatever server; its statements are noted like those of its pool. */
+export class ReadingClient extends pg.Client {}
+ReadingClient.prototype.query = function (this: ReadingClient, ...args: unknown[]) {
   const query = () => (pg.Client.prototype.query as Query).apply(this, args);
   if (typeof args.at(-1) === 'function' || isSubmittable(args[0]) || currentCourse() === undefined) return query();
   const attributes = { 'db.system.name': 'postgresql' };
   return during('database', nameOf(args[0]), attributes, () => query() as Promise<unknown>);
 } as pg.Client['query'];
+
+/** The same, and it knows whether its server is a standby. */
+export class WatchedClient extends ReadingClient {
+  constructor(config?: string | pg.ClientConfig) {
+    super(config);
+    watchForStandby(this);
+  }
+}
 
 const isSubmittable = (statement: unknown): boolean =>
   typeof (statement as { submit?: unknown } | null)?.submit === 'function';

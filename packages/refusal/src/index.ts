@@ -65,6 +65,13 @@ export class Refusal extends Error {
   }
 }
 
+/** A node that only reads was asked for more. Where it knows one that writes, it sends the caller there. */
+export class PrimaryNeeded extends Refusal {
+  constructor() {
+    super('unavailable', 'this node only reads, from a standby of the database: ask one that writes');
+  }
+}
+
 /** What the caller asked for does not exist, or the caller may not know that it does. */
 export const notFound = (): Refusal => new Refusal('missing', '');
 

@@ -9,6 +9,7 @@ export {
   readSettingFile,
   readSettings,
   readShared,
+  type StandbyConfig,
   sharedFromFile,
   sharedSettings,
   tracesHeaders,

@@ -109,6 +109,17 @@ const shared = (prefix: string, standard: { port: number; connections: number })
     .describe(
       'Seconds this clock may differ from the database’s; beyond that, nothing is ended here and /readyz says no.',
     ),
+  STANDBY_MAX_LAG: z.coerce
+    .number()
+    .min(5)
+    .max(86_400)
+    .optional()
+    .describe(
+      'Makes this a node that only reads, from a standby of PostgreSQL: answers may be so many seconds old; 503 where the standby is behind by more. Off unless set.',
+    ),
+  PRIMARY_URL: webAddress
+    .optional()
+    .describe('Where a node that only reads sends whoever asks for more (307), such as the address of all others.'),
   MIGRATE: onOff(true).describe('Apply outstanding database migrations at start.'),
   ALLOW_NEWER_SCHEMA: onOff(false).describe(
     'Start on a database that a newer version has migrated: while an upgrade is under way.',
@@ -141,6 +152,11 @@ export function readShared(prefix: string, values: Readonly<Record<string, unkno
     name.startsWith(start) ? [[name.slice(start.length), value]] : [],
   );
   const given = Object.fromEntries(own) as { [K in keyof Shared]: z.output<Shared[K]> };
+  if (given.PRIMARY_URL !== undefined && given.STANDBY_MAX_LAG === undefined) {
+    problems.push(
+      `${prefix}_PRIMARY_URL needs ${prefix}_STANDBY_MAX_LAG: only a node that reads from a standby uses it`,
+    );
+  }
   return {
     listen: {
       host: given.HOST,
@@ -151,7 +167,8 @@ export function readShared(prefix: string, values: Readonly<Record<string, unkno
     databaseUrl: given.DATABASE_URL,
     databaseConnections: given.DATABASE_CONNECTIONS,
     processes: given.PROCESSES,
-    migrate: given.MIGRATE,
+    standby: standbyOf(given),
+    migrate: given.MIGRATE && given.STANDBY_MAX_LAG === undefined,
     allowNewerSchema: given.ALLOW_NEWER_SCHEMA,
     clockToleranceSeconds: given.CLOCK_TOLERANCE,
     trustedProxies: given.TRUSTED_PROXIES ?? [],
@@ -166,6 +183,19 @@ export function readShared(prefix: string, values: Readonly<Record<string, unkno
     drainSeconds: given.DRAIN_SECONDS,
   };
 }
+
+/** How a node reads from a standby. */
+export interface StandbyConfig {
+  /** How old answers may be. */
+  readonly maxLagMs: number;
+  /** The start of the addresses of nodes that also write; undefined where nobody said. */
+  readonly primaryUrl: string | undefined;
+}
+
+const standbyOf = (given: { STANDBY_MAX_LAG?: number; PRIMARY_URL?: string }): StandbyConfig | undefined =>
+  given.STANDBY_MAX_LAG === undefined
+    ? undefined
+    : { maxLagMs: given.STANDBY_MAX_LAG * 1000, primaryUrl: given.PRIMARY_URL };
 
 function readTls(prefix: string, files: { cert?: string; key?: string }, problems: string[]): Tls | undefined {
   const [certName, keyName] = [`${prefix}_TLS_CERT_FILE`, `${prefix}_TLS_KEY_FILE`];

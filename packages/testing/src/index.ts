@@ -39,4 +39,5 @@ export {
   pythonGenerator,
   pythonWith,
 } from './python';
+export { type Replicated, startReplicated } from './replicated';
 export { type ReceivedSpan, type SpanReceiver, spanReceiver } from './span-receiver';

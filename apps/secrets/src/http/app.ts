@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ApiPage } from '@keystead/api-page';
 import { errorBody } from '@keystead/envelope';
-import { isRefusal } from '@keystead/refusal';
+import { isRefusal, PrimaryNeeded } from '@keystead/refusal';
 import { BodyAborted, createApp, discardBody, type Gate, type Logger, labelRoute } from '@keystead/server';
 import type { Express } from 'express';
 import { AuditFailed } from '../kernel/audit/device-set';
@@ -25,6 +25,8 @@ export interface AppParts {
   readonly largeBodies: Gate;
   /** Undefined: no page shows the interface. */
   readonly apiPage: ApiPage | undefined;
+  /** Where this node, which only reads, sends whoever needs one that writes. */
+  readonly primaryUrl: string | undefined;
   /** Undefined: there is no console, and no cookie means anything. */
   readonly console: ConsoleEdge | undefined;
 }
@@ -52,7 +54,8 @@ async function answer(parts: AppParts, req: IncomingMessage, res: ServerResponse
       await parts.console.answer(req, res);
       return;
     }
-    send(res, 404, errorBody([]));
+    if (parts.primaryUrl !== undefined && url.startsWith('/ui/')) sendToPrimary(parts.primaryUrl, req, res);
+    else send(res, 404, errorBody([]));
     return;
   }
   const extra = extraHeaders(parts, req);
@@ -84,6 +87,10 @@ async function answer(parts: AppParts, req: IncomingMessage, res: ServerResponse
   }
 }
 
+function sendToPrimary(base: string, req: IncomingMessage, res: ServerResponse, extra: readonly string[] = []): void {
+  send(res, 307, '', [...extra, 'Location', `${base}${req.url}`]);
+}
+
 function tellOfLimits(request: Request | undefined, res: ServerResponse): void {
   if (request?.rateHeaders === undefined || res.headersSent) return;
   for (const [name, value] of Object.entries(request.rateHeaders)) res.setHeader(name, value);
@@ -104,7 +111,9 @@ function fail(parts: AppParts, req: IncomingMessage, res: ServerResponse, error:
     return;
   }
   const extra = extraHeaders(parts, req);
-  if (isRefusal(error)) {
+  if (error instanceof PrimaryNeeded && parts.primaryUrl !== undefined) {
+    sendToPrimary(parts.primaryUrl, req, res, extra);
+  } else if (isRefusal(error)) {
     if (error.cause !== undefined) parts.log.warn({ err: error.cause, reason: error.message }, 'refused');
     if (error instanceof SignedOut) {
       send(res, 401, errorBody([error.message]), extra);

@@ -1,4 +1,4 @@
-import type { Silence } from '@keystead/postgres';
+import type { ReplayLag, Silence } from '@keystead/postgres';
 import type { Logger } from '@keystead/server';
 import type { Attempts } from '../kernel/attempts/attempts';
 import type { Audit } from '../kernel/audit/audit';
@@ -46,6 +46,8 @@ export interface Kernel {
   readonly timeoutSeconds: number;
   /** While the database answers nothing nobody waits for it, whether they came before or come now. */
   readonly silence: Pick<Silence, 'lasts' | 'whenItLasts' | 'waitingFor'>;
+  /** This node only reads, from a standby; `primaryUrl` is where others write. */
+  readonly standby: { readonly lag: Pick<ReplayLag, 'trouble'>; readonly primaryUrl: string | undefined } | undefined;
   /** The document of one declared path. */
   readonly help: (mount: LiveMount, declared: readonly Path[]) => Readonly<Record<string, unknown>>;
   /** System paths that answer while the service is sealed, without mounts or namespaces. */

@@ -19,10 +19,10 @@ import type { Kernel } from './kernel';
 import { type Located, nothingKnown, type RequestContext } from './known';
 import { shapeListing } from './listing';
 import type { Outcome } from './outcome';
+import { refusedStatus, requireReading } from './reading-node';
 import type { Request } from './request';
 import { RequestCall } from './request-call';
 import { type Answered, settle } from './settle';
-import { statusOf } from './status';
 import { requireStepUp, StepUpRequired } from './step-up';
 import { handleWhileSealed } from './while-sealed';
 
@@ -35,6 +35,7 @@ type Learn = <K extends RequestContext>(known: K) => K;
  * audit lines too, with what was known then and the status they are answered with.
  */
 export async function handle(kernel: Kernel, request: Request): Promise<Outcome> {
+  requireReading(kernel, request);
   if (kernel.barrier.sealed) return within(kernel, undefined, () => handleWhileSealed(kernel, request));
   let known = nothingKnown;
   const learn: Learn = (more) => {
@@ -56,7 +57,7 @@ export async function handle(kernel: Kernel, request: Request): Promise<Outcome>
   } catch (error) {
     const told = inCallersWords(error, known);
     if (!(told instanceof RateLimited) || told.audited) {
-      await failureLines(kernel, request, known, told, told instanceof Refusal ? statusOf[told.kind] : 500);
+      await failureLines(kernel, request, known, told, told instanceof Refusal ? refusedStatus(kernel, told) : 500);
     }
     throw told;
   }

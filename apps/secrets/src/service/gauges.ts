@@ -65,6 +65,14 @@ export function addGauges(registry: Registry, { storage, leases, audit }: Module
       this.set(storage.changes.fresh ? 1 : 0);
     },
   });
+  new Gauge({
+    name: 'standby_lag_seconds',
+    help: 'How far the standby is behind that this node reads from; 0 where it reads from none.',
+    registers: [registry],
+    collect() {
+      this.set((storage.standbyLag?.ms ?? 0) / 1000);
+    },
+  });
   const receivers = () => audit.devices.list().filter(({ backlog }) => backlog);
   new Gauge({
     name: 'secrets_audit_receiver_away',

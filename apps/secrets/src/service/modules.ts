@@ -50,6 +50,7 @@ export async function buildModules(
     maxConnections: config.databaseConnections,
     address: `${config.listen.host}:${config.listen.port}`,
     poll: config.databasePoll,
+    standby: config.standby,
     clock,
     machineClock,
     clockToleranceMs: config.clockToleranceSeconds * 1000,

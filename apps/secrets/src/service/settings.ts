@@ -6,7 +6,12 @@ export function settingsOf(config: Config): Readonly<Record<string, unknown>> {
   return {
     listeners: [{ type: 'tcp', config: { address: `${listen.host}:${listen.port}`, tls_disable: !listen.tls } }],
     seals: [{ type: config.seal.type, disabled: false }],
-    storage: { type: 'postgresql', max_connections: config.databaseConnections, poll: config.databasePoll },
+    storage: {
+      type: 'postgresql',
+      max_connections: config.databaseConnections,
+      poll: config.databasePoll,
+      standby_max_lag: config.standby && config.standby.maxLagMs / 1000,
+    },
     default_lease_ttl: config.ttls.defaultLeaseTtlSeconds,
     max_lease_ttl: config.ttls.maxLeaseTtlSeconds,
     cluster_name: config.clusterName,

@@ -74,6 +74,7 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
     ...statusPaths(seal, parts.initialise, {
       version: interfaceVersion,
       clusterName: config.clusterName,
+      standby: config.standby,
       clusterId: () => (barrier.sealed ? undefined : uuidFrom(barrier.derive('cluster-id'))),
     }),
     ...mountPaths(mounting, 'secret'),

@@ -106,6 +106,11 @@ function sendText(res: ServerResponse, status: number, type: string, text: strin
   res.end(text);
 }
 
+/** Sends a caller to a node that writes, with whatever they sent. */
+export function sendToPrimary(res: ServerResponse, address: string, headers: string[]): void {
+  res.writeHead(307, [...headers, 'Location', address, 'Content-Length', '0']).end();
+}
+
 /** What was thrown, as a refusal; undefined for a fault. */
 export function asRefusal(error: unknown): Refusal | undefined {
   if (error instanceof Refusal) {

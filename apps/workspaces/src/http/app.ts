@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ApiPage } from '@keystead/api-page';
 import { readBearer } from '@keystead/auth';
 import type { ConsoleHost } from '@keystead/console-host';
-import { isConnectionLoss, type Silence } from '@keystead/postgres';
-import { Refusal } from '@keystead/refusal';
+import { isConnectionLoss, isReadOnlyServer, type ReplayLag, type Silence } from '@keystead/postgres';
+import { PrimaryNeeded, Refusal } from '@keystead/refusal';
 import { atPace, clientAddress, createApp, discardBody, type Logger, labelRoute, requestId } from '@keystead/server';
 import type { TrustedProxies } from '@keystead/settings';
 import type express from 'express';
@@ -14,7 +14,7 @@ import type { AuthenticatedCaller, SiteSettings } from '../kernel/endpoints/envi
 import { RateLimit, type RateVerdict } from '../kernel/endpoints/rate-limit';
 import type { Match, Routes } from '../kernel/endpoints/routes';
 import { type Kernel, loadEarly, type Request, runEndpoint } from '../kernel/endpoints/run-endpoint';
-import { asRefusal, commonHeaders, fixedHeaders, sendAnswer, sendLimited, sendRefusal } from './answer';
+import { asRefusal, commonHeaders, fixedHeaders, sendAnswer, sendLimited, sendRefusal, sendToPrimary } from './answer';
 import { readJson } from './body';
 
 /** Where every endpoint lives, unless it says `outside`. */
@@ -31,6 +31,8 @@ export interface AppParts {
   readonly outage: Outage;
   /** While the database answers nothing nobody waits for it, whether they came before or come now. */
   readonly silence: Pick<Silence, 'lasts' | 'whenItLasts'>;
+  /** This node only reads, from a standby; `primaryUrl` is where others write. */
+  readonly standby: { readonly lag: Pick<ReplayLag, 'trouble'>; readonly primaryUrl: string | undefined } | undefined;
   /** Undefined: no page shows the interface. */
   readonly apiPage: ApiPage | undefined;
   /** Undefined: there is no console, and no session of one counts. */
@@ -74,6 +76,7 @@ export function buildApp(parts: AppParts): express.Express {
     const dialect = parts.dialectAt(req.url ?? '/');
     try {
       if (parts.silence.lasts) throw silent();
+      requireReading(parts, req);
       const url = req.url ?? '/';
       const cut = url.indexOf('?');
       const path = cut < 0 ? url : url.slice(0, cut);
@@ -122,8 +125,13 @@ export function buildApp(parts: AppParts): express.Express {
       await sendAnswer(res, answer, commonHeaders(fixed, id, rate));
     } catch (error) {
       if (res.writableEnded) return;
-      const refusal = asRefusal(error);
-      if (refusal?.kind === 'unavailable' && isConnectionLoss(error)) {
+      const refusal = parts.standby && isReadOnlyServer(error) ? new PrimaryNeeded() : asRefusal(error);
+      const primary = refusal instanceof PrimaryNeeded ? parts.standby?.primaryUrl : undefined;
+      if (primary !== undefined && !res.headersSent) {
+        sendToPrimary(res, `${primary}${req.url}`, commonHeaders(fixed, id, rate));
+        return;
+      }
+      if (refusal?.kind === 'unavailable' && !(refusal instanceof PrimaryNeeded) && isConnectionLoss(error)) {
         parts.outage.lost(error);
       } else if (refusal === undefined) {
         parts.log.error({ err: error, requestId: id }, 'request failed');
@@ -191,6 +199,17 @@ export function buildApp(parts: AppParts): express.Express {
     void handle(req, res).finally(over);
   });
   return app;
+}
+
+/** Where somebody signs in, or is about to. */
+const OF_BROWSERS = /^\/(ui|app|auth)\//;
+
+/** A node that reads from a standby lets nothing else through, and nothing at all while it is too far behind. */
+function requireReading({ standby }: AppParts, { method, url }: IncomingMessage): void {
+  if (!standby) return;
+  if ((method !== 'GET' && method !== 'HEAD') || OF_BROWSERS.test(url ?? '')) throw new PrimaryNeeded();
+  const { trouble } = standby.lag;
+  if (trouble !== undefined) throw new Refusal('unavailable', trouble);
 }
 
 /** Set by our own page where it asks by itself: its person may have left. */

@@ -18,7 +18,7 @@ export async function showWorkspaces(): Promise<{ port: number; close(): Promise
     WORKSPACES_SEAL_KEY: '07'.repeat(32),
     WORKSPACES_MIGRATE: 'off',
   });
-  const service = await createService(config, { log });
+  const service = await createService(config, { log, registry });
   const { env, outage, clockTrouble } = service;
   const serving = await serve({ app: service.app, listen, log, metrics: { listen, registry }, ready: service.ready });
   const options = { log, outage, registry, clockTrouble, consoleIdleMinutes: 30, ...env };

@@ -324,7 +324,7 @@ export class Seal {
   /** A keyring opened by the previous seal key is wrapped under the current one. */
   private async wrapWithCurrent(record: SealRecord): Promise<void> {
     const { current, previous } = this.sealKeys();
-    if (!previous) return;
+    if (!previous || this.storage.standbyLag) return;
     try {
       openWithSealKey(record.keyring, [current]).fill(0);
     } catch (error) {

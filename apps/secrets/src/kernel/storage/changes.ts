@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import { DATABASE_TIME, type DatabaseClock, type Silence } from '@keystead/postgres';
 import type pg from 'pg';
 import type { Database } from './database';
+import { Listeners } from './listeners';
 import {
   beatPayload,
   CHANNEL,
@@ -14,7 +15,7 @@ import {
   parsePayload,
   seePayload,
 } from './notice-text';
-import type { ChangeNotices, Notice, Topic, Tx } from './types';
+import type { ChangeNotices, Notice, Tx } from './types';
 
 /** What the heartbeat learns about the seal of the whole installation. */
 export interface SealBeat {
@@ -104,13 +105,12 @@ const POLL = {
  * Nothing is sent while this node is alone. A node proves to itself that it hears by a heartbeat of its own; when it
  * misses that, everything cached is forgotten and stays unused until it hears again.
  */
-export class NodeChanges implements ChangeNotices {
+export class NodeChanges extends Listeners implements ChangeNotices {
   readonly id = randomUUID();
   /** Number of other living nodes at the last heartbeat. */
   others = 0;
   /** Other nodes that do not yet have this node's keyring generation. */
   lagging = 0;
-  private readonly listeners = new Map<Topic, Set<(key: string) => void>>();
   private readonly beats = new Set<(seal: SealBeat) => void>();
   private readonly known = new Set<string>();
   /** The connection that listens and beats. */
@@ -137,6 +137,7 @@ export class NodeChanges implements ChangeNotices {
   private nextAsking: Promise<void> | undefined;
 
   constructor(private readonly options: ChangesOptions) {
+    super();
     this.polls = options.poll ?? false;
   }
 
@@ -148,12 +149,6 @@ export class NodeChanges implements ChangeNotices {
   /** Milliseconds since this node asked for the heartbeat it heard last; infinite before the first time. */
   get silenceMs(): number {
     return performance.now() - this.heardMs;
-  }
-
-  listen(topic: Topic, forget: (key: string) => void): void {
-    const listeners = this.listeners.get(topic) ?? new Set();
-    listeners.add(forget);
-    this.listeners.set(topic, listeners);
   }
 
   /** Calls back at every heartbeat with what the database says about the seal. */
@@ -236,19 +231,6 @@ export class NodeChanges implements ChangeNotices {
     }
     const { rows } = await tx.query<{ id: string }>(STORE, [this.id, lines]);
     await tx.query(TELL, [fits ? payload : seePayload(this.id, rows[0]!.id)]);
-  }
-
-  /** Forgets on this node; called after the commit that made the notices true. */
-  apply(notices: readonly Notice[]): void {
-    for (const { topic, key } of notices) {
-      const listeners = this.listeners.get(topic);
-      if (listeners) for (const forget of listeners) forget(key);
-    }
-  }
-
-  /** Forgets everything on this node. */
-  applyAll(): void {
-    for (const listeners of this.listeners.values()) for (const forget of listeners) forget('*');
   }
 
   private schedule(): void {
@@ -396,3 +378,6 @@ export class NodeChanges implements ChangeNotices {
     this.alive(askedMs);
   }
 }
+
+/** What the rest of a node asks of its changes, however it hears of them. */
+export type NodeNotices = Pick<NodeChanges, keyof NodeChanges>;

@@ -1,7 +1,7 @@
 import { BatchScheduler } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import type { CoherentCache, Ticket } from './cache';
-import type { NodeChanges } from './changes';
+import type { NodeNotices } from './changes';
 import type { Database, ObserveStorage } from './database';
 import type { DeletedRows } from './deleted-rows';
 import { cacheKey } from './entry-rows';
@@ -18,7 +18,7 @@ import { type AuditChain, entryOf, lastOperations, putRows, type WrittenRow, wri
 export interface CommitterOptions {
   readonly database: Database;
   readonly barrier: Barrier;
-  readonly changes: NodeChanges;
+  readonly changes: NodeNotices;
   readonly cache: CoherentCache<Entry>;
   readonly deletedRows: DeletedRows;
   readonly clock: Clock;

@@ -1,5 +1,5 @@
-import { isConnectionLoss, isStalePlan, withFreshPlan } from '@keystead/postgres';
-import { Refusal } from '@keystead/refusal';
+import { isConnectionLoss, isReadOnlyServer, isStalePlan, withFreshPlan } from '@keystead/postgres';
+import { PrimaryNeeded, Refusal } from '@keystead/refusal';
 import type pg from 'pg';
 import type { PrismaClient } from '../../generated/prisma/client';
 import { PrismaOnOurs } from './prisma';
@@ -39,9 +39,13 @@ export class Database {
   readonly prisma: PrismaClient;
   private readonly ours: PrismaOnOurs;
 
-  constructor(readonly pool: pg.Pool) {
+  /** `readsOnly`: a write is nothing that this node does. */
+  constructor(
+    readonly pool: pg.Pool,
+    private readonly options: { readonly readsOnly?: boolean } = {},
+  ) {
     this.ours = new PrismaOnOurs((statement) => this.send(statement));
-    this.prisma = this.ours.outside(refusalFor);
+    this.prisma = this.ours.outside((error) => this.refusalFor(error));
   }
 
   async query<R extends pg.QueryResultRow>(
@@ -51,7 +55,7 @@ export class Database {
     try {
       return await this.send<R>(config(statement, values));
     } catch (error) {
-      throw refusalFor(error);
+      throw this.refusalFor(error);
     }
   }
 
@@ -78,12 +82,16 @@ export class Database {
           watched = undefined;
           continue;
         }
-        if (!isSerializationFailure(error)) throw refusalFor(error);
+        if (!isSerializationFailure(error)) throw this.refusalFor(error);
         if (performance.now() >= untilMs) throw busy(error);
         const pauseMs = Math.min(10 * attempt, LONGEST_PAUSE_MS);
         await new Promise((resolve) => setTimeout(resolve, Math.random() * pauseMs));
       }
     }
+  }
+
+  private refusalFor(error: unknown): unknown {
+    return this.options.readsOnly && isReadOnlyServer(error) ? new PrimaryNeeded() : refusalFor(error);
   }
 
   private async once<T>(run: (tx: Tx) => Promise<T>, newerKeys: NewerKeys | undefined): Promise<T> {

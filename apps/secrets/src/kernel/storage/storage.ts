@@ -1,15 +1,16 @@
-import { createPool, DatabaseClock, Silence } from '@keystead/postgres';
+import { createPool, DatabaseClock, ReplayLag, Silence } from '@keystead/postgres';
 import pg from 'pg';
 import { Background } from './background';
 import { KeyringBarrier } from './barrier';
 import { CoherentCache } from './cache';
-import { NodeChanges } from './changes';
+import { NodeChanges, type NodeNotices } from './changes';
 import { GroupCommitter } from './committer';
 import { Database, type ObserveStorage } from './database';
 import { DeletedRows } from './deleted-rows';
 import { DatabaseEntries } from './entries';
 import { Jobs } from './jobs';
 import { PREFIX_MARK } from './set-notices';
+import { StandbyChanges } from './standby-changes';
 import type { Clock, Entry, Fault } from './types';
 
 export interface StorageOptions {
@@ -20,6 +21,8 @@ export interface StorageOptions {
   readonly address?: string;
   /** Look for changes instead of listening: behind transaction poolers. */
   readonly poll?: boolean;
+  /** Only read, from what may be a standby that is behind by no more than so. */
+  readonly standby?: { readonly maxLagMs: number };
   readonly cacheEntries?: number;
   readonly cacheBytes?: number;
   /** Tells the time instead of the database. */
@@ -46,7 +49,9 @@ const ENTRY_OVERHEAD = 200;
 export class StorageKernel {
   readonly database: Database;
   readonly barrier = new KeyringBarrier();
-  readonly changes: NodeChanges;
+  readonly changes: NodeNotices;
+  /** How far the standby is behind that this node reads from; undefined on a node that also writes. */
+  readonly standbyLag: ReplayLag | undefined;
   readonly entries: DatabaseEntries;
   readonly committer: GroupCommitter;
   readonly deletedRows: DeletedRows;
@@ -62,7 +67,7 @@ export class StorageKernel {
   reloadKeys: () => Promise<boolean> = async () => false;
 
   constructor(options: StorageOptions) {
-    const { url, log, observe } = options;
+    const { url, log, observe, standby } = options;
     const time = options.clock
       ? undefined
       : new DatabaseClock({ toleranceMs: options.clockToleranceMs ?? 2000, machine: options.machineClock, log });
@@ -74,32 +79,34 @@ export class StorageKernel {
     const clock = this.clock;
     const fault = this.fault;
     const barrier = this.barrier;
-    const pool = createPool({ url, max: options.maxConnections ?? 10, applicationName: 'keystead secrets' });
+    const pool = createPool({
+      url,
+      max: options.maxConnections ?? 10,
+      applicationName: 'keystead secrets',
+      standby: standby !== undefined,
+    });
     pool.on('release', (error) => {
       if (!error) this.silence.heard();
     });
-    const database = new Database(pool);
+    const database = new Database(pool, { readsOnly: standby !== undefined });
     this.database = database;
     database.newerKeys = {
       under: (rows) => rows.some(({ sealed }) => Buffer.isBuffer(sealed) && barrier.isNewer(sealed)),
       read: () => this.reloadKeys(),
     };
-    this.changes = new NodeChanges({
-      database,
-      connect: () =>
-        new pg.Client({
-          connectionString: url,
-          application_name: 'keystead secrets listener',
-          keepAlive: true,
-          connectionTimeoutMillis: 3000,
-          query_timeout: 2000,
-        }),
-      address: options.address ?? '',
-      poll: options.poll,
-      time,
-      silence: this.silence,
-      log,
-    });
+    const connect = () =>
+      new pg.Client({
+        connectionString: url,
+        application_name: 'keystead secrets listener',
+        keepAlive: true,
+        connectionTimeoutMillis: 3000,
+        query_timeout: 2000,
+      });
+    const { silence } = this;
+    this.standbyLag = standby && new ReplayLag(standby.maxLagMs);
+    this.changes = this.standbyLag
+      ? new StandbyChanges({ connect, lag: this.standbyLag, time, silence, log })
+      : new NodeChanges({ database, connect, address: options.address ?? '', poll: options.poll, time, silence, log });
     const cache = new CoherentCache<Entry>({
       maxEntries: options.cacheEntries ?? 50_000,
       maxBytes: options.cacheBytes ?? 32 << 20,
@@ -145,7 +152,8 @@ export class StorageKernel {
 
   async start(): Promise<void> {
     await this.changes.start();
-    this.background.start();
+    // What is due is for those who may write.
+    if (!this.standbyLag) this.background.start();
   }
 
   /** Lets what runs come to its end, leaves the other nodes, and forgets the keys. */

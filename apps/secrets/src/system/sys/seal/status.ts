@@ -12,6 +12,8 @@ export interface NodeFacts {
   readonly clusterName: string;
   /** Only known while unsealed. */
   clusterId(): string | undefined;
+  /** This node only reads, from a standby. */
+  readonly standby: { readonly primaryUrl: string | undefined } | undefined;
 }
 
 /** Initialisation, sealing and health: what must work before anybody has a token. */
@@ -153,7 +155,13 @@ export function statusPaths(
         operationId: 'read-health-status',
         input: healthInput,
         output: z.looseObject({ initialized: z.boolean(), sealed: z.boolean(), standby: z.boolean() }),
-        responses: { 429: 'standby', 472: 'recovery mode replication', 501: 'not initialized', 503: 'sealed' },
+        responses: {
+          429: 'standby',
+          472: 'recovery mode replication',
+          473: 'performance standby',
+          501: 'not initialized',
+          503: 'sealed',
+        },
         async run({ input, nowMs }) {
           const { initialised, sealed } = await seal.status();
           const usable = initialised && !sealed;
@@ -161,7 +169,8 @@ export function statusPaths(
           const body = {
             initialized: initialised,
             sealed,
-            standby: !usable,
+            standby: !usable || node.standby !== undefined,
+            performance_standby: node.standby && usable,
             replication_performance_mode: usable ? 'disabled' : 'unknown',
             replication_dr_mode: usable ? 'disabled' : 'unknown',
             server_time_utc: Math.floor(nowMs / 1000),
@@ -170,7 +179,9 @@ export function statusPaths(
             cluster_id: clusterId,
           };
           if (!initialised) return raw(body, input.uninitcode ?? 501);
-          return raw(body, sealed ? (input.sealedcode ?? 503) : (input.activecode ?? 200));
+          if (sealed) return raw(body, input.sealedcode ?? 503);
+          const asStandby = node.standby && input.perfstandbyok === undefined;
+          return raw(body, asStandby ? (input.performancestandbycode ?? 473) : (input.activecode ?? 200));
         },
       },
     }),
@@ -186,12 +197,12 @@ export function statusPaths(
         output: z.looseObject({ ha_enabled: z.boolean(), is_self: z.boolean() }),
         run: () =>
           raw({
-            ha_enabled: false,
-            is_self: true,
+            ha_enabled: node.standby !== undefined,
+            is_self: node.standby === undefined,
             active_time: '0001-01-01T00:00:00Z',
-            leader_address: '',
+            leader_address: node.standby?.primaryUrl ?? '',
             leader_cluster_address: '',
-            performance_standby: false,
+            performance_standby: node.standby !== undefined,
             performance_standby_last_remote_wal: 0,
           }),
       },

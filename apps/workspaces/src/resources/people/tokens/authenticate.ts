@@ -116,8 +116,10 @@ export function createAuthenticator(options: {
   settings: SettingsReader;
   /** Those of the configuration, for the installation's own agents. */
   workerTokens?: readonly string[];
+  /** Uses of tokens are noted, unless this node only reads. */
+  readsOnly?: boolean;
 }): Authenticator {
-  const { db, keyring, now, sessionIdleMinutes, consoleIdleMinutes, settings, workerTokens = [] } = options;
+  const { db, keyring, now, sessionIdleMinutes, consoleIdleMinutes, settings, workerTokens = [], readsOnly } = options;
   const workers = new Map(workerTokens.map((token) => workerOf(hashSecret(keyring, token).toString('hex'))));
   const hashes = new LRUCache<string, string>({ max: 5_000 });
   const known = new LRUCache<string, { columns: string; token: Recognised }>({ max: 20_000 });
@@ -157,7 +159,7 @@ export function createAuthenticator(options: {
     const { session } = principal;
     if (session !== undefined && now() - session.idleSinceMs > sessionIdleMinutes * 60_000) return undefined;
     const every = session === undefined ? TOUCH_EVERY_MS : TOUCH_SESSIONS_EVERY_MS;
-    if (!background && (usedAtMs === null || now() - usedAtMs >= every)) await touch(principal.tokenId);
+    if (!background && !readsOnly && (usedAtMs === null || now() - usedAtMs >= every)) await touch(principal.tokenId);
     return { principal, settings: settings.of(row.settings) };
   };
 

@@ -1,0 +1,144 @@
+import { randomUUID } from 'node:crypto';
+import { DATABASE_TIME, type DatabaseClock, REPLAY_LAG, type ReplayLag, type Silence } from '@keystead/postgres';
+import type pg from 'pg';
+import type { NodeNotices, SealBeat } from './changes';
+import { Listeners } from './listeners';
+
+export interface StandbyChangesOptions {
+  /** Makes the connection that looks; nothing else uses it, and its queries give up by themselves. */
+  readonly connect: () => pg.Client;
+  readonly lag: ReplayLag;
+  readonly lookMs?: number;
+  /** Compared with the time of the database at every look. */
+  readonly time?: DatabaseClock;
+  /** Told of every look that the database answers. */
+  readonly silence?: Silence;
+  readonly log?: { warn(fields: object, message: string): void };
+}
+
+interface LookRow {
+  readonly seal_there: boolean;
+  readonly sealed: boolean | null;
+  readonly seal_generation: number | null;
+  readonly at: number;
+  readonly lag: number | null;
+}
+
+const LOOK = {
+  name: 'standby-look',
+  text: `SELECT seal.id IS NOT NULL AS seal_there, seal.sealed, seal.generation AS seal_generation,
+                ${DATABASE_TIME} AS at, ${REPLAY_LAG} AS lag
+           FROM (SELECT) AS one LEFT JOIN seal ON true`,
+};
+const LOOK_MS = 1000;
+
+/**
+ * What a node knows of changes that reads from a standby: nobody can tell it anything there, so it forgets everything with
+ * every look. What it answers from memory was read after the last one, and is never older than the standby may be behind.
+ */
+export class StandbyChanges extends Listeners implements NodeNotices {
+  readonly id = randomUUID();
+  readonly others = 0;
+  readonly lagging = 0;
+  readonly mustTell = false;
+  private readonly beats = new Set<(seal: SealBeat) => void>();
+  private own: pg.Client | undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private stopped = true;
+  private heardMs = Number.NEGATIVE_INFINITY;
+  private failing = false;
+  private running: Promise<void> | undefined;
+
+  constructor(private readonly options: StandbyChangesOptions) {
+    super();
+  }
+
+  get fresh(): boolean {
+    return this.options.lag.trouble === undefined;
+  }
+
+  get silenceMs(): number {
+    return performance.now() - this.heardMs;
+  }
+
+  onBeat(seen: (seal: SealBeat) => void): void {
+    this.beats.add(seen);
+  }
+
+  /** Nobody is told of it. */
+  setGeneration(): void {}
+
+  async start(): Promise<void> {
+    this.stopped = false;
+    await this.look();
+    this.schedule();
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    clearTimeout(this.timer);
+    await this.running;
+    await this.own?.end().catch(() => {});
+  }
+
+  async catchUp(): Promise<void> {}
+
+  async heardByAll(): Promise<void> {}
+
+  async tell(): Promise<void> {}
+
+  private schedule(): void {
+    if (this.stopped) return;
+    this.timer = setTimeout(() => {
+      this.running = this.look().finally(() => this.schedule());
+    }, this.options.lookMs ?? LOOK_MS);
+  }
+
+  private async look(): Promise<void> {
+    const { time, silence, lag, log } = this.options;
+    try {
+      const client = this.own ?? (await this.connect());
+      const askedMs = performance.now();
+      const compared = time?.compare();
+      const behind = lag.ask();
+      const { rows } = await client.query<LookRow & pg.QueryResultRow>(LOOK);
+      const row = rows[0]!;
+      this.applyAll();
+      compared?.(row.at);
+      behind(row.lag);
+      silence?.heard();
+      this.heardMs = askedMs;
+      this.failing = false;
+      for (const seen of this.beats) {
+        seen({
+          initialised: row.seal_there,
+          sealed: row.sealed ?? false,
+          generation: row.seal_generation ?? 0,
+          askedMs,
+        });
+      }
+    } catch (error) {
+      if (!this.failing) log?.warn({ err: error }, 'the standby does not answer');
+      this.failing = true;
+      this.drop();
+    }
+  }
+
+  private async connect(): Promise<pg.Client> {
+    const client = this.options.connect();
+    const lost = () => {
+      if (this.own === client) this.drop();
+    };
+    client.on('error', lost);
+    client.on('end', lost);
+    await client.connect();
+    this.own = client;
+    return client;
+  }
+
+  private drop(): void {
+    const { own } = this;
+    this.own = undefined;
+    own?.end().catch(() => {});
+  }
+}

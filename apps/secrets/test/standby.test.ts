@@ -1,0 +1,162 @@
+import type { Server } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createLogger, createServer } from '@keystead/server';
+import request from 'supertest';
+import { rescueList } from '../src/http/list-verb';
+import { isReading } from '../src/sdk/call';
+import { createService, type Service } from '../src/service';
+import { until } from './fresh-storage';
+import { type Secrets, startSecrets, testConfig } from './start-secrets';
+import { authOf, everyVisit, mountEveryKind, type Visit } from './visits';
+
+const primaryUrl = 'https://secrets.test:8200';
+/** What tells of the node itself, or never ends. */
+const ofTheNode =
+  /^\w+ sys\/(health|leader|ha-status|metrics|monitor|in-flight-req|config\/state\/sanitized|host-info|key-status|loggers.*)$/;
+
+/** A node that only reads, on the database of a service: what a standby answers is the same, but never late. */
+function readingNode(secrets: Secrets, env: Readonly<Record<string, string>> = {}) {
+  const node = {} as { service: Service; server: Server };
+  beforeAll(async () => {
+    const config = testConfig(secrets.database.url, { SECRETS_STANDBY_MAX_LAG: '5', ...env });
+    node.service = await createService(config, { log: createLogger({ name: 'secrets', level: 'silent' }) });
+    node.server = createServer(node.service.app);
+    rescueList(node.server);
+    await new Promise<void>((resolve) => node.server.listen(0, '127.0.0.1', resolve));
+  });
+  afterAll(async () => {
+    node.server?.closeAllConnections();
+    await new Promise((resolve) => (node.server ? node.server.close(resolve) : resolve(undefined)));
+    await node.service?.close();
+  });
+  return node;
+}
+
+describe('A node that reads from a standby', () => {
+  const secrets = startSecrets();
+  const node = readingNode(secrets, { SECRETS_PRIMARY_URL: `${primaryUrl}/` });
+  const ask = (method: 'get' | 'post' | 'delete' | 'patch', path: string, token = secrets.rootToken) =>
+    request(node.server)[method](`/v1/${path}`).set('X-Service-Token', token).redirects(0);
+
+  it('answers every read as others do, and sends every write to them', async () => {
+    await mountEveryKind(secrets);
+    await secrets.root.write('two/data/visited', { data: { a: '1' } }).expect(200);
+    await secrets.root
+      .write('sys/policies/acl/visited', { policy: 'path "x" { capabilities = ["read"] }' })
+      .expect(204);
+    await secrets.root.write('cubbyhole/visited', { a: '1' }).expect(204);
+    const wrong: string[] = [];
+    let reads = 0;
+    for (const visit of everyVisit(secrets)) {
+      if (ofTheNode.test(visit.name)) continue;
+      const here = await sent(node.server, visit, secrets.rootToken);
+      if (!isReading(visit.verb)) {
+        if (here.status !== 307 || !here.headers.location?.startsWith(`${primaryUrl}/v1/`)) {
+          wrong.push(`${visit.name}: ${here.status} ${here.headers.location}`);
+        }
+        continue;
+      }
+      reads++;
+      const there = await sent(secrets.server, visit, secrets.rootToken);
+      if (here.status !== there.status || told(here.body) !== told(there.body)) {
+        wrong.push(`${visit.name}: ${here.status} ${told(here.body)}, not ${there.status} ${told(there.body)}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+    expect(reads).toBeGreaterThan(100);
+  });
+
+  it('sends on what turns out to be a write, with nothing of it done', async () => {
+    const made = await secrets.root.write('auth/token/create', { policies: ['default'], num_uses: 3 }).expect(200);
+    const { client_token: token, accessor } = made.body.auth;
+    const answer = await ask('get', 'auth/token/lookup-self', token);
+    expect([answer.status, answer.headers.location]).toEqual([307, `${primaryUrl}/v1/auth/token/lookup-self`]);
+    const found = await secrets.root.write('auth/token/lookup-accessor', { accessor }).expect(200);
+    expect(found.body.data.num_uses).toBe(3);
+  });
+
+  it('sends on what asks for a wrapped answer, with all that was asked', async () => {
+    const answer = await ask('get', 'cubbyhole/visited?a=b%2Fc').set('X-Service-Wrap-TTL', '60s');
+    expect([answer.status, answer.headers.location]).toEqual([307, `${primaryUrl}/v1/cubbyhole/visited?a=b%2Fc`]);
+  });
+
+  it('notices within a second or two what others have changed', async () => {
+    const { token } = await secrets.withPolicy('path "cubbyhole/*" { capabilities = ["read"] }');
+    await until(async () => (await ask('get', 'cubbyhole/none', token)).status === 404);
+    await secrets.root.write('auth/token/revoke', { token }).expect(204);
+    await until(async () => (await ask('get', 'cubbyhole/none', token)).status === 403);
+  });
+
+  it('says that it is a standby, with a status of its own unless told otherwise', async () => {
+    const health = (query: string) => request(node.server).get(`/v1/sys/health${query}`);
+    expect((await health('')).status).toBe(473);
+    expect((await health('?performancestandbycode=299')).status).toBe(299);
+    expect((await health('?perfstandbyok')).body).toMatchObject({ standby: true, performance_standby: true });
+    expect((await health('?perfstandbyok')).status).toBe(200);
+    const leader = await request(node.server).get('/v1/sys/leader').expect(200);
+    expect(leader.body).toMatchObject({ is_self: false, performance_standby: true, leader_address: primaryUrl });
+    expect((await secrets.root.read('sys/health').expect(200)).body.standby).toBe(false);
+    expect(await node.service.ready()).toEqual({ ready: true, reasons: [] });
+  });
+
+  it('sends browsers on to where somebody can sign in', async () => {
+    const answer = await request(node.server).get('/ui/secrets').redirects(0);
+    expect([answer.status, answer.headers.location]).toEqual([307, `${primaryUrl}/ui/secrets`]);
+  });
+});
+
+describe('A node that reads from a standby and knows no other', () => {
+  const secrets = startSecrets();
+  const node = readingNode(secrets);
+
+  it('says what it is to whoever wants to write', async () => {
+    const answer = await request(node.server).post('/v1/cubbyhole/x').set('X-Service-Token', secrets.rootToken);
+    expect([answer.status, answer.body.errors]).toEqual([
+      503,
+      ['this node only reads, from a standby of the database: ask one that writes'],
+    ]);
+  });
+});
+
+describe('The settings of a node that reads from a standby', () => {
+  const url = 'postgresql://localhost/secrets';
+  const wrong = (env: Readonly<Record<string, string>>) => {
+    try {
+      testConfig(url, env);
+      return [];
+    } catch (error) {
+      return (error as { problems: string[] }).problems.map((problem) => problem.split(' ')[0]);
+    }
+  };
+
+  it('are refused where they contradict each other', () => {
+    const on = { SECRETS_STANDBY_MAX_LAG: '30' };
+    expect(wrong(on)).toEqual([]);
+    expect(wrong({ SECRETS_PRIMARY_URL: primaryUrl })).toEqual(['SECRETS_PRIMARY_URL']);
+    expect(wrong({ ...on, SECRETS_SEAL: 'shamir' })).toEqual(['SECRETS_STANDBY_MAX_LAG']);
+    expect(wrong({ ...on, SECRETS_FIRST_RUN_FILE: 'keys.json' })).toEqual(['SECRETS_FIRST_RUN_FILE']);
+    expect(wrong({ SECRETS_STANDBY_MAX_LAG: '1' })).toEqual(['SECRETS_STANDBY_MAX_LAG:']);
+  });
+
+  it('leave the schema to others', () => {
+    const config = testConfig(url, { SECRETS_STANDBY_MAX_LAG: '30', SECRETS_MIGRATE: 'on' });
+    expect(config.migrate).toBe(false);
+  });
+});
+
+function sent(server: Server, visit: Visit, token: string) {
+  const asked = (text: string) => `/v1/${visit.at}${text}`;
+  const { verb } = visit;
+  const test =
+    verb === 'list' || verb === 'scan'
+      ? request(server).get(asked(`?${verb}=true`))
+      : verb === 'read'
+        ? request(server).get(asked(''))
+        : request(server)[verb === 'write' ? 'post' : verb](asked(''));
+  if (authOf(visit) !== 'none') test.set('X-Service-Token', token);
+  return test.redirects(0);
+}
+
+/** An answer without what is different each time. */
+const told = (body: unknown): string =>
+  JSON.stringify(body, (key, value) => (['request_id', 'ttl', 'server_time_utc'].includes(key) ? undefined : value));

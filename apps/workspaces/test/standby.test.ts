@@ -1,0 +1,131 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import { isDeepStrictEqual } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createLogger, createServer } from '@keystead/server';
+import request from 'supertest';
+import { readConfig } from '../src/config';
+import { resources } from '../src/resources/registry';
+import { createService, type Service } from '../src/service';
+import { fakeWorker } from './fake-worker';
+import { resource, SEAL_KEY, startWorkspaces, WORKER_TOKEN, type Workspaces } from './start-workspaces';
+import { type Tenant, tenant } from './tenant';
+
+const primaryUrl = 'https://workspaces.test';
+
+/** A node that only reads, on the database of a service: what a standby answers is the same, but never late. */
+function readingNode(workspaces: Workspaces, env: Readonly<Record<string, string>> = {}) {
+  const node = {} as { service: Service; server: Server };
+  beforeAll(async () => {
+    const config = readConfig({
+      WORKSPACES_DATABASE_URL: workspaces.databaseUrl,
+      WORKSPACES_DATABASE_CONNECTIONS: '8',
+      WORKSPACES_SEAL_KEY: SEAL_KEY,
+      WORKSPACES_AGENT_TOKEN: WORKER_TOKEN,
+      WORKSPACES_PUBLIC_URL: primaryUrl,
+      WORKSPACES_RATE_LIMIT: '0',
+      WORKSPACES_VCS: 'off',
+      WORKSPACES_STANDBY_MAX_LAG: '5',
+      ...env,
+    });
+    node.service = await createService(config, { log: createLogger({ name: 'standby', level: 'silent' }) });
+    node.server = createServer(node.service.app).listen(0, '127.0.0.1');
+    await once(node.server, 'listening');
+  });
+  afterAll(async () => {
+    node.server?.closeAllConnections();
+    await new Promise((resolve) => (node.server ? node.server.close(resolve) : resolve(undefined)));
+    await node.service?.close();
+  });
+  return node;
+}
+
+const ofBrowsers = /^\/(app|auth)\//;
+/** What goes on for as long as somebody listens. */
+const endless = /\/(stream|events)$/;
+
+describe('A node that reads from a standby', () => {
+  const workspaces = startWorkspaces();
+  const node = readingNode(workspaces, { WORKSPACES_PRIMARY_URL: primaryUrl });
+  const endpoints = resources
+    .flatMap((one) => one.endpoints)
+    .filter(({ edition, path }) => edition !== 'hosted' && !endless.test(path));
+  let mine: Tenant;
+  beforeAll(async () => {
+    mine = await tenant(workspaces, fakeWorker(workspaces), 'walrus');
+  });
+
+  const placeOf = ({ path, outside }: (typeof endpoints)[number]): string => {
+    const first = path.split('/')[1];
+    const filled = path.replace(/:\w+/g, (part) => mine.params[`${first}/${part}`] ?? mine.params[part] ?? 'x');
+    return outside ? filled : `/api/v2${filled}`;
+  };
+  const ask = (server: Server, method: string, place: string, token = workspaces.admin.token) =>
+    request(server)[method.toLowerCase() as 'get'](place).set('Authorization', `Bearer ${token}`).redirects(0);
+
+  it('answers every read as others do', async () => {
+    const wrong: string[] = [];
+    let found = 0;
+    for (const endpoint of endpoints.filter(({ method, path }) => method === 'GET' && !ofBrowsers.test(path))) {
+      const place = placeOf(endpoint);
+      const there = await ask(workspaces.server, 'GET', place, mine.owner.token);
+      const here = await ask(node.server, 'GET', place, mine.owner.token);
+      if (there.status === 200) found++;
+      if (here.status !== there.status || !isDeepStrictEqual(told(here), told(there))) {
+        wrong.push(`${place}: ${here.status} ${here.text}, not ${there.status} ${there.text}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+    expect(found).toBeGreaterThan(80);
+  });
+
+  it('sends every write to others, and browsers', async () => {
+    const wrong: string[] = [];
+    for (const endpoint of endpoints.filter(({ method, path }) => method !== 'GET' || ofBrowsers.test(path))) {
+      const place = placeOf(endpoint);
+      const { status, headers } = await ask(node.server, endpoint.method, `${place}?a=b`);
+      if (status !== 307 || headers.location !== `${primaryUrl}${place}?a=b`) {
+        wrong.push(`${endpoint.method} ${place}: ${status} ${headers.location}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  it('notes no use of a token, whose answers are the same all the while', async () => {
+    const person = await workspaces.person('nobody-in-particular');
+    await ask(node.server, 'GET', '/api/v2/account/details', person.token).expect(200);
+    const { rows } = await workspaces.service.pool.query(
+      'SELECT last_used_at FROM token t JOIN user_account u ON u.id = t.user_id WHERE u.username = $1',
+      [person.username],
+    );
+    expect(rows).toEqual([{ last_used_at: null }]);
+  });
+
+  it('is ready, and shows at once what others have changed', async () => {
+    expect(await node.service.ready()).toEqual({ ready: true, reasons: [] });
+    const body = resource('organizations', { name: 'newest', email: 'a@example.com' });
+    await workspaces.admin.post('organizations', body).expect(201);
+    await ask(node.server, 'GET', '/api/v2/organizations/newest').expect(200);
+  });
+});
+
+describe('A node that reads from a standby and knows no other', () => {
+  const workspaces = startWorkspaces();
+  const node = readingNode(workspaces);
+
+  it('says what it is to whoever wants to write', async () => {
+    const answer = await request(node.server)
+      .post('/api/v2/organizations')
+      .set('Authorization', `Bearer ${workspaces.admin.token}`);
+    expect([answer.status, answer.body.errors[0].detail]).toEqual([
+      503,
+      'this node only reads, from a standby of the database: ask one that writes',
+    ]);
+  });
+});
+
+/** An answer without what is different each time: signatures, and the time in them. */
+const told = ({ text, type }: { text?: string; type: string }): unknown => {
+  const steady = text?.replace(/(expires|signature)=[\w-]+/g, '$1');
+  return steady && type.includes('json') ? JSON.parse(steady) : steady;
+};
