@@ -308,8 +308,15 @@ async function runOnce(
     run: (tx) => endpoint.run({ ...call, db: tx }),
     idOf: (item) => endpoint.serializer!.spec.id(item),
     async find(id) {
-      const items = await includables.get(endpoint.serializer!.type)?.load(db, [id], env);
-      return items?.[0];
+      const { type } = endpoint.serializer!;
+      const found = includables.get(type);
+      if (found === undefined)
+        throw new Error(`${type} are made once for a key, and nothing says how they are found again`);
+      const [item] = await found.load(db, [id], env);
+      if (item === undefined) return undefined;
+      // Whoever made it may have lost the right to see it since.
+      const access = await call.accessTo((found.organizationsOf ?? endpoint.organizationsOf)(item));
+      return found.visible(access, item) ? item : undefined;
     },
   });
 }

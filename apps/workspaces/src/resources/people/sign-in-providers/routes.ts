@@ -1,7 +1,8 @@
 import type { Policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
-import { endpoints, type Resource } from '../../../kernel/endpoints/endpoint';
+import { endpoints, includable, type Resource } from '../../../kernel/endpoints/endpoint';
+import type { SignInProvider } from './provider';
 import { CreateProvider, UpdateProvider } from './schema';
 import { providerSerializer } from './serializer';
 import * as providers from './service';
@@ -47,4 +48,11 @@ export const signInProviderResource: Resource = {
       run: ({ db, target, ...call }) => providers.remove(db, actorOf(call), target),
     }),
   ],
+  includable: {
+    'sign-in-providers': includable<SignInProvider>({
+      serializer: providerSerializer,
+      load: providers.findMany,
+      visible: ({ principal }) => principal.siteAdmin,
+    }),
+  },
 };

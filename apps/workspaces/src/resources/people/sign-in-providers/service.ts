@@ -30,10 +30,14 @@ function toProvider({ organizations, ...row }: WholeRow): SignInProvider {
   return { ...row, organizations: organizations.length === 0 ? null : organizations.map((o) => o.organization.name) };
 }
 
+/** Providers by id; unknown ids are left out. */
+export async function findMany(db: Database, ids: readonly string[]): Promise<SignInProvider[]> {
+  return (await db.prisma.signInProvider.findMany({ where: { id: { in: [...ids] }, kind }, ...whole })).map(toProvider);
+}
+
 /** One provider. */
 export async function find(db: Database, id: string): Promise<SignInProvider | undefined> {
-  const row = await db.prisma.signInProvider.findUnique({ where: { id, kind }, ...whole });
-  return row === null ? undefined : toProvider(row);
+  return (await findMany(db, [id]))[0];
 }
 
 /** All providers, oldest first. */

@@ -59,10 +59,20 @@ const alive: Prisma.NotificationConfigurationWhereInput = {
   OR: [{ workspace: { organization: { removedAt: null } } }, { project: { organization: { removedAt: null } } }],
 };
 
+/** Configurations by id; unknown ids are left out. */
+export async function findMany(
+  db: Database,
+  keyring: Keyring,
+  ids: readonly string[],
+): Promise<NotificationConfiguration[]> {
+  const where = { id: { in: [...ids] }, ...alive };
+  const rows = await db.prisma.notificationConfiguration.findMany({ where, include: parts });
+  return rows.map((row) => configurationOf(keyring, row));
+}
+
 /** The configuration with an `nc-…` id. */
 export async function find(db: Database, keyring: Keyring, id: string): Promise<NotificationConfiguration | undefined> {
-  const row = await db.prisma.notificationConfiguration.findFirst({ where: { id, ...alive }, include: parts });
-  return row ? configurationOf(keyring, row) : undefined;
+  return (await findMany(db, keyring, [id]))[0];
 }
 
 /** Those of a workspace or of a project, the oldest first. */

@@ -1,6 +1,6 @@
 import { hasMany, hasOne, invalid, serializer, toMany, toOne } from '@keystead/jsonapi';
 import { actorOf } from '../../../kernel/audit/audit';
-import { endpoints, type Lookup, type Resource, type View } from '../../../kernel/endpoints/endpoint';
+import { endpoints, includable, type Lookup, type Resource, type View } from '../../../kernel/endpoints/endpoint';
 import { projectPolicy } from '../../workspaces/projects/policy';
 import * as projects from '../../workspaces/projects/service';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
@@ -121,4 +121,12 @@ const destroy = ofConfiguration.remove(byId, {
 export const notificationResource: Resource = {
   name: 'notification-configurations',
   endpoints: [listOfWorkspace, createOfWorkspace, listOfProject, createOfProject, show, update, verify, destroy],
+  includable: {
+    'notification-configurations': includable<NotificationConfiguration>({
+      serializer: notificationSerializer,
+      load: (db, ids, { keyring }) => configurations.findMany(db, keyring, ids),
+      visible: notificationPolicy['can-update'],
+      organizationsOf: ({ organizationId }) => [organizationId],
+    }),
+  },
 };

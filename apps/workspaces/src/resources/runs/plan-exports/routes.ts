@@ -14,10 +14,10 @@ import type { Policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
 import { readBlob } from '../../../kernel/blobs/blobs';
 import { signedUrl } from '../../../kernel/blobs/signed-urls';
-import { endpoints, type LookupBy, type Resource, type View } from '../../../kernel/endpoints/endpoint';
+import { endpoints, includable, type LookupBy, type Resource, type View } from '../../../kernel/endpoints/endpoint';
 import { findMany as findPhases } from '../runs/phases';
 import { administers, organizationsOf, readsRun } from '../runs/policy';
-import { create as createExport, dataTypes, find, type PlanExport, remove as removeExport } from './service';
+import { create as createExport, dataTypes, find, findMany, type PlanExport, remove as removeExport } from './service';
 
 const attributes = {
   'data-type': choice(dataTypes),
@@ -123,4 +123,12 @@ const destroy = remove(byId, {
 export const planExportResource: Resource = {
   name: 'plan-exports',
   endpoints: [create, show, download, content, destroy],
+  includable: {
+    'plan-exports': includable<PlanExport>({
+      serializer: exportSerializer,
+      load: findMany,
+      visible: administers,
+      organizationsOf,
+    }),
+  },
 };

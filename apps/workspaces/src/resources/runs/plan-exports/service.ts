@@ -39,19 +39,25 @@ export interface PlanExport extends RunTarget {
 
 type PlanExportRow = Omit<PlanExport, 'workspace'> & { workspaceId: string; projectId: string };
 
-/** The export with a `pe-…` id. */
-export async function find(db: Database, id: string): Promise<PlanExport | undefined> {
-  const [row] = await db.prisma.$queryRaw<PlanExportRow[]>`
+/** Exports by id; unknown ids are left out. */
+export async function findMany(db: Database, ids: readonly string[]): Promise<PlanExport[]> {
+  const rows = await db.prisma.$queryRaw<PlanExportRow[]>`
     SELECT e.id, e.plan_id AS "planId", e.data_type AS "dataType", e.blob_id AS "blobId", e.created_at AS "createdAt",
            e.expires_at AS "expiresAt", e.expires_at <= now() AS expired, w.id AS "workspaceId",
            w.project_id AS "projectId", w.organization_id AS "organizationId"
       FROM plan_export e JOIN run_phase p ON p.id = e.plan_id JOIN run r ON r.id = p.run_id
       JOIN workspace w ON w.id = r.workspace_id
       JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
-     WHERE e.id = ${id}`;
-  if (!row) return undefined;
-  const { workspaceId, projectId, ...shown } = row;
-  return { ...shown, workspace: { id: workspaceId, projectId, organizationId: row.organizationId } };
+     WHERE e.id = ANY(${[...ids]})`;
+  return rows.map(({ workspaceId, projectId, ...shown }) => ({
+    ...shown,
+    workspace: { id: workspaceId, projectId, organizationId: shown.organizationId },
+  }));
+}
+
+/** The export with a `pe-…` id. */
+export async function find(db: Database, id: string): Promise<PlanExport | undefined> {
+  return (await findMany(db, [id]))[0];
 }
 
 const isThere = () => invalid('plan', 'has an export already: delete it, or wait until it expires');

@@ -2,12 +2,13 @@ import { document, hasOne, instant, invalid, requiredOne, serializer, text, toOn
 import type { Access } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
-import { endpoints, type Lookup, type Resource, type View } from '../../../kernel/endpoints/endpoint';
+import { endpoints, includable, type Lookup, type Resource, type View } from '../../../kernel/endpoints/endpoint';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
 import * as workspaces from '../../workspaces/workspaces/service';
 import {
   create as createTrigger,
   find,
+  findMany,
   list as listTriggers,
   type RunTrigger,
   remove as removeTrigger,
@@ -100,4 +101,12 @@ const destroy = ofTrigger.remove(byId, {
 export const runTriggerResource: Resource = {
   name: 'run-triggers',
   endpoints: [list, create, show, destroy],
+  includable: {
+    'run-triggers': includable<RunTrigger>({
+      serializer: runTriggerSerializer,
+      load: findMany,
+      visible: reads,
+      organizationsOf: ({ organizationId }) => [organizationId],
+    }),
+  },
 };

@@ -28,11 +28,15 @@ const triggerOf = (row: Omit<RunTrigger, 'organizationId'>): RunTrigger => ({
   organizationId: row.workspace.organizationId,
 });
 
+/** Triggers by id; unknown ids are left out. */
+export async function findMany(db: Database, ids: readonly string[]): Promise<RunTrigger[]> {
+  const where = { id: { in: [...ids] }, workspace: { organization: { removedAt: null } } };
+  return (await db.prisma.runTrigger.findMany({ where, include: ends })).map(triggerOf);
+}
+
 /** The trigger with an `rt-…` id. */
 export async function find(db: Database, id: string): Promise<RunTrigger | undefined> {
-  const where = { id, workspace: { organization: { removedAt: null } } };
-  const row = await db.prisma.runTrigger.findFirst({ where, include: ends });
-  return row ? triggerOf(row) : undefined;
+  return (await findMany(db, [id]))[0];
 }
 
 /** A page of the triggers that start runs of a workspace, or that its applies set off; the other end must be seen. */
