@@ -125,7 +125,10 @@ const Variables = z.object({
     .optional()
     .describe('A first start initialises the service and writes root token and keys to this file, which is new then.'),
   SCHEDULER_ADDR: z.string().default('').describe('Scheduler address where config/access names none.'),
-  SCHEDULER_TOKEN: z.string().default('').describe('Scheduler management token where config/access has none.'),
+  SCHEDULER_TOKEN: z
+    .string()
+    .default('')
+    .describe('Scheduler management token for SCHEDULER_ADDR where config/access has none; sent to no other address.'),
   CLOUDONE_TENANT_ID: z.string().default('').describe('Directory tenant where the config of cloudone names none.'),
   CLOUDONE_AD_RESOURCE: z.string().default('').describe('Audience of JWTs where the config of cloudone names none.'),
   CLOUDONE_ENVIRONMENT: z.string().default('').describe('Cloud where the config of cloudone names none.'),

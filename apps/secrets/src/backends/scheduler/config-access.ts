@@ -11,7 +11,9 @@ import { type SchedulerAccess, type SchedulerDefaults, schedulerRefusal } from '
 
 const Access = z.object({
   address: string().describe('Address of the scheduler, as protocol://host:port.'),
-  token: secretHeader().describe('Management token of the scheduler.'),
+  token: secretHeader().describe(
+    'Management token of the scheduler; else SCHEDULER_TOKEN, where the address is that of SCHEDULER_ADDR.',
+  ),
   max_token_name_length: int().describe('Longest token name in bytes; 0 takes what the scheduler version allows.'),
   ca_cert: string().describe('PEM certificate of the authority that signed the scheduler certificate.'),
   client_cert: string().describe('PEM certificate we show to the scheduler; needs client_key.'),
@@ -38,15 +40,23 @@ export async function accessInForce(
 
 const none = { address: '', token: '', max_token_name_length: 0, ca_cert: '', client_cert: '', client_key: '' };
 
+/**
+ * What is stored, and what the environment says where that is silent. Whoever configures a mount cannot have the token of the
+ * environment sent to an address of their own.
+ */
 function resolve(config: z.output<typeof Access>, defaults: SchedulerDefaults): SchedulerAccess {
+  const address = config.address || defaults.address;
   return {
-    address: config.address || defaults.address,
-    token: config.token || defaults.token,
+    address,
+    token: config.token || (isSame(address, defaults.address) ? defaults.token : ''),
     caCert: config.ca_cert,
     clientCert: config.client_cert,
     clientKey: config.client_key,
   };
 }
+
+const isSame = (one: string, other: string): boolean =>
+  URL.canParse(one) && URL.canParse(other) && new URL(one).href === new URL(other).href;
 
 /** How the scheduler is reached. Spec: Job-scheduler engine (Access configuration). */
 export const accessPath = (scheduler: Scheduler) =>

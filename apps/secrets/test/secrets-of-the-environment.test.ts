@@ -1,0 +1,117 @@
+import net from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { examples } from './at-once-examples';
+import { senderTo, worldOf } from './at-once-world';
+import { startSecrets } from './start-secrets';
+import { everyVisit, type Visit } from './visits';
+
+// biome-ignore lint/suspicious/noExplicitAny: bodies of every endpoint
+type Json = any;
+
+const canaries = {
+  SCHEDULER_TOKEN: 'canary-of-the-scheduler',
+  CLOUDONE_CLIENT_SECRET: 'canary-of-cloudone',
+  CLOUDTWO_SECRET_KEY: 'canary-of-cloudtwo',
+};
+
+/** Hears what is sent to an address, and answers all of it with an empty object. */
+function listening() {
+  const heard: string[] = [];
+  const server = net.createServer((socket) => {
+    socket.on('error', () => socket.destroy());
+    socket.on('data', (bytes) => {
+      heard.push(bytes.toString('latin1'));
+      const head =
+        'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n';
+      socket.end(`${head}{}`);
+    });
+  });
+  beforeAll(() => new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve)));
+  afterAll(() => new Promise((resolve) => server.close(resolve)));
+  return { heard, address: () => `http://127.0.0.1:${(server.address() as net.AddressInfo).port}` };
+}
+
+const isAddress = (name: string): boolean => /address|url|host|endpoint|server/.test(name);
+const jsonOf = (field: Json): Json => {
+  for (let at = field; at; at = at.def?.innerType) {
+    const json = at.meta?.()?.json;
+    if (json) return json;
+  }
+  return {};
+};
+const shapeOf = ({ operation }: Visit): [string, Json][] =>
+  Object.entries<Json>(operation.input?.shape ?? {}).map(([name, field]) => [name, jsonOf(field)]);
+
+// Whoever may configure a mount says where it calls. What the environment gives the service is not theirs.
+describe('credentials that the environment gives', () => {
+  const theirs = listening();
+  const ours = listening();
+  const env: Record<string, string> = { ...canaries, CLOUDTWO_ACCESS_KEY: 'AKIA' };
+  beforeAll(() => {
+    env.SCHEDULER_ADDR = ours.address();
+  });
+  const secrets = startSecrets({ env });
+  const send = senderTo(secrets);
+  const world = worldOf(secrets, send);
+
+  const exampleOf = async ({ verb, declared, name }: Visit): Promise<Json> => {
+    const mount = name
+      .split(' ')[1]!
+      .replace(/^auth\//, '')
+      .split('/')[0]!;
+    const making = examples[`${verb} ${mount}/${declared.pattern}`];
+    return typeof making === 'function' ? ((await making(world)).body?.(0) as Json) : undefined;
+  };
+
+  it('go to no address but those that it names, whatever a mount is configured with', async () => {
+    const visits = everyVisit(secrets).filter(({ at }) => !/^(sys|identity|cubbyhole|auth\/token)\//.test(at));
+    const writes = visits.filter(({ verb }) => verb === 'write');
+    const write = (at: string, body: Json) => send('POST', at, secrets.rootToken, body);
+    for (const visit of writes) {
+      const body = await exampleOf(visit);
+      if (body !== undefined) await write(visit.at, body);
+    }
+    const led: string[] = [];
+    for (const visit of writes) {
+      const shape = shapeOf(visit);
+      const addresses = shape.filter(([name, { type }]) => type === 'string' && isAddress(name));
+      if (addresses.length === 0) continue;
+      const given = { ...(await exampleOf(visit)) };
+      // What is said in the request is the caller's own.
+      for (const [name, { format }] of shape) if (format === 'password') delete given[name];
+      for (const [name] of addresses) {
+        for (const url of [theirs.address(), theirs.address().replace('http:', 'ldap:')]) {
+          await send('DELETE', visit.at, secrets.rootToken);
+          const { status } = await write(visit.at, { ...given, [name]: url });
+          if (status < 300) led.push(`${visit.name} ${name}`);
+          if (shape.some(([one]) => one === 'verify')) await write(visit.at, { ...given, [name]: url, verify: true });
+          const below = visit.at.slice(0, visit.at.indexOf(visit.declared.pattern));
+          for (const used of visits.filter(({ at, verb }) => at.startsWith(below) && verb !== 'delete')) {
+            const body = Object.fromEntries(
+              shapeOf(used)
+                .filter(([, { type }]) => type === 'string')
+                .map(([field]) => [field, 'visited']),
+            );
+            if (used.verb === 'write' && typeof (await exampleOf(used)) !== 'object') await write(used.at, body);
+            else if (used.verb === 'read') await send('GET', used.at, secrets.rootToken);
+          }
+        }
+      }
+    }
+    const told = Object.entries(canaries).flatMap(([name, canary]) =>
+      theirs.heard.filter((text) => text.includes(canary)).map((text) => `${name}: ${text.split('\r\n', 1)[0]}`),
+    );
+    expect(told).toEqual([]);
+    expect(led.length).toBeGreaterThan(5);
+    expect(theirs.heard.length).toBeGreaterThan(5);
+  }, 300_000);
+
+  it('go where the environment says, also where a mount names the same address', async () => {
+    for (const more of [{}, { address: `${ours.address()}/` }]) {
+      await secrets.root.delete('scheduler/config/access').expect(204);
+      ours.heard.length = 0;
+      await secrets.root.write('scheduler/config/access', { ...more, verify: true }).expect(400);
+      expect(ours.heard.join()).toContain(canaries.SCHEDULER_TOKEN);
+    }
+  });
+});
