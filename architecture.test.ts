@@ -11,6 +11,22 @@ const product = sources.filter((source) => !source.test && /^(apps|packages|loca
 const apps = product.filter((source) => /^apps\/(secrets|workspaces)\//.test(source.file));
 const inApp = (source: Source) => source.file.replace(/^apps\/[^/]+\/src\//, '');
 
+/** What asks no reach before it calls: whom it calls, or why it does not. */
+const withoutReach: Readonly<Record<string, string>> = {
+  'apps/secrets/src/backends/cloudtwo/web-identity.ts': 'connects as the clients of its mount',
+  'apps/secrets/src/backends/scheduler/scheduler.ts': 'keeps connections that its client has made',
+  'apps/secrets/src/kernel/storage/changes.ts': 'the database',
+  'apps/workspaces/src/kernel/blobs/s3-objects.ts': 'the object store of the installation',
+  'apps/workspaces/src/kernel/installation/mailer.ts': 'the mail server of the installation',
+  'apps/workspaces/src/resources/runs/runs/jobs/secrets-service.ts': 'the secrets service of the installation',
+  'apps/workspaces/src/worker/agent/client.ts': 'the service that an agent is of',
+  'apps/workspaces/src/worker/agent/proxy.ts': 'the proxy of whoever runs an agent',
+  'apps/workspaces/src/worker/network/database-address.ts': 'looks up what runs must not reach',
+  'apps/workspaces/src/worker/network/reach.ts': 'tries what runs must not reach',
+  'packages/server/src/create-server.ts': 'listens',
+  'packages/server/src/shared-port.ts': 'listens',
+};
+
 describe('imports', () => {
   it('follow the arrows of docs/architecture.md', () => {
     const orders = readOrders(root);
@@ -96,6 +112,22 @@ describe('imports', () => {
       places.some((place) => file === place || file.startsWith(`${place}/`)) ||
       imports.some((one) => one.file?.endsWith('/statements.ts') && places.includes(one.file));
     expect(offending(sends, (source) => !reasoned(source))).toEqual([]);
+  });
+
+  it('call other systems from the places that say where they may call, and from no other', () => {
+    const modules = ['http', 'https', 'http2', 'net', 'tls', 'dgram', 'dns', 'dns/promises'].map(
+      (name) => `node:${name}`,
+    );
+    const calls = /\b(?:request|get|connect|connectTls|createSocket|lookup)\(|new \w*Agent\(|\.connect\(/;
+    const clients = /(?<!\.|async )\bfetch\(|new (?:IAM|STS|S3|\w*\.S3)Client\(|\bcreateTransport\(/;
+    const dials = (source: Source) =>
+      clients.test(source.text) || (imports(source, modules, false) && calls.test(source.text));
+    const services = product.filter(({ file }) => /^(apps\/(secrets|workspaces)|packages)\//.test(file));
+    const asks = /[rR]each\.(?:toward|lookup|allows)\b|\breach\?\.toward\b|\busualReach\b|\bagentsTo\(/;
+    const places = offending(services, dials);
+    const silent = offending(services, (source) => dials(source) && !asks.test(source.text));
+    expect(silent).toEqual(Object.keys(withoutReach).sort());
+    expect(places.length).toBeGreaterThan(silent.length + 5);
   });
 
   it('keep the database driver in the kernel and the packages made for it', () => {

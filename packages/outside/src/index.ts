@@ -1,3 +1,3 @@
 export { Circuit, NotNow, Unreachable } from './circuit';
 export { OutsideCalls, type OutsideRequest, type OutsideResponse, outsideCall } from './outside-call';
-export { ClosedAddress, Reach } from './reach';
+export { ClosedAddress, ownMachineToo, Reach, usualReach } from './reach';

@@ -1,10 +1,9 @@
 import http from 'node:http';
 import https from 'node:https';
-import { isIP } from 'node:net';
 import { during, type TraceSpan } from '@keystead/tracing';
 import { LRUCache } from 'lru-cache';
 import { Circuit, Unreachable } from './circuit';
-import { ClosedAddress, type Reach } from './reach';
+import { type Reach, usualReach } from './reach';
 
 const answerLimitBytes = 4 * 1024 * 1024;
 
@@ -20,7 +19,7 @@ export interface OutsideRequest {
   readonly bytes?: { readonly type: string; readonly content: Buffer };
   /** Certificates (PEM) to trust instead of the usual ones. */
   readonly ca?: string;
-  /** Which addresses may be called; any, unless told. A name counts by what it stands for when the connection is made. */
+  /** Which addresses may be called; `usualReach`, unless told. A name counts by what it stands for when the connection is made. */
   readonly reach?: Reach;
 }
 
@@ -95,15 +94,18 @@ function send(
   signal: AbortSignal,
 ) {
   const target = new URL(url);
-  const address = target.hostname.replace(/[[\]]/g, '');
-  if (reach && isIP(address) && !reach.allows(address)) return Promise.reject(new ClosedAddress(address));
   const text = json === undefined ? form?.toString() : JSON.stringify(json);
   const body = bytes?.content ?? text;
   const type = bytes?.type ?? (json === undefined ? 'application/x-www-form-urlencoded' : 'application/json');
   const typed = body === undefined ? headers : { ...headers, 'content-type': type };
-  const options = { method, headers: { accept: preferred, ...typed }, signal };
-  // A connection that somebody made without asking is not used again.
-  const guarded = reach ? { ...options, lookup: reach.lookup, agent: false as const } : options;
+  const options = {
+    method,
+    headers: { accept: preferred, ...typed },
+    signal,
+    ...(reach ?? usualReach).toward(target.hostname),
+  };
+  // A connection that somebody made under other rules is not used again.
+  const guarded = reach ? { ...options, agent: false as const } : options;
   return new Promise<OutsideResponse>((resolve, reject) => {
     const receive = (answer: http.IncomingMessage) => {
       const chunks: Buffer[] = [];

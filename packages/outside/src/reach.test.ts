@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
-import { outsideCall, Reach } from './index';
+import { outsideCall, ownMachineToo, Reach, usualReach } from './index';
 
 describe('which addresses may be called', () => {
   it.each([
@@ -20,6 +20,7 @@ describe('which addresses may be called', () => {
     ['169.254.169.254', false],
     ['fd00:ec2::254', false],
     ['64:ff9b::a00:1', false],
+    ['64:ff9b::a9fe:a9fe', false],
     ['no address', false],
   ])('%s: %s', (address, allowed) => {
     expect(new Reach().allows(address)).toBe(allowed);
@@ -32,6 +33,12 @@ describe('which addresses may be called', () => {
       false,
       true,
     ]);
+  });
+
+  it('lets anybody call everything but metadata, and only whoever says so metadata as well', () => {
+    const asked = ['127.0.0.1', '10.1.2.3', '2a00:1450::1', '169.254.169.254', '64:ff9b::a9fe:a9fe', 'fd00:ec2::254'];
+    expect(asked.filter((at) => usualReach.allows(at))).toEqual(asked.slice(0, 3));
+    expect(asked.filter((at) => ownMachineToo.allows(at))).toEqual(asked);
   });
 
   it('opens one address where no range is named', () => {
@@ -88,6 +95,8 @@ describe('which addresses may be called', () => {
         await expect(call).rejects.toMatchObject({ kind: 'upstream' });
       }
       expect(called).toBe(0);
+      const metadata = outsideCall('the host', 'http://2852039166/');
+      await expect(metadata).rejects.toThrow('the host is unreachable: ECLOSEDADDRESS');
       const answer = await outsideCall('the host', `http://127.0.0.1:${port}/`, { reach: new Reach(['127.0.0.1/32']) });
       expect([answer.status, called]).toEqual([200, 1]);
     } finally {

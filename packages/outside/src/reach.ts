@@ -35,12 +35,19 @@ function listOf(ranges: readonly string[]): BlockList {
   return list;
 }
 
+/** An IPv4 range as a gateway between IPv6 and IPv4 has it. */
+const translated = (range: string): string => {
+  const [address, bits] = range.split('/') as [string, string];
+  return `64:ff9b::${address}/${96 + Number(bits)}`;
+};
+
 const closed = listOf(ownNetworks);
-const never = listOf(metadata);
+const never = listOf([...metadata, ...metadata.filter((range) => !range.includes(':')).map(translated)]);
+const everywhere = ['0.0.0.0/0', '::/0'];
 
 /**
  * Which addresses may be called for somebody else: public ones, unless `publicToo` is false, and ranges (CIDR) that were
- * opened by hand.
+ * opened by hand; never what clouds answer from inside, unless `metadataToo`.
  */
 export class Reach {
   private readonly opened: BlockList;
@@ -48,16 +55,17 @@ export class Reach {
   constructor(
     opened: readonly string[] = [],
     private readonly publicToo = true,
+    private readonly metadataToo = false,
   ) {
     this.opened = listOf(opened);
   }
 
-  /** Whether an address may be called; `::ffff:10.0.0.1` is 10.0.0.1. What clouds answer from inside never is. */
+  /** Whether an address may be called; `::ffff:10.0.0.1` is 10.0.0.1. */
   allows(address: string): boolean {
     const version = isIP(address);
     if (version === 0) return false;
     const family = version === 6 ? 'ipv6' : 'ipv4';
-    if (never.check(address, family)) return false;
+    if (!this.metadataToo && never.check(address, family)) return false;
     return this.opened.check(address, family) || (this.publicToo && !closed.check(address, family));
   }
 
@@ -72,4 +80,20 @@ export class Reach {
       return callback(null, address, family);
     });
   };
+
+  /**
+   * What a connection to a host is made with, so that a name counts by what it stands for at that moment. Throws
+   * `ClosedAddress` for an address that is closed.
+   */
+  toward(host: string): { readonly lookup: LookupFunction } {
+    const address = host.replace(/^\[|\]$/g, '');
+    if (isIP(address) !== 0 && !this.allows(address)) throw new ClosedAddress(address);
+    return { lookup: this.lookup };
+  }
 }
+
+/** Where anybody may have this service call: to where clouds hand out credentials goes nothing that others have addressed. */
+export const usualReach = new Reach(everywhere);
+
+/** Everywhere, for what whoever runs this has addressed: the metadata service of the own machine. */
+export const ownMachineToo = new Reach(everywhere, true, true);

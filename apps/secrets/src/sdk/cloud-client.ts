@@ -1,6 +1,7 @@
 import { PassThrough, pipeline, type Readable } from 'node:stream';
 import type { IAMClient } from '@aws-sdk/client-iam';
 import type { STSClient } from '@aws-sdk/client-sts';
+import { Unreachable, usualReach } from '@keystead/outside';
 import { Refusal } from '@keystead/refusal';
 import { codeOf } from './cloud-error';
 import { Circuit, type OutsideParts, Throttle } from './outside';
@@ -13,6 +14,22 @@ interface Handler {
 
 /** No answer of the identity API or the token service comes near this. */
 const answerLimitBytes = 8 * 1024 * 1024;
+
+/**
+ * The connections of a client of the provider to endpoints that a mount names. Throws `upstream` for an endpoint that nobody
+ * may have called; of names that is found out when they are looked up.
+ */
+export function agentsTo(endpoints: readonly string[], options: { keepAlive: boolean; maxSockets: number }) {
+  for (const endpoint of endpoints.filter((one) => URL.canParse(one))) {
+    try {
+      usualReach.toward(new URL(endpoint).hostname);
+    } catch (error) {
+      throw new Unreachable(`the cloud provider cannot be reached: ${(error as Error).message}`, error);
+    }
+  }
+  const agent = { ...options, lookup: usualReach.lookup };
+  return { httpAgent: agent, httpsAgent: agent };
+}
 
 /**
  * Puts limits on a client of the provider: a call with all its retries ends after `timeoutMs`, no answer grows beyond

@@ -1,7 +1,7 @@
 import { GetRoleCommand, GetUserCommand, IAMClient } from '@aws-sdk/client-iam';
 import { Refusal } from '@keystead/refusal';
 import { LRUCache } from 'lru-cache';
-import { guard } from '../../sdk/cloud-client';
+import { agentsTo, guard } from '../../sdk/cloud-client';
 import { attempt } from '../../sdk/cloud-error';
 import type { OutsideParts } from '../../sdk/outside';
 import { canonicalArn, type Principal, principalOf } from './arn';
@@ -58,7 +58,12 @@ export class Principals {
     const made = new IAMClient({
       region: 'us-east-1',
       credentials: { accessKeyId: access_key, secretAccessKey: secret_key },
-      requestHandler: { requestTimeout: timeoutMs, throwOnRequestTimeout: true, connectionTimeout: 5_000 },
+      requestHandler: {
+        requestTimeout: timeoutMs,
+        throwOnRequestTimeout: true,
+        connectionTimeout: 5_000,
+        ...agentsTo([iam_endpoint], { keepAlive: true, maxSockets: 50 }),
+      },
       ...(iam_endpoint ? { endpoint: iam_endpoint } : {}),
       ...(max_retries >= 0 ? { maxAttempts: max_retries + 1 } : {}),
     });

@@ -1,3 +1,4 @@
+import { ownMachineToo } from '@keystead/outside';
 import { Refusal } from '@keystead/refusal';
 import { LRUCache } from 'lru-cache';
 import { OutsideCalls, type OutsideResponse } from '../../sdk/outside-call';
@@ -164,7 +165,8 @@ export class ResourceClient {
     if (clientId) query.set('client_id', clientId);
     const host = this.metadataHost || usualMetadataHost;
     const url = `${host}/metadata/identity/oauth2/token?${query}`;
-    return this.calls.call('the metadata service of this machine', url, { headers: { Metadata: 'true' } }, 5_000);
+    const request = { headers: { Metadata: 'true' }, reach: ownMachineToo };
+    return this.calls.call('the metadata service of this machine', url, request, 5_000);
   }
 }
 

@@ -7,7 +7,7 @@ import {
   fromInstanceMetadata,
 } from '@aws-sdk/credential-providers';
 import { LRUCache } from 'lru-cache';
-import { guard } from '../../sdk/cloud-client';
+import { agentsTo, guard } from '../../sdk/cloud-client';
 import type { IdentityTokens } from '../../sdk/identity-tokens';
 import { type OutsideParts, plainParts } from '../../sdk/outside';
 import { byWebIdentity, type WebIdentity } from './web-identity';
@@ -92,6 +92,7 @@ export class CloudTwo {
 
   private make(connection: Connection): Clients {
     const { accessKey, secretKey, region } = this.defaults;
+    const { iamEndpoint, stsEndpoint, webIdentity } = connection;
     const own = accessKey && secretKey ? { accessKeyId: accessKey, secretAccessKey: secretKey } : undefined;
     const around = createCredentialChain(fromIni(), fromContainerMetadata(), fromInstanceMetadata());
     const reach = {
@@ -100,12 +101,10 @@ export class CloudTwo {
         requestTimeout: this.timeoutMs,
         throwOnRequestTimeout: true,
         connectionTimeout: Math.min(5_000, this.timeoutMs),
-        httpAgent: { keepAlive: true, maxSockets },
-        httpsAgent: { keepAlive: true, maxSockets },
+        ...agentsTo([iamEndpoint, stsEndpoint], { keepAlive: true, maxSockets }),
       },
       ...(connection.maxRetries >= 0 ? { maxAttempts: connection.maxRetries + 1 } : {}),
     };
-    const { iamEndpoint, stsEndpoint, webIdentity } = connection;
     const tokenService = { ...reach, ...(stsEndpoint ? { endpoint: stsEndpoint } : {}) };
     const assumed = webIdentity && byWebIdentity(webIdentity, this.defaults.identityTokens, tokenService);
     const credentials = assumed ?? connection.credentials ?? own ?? around;

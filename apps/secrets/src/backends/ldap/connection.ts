@@ -1,5 +1,6 @@
 import net from 'node:net';
 import tls, { type SecureVersion } from 'node:tls';
+import { usualReach } from '@keystead/outside';
 import { Client } from 'ldapts';
 import type { LdapConfig } from './config';
 
@@ -40,13 +41,14 @@ export class DirectoryConnection {
     };
     const plain = (port: number, to: string) => {
       first();
-      return this.watch(net.connect(port, to));
+      return this.watch(net.connect({ port, host: to, ...usualReach.toward(to) }));
     };
     const secured = (...args: [tls.ConnectionOptions] | [number, string, tls.ConnectionOptions]) => {
       // StartTLS goes on with the socket that is there.
       if (args.length === 1) return this.watch(tls.connect(args[0]));
       first();
-      return this.watch(tls.connect(...args));
+      const [port, to, options] = args;
+      return this.watch(tls.connect({ ...options, port, host: to, ...usualReach.toward(to) }));
     };
     this.client = new Client({
       url,

@@ -1,5 +1,6 @@
 import http from 'node:http';
 import https from 'node:https';
+import { usualReach } from '@keystead/outside';
 import { isRefusal, Refusal } from '@keystead/refusal';
 import { Circuit, NotNow, type OutsideParts, plainParts, Throttle, Unreachable } from '../../sdk/outside';
 
@@ -220,7 +221,7 @@ export class SchedulerClient {
     if (this.access.token) headers['x-nomad-token'] = this.access.token;
     if (traceparent !== undefined) headers.traceparent = traceparent;
     if (payload !== undefined) headers['content-type'] = 'application/json';
-    const options = { method, headers, signal, agent: this.deps.agent };
+    const options = { method, headers, signal, agent: this.deps.agent, ...usualReach.toward(url.hostname) };
     const tls = {
       ca: this.access.caCert || undefined,
       cert: this.access.clientCert || undefined,

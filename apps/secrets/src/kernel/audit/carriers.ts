@@ -3,7 +3,7 @@ import { connect, isIP, type Socket } from 'node:net';
 import { hostname } from 'node:os';
 import { setImmediate as aTurn } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
-import { ClosedAddress, outsideCall, type Reach } from '@keystead/outside';
+import { outsideCall, type Reach } from '@keystead/outside';
 import type { AuditReceiver, Endpoint } from './receiver';
 
 /** A receiver that answers does not want this line, whatever else it takes. */
@@ -84,9 +84,7 @@ class StreamCarrier implements Carrier {
 
   private async open(end: AbortSignal): Promise<Socket> {
     const { host, port, network, caCert } = this.to;
-    const { reach } = this.parts;
-    if (reach && network !== 'unix' && isIP(host) && !reach.allows(host)) throw new ClosedAddress(host);
-    const lookup = reach && { lookup: reach.lookup };
+    const lookup = network === 'unix' ? undefined : this.parts.reach?.toward(host);
     const tls = {
       host,
       port,
@@ -172,7 +170,7 @@ class DatagramCarrier implements Carrier {
     const { host, port } = this.to;
     const { reach, timeoutMs } = this.parts;
     const family = isIP(host) === 6 ? 6 : 4;
-    if (reach && isIP(host) && !reach.allows(host)) throw new ClosedAddress(host);
+    reach?.toward(host);
     // It is asked for the address of this end, too.
     const lookup: SocketOptions['lookup'] = (name, _, found) =>
       isIP(name)

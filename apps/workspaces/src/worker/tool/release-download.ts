@@ -1,7 +1,6 @@
 import http from 'node:http';
 import https from 'node:https';
-import { isIP } from 'node:net';
-import { ClosedAddress, type Reach } from '@keystead/outside';
+import type { Reach } from '@keystead/outside';
 
 const mostRedirects = 5;
 /** A server that is silent for so long is given up. */
@@ -61,13 +60,11 @@ async function follow(first: URL, reach: Reach, signal: AbortSignal): Promise<ht
   throw new NoDownload(`${first.href} leads from one place to the next`);
 }
 
-function ask(address: URL, reach: Reach, signal: AbortSignal): Promise<http.IncomingMessage> {
-  // A name is looked up, and counts by what it stands for; an address is not.
-  const host = address.hostname.replace(/^\[|\]$/g, '');
-  if (isIP(host) !== 0 && !reach.allows(host)) return Promise.reject(new ClosedAddress(host));
+async function ask(address: URL, reach: Reach, signal: AbortSignal): Promise<http.IncomingMessage> {
+  const options = { ...reach.toward(address.hostname), signal, timeout: silenceMs, agent: false as const };
   const { get } = address.protocol === 'https:' ? https : http;
   return new Promise((resolve, reject) => {
-    const request = get(address, { lookup: reach.lookup, signal, timeout: silenceMs, agent: false }, resolve);
+    const request = get(address, options, resolve);
     request.on('timeout', () => request.destroy(new Error('it was silent')));
     request.on('error', reject);
   });

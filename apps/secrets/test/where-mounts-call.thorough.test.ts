@@ -1,5 +1,7 @@
+import diagnostics from 'node:diagnostics_channel';
 import net from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Reach } from '@keystead/outside';
 import { examples } from './at-once-examples';
 import { senderTo, worldOf } from './at-once-world';
 import { startSecrets } from './start-secrets';
@@ -42,8 +44,8 @@ const jsonOf = (field: Json): Json => {
 const shapeOf = ({ operation }: Visit): [string, Json][] =>
   Object.entries<Json>(operation.input?.shape ?? {}).map(([name, field]) => [name, jsonOf(field)]);
 
-// Whoever may configure a mount says where it calls. What the environment gives the service is not theirs.
-describe('credentials that the environment gives', () => {
+// Whoever may configure a mount says where it calls. What the environment and the cloud give the service is not theirs.
+describe('mounts that are made to call an address', () => {
   const theirs = listening();
   const ours = listening();
   const env: Record<string, string> = { ...canaries, CLOUDTWO_ACCESS_KEY: 'AKIA' };
@@ -63,7 +65,8 @@ describe('credentials that the environment gives', () => {
     return typeof making === 'function' ? ((await making(world)).body?.(0) as Json) : undefined;
   };
 
-  it('go to no address but those that it names, whatever a mount is configured with', async () => {
+  /** Configures every mount that there is to call these addresses, and uses it. Answers what was taken. */
+  const callFromMounts = async (urls: readonly string[]): Promise<string[]> => {
     const visits = everyVisit(secrets).filter(({ at }) => !/^(sys|identity|cubbyhole|auth\/token)\//.test(at));
     const writes = visits.filter(({ verb }) => verb === 'write');
     const write = (at: string, body: Json) => send('POST', at, secrets.rootToken, body);
@@ -74,30 +77,30 @@ describe('credentials that the environment gives', () => {
     const led: string[] = [];
     for (const visit of writes) {
       const shape = shapeOf(visit);
-      const addresses = shape.filter(([name, { type }]) => type === 'string' && isAddress(name));
-      if (addresses.length === 0) continue;
       const given = { ...(await exampleOf(visit)) };
       // What is said in the request is the caller's own.
       for (const [name, { format }] of shape) if (format === 'password') delete given[name];
-      for (const [name] of addresses) {
-        for (const url of [theirs.address(), theirs.address().replace('http:', 'ldap:')]) {
+      for (const [name] of shape.filter(([one, { type }]) => type === 'string' && isAddress(one))) {
+        for (const url of urls) {
           await send('DELETE', visit.at, secrets.rootToken);
           const { status } = await write(visit.at, { ...given, [name]: url });
           if (status < 300) led.push(`${visit.name} ${name}`);
           if (shape.some(([one]) => one === 'verify')) await write(visit.at, { ...given, [name]: url, verify: true });
           const below = visit.at.slice(0, visit.at.indexOf(visit.declared.pattern));
           for (const used of visits.filter(({ at, verb }) => at.startsWith(below) && verb !== 'delete')) {
-            const body = Object.fromEntries(
-              shapeOf(used)
-                .filter(([, { type }]) => type === 'string')
-                .map(([field]) => [field, 'visited']),
-            );
+            const texts = shapeOf(used).filter(([, { type }]) => type === 'string');
+            const body = Object.fromEntries(texts.map(([field]) => [field, 'visited']));
             if (used.verb === 'write' && typeof (await exampleOf(used)) !== 'object') await write(used.at, body);
             else if (used.verb === 'read') await send('GET', used.at, secrets.rootToken);
           }
         }
       }
     }
+    return led;
+  };
+
+  it('take no credentials of the environment to addresses that it does not name', async () => {
+    const led = await callFromMounts([theirs.address(), theirs.address().replace('http:', 'ldap:')]);
     const told = Object.entries(canaries).flatMap(([name, canary]) =>
       theirs.heard.filter((text) => text.includes(canary)).map((text) => `${name}: ${text.split('\r\n', 1)[0]}`),
     );
@@ -106,7 +109,26 @@ describe('credentials that the environment gives', () => {
     expect(theirs.heard.length).toBeGreaterThan(5);
   }, 300_000);
 
-  it('go where the environment says, also where a mount names the same address', async () => {
+  it('lead to no address where clouds hand out credentials, however it is written', async () => {
+    const tried: string[] = [];
+    const watch = (message: unknown) => {
+      const { socket } = message as { socket: net.Socket };
+      socket.on('connectionAttempt', (ip: string) => tried.push(ip));
+    };
+    diagnostics.subscribe('net.client.socket', watch);
+    try {
+      // As IPv6 has it, and by a number that only a lookup understands.
+      const led = await callFromMounts(['http://[::ffff:a9fe:a9fe]', 'ldap://2852039166']);
+      expect(led.length).toBeGreaterThan(5);
+    } finally {
+      diagnostics.unsubscribe('net.client.socket', watch);
+    }
+    const open = new Reach(['0.0.0.0/0', '::/0']);
+    expect(tried.filter((ip) => !open.allows(ip))).toEqual([]);
+    expect(tried).toContain('127.0.0.1');
+  }, 300_000);
+
+  it('take the token of the environment where that says, also where a mount names the same address', async () => {
     for (const more of [{}, { address: `${ours.address()}/` }]) {
       await secrets.root.delete('scheduler/config/access').expect(204);
       ours.heard.length = 0;
