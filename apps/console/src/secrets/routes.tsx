@@ -1,9 +1,9 @@
 import {
-  type AnyRoute,
   createRootRoute,
   createRoute,
   createRouter,
-  type LazyRoute,
+  lazyRouteComponent as lazy,
+  type RouteComponent,
   retainSearchParams,
 } from '@tanstack/react-router';
 import { NotFound } from '../shell/not-found';
@@ -22,49 +22,38 @@ const root = createRootRoute({
   validateSearch: namespaceSearch,
   search: { middlewares: [retainSearchParams(['ns'])] },
 });
-const at = () => root;
 
-const operations = () => import('./operations/routes');
-const browser = () => import('./browser/routes');
-const policies = () => import('./policies/routes');
-const access = () => import('./access/routes');
-const engines = () => import('./engines/routes');
-
-/** Every page, what reads its address, and where it is loaded from when it is opened. */
+/** Every page, where it is loaded from when it is opened, and what reads its address. */
 const pages: {
-  readonly [A in keyof Pages]: {
-    readonly load?: () => Promise<LazyRoute<AnyRoute>>;
-    readonly reads?: (search: Record<string, unknown>) => object;
-  };
+  readonly [A in keyof Pages]: readonly [RouteComponent, reads?: (search: Record<string, unknown>) => object];
 } = {
-  '/': {},
-  '/secrets': { load: () => browser().then((m) => m.secrets), reads: secretSearch },
-  '/unwrap': { load: () => browser().then((m) => m.unwrap) },
-  '/policies': { load: () => policies().then((m) => m.policies) },
-  '/policies/explain': { load: () => policies().then((m) => m.explain), reads: explainSearch },
-  '/policies/$name': { load: () => policies().then((m) => m.policy) },
-  '/leases': { load: () => import('./leases/routes').then((m) => m.leases), reads: leaseSearch },
-  '/access': { load: () => access().then((m) => m.methods) },
-  '/access/entities': { load: () => access().then((m) => m.entities) },
-  '/access/groups': { load: () => access().then((m) => m.groups) },
-  '/access/tokens': { load: () => access().then((m) => m.tokens) },
-  '/access/view-as': { load: () => access().then((m) => m.viewAs) },
-  '/access/second-factor': { load: () => access().then((m) => m.secondFactor) },
-  '/access/applications': { load: () => access().then((m) => m.applications) },
-  '/engines': { load: () => engines().then((m) => m.engines) },
-  '/engines/new': { load: () => engines().then((m) => m.newEngine) },
-  '/engines/mount': { load: () => engines().then((m) => m.mount) },
-  '/operations': { load: () => operations().then((m) => m.operations) },
-  '/operations/key-shares': { load: () => operations().then((m) => m.keyShares) },
-  '/limits': { load: () => operations().then((m) => m.limits) },
-  '/namespaces': { load: () => operations().then((m) => m.namespaces) },
-  '/audit': { load: () => import('./audit/routes').then((m) => m.audit), reads: auditSearch },
+  '/': [Overview],
+  '/secrets': [lazy(() => import('./browser/secrets'), 'Secrets'), secretSearch],
+  '/unwrap': [lazy(() => import('./browser/unwrap'), 'UnwrapPage')],
+  '/policies': [lazy(() => import('./policies/policies'), 'Policies')],
+  '/policies/explain': [lazy(() => import('./policies/explain'), 'Explain'), explainSearch],
+  '/policies/$name': [lazy(() => import('./policies/policy'), 'PolicyPage')],
+  '/leases': [lazy(() => import('./leases/leases'), 'Leases'), leaseSearch],
+  '/access': [lazy(() => import('./access/methods'), 'Methods')],
+  '/access/entities': [lazy(() => import('./access/identities'), 'Entities')],
+  '/access/groups': [lazy(() => import('./access/identities'), 'Groups')],
+  '/access/tokens': [lazy(() => import('./access/tokens'), 'Tokens')],
+  '/access/view-as': [lazy(() => import('./access/view-as'), 'ViewAs')],
+  '/access/second-factor': [lazy(() => import('./access/second-factor'), 'SecondFactor')],
+  '/access/applications': [lazy(() => import('./access/applications'), 'Applications')],
+  '/engines': [lazy(() => import('./engines/engines'), 'Engines')],
+  '/engines/new': [lazy(() => import('./engines/new-engine'), 'NewEngine')],
+  '/engines/mount': [lazy(() => import('./engines/mount'), 'MountPage')],
+  '/operations': [lazy(() => import('./operations/operations'), 'Operations')],
+  '/operations/key-shares': [lazy(() => import('./operations/key-shares'), 'KeyShares')],
+  '/limits': [lazy(() => import('./operations/limits'), 'Limits')],
+  '/namespaces': [lazy(() => import('./operations/namespaces'), 'Namespaces')],
+  '/audit': [lazy(() => import('./audit/audit'), 'Audit'), auditSearch],
 };
 
-const routes = Object.entries(pages).map(([path, { load, reads }]) => {
-  const route = createRoute({ getParentRoute: at, path, ...(reads ? { validateSearch: reads } : {}) });
-  return load ? route.lazy(load) : route.update({ component: Overview });
-});
+const routes = Object.entries(pages).map(([path, [component, reads]]) =>
+  createRoute({ getParentRoute: () => root, path, component, ...(reads ? { validateSearch: reads } : {}) }),
+);
 
 export const router = createRouter({
   routeTree: root.addChildren(routes),

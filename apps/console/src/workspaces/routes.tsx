@@ -1,15 +1,218 @@
-import { createRoute, createRouter } from '@tanstack/react-router';
+import { createRoute, createRouter, lazyRouteComponent as lazy, type RouteComponent } from '@tanstack/react-router';
 import { PageFault } from '../shell/page-fault';
-import { adminRoutes } from './admin-routes';
-import { organizationRoutes } from './organization-routes';
+import { auditFilters } from './audit/search';
+import { keeps } from './filters';
 import { Organizations } from './organizations';
 import { root } from './root';
-import { workspaceRoutes } from './workspace-routes';
 
-const organizations = createRoute({ getParentRoute: () => root, path: '/', component: Organizations });
+/** A page at an address, of which it keeps the named filters. */
+const page = (path: string, component: RouteComponent, ...filters: readonly string[]) =>
+  createRoute({
+    getParentRoute: () => root,
+    path,
+    component,
+    ...(filters.length === 0 ? {} : { validateSearch: keeps(...filters) }),
+  });
+
+const inOrganization = '/organizations/$organization';
+const inWorkspace = `${inOrganization}/workspaces/$workspace`;
+const inProject = `${inOrganization}/projects/$project`;
+const runs = () => import('./runs/pages');
+const sets = () => import('./variable-sets/variable-sets');
+const notifications = () => import('./notifications/pages');
+
+/** Every page, what it keeps of its address, and where it is loaded from when it is opened. */
+const pages = [
+  page('/', Organizations),
+  page(
+    '/account',
+    lazy(() => import('./account/account'), 'Account'),
+    'page',
+  ),
+  page(
+    '/authorize',
+    lazy(() => import('./doors/authorize'), 'Authorize'),
+    'asked',
+  ),
+  page(
+    '/one-time-link',
+    lazy(() => import('./doors/one-time-link'), 'OneTimeLinkPage'),
+  ),
+
+  page(
+    inOrganization,
+    lazy(() => import('./workspace/workspaces'), 'Workspaces'),
+    'q',
+    'tags',
+    'project',
+    'status',
+  ),
+  page(`${inOrganization}/runs`, lazy(runs, 'OrganizationRuns'), 'q', 'status', 'page'),
+  page(`${inOrganization}/runs/queue`, lazy(runs, 'Queue'), 'q', 'status', 'page'),
+  page(`${inOrganization}/varsets`, lazy(sets, 'VariableSets')),
+  page(`${inOrganization}/varsets/$set`, lazy(sets, 'VariableSetPage')),
+  page(
+    `${inOrganization}/settings`,
+    lazy(() => import('./settings/settings'), 'Settings'),
+  ),
+  page(
+    `${inOrganization}/projects`,
+    lazy(() => import('./projects/projects'), 'Projects'),
+    'q',
+    'page',
+  ),
+  page(
+    inProject,
+    lazy(() => import('./projects/project'), 'Project'),
+  ),
+  page(`${inProject}/notifications`, lazy(notifications, 'ProjectNotifications'), 'page'),
+  page(`${inProject}/notifications/$notification`, lazy(notifications, 'ProjectNotification')),
+  page(
+    `${inOrganization}/teams`,
+    lazy(() => import('./teams/teams'), 'Teams'),
+    'q',
+    'page',
+  ),
+  page(
+    `${inOrganization}/teams/$team`,
+    lazy(() => import('./teams/team'), 'Team'),
+  ),
+  page(
+    `${inOrganization}/members`,
+    lazy(() => import('./members/members'), 'Members'),
+    'q',
+    'status',
+    'page',
+  ),
+  page(
+    `${inOrganization}/tokens`,
+    lazy(() => import('./tokens/tokens'), 'Tokens'),
+    'page',
+  ),
+  page(
+    `${inOrganization}/ssh-keys`,
+    lazy(() => import('./ssh-keys/ssh-keys'), 'SshKeys'),
+    'page',
+  ),
+  page(
+    `${inOrganization}/agents`,
+    lazy(() => import('./agents/pools'), 'Pools'),
+    'q',
+    'page',
+  ),
+  page(
+    `${inOrganization}/agents/$pool`,
+    lazy(() => import('./agents/pool'), 'Pool'),
+    'page',
+  ),
+  page(
+    `${inOrganization}/version-control`,
+    lazy(() => import('./vcs/connections'), 'Connections'),
+    'page',
+  ),
+  page(
+    `${inOrganization}/version-control/$connection`,
+    lazy(() => import('./vcs/connection'), 'Connection'),
+  ),
+  page(
+    `${inOrganization}/retention`,
+    lazy(() => import('./retention/retention'), 'Retention'),
+  ),
+  page(
+    `${inOrganization}/audit`,
+    lazy(() => import('./audit/audit'), 'Audit'),
+    ...auditFilters.map(([name]) => name),
+  ),
+
+  page(
+    inWorkspace,
+    lazy(() => import('./workspace/overview'), 'Overview'),
+  ),
+  page(`${inWorkspace}/runs`, lazy(runs, 'WorkspaceRuns'), 'q', 'status', 'page'),
+  page(
+    `${inWorkspace}/runs/$run`,
+    lazy(() => import('./runs/run-page'), 'RunPage'),
+    'view',
+  ),
+  page(
+    `${inWorkspace}/variables`,
+    lazy(() => import('./workspace/variables'), 'Variables'),
+  ),
+  page(
+    `${inWorkspace}/states`,
+    lazy(() => import('./workspace/states'), 'States'),
+    'page',
+    'from',
+    'to',
+  ),
+  page(
+    `${inWorkspace}/access`,
+    lazy(() => import('./workspace/access'), 'WorkspaceAccess'),
+  ),
+  page(`${inWorkspace}/notifications`, lazy(notifications, 'WorkspaceNotifications'), 'page'),
+  page(`${inWorkspace}/notifications/$notification`, lazy(notifications, 'WorkspaceNotification')),
+  page(
+    `${inWorkspace}/settings`,
+    lazy(() => import('./workspace/settings'), 'Settings'),
+  ),
+
+  page(
+    '/admin',
+    lazy(() => import('./admin/settings'), 'AdminSettings'),
+  ),
+  page(
+    '/admin/users',
+    lazy(() => import('./admin/users'), 'AdminUsers'),
+    'q',
+    'admin',
+    'suspended',
+    'page',
+  ),
+  page(
+    '/admin/organizations',
+    lazy(() => import('./admin/organizations'), 'AdminOrganizations'),
+    'q',
+    'page',
+  ),
+  page(
+    '/admin/runs',
+    lazy(() => import('./admin/runs'), 'AdminRuns'),
+    'status',
+    'page',
+  ),
+  page(
+    '/admin/versions',
+    lazy(() => import('./admin/versions'), 'AdminVersions'),
+    'q',
+    'page',
+  ),
+  page(
+    '/admin/sign-in',
+    lazy(() => import('./admin/sign-in/providers'), 'SignInProviders'),
+    'page',
+  ),
+  page(
+    '/admin/sign-in/$provider',
+    lazy(() => import('./admin/sign-in/provider'), 'SignInProvider'),
+  ),
+  page(
+    '/admin/saml',
+    lazy(() => import('./admin/sign-in/saml'), 'Saml'),
+  ),
+  page(
+    '/admin/scim',
+    lazy(() => import('./admin/sign-in/scim'), 'Scim'),
+    'q',
+    'page',
+  ),
+  page(
+    '/admin/retention',
+    lazy(() => import('./admin/retention'), 'AdminRetention'),
+  ),
+];
 
 export const router = createRouter({
-  routeTree: root.addChildren([organizations, ...workspaceRoutes, ...organizationRoutes, ...adminRoutes]),
+  routeTree: root.addChildren(pages),
   basepath: '/ui',
   defaultPreload: 'intent',
   defaultErrorComponent: PageFault,

@@ -44,8 +44,13 @@ const words = {
   group: { title: 'Groups', one: 'group', to: '/access/groups' },
 } as const;
 
-/** Entities or groups: the list, and the one that is looked at. */
-export function Identities({ kind }: { readonly kind: IdentityKind }) {
+/** The entities: their list, or the one that is looked at. */
+export const Entities = () => <Identities kind="entity" />;
+
+/** The same for groups. */
+export const Groups = () => <Identities kind="group" />;
+
+function Identities({ kind }: { readonly kind: IdentityKind }) {
   const { id } = useAddress('/access/entities');
   return id === undefined ? <IdentityList kind={kind} /> : <Identity key={id} kind={kind} id={id} />;
 }

@@ -1,5 +1,3 @@
-import { keeps } from '../filters';
-
 /** What is searched for, with its label; it stands in the address, so that a search can be sent to somebody. */
 export const auditFilters = [
   ['actor', 'Who, by name or id'],
@@ -10,5 +8,3 @@ export const auditFilters = [
 ] as const;
 
 export type AuditFilter = (typeof auditFilters)[number][0];
-
-export const auditSearch = keeps(...auditFilters.map(([name]) => name));
