@@ -11,7 +11,7 @@ import { ResourceTable } from './parts/resource-table';
 
 /** The organizations that the caller may see. */
 export function Organizations() {
-  const { data, error, refetch } = useRead(['organizations'], (api) =>
+  const organizations = useRead(['organizations'], (api) =>
     api.GET('/api/v2/organizations', { params: { query: { 'page[size]': 100 } } }),
   );
   return (
@@ -26,9 +26,8 @@ export function Organizations() {
       />
       <ResourceTable
         label="Organizations"
-        rows={data?.data}
-        error={error}
-        onRetry={() => void refetch()}
+        query={organizations}
+        narrow="stacked"
         empty={
           <Empty command="keystead org create NAME">
             An organization holds workspaces and the teams that use them.

@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { Copied } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
 import { PageHead, SameBy, Skeleton } from '../../design/page';
+import { Table } from '../../design/table';
 import { useMounts } from '../mounts';
 import { page } from '../pages';
 import { AccessTabs } from './access';
@@ -23,32 +24,25 @@ export function Methods() {
       <ErrorNotice error={mounts.error} onRetry={() => void mounts.refetch()} />
       {mounts.known ? null : <Skeleton />}
       {mounts.auth.length === 0 ? null : (
-        <div className="table-frame">
-          <table className="table flow">
-            <thead>
-              <tr>
-                <th>Path</th>
-                <th>Kind</th>
-                <th>Description</th>
-                <th>Accessor</th>
-              </tr>
-            </thead>
-            <tbody>
-              {mounts.auth.map((mount) => (
-                <tr key={mount.path}>
-                  <td>
-                    <Link {...page('/engines/mount', { mount: `auth/${mount.path}` })}>{mount.path}</Link>
-                  </td>
-                  <td className="tight">{mount.type}</td>
-                  <td className="second">{mount.description}</td>
-                  <td className="tight">
-                    <Copied text={mount.accessor} what="accessor" />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table
+          label="Login methods"
+          rows={mounts.auth}
+          keyOf={({ path }) => path}
+          narrow="flow"
+          columns={[
+            {
+              head: 'Path',
+              cell: ({ path }) => <Link {...page('/engines/mount', { mount: `auth/${path}` })}>{path}</Link>,
+            },
+            { head: 'Kind', className: 'tight', cell: ({ type }) => type },
+            { head: 'Description', className: 'second', cell: ({ description }) => description },
+            {
+              head: 'Accessor',
+              className: 'tight',
+              cell: ({ accessor }) => <Copied text={accessor} what="accessor" />,
+            },
+          ]}
+        />
       )}
       <SameBy api="GET /v1/sys/auth" command="keystead auth list" />
     </div>

@@ -6,6 +6,7 @@ import { ErrorNotice } from '../../design/error-notice';
 import { SelectField, TextField } from '../../design/field';
 import { Notice } from '../../design/notice';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
+import { Table } from '../../design/table';
 import { page, useAddress } from '../pages';
 import { useRead } from '../reads';
 
@@ -102,36 +103,33 @@ function RuleTable({ rules }: { readonly rules: ResultantRules }) {
   ].sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
   if (rows.length === 0) return <p>None of its policies has a rule: it may do nothing.</p>;
   return (
-    <div className="table-frame">
-      <table className="table" aria-label="Its rules">
-        <thead>
-          <tr>
-            <th>Path</th>
-            <th>May</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ path, below, capabilities }) => (
-            <tr key={path + below}>
-              <td>
-                <code>
-                  {path}
-                  {below}
-                </code>
-              </td>
-              <td>
-                <span className="tags">
-                  {capabilities.map((one) => (
-                    <Badge key={one} {...(one === 'deny' ? { tone: 'red' as const } : {})}>
-                      {one}
-                    </Badge>
-                  ))}
-                </span>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      label="Its rules"
+      rows={rows}
+      keyOf={({ path, below }) => path + below}
+      columns={[
+        {
+          head: 'Path',
+          cell: ({ path, below }) => (
+            <code>
+              {path}
+              {below}
+            </code>
+          ),
+        },
+        {
+          head: 'May',
+          cell: ({ capabilities }) => (
+            <span className="tags">
+              {capabilities.map((one) => (
+                <Badge key={one} {...(one === 'deny' ? { tone: 'red' as const } : {})}>
+                  {one}
+                </Badge>
+              ))}
+            </span>
+          ),
+        },
+      ]}
+    />
   );
 }

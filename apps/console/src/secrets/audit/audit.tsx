@@ -8,6 +8,7 @@ import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
 import { Notice } from '../../design/notice';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
+import { Table } from '../../design/table';
 import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
 import { page, useAddress } from '../pages';
@@ -104,59 +105,56 @@ export function Audit() {
         </Empty>
       ) : null}
       {lines.length === 0 ? null : (
-        <div className="table-frame">
-          <table className="table">
-            <thead>
-              <tr>
-                <th>When</th>
-                <th>What</th>
-                <th>Path</th>
-                <th>Who</th>
-                <th>From</th>
-                <th>Request</th>
-              </tr>
-            </thead>
-            <tbody>
-              {lines.map(({ chain, sequence, line, entry }) => {
-                const { request, auth } = entry;
+        <Table
+          label="Audit entries"
+          rows={lines}
+          keyOf={({ chain, sequence, line }) => `${chain} ${sequence} ${line}`}
+          columns={[
+            { head: 'When', className: 'tight', cell: ({ entry }) => <Time at={entry.time} /> },
+            {
+              head: 'What',
+              className: 'tight',
+              cell: ({ entry: { error, request, type } }) => (
+                <Badge tone={error === undefined ? 'plain' : 'red'}>
+                  {request?.operation ?? ''} {type}
+                </Badge>
+              ),
+            },
+            {
+              head: 'Path',
+              cell: ({ entry: { error, request } }) => (
+                <>
+                  <code>
+                    {request?.namespace?.path ?? ''}
+                    {request?.path ?? ''}
+                  </code>
+                  {error === undefined ? null : <p className="small removed">{error}</p>}
+                </>
+              ),
+            },
+            {
+              head: 'Who',
+              cell: ({ entry }) => entry.auth?.display_name ?? <span className="second">nobody</span>,
+            },
+            { head: 'From', cell: ({ entry }) => entry.request?.remote_address },
+            {
+              head: 'Request',
+              className: 'tight',
+              cell: ({ entry }) => {
+                const id = entry.request?.id;
+                if (id === undefined) return null;
                 return (
-                  <tr key={`${chain} ${sequence} ${line}`}>
-                    <td className="tight">
-                      <Time at={entry.time} />
-                    </td>
-                    <td className="tight">
-                      <Badge tone={entry.error === undefined ? 'plain' : 'red'}>
-                        {request?.operation ?? ''} {entry.type}
-                      </Badge>
-                    </td>
-                    <td>
-                      <code>
-                        {request?.namespace?.path ?? ''}
-                        {request?.path ?? ''}
-                      </code>
-                      {entry.error === undefined ? null : <p className="small removed">{entry.error}</p>}
-                    </td>
-                    <td>{auth?.display_name ?? <span className="second">nobody</span>}</td>
-                    <td>{request?.remote_address}</td>
-                    <td className="tight">
-                      {request?.id === undefined ? null : (
-                        <>
-                          <Link
-                            {...page('/audit', { request_id: request.id })}
-                            onClick={() => setDraft({ request_id: request.id! })}
-                          >
-                            follow
-                          </Link>
-                          <CopyButton text={request.id} what="request id" />
-                        </>
-                      )}
-                    </td>
-                  </tr>
+                  <>
+                    <Link {...page('/audit', { request_id: id })} onClick={() => setDraft({ request_id: id })}>
+                      follow
+                    </Link>
+                    <CopyButton text={id} what="request id" />
+                  </>
                 );
-              })}
-            </tbody>
-          </table>
-        </div>
+              },
+            },
+          ]}
+        />
       )}
       {found.hasNextPage ? (
         <Button busy={found.isFetchingNextPage} onClick={() => void found.fetchNextPage()}>

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { ErrorNotice } from '../../design/error-notice';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
+import { Table } from '../../design/table';
 import { holdsValues, kindOf, type Mount, mountOf, useMounts } from '../mounts';
 import { page, useAddress } from '../pages';
 import { Folder } from './folder';
@@ -55,30 +56,22 @@ function Mounts({ mounts }: { readonly mounts: readonly Mount[] }) {
         </Empty>
       )}
       {mounts.length === 0 ? null : (
-        <div className="table-frame">
-          <table className="table flow">
-            <thead>
-              <tr>
-                <th>Path</th>
-                <th>Kind</th>
-                <th>Description</th>
-              </tr>
-            </thead>
-            <tbody>
-              {mounts.map((mount) => (
-                <tr key={mount.path}>
-                  <td>
-                    <Link {...page('/secrets', { at: mount.path })}>{mount.path}</Link>
-                  </td>
-                  <td className="tight">{kindOf(mount)}</td>
-                  <td className="second">
-                    {mount.type === 'cubbyhole' ? 'Yours alone, and gone with this session.' : mount.description}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table
+          label="Engines that keep values"
+          rows={mounts}
+          keyOf={({ path }) => path}
+          narrow="flow"
+          columns={[
+            { head: 'Path', cell: ({ path }) => <Link {...page('/secrets', { at: path })}>{path}</Link> },
+            { head: 'Kind', className: 'tight', cell: kindOf },
+            {
+              head: 'Description',
+              className: 'second',
+              cell: ({ type, description }) =>
+                type === 'cubbyhole' ? 'Yours alone, and gone with this session.' : description,
+            },
+          ]}
+        />
       )}
       <SameBy api="GET /v1/sys/internal/ui/mounts" command="keystead secrets list" />
     </div>

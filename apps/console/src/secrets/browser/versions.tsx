@@ -5,6 +5,7 @@ import { Button } from '../../design/button';
 import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { Skeleton } from '../../design/page';
+import { Table } from '../../design/table';
 import { Time } from '../../design/time';
 import { useMay } from '../may';
 import type { Mount } from '../mounts';
@@ -14,10 +15,15 @@ import { encodedPath, useChange, useRead } from '../reads';
 interface SecretMetadata {
   readonly current_version: number;
   readonly max_versions: number;
-  readonly versions: Readonly<
-    Record<string, { readonly created_time: string; readonly deletion_time: string; readonly destroyed: boolean }>
-  >;
+  readonly versions: Readonly<Record<string, VersionFacts>>;
 }
+interface VersionFacts {
+  readonly created_time: string;
+  readonly deletion_time: string;
+  readonly destroyed: boolean;
+}
+
+const isDeleted = ({ deletion_time: at }: VersionFacts): boolean => at !== '' && Date.parse(at) <= Date.now();
 
 /** The versions of a secret: look, compare, delete, undelete, destroy. */
 export function Versions({
@@ -50,82 +56,80 @@ export function Versions({
       <ErrorNotice error={metadata.error ?? change.error} />
       {metadata.isPending ? <Skeleton rows={2} /> : null}
       {rows.length === 0 ? null : (
-        <div className="table-frame">
-          <table className="table flow">
-            <thead>
-              <tr>
-                <th>Version</th>
-                <th>State</th>
-                <th>Written</th>
-                <th>
-                  <span className="visually-hidden">Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map(({ number, created_time, deletion_time, destroyed }) => {
-                const deleted = deletion_time !== '' && Date.parse(deletion_time) <= Date.now();
+        <Table
+          label="Versions"
+          rows={rows}
+          keyOf={({ number }) => String(number)}
+          narrow="flow"
+          columns={[
+            {
+              head: 'Version',
+              className: 'tight',
+              cell: ({ number }) => <Link {...page('/secrets', { at, version: number })}>{number}</Link>,
+            },
+            {
+              head: 'State',
+              className: 'tight',
+              cell: (version) =>
+                version.destroyed ? (
+                  <Badge tone="red">destroyed</Badge>
+                ) : isDeleted(version) ? (
+                  <Badge tone="amber">deleted</Badge>
+                ) : version.number === metadata.data?.current_version ? (
+                  <Badge tone="green">newest</Badge>
+                ) : (
+                  <Badge>kept</Badge>
+                ),
+            },
+            { head: 'Written', cell: ({ created_time }) => <Time at={created_time} /> },
+            {
+              head: '',
+              className: 'tight',
+              cell: (version) => {
+                const { number, destroyed } = version;
+                const deleted = isDeleted(version);
                 return (
-                  <tr key={number}>
-                    <td className="tight">
-                      <Link {...page('/secrets', { at, version: number })}>{number}</Link>
-                    </td>
-                    <td className="tight">
-                      {destroyed ? (
-                        <Badge tone="red">destroyed</Badge>
-                      ) : deleted ? (
-                        <Badge tone="amber">deleted</Badge>
-                      ) : number === metadata.data?.current_version ? (
-                        <Badge tone="green">newest</Badge>
-                      ) : (
-                        <Badge>kept</Badge>
-                      )}
-                    </td>
-                    <td>
-                      <Time at={created_time} />
-                    </td>
-                    <td className="tight">
-                      {destroyed || deleted || shown === undefined || number === shown ? null : (
-                        <Link
-                          className="button quiet small"
-                          {...page('/secrets', {
-                            at,
-                            version: Math.max(shown, number),
-                            with: Math.min(shown, number),
-                          })}
+                  <>
+                    {destroyed || deleted || shown === undefined || number === shown ? null : (
+                      <Link
+                        className="button quiet small"
+                        {...page('/secrets', {
+                          at,
+                          version: Math.max(shown, number),
+                          with: Math.min(shown, number),
+                        })}
+                      >
+                        Compare with {shown}
+                      </Link>
+                    )}
+                    {destroyed ? null : (
+                      <>
+                        <Button
+                          small
+                          kind="quiet"
+                          label={`${deleted ? 'Undelete' : 'Delete'} version ${number}`}
+                          {...mayDo(deleted ? 'undelete' : 'delete')}
+                          onClick={() => act(deleted ? 'undelete' : 'delete', number)}
                         >
-                          Compare with {shown}
-                        </Link>
-                      )}
-                      {destroyed ? null : (
-                        <>
-                          <Button
-                            small
-                            kind="quiet"
-                            label={`${deleted ? 'Undelete' : 'Delete'} version ${number}`}
-                            {...mayDo(deleted ? 'undelete' : 'delete')}
-                            onClick={() => act(deleted ? 'undelete' : 'delete', number)}
-                          >
-                            {deleted ? 'Undelete' : 'Delete'}
-                          </Button>
-                          <Button
-                            small
-                            kind="quiet"
-                            label={`Destroy version ${number}`}
-                            {...mayDo('destroy')}
-                            onClick={() => setDestroying(number)}
-                          >
-                            Destroy
-                          </Button>
-                        </>
-                      )}
-                    </td>
-                  </tr>
+                          {deleted ? 'Undelete' : 'Delete'}
+                        </Button>
+                        <Button
+                          small
+                          kind="quiet"
+                          label={`Destroy version ${number}`}
+                          {...mayDo('destroy')}
+                          onClick={() => setDestroying(number)}
+                        >
+                          Destroy
+                        </Button>
+                      </>
+                    )}
+                  </>
                 );
-              })}
-            </tbody>
-          </table>
-        </div>
+              },
+            },
+          ]}
+        />
       )}
       {metadata.data === undefined ? null : (
         <p className="second small">

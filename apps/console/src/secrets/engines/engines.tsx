@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { Copied } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
 import { PageHead, SameBy, Skeleton } from '../../design/page';
+import { Table } from '../../design/table';
 import { holdsValues, kindOf, useMounts } from '../mounts';
 import { page } from '../pages';
 
@@ -23,38 +24,28 @@ export function Engines() {
       <ErrorNotice error={mounts.error} onRetry={() => void mounts.refetch()} />
       {mounts.known ? null : <Skeleton />}
       {mounts.secret.length === 0 ? null : (
-        <div className="table-frame">
-          <table className="table flow">
-            <thead>
-              <tr>
-                <th>Path</th>
-                <th>Kind</th>
-                <th>Description</th>
-                <th>
-                  <span className="visually-hidden">Values</span>
-                </th>
-                <th>Accessor</th>
-              </tr>
-            </thead>
-            <tbody>
-              {mounts.secret.map((mount) => (
-                <tr key={mount.path}>
-                  <td>
-                    <Link {...page('/engines/mount', { mount: mount.path })}>{mount.path}</Link>
-                  </td>
-                  <td className="tight">{kindOf(mount)}</td>
-                  <td className="second">{mount.description}</td>
-                  <td className="tight">
-                    {holdsValues(mount) ? <Link {...page('/secrets', { at: mount.path })}>Browse</Link> : null}
-                  </td>
-                  <td className="tight">
-                    <Copied text={mount.accessor} what="accessor" />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table
+          label="Engines"
+          rows={mounts.secret}
+          keyOf={({ path }) => path}
+          narrow="flow"
+          columns={[
+            { head: 'Path', cell: ({ path }) => <Link {...page('/engines/mount', { mount: path })}>{path}</Link> },
+            { head: 'Kind', className: 'tight', cell: kindOf },
+            { head: 'Description', className: 'second', cell: ({ description }) => description },
+            {
+              head: '',
+              className: 'tight',
+              cell: (mount) =>
+                holdsValues(mount) ? <Link {...page('/secrets', { at: mount.path })}>Browse</Link> : null,
+            },
+            {
+              head: 'Accessor',
+              className: 'tight',
+              cell: ({ accessor }) => <Copied text={accessor} what="accessor" />,
+            },
+          ]}
+        />
       )}
       <SameBy api="GET /v1/sys/mounts" command="keystead secrets list" />
     </div>

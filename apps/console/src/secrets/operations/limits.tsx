@@ -6,6 +6,7 @@ import { ErrorNotice } from '../../design/error-notice';
 import { SelectField, TextField } from '../../design/field';
 import { FormDialog } from '../../design/form';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
+import { Table } from '../../design/table';
 import { useSession } from '../../shell/session';
 import { useChange, useList } from '../reads';
 
@@ -58,46 +59,39 @@ export function Limits() {
         </Empty>
       ) : null}
       {known.length === 0 ? null : (
-        <div className="table-frame">
-          <table className="table">
-            <thead>
-              <tr>
-                <th>Name</th>
-                <th>Where</th>
-                <th>Limit</th>
-                <th>Now</th>
-                <th>
-                  <span className="visually-hidden">Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {known.map((limit) => (
-                <tr key={`${limit.type} ${limit.name}`}>
-                  <td>{limit.name}</td>
-                  <td>{limit.path === '' ? <span className="second">everywhere</span> : <code>{limit.path}</code>}</td>
-                  <td>
-                    {limit.type === 'rate-limit'
-                      ? `${limit.rate} requests per ${limit.interval === 1 ? 'second' : `${limit.interval} s`}`
-                      : `${limit.max_leases?.toLocaleString()} leases`}
-                  </td>
-                  <td>
-                    {limit.counter === undefined ? (
-                      <span className="second">counted per caller</span>
-                    ) : (
-                      limit.counter.toLocaleString()
-                    )}
-                  </td>
-                  <td className="tight">
-                    <Button small kind="quiet" label={`Remove ${limit.name}`} onClick={() => setRemoving(limit)}>
-                      Remove
-                    </Button>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table
+          label="Limits"
+          rows={known}
+          keyOf={({ type, name }) => `${type} ${name}`}
+          columns={[
+            { head: 'Name', cell: ({ name }) => name },
+            {
+              head: 'Where',
+              cell: ({ path }) => (path === '' ? <span className="second">everywhere</span> : <code>{path}</code>),
+            },
+            {
+              head: 'Limit',
+              cell: (limit) =>
+                limit.type === 'rate-limit'
+                  ? `${limit.rate} requests per ${limit.interval === 1 ? 'second' : `${limit.interval} s`}`
+                  : `${limit.max_leases?.toLocaleString()} leases`,
+            },
+            {
+              head: 'Now',
+              cell: ({ counter }) =>
+                counter === undefined ? <span className="second">counted per caller</span> : counter.toLocaleString(),
+            },
+            {
+              head: '',
+              className: 'tight',
+              cell: (limit) => (
+                <Button small kind="quiet" label={`Remove ${limit.name}`} onClick={() => setRemoving(limit)}>
+                  Remove
+                </Button>
+              ),
+            },
+          ]}
+        />
       )}
       {adding ? <NewLimit onClose={() => setAdding(false)} /> : null}
       {removing === undefined ? null : (

@@ -6,6 +6,7 @@ import { Copied } from '../../design/copy';
 import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { PageHead, SameBy, Skeleton } from '../../design/page';
+import { Table } from '../../design/table';
 import { Time } from '../../design/time';
 import { useMay } from '../may';
 import { page } from '../pages';
@@ -112,32 +113,17 @@ export function Operations() {
         {nodes.data === undefined ? (
           <Skeleton rows={2} />
         ) : (
-          <div className="table-frame">
-            <table className="table">
-              <thead>
-                <tr>
-                  <th>Address</th>
-                  <th>Host</th>
-                  <th>Version</th>
-                  <th>Heard</th>
-                </tr>
-              </thead>
-              <tbody>
-                {nodes.data.nodes.map((node) => (
-                  <tr key={node.api_address}>
-                    <td>
-                      <Copied text={node.api_address} what="address" />
-                    </td>
-                    <td>{node.hostname || <span className="second">another node</span>}</td>
-                    <td>{node.version || <span className="second">not told</span>}</td>
-                    <td>
-                      <Time at={node.last_echo} />
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table
+            label="Nodes"
+            rows={nodes.data.nodes}
+            keyOf={({ api_address }) => api_address}
+            columns={[
+              { head: 'Address', cell: ({ api_address }) => <Copied text={api_address} what="address" /> },
+              { head: 'Host', cell: ({ hostname }) => hostname || <span className="second">another node</span> },
+              { head: 'Version', cell: ({ version }) => version || <span className="second">not told</span> },
+              { head: 'Heard', cell: ({ last_echo }) => <Time at={last_echo} /> },
+            ]}
+          />
         )}
       </section>
       {asking === 'seal' ? (

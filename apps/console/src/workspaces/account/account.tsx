@@ -5,7 +5,6 @@ import { useChange, useRead } from '../api';
 import { useFilters } from '../filters';
 import { Loaded } from '../parts/loaded';
 import { NewToken, type TokenInput } from '../parts/new-token';
-import { Pages } from '../parts/pages';
 import { SameByApi } from '../parts/same-by-api';
 import { TokenList } from '../parts/token-list';
 import { Password, Profile } from './profile';
@@ -36,7 +35,7 @@ export function Account() {
 }
 
 function Tokens({ user }: { readonly user: string }) {
-  const [filters, setFilters] = useFilters<'page'>();
+  const [filters] = useFilters<'page'>();
   const path = { user_id: user };
   const query = { 'page[number]': Number(filters.page ?? 1) };
   const tokens = useRead(['account', 'tokens', query], (api) =>
@@ -51,20 +50,17 @@ function Tokens({ user }: { readonly user: string }) {
   return (
     <section className="stack-tight" aria-labelledby="tokens">
       <h2 id="tokens">API tokens</h2>
-      <Loaded query={tokens} rows={2}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <Empty command={`terraform login ${location.host}`}>
-              A token lets a tool do what you may. The tool’s own login makes one by itself, or make one here.
-            </Empty>
-          ) : (
-            <>
-              <TokenList label="Your API tokens" tokens={data} />
-              <Pages pagination={meta?.pagination} onPage={(page) => setFilters({ page })} />
-            </>
-          )
+      <TokenList
+        label="Your API tokens"
+        query={tokens}
+        paged
+        outline={2}
+        empty={
+          <Empty command={`terraform login ${location.host}`}>
+            A token lets a tool do what you may. The tool’s own login makes one by itself, or make one here.
+          </Empty>
         }
-      </Loaded>
+      />
       <NewToken making={making} action="New token" />
     </section>
   );

@@ -1,6 +1,8 @@
 import type { ReactNode } from 'react';
 import { type Crumb, PageHead, Tabs } from '../../design/page';
 import { useSession } from '../../shell/session';
+import { type Adding, useAdding } from '../parts/adding';
+import { SameByApi } from '../parts/same-by-api';
 
 const tabs = [
   { to: '/admin', label: 'Settings', exact: true },
@@ -17,19 +19,23 @@ const tabs = [
 /** A page of the administration: what the whole installation has. */
 export function AdminPage({
   title,
+  path,
   above,
   state,
-  actions,
+  adding,
   children,
 }: {
   readonly title: string;
+  /** What the service has there. */
+  readonly path: string;
   /** The page that leads to this one, where that is none of the tabs. */
   readonly above?: Crumb;
   readonly state?: ReactNode;
-  readonly actions?: ReactNode;
+  readonly adding?: Adding;
   readonly children: ReactNode;
 }) {
   const { session, config } = useSession();
+  const { button, form } = useAdding(adding);
   const offered = tabs.filter(({ selfHosted }) => !selfHosted || config.edition === 'self-hosted');
   return (
     <div className="stack">
@@ -37,11 +43,15 @@ export function AdminPage({
         title={title}
         crumbs={[{ label: 'Administration', to: '/admin' }, ...(above ? [above] : []), { label: title }]}
         state={state}
-        actions={actions}
+        actions={button}
       />
       <Tabs label="Administration" tabs={offered} />
       {session['is-site-admin'] ? (
-        children
+        <>
+          {form}
+          {children}
+          <SameByApi path={path} />
+        </>
       ) : (
         <p>These pages are for site administrators, which you are not. One of them can make you one, below Users.</p>
       )}

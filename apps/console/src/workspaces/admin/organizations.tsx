@@ -7,12 +7,9 @@ import { Empty } from '../../design/page';
 import { Time } from '../../design/time';
 import { useChange, useRead } from '../api';
 import { useFilters } from '../filters';
-import { Loaded } from '../parts/loaded';
-import { Pages } from '../parts/pages';
 import { RemoveButton } from '../parts/remove-button';
-import { SameByApi } from '../parts/same-by-api';
+import { ResourceTable } from '../parts/resource-table';
 import { SearchBox } from '../parts/search-box';
-import { Table } from '../parts/table';
 import { AdminPage } from './frame';
 
 /** Every organization of the installation. */
@@ -29,62 +26,58 @@ export function AdminOrganizations() {
     }),
   );
   return (
-    <AdminPage title="Organizations">
+    <AdminPage title="Organizations" path="admin/organizations">
       <SearchBox label="Organization" value={filters.q} onSearch={(q) => setFilters({ q })} />
       <ErrorNotice error={change.error} />
-      <Loaded query={organizations}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <Empty command="keystead org create NAME">No organization fits this search.</Empty>
-          ) : (
-            <>
-              <Table label="Organizations" head={['Name', 'Id', 'E-mail address', 'Created', 'State', '']}>
-                {data.map((organization) => {
-                  const { attributes } = organization;
-                  const { name, 'is-disabled': off } = attributes;
-                  return (
-                    <tr key={attributes['external-id']}>
-                      <td>
-                        <Link to={`/organizations/${encodeURIComponent(name)}/settings`}>{name}</Link>
-                      </td>
-                      <td className="tight">
-                        <Copied text={attributes['external-id']} what="organization id" />
-                      </td>
-                      <td>{attributes['notification-email']}</td>
-                      <td className="tight">
-                        <Time at={attributes['created-at']} />
-                      </td>
-                      <td className="tight">
-                        {off ? <Badge tone="red">disabled</Badge> : <Badge tone="green">in use</Badge>}
-                      </td>
-                      <td className="tight">
-                        <span className="row">
-                          <Button small onClick={() => change.mutate({ id: name, off: !off })}>
-                            {off ? 'Enable' : 'Disable'}
-                          </Button>
-                          <RemoveButton
-                            text="Delete"
-                            label={`Delete ${name}`}
-                            title={`Delete ${name} and everything in it?`}
-                            name={name}
-                            call={(api) =>
-                              api.DELETE('/api/v2/admin/organizations/{organization_name}', {
-                                params: { path: { organization_name: name } },
-                              })
-                            }
-                          />
-                        </span>
-                      </td>
-                    </tr>
-                  );
-                })}
-              </Table>
-              <Pages pagination={meta?.pagination} onPage={(page) => setFilters({ page })} />
-            </>
-          )
-        }
-      </Loaded>
-      <SameByApi path="admin/organizations" />
+      <ResourceTable
+        label="Organizations"
+        query={organizations}
+        paged
+        empty={<Empty command="keystead org create NAME">No organization fits this search.</Empty>}
+        columns={[
+          {
+            head: 'Name',
+            cell: ({ attributes: { name } }) => (
+              <Link to={`/organizations/${encodeURIComponent(name)}/settings`}>{name}</Link>
+            ),
+          },
+          {
+            head: 'Id',
+            className: 'tight',
+            cell: ({ attributes }) => <Copied text={attributes['external-id']} what="organization id" />,
+          },
+          { head: 'E-mail address', cell: ({ attributes }) => attributes['notification-email'] },
+          { head: 'Created', className: 'tight', cell: ({ attributes }) => <Time at={attributes['created-at']} /> },
+          {
+            head: 'State',
+            className: 'tight',
+            cell: ({ attributes }) =>
+              attributes['is-disabled'] ? <Badge tone="red">disabled</Badge> : <Badge tone="green">in use</Badge>,
+          },
+          {
+            head: '',
+            className: 'tight',
+            cell: ({ attributes: { name, 'is-disabled': off } }) => (
+              <span className="row">
+                <Button small onClick={() => change.mutate({ id: name, off: !off })}>
+                  {off ? 'Enable' : 'Disable'}
+                </Button>
+                <RemoveButton
+                  text="Delete"
+                  label={`Delete ${name}`}
+                  title={`Delete ${name} and everything in it?`}
+                  name={name}
+                  call={(api) =>
+                    api.DELETE('/api/v2/admin/organizations/{organization_name}', {
+                      params: { path: { organization_name: name } },
+                    })
+                  }
+                />
+              </span>
+            ),
+          },
+        ]}
+      />
     </AdminPage>
   );
 }

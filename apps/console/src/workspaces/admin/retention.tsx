@@ -3,7 +3,6 @@ import { ErrorNotice } from '../../design/error-notice';
 import { Skeleton } from '../../design/page';
 import { useChange, useRead } from '../api';
 import { Loaded } from '../parts/loaded';
-import { SameByApi } from '../parts/same-by-api';
 import { PolicyForm, policyBody, type Wish } from '../retention/policy-form';
 import { Preview } from '../retention/preview';
 import { AdminPage } from './frame';
@@ -19,7 +18,7 @@ export function AdminRetention() {
   const isNone = policy.error instanceof ApiError && policy.error.status === 404;
   const stored = isNone ? null : policy.data?.data;
   return (
-    <AdminPage title="Retention">
+    <AdminPage title="Retention" path="admin/data-retention-policy/preview">
       {isNone ? null : <ErrorNotice error={policy.error} />}
       {stored === undefined ? (
         <Skeleton rows={2} />
@@ -37,7 +36,6 @@ export function AdminRetention() {
       <Loaded query={preview} rows={2}>
         {({ data }) => (data === null ? null : <Preview found={data} />)}
       </Loaded>
-      <SameByApi path="admin/data-retention-policy/preview" />
     </AdminPage>
   );
 }

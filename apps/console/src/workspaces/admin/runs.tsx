@@ -3,13 +3,10 @@ import { Copied } from '../../design/copy';
 import { SelectField } from '../../design/field';
 import { Empty } from '../../design/page';
 import { Time } from '../../design/time';
-import { useRead } from '../api';
+import { includedOf, useRead } from '../api';
 import { useFilters } from '../filters';
-import { Loaded } from '../parts/loaded';
-import { Pages } from '../parts/pages';
 import { RemoveButton } from '../parts/remove-button';
-import { SameByApi } from '../parts/same-by-api';
-import { Table } from '../parts/table';
+import { ResourceTable } from '../parts/resource-table';
 import { AdminPage } from './frame';
 
 const choices = [
@@ -37,7 +34,7 @@ export function AdminRuns() {
     everyMs: 5000,
   });
   return (
-    <AdminPage title="Runs">
+    <AdminPage title="Runs" path="admin/runs">
       <div className="row">
         <SelectField
           label="Status"
@@ -46,58 +43,45 @@ export function AdminRuns() {
           options={choices}
         />
       </div>
-      <Loaded query={runs}>
-        {({ data, included, meta }) =>
-          data.length === 0 ? (
-            <Empty>No run fits. A run begins when the tool plans or applies in a workspace.</Empty>
-          ) : (
-            <>
-              <Table label="Runs" head={['Run', 'Workspace', 'Status', 'Message', 'Begun', '']}>
-                {data.map(({ id, attributes, relationships }) => {
-                  const at = included?.find((one) => one.id === relationships.workspace.data?.id);
-                  return (
-                    <tr key={id}>
-                      <td className="tight">
-                        <Copied text={id} what="run id" />
-                      </td>
-                      <td>{at?.attributes.name ?? relationships.workspace.data?.id}</td>
-                      <td className="tight">
-                        <Badge tone={toneOf(attributes.status)}>{attributes.status}</Badge>
-                      </td>
-                      <td>{attributes.message}</td>
-                      <td className="tight">
-                        <Time at={attributes['created-at']} />
-                      </td>
-                      <td className="tight">
-                        <RemoveButton
-                          text="Force-cancel"
-                          label={`Force-cancel ${id}`}
-                          action="Force-cancel"
-                          title={`End ${id} at once?`}
-                          forbidden={
-                            toneOf(attributes.status) === 'amber' || toneOf(attributes.status) === 'accent'
-                              ? undefined
-                              : 'It is over.'
-                          }
-                          call={(api) =>
-                            api.POST('/api/v2/admin/runs/{run_id}/actions/force-cancel', {
-                              params: { path: { run_id: id } },
-                            })
-                          }
-                        >
-                          <p>What it has begun to change may be half done, and its state may not know of it.</p>
-                        </RemoveButton>
-                      </td>
-                    </tr>
-                  );
-                })}
-              </Table>
-              <Pages pagination={meta?.pagination} onPage={(page) => setFilters({ page })} />
-            </>
-          )
-        }
-      </Loaded>
-      <SameByApi path="admin/runs" />
+      <ResourceTable
+        label="Runs"
+        query={runs}
+        paged
+        empty={<Empty>No run fits. A run begins when the tool plans or applies in a workspace.</Empty>}
+        columns={[
+          { head: 'Run', className: 'tight', cell: ({ id }) => <Copied text={id} what="run id" /> },
+          {
+            head: 'Workspace',
+            cell: ({ relationships: { workspace } }) =>
+              includedOf(runs.data?.included, workspace)?.attributes.name ?? workspace.data?.id,
+          },
+          {
+            head: 'Status',
+            className: 'tight',
+            cell: ({ attributes: { status } }) => <Badge tone={toneOf(status)}>{status}</Badge>,
+          },
+          { head: 'Message', cell: ({ attributes }) => attributes.message },
+          { head: 'Begun', className: 'tight', cell: ({ attributes }) => <Time at={attributes['created-at']} /> },
+          {
+            head: '',
+            className: 'tight',
+            cell: ({ id, attributes: { status } }) => (
+              <RemoveButton
+                text="Force-cancel"
+                label={`Force-cancel ${id}`}
+                action="Force-cancel"
+                title={`End ${id} at once?`}
+                forbidden={toneOf(status) === 'amber' || toneOf(status) === 'accent' ? undefined : 'It is over.'}
+                call={(api) =>
+                  api.POST('/api/v2/admin/runs/{run_id}/actions/force-cancel', { params: { path: { run_id: id } } })
+                }
+              >
+                <p>What it has begun to change may be half done, and its state may not know of it.</p>
+              </RemoveButton>
+            ),
+          },
+        ]}
+      />
     </AdminPage>
   );
 }

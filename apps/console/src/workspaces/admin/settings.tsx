@@ -4,7 +4,6 @@ import { SettingsForm } from '../../design/form';
 import { useChange, useRead } from '../api';
 import { fieldError, useDraft } from '../parts/draft';
 import { Loaded } from '../parts/loaded';
-import { SameByApi } from '../parts/same-by-api';
 import { AdminPage } from './frame';
 
 type GeneralSettings = Resource<'GeneralSettingsResource'>['attributes'];
@@ -41,11 +40,10 @@ const limits = [
 export function AdminSettings() {
   const settings = useRead(['admin', 'settings'], (api) => api.GET('/api/v2/admin/general-settings'));
   return (
-    <AdminPage title="Settings">
+    <AdminPage title="Settings" path="admin/general-settings">
       <Loaded query={settings} rows={8}>
         {({ data }) => (data === null ? null : <General attributes={data.attributes} />)}
       </Loaded>
-      <SameByApi path="admin/general-settings" />
     </AdminPage>
   );
 }

@@ -10,12 +10,9 @@ import { Empty } from '../../design/page';
 import { useSession } from '../../shell/session';
 import { useChange, useRead } from '../api';
 import { useFilters } from '../filters';
-import { Loaded } from '../parts/loaded';
-import { Pages } from '../parts/pages';
-import { SameByApi } from '../parts/same-by-api';
+import { ResourceTable } from '../parts/resource-table';
 import { SearchBox } from '../parts/search-box';
 import { ShownOnce } from '../parts/shown-once';
-import { Table } from '../parts/table';
 import { AdminPage } from './frame';
 
 type User = Resource<'AdminUsersResource'>;
@@ -40,6 +37,12 @@ function perform(api: WorkspacesApi, { act, user }: { readonly act: Act; readonl
   return api.POST(`/api/v2/admin/users/{user_id}/actions/${act}`, { params: { path: { user_id: user.id } } });
 }
 
+const onlyThem = [
+  { value: '', label: 'all' },
+  { value: 'true', label: 'only them' },
+  { value: 'false', label: 'only others' },
+];
+
 /** Everybody who has an account. */
 export function AdminUsers() {
   const { session } = useSession();
@@ -61,28 +64,20 @@ export function AdminUsers() {
   );
   const link = reset.data?.meta?.['reset-url'];
   return (
-    <AdminPage title="Users">
+    <AdminPage title="Users" path="admin/users">
       <div className="row bottom">
         <SearchBox label="User name or address" value={filters.q} onSearch={(q) => setFilters({ q })} />
         <SelectField
           label="Administrators"
           value={filters.admin ?? ''}
           onChange={(admin) => setFilters({ admin })}
-          options={[
-            { value: '', label: 'all' },
-            { value: 'true', label: 'only them' },
-            { value: 'false', label: 'only others' },
-          ]}
+          options={onlyThem}
         />
         <SelectField
           label="Suspended"
           value={filters.suspended ?? ''}
           onChange={(suspended) => setFilters({ suspended })}
-          options={[
-            { value: '', label: 'all' },
-            { value: 'true', label: 'only them' },
-            { value: 'false', label: 'only others' },
-          ]}
+          options={onlyThem}
         />
       </div>
       {typeof link === 'string' ? (
@@ -91,61 +86,56 @@ export function AdminUsers() {
         </ShownOnce>
       ) : null}
       <ErrorNotice error={change.error ?? remove.error ?? reset.error} />
-      <Loaded query={users}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <Empty>Nobody fits this search.</Empty>
-          ) : (
-            <>
-              <Table label="Users" head={['Name', 'E-mail address', 'Id', 'State', '']}>
-                {data.map((user) => {
-                  const { attributes, id } = user;
-                  const self = id === session['user-id'] ? 'This is you: another site administrator can.' : undefined;
-                  return (
-                    <tr key={id}>
-                      <td>{attributes.username}</td>
-                      <td>{attributes.email}</td>
-                      <td className="tight">
-                        <Copied text={id} what="user id" />
-                      </td>
-                      <td>
-                        <span className="tags">
-                          {attributes['is-admin'] ? <Badge tone="violet">site administrator</Badge> : null}
-                          {attributes['is-suspended'] ? <Badge tone="red">suspended</Badge> : null}
-                          {attributes['two-factor'].verified ? <Badge tone="green">second factor</Badge> : null}
-                          {attributes['is-service-account'] ? <Badge>machine</Badge> : null}
-                        </span>
-                      </td>
-                      <td>
-                        <span className="row">
-                          {actsOf(user).map((act) => (
-                            <Button small key={act} forbidden={self} onClick={() => ask({ user, act })}>
-                              {acts[act][0]}
-                            </Button>
-                          ))}
-                          <Button small onClick={() => reset.mutate(user)}>
-                            Link for a new password
-                          </Button>
-                          <Button
-                            small
-                            kind="danger"
-                            forbidden={self}
-                            onClick={() => ask({ user, act: 'delete' })}
-                            label={`Delete ${attributes.username}`}
-                          >
-                            Delete
-                          </Button>
-                        </span>
-                      </td>
-                    </tr>
-                  );
-                })}
-              </Table>
-              <Pages pagination={meta?.pagination} onPage={(page) => setFilters({ page })} />
-            </>
-          )
-        }
-      </Loaded>
+      <ResourceTable
+        label="Users"
+        query={users}
+        paged
+        empty={<Empty>Nobody fits this search.</Empty>}
+        columns={[
+          { head: 'Name', cell: ({ attributes }) => attributes.username },
+          { head: 'E-mail address', cell: ({ attributes }) => attributes.email },
+          { head: 'Id', className: 'tight', cell: ({ id }) => <Copied text={id} what="user id" /> },
+          {
+            head: 'State',
+            cell: ({ attributes }) => (
+              <span className="tags">
+                {attributes['is-admin'] ? <Badge tone="violet">site administrator</Badge> : null}
+                {attributes['is-suspended'] ? <Badge tone="red">suspended</Badge> : null}
+                {attributes['two-factor'].verified ? <Badge tone="green">second factor</Badge> : null}
+                {attributes['is-service-account'] ? <Badge>machine</Badge> : null}
+              </span>
+            ),
+          },
+          {
+            head: '',
+            cell: (user) => {
+              const isSelf = user.id === session['user-id'];
+              const self = isSelf ? 'This is you: another site administrator can.' : undefined;
+              return (
+                <span className="row">
+                  {actsOf(user).map((act) => (
+                    <Button small key={act} forbidden={self} onClick={() => ask({ user, act })}>
+                      {acts[act][0]}
+                    </Button>
+                  ))}
+                  <Button small onClick={() => reset.mutate(user)}>
+                    Link for a new password
+                  </Button>
+                  <Button
+                    small
+                    kind="danger"
+                    forbidden={self}
+                    onClick={() => ask({ user, act: 'delete' })}
+                    label={`Delete ${user.attributes.username}`}
+                  >
+                    Delete
+                  </Button>
+                </span>
+              );
+            },
+          },
+        ]}
+      />
       {asked === undefined ? null : (
         <Confirm
           title={`${asked.act === 'delete' ? 'Delete' : acts[asked.act][0]}: ${asked.user.attributes.username}?`}
@@ -163,7 +153,6 @@ export function AdminUsers() {
           <p>{asked.act === 'delete' ? 'Their tokens end, and their memberships go.' : acts[asked.act][1]}</p>
         </Confirm>
       )}
-      <SameByApi path="admin/users" />
     </AdminPage>
   );
 }

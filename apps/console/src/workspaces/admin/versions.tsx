@@ -8,18 +8,14 @@ import { Empty } from '../../design/page';
 import { useChange, useRead } from '../api';
 import { useFilters } from '../filters';
 import { fieldError } from '../parts/draft';
-import { Loaded } from '../parts/loaded';
-import { Pages } from '../parts/pages';
 import { RemoveButton } from '../parts/remove-button';
-import { SameByApi } from '../parts/same-by-api';
+import { ResourceTable } from '../parts/resource-table';
 import { SearchBox } from '../parts/search-box';
-import { Table } from '../parts/table';
 import { AdminPage } from './frame';
 
 /** The versions of the tool that workspaces may choose. */
 export function AdminVersions() {
   const [filters, setFilters] = useFilters<'q' | 'page'>();
-  const [adds, setAdds] = useState(false);
   const query = { 'search[version]': filters.q, 'page[number]': Number(filters.page ?? 1) };
   const versions = useRead(['admin', 'versions', query], (api) =>
     api.GET('/api/v2/admin/infra-versions', { params: { query } }),
@@ -33,79 +29,66 @@ export function AdminVersions() {
   return (
     <AdminPage
       title="Versions"
-      actions={
-        <Button kind="primary" onClick={() => setAdds(!adds)}>
-          Add version
-        </Button>
-      }
+      path="admin/infra-versions"
+      adding={{ label: 'Add version', form: (close) => <NewVersion onClose={close} /> }}
     >
-      {adds ? <NewVersion onClose={() => setAdds(false)} /> : null}
       <SearchBox label="Version" value={filters.q} onSearch={(q) => setFilters({ q })} />
       <ErrorNotice error={change.error} />
-      <Loaded query={versions}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <Empty>
-              {filters.q === undefined
-                ? 'Workspaces choose among these versions of the tool. Add the first one with its archive and checksum.'
-                : 'No version fits this search.'}
-            </Empty>
-          ) : (
-            <>
-              <Table label="Versions" head={['Version', 'State', 'Workspaces', 'Archive', '']}>
-                {data.map((version) => {
-                  const { id, attributes } = version;
-                  const used = attributes.usage > 0 ? `${attributes.usage} workspaces chose it.` : undefined;
-                  return (
-                    <tr key={id}>
-                      <td className="tight">
-                        <code>{attributes.version}</code>
-                      </td>
-                      <td>
-                        <span className="tags">
-                          {attributes.enabled ? <Badge tone="green">enabled</Badge> : <Badge>disabled</Badge>}
-                          {attributes.official ? <Badge tone="accent">official</Badge> : null}
-                          {attributes.beta ? <Badge tone="violet">beta</Badge> : null}
-                          {attributes.deprecated ? (
-                            <Badge tone="amber">
-                              deprecated{attributes['deprecated-reason'] ? `: ${attributes['deprecated-reason']}` : ''}
-                            </Badge>
-                          ) : null}
-                        </span>
-                      </td>
-                      <td className="number tight">{attributes.usage}</td>
-                      <td>{attributes.url === null ? null : <code>{attributes.url}</code>}</td>
-                      <td className="tight">
-                        <span className="row">
-                          <Button small onClick={() => change.mutate({ id, enabled: !attributes.enabled })}>
-                            {attributes.enabled ? 'Disable' : 'Enable'}
-                          </Button>
-                          <Button small onClick={() => change.mutate({ id, deprecated: !attributes.deprecated })}>
-                            {attributes.deprecated ? 'Not deprecated' : 'Deprecate'}
-                          </Button>
-                          <RemoveButton
-                            text="Delete"
-                            label={`Delete ${attributes.version}`}
-                            title={`Delete version ${attributes.version}?`}
-                            forbidden={used}
-                            call={(api) =>
-                              api.DELETE('/api/v2/admin/infra-versions/{version_id}', {
-                                params: { path: { version_id: id } },
-                              })
-                            }
-                          />
-                        </span>
-                      </td>
-                    </tr>
-                  );
-                })}
-              </Table>
-              <Pages pagination={meta?.pagination} onPage={(page) => setFilters({ page })} />
-            </>
-          )
+      <ResourceTable
+        label="Versions"
+        query={versions}
+        paged
+        empty={
+          <Empty>
+            {filters.q === undefined
+              ? 'Workspaces choose among these versions of the tool. Add the first one with its archive and checksum.'
+              : 'No version fits this search.'}
+          </Empty>
         }
-      </Loaded>
-      <SameByApi path="admin/infra-versions" />
+        columns={[
+          { head: 'Version', className: 'tight', cell: ({ attributes }) => <code>{attributes.version}</code> },
+          {
+            head: 'State',
+            cell: ({ attributes }) => (
+              <span className="tags">
+                {attributes.enabled ? <Badge tone="green">enabled</Badge> : <Badge>disabled</Badge>}
+                {attributes.official ? <Badge tone="accent">official</Badge> : null}
+                {attributes.beta ? <Badge tone="violet">beta</Badge> : null}
+                {attributes.deprecated ? (
+                  <Badge tone="amber">
+                    deprecated{attributes['deprecated-reason'] ? `: ${attributes['deprecated-reason']}` : ''}
+                  </Badge>
+                ) : null}
+              </span>
+            ),
+          },
+          { head: 'Workspaces', className: 'number tight', cell: ({ attributes }) => attributes.usage },
+          { head: 'Archive', cell: ({ attributes: { url } }) => (url === null ? null : <code>{url}</code>) },
+          {
+            head: '',
+            className: 'tight',
+            cell: ({ id, attributes: { version, enabled, deprecated, usage } }) => (
+              <span className="row">
+                <Button small onClick={() => change.mutate({ id, enabled: !enabled })}>
+                  {enabled ? 'Disable' : 'Enable'}
+                </Button>
+                <Button small onClick={() => change.mutate({ id, deprecated: !deprecated })}>
+                  {deprecated ? 'Not deprecated' : 'Deprecate'}
+                </Button>
+                <RemoveButton
+                  text="Delete"
+                  label={`Delete ${version}`}
+                  title={`Delete version ${version}?`}
+                  forbidden={usage > 0 ? `${usage} workspaces chose it.` : undefined}
+                  call={(api) =>
+                    api.DELETE('/api/v2/admin/infra-versions/{version_id}', { params: { path: { version_id: id } } })
+                  }
+                />
+              </span>
+            ),
+          },
+        ]}
+      />
     </AdminPage>
   );
 }

@@ -5,13 +5,10 @@ import { Empty } from '../../design/page';
 import { Time } from '../../design/time';
 import { rule, useRead } from '../api';
 import { useFilters } from '../filters';
-import { Loaded } from '../parts/loaded';
-import { Pages } from '../parts/pages';
 import { RemoveButton } from '../parts/remove-button';
-import { Table } from '../parts/table';
+import { ResourceTable } from '../parts/resource-table';
 
-type AgentResource = Resource<'AgentsResource'>;
-type AgentStatus = AgentResource['attributes']['status'];
+type AgentStatus = Resource<'AgentsResource'>['attributes']['status'];
 
 const states: Readonly<Record<AgentStatus, readonly [Tone, string]>> = {
   idle: ['green', 'waits for a run'],
@@ -21,12 +18,15 @@ const states: Readonly<Record<AgentStatus, readonly [Tone, string]>> = {
   errored: ['red', 'its token has ended'],
 };
 
+const connected = (status: AgentStatus) =>
+  status === 'idle' || status === 'busy' ? 'It is connected: stop it first.' : undefined;
+
 const command = (): string =>
   `AGENT_ADDRESS=${location.origin} AGENT_TOKEN=… AGENT_NAME="$(hostname)" node apps/workspaces/dist/worker-main.js agent`;
 
 /** The agents that registered with a pool: what each does, and when it was heard of. */
 export function Agents({ pool, may }: { readonly pool: string; readonly may: boolean | undefined }) {
-  const [filters, setFilters] = useFilters<'page'>();
+  const [filters] = useFilters<'page'>();
   const query = { 'page[number]': Number(filters.page ?? 1) };
   const agents = useRead(
     ['agent-pool', pool, 'agents', query],
@@ -36,64 +36,51 @@ export function Agents({ pool, may }: { readonly pool: string; readonly may: boo
   return (
     <section className="stack-tight" aria-labelledby="agents">
       <h2 id="agents">Agents</h2>
-      <Loaded query={agents} rows={2}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <Empty command={command()}>
-              None has registered yet. Make a token below, and start one in the network that its runs are about: it asks
-              for work over HTTPS, and nothing has to reach it.
-            </Empty>
-          ) : (
-            <>
-              <Table label="Agents" head={['Name', 'Status', 'Heard of', 'Address', 'Version', 'Tools', 'Id', '']}>
-                {data.map((agent) => (
-                  <Row key={agent.id} agent={agent} may={may} />
-                ))}
-              </Table>
-              <Pages pagination={meta?.pagination} onPage={(page) => setFilters({ page })} />
-            </>
-          )
+      <ResourceTable
+        label="Agents"
+        query={agents}
+        paged
+        outline={2}
+        empty={
+          <Empty command={command()}>
+            None has registered yet. Make a token below, and start one in the network that its runs are about: it asks
+            for work over HTTPS, and nothing has to reach it.
+          </Empty>
         }
-      </Loaded>
+        columns={[
+          { head: 'Name', cell: ({ attributes }) => attributes.name },
+          {
+            head: 'Status',
+            className: 'tight',
+            cell: ({ attributes: { status } }) => (
+              <span className="row">
+                <Badge tone={states[status][0]}>{status}</Badge>
+                <span className="second">{states[status][1]}</span>
+              </span>
+            ),
+          },
+          { head: 'Heard of', className: 'tight', cell: ({ attributes }) => <Time at={attributes['last-ping-at']} /> },
+          { head: 'Address', className: 'tight', cell: ({ attributes }) => <code>{attributes['ip-address']}</code> },
+          { head: 'Version', className: 'tight', cell: ({ attributes }) => attributes.version },
+          { head: 'Tools', cell: ({ attributes }) => attributes['tool-versions'].join(', ') },
+          { head: 'Id', className: 'tight', cell: ({ id }) => <Copied text={id} what="agent id" /> },
+          {
+            head: '',
+            className: 'tight',
+            cell: ({ id, attributes: { name, status } }) => (
+              <RemoveButton
+                text="Delete"
+                label={`Delete ${name}`}
+                title={`Delete ${name}?`}
+                forbidden={rule(may, 'can-update-agent-pools') ?? connected(status)}
+                call={(api) => api.DELETE('/api/v2/agents/{agent_id}', { params: { path: { agent_id: id } } })}
+              >
+                <p>It is forgotten here. If it is started again, it registers as a new one.</p>
+              </RemoveButton>
+            ),
+          },
+        ]}
+      />
     </section>
-  );
-}
-
-function Row({ agent, may }: { readonly agent: AgentResource; readonly may: boolean | undefined }) {
-  const { name, status, version } = agent.attributes;
-  const [tone, meaning] = states[status];
-  const connected = status === 'idle' || status === 'busy' ? 'It is connected: stop it first.' : undefined;
-  return (
-    <tr>
-      <td>{name}</td>
-      <td className="tight">
-        <span className="row">
-          <Badge tone={tone}>{status}</Badge>
-          <span className="second">{meaning}</span>
-        </span>
-      </td>
-      <td className="tight">
-        <Time at={agent.attributes['last-ping-at']} />
-      </td>
-      <td className="tight">
-        <code>{agent.attributes['ip-address']}</code>
-      </td>
-      <td className="tight">{version}</td>
-      <td>{agent.attributes['tool-versions'].join(', ')}</td>
-      <td className="tight">
-        <Copied text={agent.id} what="agent id" />
-      </td>
-      <td className="tight">
-        <RemoveButton
-          text="Delete"
-          label={`Delete ${name}`}
-          title={`Delete ${name}?`}
-          forbidden={rule(may, 'can-update-agent-pools') ?? connected}
-          call={(api) => api.DELETE('/api/v2/agents/{agent_id}', { params: { path: { agent_id: agent.id } } })}
-        >
-          <p>It is forgotten here. If it is started again, it registers as a new one.</p>
-        </RemoveButton>
-      </td>
-    </tr>
   );
 }

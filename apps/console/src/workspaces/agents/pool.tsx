@@ -93,15 +93,12 @@ function Tokens({ pool, may }: PartProps) {
     <section className="stack-tight" aria-labelledby="tokens">
       <h2 id="tokens">Tokens of its agents</h2>
       {may === true ? (
-        <Loaded query={tokens} rows={1}>
-          {({ data }) =>
-            data.length === 0 ? (
-              <Empty>An agent shows who it belongs to with a token of its pool. It is good for nothing else.</Empty>
-            ) : (
-              <TokenList label="Tokens of its agents" tokens={data} />
-            )
-          }
-        </Loaded>
+        <TokenList
+          label="Tokens of its agents"
+          query={tokens}
+          outline={1}
+          empty={<Empty>An agent shows who it belongs to with a token of its pool. It is good for nothing else.</Empty>}
+        />
       ) : null}
       <NewToken
         making={making}

@@ -2,18 +2,18 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { taken } from '../../api/transport';
-import { type Resource, workspacesApi } from '../../api/workspaces';
+import { workspacesApi } from '../../api/workspaces';
 import { Button } from '../../design/button';
 import { CopyButton } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
-import { Empty, PageHead, Skeleton } from '../../design/page';
+import { Empty, Skeleton } from '../../design/page';
+import { Table } from '../../design/table';
 import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
-import { organizationCrumbs, useOrganizationName } from '../api';
+import { useOrganizationName } from '../api';
 import { useFilters } from '../filters';
-import { SameByApi } from '../parts/same-by-api';
-import { Table } from '../parts/table';
+import { OrganizationPage } from '../parts/organization-page';
 import { Changed } from './changed';
 import { type AuditFilter, auditFilters } from './search';
 
@@ -38,26 +38,68 @@ export function Audit() {
     getNextPageParam: ({ meta }) => (meta?.['next-cursor'] as string | null | undefined) ?? undefined,
   });
   const found = events.data?.pages.flatMap(({ data }) => data) ?? [];
+  const to = `/organizations/${encodeURIComponent(name)}/audit`;
   const search = new URLSearchParams(Object.entries(query)).toString();
   return (
-    <div className="stack">
-      <PageHead title="Audit" crumbs={organizationCrumbs(name, { label: 'Audit' })}>
+    <OrganizationPage
+      title="Audit"
+      path={`audit-events${search === '' ? '' : `?${search}`}`}
+      about={
         <p className="second">Every change in this organization, newest first. What is secret stands nowhere here.</p>
-      </PageHead>
+      }
+    >
       <Search key={JSON.stringify(filters)} filters={filters} onSearch={setFilters} />
       <ErrorNotice error={events.error} onRetry={() => void events.refetch()} />
       {events.isPending ? <Skeleton rows={8} /> : null}
       {events.data !== undefined && found.length === 0 ? (
-        <Empty action={<Link to={`/organizations/${encodeURIComponent(name)}/audit`}>Everything</Link>}>
-          No change fits this search.
-        </Empty>
+        <Empty action={<Link to={to}>Everything</Link>}>No change fits this search.</Empty>
       ) : null}
       {found.length === 0 ? null : (
-        <Table label="Changes" head={['When', 'Who', 'Action', 'What', 'Change', 'Request']}>
-          {found.map((event) => (
-            <Row key={event.id} event={event} organization={name} />
-          ))}
-        </Table>
+        <Table
+          label="Changes"
+          rows={found}
+          keyOf={({ id }) => id}
+          columns={[
+            { head: 'When', className: 'tight', cell: ({ attributes }) => <Time at={attributes.at} /> },
+            {
+              head: 'Who',
+              cell: ({ attributes: { actor } }) => (
+                <Link to={to} search={{ actor: actor.id } as never} title={`${actor.type} ${actor.id}`}>
+                  {actor.name || actor.id}
+                </Link>
+              ),
+            },
+            { head: 'Action', className: 'tight', cell: ({ attributes }) => <code>{attributes.action}</code> },
+            {
+              head: 'What',
+              cell: ({ attributes: { target } }) => (
+                <>
+                  <Link to={to} search={{ target: target.id } as never} title={`${target.type} ${target.id}`}>
+                    {target.name || target.id}
+                  </Link>
+                  <p className="second small">{target.type}</p>
+                </>
+              ),
+            },
+            {
+              head: 'Change',
+              cell: ({ attributes: { before, after } }) => <Changed before={before} after={after} />,
+            },
+            {
+              head: 'Request',
+              className: 'tight',
+              cell: ({ attributes: { 'request-id': request } }) =>
+                request === null ? null : (
+                  <span className="copied">
+                    <Link to={to} search={{ request } as never}>
+                      follow
+                    </Link>
+                    <CopyButton text={request} what="request id" />
+                  </span>
+                ),
+            },
+          ]}
+        />
       )}
       {events.hasNextPage ? (
         <span>
@@ -66,53 +108,7 @@ export function Audit() {
           </Button>
         </span>
       ) : null}
-      <SameByApi path={`organizations/${name}/audit-events${search === '' ? '' : `?${search}`}`} />
-    </div>
-  );
-}
-
-function Row({
-  event,
-  organization,
-}: {
-  readonly event: Resource<'AuditEventsResource'>;
-  readonly organization: string;
-}) {
-  const { at, actor, action, target, before, after, 'request-id': request } = event.attributes;
-  const to = `/organizations/${encodeURIComponent(organization)}/audit`;
-  return (
-    <tr>
-      <td className="tight">
-        <Time at={at} />
-      </td>
-      <td>
-        <Link to={to} search={{ actor: actor.id } as never} title={`${actor.type} ${actor.id}`}>
-          {actor.name || actor.id}
-        </Link>
-      </td>
-      <td className="tight">
-        <code>{action}</code>
-      </td>
-      <td>
-        <Link to={to} search={{ target: target.id } as never} title={`${target.type} ${target.id}`}>
-          {target.name || target.id}
-        </Link>
-        <p className="second small">{target.type}</p>
-      </td>
-      <td>
-        <Changed before={before} after={after} />
-      </td>
-      <td className="tight">
-        {request === null ? null : (
-          <span className="copied">
-            <Link to={to} search={{ request } as never}>
-              follow
-            </Link>
-            <CopyButton text={request} what="request id" />
-          </span>
-        )}
-      </td>
-    </tr>
+    </OrganizationPage>
   );
 }
 

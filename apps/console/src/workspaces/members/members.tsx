@@ -4,19 +4,18 @@ import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, SelectField, TextField } from '../../design/field';
-import { Empty, PageHead, Skeleton } from '../../design/page';
+import { Empty, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
-import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
+import { rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
 import { useChoices } from '../parts/choices';
 import { fieldError } from '../parts/draft';
-import { Loaded } from '../parts/loaded';
-import { Pages } from '../parts/pages';
+import { OrganizationPage } from '../parts/organization-page';
 import { RemoveButton } from '../parts/remove-button';
-import { SameByApi } from '../parts/same-by-api';
+import { ResourceTable } from '../parts/resource-table';
 import { SearchBox } from '../parts/search-box';
 import { ShownOnce } from '../parts/shown-once';
-import { Table } from '../parts/table';
+import { type MemberIncluded, memberName } from './member-name';
 
 type Membership = Resource<'OrganizationMembershipsResource'>;
 
@@ -25,7 +24,6 @@ export function Members() {
   const name = useOrganizationName();
   const organization = useOrganization();
   const [filters, setFilters] = useFilters<'q' | 'status' | 'page'>();
-  const [invites, setInvites] = useState(false);
   const query = {
     q: filters.q,
     'filter[status]': filters.status,
@@ -38,18 +36,13 @@ export function Members() {
     }),
   );
   const forbidden = rule(organization.data?.data?.attributes.permissions['can-manage-users'], 'can-manage-users');
+  const included = members.data?.included ?? [];
   return (
-    <div className="stack">
-      <PageHead
-        title="Members"
-        crumbs={organizationCrumbs(name, { label: 'Members' })}
-        actions={
-          <Button kind="primary" forbidden={forbidden} onClick={() => setInvites(!invites)}>
-            Invite
-          </Button>
-        }
-      />
-      {invites ? <Invite organization={name} onClose={() => setInvites(false)} /> : null}
+    <OrganizationPage
+      title="Members"
+      path="organization-memberships"
+      adding={{ label: 'Invite', forbidden, form: (close) => <Invite organization={name} onClose={close} /> }}
+    >
       <div className="row bottom">
         <SearchBox label="User name or address" value={filters.q} onSearch={(q) => setFilters({ q })} />
         <SelectField
@@ -59,77 +52,65 @@ export function Members() {
           options={[{ value: '', label: 'all' }, 'active', 'invited']}
         />
       </div>
-      <Loaded query={members}>
-        {({ data, included, meta }) =>
-          data.length === 0 ? (
-            <Empty>Nobody fits this search.</Empty>
-          ) : (
-            <>
-              <Table label="Members" head={['Name', 'E-mail address', 'Status', 'Teams', 'Since', '']}>
-                {data.map((membership) => {
-                  const { id, attributes } = membership;
-                  const person = nameOf(membership, included ?? []);
-                  return (
-                    <tr key={id}>
-                      <td>{person}</td>
-                      <td>{attributes.email}</td>
-                      <td className="tight">
-                        <Badge tone={attributes.status === 'active' ? 'green' : 'amber'}>{attributes.status}</Badge>
-                      </td>
-                      <td>
-                        <span className="tags">
-                          {teamsOf(membership, included ?? []).map((team) => (
-                            <span className="tag" key={team}>
-                              {team}
-                            </span>
-                          ))}
-                        </span>
-                      </td>
-                      <td className="tight">
-                        <Time at={attributes['created-at']} />
-                      </td>
-                      <td className="tight">
-                        <RemoveButton
-                          text={attributes.status === 'active' ? 'Remove' : 'Withdraw'}
-                          label={
-                            attributes.status === 'active' ? `Remove ${person}` : `Withdraw invitation of ${person}`
-                          }
-                          action={attributes.status === 'active' ? 'Remove' : 'Withdraw'}
-                          title={`${attributes.status === 'active' ? 'Remove' : 'Withdraw the invitation of'} ${attributes.email}?`}
-                          forbidden={forbidden}
-                          call={(api) =>
-                            api.DELETE('/api/v2/organization-memberships/{membership_id}', {
-                              params: { path: { membership_id: membership.id } },
-                            })
-                          }
-                        >
-                          <p>They leave all teams of {name}, and their tokens open it no more. Their account stays.</p>
-                        </RemoveButton>
-                      </td>
-                    </tr>
-                  );
-                })}
-              </Table>
-              <Pages pagination={meta?.pagination} onPage={(page) => setFilters({ page })} />
-            </>
-          )
-        }
-      </Loaded>
-      <SameByApi path={`organizations/${name}/organization-memberships`} />
-    </div>
+      <ResourceTable
+        label="Members"
+        query={members}
+        paged
+        empty={<Empty>Nobody fits this search.</Empty>}
+        columns={[
+          { head: 'Name', cell: (membership) => memberName(membership, included) },
+          { head: 'E-mail address', cell: ({ attributes }) => attributes.email },
+          {
+            head: 'Status',
+            className: 'tight',
+            cell: ({ attributes: { status } }) => (
+              <Badge tone={status === 'active' ? 'green' : 'amber'}>{status}</Badge>
+            ),
+          },
+          {
+            head: 'Teams',
+            cell: (membership) => (
+              <span className="tags">
+                {teamsOf(membership, included).map((team) => (
+                  <span className="tag" key={team}>
+                    {team}
+                  </span>
+                ))}
+              </span>
+            ),
+          },
+          { head: 'Since', className: 'tight', cell: ({ attributes }) => <Time at={attributes['created-at']} /> },
+          {
+            head: '',
+            className: 'tight',
+            cell: (membership) => {
+              const person = memberName(membership, included);
+              const isActive = membership.attributes.status === 'active';
+              return (
+                <RemoveButton
+                  text={isActive ? 'Remove' : 'Withdraw'}
+                  label={isActive ? `Remove ${person}` : `Withdraw invitation of ${person}`}
+                  action={isActive ? 'Remove' : 'Withdraw'}
+                  title={`${isActive ? 'Remove' : 'Withdraw the invitation of'} ${membership.attributes.email}?`}
+                  forbidden={forbidden}
+                  call={(api) =>
+                    api.DELETE('/api/v2/organization-memberships/{membership_id}', {
+                      params: { path: { membership_id: membership.id } },
+                    })
+                  }
+                >
+                  <p>They leave all teams of {name}, and their tokens open it no more. Their account stays.</p>
+                </RemoveButton>
+              );
+            },
+          },
+        ]}
+      />
+    </OrganizationPage>
   );
 }
 
-type Included = readonly (Resource<'UsersResource'> | Resource<'TeamsResource'> | Resource<'OrganizationsResource'>)[];
-
-function nameOf({ attributes, relationships }: Membership, included: Included): string {
-  const person = included.find((one) => one.type === 'users' && one.id === relationships.user.data?.id);
-  // Invited people have chosen no name yet.
-  const isHere = attributes.status === 'active' && person?.type === 'users';
-  return isHere ? person.attributes.username : attributes.email;
-}
-
-function teamsOf({ relationships }: Membership, included: Included): string[] {
+function teamsOf({ relationships }: Membership, included: readonly MemberIncluded[]): string[] {
   const ids = new Set(relationships.teams.data.map(({ id }) => id));
   return included.flatMap((one) => (one.type === 'teams' && ids.has(one.id) ? [one.attributes.name] : []));
 }

@@ -4,12 +4,12 @@ import { Copied } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
 import { SettingsForm } from '../../design/form';
 import { Empty } from '../../design/page';
+import { Table } from '../../design/table';
 import { Time } from '../../design/time';
 import { useChange, useRead } from '../api';
 import { DangerZone } from '../parts/danger-zone';
 import { useDraft } from '../parts/draft';
 import { Loaded } from '../parts/loaded';
-import { Table } from '../parts/table';
 import { ConfigurationFields, sentConfiguration, typedConfiguration } from './configuration-fields';
 import { type Configuration, destinations } from './triggers';
 
@@ -90,23 +90,29 @@ function Deliveries({
       {tries.length === 0 ? (
         <Empty>Nothing has been sent yet. A test tells of no run; it shows whether something arrives.</Empty>
       ) : (
-        <Table label="Last deliveries" head={['When', 'Result', 'Answer']}>
-          {tries.map((tried, at) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: two tries may have come at the same moment with the same answer
-            <tr key={`${tried['sent-at']} ${at}`}>
-              <td className="tight">
-                <Time at={tried['sent-at']} />
-              </td>
-              <td className="tight">
+        <Table
+          label="Last deliveries"
+          // Two tries may have come at the same moment with the same answer.
+          rows={tries.map((tried, at) => ({ ...tried, key: `${tried['sent-at']} ${at}` }))}
+          keyOf={({ key }) => key}
+          columns={[
+            { head: 'When', className: 'tight', cell: (tried) => <Time at={tried['sent-at']} /> },
+            {
+              head: 'Result',
+              className: 'tight',
+              cell: ({ successful, code }) => (
                 <span className="row">
-                  {tried.successful === 'true' ? <Badge tone="green">arrived</Badge> : <Badge tone="red">failed</Badge>}
-                  <span>{tried.code}</span>
+                  {successful === 'true' ? <Badge tone="green">arrived</Badge> : <Badge tone="red">failed</Badge>}
+                  <span>{code}</span>
                 </span>
-              </td>
-              <td>{tried.body === '' ? <span className="second">without text</span> : <pre>{tried.body}</pre>}</td>
-            </tr>
-          ))}
-        </Table>
+              ),
+            },
+            {
+              head: 'Answer',
+              cell: ({ body }) => (body === '' ? <span className="second">without text</span> : <pre>{body}</pre>),
+            },
+          ]}
+        />
       )}
       <span className="row">
         <Button busy={test.isPending} onClick={() => test.mutate(undefined, { onSettled: onTried })}>

@@ -8,9 +8,7 @@ import { Empty } from '../../design/page';
 import { Time } from '../../design/time';
 import { type ApiAnswer, useChange, useRead } from '../api';
 import { useFilters } from '../filters';
-import { Loaded } from '../parts/loaded';
-import { Pages } from '../parts/pages';
-import { Table } from '../parts/table';
+import { ResourceTable } from '../parts/resource-table';
 import { ConfigurationFields, newConfiguration, sentConfiguration } from './configuration-fields';
 import { type Configuration, destinations } from './triggers';
 
@@ -35,7 +33,7 @@ export function NotificationList({
   readonly to: string;
   readonly forbidden: string | undefined;
 }) {
-  const [filters, setFilters] = useFilters<'page'>();
+  const [filters] = useFilters<'page'>();
   const [adds, setAdds] = useState(false);
   const query = { 'page[number]': Number(filters.page ?? 1), 'page[size]': 20 };
   const { type, id } = subject;
@@ -62,31 +60,45 @@ export function NotificationList({
   return (
     <>
       {adds ? <NewConfiguration subject={subject} to={to} onClose={() => setAdds(false)} /> : null}
-      <Loaded query={configurations} rows={2}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            adds ? null : (
-              <Empty action={button}>
-                {type === 'workspaces'
-                  ? 'Nobody is told what happens to its runs. An address of the web, Slack, Microsoft Teams or people by e-mail can be.'
-                  : 'Nobody is told what happens to the runs of its workspaces. An address of the web, Slack, Microsoft Teams or people by e-mail can be.'}
-              </Empty>
-            )
-          ) : (
-            <>
-              <Table label="Notifications" head={['Name', 'Whom', 'Of what', 'State', 'Last try']}>
-                {data.map((one) => (
-                  <Row key={one.id} configuration={one} to={to} />
-                ))}
-              </Table>
-              <Pages pagination={meta?.pagination} onPage={(page) => setFilters({ page })} />
-              {adds ? null : button}
-            </>
+      <ResourceTable
+        label="Notifications"
+        query={configurations}
+        paged
+        outline={2}
+        empty={
+          adds ? null : (
+            <Empty action={button}>
+              {type === 'workspaces'
+                ? 'Nobody is told what happens to its runs. An address of the web, Slack, Microsoft Teams or people by e-mail can be.'
+                : 'Nobody is told what happens to the runs of its workspaces. An address of the web, Slack, Microsoft Teams or people by e-mail can be.'}
+            </Empty>
           )
         }
-      </Loaded>
+        columns={[
+          { head: 'Name', cell: ({ id, attributes }) => <Link to={`${to}/${id}`}>{attributes.name}</Link> },
+          { head: 'Whom', cell: (configuration) => whom(configuration) },
+          { head: 'Of what', className: 'number tight', cell: ({ attributes }) => attributes.triggers.length },
+          {
+            head: 'State',
+            className: 'tight',
+            cell: ({ attributes }) =>
+              attributes.enabled ? <Badge tone="green">enabled</Badge> : <Badge>disabled</Badge>,
+          },
+          {
+            head: 'Last try',
+            className: 'tight',
+            cell: (configuration) => <LastTry configuration={configuration} />,
+          },
+        ]}
+      />
+      {adds || configurations.data === undefined || configurations.data.data.length === 0 ? null : button}
     </>
   );
+}
+
+function whom({ attributes, relationships }: Configuration): string {
+  if (attributes['destination-type'] !== 'email') return destinations[attributes['destination-type']];
+  return `${attributes['email-addresses'].length + relationships.users.data.length} by e-mail`;
 }
 
 /** How the last delivery went. */
@@ -98,28 +110,6 @@ function LastTry({ configuration }: { readonly configuration: Configuration }) {
       {last.successful === 'true' ? <Badge tone="green">arrived</Badge> : <Badge tone="red">failed</Badge>}
       <Time at={last['sent-at']} />
     </span>
-  );
-}
-
-function Row({ configuration, to }: { readonly configuration: Configuration; readonly to: string }) {
-  const { attributes } = configuration;
-  const addresses = attributes['email-addresses'].length + configuration.relationships.users.data.length;
-  return (
-    <tr>
-      <td>
-        <Link to={`${to}/${configuration.id}`}>{attributes.name}</Link>
-      </td>
-      <td>
-        {attributes['destination-type'] === 'email'
-          ? `${addresses} by e-mail`
-          : destinations[attributes['destination-type']]}
-      </td>
-      <td className="number tight">{attributes.triggers.length}</td>
-      <td className="tight">{attributes.enabled ? <Badge tone="green">enabled</Badge> : <Badge>disabled</Badge>}</td>
-      <td className="tight">
-        <LastTry configuration={configuration} />
-      </td>
-    </tr>
   );
 }
 

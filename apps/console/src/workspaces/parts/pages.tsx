@@ -1,14 +1,10 @@
 import type { Pagination, UncountedPagination } from '../../api/workspaces';
 import { Button } from '../../design/button';
+import { useAddress } from '../filters';
 
-/** Which part of a list this is, and the way to the others; nothing where one page holds all. */
-export function Pages({
-  pagination,
-  onPage,
-}: {
-  readonly pagination: Pagination | UncountedPagination | undefined;
-  readonly onPage: (page: string) => void;
-}) {
+/** Which part of a list this is, and the way to the others, by `page` in the address; nothing where one page holds all. */
+export function Pages({ pagination }: { readonly pagination: Pagination | UncountedPagination | undefined }) {
+  const [, change] = useAddress<{ readonly page?: number }>();
   if (pagination === undefined) return null;
   const { 'current-page': current, 'next-page': next, 'prev-page': previous } = pagination;
   if (next === null && previous === null) return null;
@@ -24,14 +20,14 @@ export function Pages({
         <Button
           small
           forbidden={previous !== null ? undefined : 'This is the first page.'}
-          onClick={() => onPage(String(current - 1))}
+          onClick={() => change({ page: current - 1 })}
         >
           Previous
         </Button>
         <Button
           small
           forbidden={next !== null ? undefined : 'This is the last page.'}
-          onClick={() => onPage(String(current + 1))}
+          onClick={() => change({ page: current + 1 })}
         >
           Next
         </Button>

@@ -1,60 +1,47 @@
+import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { ErrorNotice } from '../../design/error-notice';
-import { Skeleton } from '../../design/page';
+import type { Pagination, UncountedPagination } from '../../api/workspaces';
+import { Table, type TableProps } from '../../design/table';
+import { Loaded } from './loaded';
+import { Pages } from './pages';
 
-export interface Column<Row> {
-  readonly head: string;
-  readonly cell: (row: Row) => ReactNode;
-  readonly className?: 'tight' | 'number' | 'wide-only';
+/** As much of the answer to a list as a table looks at. */
+interface ListAnswer {
+  readonly data: readonly { readonly id: string }[];
+  readonly meta?: { readonly pagination?: Pagination | UncountedPagination };
 }
 
-export interface ResourceTableProps<Row> {
-  readonly label: string;
-  readonly columns: readonly Column<Row>[];
-  readonly rows: readonly Row[] | undefined;
-  readonly error?: unknown;
-  readonly onRetry?: () => void;
+export interface ResourceTableProps<Answer extends ListAnswer>
+  extends Omit<TableProps<Answer['data'][number]>, 'rows' | 'keyOf'> {
+  readonly query: UseQueryResult<Answer>;
   /** Shown instead of no rows. */
   readonly empty: ReactNode;
+  /** The list comes page by page; `page` in the address says which is read. */
+  readonly paged?: boolean;
+  /** Rows of the outline that is shown while it comes. */
+  readonly outline?: number;
 }
 
 /** A list of resources: while it comes, when it cannot be had, when there is nothing, and what there is. */
-export function ResourceTable<Row extends { readonly id: string }>({
-  label,
-  columns,
-  rows,
-  error,
-  onRetry,
+export function ResourceTable<Answer extends ListAnswer>({
+  query,
   empty,
-}: ResourceTableProps<Row>) {
-  if (error !== undefined && error !== null) return <ErrorNotice error={error} {...(onRetry ? { onRetry } : {})} />;
-  if (rows === undefined) return <Skeleton />;
-  if (rows.length === 0) return empty;
+  paged,
+  outline,
+  ...table
+}: ResourceTableProps<Answer>) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be reached by keyboard
-    <section className="table-frame" aria-label={label} tabIndex={0}>
-      <table className="table resources">
-        <thead>
-          <tr>
-            {columns.map(({ head, className }) => (
-              <th key={head} scope="col" className={className}>
-                {head === '' ? <span className="visually-hidden">Actions</span> : head}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={row.id}>
-              {columns.map(({ head, cell, className }) => (
-                <td key={head} className={className}>
-                  {cell(row)}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <Loaded query={query} {...(outline === undefined ? {} : { rows: outline })}>
+      {({ data, meta }) =>
+        data.length === 0 ? (
+          empty
+        ) : (
+          <>
+            <Table {...table} rows={data} keyOf={({ id }) => id} />
+            {paged ? <Pages pagination={meta?.pagination} /> : null}
+          </>
+        )
+      }
+    </Loaded>
   );
 }

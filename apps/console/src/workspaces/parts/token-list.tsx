@@ -1,60 +1,62 @@
-import type { Resource } from '../../api/workspaces';
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import type { Pagination, Resource } from '../../api/workspaces';
 import { Copied } from '../../design/copy';
 import { Time } from '../../design/time';
 import type { ApiCall } from '../api';
 import { RemoveButton } from './remove-button';
-import { Table } from './table';
+import { ResourceTable } from './resource-table';
 
-type AuthenticationToken = Resource<'AuthenticationTokensResource'>;
+interface TokensAnswer {
+  readonly data: readonly Resource<'AuthenticationTokensResource'>[];
+  readonly meta?: { readonly pagination?: Pagination };
+}
 
 /** Tokens without their texts: what they are for, when they were used, when they end; and how to end them now. */
 export function TokenList({
-  label,
-  tokens,
   forbidden,
   end = (token_id) => (api) =>
     api.DELETE('/api/v2/authentication-tokens/{token_id}', { params: { path: { token_id } } }),
+  ...table
 }: {
   readonly label: string;
-  readonly tokens: readonly AuthenticationToken[];
+  readonly query: UseQueryResult<TokensAnswer>;
+  readonly empty: ReactNode;
+  readonly paged?: boolean;
+  readonly outline: number;
   readonly forbidden?: string | undefined;
   /** What ends one by its id, where they are kept apart. */
   readonly end?: (id: string) => ApiCall;
 }) {
   return (
-    <Table label={label} head={['Description', 'Id', 'Created', 'Last used', 'Ends', '']}>
-      {tokens.map((token) => (
-        <tr key={token.id}>
-          <td>{token.attributes.description || <span className="second">none</span>}</td>
-          <td className="tight">
-            <Copied text={token.id} what="token id" />
-          </td>
-          <td className="tight">
-            <Time at={token.attributes['created-at']} />
-          </td>
-          <td className="tight">
-            <Time at={token.attributes['last-used-at']} />
-          </td>
-          <td className="tight">
-            <Time at={token.attributes['expired-at']} />
-          </td>
-          <td className="tight">
+    <ResourceTable
+      {...table}
+      columns={[
+        {
+          head: 'Description',
+          cell: ({ attributes }) => attributes.description || <span className="second">none</span>,
+        },
+        { head: 'Id', className: 'tight', cell: ({ id }) => <Copied text={id} what="token id" /> },
+        { head: 'Created', className: 'tight', cell: ({ attributes }) => <Time at={attributes['created-at']} /> },
+        { head: 'Last used', className: 'tight', cell: ({ attributes }) => <Time at={attributes['last-used-at']} /> },
+        { head: 'Ends', className: 'tight', cell: ({ attributes }) => <Time at={attributes['expired-at']} /> },
+        {
+          head: '',
+          className: 'tight',
+          cell: ({ id, attributes: { description } }) => (
             <RemoveButton
               text="End"
-              label={`End ${token.attributes.description || token.id}`}
+              label={`End ${description || id}`}
               action="End token"
               title="End this token?"
               forbidden={forbidden}
-              call={end(token.id)}
+              call={end(id)}
             >
-              <p>
-                {token.attributes.description || token.id}: whatever still uses it is refused from now on, on every
-                node.
-              </p>
+              <p>{description || id}: whatever still uses it is refused from now on, on every node.</p>
             </RemoveButton>
-          </td>
-        </tr>
-      ))}
-    </Table>
+          ),
+        },
+      ]}
+    />
   );
 }

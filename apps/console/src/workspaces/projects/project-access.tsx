@@ -6,13 +6,13 @@ import { ErrorNotice } from '../../design/error-notice';
 import { SelectField } from '../../design/field';
 import { Form } from '../../design/form';
 import { Empty } from '../../design/page';
-import { rule, useChange, useRead } from '../api';
+import { includedOf, rule, useChange, useRead } from '../api';
 import { ChoiceField } from '../parts/choice-field';
 import type { Choice } from '../parts/choices';
-import { Loaded } from '../parts/loaded';
-import { Table } from '../parts/table';
+import { ResourceTable } from '../parts/resource-table';
 
-type ProjectLevel = Resource<'TeamProjectsResource'>['attributes']['access'];
+type ProjectGrant = Resource<'TeamProjectsResource'>;
+type ProjectLevel = ProjectGrant['attributes']['access'];
 
 /** The levels, each with what it lets a team do. */
 const levels: readonly { readonly value: ProjectLevel; readonly label: string }[] = [
@@ -43,64 +43,66 @@ export function ProjectAccess({
   const remove = useChange((api, id: string) =>
     api.DELETE('/api/v2/team-projects/{team_project_id}', { params: { path: { team_project_id: id } } }),
   );
-  const nameOf = (id: string) => {
-    const team = grants.data?.included?.find((one) => one.type === 'teams' && one.id === id);
-    return team?.type === 'teams' ? team.attributes.name : id;
-  };
+  const teamOf = ({ relationships }: ProjectGrant) => relationships.team.data?.id ?? '';
+  const nameOf = (grant: ProjectGrant) =>
+    includedOf(grants.data?.included, grant.relationships.team)?.attributes.name ?? teamOf(grant);
   const { permissions } = project.attributes;
   const forbidden = rule(permissions['can-manage-teams'], 'can-manage-teams', 'an administrator of the project');
   const granted = new Set(grants.data?.data.map(({ relationships }) => relationships.team.data?.id));
   return (
     <section className="stack-tight" aria-labelledby="access">
       <h2 id="access">Members’ access</h2>
-      <Loaded query={grants} rows={2}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty>
-              No team has been given access: only owners, and teams with rights over all projects, see this one.
-            </Empty>
-          ) : (
-            <Table label="Members’ access" head={['Team', 'Access', '']}>
-              {data.map(({ id, attributes, relationships }) => {
-                const team = relationships.team.data?.id ?? '';
-                return (
-                  <tr key={id}>
-                    <td>
-                      <Link to={`/organizations/${encodeURIComponent(organization)}/teams/${team}`}>
-                        {nameOf(team)}
-                      </Link>
-                    </td>
-                    <td>
-                      <select
-                        className="input"
-                        aria-label={`Access of ${nameOf(team)}`}
-                        value={attributes.access}
-                        disabled={forbidden !== undefined}
-                        title={forbidden}
-                        onChange={(event) => change.mutate({ id, access: event.target.value as ProjectLevel })}
-                      >
-                        {levels.map(({ value, label }) => (
-                          <option key={value} value={value}>
-                            {label}
-                          </option>
-                        ))}
-                        {attributes.access === 'custom' ? (
-                          <option value="custom">custom: chosen right by right</option>
-                        ) : null}
-                      </select>
-                    </td>
-                    <td className="tight">
-                      <Button small kind="danger" forbidden={forbidden} onClick={() => remove.mutate(id)}>
-                        Take access away
-                      </Button>
-                    </td>
-                  </tr>
-                );
-              })}
-            </Table>
-          )
+      <ResourceTable
+        label="Members’ access"
+        query={grants}
+        outline={2}
+        empty={
+          <Empty>
+            No team has been given access: only owners, and teams with rights over all projects, see this one.
+          </Empty>
         }
-      </Loaded>
+        columns={[
+          {
+            head: 'Team',
+            cell: (grant) => (
+              <Link to={`/organizations/${encodeURIComponent(organization)}/teams/${teamOf(grant)}`}>
+                {nameOf(grant)}
+              </Link>
+            ),
+          },
+          {
+            head: 'Access',
+            cell: (grant) => (
+              <select
+                className="input"
+                aria-label={`Access of ${nameOf(grant)}`}
+                value={grant.attributes.access}
+                disabled={forbidden !== undefined}
+                title={forbidden}
+                onChange={(event) => change.mutate({ id: grant.id, access: event.target.value as ProjectLevel })}
+              >
+                {levels.map(({ value, label }) => (
+                  <option key={value} value={value}>
+                    {label}
+                  </option>
+                ))}
+                {grant.attributes.access === 'custom' ? (
+                  <option value="custom">custom: chosen right by right</option>
+                ) : null}
+              </select>
+            ),
+          },
+          {
+            head: '',
+            className: 'tight',
+            cell: ({ id }) => (
+              <Button small kind="danger" forbidden={forbidden} onClick={() => remove.mutate(id)}>
+                Take access away
+              </Button>
+            ),
+          },
+        ]}
+      />
       <ErrorNotice error={change.error ?? remove.error} />
       <Grant
         project={project.id}

@@ -1,9 +1,9 @@
 import { ApiError } from '../../api/api-error';
 import { ErrorNotice } from '../../design/error-notice';
-import { PageHead, Skeleton } from '../../design/page';
-import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
+import { Skeleton } from '../../design/page';
+import { rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { Loaded } from '../parts/loaded';
-import { SameByApi } from '../parts/same-by-api';
+import { OrganizationPage } from '../parts/organization-page';
 import { PolicyForm, policyBody, type Wish } from './policy-form';
 import { Preview } from './preview';
 
@@ -31,8 +31,10 @@ export function Retention() {
   const isNone = policy.error instanceof ApiError && policy.error.status === 404;
   const isOwn = inForce !== null && inForce.id === own;
   return (
-    <div className="stack">
-      <PageHead title="Retention" crumbs={organizationCrumbs(name, { label: 'Retention' })}>
+    <OrganizationPage
+      title="Retention"
+      path="relationships/data-retention-policy/preview"
+      about={
         <p>
           {isNone || (policy.data !== undefined && inForce === null)
             ? 'No policy: states and configurations are kept until somebody deletes them.'
@@ -40,7 +42,8 @@ export function Retention() {
               ? ''
               : `${inForce.attributes['delete-older-than-n-days'] === undefined ? 'Nothing is deleted' : `What is older than ${inForce.attributes['delete-older-than-n-days']} days is deleted`}${isOwn ? '.' : ', as the installation says.'}`}
         </p>
-      </PageHead>
+      }
+    >
       {isNone ? null : <ErrorNotice error={policy.error} />}
       {(policy.isPending && !isNone) || organization.isPending ? (
         <Skeleton rows={3} />
@@ -60,7 +63,6 @@ export function Retention() {
           {({ data }) => (data === null ? null : <Preview found={data} />)}
         </Loaded>
       ) : null}
-      <SameByApi path={`organizations/${name}/relationships/data-retention-policy/preview`} />
-    </div>
+    </OrganizationPage>
   );
 }

@@ -3,11 +3,11 @@ import { Link } from '@tanstack/react-router';
 import type { AnswerTo, Resource, WorkspacesApi } from '../../api/workspaces';
 import { SelectField, TextField } from '../../design/field';
 import { Empty } from '../../design/page';
+import type { Column } from '../../design/table';
 import { Time } from '../../design/time';
 import { type ApiAnswer, includedOf, useRead } from '../api';
 import { useAddress } from '../filters';
-import { Pages } from '../parts/pages';
-import { type Column, ResourceTable } from '../parts/resource-table';
+import { ResourceTable } from '../parts/resource-table';
 import { Status, statusOptions } from '../parts/states';
 import { useEvents } from '../use-events';
 import { kindOf } from './run-types';
@@ -65,7 +65,7 @@ export function RunList({ org, runs, ws, filters: filtered = true }: RunListProp
         }
       : {}),
   };
-  const { data, error, refetch } = useRead([...runs.key, query], (api) => runs.read(api, query), { keeps: true });
+  const found = useRead([...runs.key, query], (api) => runs.read(api, query), { keeps: true });
   useEvents(runs.stream, ({ event }) => {
     if (event !== 'ready') void queries.invalidateQueries({ queryKey: ['api', ...runs.key] });
   });
@@ -73,7 +73,7 @@ export function RunList({ org, runs, ws, filters: filtered = true }: RunListProp
     {
       head: 'Run',
       cell: (run) => {
-        const name = ws ?? includedOf(data?.included, run.relationships.workspace)?.attributes.name ?? '';
+        const name = ws ?? includedOf(found.data?.included, run.relationships.workspace)?.attributes.name ?? '';
         return (
           <div className="stack-none">
             <Link to={`/organizations/${org}/workspaces/${name}/runs/${run.id}`}>
@@ -91,7 +91,7 @@ export function RunList({ org, runs, ws, filters: filtered = true }: RunListProp
     {
       head: 'By',
       className: 'wide-only',
-      cell: (run) => includedOf(data?.included, run.relationships['created-by'])?.attributes.username ?? '–',
+      cell: (run) => includedOf(found.data?.included, run.relationships['created-by'])?.attributes.username ?? '–',
     },
     { head: 'When', className: 'tight', cell: ({ attributes }) => <Time at={attributes['created-at']} /> },
   ];
@@ -117,9 +117,9 @@ export function RunList({ org, runs, ws, filters: filtered = true }: RunListProp
       <ResourceTable
         label="Runs"
         columns={columns}
-        rows={data?.data}
-        error={error}
-        onRetry={() => void refetch()}
+        query={found}
+        paged
+        narrow="stacked"
         empty={
           <Empty command="terraform init && terraform plan">
             {filters.status || filters.q
@@ -128,7 +128,6 @@ export function RunList({ org, runs, ws, filters: filtered = true }: RunListProp
           </Empty>
         }
       />
-      <Pages pagination={data?.meta?.pagination} onPage={(page) => change({ page: Number(page) })} />
     </div>
   );
 }

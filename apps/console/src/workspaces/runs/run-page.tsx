@@ -5,6 +5,7 @@ import { Badge } from '../../design/badge';
 import { Copied } from '../../design/copy';
 import { Notice } from '../../design/notice';
 import { PageHead, SameBy, Skeleton } from '../../design/page';
+import { Table } from '../../design/table';
 import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
 import { includedOf, useRead } from '../api';
@@ -239,37 +240,26 @@ function RunAccess({ run }: { readonly run: LiveRun }) {
     );
   }
   return (
-    <div className="table-frame">
-      <table className="table">
-        <thead>
-          <tr>
-            <th scope="col">Phase</th>
-            <th scope="col">Token (accessor)</th>
-            <th scope="col">Namespace</th>
-            <th scope="col">What it was given</th>
-          </tr>
-        </thead>
-        <tbody>
-          {logins.map(({ phase, accessor, namespace }) => (
-            <tr key={accessor}>
-              <td>{phase}</td>
-              <td>
-                <Copied text={accessor} what="accessor" />
-              </td>
-              <td>{namespace || 'root'}</td>
-              <td>
-                {config.other.secrets === undefined ? (
-                  <span className="second">ask the secrets service by the accessor</span>
-                ) : (
-                  <a href={`${config.other.secrets}/ui/access/tokens?accessor=${encodeURIComponent(accessor)}`}>
-                    Token and leases
-                  </a>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      label="Access"
+      rows={logins}
+      keyOf={({ accessor }) => accessor}
+      columns={[
+        { head: 'Phase', cell: ({ phase }) => phase },
+        { head: 'Token (accessor)', cell: ({ accessor }) => <Copied text={accessor} what="accessor" /> },
+        { head: 'Namespace', cell: ({ namespace }) => namespace || 'root' },
+        {
+          head: 'What it was given',
+          cell: ({ accessor }) =>
+            config.other.secrets === undefined ? (
+              <span className="second">ask the secrets service by the accessor</span>
+            ) : (
+              <a href={`${config.other.secrets}/ui/access/tokens?accessor=${encodeURIComponent(accessor)}`}>
+                Token and leases
+              </a>
+            ),
+        },
+      ]}
+    />
   );
 }

@@ -1,24 +1,20 @@
 import { useState } from 'react';
-import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
 import { TextField } from '../../design/field';
 import { Form } from '../../design/form';
-import { Empty, PageHead } from '../../design/page';
-import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
+import { Empty } from '../../design/page';
+import { rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
 import { fieldError } from '../parts/draft';
-import { Loaded } from '../parts/loaded';
-import { Pages } from '../parts/pages';
+import { OrganizationPage } from '../parts/organization-page';
 import { RemoveButton } from '../parts/remove-button';
-import { SameByApi } from '../parts/same-by-api';
-import { Table } from '../parts/table';
+import { ResourceTable } from '../parts/resource-table';
 
 /** Private keys with which runs fetch modules. */
 export function SshKeys() {
   const name = useOrganizationName();
   const organization = useOrganization();
-  const [filters, setFilters] = useFilters<'page'>();
-  const [adds, setAdds] = useState(false);
+  const [filters] = useFilters<'page'>();
   const query = { 'page[number]': Number(filters.page ?? 1) };
   const keys = useRead(['ssh-keys', name, query], (api) =>
     api.GET('/api/v2/organizations/{organization_name}/ssh-keys', {
@@ -26,63 +22,54 @@ export function SshKeys() {
     }),
   );
   const forbidden = rule(organization.data?.data?.attributes.permissions['can-update-ssh-keys'], 'can-update-ssh-keys');
-  const button = (
-    <Button kind="primary" forbidden={forbidden} onClick={() => setAdds(true)}>
-      Add SSH key
-    </Button>
-  );
   return (
-    <div className="stack">
-      <PageHead title="SSH keys" crumbs={organizationCrumbs(name, { label: 'SSH keys' })} actions={button}>
+    <OrganizationPage
+      title="SSH keys"
+      path="ssh-keys"
+      about={
         <p className="second">A workspace that was given one fetches its modules with it. Nobody can read it back.</p>
-      </PageHead>
-      {adds ? <NewKey organization={name} onClose={() => setAdds(false)} /> : null}
-      <Loaded query={keys} rows={2}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <Empty command={'ssh-keygen -t ed25519 -N "" -f modules'}>
-              Modules in private repositories need a key without a passphrase. Make one, give its public half to the
-              repository, and store its private half here.
-            </Empty>
-          ) : (
-            <>
-              <Table label="SSH keys" head={['Name', 'Kind', 'Fingerprint', 'Id', '']}>
-                {data.map((key) => (
-                  <tr key={key.id}>
-                    <td>{key.attributes.name}</td>
-                    <td className="tight">{key.attributes.kind}</td>
-                    <td>
-                      {key.attributes.fingerprint === null ? null : (
-                        <Copied text={key.attributes.fingerprint} what="fingerprint" />
-                      )}
-                    </td>
-                    <td className="tight">
-                      <Copied text={key.id} what="key id" />
-                    </td>
-                    <td className="tight">
-                      <RemoveButton
-                        text="Delete"
-                        label={`Delete ${key.attributes.name}`}
-                        title={`Delete ${key.attributes.name}?`}
-                        name={key.attributes.name}
-                        forbidden={forbidden}
-                        call={(api) =>
-                          api.DELETE('/api/v2/ssh-keys/{ssh_key_id}', { params: { path: { ssh_key_id: key.id } } })
-                        }
-                      >
-                        <p>Workspaces that use it have none then, and their next run may not find its modules.</p>
-                      </RemoveButton>
-                    </td>
-                  </tr>
-                ))}
-              </Table>
-              <Pages pagination={meta?.pagination} onPage={(page) => setFilters({ page })} />
-            </>
-          )
+      }
+      adding={{ label: 'Add SSH key', forbidden, form: (close) => <NewKey organization={name} onClose={close} /> }}
+    >
+      <ResourceTable
+        label="SSH keys"
+        query={keys}
+        paged
+        outline={2}
+        empty={
+          <Empty command={'ssh-keygen -t ed25519 -N "" -f modules'}>
+            Modules in private repositories need a key without a passphrase. Make one, give its public half to the
+            repository, and store its private half here.
+          </Empty>
         }
-      </Loaded>
-      <SameByApi path={`organizations/${name}/ssh-keys`} />
-    </div>
+        columns={[
+          { head: 'Name', cell: ({ attributes }) => attributes.name },
+          { head: 'Kind', className: 'tight', cell: ({ attributes }) => attributes.kind },
+          {
+            head: 'Fingerprint',
+            cell: ({ attributes: { fingerprint } }) =>
+              fingerprint === null ? null : <Copied text={fingerprint} what="fingerprint" />,
+          },
+          { head: 'Id', className: 'tight', cell: ({ id }) => <Copied text={id} what="key id" /> },
+          {
+            head: '',
+            className: 'tight',
+            cell: ({ id, attributes }) => (
+              <RemoveButton
+                text="Delete"
+                label={`Delete ${attributes.name}`}
+                title={`Delete ${attributes.name}?`}
+                name={attributes.name}
+                forbidden={forbidden}
+                call={(api) => api.DELETE('/api/v2/ssh-keys/{ssh_key_id}', { params: { path: { ssh_key_id: id } } })}
+              >
+                <p>Workspaces that use it have none then, and their next run may not find its modules.</p>
+              </RemoveButton>
+            ),
+          },
+        ]}
+      />
+    </OrganizationPage>
   );
 }
 

@@ -7,8 +7,8 @@ import { TextField } from '../../design/field';
 import { Form } from '../../design/form';
 import { Empty } from '../../design/page';
 import { rule, useChange, useRead } from '../api';
-import { Loaded } from '../parts/loaded';
-import { Table } from '../parts/table';
+import { memberName } from '../members/member-name';
+import { ResourceTable } from '../parts/resource-table';
 
 /** Who is in a team; people are put in by user name, and taken out. */
 export function TeamMembers({ team }: { readonly team: Resource<'TeamsResource'> }) {
@@ -37,35 +37,37 @@ export function TeamMembers({ team }: { readonly team: Resource<'TeamsResource'>
   return (
     <section className="stack-tight" aria-labelledby="members">
       <h2 id="members">Members</h2>
-      <Loaded query={members} rows={2}>
-        {({ data, included }) =>
-          data.length === 0 ? (
-            <Empty>Nobody is in this team.</Empty>
-          ) : (
-            <Table label="Members" head={['Name', 'E-mail address', 'Status', '']}>
-              {data.map(({ id, attributes, relationships }) => {
-                const person = included?.find((one) => one.id === relationships.user.data?.id);
-                const isHere = attributes.status === 'active' && person?.type === 'users';
-                const name = isHere ? person.attributes.username : attributes.email;
-                return (
-                  <tr key={id}>
-                    <td>{name}</td>
-                    <td>{attributes.email}</td>
-                    <td className="tight">
-                      <Badge tone={attributes.status === 'active' ? 'green' : 'amber'}>{attributes.status}</Badge>
-                    </td>
-                    <td className="tight">
-                      <Button small forbidden={forbidden} onClick={() => remove.mutate(id)} label={`Take out ${name}`}>
-                        Take out
-                      </Button>
-                    </td>
-                  </tr>
-                );
-              })}
-            </Table>
-          )
-        }
-      </Loaded>
+      <ResourceTable
+        label="Members"
+        query={members}
+        outline={2}
+        empty={<Empty>Nobody is in this team.</Empty>}
+        columns={[
+          { head: 'Name', cell: (membership) => memberName(membership, members.data?.included ?? []) },
+          { head: 'E-mail address', cell: ({ attributes }) => attributes.email },
+          {
+            head: 'Status',
+            className: 'tight',
+            cell: ({ attributes: { status } }) => (
+              <Badge tone={status === 'active' ? 'green' : 'amber'}>{status}</Badge>
+            ),
+          },
+          {
+            head: '',
+            className: 'tight',
+            cell: (membership) => (
+              <Button
+                small
+                forbidden={forbidden}
+                onClick={() => remove.mutate(membership.id)}
+                label={`Take out ${memberName(membership, members.data?.included ?? [])}`}
+              >
+                Take out
+              </Button>
+            ),
+          },
+        ]}
+      />
       <ErrorNotice error={remove.error} />
       <Form layout="line" action="Put into the team" change={add} forbidden={forbidden} onSend={() => add.mutate()}>
         <TextField

@@ -81,15 +81,13 @@ function Tokens({ team }: { readonly team: TeamResource }) {
     <section className="stack-tight" aria-labelledby="tokens">
       <h2 id="tokens">Tokens</h2>
       {mayView ? (
-        <Loaded query={tokens} rows={1}>
-          {({ data }) =>
-            data.length === 0 ? (
-              <Empty>A token of a team lets a machine do what the team may, whoever leaves it.</Empty>
-            ) : (
-              <TokenList label="Tokens of this team" tokens={data} forbidden={forbidden} />
-            )
-          }
-        </Loaded>
+        <TokenList
+          label="Tokens of this team"
+          query={tokens}
+          outline={1}
+          forbidden={forbidden}
+          empty={<Empty>A token of a team lets a machine do what the team may, whoever leaves it.</Empty>}
+        />
       ) : (
         <p className="second">{rule(false, 'can-view-api-token')}</p>
       )}

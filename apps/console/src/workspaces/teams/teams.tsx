@@ -1,95 +1,78 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { Button } from '../../design/button';
+import type { Resource } from '../../api/workspaces';
 import { SelectField, TextField } from '../../design/field';
 import { Form } from '../../design/form';
-import { Empty, PageHead } from '../../design/page';
-import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
+import { Empty } from '../../design/page';
+import { rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
 import { fieldError } from '../parts/draft';
-import { Loaded } from '../parts/loaded';
-import { Pages } from '../parts/pages';
-import { SameByApi } from '../parts/same-by-api';
+import { OrganizationPage } from '../parts/organization-page';
+import { ResourceTable } from '../parts/resource-table';
 import { SearchBox } from '../parts/search-box';
-import { Table } from '../parts/table';
 
 /** The teams of an organization that the caller sees. */
 export function Teams() {
   const name = useOrganizationName();
   const organization = useOrganization();
   const [filters, setFilters] = useFilters<'q' | 'page'>();
-  const [creates, setCreates] = useState(false);
   const query = { q: filters.q, 'page[number]': Number(filters.page ?? 1) };
   const teams = useRead(['teams', name, query], (api) =>
     api.GET('/api/v2/organizations/{organization_name}/teams', {
       params: { path: { organization_name: name }, query },
     }),
   );
+  const forbidden = rule(organization.data?.data?.attributes.permissions['can-create-team'], 'can-create-team');
   return (
-    <div className="stack">
-      <PageHead
-        title="Teams"
-        crumbs={organizationCrumbs(name, { label: 'Teams' })}
-        actions={
-          <Button
-            kind="primary"
-            forbidden={rule(organization.data?.data?.attributes.permissions['can-create-team'], 'can-create-team')}
-            onClick={() => setCreates(!creates)}
-          >
-            New team
-          </Button>
-        }
-      />
-      {creates ? <NewTeam organization={name} onClose={() => setCreates(false)} /> : null}
+    <OrganizationPage
+      title="Teams"
+      path="teams"
+      adding={{ label: 'New team', forbidden, form: (close) => <NewTeam organization={name} onClose={close} /> }}
+    >
       <SearchBox label="Team name" value={filters.q} onSearch={(q) => setFilters({ q })} />
-      <Loaded query={teams}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <Empty>
-              {filters.q === undefined
-                ? 'A team is people who may do the same. You see those you are in, and those that are not secret.'
-                : `No team that you see has “${filters.q}” in its name.`}
-            </Empty>
-          ) : (
-            <>
-              <Table label="Teams" head={['Name', 'Members', 'May in the whole organization', 'Seen by']}>
-                {data.map(({ id, attributes }) => {
-                  const rights = Object.entries(attributes['organization-access']).filter(([, has]) => has);
-                  return (
-                    <tr key={id}>
-                      <td>
-                        <Link to={`/organizations/${encodeURIComponent(name)}/teams/${id}`}>{attributes.name}</Link>
-                      </td>
-                      <td className="number tight">{attributes['users-count']}</td>
-                      <td>
-                        {attributes.name === 'owners' ? (
-                          'everything'
-                        ) : rights.length === 0 ? (
-                          <span className="second">only what projects and workspaces grant</span>
-                        ) : (
-                          <span className="tags">
-                            {rights.map(([right]) => (
-                              <span className="tag" key={right}>
-                                {right}
-                              </span>
-                            ))}
-                          </span>
-                        )}
-                      </td>
-                      <td className="tight">
-                        {attributes.visibility === 'secret' ? 'its members' : 'the organization'}
-                      </td>
-                    </tr>
-                  );
-                })}
-              </Table>
-              <Pages pagination={meta?.pagination} onPage={(page) => setFilters({ page })} />
-            </>
-          )
+      <ResourceTable
+        label="Teams"
+        query={teams}
+        paged
+        empty={
+          <Empty>
+            {filters.q === undefined
+              ? 'A team is people who may do the same. You see those you are in, and those that are not secret.'
+              : `No team that you see has “${filters.q}” in its name.`}
+          </Empty>
         }
-      </Loaded>
-      <SameByApi path={`organizations/${name}/teams`} />
-    </div>
+        columns={[
+          {
+            head: 'Name',
+            cell: ({ id, attributes }) => (
+              <Link to={`/organizations/${encodeURIComponent(name)}/teams/${id}`}>{attributes.name}</Link>
+            ),
+          },
+          { head: 'Members', className: 'number tight', cell: ({ attributes }) => attributes['users-count'] },
+          { head: 'May in the whole organization', cell: (team) => <Rights team={team} /> },
+          {
+            head: 'Seen by',
+            className: 'tight',
+            cell: ({ attributes }) => (attributes.visibility === 'secret' ? 'its members' : 'the organization'),
+          },
+        ]}
+      />
+    </OrganizationPage>
+  );
+}
+
+function Rights({ team: { attributes } }: { readonly team: Resource<'TeamsResource'> }) {
+  if (attributes.name === 'owners') return 'everything';
+  const rights = Object.entries(attributes['organization-access']).filter(([, has]) => has);
+  if (rights.length === 0) return <span className="second">only what projects and workspaces grant</span>;
+  return (
+    <span className="tags">
+      {rights.map(([right]) => (
+        <span className="tag" key={right}>
+          {right}
+        </span>
+      ))}
+    </span>
   );
 }
 

@@ -1,17 +1,15 @@
-import { Empty, PageHead } from '../../design/page';
-import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
+import { Empty } from '../../design/page';
+import { rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
-import { Loaded } from '../parts/loaded';
 import { NewToken, type TokenInput } from '../parts/new-token';
-import { Pages } from '../parts/pages';
-import { SameByApi } from '../parts/same-by-api';
+import { OrganizationPage } from '../parts/organization-page';
 import { TokenList } from '../parts/token-list';
 
 /** The tokens of an organization: its own, the one for collectors of the audit trail, and those of its teams. */
 export function Tokens() {
   const name = useOrganizationName();
   const organization = useOrganization();
-  const [filters, setFilters] = useFilters<'page'>();
+  const [filters] = useFilters<'page'>();
   const query = { 'page[number]': Number(filters.page ?? 1) };
   const teamTokens = useRead(['team-tokens', name, query], (api) =>
     api.GET('/api/v2/organizations/{organization_name}/team-tokens', {
@@ -20,13 +18,16 @@ export function Tokens() {
   );
   const may = organization.data?.data?.attributes.permissions['can-update-api-token'];
   return (
-    <div className="stack">
-      <PageHead title="Tokens" crumbs={organizationCrumbs(name, { label: 'Tokens' })}>
+    <OrganizationPage
+      title="Tokens"
+      path="authentication-token"
+      about={
         <p className="second">
           For machines. Tokens of people are made by each for themselves, below Account; those of agents with their
           pool.
         </p>
-      </PageHead>
+      }
+    >
       <OrganizationToken
         title="Token of the organization"
         about="Manages teams, members and workspaces; it starts no runs. There is one: a new one ends the last."
@@ -41,21 +42,15 @@ export function Tokens() {
       />
       <section className="stack-tight" aria-labelledby="team-tokens">
         <h2 id="team-tokens">Tokens of teams</h2>
-        <Loaded query={teamTokens} rows={2}>
-          {({ data, meta }) =>
-            data.length === 0 ? (
-              <Empty>No team whose tokens you manage has one. A team’s page makes them.</Empty>
-            ) : (
-              <>
-                <TokenList label="Tokens of teams" tokens={data} />
-                <Pages pagination={meta?.pagination} onPage={(page) => setFilters({ page })} />
-              </>
-            )
-          }
-        </Loaded>
+        <TokenList
+          label="Tokens of teams"
+          query={teamTokens}
+          paged
+          outline={2}
+          empty={<Empty>No team whose tokens you manage has one. A team’s page makes them.</Empty>}
+        />
       </section>
-      <SameByApi path={`organizations/${name}/authentication-token`} />
-    </div>
+    </OrganizationPage>
   );
 }
 
@@ -90,11 +85,7 @@ function OrganizationToken({
     <section className="stack-tight" aria-labelledby={id}>
       <h2 id={id}>{title}</h2>
       <p className="second">{about}</p>
-      {may === true && !isNone ? (
-        <Loaded query={token} rows={1}>
-          {({ data }) => <TokenList label={title} tokens={data} />}
-        </Loaded>
-      ) : null}
+      {may === true && !isNone ? <TokenList label={title} query={token} outline={1} empty={null} /> : null}
       {may === false ? <p className="second">{forbidden}</p> : null}
       {isNone ? <p>There is none.</p> : null}
       <NewToken making={making} action={isNone ? 'Make token' : 'Replace token'} forbidden={forbidden} />

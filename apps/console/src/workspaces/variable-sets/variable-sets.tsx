@@ -32,7 +32,7 @@ const reach = ({ global, 'workspace-count': workspaces, 'project-count': project
 export function VariableSets() {
   const org = useOrganizationName();
   const may = useOrganization().data?.data?.attributes.permissions['can-manage-varsets'];
-  const { data, error, refetch } = useRead(['varsets', org], (api) =>
+  const sets = useRead(['varsets', org], (api) =>
     api.GET('/api/v2/organizations/{organization_name}/varsets', {
       params: { path: { organization_name: org }, query: { 'page[size]': 100 } },
     }),
@@ -50,9 +50,8 @@ export function VariableSets() {
       />
       <ResourceTable
         label="Variable sets"
-        rows={data?.data}
-        error={error}
-        onRetry={() => void refetch()}
+        query={sets}
+        narrow="stacked"
         empty={<Empty>A variable set gives the same variables to many workspaces.</Empty>}
         columns={[
           {
@@ -194,8 +193,8 @@ export function VariableSetPage() {
       )}
       <ResourceTable
         label="Variables of the set"
-        rows={variables.data?.data}
-        error={variables.error}
+        query={variables}
+        narrow="stacked"
         empty={<Empty>The set has no variables yet.</Empty>}
         columns={[
           { head: 'Key', cell: ({ attributes }) => <code>{attributes.key}</code> },

@@ -1,10 +1,10 @@
 import type { Resource } from '../../api/workspaces';
 import { Copied } from '../../design/copy';
 import { Notice } from '../../design/notice';
+import { Table } from '../../design/table';
 import { useRead } from '../api';
 import { Loaded } from '../parts/loaded';
 import { Opener } from '../parts/opener';
-import { Table } from '../parts/table';
 import { NewSecret } from './new-secret';
 
 /** What a part of a connection's page shows, and why its caller may not change it. */
@@ -37,25 +37,26 @@ export function App({ client, forbidden }: ConnectionPart) {
               workspaces follow; they are found here within ten minutes, or at once by the webhook.
             </p>
           ) : (
-            <Table label="Installations" head={['Account', 'Kind', 'Id']}>
-              {data.filter(own).map(({ id, attributes }) => (
-                <tr key={id}>
-                  <td>
-                    {attributes['installation-url'] === null ? (
-                      attributes.name
+            <Table
+              label="Installations"
+              rows={data.filter(own)}
+              keyOf={({ id }) => id}
+              columns={[
+                {
+                  head: 'Account',
+                  cell: ({ attributes: { name, 'installation-url': url } }) =>
+                    url === null ? (
+                      name
                     ) : (
-                      <a href={attributes['installation-url']} rel="noreferrer">
-                        {attributes.name}
+                      <a href={url} rel="noreferrer">
+                        {name}
                       </a>
-                    )}
-                  </td>
-                  <td className="tight">{attributes['installation-type']}</td>
-                  <td className="tight">
-                    <Copied text={id} what="installation id" />
-                  </td>
-                </tr>
-              ))}
-            </Table>
+                    ),
+                },
+                { head: 'Kind', className: 'tight', cell: ({ attributes }) => attributes['installation-type'] },
+                { head: 'Id', className: 'tight', cell: ({ id }) => <Copied text={id} what="installation id" /> },
+              ]}
+            />
           )
         }
       </Loaded>

@@ -7,6 +7,7 @@ import { CheckField, TextField } from '../../design/field';
 import { Form, SettingsForm } from '../../design/form';
 import { Notice } from '../../design/notice';
 import { PageHead } from '../../design/page';
+import { Table } from '../../design/table';
 import { Time } from '../../design/time';
 import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { ChoiceField } from '../parts/choice-field';
@@ -16,7 +17,6 @@ import { Loaded } from '../parts/loaded';
 import { Opener } from '../parts/opener';
 import { RemoveButton } from '../parts/remove-button';
 import { SameByApi } from '../parts/same-by-api';
-import { Table } from '../parts/table';
 import { typedText } from '../parts/typed';
 import { App, type ConnectionPart } from './app';
 import { CalledBy } from './called-by';
@@ -124,18 +124,25 @@ function Tokens({ tokens, client, forbidden }: ConnectionPart & { readonly token
       <h2 id="tokens">Its token</h2>
       {tokens.length === 0 ? <p>It has none: nothing can be read through it until you give it one.</p> : null}
       {tokens.length === 0 ? null : (
-        <Table label="Tokens" head={['Id', 'Person at the host', 'SSH key for submodules', 'Created', '']}>
-          {tokens.map((token) => (
-            <tr key={token.id}>
-              <td className="tight">
-                <Copied text={token.id} what="token id" />
-              </td>
-              <td>{token.attributes['service-provider-user'] ?? <span className="second">not told</span>}</td>
-              <td>{token.attributes['has-ssh-key'] ? 'set' : <span className="second">none</span>}</td>
-              <td className="tight">
-                <Time at={token.attributes['created-at']} />
-              </td>
-              <td className="tight">
+        <Table
+          label="Tokens"
+          rows={tokens}
+          keyOf={({ id }) => id}
+          columns={[
+            { head: 'Id', className: 'tight', cell: ({ id }) => <Copied text={id} what="token id" /> },
+            {
+              head: 'Person at the host',
+              cell: ({ attributes }) => attributes['service-provider-user'] ?? <span className="second">not told</span>,
+            },
+            {
+              head: 'SSH key for submodules',
+              cell: ({ attributes }) => (attributes['has-ssh-key'] ? 'set' : <span className="second">none</span>),
+            },
+            { head: 'Created', className: 'tight', cell: ({ attributes }) => <Time at={attributes['created-at']} /> },
+            {
+              head: '',
+              className: 'tight',
+              cell: (token) => (
                 <span className="row">
                   <Opener
                     small
@@ -176,10 +183,10 @@ function Tokens({ tokens, client, forbidden }: ConnectionPart & { readonly token
                     </RemoveButton>
                   ) : null}
                 </span>
-              </td>
-            </tr>
-          ))}
-        </Table>
+              ),
+            },
+          ]}
+        />
       )}
       <span>
         <Opener label={tokens.length === 0 ? 'Give it a token' : 'Replace token'} forbidden={forbidden}>

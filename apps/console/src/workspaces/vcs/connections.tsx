@@ -4,15 +4,13 @@ import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, SelectField, TextField } from '../../design/field';
 import { Form } from '../../design/form';
-import { Empty, PageHead } from '../../design/page';
+import { Empty } from '../../design/page';
 import { Time } from '../../design/time';
-import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
+import { rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
 import { fieldError } from '../parts/draft';
-import { Loaded } from '../parts/loaded';
-import { Pages } from '../parts/pages';
-import { SameByApi } from '../parts/same-by-api';
-import { Table } from '../parts/table';
+import { OrganizationPage } from '../parts/organization-page';
+import { ResourceTable } from '../parts/resource-table';
 import { typedText } from '../parts/typed';
 import { apiBelow, type HostKind, hostOf, hosts } from './hosts';
 import { MadeApp } from './made-app';
@@ -21,8 +19,7 @@ import { MadeApp } from './made-app';
 export function Connections() {
   const name = useOrganizationName();
   const organization = useOrganization();
-  const [filters, setFilters] = useFilters<'page'>();
-  const [adds, setAdds] = useState(false);
+  const [filters] = useFilters<'page'>();
   const query = { 'page[number]': Number(filters.page ?? 1), 'page[size]': 20 };
   const connections = useRead(['oauth-clients', name, query], (api) =>
     api.GET('/api/v2/organizations/{organization_name}/oauth-clients', {
@@ -31,62 +28,59 @@ export function Connections() {
   );
   const may = organization.data?.data?.attributes.permissions['can-update-oauth'];
   return (
-    <div className="stack">
-      <PageHead
-        title="Version control"
-        crumbs={organizationCrumbs(name, { label: 'Version control' })}
-        actions={
-          <Button kind="primary" forbidden={rule(may, 'can-update-oauth')} onClick={() => setAdds(!adds)}>
-            Add connection
-          </Button>
-        }
-      >
+    <OrganizationPage
+      title="Version control"
+      path="oauth-clients"
+      about={
         <p className="second">
           A workspace that follows a repository runs when somebody pushes, and plans what pull requests propose.
         </p>
-      </PageHead>
+      }
+      adding={{
+        label: 'Add connection',
+        forbidden: rule(may, 'can-update-oauth'),
+        form: (close) => <NewConnection organization={name} onClose={close} />,
+      }}
+    >
       <MadeApp organization={name} />
-      {adds ? <NewConnection organization={name} onClose={() => setAdds(false)} /> : null}
-      <Loaded query={connections} rows={2}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <Empty>
-              A connection is a token of a Git host, or an app of GitHub. Make a token there that may read repositories,
-              set commit statuses, comment and manage webhooks; add it here; then choose the repository in the settings
-              of a workspace.
-            </Empty>
-          ) : (
-            <>
-              <Table label="Connections" head={['Name', 'Host', 'Address', 'Open to', 'Created']}>
-                {data.map(({ id, attributes, relationships }) => (
-                  <tr key={id}>
-                    <td>
-                      <Link to={`/organizations/${encodeURIComponent(name)}/version-control/${id}`}>
-                        {attributes.name || attributes['service-provider-display-name']}
-                      </Link>
-                    </td>
-                    <td className="tight">{attributes['service-provider-display-name']}</td>
-                    <td>
-                      <code>{attributes['http-url']}</code>
-                    </td>
-                    <td>
-                      {attributes['organization-scoped']
-                        ? 'the whole organization'
-                        : `${relationships.projects.data.length} projects`}
-                    </td>
-                    <td className="tight">
-                      <Time at={attributes['created-at']} />
-                    </td>
-                  </tr>
-                ))}
-              </Table>
-              <Pages pagination={meta?.pagination} onPage={(page) => setFilters({ page })} />
-            </>
-          )
+      <ResourceTable
+        label="Connections"
+        query={connections}
+        paged
+        outline={2}
+        empty={
+          <Empty>
+            A connection is a token of a Git host, or an app of GitHub. Make a token there that may read repositories,
+            set commit statuses, comment and manage webhooks; add it here; then choose the repository in the settings of
+            a workspace.
+          </Empty>
         }
-      </Loaded>
-      <SameByApi path={`organizations/${name}/oauth-clients`} />
-    </div>
+        columns={[
+          {
+            head: 'Name',
+            cell: ({ id, attributes }) => (
+              <Link to={`/organizations/${encodeURIComponent(name)}/version-control/${id}`}>
+                {attributes.name || attributes['service-provider-display-name']}
+              </Link>
+            ),
+          },
+          {
+            head: 'Host',
+            className: 'tight',
+            cell: ({ attributes }) => attributes['service-provider-display-name'],
+          },
+          { head: 'Address', cell: ({ attributes }) => <code>{attributes['http-url']}</code> },
+          {
+            head: 'Open to',
+            cell: ({ attributes, relationships }) =>
+              attributes['organization-scoped']
+                ? 'the whole organization'
+                : `${relationships.projects.data.length} projects`,
+          },
+          { head: 'Created', className: 'tight', cell: ({ attributes }) => <Time at={attributes['created-at']} /> },
+        ]}
+      />
+    </OrganizationPage>
   );
 }
 

@@ -27,14 +27,14 @@ const levels = [
 export function WorkspaceAccess() {
   const { org, ws, workspace } = useWorkspace();
   const query = { 'filter[workspace][id]': workspace?.id ?? '', include: 'team', 'page[size]': 100 };
-  const { data, error, refetch } = useRead(
+  const grants = useRead(
     ['team-workspaces', workspace?.id],
     (api) => api.GET('/api/v2/team-workspaces', { params: { query } }),
     { enabled: workspace !== undefined },
   );
   const nameOf = (grant: TeamGrant) => {
     const id = grant.relationships.team.data?.id ?? '';
-    return { id, name: includedOf(data?.included, grant.relationships.team)?.attributes.name ?? id };
+    return { id, name: includedOf(grants.data?.included, grant.relationships.team)?.attributes.name ?? id };
   };
   const forbidden = rule(workspace?.attributes.permissions['can-update'], 'can-update');
   return (
@@ -48,9 +48,8 @@ export function WorkspaceAccess() {
       </div>
       <ResourceTable
         label="Teams with access"
-        rows={data?.data}
-        error={error}
-        onRetry={() => void refetch()}
+        query={grants}
+        narrow="stacked"
         empty={
           <Empty>
             No team has access of its own. Owners, and teams with rights in the whole organization or its project, reach

@@ -142,7 +142,7 @@ function Outputs({ workspace }: { readonly workspace: Workspace }) {
 function Resources({ workspace }: { readonly workspace: Workspace }) {
   const may = workspace.attributes.permissions['can-read-state-versions'];
   const count = workspace.attributes['resource-count'];
-  const { data, error, refetch } = useRead(
+  const resources = useRead(
     ['resources', workspace.id],
     (api) =>
       api.GET('/api/v2/workspaces/{workspace_id}/resources', {
@@ -159,9 +159,8 @@ function Resources({ workspace }: { readonly workspace: Workspace }) {
       {may ? (
         <ResourceTable
           label="Resources"
-          rows={data?.data}
-          error={error}
-          onRetry={() => void refetch()}
+          query={resources}
+          narrow="stacked"
           empty={null}
           columns={[
             { head: 'Address', cell: ({ attributes }) => <code>{attributes.address}</code> },

@@ -9,7 +9,6 @@ import { Empty, SameBy, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
 import { includedOf, rule, useChange, useContent, useRead } from '../api';
 import { useAddress } from '../filters';
-import { Pages } from '../parts/pages';
 import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
 import { Status } from '../parts/states';
@@ -38,13 +37,12 @@ export function States() {
     'page[number]': search.page ?? 1,
     include: 'created_by',
   };
-  const { data, error, refetch } = useRead(
-    ['state-versions', query],
-    (api) => api.GET('/api/v2/state-versions', { params: { query } }),
-    { enabled: may, keeps: true },
-  );
+  const states = useRead(['state-versions', query], (api) => api.GET('/api/v2/state-versions', { params: { query } }), {
+    enabled: may,
+    keeps: true,
+  });
   const current = workspace?.relationships['current-state-version'].data?.id;
-  const [from, until] = [search.from, search.to].map((id) => data?.data.find((one) => one.id === id));
+  const [from, until] = [search.from, search.to].map((id) => states.data?.data.find((one) => one.id === id));
   return (
     <div className="stack">
       <WorkspaceHead />
@@ -60,9 +58,9 @@ export function States() {
       {may ? (
         <ResourceTable
           label="States"
-          rows={data?.data}
-          error={error}
-          onRetry={() => void refetch()}
+          query={states}
+          paged
+          narrow="stacked"
           empty={
             <Empty command={`keystead state push ${org}/${ws} terraform.tfstate`}>
               The workspace has no state yet. The first apply writes one.
@@ -86,7 +84,7 @@ export function States() {
               cell: (state) => {
                 const run = state.relationships.run.data;
                 return run === null ? (
-                  (nameOf(includedOf(data?.included, state.relationships['created-by'])) ??
+                  (nameOf(includedOf(states.data?.included, state.relationships['created-by'])) ??
                     state.relationships['created-by'].data?.id ??
                     '–')
                 ) : (
@@ -116,7 +114,6 @@ export function States() {
           ]}
         />
       ) : null}
-      <Pages pagination={data?.meta?.pagination} onPage={(page) => change({ page: Number(page) })} />
       <SameBy
         api={`GET /api/v2/state-versions?filter[organization][name]=${org}&filter[workspace][name]=${ws}`}
         command={`keystead state list ${org}/${ws}`}
@@ -125,7 +122,7 @@ export function States() {
   );
 
   function order(second: StateVersion): void {
-    const first = data?.data.find((one) => one.id === search.from);
+    const first = states.data?.data.find((one) => one.id === search.from);
     if (first === undefined || first.id === second.id) return;
     const [older, newer] = first.attributes.serial < second.attributes.serial ? [first, second] : [second, first];
     change({ from: older.id, to: newer.id });
@@ -245,7 +242,7 @@ function Compare({
 }
 
 function Quarantine({ workspace }: { readonly workspace: Workspace }) {
-  const { data } = useRead(
+  const quarantined = useRead(
     ['quarantined-states', workspace.id],
     (api) =>
       api.GET('/api/v2/workspaces/{workspace_id}/quarantined-states', {
@@ -253,7 +250,7 @@ function Quarantine({ workspace }: { readonly workspace: Workspace }) {
       }),
     { enabled: workspace.attributes.permissions['can-read-state-versions'] },
   );
-  if (data === undefined || data.data.length === 0) return null;
+  if (quarantined.data === undefined || quarantined.data.data.length === 0) return null;
   return (
     <section className="stack-tight">
       <Notice tone="amber">
@@ -262,7 +259,8 @@ function Quarantine({ workspace }: { readonly workspace: Workspace }) {
       </Notice>
       <ResourceTable
         label="Quarantined states"
-        rows={data.data}
+        query={quarantined}
+        narrow="stacked"
         empty={null}
         columns={[
           { head: 'Serial', className: 'tight', cell: ({ attributes }) => attributes.serial },

@@ -48,9 +48,8 @@ export function Variables() {
       ) : (
         <ResourceTable
           label="Variables in force"
-          rows={asked.data?.data}
-          error={asked.error}
-          onRetry={() => void asked.refetch()}
+          query={asked}
+          narrow="stacked"
           empty={
             <Empty command={`keystead api POST workspaces/${workspace?.id ?? ws}/vars`}>
               Runs of this workspace are given no variables. Add one here, or in a set that reaches it.

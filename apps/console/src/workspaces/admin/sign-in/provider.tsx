@@ -8,7 +8,6 @@ import { useChange, useRead } from '../../api';
 import { DangerZone } from '../../parts/danger-zone';
 import { useDraft } from '../../parts/draft';
 import { Loaded } from '../../parts/loaded';
-import { SameByApi } from '../../parts/same-by-api';
 import { AdminPage } from '../frame';
 import { ProviderFields, type ProviderResource, sentProvider, typedProvider } from './provider-form';
 
@@ -23,7 +22,11 @@ export function SignInProvider() {
   );
   const name = provider.data?.data?.attributes.name;
   return (
-    <AdminPage title={name ?? 'Sign-in provider'} above={{ label: 'Sign-in providers', to: '/admin/sign-in' }}>
+    <AdminPage
+      title={name ?? 'Sign-in provider'}
+      path={`admin/sign-in-providers/${id}`}
+      above={{ label: 'Sign-in providers', to: '/admin/sign-in' }}
+    >
       <Loaded query={provider} rows={10}>
         {({ data }) =>
           data === null ? null : (
@@ -64,7 +67,6 @@ export function SignInProvider() {
           )
         }
       </Loaded>
-      <SameByApi path={`admin/sign-in-providers/${id}`} />
     </AdminPage>
   );
 }

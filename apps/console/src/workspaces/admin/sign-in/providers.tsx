@@ -1,25 +1,20 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Badge } from '../../../design/badge';
-import { Button } from '../../../design/button';
 import { Copied } from '../../../design/copy';
 import { Form } from '../../../design/form';
 import { Empty } from '../../../design/page';
 import { useSession } from '../../../shell/session';
 import { useChange, useRead } from '../../api';
 import { useFilters } from '../../filters';
-import { Loaded } from '../../parts/loaded';
-import { Pages } from '../../parts/pages';
-import { SameByApi } from '../../parts/same-by-api';
-import { Table } from '../../parts/table';
+import { ResourceTable } from '../../parts/resource-table';
 import { AdminPage } from '../frame';
 import { newProvider, ProviderFields, sentProvider } from './provider-form';
 
 /** The providers at which people sign in. */
 export function SignInProviders() {
   const { session } = useSession();
-  const [filters, setFilters] = useFilters<'page'>();
-  const [adds, setAdds] = useState(false);
+  const [filters] = useFilters<'page'>();
   const query = { 'page[number]': Number(filters.page ?? 1) };
   const providers = useRead(
     ['admin', 'sign-in-providers', query],
@@ -29,44 +24,39 @@ export function SignInProviders() {
   return (
     <AdminPage
       title="Sign-in providers"
-      actions={
-        <Button kind="primary" onClick={() => setAdds(!adds)}>
-          Add provider
-        </Button>
-      }
+      path="admin/sign-in-providers"
+      adding={{ label: 'Add provider', form: (close) => <NewProvider onClose={close} /> }}
     >
-      {adds ? <NewProvider onClose={() => setAdds(false)} /> : null}
-      <Loaded query={providers} rows={2}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <Empty>
-              People sign in with a password until you add the OpenID provider of your company: then with the account
-              that they have there, and its groups fill teams here.
-            </Empty>
-          ) : (
-            <>
-              <Table label="Sign-in providers" head={['Name', 'Issuer', 'State', 'Passwords']}>
-                {data.map(({ id, attributes }) => (
-                  <tr key={id}>
-                    <td>
-                      <Link to={`/admin/sign-in/${id}`}>{attributes.name}</Link>
-                    </td>
-                    <td>
-                      <code>{attributes.issuer}</code>
-                    </td>
-                    <td className="tight">
-                      {attributes.enabled ? <Badge tone="green">enabled</Badge> : <Badge>disabled</Badge>}
-                    </td>
-                    <td>{attributes['password-sign-in'] === 'allowed' ? 'allowed' : 'administrators alone'}</td>
-                  </tr>
-                ))}
-              </Table>
-              <Pages pagination={meta?.pagination} onPage={(page) => setFilters({ page })} />
-            </>
-          )
+      <ResourceTable
+        label="Sign-in providers"
+        query={providers}
+        paged
+        outline={2}
+        empty={
+          <Empty>
+            People sign in with a password until you add the OpenID provider of your company: then with the account that
+            they have there, and its groups fill teams here.
+          </Empty>
         }
-      </Loaded>
-      <SameByApi path="admin/sign-in-providers" />
+        columns={[
+          {
+            head: 'Name',
+            cell: ({ id, attributes }) => <Link to={`/admin/sign-in/${id}`}>{attributes.name}</Link>,
+          },
+          { head: 'Issuer', cell: ({ attributes }) => <code>{attributes.issuer}</code> },
+          {
+            head: 'State',
+            className: 'tight',
+            cell: ({ attributes }) =>
+              attributes.enabled ? <Badge tone="green">enabled</Badge> : <Badge>disabled</Badge>,
+          },
+          {
+            head: 'Passwords',
+            cell: ({ attributes }) =>
+              attributes['password-sign-in'] === 'allowed' ? 'allowed' : 'administrators alone',
+          },
+        ]}
+      />
     </AdminPage>
   );
 }

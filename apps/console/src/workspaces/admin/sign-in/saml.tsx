@@ -9,7 +9,6 @@ import { useChange, useRead } from '../../api';
 import { fieldError, typedNumber, useDraft } from '../../parts/draft';
 import { Loaded } from '../../parts/loaded';
 import { RemoveButton } from '../../parts/remove-button';
-import { SameByApi } from '../../parts/same-by-api';
 import { typedText } from '../../parts/typed';
 import { AdminPage } from '../frame';
 
@@ -25,6 +24,7 @@ export function Saml() {
   return (
     <AdminPage
       title="SAML"
+      path="admin/saml-settings"
       state={enabled === undefined ? null : enabled ? <Badge tone="green">enabled</Badge> : <Badge>disabled</Badge>}
     >
       <Loaded query={settings} rows={10}>
@@ -47,7 +47,6 @@ export function Saml() {
           )
         }
       </Loaded>
-      <SameByApi path="admin/saml-settings" />
     </AdminPage>
   );
 }

@@ -11,11 +11,9 @@ import { useFilters } from '../../filters';
 import { fieldError } from '../../parts/draft';
 import { Loaded } from '../../parts/loaded';
 import { NewToken, type TokenInput } from '../../parts/new-token';
-import { Pages } from '../../parts/pages';
 import { RemoveButton } from '../../parts/remove-button';
-import { SameByApi } from '../../parts/same-by-api';
+import { ResourceTable } from '../../parts/resource-table';
 import { SearchBox } from '../../parts/search-box';
-import { Table } from '../../parts/table';
 import { TokenList } from '../../parts/token-list';
 import { AdminPage } from '../frame';
 
@@ -42,6 +40,7 @@ export function Scim() {
   return (
     <AdminPage
       title="SCIM"
+      path="admin/scim-settings"
       state={
         found === undefined ? null : !found.enabled ? (
           <Badge>disabled</Badge>
@@ -84,7 +83,6 @@ export function Scim() {
         }
       </Loaded>
       <ErrorNotice error={turnOn.error} />
-      <SameByApi path="admin/scim-settings" />
     </AdminPage>
   );
 }
@@ -143,21 +141,15 @@ function Tokens() {
   return (
     <section className="stack-tight" aria-labelledby="tokens">
       <h2 id="tokens">Tokens of directories</h2>
-      <Loaded query={tokens} rows={1}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty>The directory shows a token with each call. It opens /scim/v2 and nothing else.</Empty>
-          ) : (
-            <TokenList
-              label="Tokens of directories"
-              tokens={data}
-              end={(id) => (api) =>
-                api.DELETE('/api/v2/admin/scim-tokens/{scim_token_id}', { params: { path: { scim_token_id: id } } })
-              }
-            />
-          )
+      <TokenList
+        label="Tokens of directories"
+        query={tokens}
+        outline={1}
+        empty={<Empty>The directory shows a token with each call. It opens /scim/v2 and nothing else.</Empty>}
+        end={(id) => (api) =>
+          api.DELETE('/api/v2/admin/scim-tokens/{scim_token_id}', { params: { path: { scim_token_id: id } } })
         }
-      </Loaded>
+      />
       <NewToken making={making} action="New token" lengths={lengths} hint="Needed: which directory it is." />
     </section>
   );
@@ -167,6 +159,7 @@ function Groups() {
   const [filters, setFilters] = useFilters<'q' | 'page'>();
   const query = { 'page[number]': Number(filters.page ?? 1), ...(filters.q === undefined ? {} : { q: filters.q }) };
   const settings = useRead(['admin', 'scim'], (api) => api.GET('/api/v2/admin/scim-settings'));
+  const change = useSettingsChange();
   const administers = settings.data?.data?.attributes['site-admin-group-scim-id'];
   const groups = useRead(
     ['admin', 'scim', 'groups', query],
@@ -177,75 +170,59 @@ function Groups() {
     <section className="stack-tight" aria-labelledby="groups">
       <h2 id="groups">Groups of the directory</h2>
       <SearchBox label="Group name" value={filters.q} onSearch={(q) => setFilters({ q })} />
-      <Loaded query={groups} rows={2}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <Empty>
-              {filters.q === undefined
-                ? 'The directory has sent none yet. A group fills the teams that it is linked with, each on the team’s own page.'
-                : `No group has “${filters.q}” in its name.`}
-            </Empty>
-          ) : (
-            <>
-              <Table label="Groups of the directory" head={['Name', 'Id', 'What it is for', '']}>
-                {data.map((group) => (
-                  <GroupRow key={group.id} group={group} administers={group.id === administers} />
-                ))}
-              </Table>
-              <Pages pagination={meta?.pagination} onPage={(page) => setFilters({ page })} />
-            </>
-          )
+      <ErrorNotice error={change.error} />
+      <ResourceTable
+        label="Groups of the directory"
+        query={groups}
+        paged
+        outline={2}
+        empty={
+          <Empty>
+            {filters.q === undefined
+              ? 'The directory has sent none yet. A group fills the teams that it is linked with, each on the team’s own page.'
+              : `No group has “${filters.q}” in its name.`}
+          </Empty>
         }
-      </Loaded>
+        columns={[
+          { head: 'Name', cell: ({ attributes }) => attributes.name },
+          { head: 'Id', className: 'tight', cell: ({ id }) => <Copied text={id} what="group id" /> },
+          {
+            head: 'What it is for',
+            cell: ({ id }) => (id === administers ? <Badge tone="violet">administers the site</Badge> : null),
+          },
+          {
+            head: '',
+            className: 'tight',
+            cell: ({ id, attributes: { name } }) =>
+              id === administers ? (
+                <Button
+                  small
+                  label={`${name} no longer administers`}
+                  busy={change.isPending}
+                  onClick={() => change.mutate({ 'site-admin-group-scim-id': null })}
+                >
+                  No longer
+                </Button>
+              ) : (
+                <RemoveButton
+                  text="Make administrators"
+                  label={`Make administrators of ${name}`}
+                  title={`Make everybody in ${name} a site administrator?`}
+                  call={(api) =>
+                    api.PATCH('/api/v2/admin/scim-settings', {
+                      body: { data: { type: 'scim-settings', attributes: { 'site-admin-group-scim-id': id } } },
+                    })
+                  }
+                >
+                  <p>
+                    Whoever is in it can do everything on this site from now on, and instead of the group before it.
+                  </p>
+                </RemoveButton>
+              ),
+          },
+        ]}
+      />
     </section>
-  );
-}
-
-function GroupRow({
-  group,
-  administers,
-}: {
-  readonly group: Resource<'ScimGroupsResource'>;
-  readonly administers: boolean;
-}) {
-  const change = useSettingsChange();
-  const { name } = group.attributes;
-  return (
-    <tr>
-      <td>{name}</td>
-      <td className="tight">
-        <Copied text={group.id} what="group id" />
-      </td>
-      <td>
-        {administers ? <Badge tone="violet">administers the site</Badge> : null}
-        <ErrorNotice error={change.error} />
-      </td>
-      <td className="tight">
-        {administers ? (
-          <Button
-            small
-            label={`${name} no longer administers`}
-            busy={change.isPending}
-            onClick={() => change.mutate({ 'site-admin-group-scim-id': null })}
-          >
-            No longer
-          </Button>
-        ) : (
-          <RemoveButton
-            text="Make administrators"
-            label={`Make administrators of ${name}`}
-            title={`Make everybody in ${name} a site administrator?`}
-            call={(api) =>
-              api.PATCH('/api/v2/admin/scim-settings', {
-                body: { data: { type: 'scim-settings', attributes: { 'site-admin-group-scim-id': group.id } } },
-              })
-            }
-          >
-            <p>Whoever is in it can do everything on this site from now on, and instead of the group before it.</p>
-          </RemoveButton>
-        )}
-      </td>
-    </tr>
   );
 }
 

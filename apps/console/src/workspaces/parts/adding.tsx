@@ -1,0 +1,23 @@
+import { type ReactNode, useState } from 'react';
+import { Button } from '../../design/button';
+
+/** What can be added on a page. */
+export interface Adding {
+  /** What stands on the button: "New project". */
+  readonly label: string;
+  readonly forbidden?: string | undefined;
+  readonly form: (close: () => void) => ReactNode;
+}
+
+/** The button in the head of a page, and below the head the form that it opens and closes. */
+export function useAdding(adding: Adding | undefined) {
+  const [isOpen, setOpen] = useState(false);
+  if (adding === undefined) return { button: undefined, form: null };
+  const { label, forbidden, form } = adding;
+  const button = (
+    <Button kind="primary" forbidden={forbidden} onClick={() => setOpen(!isOpen)}>
+      {label}
+    </Button>
+  );
+  return { button, form: isOpen ? form(() => setOpen(false)) : null };
+}

@@ -1,0 +1,35 @@
+import type { ReactNode } from 'react';
+import { PageHead } from '../../design/page';
+import { organizationCrumbs, useOrganizationName } from '../api';
+import { type Adding, useAdding } from './adding';
+import { SameByApi } from './same-by-api';
+
+/** A page of an organization: its head, what can be added, and the call that gives the same. */
+export function OrganizationPage({
+  title,
+  path,
+  about,
+  adding,
+  children,
+}: {
+  readonly title: string;
+  /** What the service has there, below the organization. */
+  readonly path: string;
+  /** Stands below the title. */
+  readonly about?: ReactNode;
+  readonly adding?: Adding;
+  readonly children: ReactNode;
+}) {
+  const name = useOrganizationName();
+  const { button, form } = useAdding(adding);
+  return (
+    <div className="stack">
+      <PageHead title={title} crumbs={organizationCrumbs(name, { label: title })} actions={button}>
+        {about}
+      </PageHead>
+      {form}
+      {children}
+      <SameByApi path={`organizations/${name}/${path}`} />
+    </div>
+  );
+}
