@@ -1,4 +1,14 @@
-import type { BodyShape, Page, Query, Serializer } from '@keystead/jsonapi';
+import {
+  type AttributeShape,
+  type BodyShape,
+  type Page,
+  type Query,
+  type Relation,
+  type RelationShape,
+  type Serializer,
+  type SerializerSpec,
+  serializer,
+} from '@keystead/jsonapi';
 import type { Access } from '../access/access';
 import type { Policy, Rule } from '../access/policy';
 import type { Principal, PrincipalKind } from '../access/principal';
@@ -16,6 +26,14 @@ export interface View {
   readonly settings: SiteSettings;
   readonly defaultFeatureSet: string;
 }
+
+/** How one kind of resource is shown; the compiler holds the rest to its shape: `serializerOf<Team>()({ type: 'teams', … })`. */
+export const serializerOf =
+  <Item>() =>
+  <S extends AttributeShape, R extends RelationShape = Record<never, Relation>>(
+    spec: SerializerSpec<Item, View, S, R>,
+  ): Serializer<Item, View> =>
+    serializer(spec);
 
 type ParamNames<P extends string> = P extends `${string}:${infer Name}/${infer Rest}`
   ? Name | ParamNames<`/${Rest}`>

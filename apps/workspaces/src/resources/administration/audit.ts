@@ -1,36 +1,32 @@
-import { anything, badParameter, hasOneOf, instant, serializer, text, toOne } from '@keystead/jsonapi';
+import { anything, badParameter, hasOneOf, instant, text, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { AuditEvent } from '../../generated/prisma/client';
-import { endpoints, type Resource, type View } from '../../kernel/endpoints/endpoint';
+import { endpoints, type Resource, serializerOf } from '../../kernel/endpoints/endpoint';
 import type { Organization } from '../organizations/organizations/organization';
 import { organizationPolicy } from '../organizations/organizations/policy';
 import * as organizations from '../organizations/organizations/service';
 
-const auditEventAttributes = {
-  at: instant,
-  action: text,
-  actor: z.object({
-    type: text,
-    id: text,
-    name: text,
-    'token-id': text.nullable(),
-  }),
-  target: z.object({
-    type: text,
-    id: text,
-    name: text.nullable(),
-  }),
-  'request-id': text.nullable(),
-  before: anything,
-  after: anything,
-};
-
-const auditEventRelations = { actor: hasOneOf(), target: hasOneOf() };
-
-const auditEventSerializer = serializer<AuditEvent, View, typeof auditEventAttributes, typeof auditEventRelations>({
+const auditEventSerializer = serializerOf<AuditEvent>()({
   type: 'audit-events',
-  shape: auditEventAttributes,
-  relations: auditEventRelations,
+  shape: {
+    at: instant,
+    action: text,
+    actor: z.object({
+      type: text,
+      id: text,
+      name: text,
+      'token-id': text.nullable(),
+    }),
+    target: z.object({
+      type: text,
+      id: text,
+      name: text.nullable(),
+    }),
+    'request-id': text.nullable(),
+    before: anything,
+    after: anything,
+  },
+  relations: { actor: hasOneOf(), target: hasOneOf() },
   id: (event) => event.id.toString(),
   attributes: (event) => ({
     at: event.at.toISOString(),

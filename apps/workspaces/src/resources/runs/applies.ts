@@ -1,33 +1,29 @@
-import { choice, hasMany, serializer, text, timestamps, toMany, whole } from '@keystead/jsonapi';
+import { choice, hasMany, text, timestamps, toMany, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { Policy } from '../../kernel/access/policy';
-import { both, type Call, endpoints, includable, type Resource, type View } from '../../kernel/endpoints/endpoint';
+import { both, type Call, endpoints, includable, type Resource, serializerOf } from '../../kernel/endpoints/endpoint';
 import { loadPhase, loadPhaseOfRun, logsOf, resultOf } from './runs/phase-endpoints';
 import { findMany, type Phase } from './runs/phases';
 import { organizationsOf, readsRun } from './runs/policy';
 import { phaseStatuses } from './runs/statuses';
 
-const applyAttributes = {
-  status: choice(phaseStatuses),
-  'status-timestamps': timestamps,
-  'resource-additions': whole.nullable(),
-  'resource-changes': whole.nullable(),
-  'resource-destructions': whole.nullable(),
-  'resource-imports': whole.nullable(),
-  'error-message': text.nullable(),
-  'execution-details': z.object({
-    mode: text,
-  }),
-  'log-read-url': text,
-};
-
-const applyRelations = { 'state-versions': hasMany('state-versions') };
-
 /** The apply of a run. */
-const applySerializer = serializer<Phase, View, typeof applyAttributes, typeof applyRelations>({
+const applySerializer = serializerOf<Phase>()({
   type: 'applies',
-  shape: applyAttributes,
-  relations: applyRelations,
+  shape: {
+    status: choice(phaseStatuses),
+    'status-timestamps': timestamps,
+    'resource-additions': whole.nullable(),
+    'resource-changes': whole.nullable(),
+    'resource-destructions': whole.nullable(),
+    'resource-imports': whole.nullable(),
+    'error-message': text.nullable(),
+    'execution-details': z.object({
+      mode: text,
+    }),
+    'log-read-url': text,
+  },
+  relations: { 'state-versions': hasMany('state-versions') },
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/applies/${id}`,
   attributes: (apply) => ({

@@ -1,9 +1,9 @@
-import { document, hasOne, instant, serializer, text, toOne } from '@keystead/jsonapi';
+import { document, hasOne, instant, text, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { RunComment as Row } from '../../generated/prisma/client';
 import { actorOf } from '../../kernel/audit/audit';
 import type { Database } from '../../kernel/database/database';
-import { endpoints, includable, type Resource, type View } from '../../kernel/endpoints/endpoint';
+import { endpoints, includable, type Resource, serializerOf } from '../../kernel/endpoints/endpoint';
 import { addComment } from './runs/actions';
 import { organizationsOf, type RunTarget, readsRun, runPolicy } from './runs/policy';
 import { find as findRun } from './runs/run';
@@ -12,17 +12,13 @@ import { accountOf } from './runs/serializer';
 /** What somebody said about a run, with what its rights depend on. */
 interface Comment extends Row, RunTarget {}
 
-const commentAttributes = {
-  body: text,
-  'created-at': instant,
-};
-
-const commentRelations = { run: hasOne('runs'), 'created-by': hasOne('users') };
-
-const commentSerializer = serializer<Comment, View, typeof commentAttributes, typeof commentRelations>({
+const commentSerializer = serializerOf<Comment>()({
   type: 'comments',
-  shape: commentAttributes,
-  relations: commentRelations,
+  shape: {
+    body: text,
+    'created-at': instant,
+  },
+  relations: { run: hasOne('runs'), 'created-by': hasOne('users') },
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/comments/${id}`,
   attributes: ({ body, createdAt }) => ({ body, 'created-at': createdAt }),

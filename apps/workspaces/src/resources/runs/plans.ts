@@ -1,35 +1,31 @@
-import { choice, flag, hasMany, serializer, text, timestamps, toMany, whole } from '@keystead/jsonapi';
+import { choice, flag, hasMany, text, timestamps, toMany, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { Policy } from '../../kernel/access/policy';
-import { both, type Call, endpoints, includable, type Resource, type View } from '../../kernel/endpoints/endpoint';
+import { both, type Call, endpoints, includable, type Resource, serializerOf } from '../../kernel/endpoints/endpoint';
 import { loadPhase, loadPhaseOfRun, logsOf, resultOf } from './runs/phase-endpoints';
 import { findMany, type Phase } from './runs/phases';
 import { administers, organizationsOf, readsRun } from './runs/policy';
 import { phaseStatuses } from './runs/statuses';
 
-const planAttributes = {
-  status: choice(phaseStatuses),
-  'status-timestamps': timestamps,
-  'has-changes': flag,
-  'resource-additions': whole.nullable(),
-  'resource-changes': whole.nullable(),
-  'resource-destructions': whole.nullable(),
-  'resource-imports': whole.nullable(),
-  'generated-configuration': flag,
-  'error-message': text.nullable(),
-  'execution-details': z.object({
-    mode: text,
-  }),
-  'log-read-url': text,
-};
-
-const planRelations = { exports: hasMany('plan-exports'), 'state-versions': hasMany('state-versions') };
-
 /** The plan of a run. */
-const planSerializer = serializer<Phase, View, typeof planAttributes, typeof planRelations>({
+const planSerializer = serializerOf<Phase>()({
   type: 'plans',
-  shape: planAttributes,
-  relations: planRelations,
+  shape: {
+    status: choice(phaseStatuses),
+    'status-timestamps': timestamps,
+    'has-changes': flag,
+    'resource-additions': whole.nullable(),
+    'resource-changes': whole.nullable(),
+    'resource-destructions': whole.nullable(),
+    'resource-imports': whole.nullable(),
+    'generated-configuration': flag,
+    'error-message': text.nullable(),
+    'execution-details': z.object({
+      mode: text,
+    }),
+    'log-read-url': text,
+  },
+  relations: { exports: hasMany('plan-exports'), 'state-versions': hasMany('state-versions') },
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/plans/${id}`,
   links: ({ id }) => ({ 'json-output': `/api/v2/plans/${id}/json-output` }),

@@ -1,8 +1,8 @@
-import { hasOne, instant, serializer, text, toOne } from '@keystead/jsonapi';
+import { hasOne, instant, text, toOne } from '@keystead/jsonapi';
 import type { RunEvent as Row } from '../../generated/prisma/client';
 import type { Policy } from '../../kernel/access/policy';
 import type { Database } from '../../kernel/database/database';
-import { type Call, endpoints, includable, type Resource, type View } from '../../kernel/endpoints/endpoint';
+import { type Call, endpoints, includable, type Resource, serializerOf } from '../../kernel/endpoints/endpoint';
 import { organizationsOf, type RunTarget, readsRun } from './runs/policy';
 import { find as findRun, type Run } from './runs/run';
 import { accountOf } from './runs/serializer';
@@ -10,18 +10,14 @@ import { accountOf } from './runs/serializer';
 /** Something that happened to a run, with what its rights depend on. */
 interface RunEvent extends Row, RunTarget {}
 
-const eventAttributes = {
-  action: text,
-  description: text.nullable(),
-  'created-at': instant,
-};
-
-const eventRelations = { run: hasOne('runs'), actor: hasOne('users'), comment: hasOne('comments') };
-
-const eventSerializer = serializer<RunEvent, View, typeof eventAttributes, typeof eventRelations>({
+const eventSerializer = serializerOf<RunEvent>()({
   type: 'run-events',
-  shape: eventAttributes,
-  relations: eventRelations,
+  shape: {
+    action: text,
+    description: text.nullable(),
+    'created-at': instant,
+  },
+  relations: { run: hasOne('runs'), actor: hasOne('users'), comment: hasOne('comments') },
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/run-events/${id}`,
   attributes: ({ action, description, createdAt }) => ({ action, description, 'created-at': createdAt }),

@@ -1,4 +1,4 @@
-import { anything, document, flag, instant, serializer, text, whole } from '@keystead/jsonapi';
+import { anything, document, flag, instant, text, whole } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Prisma, InfraVersion as Row } from '../../../generated/prisma/client';
@@ -6,7 +6,7 @@ import type { Policy } from '../../../kernel/access/policy';
 import { type Actor, actorOf, recordChange, system } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
-import { type Call, type Endpoint, endpoints, type LookupBy, type View } from '../../../kernel/endpoints/endpoint';
+import { type Call, type Endpoint, endpoints, type LookupBy, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { isExact, shippedVersions } from '../../../kernel/installation/infra-versions';
 
 /** A version of the tool and how many workspaces chose it. */
@@ -14,24 +14,22 @@ interface InfraVersion extends Row {
   readonly usage: number;
 }
 
-const versionAttributes = {
-  version: text,
-  url: text.nullable(),
-  sha: text.nullable(),
-  official: flag,
-  deprecated: flag,
-  'deprecated-reason': text.nullable(),
-  enabled: flag,
-  beta: flag,
-  usage: whole,
-  archs: anything,
-  'created-at': instant,
-};
-
 const serializerFor = (type: string) =>
-  serializer<InfraVersion, View, typeof versionAttributes>({
+  serializerOf<InfraVersion>()({
     type,
-    shape: versionAttributes,
+    shape: {
+      version: text,
+      url: text.nullable(),
+      sha: text.nullable(),
+      official: flag,
+      deprecated: flag,
+      'deprecated-reason': text.nullable(),
+      enabled: flag,
+      beta: flag,
+      usage: whole,
+      archs: anything,
+      'created-at': instant,
+    },
     id: ({ id }) => id,
     attributes: (version) => ({
       version: version.version,

@@ -1,11 +1,11 @@
-import { document, flag, hasMany, instant, references, serializer, text, toMany, whole } from '@keystead/jsonapi';
+import { document, flag, hasMany, instant, references, text, toMany, whole } from '@keystead/jsonapi';
 import { notFound } from '@keystead/refusal';
 import { z } from 'zod';
 import { Prisma } from '../../../generated/prisma/client';
 import type { Policy } from '../../../kernel/access/policy';
 import { actorOf, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
-import { type Endpoint, endpoints, type LookupBy, type View } from '../../../kernel/endpoints/endpoint';
+import { type Endpoint, endpoints, type LookupBy, serializerOf } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { timeout } from '../../../kernel/installation/run-timeouts';
 import type { Organization } from '../../organizations/organizations/organization';
@@ -17,27 +17,23 @@ interface AdminOrganization extends Organization {
   readonly ownerIds: readonly string[];
 }
 
-const adminAttributes = {
-  name: text,
-  'external-id': text,
-  'notification-email': text,
-  'created-at': instant,
-  'access-beta-tools': flag,
-  'global-module-sharing': flag.nullable(),
-  'global-provider-sharing': flag.nullable(),
-  'is-disabled': flag,
-  'sso-enabled': flag,
-  ...timeoutsOf(text.nullable()),
-  'worker-sudo-enabled': flag,
-  'workspace-limit': whole.nullable(),
-};
-
-const adminRelations = { owners: hasMany('users') };
-
-const adminSerializer = serializer<AdminOrganization, View, typeof adminAttributes, typeof adminRelations>({
+const adminSerializer = serializerOf<AdminOrganization>()({
   type: 'organizations',
-  shape: adminAttributes,
-  relations: adminRelations,
+  shape: {
+    name: text,
+    'external-id': text,
+    'notification-email': text,
+    'created-at': instant,
+    'access-beta-tools': flag,
+    'global-module-sharing': flag.nullable(),
+    'global-provider-sharing': flag.nullable(),
+    'is-disabled': flag,
+    'sso-enabled': flag,
+    ...timeoutsOf(text.nullable()),
+    'worker-sudo-enabled': flag,
+    'workspace-limit': whole.nullable(),
+  },
+  relations: { owners: hasMany('users') },
   id: ({ name }) => name,
   self: ({ name }) => `/api/v2/admin/organizations/${name}`,
   aliases: { ...timeoutAliases, 'worker-sudo-enabled': 'terraform-worker-sudo-enabled' },

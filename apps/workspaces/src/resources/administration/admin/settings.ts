@@ -1,7 +1,7 @@
-import { document, flag, serializer } from '@keystead/jsonapi';
+import { document, flag } from '@keystead/jsonapi';
 import type { Policy } from '../../../kernel/access/policy';
 import { actorOf, recordChange } from '../../../kernel/audit/audit';
-import { type Endpoint, endpoints, type View } from '../../../kernel/endpoints/endpoint';
+import { type Endpoint, endpoints, serializerOf } from '../../../kernel/endpoints/endpoint';
 import type { SiteSettings } from '../../../kernel/endpoints/environment';
 import { timeout } from '../../../kernel/installation/run-timeouts';
 import { settingsAttributes } from '../../installation/settings/attributes';
@@ -13,7 +13,7 @@ const costId = 'cost-estimation';
 
 const shape = { ...settingsAttributes.shape, ...timeoutText };
 
-const settingsSerializer = serializer<SiteSettings, View, typeof shape>({
+const settingsSerializer = serializerOf<SiteSettings>()({
   type: 'general-settings',
   shape,
   id: () => generalId,
@@ -24,13 +24,11 @@ const settingsSerializer = serializer<SiteSettings, View, typeof shape>({
   }),
 });
 
-const costAttributes = {
-  enabled: flag,
-};
-
-const costSerializer = serializer<SiteSettings, View, typeof costAttributes>({
+const costSerializer = serializerOf<SiteSettings>()({
   type: 'cost-estimation-settings',
-  shape: costAttributes,
+  shape: {
+    enabled: flag,
+  },
   id: () => costId,
   attributes: ({ costEstimationEnabled }) => ({ enabled: costEstimationEnabled }),
 });

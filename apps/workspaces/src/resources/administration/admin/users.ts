@@ -1,11 +1,11 @@
-import { flag, hasMany, instant, serializer, text, toMany } from '@keystead/jsonapi';
+import { flag, hasMany, instant, text, toMany } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Prisma } from '../../../generated/prisma/client';
 import type { Policy } from '../../../kernel/access/policy';
 import { type Actor, actorOf, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
-import { type Call, type Endpoint, endpoints, type LookupBy, type View } from '../../../kernel/endpoints/endpoint';
+import { type Call, type Endpoint, endpoints, type LookupBy, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { besideAccount, directoryAttributes } from '../../people/users/service';
 
 const whole = {
@@ -20,28 +20,24 @@ const whole = {
 /** A person as site administrators see them. */
 type AdminUser = Prisma.UserGetPayload<{ include: typeof whole }>;
 
-const userAttributes = {
-  username: text,
-  email: text,
-  'avatar-url': text.nullable(),
-  'is-admin': flag,
-  'is-suspended': flag,
-  'is-service-account': flag,
-  'two-factor': z.object({
-    enabled: flag,
-    verified: flag,
-  }),
-  'is-scim-managed': flag.nullable(),
-  'scim-username': text.nullable(),
-  'scim-updated-at': instant.nullable(),
-};
-
-const userRelations = { organizations: hasMany('organizations') };
-
-const userSerializer = serializer<AdminUser, View, typeof userAttributes, typeof userRelations>({
+const userSerializer = serializerOf<AdminUser>()({
   type: 'users',
-  shape: userAttributes,
-  relations: userRelations,
+  shape: {
+    username: text,
+    email: text,
+    'avatar-url': text.nullable(),
+    'is-admin': flag,
+    'is-suspended': flag,
+    'is-service-account': flag,
+    'two-factor': z.object({
+      enabled: flag,
+      verified: flag,
+    }),
+    'is-scim-managed': flag.nullable(),
+    'scim-username': text.nullable(),
+    'scim-updated-at': instant.nullable(),
+  },
+  relations: { organizations: hasMany('organizations') },
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/users/${id}`,
   attributes: (user, { settings }) => ({

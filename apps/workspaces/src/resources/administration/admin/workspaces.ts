@@ -1,31 +1,27 @@
-import { flag, hasOne, instant, serializer, text, toOne } from '@keystead/jsonapi';
+import { flag, hasOne, instant, text, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { Prisma } from '../../../generated/prisma/client';
 import type { Policy } from '../../../kernel/access/policy';
 import { actorOf, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
-import { type Endpoint, endpoints, type LookupBy, type View } from '../../../kernel/endpoints/endpoint';
+import { type Endpoint, endpoints, type LookupBy, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { currentRunIn, pageOf } from '../../workspaces/workspaces/list';
 import * as workspaces from '../../workspaces/workspaces/service';
 import { fromWorkspaces, selectWorkspaces, type Workspace, workspaceOf } from '../../workspaces/workspaces/workspace';
 
-const workspaceAttributes = {
-  name: text,
-  locked: flag,
-  'created-at': instant,
-  'vcs-repo': z
-    .object({
-      identifier: text,
-    })
-    .nullable(),
-};
-
-const workspaceRelations = { organization: hasOne('organizations'), 'current-run': hasOne('runs') };
-
-const workspaceSerializer = serializer<Workspace, View, typeof workspaceAttributes, typeof workspaceRelations>({
+const workspaceSerializer = serializerOf<Workspace>()({
   type: 'workspaces',
-  shape: workspaceAttributes,
-  relations: workspaceRelations,
+  shape: {
+    name: text,
+    locked: flag,
+    'created-at': instant,
+    'vcs-repo': z
+      .object({
+        identifier: text,
+      })
+      .nullable(),
+  },
+  relations: { organization: hasOne('organizations'), 'current-run': hasOne('runs') },
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/admin/workspaces/${id}`,
   attributes: (workspace) => ({

@@ -1,8 +1,8 @@
-import { badParameter, choice, hasOne, instant, type Page, serializer, text, toOne } from '@keystead/jsonapi';
+import { badParameter, choice, hasOne, instant, type Page, text, toOne } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { type Actor, actorOf, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
-import { endpoints, type Lookup, type View } from '../../../kernel/endpoints/endpoint';
+import { endpoints, type Lookup, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { poolPolicy } from './policy';
 import * as pools from './service';
 
@@ -26,20 +26,17 @@ interface AgentView {
   readonly toolVersions: readonly string[];
 }
 
-const agentAttributes = {
-  name: text,
-  status: choice(agentStatuses),
-  'ip-address': text,
-  'last-ping-at': instant,
-  version: text,
-  'tool-versions': text.array(),
-};
-const agentRelations = { 'agent-pool': hasOne('agent-pools') };
-
-const agentSerializer = serializer<AgentView, View, typeof agentAttributes, typeof agentRelations>({
+const agentSerializer = serializerOf<AgentView>()({
   type: 'agents',
-  shape: agentAttributes,
-  relations: agentRelations,
+  shape: {
+    name: text,
+    status: choice(agentStatuses),
+    'ip-address': text,
+    'last-ping-at': instant,
+    version: text,
+    'tool-versions': text.array(),
+  },
+  relations: { 'agent-pool': hasOne('agent-pools') },
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/agents/${id}`,
   attributes: ({ name, status, ipAddress, seenAt, version, toolVersions }) => ({

@@ -7,7 +7,6 @@ import {
   linksTo,
   many,
   related,
-  serializer,
   text,
   toMany,
   toOne,
@@ -16,7 +15,7 @@ import {
 import { z } from 'zod';
 import type { Access } from '../../../kernel/access/access';
 import { actorOf } from '../../../kernel/audit/audit';
-import { endpoints, includable, type Lookup, type Resource, type View } from '../../../kernel/endpoints/endpoint';
+import { endpoints, includable, type Lookup, type Resource, serializerOf } from '../../../kernel/endpoints/endpoint';
 import type { Organization } from '../../organizations/organizations/organization';
 import { organizationPolicy } from '../../organizations/organizations/policy';
 import * as organizations from '../../organizations/organizations/service';
@@ -26,27 +25,23 @@ import { poolPolicy } from './policy';
 import type { AgentPool } from './service';
 import * as pools from './service';
 
-const poolAttributes = {
-  name: text,
-  'created-at': instant,
-  'organization-scoped': flag,
-  'agent-count': whole,
-};
-
-const poolRelations = {
-  organization: hasOne('organizations'),
-  workspaces: hasMany('workspaces'),
-  'allowed-workspaces': hasMany('workspaces'),
-  'allowed-projects': hasMany('projects'),
-  'excluded-workspaces': hasMany('workspaces'),
-  agents: linksTo(),
-  'authentication-tokens': linksTo(),
-};
-
-const poolSerializer = serializer<AgentPool, View, typeof poolAttributes, typeof poolRelations>({
+const poolSerializer = serializerOf<AgentPool>()({
   type: 'agent-pools',
-  shape: poolAttributes,
-  relations: poolRelations,
+  shape: {
+    name: text,
+    'created-at': instant,
+    'organization-scoped': flag,
+    'agent-count': whole,
+  },
+  relations: {
+    organization: hasOne('organizations'),
+    workspaces: hasMany('workspaces'),
+    'allowed-workspaces': hasMany('workspaces'),
+    'allowed-projects': hasMany('projects'),
+    'excluded-workspaces': hasMany('workspaces'),
+    agents: linksTo(),
+    'authentication-tokens': linksTo(),
+  },
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/agent-pools/${id}`,
   attributes: (pool) => ({

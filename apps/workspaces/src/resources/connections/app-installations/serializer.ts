@@ -1,22 +1,18 @@
-import { hasOne, serializer, text, toOne, whole } from '@keystead/jsonapi';
-import type { View } from '../../../kernel/endpoints/endpoint';
+import { hasOne, text, toOne, whole } from '@keystead/jsonapi';
+import { serializerOf } from '../../../kernel/endpoints/endpoint';
 import type { AppInstallation } from '../oauth/installations';
 
-const shape = {
-  name: text,
-  'installation-id': whole,
-  'installation-type': text,
-  'installation-url': text.nullable(),
-  'icon-url': text.nullable(),
-};
-
-const relations = { 'oauth-client': hasOne('oauth-clients') };
-
 /** An account that an app is installed on. */
-export const installationSerializer = serializer<AppInstallation, View, typeof shape, typeof relations>({
+export const installationSerializer = serializerOf<AppInstallation>()({
   type: 'github-app-installations',
-  shape,
-  relations,
+  shape: {
+    name: text,
+    'installation-id': whole,
+    'installation-type': text,
+    'installation-url': text.nullable(),
+    'icon-url': text.nullable(),
+  },
+  relations: { 'oauth-client': hasOne('oauth-clients') },
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/github-app/installation/${id}`,
   attributes: ({ name, installationId, type, url, iconUrl }) => ({

@@ -1,5 +1,5 @@
-import { credential, flag, hasMany, hasOne, instant, serializer, text, toMany, toOne } from '@keystead/jsonapi';
-import type { View } from '../../../kernel/endpoints/endpoint';
+import { credential, flag, hasMany, hasOne, instant, text, toMany, toOne } from '@keystead/jsonapi';
+import { serializerOf } from '../../../kernel/endpoints/endpoint';
 import type { Leaving } from './agreement';
 import { type AppManifest, manifestPageUrl } from './app-manifests';
 import { clientAttributes } from './attributes';
@@ -8,18 +8,16 @@ import type { OauthToken } from './tokens';
 
 const { shape, show } = clientAttributes;
 
-const clientRelations = {
-  organization: hasOne('organizations'),
-  projects: hasMany('projects'),
-  'oauth-tokens': hasMany('oauth-tokens'),
-  'agent-pool': hasOne('agent-pools'),
-};
-
 /** A connection; secret, private key and token text are never shown. */
-export const clientSerializer = serializer<OauthClient, View, typeof shape, typeof clientRelations>({
+export const clientSerializer = serializerOf<OauthClient>()({
   type: 'oauth-clients',
   shape,
-  relations: clientRelations,
+  relations: {
+    organization: hasOne('organizations'),
+    projects: hasMany('projects'),
+    'oauth-tokens': hasMany('oauth-tokens'),
+    'agent-pool': hasOne('agent-pools'),
+  },
   id: (client) => client.id,
   self: (client) => `/api/v2/oauth-clients/${client.id}`,
   attributes: show,
@@ -31,19 +29,15 @@ export const clientSerializer = serializer<OauthClient, View, typeof shape, type
   }),
 });
 
-const tokenAttributes = {
-  uid: text.nullable(),
-  'created-at': instant,
-  'service-provider-user': text.nullable(),
-  'has-ssh-key': flag,
-};
-
-const tokenRelations = { 'oauth-client': hasOne('oauth-clients') };
-
-export const tokenSerializer = serializer<OauthToken, View, typeof tokenAttributes, typeof tokenRelations>({
+export const tokenSerializer = serializerOf<OauthToken>()({
   type: 'oauth-tokens',
-  shape: tokenAttributes,
-  relations: tokenRelations,
+  shape: {
+    uid: text.nullable(),
+    'created-at': instant,
+    'service-provider-user': text.nullable(),
+    'has-ssh-key': flag,
+  },
+  relations: { 'oauth-client': hasOne('oauth-clients') },
   id: (token) => token.id,
   self: (token) => `/api/v2/oauth-tokens/${token.id}`,
   attributes: (token) => ({
@@ -57,12 +51,10 @@ export const tokenSerializer = serializer<OauthToken, View, typeof tokenAttribut
   }),
 });
 
-const manifestAttributes = { 'page-url': credential, 'expired-at': instant };
-
 /** A person on the way to a host that is to make an app. */
-export const manifestSerializer = serializer<AppManifest, View, typeof manifestAttributes>({
+export const manifestSerializer = serializerOf<AppManifest>()({
   type: 'github-app-manifests',
-  shape: manifestAttributes,
+  shape: { 'page-url': credential, 'expired-at': instant },
   id: ({ id }) => id,
   attributes: ({ id, expiresAt }, { publicUrl }) => ({
     'page-url': manifestPageUrl(publicUrl, id),
@@ -70,12 +62,10 @@ export const manifestSerializer = serializer<AppManifest, View, typeof manifestA
   }),
 });
 
-const leavingAttributes = { 'authorize-url': credential, 'expired-at': instant };
-
 /** A person on the way to a host. */
-export const leavingSerializer = serializer<Leaving, View, typeof leavingAttributes>({
+export const leavingSerializer = serializerOf<Leaving>()({
   type: 'oauth-authorizations',
-  shape: leavingAttributes,
+  shape: { 'authorize-url': credential, 'expired-at': instant },
   id: () => 'shown-once',
   attributes: ({ url, expiresAt }) => ({ 'authorize-url': url, 'expired-at': expiresAt.toISOString() }),
 });

@@ -1,10 +1,9 @@
-import { serializer } from '@keystead/jsonapi';
-import type { View } from '../../../kernel/endpoints/endpoint';
+import { serializerOf } from '../../../kernel/endpoints/endpoint';
 import { entitlementAttributes, entitlementShape } from '../../../kernel/installation/entitlements';
 import type { Organization } from '../organizations/organization';
 
 /** Spec: Entitlement set (type `entitlement-sets`; id equals the organization external-id) */
-export const entitlementSetSerializer = serializer<Organization, View, typeof entitlementShape>({
+export const entitlementSetSerializer = serializerOf<Organization>()({
   type: 'entitlement-sets',
   shape: entitlementShape,
   id: ({ id }) => id,

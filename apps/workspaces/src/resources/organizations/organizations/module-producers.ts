@@ -1,18 +1,16 @@
-import { serializer, text } from '@keystead/jsonapi';
+import { text } from '@keystead/jsonapi';
 import { Prisma } from '../../../generated/prisma/client';
-import { endpoints, type Resource, type View } from '../../../kernel/endpoints/endpoint';
+import { endpoints, type Resource, serializerOf } from '../../../kernel/endpoints/endpoint';
 import type { Organization } from './organization';
 import { organizationPolicy } from './policy';
 import * as organizations from './service';
 
-const producerAttributes = {
-  name: text,
-  'external-id': text,
-};
-
-const producerSerializer = serializer<Organization, View, typeof producerAttributes>({
+const producerSerializer = serializerOf<Organization>()({
   type: 'organizations',
-  shape: producerAttributes,
+  shape: {
+    name: text,
+    'external-id': text,
+  },
   id: ({ name }) => name,
   self: ({ name }) => `/api/v2/organizations/${name}`,
   attributes: ({ name, id }) => ({ name, 'external-id': id }),

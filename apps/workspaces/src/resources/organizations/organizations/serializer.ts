@@ -1,5 +1,5 @@
-import { hasOne, linksTo, related, serializer, sometimes, toOne } from '@keystead/jsonapi';
-import type { Cached, View } from '../../../kernel/endpoints/endpoint';
+import { hasOne, linksTo, related, sometimes, toOne } from '@keystead/jsonapi';
+import { type Cached, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { organizationAttributes } from './attributes';
 import type { Organization } from './organization';
 import { organizationPolicy } from './policy';
@@ -16,22 +16,20 @@ export function retentionType(days: number | null): (typeof retentionTypes)[numb
 
 const { shape, show } = organizationAttributes;
 
-const organizationRelations = {
-  'default-agent-pool': hasOne('agent-pools'),
-  'default-project': hasOne('projects'),
-  'oauth-tokens': linksTo(),
-  'authentication-token': linksTo(),
-  'entitlement-set': hasOne('entitlement-sets'),
-  subscription: hasOne('subscriptions'),
-  'module-producers': sometimes(linksTo()),
-  'data-retention-policy': sometimes(hasOne(...retentionTypes)),
-};
-
 /** Spec: Organization (type `organizations`; id is the organization name) */
-export const organizationSerializer = serializer<Organization, View, typeof shape, typeof organizationRelations>({
+export const organizationSerializer = serializerOf<Organization>()({
   type: 'organizations',
   shape,
-  relations: organizationRelations,
+  relations: {
+    'default-agent-pool': hasOne('agent-pools'),
+    'default-project': hasOne('projects'),
+    'oauth-tokens': linksTo(),
+    'authentication-token': linksTo(),
+    'entitlement-set': hasOne('entitlement-sets'),
+    subscription: hasOne('subscriptions'),
+    'module-producers': sometimes(linksTo()),
+    'data-retention-policy': sometimes(hasOne(...retentionTypes)),
+  },
   id: ({ name }) => name,
   self: path,
   aliases: { 'permissions.can-update-polengine': 'permissions.can-update-sentinel' },

@@ -1,21 +1,10 @@
-import {
-  document,
-  flag,
-  hasOne,
-  instant,
-  invalid,
-  requiredOne,
-  serializer,
-  text,
-  toOne,
-  whole,
-} from '@keystead/jsonapi';
+import { document, flag, hasOne, instant, invalid, requiredOne, text, toOne, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { Subscription } from '../../../generated/prisma/client';
 import type { Policy } from '../../../kernel/access/policy';
 import { actorOf, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
-import { endpoints, includable, type LookupBy, type Resource, type View } from '../../../kernel/endpoints/endpoint';
+import { endpoints, includable, type LookupBy, type Resource, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { entitlementAttributes, entitlementShape } from '../../../kernel/installation/entitlements';
 import { type FeatureSet, featureSets, requireFeatureSet } from '../../../kernel/installation/feature-sets';
 import type { Organization, PlanEnvironment } from '../organizations/organization';
@@ -27,41 +16,32 @@ interface OrganizationPlan extends Subscription {
   readonly organization: string;
 }
 
-const subscriptionAttributes = {
-  'start-at': instant,
-  'end-at': instant.nullable(),
-  'is-active': flag,
-  'is-public-free-tier': flag,
-  'is-self-serve-trial': flag,
-  'runs-ceiling': whole,
-  'agents-ceiling': whole,
-  'contract-start-at': instant.nullable(),
-  'contract-user-limit': whole.nullable(),
-  'contract-apply-limit': whole.nullable(),
-  'run-task-limit': whole.nullable(),
-  'run-task-workspace-limit': whole.nullable(),
-  'run-task-mandatory-enforcement-limit': whole.nullable(),
-  'policy-set-limit': whole.nullable(),
-  'policy-limit': whole.nullable(),
-  'policy-mandatory-enforcement-limit': whole.nullable(),
-  'versioned-policy-set-limit': whole.nullable(),
-};
-
-const subscriptionRelations = {
-  organization: hasOne('organizations'),
-  'billing-account': hasOne('billing-accounts'),
-  'feature-set': hasOne('feature-sets'),
-};
-
-const subscriptionSerializer = serializer<
-  OrganizationPlan,
-  View,
-  typeof subscriptionAttributes,
-  typeof subscriptionRelations
->({
+const subscriptionSerializer = serializerOf<OrganizationPlan>()({
   type: 'subscriptions',
-  shape: subscriptionAttributes,
-  relations: subscriptionRelations,
+  shape: {
+    'start-at': instant,
+    'end-at': instant.nullable(),
+    'is-active': flag,
+    'is-public-free-tier': flag,
+    'is-self-serve-trial': flag,
+    'runs-ceiling': whole,
+    'agents-ceiling': whole,
+    'contract-start-at': instant.nullable(),
+    'contract-user-limit': whole.nullable(),
+    'contract-apply-limit': whole.nullable(),
+    'run-task-limit': whole.nullable(),
+    'run-task-workspace-limit': whole.nullable(),
+    'run-task-mandatory-enforcement-limit': whole.nullable(),
+    'policy-set-limit': whole.nullable(),
+    'policy-limit': whole.nullable(),
+    'policy-mandatory-enforcement-limit': whole.nullable(),
+    'versioned-policy-set-limit': whole.nullable(),
+  },
+  relations: {
+    organization: hasOne('organizations'),
+    'billing-account': hasOne('billing-accounts'),
+    'feature-set': hasOne('feature-sets'),
+  },
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/subscriptions/${id}`,
   attributes: (subscription) => {
@@ -96,20 +76,18 @@ const subscriptionSerializer = serializer<
 /** A plan, and whether it is the organization's. */
 type ShownPlan = FeatureSet & { readonly isCurrent: boolean };
 
-const featureSetAttributes = {
-  name: text,
-  identifier: text,
-  cost: whole,
-  'is-current': flag,
-  'is-free-tier': flag,
-  'default-runs-ceiling': whole,
-  'default-agents-ceiling': whole,
-  ...entitlementShape,
-};
-
-const featureSetSerializer = serializer<ShownPlan, View, typeof featureSetAttributes>({
+const featureSetSerializer = serializerOf<ShownPlan>()({
   type: 'feature-sets',
-  shape: featureSetAttributes,
+  shape: {
+    name: text,
+    identifier: text,
+    cost: whole,
+    'is-current': flag,
+    'is-free-tier': flag,
+    'default-runs-ceiling': whole,
+    'default-agents-ceiling': whole,
+    ...entitlementShape,
+  },
   id: ({ id }) => id,
   attributes: (plan) => ({
     name: plan.name,

@@ -1,26 +1,17 @@
-import { hasMany, hasOne, instant, serializer, text, toMany, toOne } from '@keystead/jsonapi';
+import { hasMany, hasOne, instant, text, toMany, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
-import type { View } from '../../../kernel/endpoints/endpoint';
+import { serializerOf } from '../../../kernel/endpoints/endpoint';
 import { seesTeam } from '../teams/policy';
 import type { Membership } from './service';
 
-const membershipAttributes = {
-  status: z.enum(['invited', 'active']),
-  email: text,
-  'created-at': instant,
-};
-
-const membershipRelations = { user: hasOne('users'), organization: hasOne('organizations'), teams: hasMany('teams') };
-
-export const membershipSerializer = serializer<
-  Membership,
-  View,
-  typeof membershipAttributes,
-  typeof membershipRelations
->({
+export const membershipSerializer = serializerOf<Membership>()({
   type: 'organization-memberships',
-  shape: membershipAttributes,
-  relations: membershipRelations,
+  shape: {
+    status: z.enum(['invited', 'active']),
+    email: text,
+    'created-at': instant,
+  },
+  relations: { user: hasOne('users'), organization: hasOne('organizations'), teams: hasMany('teams') },
   id: (membership) => membership.id,
   self: (membership) => `/api/v2/organization-memberships/${membership.id}`,
   attributes: (membership) => ({

@@ -1,9 +1,9 @@
-import { document, flag, invalid, serializer, text } from '@keystead/jsonapi';
+import { document, flag, invalid, text } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { Policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
-import { type Endpoint, endpoints, type Resource, type View } from '../../../kernel/endpoints/endpoint';
+import { type Endpoint, endpoints, type Resource, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { tokenSerializer } from '../tokens/serializer';
 import * as tokens from '../tokens/service';
 import * as groups from './groups';
@@ -15,17 +15,15 @@ import { userLimitOf } from './sync';
 const admin = { siteAdmin: true, edition: 'self-hosted' } as const;
 const nobodys = { organizationsOf: () => [] };
 
-const settingAttributes = {
-  enabled: flag,
-  paused: flag,
-  'site-admin-group-scim-id': text.nullable(),
-  'site-admin-group-display-name': text.nullable(),
-  'sign-in-provider-id': text.nullable(),
-};
-
-const settingSerializer = serializer<settings.ScimSettings, View, typeof settingAttributes>({
+const settingSerializer = serializerOf<settings.ScimSettings>()({
   type: 'scim-settings',
-  shape: settingAttributes,
+  shape: {
+    enabled: flag,
+    paused: flag,
+    'site-admin-group-scim-id': text.nullable(),
+    'site-admin-group-display-name': text.nullable(),
+    'sign-in-provider-id': text.nullable(),
+  },
   id: () => settings.id,
   attributes: (given) => ({
     enabled: given.enabled,
@@ -129,11 +127,9 @@ const tokenEndpoints: readonly Endpoint[] = [
     run: ({ db, target, ...call }) => tokens.remove(db, actorOf(call), target),
   }),
 ];
-
-const groupAttributes = { name: text };
-const groupSerializer = serializer<groups.ScimGroup, View, typeof groupAttributes>({
+const groupSerializer = serializerOf<groups.ScimGroup>()({
   type: 'scim-groups',
-  shape: groupAttributes,
+  shape: { name: text },
   id: (group) => group.id,
   attributes: ({ displayName }) => ({ name: displayName }),
 });
@@ -146,11 +142,9 @@ const groupEndpoints: readonly Endpoint[] = [
     run: ({ db, query, page }) => groups.list(db, { q: query.get('q') }, page!),
   }),
 ];
-
-const linkAttributes = { 'scim-group-id': text, 'scim-group-name': text, 'scim-sync-paused': flag };
-const linkSerializer = serializer<links.GroupLink, View, typeof linkAttributes>({
+const linkSerializer = serializerOf<links.GroupLink>()({
   type: 'scim-group-mappings',
-  shape: linkAttributes,
+  shape: { 'scim-group-id': text, 'scim-group-name': text, 'scim-sync-paused': flag },
   id: ({ teamId }) => teamId,
   attributes: ({ groupId, groupName, paused }) => ({
     'scim-group-id': groupId,

@@ -1,24 +1,20 @@
-import { credential, flag, hasOne, instant, serializer, text, toOne, whole } from '@keystead/jsonapi';
+import { credential, flag, hasOne, instant, text, toOne, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
-import type { View } from '../../../kernel/endpoints/endpoint';
+import { serializerOf } from '../../../kernel/endpoints/endpoint';
 import type { Token } from '../tokens/service';
 import type { OpenedLink } from './links';
 import type { TwoFactorState } from './two-factor';
 
-const sessionAttributes = {
-  token: credential.nullable(),
-  'created-at': instant,
-  'last-used-at': instant.nullable(),
-  'expired-at': instant.nullable(),
-};
-
-const sessionRelations = { user: hasOne('users') };
-
 /** A session; its token is shown once, by the answer to signing in. */
-export const sessionSerializer = serializer<Token, View, typeof sessionAttributes, typeof sessionRelations>({
+export const sessionSerializer = serializerOf<Token>()({
   type: 'sessions',
-  shape: sessionAttributes,
-  relations: sessionRelations,
+  shape: {
+    token: credential.nullable(),
+    'created-at': instant,
+    'last-used-at': instant.nullable(),
+    'expired-at': instant.nullable(),
+  },
+  relations: { user: hasOne('users') },
   id: (token) => token.id,
   self: () => '/api/v2/session',
   attributes: (token) => ({
@@ -30,28 +26,19 @@ export const sessionSerializer = serializer<Token, View, typeof sessionAttribute
   relationships: (token) => ({ user: toOne('users', token.userId) }),
 });
 
-const twoFactorAttributes = {
-  enabled: flag,
-  verified: flag,
-  'recovery-codes-left': whole,
-  secret: credential.optional(),
-  url: credential.optional(),
-  'qr-code': credential.optional(),
-  'recovery-codes': z.array(credential).optional(),
-};
-
-const twoFactorRelations = { user: hasOne('users') };
-
 /** A person's second factor; secret and recovery codes are shown once, when it is begun. */
-export const twoFactorSerializer = serializer<
-  TwoFactorState,
-  View,
-  typeof twoFactorAttributes,
-  typeof twoFactorRelations
->({
+export const twoFactorSerializer = serializerOf<TwoFactorState>()({
   type: 'two-factor',
-  shape: twoFactorAttributes,
-  relations: twoFactorRelations,
+  shape: {
+    enabled: flag,
+    verified: flag,
+    'recovery-codes-left': whole,
+    secret: credential.optional(),
+    url: credential.optional(),
+    'qr-code': credential.optional(),
+    'recovery-codes': z.array(credential).optional(),
+  },
+  relations: { user: hasOne('users') },
   id: (state) => state.userId,
   self: () => '/api/v2/account/two-factor',
   attributes: ({ enabled, verified, recoveryCodesLeft, enrolment }) => ({
@@ -70,19 +57,17 @@ export const twoFactorSerializer = serializer<
   relationships: ({ userId }) => ({ user: toOne('users', userId) }),
 });
 
-const linkAttributes = {
-  kind: z.enum(['invitation', 'password-reset']),
-  email: text,
-  organization: text.nullable(),
-  'needs-username': flag,
-  'needs-password': flag,
-  'expired-at': instant,
-};
-
 /** An invitation or a password reset, to whoever holds its link. */
-export const linkSerializer = serializer<OpenedLink, View, typeof linkAttributes>({
+export const linkSerializer = serializerOf<OpenedLink>()({
   type: 'one-time-links',
-  shape: linkAttributes,
+  shape: {
+    kind: z.enum(['invitation', 'password-reset']),
+    email: text,
+    organization: text.nullable(),
+    'needs-username': flag,
+    'needs-password': flag,
+    'expired-at': instant,
+  },
   id: (link) => link.membershipId ?? link.userId,
   attributes: (link) => ({
     kind: link.kind,

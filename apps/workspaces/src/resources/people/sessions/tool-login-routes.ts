@@ -1,6 +1,6 @@
-import { credential, instant, serializer } from '@keystead/jsonapi';
+import { credential, instant } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
-import { type Endpoint, endpoints, type Raw, type View } from '../../../kernel/endpoints/endpoint';
+import { type Endpoint, endpoints, type Raw, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { requireFreshSession } from '../tokens/fresh-session';
 import { readForm } from './form';
 import { leads, leadTo } from './pages';
@@ -9,14 +9,12 @@ import { createLoginCode, exchangeCode, type LoginCode, problemOf } from './tool
 
 const formBytes = 16 * 1024;
 
-const codeAttributes = {
-  code: credential,
-  'expired-at': instant,
-};
-
-const codeSerializer = serializer<LoginCode, View, typeof codeAttributes>({
+const codeSerializer = serializerOf<LoginCode>()({
   type: 'login-codes',
-  shape: codeAttributes,
+  shape: {
+    code: credential,
+    'expired-at': instant,
+  },
   id: () => 'shown-once',
   attributes: ({ code, expiresAt }) => ({ code, 'expired-at': expiresAt.toISOString() }),
 });

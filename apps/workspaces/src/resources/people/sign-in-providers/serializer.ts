@@ -1,11 +1,10 @@
-import { serializer } from '@keystead/jsonapi';
-import type { View } from '../../../kernel/endpoints/endpoint';
+import { serializerOf } from '../../../kernel/endpoints/endpoint';
 import { providerAttributes } from './attributes';
 import type { SignInProvider } from './provider';
 
 const { shape, show } = providerAttributes;
 
-export const providerSerializer = serializer<SignInProvider, View, typeof shape>({
+export const providerSerializer = serializerOf<SignInProvider>()({
   type: 'sign-in-providers',
   shape,
   id: ({ id }) => id,

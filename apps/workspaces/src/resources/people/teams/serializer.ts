@@ -1,21 +1,19 @@
-import { hasMany, hasOne, linksTo, related, serializer, toMany, toOne } from '@keystead/jsonapi';
-import type { View } from '../../../kernel/endpoints/endpoint';
+import { hasMany, hasOne, linksTo, related, toMany, toOne } from '@keystead/jsonapi';
+import { serializerOf } from '../../../kernel/endpoints/endpoint';
 import { teamAttributes } from './attributes';
 import type { Team } from './team';
 
 const { shape, show } = teamAttributes;
 
-const teamRelations = {
-  organization: hasOne('organizations'),
-  users: hasMany('users'),
-  'organization-memberships': hasMany('organization-memberships'),
-  'authentication-token': linksTo(),
-};
-
-export const teamSerializer = serializer<Team, View, typeof shape, typeof teamRelations>({
+export const teamSerializer = serializerOf<Team>()({
   type: 'teams',
   shape,
-  relations: teamRelations,
+  relations: {
+    organization: hasOne('organizations'),
+    users: hasMany('users'),
+    'organization-memberships': hasMany('organization-memberships'),
+    'authentication-token': linksTo(),
+  },
   id: (team) => team.id,
   self: (team) => `/api/v2/teams/${team.id}`,
   attributes: show,

@@ -1,22 +1,18 @@
-import { credential, hasOne, instant, serializer, sometimes, text, toOne } from '@keystead/jsonapi';
-import type { View } from '../../../kernel/endpoints/endpoint';
+import { credential, hasOne, instant, sometimes, text, toOne } from '@keystead/jsonapi';
+import { serializerOf } from '../../../kernel/endpoints/endpoint';
 import type { Token } from './service';
 
-const tokenAttributes = {
-  'created-at': instant,
-  'last-used-at': instant.nullable(),
-  description: text.nullable(),
-  token: credential.nullable(),
-  'expired-at': instant.nullable(),
-};
-
-const tokenRelations = { 'created-by': hasOne('users'), team: sometimes(hasOne('teams')) };
-
 /** A credential; its text is shown once, by the answer to its creation. */
-export const tokenSerializer = serializer<Token, View, typeof tokenAttributes, typeof tokenRelations>({
+export const tokenSerializer = serializerOf<Token>()({
   type: 'authentication-tokens',
-  shape: tokenAttributes,
-  relations: tokenRelations,
+  shape: {
+    'created-at': instant,
+    'last-used-at': instant.nullable(),
+    description: text.nullable(),
+    token: credential.nullable(),
+    'expired-at': instant.nullable(),
+  },
+  relations: { 'created-by': hasOne('users'), team: sometimes(hasOne('teams')) },
   id: (token) => token.id,
   self: (token) => `/api/v2/authentication-tokens/${token.id}`,
   attributes: (token) => ({

@@ -1,45 +1,41 @@
 import { createHash } from 'node:crypto';
-import { flag, hasOne, instant, linksTo, related, serializer, sometimes, text, toOne } from '@keystead/jsonapi';
+import { flag, hasOne, instant, linksTo, related, sometimes, text, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { abilities, permissions } from '../../../kernel/access/policy';
-import type { View } from '../../../kernel/endpoints/endpoint';
+import { serializerOf, type View } from '../../../kernel/endpoints/endpoint';
 import { userPolicy } from './policy';
 import { type Account, directoryAttributes } from './service';
 
-const userAttributes = {
-  username: text,
-  'is-service-account': flag,
-  'auth-method': text,
-  'avatar-url': text,
-  'v2-only': flag,
-  'is-site-admin': flag,
-  'is-sso-login': flag,
-  'two-factor': z.object({
-    enabled: flag,
-    verified: flag,
-  }),
-  permissions: permissions(userPolicy),
-  email: text.nullable().optional(),
-  'unconfirmed-email': text.nullable().optional(),
-  'has-git-hub-app-token': flag.optional(),
-  'is-confirmed': flag.optional(),
-  'is-sudo': flag.optional(),
-  'is-scim-managed': flag.nullable().optional(),
-  'scim-username': text.nullable().optional(),
-  'scim-updated-at': instant.nullable().optional(),
-};
-
-const userRelations = {
-  'authentication-tokens': linksTo(),
-  'github-app-oauth-tokens': linksTo(),
-  'authenticated-resource': sometimes(hasOne('users', 'teams', 'organizations')),
-};
-
 /** A person or service account. Settings are shown to themselves only, the address also to who manages their membership. */
-export const userSerializer = serializer<Account, View, typeof userAttributes, typeof userRelations>({
+export const userSerializer = serializerOf<Account>()({
   type: 'users',
-  shape: userAttributes,
-  relations: userRelations,
+  shape: {
+    username: text,
+    'is-service-account': flag,
+    'auth-method': text,
+    'avatar-url': text,
+    'v2-only': flag,
+    'is-site-admin': flag,
+    'is-sso-login': flag,
+    'two-factor': z.object({
+      enabled: flag,
+      verified: flag,
+    }),
+    permissions: permissions(userPolicy),
+    email: text.nullable().optional(),
+    'unconfirmed-email': text.nullable().optional(),
+    'has-git-hub-app-token': flag.optional(),
+    'is-confirmed': flag.optional(),
+    'is-sudo': flag.optional(),
+    'is-scim-managed': flag.nullable().optional(),
+    'scim-username': text.nullable().optional(),
+    'scim-updated-at': instant.nullable().optional(),
+  },
+  relations: {
+    'authentication-tokens': linksTo(),
+    'github-app-oauth-tokens': linksTo(),
+    'authenticated-resource': sometimes(hasOne('users', 'teams', 'organizations')),
+  },
   id: (account) => account.id,
   self: (account) => `/api/v2/users/${account.id}`,
   attributes: (account, view) => ({

@@ -1,9 +1,9 @@
-import { flag, instant, serializer, text, whole } from '@keystead/jsonapi';
+import { flag, instant, text, whole } from '@keystead/jsonapi';
 import { notFound } from '@keystead/refusal';
 import type { Policy } from '../../../kernel/access/policy';
 import { readBlob } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
-import { endpoints, type LookupBy, type Raw, type Resource, type View } from '../../../kernel/endpoints/endpoint';
+import { endpoints, type LookupBy, type Raw, type Resource, serializerOf } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
 import * as workspaces from '../../workspaces/workspaces/service';
@@ -12,26 +12,25 @@ import { administers, organizationsOf, readsRun } from '../runs/policy';
 import { allChecksSucceeded } from '../runs/record-assessment';
 import { type AssessmentResult, find } from './result';
 
-const attributes = {
-  drifted: flag,
-  succeeded: flag,
-  'error-msg': text.nullable(),
-  'all-checks-succeeded': flag,
-  'resources-drifted': whole,
-  'resources-undrifted': whole,
-  'checks-passed': whole,
-  'checks-failed': whole,
-  'checks-errored': whole,
-  'checks-unknown': whole,
-  'created-at': instant,
-};
-
 const path = (id: string): string => `/api/v2/assessment-results/${id}`;
 
-const resultSerializer = serializer<AssessmentResult, View, typeof attributes, Record<string, never>>({
+const resultSerializer = serializerOf<AssessmentResult>()({
   type: 'assessment-results',
-  shape: attributes,
-  relations: {},
+  shape: {
+    drifted: flag,
+    succeeded: flag,
+    'error-msg': text.nullable(),
+    'all-checks-succeeded': flag,
+    'resources-drifted': whole,
+    'resources-undrifted': whole,
+    'checks-passed': whole,
+    'checks-failed': whole,
+    'checks-errored': whole,
+    'checks-unknown': whole,
+    'created-at': instant,
+  },
+  // Answers say that there are none.
+  relations: {} as Record<string, never>,
   id: ({ id }) => id,
   self: ({ id }) => path(id),
   links: ({ id }) => ({

@@ -1,37 +1,35 @@
-import { flag, serializer, text, whole } from '@keystead/jsonapi';
+import { flag, text, whole } from '@keystead/jsonapi';
 import type { IngressAttributes } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
-import { includable, type View } from '../../../kernel/endpoints/endpoint';
+import { includable, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { organizationsOf, type RunTarget, readsRun } from '../runs/policy';
 import { findMany as findConfigurations } from './configuration-version';
 
 /** The commit behind a configuration, with the workspace whose rules protect it. */
 export interface Ingress extends IngressAttributes, RunTarget {}
 
-const shape = {
-  branch: text.nullable(),
-  'clone-url': text,
-  'commit-message': text,
-  'commit-sha': text,
-  'commit-url': text,
-  'compare-url': text.nullable(),
-  identifier: text,
-  'is-pull-request': flag,
-  'on-default-branch': flag,
-  'pull-request-number': whole.nullable(),
-  'pull-request-url': text.nullable(),
-  'pull-request-title': text.nullable(),
-  'pull-request-body': text.nullable(),
-  tag: text.nullable(),
-  'sender-username': text.nullable(),
-  'sender-avatar-url': text.nullable(),
-  'sender-html-url': text.nullable(),
-};
-
 /** The commit behind a configuration. */
-export const ingressSerializer = serializer<Ingress, View, typeof shape>({
+export const ingressSerializer = serializerOf<Ingress>()({
   type: 'ingress-attributes',
-  shape,
+  shape: {
+    branch: text.nullable(),
+    'clone-url': text,
+    'commit-message': text,
+    'commit-sha': text,
+    'commit-url': text,
+    'compare-url': text.nullable(),
+    identifier: text,
+    'is-pull-request': flag,
+    'on-default-branch': flag,
+    'pull-request-number': whole.nullable(),
+    'pull-request-url': text.nullable(),
+    'pull-request-title': text.nullable(),
+    'pull-request-body': text.nullable(),
+    tag: text.nullable(),
+    'sender-username': text.nullable(),
+    'sender-avatar-url': text.nullable(),
+    'sender-html-url': text.nullable(),
+  },
   id: ({ id }) => id,
   self: ({ configurationVersionId }) => `/api/v2/configuration-versions/${configurationVersionId}/ingress-attributes`,
   attributes: (one) => ({

@@ -1,6 +1,6 @@
-import { serializer, text } from '@keystead/jsonapi';
+import { text } from '@keystead/jsonapi';
 import { readWholeBlob } from '../../../kernel/blobs/blobs';
-import { includable, type View } from '../../../kernel/endpoints/endpoint';
+import { includable, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { organizationsOf, type RunTarget, readsRun } from '../runs/policy';
 import { findMany } from './configuration-version';
 
@@ -10,13 +10,11 @@ interface Readme extends RunTarget {
   readonly text: string;
 }
 
-const readmeAttributes = {
-  'raw-markdown': text,
-};
-
-const readmeSerializer = serializer<Readme, View, typeof readmeAttributes>({
+const readmeSerializer = serializerOf<Readme>()({
   type: 'workspace-readme',
-  shape: readmeAttributes,
+  shape: {
+    'raw-markdown': text,
+  },
   id: ({ id }) => id,
   attributes: ({ text }) => ({ 'raw-markdown': text }),
 });

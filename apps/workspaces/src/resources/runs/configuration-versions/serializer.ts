@@ -1,40 +1,31 @@
-import { choice, flag, hasOne, instant, serializer, text, timestamps, toOne } from '@keystead/jsonapi';
+import { choice, flag, hasOne, instant, text, timestamps, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { gone, hidden } from '../../../kernel/blobs/backing-data';
-import type { View } from '../../../kernel/endpoints/endpoint';
+import { serializerOf } from '../../../kernel/endpoints/endpoint';
 import type { ConfigurationVersion } from './configuration-version';
 
 const self = ({ id }: ConfigurationVersion): string => `/api/v2/configuration-versions/${id}`;
 
-const configurationVersionAttributes = {
-  'auto-queue-runs': flag,
-  'changed-files': z.array(text),
-  'created-at': instant,
-  error: text.nullable(),
-  'error-message': text.nullable(),
-  provisional: flag,
-  source: text,
-  speculative: flag,
-  status: choice(['pending', 'fetching', 'uploaded', 'errored', 'archived', hidden, gone]),
-  'status-timestamps': timestamps,
-  'upload-url': text.optional(),
-};
-
-const configurationVersionRelations = {
-  workspace: hasOne('workspaces'),
-  'ingress-attributes': hasOne('ingress-attributes'),
-};
-
 /** A bundle of configuration. */
-export const configurationVersionSerializer = serializer<
-  ConfigurationVersion,
-  View,
-  typeof configurationVersionAttributes,
-  typeof configurationVersionRelations
->({
+export const configurationVersionSerializer = serializerOf<ConfigurationVersion>()({
   type: 'configuration-versions',
-  shape: configurationVersionAttributes,
-  relations: configurationVersionRelations,
+  shape: {
+    'auto-queue-runs': flag,
+    'changed-files': z.array(text),
+    'created-at': instant,
+    error: text.nullable(),
+    'error-message': text.nullable(),
+    provisional: flag,
+    source: text,
+    speculative: flag,
+    status: choice(['pending', 'fetching', 'uploaded', 'errored', 'archived', hidden, gone]),
+    'status-timestamps': timestamps,
+    'upload-url': text.optional(),
+  },
+  relations: {
+    workspace: hasOne('workspaces'),
+    'ingress-attributes': hasOne('ingress-attributes'),
+  },
   id: ({ id }) => id,
   self,
   links: (cv) => (cv.status === 'uploaded' ? { download: `${self(cv)}/download` } : ({} as Record<string, string>)),

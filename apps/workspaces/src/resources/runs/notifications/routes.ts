@@ -1,6 +1,6 @@
-import { hasMany, hasOne, invalid, serializer, toMany, toOne } from '@keystead/jsonapi';
+import { hasMany, hasOne, invalid, toMany, toOne } from '@keystead/jsonapi';
 import { actorOf } from '../../../kernel/audit/audit';
-import { endpoints, includable, type Lookup, type Resource, type View } from '../../../kernel/endpoints/endpoint';
+import { endpoints, includable, type Lookup, type Resource, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { projectPolicy } from '../../workspaces/projects/policy';
 import * as projects from '../../workspaces/projects/service';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
@@ -13,12 +13,11 @@ import { CreateConfiguration, UpdateConfiguration } from './schema';
 import { Sender } from './sender';
 
 const { shape, show: showAttributes } = notificationAttributes;
-const relations = { subscribable: hasOne('workspaces', 'projects'), users: hasMany('users') };
 
-const notificationSerializer = serializer<NotificationConfiguration, View, typeof shape, typeof relations>({
+const notificationSerializer = serializerOf<NotificationConfiguration>()({
   type: 'notification-configurations',
   shape,
-  relations,
+  relations: { subscribable: hasOne('workspaces', 'projects'), users: hasMany('users') },
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/notification-configurations/${id}`,
   attributes: showAttributes,

@@ -1,37 +1,25 @@
-import {
-  choice,
-  document,
-  hasOne,
-  MissingPermission,
-  requiredOne,
-  serializer,
-  timestamps,
-  toOne,
-} from '@keystead/jsonapi';
+import { choice, document, hasOne, MissingPermission, requiredOne, timestamps, toOne } from '@keystead/jsonapi';
 import { notFound } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
 import { readBlob } from '../../../kernel/blobs/blobs';
 import { signedUrl } from '../../../kernel/blobs/signed-urls';
-import { endpoints, includable, type LookupBy, type Resource, type View } from '../../../kernel/endpoints/endpoint';
+import { endpoints, includable, type LookupBy, type Resource, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { findMany as findPhases } from '../runs/phases';
 import { administers, organizationsOf, readsRun } from '../runs/policy';
 import { create as createExport, dataTypes, find, findMany, type PlanExport, remove as removeExport } from './service';
 
-const attributes = {
-  'data-type': choice(dataTypes),
-  status: choice(['finished', 'expired']),
-  'status-timestamps': timestamps,
-};
-const relations = { plan: hasOne('plans') };
-
 const stampOf = (at: Date): string => at.toISOString().replace(/\.\d+Z$/, '+00:00');
 
-const exportSerializer = serializer<PlanExport, View, typeof attributes, typeof relations>({
+const exportSerializer = serializerOf<PlanExport>()({
   type: 'plan-exports',
-  shape: attributes,
-  relations,
+  shape: {
+    'data-type': choice(dataTypes),
+    status: choice(['finished', 'expired']),
+    'status-timestamps': timestamps,
+  },
+  relations: { plan: hasOne('plans') },
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/plan-exports/${id}`,
   links: ({ id, expired }): Record<string, string> =>

@@ -1,8 +1,8 @@
-import { document, hasOne, instant, invalid, requiredOne, serializer, text, toOne } from '@keystead/jsonapi';
+import { document, hasOne, instant, invalid, requiredOne, text, toOne } from '@keystead/jsonapi';
 import type { Access } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
-import { endpoints, includable, type Lookup, type Resource, type View } from '../../../kernel/endpoints/endpoint';
+import { endpoints, includable, type Lookup, type Resource, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
 import * as workspaces from '../../workspaces/workspaces/service';
 import {
@@ -14,18 +14,14 @@ import {
   remove as removeTrigger,
 } from './run-trigger';
 
-const runTriggerAttributes = {
-  'workspace-name': text,
-  'sourceable-name': text,
-  'created-at': instant,
-};
-
-const runTriggerRelations = { workspace: hasOne('workspaces'), sourceable: hasOne('workspaces') };
-
-const runTriggerSerializer = serializer<RunTrigger, View, typeof runTriggerAttributes, typeof runTriggerRelations>({
+const runTriggerSerializer = serializerOf<RunTrigger>()({
   type: 'run-triggers',
-  shape: runTriggerAttributes,
-  relations: runTriggerRelations,
+  shape: {
+    'workspace-name': text,
+    'sourceable-name': text,
+    'created-at': instant,
+  },
+  relations: { workspace: hasOne('workspaces'), sourceable: hasOne('workspaces') },
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/run-triggers/${id}`,
   attributes: ({ workspace, sourceable, createdAt }) => ({

@@ -1,4 +1,4 @@
-import { MissingPermission, serializer, whole } from '@keystead/jsonapi';
+import { MissingPermission, whole } from '@keystead/jsonapi';
 import { notFound } from '@keystead/refusal';
 import { actorOf } from '../../../kernel/audit/audit';
 import { streamAnswers } from '../../../kernel/endpoints/answer-stream';
@@ -8,7 +8,7 @@ import {
   includable,
   type Lookup,
   type Resource,
-  type View,
+  serializerOf,
 } from '../../../kernel/endpoints/endpoint';
 import type { Organization } from '../../organizations/organizations/organization';
 import { organizationPolicy } from '../../organizations/organizations/policy';
@@ -201,14 +201,12 @@ interface Capacity {
   readonly running: number;
 }
 
-const capacityAttributes = {
-  pending: whole,
-  running: whole,
-};
-
-const capacitySerializer = serializer<Capacity, View, typeof capacityAttributes>({
+const capacitySerializer = serializerOf<Capacity>()({
   type: 'organization-capacity',
-  shape: capacityAttributes,
+  shape: {
+    pending: whole,
+    running: whole,
+  },
   id: ({ id }) => id,
   attributes: ({ pending, running }) => ({ pending, running }),
 });
@@ -235,11 +233,9 @@ interface Counts {
   readonly running: number;
 }
 
-const countAttributes = { 'needs-confirmation': whole, queued: whole, running: whole };
-
-const countSerializer = serializer<Counts, View, typeof countAttributes>({
+const countSerializer = serializerOf<Counts>()({
   type: 'run-counts',
-  shape: countAttributes,
+  shape: { 'needs-confirmation': whole, queued: whole, running: whole },
   id: ({ id }) => id,
   attributes: ({ needsConfirmation, queued, running }) => ({
     'needs-confirmation': needsConfirmation,

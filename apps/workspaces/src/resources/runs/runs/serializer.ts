@@ -1,20 +1,8 @@
-import {
-  choice,
-  flag,
-  hasMany,
-  hasOne,
-  instant,
-  serializer,
-  text,
-  timestamps,
-  toMany,
-  toOne,
-  whole,
-} from '@keystead/jsonapi';
+import { choice, flag, hasMany, hasOne, instant, text, timestamps, toMany, toOne, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { abilities, permissions } from '../../../kernel/access/policy';
 import { accountIdOf } from '../../../kernel/audit/audit';
-import type { View } from '../../../kernel/endpoints/endpoint';
+import { serializerOf } from '../../../kernel/endpoints/endpoint';
 import { runPolicy } from './policy';
 import type { Run } from './run';
 import { actionsOf, runStatuses, waitingStatuses } from './statuses';
@@ -69,70 +57,66 @@ function statusReason(run: Run): string | null {
   return `Waiting for ${one} that is free`;
 }
 
-const runAttributes = {
-  actions: z.object({
-    'is-cancelable': flag,
-    'is-confirmable': flag,
-    'is-discardable': flag,
-    'is-force-cancelable': flag,
-  }),
-  permissions: permissions(runPolicy),
-  status: choice(runStatuses),
-  'status-reason': text.nullable(),
-  'status-timestamps': timestamps,
-  'auto-apply': flag,
-  'allow-config-generation': flag,
-  'allow-empty-apply': flag,
-  'created-at': instant,
-  'canceled-at': instant.nullable(),
-  'force-cancel-available-at': instant.optional(),
-  'debugging-mode': flag,
-  'has-changes': flag,
-  'infra-version': text.nullable(),
-  'is-destroy': flag,
-  message: text.nullable(),
-  'plan-only': flag,
-  'position-in-queue': whole,
-  refresh: flag,
-  'refresh-only': flag,
-  'replace-addrs': z.array(text).nullable(),
-  'save-plan': flag,
-  'secrets-logins': z.array(z.object({ phase: choice(['plan', 'apply']), accessor: text, namespace: text })),
-  source: text,
-  'target-addrs': z.array(text).nullable(),
-  'trigger-reason': text,
-  variables: z
-    .array(
-      z.object({
-        key: text,
-        value: text,
-      }),
-    )
-    .nullable(),
-};
-
-const runRelations = {
-  workspace: hasOne('workspaces'),
-  plan: hasOne('plans'),
-  apply: hasOne('applies'),
-  'configuration-version': hasOne('configuration-versions'),
-  'created-by': hasOne('users'),
-  'confirmed-by': hasOne('users'),
-  'canceled-by': hasOne('users'),
-  'cost-estimate': hasOne('cost-estimates'),
-  'input-state-version': hasOne('state-versions'),
-  'policy-checks': hasMany('policy-checks'),
-  'task-stages': hasMany('task-stages'),
-  'workspace-run-alerts': hasMany('workspace-run-alerts'),
-  'run-events': hasMany('run-events'),
-  comments: hasMany('comments'),
-};
-
 /** A run. */
-export const runSerializer = serializer<Run, View, typeof runAttributes, typeof runRelations>({
+export const runSerializer = serializerOf<Run>()({
   type: 'runs',
-  shape: runAttributes,
-  relations: runRelations,
+  shape: {
+    actions: z.object({
+      'is-cancelable': flag,
+      'is-confirmable': flag,
+      'is-discardable': flag,
+      'is-force-cancelable': flag,
+    }),
+    permissions: permissions(runPolicy),
+    status: choice(runStatuses),
+    'status-reason': text.nullable(),
+    'status-timestamps': timestamps,
+    'auto-apply': flag,
+    'allow-config-generation': flag,
+    'allow-empty-apply': flag,
+    'created-at': instant,
+    'canceled-at': instant.nullable(),
+    'force-cancel-available-at': instant.optional(),
+    'debugging-mode': flag,
+    'has-changes': flag,
+    'infra-version': text.nullable(),
+    'is-destroy': flag,
+    message: text.nullable(),
+    'plan-only': flag,
+    'position-in-queue': whole,
+    refresh: flag,
+    'refresh-only': flag,
+    'replace-addrs': z.array(text).nullable(),
+    'save-plan': flag,
+    'secrets-logins': z.array(z.object({ phase: choice(['plan', 'apply']), accessor: text, namespace: text })),
+    source: text,
+    'target-addrs': z.array(text).nullable(),
+    'trigger-reason': text,
+    variables: z
+      .array(
+        z.object({
+          key: text,
+          value: text,
+        }),
+      )
+      .nullable(),
+  },
+  relations: {
+    workspace: hasOne('workspaces'),
+    plan: hasOne('plans'),
+    apply: hasOne('applies'),
+    'configuration-version': hasOne('configuration-versions'),
+    'created-by': hasOne('users'),
+    'confirmed-by': hasOne('users'),
+    'canceled-by': hasOne('users'),
+    'cost-estimate': hasOne('cost-estimates'),
+    'input-state-version': hasOne('state-versions'),
+    'policy-checks': hasMany('policy-checks'),
+    'task-stages': hasMany('task-stages'),
+    'workspace-run-alerts': hasMany('workspace-run-alerts'),
+    'run-events': hasMany('run-events'),
+    comments: hasMany('comments'),
+  },
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/runs/${id}`,
   aliases: { 'infra-version': 'terraform-version' },

@@ -1,4 +1,4 @@
-import { type BodyShape, document, serializer, text, whole } from '@keystead/jsonapi';
+import { type BodyShape, document, text, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { Policy, Rule } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
@@ -8,7 +8,7 @@ import {
   endpoints,
   type Lookup,
   type Resource,
-  type View,
+  serializerOf,
 } from '../../../kernel/endpoints/endpoint';
 import type { Organization } from '../../organizations/organizations/organization';
 import { organizationPolicy } from '../../organizations/organizations/policy';
@@ -25,13 +25,11 @@ interface ShownPolicy extends retention.RetentionPolicy {
   readonly legacy?: boolean;
 }
 
-const policyAttributes = {
-  'delete-older-than-n-days': whole.optional(),
-};
-
-const policySerializer = serializer<ShownPolicy, View, typeof policyAttributes>({
+const policySerializer = serializerOf<ShownPolicy>()({
   type: ({ days, legacy }) => (legacy ? 'data-retention-policies' : retentionType(days)),
-  shape: policyAttributes,
+  shape: {
+    'delete-older-than-n-days': whole.optional(),
+  },
   id: ({ id }) => id,
   attributes: ({ days }) => (days === null ? {} : { 'delete-older-than-n-days': days }),
 });
@@ -45,7 +43,7 @@ interface ShownPreview {
 const found = z.object({ count: whole, 'first-ids': z.array(text) });
 const previewAttributes = { 'state-versions': found, 'configuration-versions': found } satisfies Record<Kind, unknown>;
 
-const previewSerializer = serializer<ShownPreview, View, typeof previewAttributes>({
+const previewSerializer = serializerOf<ShownPreview>()({
   type: 'data-retention-previews',
   shape: previewAttributes,
   id: ({ id }) => id,

@@ -1,11 +1,11 @@
-import { hasOne, instant, serializer, text, toOne, whole } from '@keystead/jsonapi';
+import { hasOne, instant, text, toOne, whole } from '@keystead/jsonapi';
 import { notFound, Refusal } from '@keystead/refusal';
 import type { Access, WorkspaceTarget } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
 import { backingDataActions } from '../../../kernel/blobs/backing-data';
 import { BlobTooLarge, readBlob } from '../../../kernel/blobs/blobs';
-import { endpoints, includable, type LookupBy, type Resource, type View } from '../../../kernel/endpoints/endpoint';
+import { endpoints, includable, type LookupBy, type Resource, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
 import * as workspaces from '../../workspaces/workspaces/service';
 import { changeContent } from './backing-data';
@@ -225,21 +225,18 @@ const backingData = backingDataActions.map((name) =>
 );
 
 interface KeptState extends quarantine.QuarantinedState, StateTarget {}
-const quarantineAttributes = {
-  serial: whole,
-  lineage: text.nullable(),
-  md5: text,
-  size: whole,
-  reason: text,
-  'created-at': instant,
-};
 
-const quarantineRelations = { workspace: hasOne('workspaces') };
-
-const quarantineSerializer = serializer<KeptState, View, typeof quarantineAttributes, typeof quarantineRelations>({
+const quarantineSerializer = serializerOf<KeptState>()({
   type: 'quarantined-states',
-  shape: quarantineAttributes,
-  relations: quarantineRelations,
+  shape: {
+    serial: whole,
+    lineage: text.nullable(),
+    md5: text,
+    size: whole,
+    reason: text,
+    'created-at': instant,
+  },
+  relations: { workspace: hasOne('workspaces') },
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/quarantined-states/${id}`,
   attributes: ({ serial, lineage, md5, size, reason, createdAt }) => ({

@@ -6,7 +6,6 @@ import {
   hasOne,
   hasOneOf,
   instant,
-  serializer,
   text,
   toMany,
   toOne,
@@ -14,7 +13,7 @@ import {
 } from '@keystead/jsonapi';
 import { actorTypes } from '../../../kernel/audit/audit';
 import { gone, hidden } from '../../../kernel/blobs/backing-data';
-import type { View } from '../../../kernel/endpoints/endpoint';
+import { serializerOf } from '../../../kernel/endpoints/endpoint';
 import type { StateOutput } from './outputs';
 import type { StateVersion } from './state-version';
 
@@ -28,50 +27,41 @@ export interface ShownStateVersion extends StateVersion {
   };
 }
 
-const stateVersionAttributes = {
-  'created-at': instant,
-  size: whole,
-  serial: whole,
-  lineage: text.nullable(),
-  status: choice(['pending', 'finalized', 'discarded', hidden, gone]),
-  intermediate: flag,
-  'state-version': whole.nullable(),
-  'infra-version': text.nullable(),
-  'resources-processed': flag,
-  modules: anything,
-  providers: anything,
-  resources: anything,
-  'vcs-commit-sha': text.nullable(),
-  'vcs-commit-url': text.nullable(),
-  'hosted-state-download-url': text.nullable(),
-  'hosted-json-state-download-url': text.nullable(),
-  'hosted-state-upload-url': text.nullable(),
-  'hosted-json-state-upload-url': text.nullable(),
-};
-
-const stateVersionRelations = {
-  workspace: hasOne('workspaces'),
-  run: hasOne('runs'),
-  'created-by': hasOneOf(actorTypes),
-  outputs: hasMany('state-version-outputs'),
-  'rollback-state-version': hasOne('state-versions'),
-};
-
 /** Resources as a state version shows them: indexes of instances are for the list of the workspace. */
 function withoutKeys(resources: unknown): unknown {
   return (resources as { keys?: unknown }[]).map(({ keys, ...resource }) => resource);
 }
 
 /** Spec: Workspace (relationships current-state-version). */
-export const stateVersionSerializer = serializer<
-  ShownStateVersion,
-  View,
-  typeof stateVersionAttributes,
-  typeof stateVersionRelations
->({
+export const stateVersionSerializer = serializerOf<ShownStateVersion>()({
   type: 'state-versions',
-  shape: stateVersionAttributes,
-  relations: stateVersionRelations,
+  shape: {
+    'created-at': instant,
+    size: whole,
+    serial: whole,
+    lineage: text.nullable(),
+    status: choice(['pending', 'finalized', 'discarded', hidden, gone]),
+    intermediate: flag,
+    'state-version': whole.nullable(),
+    'infra-version': text.nullable(),
+    'resources-processed': flag,
+    modules: anything,
+    providers: anything,
+    resources: anything,
+    'vcs-commit-sha': text.nullable(),
+    'vcs-commit-url': text.nullable(),
+    'hosted-state-download-url': text.nullable(),
+    'hosted-json-state-download-url': text.nullable(),
+    'hosted-state-upload-url': text.nullable(),
+    'hosted-json-state-upload-url': text.nullable(),
+  },
+  relations: {
+    workspace: hasOne('workspaces'),
+    run: hasOne('runs'),
+    'created-by': hasOneOf(actorTypes),
+    outputs: hasMany('state-version-outputs'),
+    'rollback-state-version': hasOne('state-versions'),
+  },
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/state-versions/${id}`,
   aliases: { 'infra-version': 'terraform-version' },
@@ -104,18 +94,16 @@ export const stateVersionSerializer = serializer<
   }),
 });
 
-const outputAttributes = {
-  name: text,
-  sensitive: flag,
-  type: text,
-  value: anything,
-  'detailed-type': anything,
-};
-
 /** An output of a state version. */
-export const outputSerializer = serializer<StateOutput, View, typeof outputAttributes>({
+export const outputSerializer = serializerOf<StateOutput>()({
   type: 'state-version-outputs',
-  shape: outputAttributes,
+  shape: {
+    name: text,
+    sensitive: flag,
+    type: text,
+    value: anything,
+    'detailed-type': anything,
+  },
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/state-version-outputs/${id}`,
   attributes: ({ name, sensitive, type, value, detailedType }) => ({
@@ -127,18 +115,16 @@ export const outputSerializer = serializer<StateOutput, View, typeof outputAttri
   }),
 });
 
-const workspaceOutputAttributes = {
-  name: text,
-  sensitive: flag,
-  'output-type': text,
-  'detailed-type': anything,
-  value: anything,
-};
-
 /** An output as workspaces include it, under a type of its own. */
-export const workspaceOutputSerializer = serializer<StateOutput, View, typeof workspaceOutputAttributes>({
+export const workspaceOutputSerializer = serializerOf<StateOutput>()({
   type: 'workspace-outputs',
-  shape: workspaceOutputAttributes,
+  shape: {
+    name: text,
+    sensitive: flag,
+    'output-type': text,
+    'detailed-type': anything,
+    value: anything,
+  },
   id: ({ id }) => id,
   attributes: ({ name, sensitive, type, detailedType, value }) => ({
     name,

@@ -1,21 +1,19 @@
-import { hasOne, linksTo, related, serializer, toOne } from '@keystead/jsonapi';
-import type { View } from '../../../kernel/endpoints/endpoint';
+import { hasOne, linksTo, related, toOne } from '@keystead/jsonapi';
+import { serializerOf } from '../../../kernel/endpoints/endpoint';
 import { projectAttributes } from './attributes';
 import type { Project } from './project';
 
 const { shape, show } = projectAttributes;
 
-const projectRelations = {
-  organization: hasOne('organizations'),
-  'default-agent-pool': hasOne('agent-pools'),
-  'tag-bindings': linksTo(),
-  'effective-tag-bindings': linksTo('effective-tag-bindings'),
-};
-
-export const projectSerializer = serializer<Project, View, typeof shape, typeof projectRelations>({
+export const projectSerializer = serializerOf<Project>()({
   type: 'projects',
   shape,
-  relations: projectRelations,
+  relations: {
+    organization: hasOne('organizations'),
+    'default-agent-pool': hasOne('agent-pools'),
+    'tag-bindings': linksTo(),
+    'effective-tag-bindings': linksTo('effective-tag-bindings'),
+  },
   id: (project) => project.id,
   self: (project) => `/api/v2/projects/${project.id}`,
   attributes: show,

@@ -1,10 +1,10 @@
-import { document, flag, hasOne, instant, invalid, serializer, text, toOne } from '@keystead/jsonapi';
+import { document, flag, hasOne, instant, invalid, text, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { policy } from '../../../kernel/access/policy';
 import { actorOf, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
-import { endpoints, type Lookup, type View } from '../../../kernel/endpoints/endpoint';
+import { endpoints, type Lookup, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { organizationPolicy } from '../../organizations/organizations/policy';
 import * as organizations from '../../organizations/organizations/service';
 import { isBindingKey } from '../projects/tag-bindings';
@@ -28,25 +28,16 @@ const ChangeKey = document('reserved-tag-keys', {
   attributes: { key: key.optional(), 'disable-overrides': disableOverrides },
 });
 
-const reservedTagKeyAttributes = {
-  key: text,
-  'disable-overrides': flag,
-  'created-at': instant,
-  'updated-at': instant,
-};
-
-const reservedTagKeyRelations = { organization: hasOne('organizations') };
-
 /** A reserved key of bindings. */
-export const reservedTagKeySerializer = serializer<
-  ReservedTagKey,
-  View,
-  typeof reservedTagKeyAttributes,
-  typeof reservedTagKeyRelations
->({
+export const reservedTagKeySerializer = serializerOf<ReservedTagKey>()({
   type: 'reserved-tag-keys',
-  shape: reservedTagKeyAttributes,
-  relations: reservedTagKeyRelations,
+  shape: {
+    key: text,
+    'disable-overrides': flag,
+    'created-at': instant,
+    'updated-at': instant,
+  },
+  relations: { organization: hasOne('organizations') },
   id: ({ id }) => id,
   attributes: (reserved) => ({
     key: reserved.key,

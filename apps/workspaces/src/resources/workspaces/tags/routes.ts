@@ -2,7 +2,14 @@ import { hasOne, instant, references, type SerializerSpec, serializer, text, toO
 import { policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
-import { endpoints, includable, type Lookup, type Resource, type View } from '../../../kernel/endpoints/endpoint';
+import {
+  endpoints,
+  includable,
+  type Lookup,
+  type Resource,
+  serializerOf,
+  type View,
+} from '../../../kernel/endpoints/endpoint';
 import type { Organization } from '../../organizations/organizations/organization';
 import { organizationPolicy } from '../../organizations/organizations/policy';
 import * as organizations from '../../organizations/organizations/service';
@@ -16,18 +23,14 @@ import type { Workspace } from '../workspaces/workspace';
 import { findReservedTagKeys, reservedTagKeyEndpoints, reservedTagKeySerializer } from './reserved';
 import * as tags from './service';
 
-const tagAttributes = {
-  name: text,
-  'created-at': instant,
-  'instance-count': whole,
-};
-
-const tagRelations = { organization: hasOne('organizations') };
-
-const tagSerializer = serializer<tags.Tag, View, typeof tagAttributes, typeof tagRelations>({
+const tagSerializer = serializerOf<tags.Tag>()({
   type: 'tags',
-  shape: tagAttributes,
-  relations: tagRelations,
+  shape: {
+    name: text,
+    'created-at': instant,
+    'instance-count': whole,
+  },
+  relations: { organization: hasOne('organizations') },
   id: ({ id }) => id,
   attributes: ({ name, createdAt, instances }) => ({ name, 'created-at': createdAt, 'instance-count': instances }),
   relationships: ({ organization }) => ({ organization: toOne('organizations', organization) }),

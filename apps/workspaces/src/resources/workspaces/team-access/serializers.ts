@@ -1,33 +1,24 @@
-import { hasOne, serializer, toOne } from '@keystead/jsonapi';
+import { hasOne, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { projectDials, projectWorkspaceDials, workspaceDials } from '../../../kernel/access/capabilities';
-import type { View } from '../../../kernel/endpoints/endpoint';
+import { serializerOf } from '../../../kernel/endpoints/endpoint';
 import type { ProjectGrant } from './project-grants';
 import { settingsOf, shownDial } from './settings';
 import type { WorkspaceGrant } from './workspace-grants';
 
-const workspaceGrantAttributes = {
-  access: z.enum(['plan', 'read', 'write', 'admin', 'custom']),
-  runs: shownDial(workspaceDials.runs),
-  variables: shownDial(workspaceDials.variables),
-  'state-versions': shownDial(workspaceDials.stateVersions),
-  'polengine-mocks': shownDial(workspaceDials.polengineMocks),
-  'workspace-locking': shownDial(workspaceDials.workspaceLocking),
-  'run-tasks': shownDial(workspaceDials.runTasks),
-};
-
-const workspaceGrantRelations = { team: hasOne('teams'), workspace: hasOne('workspaces') };
-
 /** A team's access to a workspace, with what it amounts to. */
-export const workspaceGrantSerializer = serializer<
-  WorkspaceGrant,
-  View,
-  typeof workspaceGrantAttributes,
-  typeof workspaceGrantRelations
->({
+export const workspaceGrantSerializer = serializerOf<WorkspaceGrant>()({
   type: 'team-workspaces',
-  shape: workspaceGrantAttributes,
-  relations: workspaceGrantRelations,
+  shape: {
+    access: z.enum(['plan', 'read', 'write', 'admin', 'custom']),
+    runs: shownDial(workspaceDials.runs),
+    variables: shownDial(workspaceDials.variables),
+    'state-versions': shownDial(workspaceDials.stateVersions),
+    'polengine-mocks': shownDial(workspaceDials.polengineMocks),
+    'workspace-locking': shownDial(workspaceDials.workspaceLocking),
+    'run-tasks': shownDial(workspaceDials.runTasks),
+  },
+  relations: { team: hasOne('teams'), workspace: hasOne('workspaces') },
   id: (grant) => grant.id,
   self: (grant) => `/api/v2/team-workspaces/${grant.id}`,
   attributes: (grant) => {
@@ -49,38 +40,29 @@ export const workspaceGrantSerializer = serializer<
   aliases: { 'polengine-mocks': 'sentinel-mocks' },
 });
 
-const projectGrantAttributes = {
-  access: z.enum(['read', 'write', 'admin', 'custom', 'maintain']),
-  'project-access': z.object({
-    teams: shownDial(projectDials.teams),
-    settings: shownDial(projectDials.settings),
-    'variable-sets': shownDial(projectDials.variableSets),
-  }),
-  'workspace-access': z.object({
-    runs: shownDial(projectWorkspaceDials.runs),
-    'polengine-mocks': shownDial(projectWorkspaceDials.polengineMocks),
-    'state-versions': shownDial(projectWorkspaceDials.stateVersions),
-    variables: shownDial(projectWorkspaceDials.variables),
-    create: shownDial(projectWorkspaceDials.create),
-    locking: shownDial(projectWorkspaceDials.locking),
-    delete: shownDial(projectWorkspaceDials.delete),
-    move: shownDial(projectWorkspaceDials.move),
-    'run-tasks': shownDial(projectWorkspaceDials.runTasks),
-  }),
-};
-
-const projectGrantRelations = { team: hasOne('teams'), project: hasOne('projects') };
-
 /** A team's access to a project and to every workspace in it. */
-export const projectGrantSerializer = serializer<
-  ProjectGrant,
-  View,
-  typeof projectGrantAttributes,
-  typeof projectGrantRelations
->({
+export const projectGrantSerializer = serializerOf<ProjectGrant>()({
   type: 'team-projects',
-  shape: projectGrantAttributes,
-  relations: projectGrantRelations,
+  shape: {
+    access: z.enum(['read', 'write', 'admin', 'custom', 'maintain']),
+    'project-access': z.object({
+      teams: shownDial(projectDials.teams),
+      settings: shownDial(projectDials.settings),
+      'variable-sets': shownDial(projectDials.variableSets),
+    }),
+    'workspace-access': z.object({
+      runs: shownDial(projectWorkspaceDials.runs),
+      'polengine-mocks': shownDial(projectWorkspaceDials.polengineMocks),
+      'state-versions': shownDial(projectWorkspaceDials.stateVersions),
+      variables: shownDial(projectWorkspaceDials.variables),
+      create: shownDial(projectWorkspaceDials.create),
+      locking: shownDial(projectWorkspaceDials.locking),
+      delete: shownDial(projectWorkspaceDials.delete),
+      move: shownDial(projectWorkspaceDials.move),
+      'run-tasks': shownDial(projectWorkspaceDials.runTasks),
+    }),
+  },
+  relations: { team: hasOne('teams'), project: hasOne('projects') },
   id: (grant) => grant.id,
   self: (grant) => `/api/v2/team-projects/${grant.id}`,
   attributes: (grant) => {

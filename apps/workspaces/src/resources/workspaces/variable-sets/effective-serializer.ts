@@ -1,6 +1,6 @@
-import { choice, flag, hasOne, serializer, text, toOne } from '@keystead/jsonapi';
+import { choice, flag, hasOne, text, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
-import type { View } from '../../../kernel/endpoints/endpoint';
+import { serializerOf } from '../../../kernel/endpoints/endpoint';
 import { variableAttributes } from '../variables/attributes';
 import type { EffectiveVariable, Source } from './reaching';
 
@@ -24,19 +24,15 @@ const given = <A extends { readonly 'created-at': unknown; readonly 'version-id'
   return rest;
 };
 
-const attributes = {
-  ...given(variableAttributes.shape),
-  ...source,
-  hides: z.array(z.object({ 'variable-id': text, ...source })),
-};
-
-const relations = { variable: hasOne('vars') };
-
 /** What a run is given under one key; sensitive values are never shown. */
-export const effectiveVariableSerializer = serializer<EffectiveVariable, View, typeof attributes, typeof relations>({
+export const effectiveVariableSerializer = serializerOf<EffectiveVariable>()({
   type: 'effective-variables',
-  shape: attributes,
-  relations,
+  shape: {
+    ...given(variableAttributes.shape),
+    ...source,
+    hides: z.array(z.object({ 'variable-id': text, ...source })),
+  },
+  relations: { variable: hasOne('vars') },
   id: ({ variable }) => variable.id,
   attributes: ({ variable, hides, ...from }, view) => ({
     ...given(variableAttributes.show(variable, view)),

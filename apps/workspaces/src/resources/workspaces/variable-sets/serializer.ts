@@ -1,23 +1,21 @@
-import { hasMany, hasOne, serializer, toMany, toOne } from '@keystead/jsonapi';
-import type { View } from '../../../kernel/endpoints/endpoint';
+import { hasMany, hasOne, toMany, toOne } from '@keystead/jsonapi';
+import { serializerOf } from '../../../kernel/endpoints/endpoint';
 import { assigned, variableSetAttributes } from './attributes';
 import type { VariableSet } from './variable-set';
 
 const { shape, show } = variableSetAttributes;
 
-const variableSetRelations = {
-  organization: hasOne('organizations'),
-  parent: hasOne('organizations', 'projects'),
-  vars: hasMany('vars'),
-  workspaces: hasMany('workspaces'),
-  projects: hasMany('projects'),
-  stacks: hasMany('stacks'),
-};
-
-export const variableSetSerializer = serializer<VariableSet, View, typeof shape, typeof variableSetRelations>({
+export const variableSetSerializer = serializerOf<VariableSet>()({
   type: 'varsets',
   shape,
-  relations: variableSetRelations,
+  relations: {
+    organization: hasOne('organizations'),
+    parent: hasOne('organizations', 'projects'),
+    vars: hasMany('vars'),
+    workspaces: hasMany('workspaces'),
+    projects: hasMany('projects'),
+    stacks: hasMany('stacks'),
+  },
   id: (set) => set.id,
   self: (set) => `/api/v2/varsets/${set.id}`,
   attributes: show,

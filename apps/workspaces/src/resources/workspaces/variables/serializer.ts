@@ -1,17 +1,15 @@
-import { hasOne, serializer, sometimes, toOne } from '@keystead/jsonapi';
-import type { View } from '../../../kernel/endpoints/endpoint';
+import { hasOne, sometimes, toOne } from '@keystead/jsonapi';
+import { serializerOf } from '../../../kernel/endpoints/endpoint';
 import { variableAttributes } from './attributes';
 import type { Variable } from './variable';
 
 const { shape, show } = variableAttributes;
 
-const variableRelations = { varset: sometimes(hasOne('varsets')), configurable: sometimes(hasOne('workspaces')) };
-
 /** A variable of a workspace or of a variable set; sensitive values are never shown. */
-export const variableSerializer = serializer<Variable, View, typeof shape, typeof variableRelations>({
+export const variableSerializer = serializerOf<Variable>()({
   type: 'vars',
   shape,
-  relations: variableRelations,
+  relations: { varset: sometimes(hasOne('varsets')), configurable: sometimes(hasOne('workspaces')) },
   id: (variable) => variable.id,
   self: ({ id, workspaceId, variableSetId }) =>
     workspaceId === null

@@ -1,25 +1,21 @@
-import { flag, hasOneOf, instant, type Page, serializer, text, toOne, whole } from '@keystead/jsonapi';
+import { flag, hasOneOf, instant, type Page, text, toOne, whole } from '@keystead/jsonapi';
 import type { WorkspaceLock } from '../../../generated/prisma/client';
 import { actorTypes } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
-import type { View } from '../../../kernel/endpoints/endpoint';
-
-const lockAttributes = {
-  reason: text.nullable(),
-  'locked-at': instant,
-  'unlocked-at': instant.nullable(),
-  forced: flag,
-  'heartbeat-seconds': whole.nullable(),
-  'expired-at': instant.nullable(),
-};
-
-const lockRelations = { 'locked-by': hasOneOf(actorTypes), 'unlocked-by': hasOneOf(actorTypes) };
+import { serializerOf } from '../../../kernel/endpoints/endpoint';
 
 /** One time that a workspace was locked: by whom, why, from when to when, and who ended it. */
-export const lockSerializer = serializer<WorkspaceLock, View, typeof lockAttributes, typeof lockRelations>({
+export const lockSerializer = serializerOf<WorkspaceLock>()({
   type: 'workspace-locks',
-  shape: lockAttributes,
-  relations: lockRelations,
+  shape: {
+    reason: text.nullable(),
+    'locked-at': instant,
+    'unlocked-at': instant.nullable(),
+    forced: flag,
+    'heartbeat-seconds': whole.nullable(),
+    'expired-at': instant.nullable(),
+  },
+  relations: { 'locked-by': hasOneOf(actorTypes), 'unlocked-by': hasOneOf(actorTypes) },
   id: ({ id }) => String(id),
   attributes: ({ reason, lockedAt, unlockedAt, forced, heartbeatSeconds, expiresAt }) => ({
     reason,

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { instant, type Page, serializer, text } from '@keystead/jsonapi';
+import { instant, type Page, text } from '@keystead/jsonapi';
 import { Prisma } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
-import type { View } from '../../../kernel/endpoints/endpoint';
+import { serializerOf } from '../../../kernel/endpoints/endpoint';
 import type { Workspace } from './workspace';
 
 /** An instance of a resource that the current state of a workspace manages. */
@@ -98,22 +98,20 @@ export async function listResources(
   return { items, total };
 }
 
-const managedResourceAttributes = {
-  address: text,
-  name: text,
-  module: text,
-  provider: text,
-  'provider-type': text,
-  'created-at': instant,
-  'updated-at': instant,
-  'modified-by-state-version-id': text,
-  'name-index': text.nullable(),
-};
-
 /** An instance of a managed resource. */
-export const managedResourceSerializer = serializer<ManagedResource, View, typeof managedResourceAttributes>({
+export const managedResourceSerializer = serializerOf<ManagedResource>()({
   type: 'resources',
-  shape: managedResourceAttributes,
+  shape: {
+    address: text,
+    name: text,
+    module: text,
+    provider: text,
+    'provider-type': text,
+    'created-at': instant,
+    'updated-at': instant,
+    'modified-by-state-version-id': text,
+    'name-index': text.nullable(),
+  },
   id: ({ id }) => id,
   attributes: ({ address, name, type, module, provider, index, stateVersionId, updatedAt }) => ({
     address,

@@ -1,17 +1,6 @@
-import {
-  hasMany,
-  hasOne,
-  hasOneOf,
-  linksTo,
-  related,
-  serializer,
-  sometimes,
-  type ToOne,
-  toMany,
-  toOne,
-} from '@keystead/jsonapi';
+import { hasMany, hasOne, hasOneOf, linksTo, related, sometimes, type ToOne, toMany, toOne } from '@keystead/jsonapi';
 import { actorTypes } from '../../../kernel/audit/audit';
-import type { View } from '../../../kernel/endpoints/endpoint';
+import { serializerOf } from '../../../kernel/endpoints/endpoint';
 import { retentionType, retentionTypes } from '../../organizations/organizations/serializer';
 import { workspaceAttributes } from './attributes';
 import { effectiveMode, type Workspace } from './workspace';
@@ -23,33 +12,31 @@ function lockedBy({ lockedByType, lockedById }: Workspace): ToOne {
   return { data: lockedByType === null || lockedById === null ? null : { id: lockedById, type: lockedByType } };
 }
 
-const workspaceRelations = {
-  organization: hasOne('organizations'),
-  project: hasOne('projects'),
-  'agent-pool': hasOne('agent-pools'),
-  'current-configuration-version': hasOne('configuration-versions'),
-  'current-run': hasOne('runs'),
-  'latest-run': hasOne('runs'),
-  'current-state-version': hasOne('state-versions'),
-  'current-assessment-result': hasOne('assessment-results'),
-  'locked-by': hasOneOf(actorTypes),
-  'ssh-key': hasOne('ssh-keys'),
-  outputs: hasMany('workspace-outputs'),
-  readme: hasOne('workspace-readme'),
-  vars: hasMany('vars'),
-  'remote-state-consumers': linksTo(),
-  'tag-bindings': linksTo(),
-  'effective-tag-bindings': linksTo('effective-tag-bindings'),
-  'data-retention-policy': sometimes(hasOne(...retentionTypes)),
-};
-
 const { shape, show, aliases } = workspaceAttributes;
 
 /** Spec: Workspace (type `workspaces`; id of the form `ws-<id>`) */
-export const workspaceSerializer = serializer<Workspace, View, typeof shape, typeof workspaceRelations>({
+export const workspaceSerializer = serializerOf<Workspace>()({
   type: 'workspaces',
   shape,
-  relations: workspaceRelations,
+  relations: {
+    organization: hasOne('organizations'),
+    project: hasOne('projects'),
+    'agent-pool': hasOne('agent-pools'),
+    'current-configuration-version': hasOne('configuration-versions'),
+    'current-run': hasOne('runs'),
+    'latest-run': hasOne('runs'),
+    'current-state-version': hasOne('state-versions'),
+    'current-assessment-result': hasOne('assessment-results'),
+    'locked-by': hasOneOf(actorTypes),
+    'ssh-key': hasOne('ssh-keys'),
+    outputs: hasMany('workspace-outputs'),
+    readme: hasOne('workspace-readme'),
+    vars: hasMany('vars'),
+    'remote-state-consumers': linksTo(),
+    'tag-bindings': linksTo(),
+    'effective-tag-bindings': linksTo('effective-tag-bindings'),
+    'data-retention-policy': sometimes(hasOne(...retentionTypes)),
+  },
   id: ({ id }) => id,
   self: path,
   links: ({ organization, name }) => ({ 'self-html': `/app/${organization}/workspaces/${name}` }),

@@ -1,8 +1,7 @@
-import { serializer } from '@keystead/jsonapi';
 import { isRefusal } from '@keystead/refusal';
 import type { Policy } from '../../../../kernel/access/policy';
 import { actorOf } from '../../../../kernel/audit/audit';
-import { endpoints, type Raw, type Resource, type View } from '../../../../kernel/endpoints/endpoint';
+import { endpoints, type Raw, type Resource, serializerOf } from '../../../../kernel/endpoints/endpoint';
 import { readForm } from '../../sessions/form';
 import { type SamlSettings, samlAttributes } from './attributes';
 import { notice } from './notice';
@@ -13,7 +12,7 @@ import * as settings from './settings';
 
 const { shape, show } = samlAttributes;
 
-const samlSerializer = serializer<SamlSettings, View, typeof shape>({
+const samlSerializer = serializerOf<SamlSettings>()({
   type: 'saml-settings',
   shape,
   id: () => settings.samlId,
