@@ -76,9 +76,7 @@ export function asProblem(thrown: unknown): Problem {
     const file = typeof error.path === 'string' ? error.path : 'the file';
     return new Problem(`${file} ${ofFiles.get(code)}`, exitCodes.file);
   }
-  if (code.startsWith('Z_')) {
-    return new Problem(`the file is damaged: ${message}`, exitCodes.file);
-  }
+  if (code.startsWith('Z_')) return new Problem(`the file is damaged: ${message}`, exitCodes.file);
   const advice = ofConnections.find(([pattern]) => pattern.test(`${code} ${message}`))?.[1];
   if (advice) return new Problem(`no connection: ${message || code} (${advice})`, exitCodes.unreachable);
   return new Problem(

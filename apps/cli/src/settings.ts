@@ -91,15 +91,11 @@ function isOn(text: string | undefined): boolean {
 /** The token to call with: the environment's, else the one that `login` kept. */
 export function findToken({ token, tokenFile, tokenVariable }: CliSettings): string | undefined {
   // A variable that was to hold a token and does not must not make the caller somebody else.
-  if (token?.trim() === '') {
-    throw new Problem(`${tokenVariable} is set, and empty: unset it to use another token`);
-  }
+  if (token?.trim() === '') throw new Problem(`${tokenVariable} is set, and empty: unset it to use another token`);
   if (token) return token.trim();
   if (!existsSync(tokenFile)) return undefined;
   const { mode } = statSync(tokenFile);
-  if ((mode & 0o077) !== 0) {
-    throw new Problem(`${tokenFile} can be read by others: chmod 600 ${tokenFile}`);
-  }
+  if ((mode & 0o077) !== 0) throw new Problem(`${tokenFile} can be read by others: chmod 600 ${tokenFile}`);
   return readFileSync(tokenFile, 'utf8').trim() || undefined;
 }
 

@@ -167,9 +167,7 @@ function blobStore(given: BlobStoreVariables, problems: string[]): S3Config | un
   if ((accessKeyId === undefined) !== (secretAccessKey === undefined)) {
     problems.push('WORKSPACES_BLOB_STORE_ACCESS_KEY_ID and WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY go together');
   }
-  if (given.WORKSPACES_BLOB_STORE === 'database') {
-    return undefined;
-  }
+  if (given.WORKSPACES_BLOB_STORE === 'database') return undefined;
   const credentials =
     accessKeyId === undefined || secretAccessKey === undefined ? undefined : { accessKeyId, secretAccessKey };
   try {

@@ -23,9 +23,7 @@ function readOrExit(): Config {
   try {
     return readConfig(process.env);
   } catch (error) {
-    if (!(error instanceof BadConfig)) {
-      throw error;
-    }
+    if (!(error instanceof BadConfig)) throw error;
     process.stderr.write(`${error.problems.join('\n')}\n`);
     process.exit(78);
   }
@@ -33,9 +31,7 @@ function readOrExit(): Config {
 
 async function writeFirstRun(service: Service, file: string, log: Logger): Promise<void> {
   const made = await service.firstRun();
-  if (made === undefined) {
-    return;
-  }
+  if (made === undefined) return;
   const descriptor = openSync(file, 'w', 0o600);
   try {
     writeSync(descriptor, `${JSON.stringify(made, null, 2)}\n`);
@@ -147,15 +143,9 @@ async function main([command]: string[]): Promise<void> {
     process.stdout.write(`${usage}\n${describeConfig()}\n`);
     return;
   }
-  if (command === undefined) {
-    return runAll(readOrExit());
-  }
-  if (command === 'first-run') {
-    return once(readOrExit(), async (service) => (await service.firstRun()) ?? null);
-  }
-  if (command === 'migrate') {
-    return once({ ...readOrExit(), migrate: true }, async () => undefined);
-  }
+  if (command === undefined) return runAll(readOrExit());
+  if (command === 'first-run') return once(readOrExit(), async (service) => (await service.firstRun()) ?? null);
+  if (command === 'migrate') return once({ ...readOrExit(), migrate: true }, async () => undefined);
   process.stderr.write(`${command} is no command; --help lists them\n`);
   process.exitCode = 64;
 }

@@ -108,9 +108,7 @@ function detailOf(issue: Issue): string {
 }
 
 function pointerOf(issue: Issue, pointers?: Pointers): string {
-  if (issue.path[0] === 'data') {
-    return `/${issue.path.join('/')}`;
-  }
+  if (issue.path[0] === 'data') return `/${issue.path.join('/')}`;
   const [first, ...rest] = issue.path.map(String);
   const start = pointers?.get(first ?? '') ?? `/data/attributes/${dashed(first ?? '')}`;
   return [start, ...rest.map(dashed)].join('/');
@@ -139,9 +137,7 @@ export function errorObjects(
   refusal: Refusal,
   options: { pointers?: Pointers; reasons?: boolean } = {},
 ): ErrorObject[] {
-  if (refusal.issues.length > 0) {
-    return refusal.issues.map((issue) => issueObject(refusal, issue, options.pointers));
-  }
+  if (refusal.issues.length > 0) return refusal.issues.map((issue) => issueObject(refusal, issue, options.pointers));
   const [status, title] = ANSWERS[refusal.kind];
   const object: ErrorObject = { status: String(status), title };
   if (refusal instanceof MissingPermission && options.reasons === true) {

@@ -73,9 +73,7 @@ export const camel = (name: string): string =>
   name.replace(/[-_]([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
 function camelised(value: unknown): unknown {
-  if (!isObject(value) || Object.getPrototypeOf(value) !== Object.prototype) {
-    return value;
-  }
+  if (!isObject(value) || Object.getPrototypeOf(value) !== Object.prototype) return value;
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [camel(key), camelised(inner)]));
 }
 
@@ -150,9 +148,7 @@ function neutral(
       holder = holder[step] as Record<string, unknown>;
     }
     const key = path.at(-1)!;
-    if (!(alias in holder)) {
-      continue;
-    }
+    if (!(alias in holder)) continue;
     if (key in holder && JSON.stringify(holder[key]) !== JSON.stringify(holder[alias])) {
       const above = ['data', 'attributes', ...path.slice(0, -1)];
       const message = `must not be given as ${key} and ${alias} with different values`;
@@ -354,18 +350,14 @@ export function document<
         throw new Refusal('invalid', message, [{ path: ['data', 'relationships'], message }]);
       }
       for (const [name, relationship] of relationships) {
-        if (!(name in links) && !relationship.required) {
-          continue;
-        }
+        if (!(name in links) && !relationship.required) continue;
         value[camel(name)] = relationshipIssues(name, relationship, links[name], issues);
         if (!pointers.has(camel(name))) {
           pointers.set(camel(name), `/data/relationships/${name}`);
         }
       }
       issues.push(...unservedIssues(unserved, attributes, links));
-      if (issues.length > 0) {
-        throw invalidAll(issues);
-      }
+      if (issues.length > 0) throw invalidAll(issues);
       return { value: value as DocumentValue<A, R>, pointers, id: data.id || undefined };
     },
     jsonSchema(edition) {

@@ -15,13 +15,9 @@ const LARGEST_NUMBER = 2_147_483;
 
 function positive(query: Query, name: string): number | undefined {
   const text = query.entries.get(name);
-  if (text === undefined) {
-    return undefined;
-  }
+  if (text === undefined) return undefined;
   const value = Number(text);
-  if (!/^\d{1,15}$/.test(text) || value < 1) {
-    throw badParameter(name, `${name} must be a positive integer`);
-  }
+  if (!/^\d{1,15}$/.test(text) || value < 1) throw badParameter(name, `${name} must be a positive integer`);
   return value;
 }
 
@@ -32,9 +28,7 @@ function positive(query: Query, name: string): number | undefined {
 export function pageOf(query: Query, paging: 'always' | 'optional'): Page | undefined {
   const number = positive(query, 'page[number]');
   const size = positive(query, 'page[size]');
-  if (number === undefined && size === undefined && paging === 'optional') {
-    return undefined;
-  }
+  if (number === undefined && size === undefined && paging === 'optional') return undefined;
   const page = { number: Math.min(number ?? 1, LARGEST_NUMBER), size: Math.min(size ?? DEFAULT_SIZE, LARGEST_PAGE) };
   return { ...page, offset: (page.number - 1) * page.size };
 }

@@ -34,9 +34,7 @@ export class Query {
     return this.list('sort').map((part) => {
       const descending = part.startsWith('-');
       const key = descending ? part.slice(1) : part;
-      if (!offered.includes(key)) {
-        throw badParameter('sort', `Invalid sort parameter: ${part}`);
-      }
+      if (!offered.includes(key)) throw badParameter('sort', `Invalid sort parameter: ${part}`);
       return { key, descending };
     });
   }
@@ -45,9 +43,7 @@ export class Query {
   include(offered: readonly string[]): string[] {
     const asked = this.list('include');
     for (const path of asked) {
-      if (!offered.includes(path)) {
-        throw badParameter('include', `Invalid include parameter: ${path}`);
-      }
+      if (!offered.includes(path)) throw badParameter('include', `Invalid include parameter: ${path}`);
     }
     return asked;
   }

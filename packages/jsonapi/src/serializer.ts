@@ -46,9 +46,7 @@ function addAlias(attributes: Record<string, unknown>, from: readonly string[], 
   let holder = attributes;
   for (const step of from.slice(0, -1)) {
     const inner = holder[step];
-    if (typeof inner !== 'object' || inner === null) {
-      return;
-    }
+    if (typeof inner !== 'object' || inner === null) return;
     holder = inner as Record<string, unknown>;
   }
   const key = from.at(-1)!;

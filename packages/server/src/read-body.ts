@@ -68,9 +68,7 @@ export function readBody(req: IncomingMessage, { limit, large, pace = usualPace 
   if (large === undefined || (length !== undefined && length <= large.above)) {
     return new BodyReader(length, pace).read(req, limit);
   }
-  if (length !== undefined) {
-    return waited(req, large.turn).then(() => new BodyReader(length, pace).read(req, limit));
-  }
+  if (length !== undefined) return waited(req, large.turn).then(() => new BodyReader(length, pace).read(req, limit));
   return new BodyReader(undefined, pace).read(req, limit, large);
 }
 

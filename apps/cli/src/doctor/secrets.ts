@@ -16,9 +16,7 @@ export async function checkSecrets({ settings, client }: Context, findings: Find
     if (!(error instanceof Problem)) throw error;
     return findings.add('critical', error.message, 'start it, or name another address with --address');
   }
-  if (status?.initialized === false) {
-    return findings.add('critical', 'it is not initialised', 'keystead operator init');
-  }
+  if (status?.initialized === false) return findings.add('critical', 'it is not initialised', 'keystead operator init');
   const sealed = status?.sealed === true;
   findings.ask('critical', sealed, 'unsealed', 'it is sealed: it answers nothing', 'keystead operator unseal');
   if (sealed) return;

@@ -48,9 +48,7 @@ export function commonHeaders(fixed: readonly string[], requestId: string, rate:
 
 /** Writes an answer. */
 export async function sendAnswer(res: ServerResponse, answer: EndpointResponse, headers: string[]): Promise<void> {
-  if (answer.raw !== undefined) {
-    return sendRaw(res, answer.raw, headers);
-  }
+  if (answer.raw !== undefined) return sendRaw(res, answer.raw, headers);
   if (answer.body === undefined) {
     res.writeHead(answer.status, headers);
     res.end();
@@ -113,24 +111,12 @@ export function sendToPrimary(res: ServerResponse, address: string, headers: str
 
 /** What was thrown, as a refusal; undefined for a fault. */
 export function asRefusal(error: unknown): Refusal | undefined {
-  if (error instanceof Refusal) {
-    return error;
-  }
-  if (error instanceof BodyTooLarge) {
-    return new Refusal('too-large', error.message);
-  }
-  if (error instanceof GateFull) {
-    return new Refusal('unavailable', error.message);
-  }
-  if (error instanceof BodyLate) {
-    return new Refusal('late', error.message);
-  }
-  if (error instanceof BodyAborted) {
-    return new Refusal('malformed', error.message);
-  }
-  if (isConnectionLoss(error)) {
-    return new Refusal('unavailable', 'storage is unavailable', [], { cause: error });
-  }
+  if (error instanceof Refusal) return error;
+  if (error instanceof BodyTooLarge) return new Refusal('too-large', error.message);
+  if (error instanceof GateFull) return new Refusal('unavailable', error.message);
+  if (error instanceof BodyLate) return new Refusal('late', error.message);
+  if (error instanceof BodyAborted) return new Refusal('malformed', error.message);
+  if (isConnectionLoss(error)) return new Refusal('unavailable', 'storage is unavailable', [], { cause: error });
   return undefined;
 }
 

@@ -92,9 +92,7 @@ export function buildApp(parts: AppParts): express.Express {
       const address = clientAddress(req, parts.trustedProxies);
       const times = principal?.kind === 'agent' ? AGENTS_OF_A_POOL : 1;
       rate = limitFor(principal === undefined ? address : `${principal.kind} ${principal.id}`, settings, times);
-      if (!rate.allowed) {
-        return sendLimited(res, commonHeaders(fixed, id, rate), dialect);
-      }
+      if (!rate.allowed) return sendLimited(res, commonHeaders(fixed, id, rate), dialect);
       if (match === undefined) throw new Refusal('unsupported-path', '');
       const turn = async (): Promise<void> => {
         leave = await env.largeUploads.enter(principal?.id);
@@ -225,9 +223,7 @@ async function authenticate(
   req: IncomingMessage,
   again = false,
 ): Promise<AuthenticatedCaller | undefined> {
-  if (endpoint.auth === 'none') {
-    return undefined;
-  }
+  if (endpoint.auth === 'none') return undefined;
   const { authorization } = req.headers;
   const session = authorization === undefined ? console?.idOf(req) : undefined;
   const token = readBearer(authorization);

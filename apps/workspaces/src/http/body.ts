@@ -12,9 +12,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 function requireMediaType(header: string | undefined, accepted: readonly [string, ...string[]]): void {
   const type = (header ?? '').split(';', 1)[0]!.trim().toLowerCase();
-  if (!accepted.includes(type)) {
-    throw new Refusal('media-type', `send ${accepted[0]}`);
-  }
+  if (!accepted.includes(type)) throw new Refusal('media-type', `send ${accepted[0]}`);
 }
 
 /** Known to the platform, not yet to the types of the library that this is compiled against. */
@@ -22,9 +20,7 @@ const isWellFormed = (text: string): boolean => (text as unknown as { isWellForm
 
 /** What is wrong with a text for the database: null characters and halves of characters. */
 function flawOf(text: string): string | undefined {
-  if (text.includes('\0')) {
-    return 'holds a null character';
-  }
+  if (text.includes('\0')) return 'holds a null character';
   return isWellFormed(text) ? undefined : 'holds half of a character';
 }
 
@@ -48,9 +44,7 @@ function requireSound(value: unknown, at: (string | number)[]): void {
     requireText(value, at);
     return;
   }
-  if (typeof value !== 'object' || value === null || value instanceof LargeText) {
-    return;
-  }
+  if (typeof value !== 'object' || value === null || value instanceof LargeText) return;
   if (Array.isArray(value)) {
     if (value.length > maxListMembers) {
       const where = at.map((step) => `/${typeof step === 'number' ? '*' : step}`).join('');
@@ -85,9 +79,7 @@ export async function readJson(
   const most = known ? bodyBytes : unknownBody.bytes;
   const bytes =
     largeBody === undefined || !known ? await readBody(req, { limit: most }) : await readLarge(req, largeBody, turn);
-  if (bytes.length === 0) {
-    return undefined;
-  }
+  if (bytes.length === 0) return undefined;
   requireMediaType(req.headers['content-type'], dialect?.mediaTypes ?? ACCEPTED);
   await lookOver(bytes, known ? bodyValues : unknownBody.values);
   try {
@@ -99,9 +91,7 @@ export async function readJson(
     requireSound(value, []);
     return value;
   } catch (error) {
-    if (error instanceof Refusal) {
-      throw error;
-    }
+    if (error instanceof Refusal) throw error;
     throw new Refusal('malformed', 'the body is not valid JSON', [], { cause: error });
   }
 }
@@ -110,12 +100,8 @@ async function lookOver(bytes: Buffer, values: number): Promise<void> {
   try {
     await scanJson(bytes, { values, levels: DEEPEST });
   } catch (error) {
-    if (!(error instanceof JsonTooMuch)) {
-      throw error;
-    }
-    if (error.bound === 'values') {
-      throw new Refusal('too-large', `the request body holds more than ${values} values`);
-    }
+    if (!(error instanceof JsonTooMuch)) throw error;
+    if (error.bound === 'values') throw new Refusal('too-large', `the request body holds more than ${values} values`);
     throw new Refusal('malformed', `the document is nested deeper than ${DEEPEST} levels`);
   }
 }
@@ -124,9 +110,7 @@ async function readLarge(req: IncomingMessage, { bytes, instead }: LargeBody, tu
   try {
     return await readBody(req, { limit: bytes, large: { above: bodyBytes, turn } });
   } catch (error) {
-    if (!(error instanceof BodyTooLarge)) {
-      throw error;
-    }
+    if (!(error instanceof BodyTooLarge)) throw error;
     throw new Refusal('too-large', `${error.message}; ${instead}`);
   }
 }

@@ -24,9 +24,7 @@ export class ListSource {
    * `upstream` for anything but such a list.
    */
   async fetch(url: string, storage: Storage, nowMs: number): Promise<RevocationList> {
-    if (!isServer(url)) {
-      throw new Refusal('invalid', 'invalid CRL url: it must be an address of http or https');
-    }
+    if (!isServer(url)) throw new Refusal('invalid', 'invalid CRL url: it must be an address of http or https');
     const { status, bytes } = await this.calls.call(who, url, { headers: { accept: 'application/pkix-crl' } });
     if (status !== 200) throw new Refusal('upstream', `${who} answered ${status}`);
     const list = read(bytes);

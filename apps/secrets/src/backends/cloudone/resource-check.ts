@@ -102,9 +102,7 @@ async function requireGroupIdentity(
   where: Whereabouts,
   claims: IdentityClaims,
 ): Promise<void> {
-  if (!claims.appid) {
-    throw denied('token object id does not match expected identities, and no app id was found');
-  }
+  if (!claims.appid) throw denied('token object id does not match expected identities, and no app id was found');
   const bound = role.bound_resource_groups;
   const groups = bound.length === 0 || bound.includes('*') ? [where.group] : bound;
   const ids = await client.clientIds(config, where.subscription, groups);

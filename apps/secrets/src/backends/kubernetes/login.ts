@@ -83,9 +83,7 @@ function checkBounds(role: KubernetesRole, { name, namespace, audiences }: Claim
   if (role.audience && !audiences.includes(role.audience)) {
     throw new Refusal('denied', 'invalid audience (aud) claim: audience claim does not match any expected audience');
   }
-  if (!fits(role.bound_service_account_names, name)) {
-    throw new Refusal('denied', 'service account name not authorized');
-  }
+  if (!fits(role.bound_service_account_names, name)) throw new Refusal('denied', 'service account name not authorized');
   if (fits(role.bound_service_account_namespaces, namespace)) return false;
   if (role.bound_service_account_namespace_selector !== '') return true;
   throw new Refusal('denied', 'namespace not authorized');

@@ -84,9 +84,7 @@ export const accessPath = (scheduler: Scheduler) =>
         const { verify, bootstrap, ...config } = input;
         checkAddress(config.address);
         checkCertificates(config);
-        if (config.max_token_name_length < 0) {
-          throw new Refusal('invalid', 'max_token_name_length cannot be negative');
-        }
+        if (config.max_token_name_length < 0) throw new Refusal('invalid', 'max_token_name_length cannot be negative');
         const reach = resolve(config, scheduler.defaults);
         if (bootstrap && !reach.token) {
           // Nothing can take a bootstrap back, so its token is stored by this very call or shown as lost by its failure.

@@ -65,9 +65,7 @@ export function openDevice(path: string, stored: StoredDevice, node: NodeParts):
 
 /** Undefined where the configuration of this node does not let it be used. */
 function usableCarrier(receiver: AuditReceiver, { receivers, folder }: NodeParts): Carrier | undefined {
-  if (receiver.type === 'http' || receiver.network !== 'unix') {
-    return receivers && carrierTo(receiver, receivers.reach);
-  }
+  if (receiver.type === 'http' || receiver.network !== 'unix') return receivers && carrierTo(receiver, receivers.reach);
   if (receiver.type === 'syslog' && receiver.host === LOCAL_SYSLOG) {
     return receivers?.syslog ? carrierTo(receiver, receivers.reach) : undefined;
   }

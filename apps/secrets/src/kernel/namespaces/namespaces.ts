@@ -235,9 +235,7 @@ export class Namespaces {
     const key = randomBase62(24);
     await this.relock(namespace, (now) => {
       const { lockedBy = now.locked ? now.path : undefined } = this.byUuid.get(now.uuid) ?? {};
-      if (lockedBy === now.path) {
-        throw new Refusal('invalid', `cannot lock namespace "${now.path}": is already locked`);
-      }
+      if (lockedBy === now.path) throw new Refusal('invalid', `cannot lock namespace "${now.path}": is already locked`);
       if (lockedBy !== undefined) {
         const text = `cannot lock namespace "${now.path}": ancestor namespace "${lockedBy}" is already locked`;
         throw new Refusal('invalid', text);

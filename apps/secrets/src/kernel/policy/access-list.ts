@@ -155,9 +155,7 @@ function describeLoser(rule: PatternRule, winner: PatternRule): LosingRule {
 const slashWins = 'the path with its trailing slash wins';
 
 function whyLost(loser: string, winner: string): string {
-  if (!hasWildcard(winner)) {
-    return hasWildcard(loser) ? 'an exact pattern wins over wildcards' : slashWins;
-  }
+  if (!hasWildcard(winner)) return hasWildcard(loser) ? 'an exact pattern wins over wildcards' : slashWins;
   // A list looks at its path without the slash only where nothing matches it with the slash.
   if (comparePatterns(loser, winner) > 0) return slashWins;
   const place = (pattern: string) => pattern.search(/(?<=^|\/)\+(?=\/|$)|\*$/);

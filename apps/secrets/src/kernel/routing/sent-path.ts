@@ -28,9 +28,7 @@ export class SentPath {
    * characters that nobody can see, as other servers of this kind do, and for what is too long.
    */
   static read(text: string): SentPath | { readonly detour: readonly string[] } {
-    if (text.length > maxPathLength) {
-      throw new Refusal('malformed', `path is longer than ${maxPathLength} characters`);
-    }
+    if (text.length > maxPathLength) throw new Refusal('malformed', `path is longer than ${maxPathLength} characters`);
     const problem = pathProblem(text);
     if (problem === 'unseen') throw new Refusal('malformed', '');
     return problem === undefined ? new SentPath(text) : { detour: simplify(text) };
@@ -64,9 +62,7 @@ export class SentPath {
    */
   locate(namespaces: Namespaces, mounts: Mounts, verb: Verb, header: string): RouteMatch {
     const text = this.textFor(verb);
-    if (verb === 'write' && text.endsWith('/')) {
-      throw new Refusal('malformed', "cannot write to a path ending in '/'");
-    }
+    if (verb === 'write' && text.endsWith('/')) throw new Refusal('malformed', "cannot write to a path ending in '/'");
     const { namespace, path: rest } = namespaces.resolve(header, text);
     const resolved = mounts.resolve(namespace.uuid, rest);
     const mount = resolved?.mount.tainted ? undefined : resolved?.mount;

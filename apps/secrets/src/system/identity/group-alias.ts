@@ -23,9 +23,7 @@ export function groupAliasPaths({ groupAliases }: Identity, mounts: Mounts): Pat
   const write = async (call: Call<unknown, AliasInput>, id: string | undefined) => {
     const { input, namespace } = call;
     const mount = mountOf(mounts, namespace.uuid, input.mount_accessor);
-    if (mount?.local) {
-      throw new Refusal('invalid', `mount accessor ${JSON.stringify(mount.accessor)} is a local mount`);
-    }
+    if (mount?.local) throw new Refusal('invalid', `mount accessor ${JSON.stringify(mount.accessor)} is a local mount`);
     const fields = { name: input.name, mount, groupId: input.canonical_id || undefined };
     const alias = id
       ? await groupAliases.update(namespace.uuid, id, fields)

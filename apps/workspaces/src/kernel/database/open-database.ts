@@ -104,9 +104,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
     prisma: guarded,
     async remembered<T extends object>(key: string, revision: string, find: () => Promise<T>) {
       const known = memory.get(key);
-      if (known?.revision === revision) {
-        return known.value as T;
-      }
+      if (known?.revision === revision) return known.value as T;
       const value = await find();
       memory.set(key, { revision, value });
       return value;

@@ -30,9 +30,7 @@ export class Fragments {
     let bytes = this.documents.get(key);
     if (bytes === undefined) {
       const text = this.texts.get(key);
-      if (text === undefined) {
-        return undefined;
-      }
+      if (text === undefined) return undefined;
       bytes = Buffer.from(`{"data":${text}}`);
       this.documents.set(key, bytes);
     }

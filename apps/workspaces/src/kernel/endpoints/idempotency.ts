@@ -50,9 +50,7 @@ export async function claimKey(db: Database, create: IdempotentCreate, doing: Id
         throw new Refusal('invalid', 'this Idempotency-Key was used with another body');
       }
       const item = await doing.find(earlier.resourceId);
-      if (item === undefined) {
-        throw notFound();
-      }
+      if (item === undefined) throw notFound();
       return item;
     }
     const item = await doing.run(tx);

@@ -18,9 +18,7 @@ function referencesOf(resources: readonly ResourceObject[], step: string): Refer
   return resources.flatMap((resource) => {
     for (const name of names) {
       const data = resource.relationships?.[name]?.data;
-      if (data !== undefined && data !== null) {
-        return Array.isArray(data) ? data : [data];
-      }
+      if (data !== undefined && data !== null) return Array.isArray(data) ? data : [data];
     }
     return [];
   });
@@ -28,9 +26,7 @@ function referencesOf(resources: readonly ResourceObject[], step: string): Refer
 
 async function fetchType(context: IncludeContext, type: string, ids: readonly string[]): Promise<ResourceObject[]> {
   const includable = context.includables.get(type);
-  if (includable === undefined || ids.length === 0) {
-    return [];
-  }
+  if (includable === undefined || ids.length === 0) return [];
   const items: readonly unknown[] = await includable.load(context.db, ids, context.env);
   const { organizationsOf } = includable;
   const access =
@@ -51,9 +47,7 @@ async function nameLinked(
   const relationship = step.replace(/_/g, '-');
   const includable = context.includables.get(relationship);
   const linking = owners.filter(({ relationships }) => relationships?.[relationship]?.links !== undefined);
-  if (includable?.loadOf === undefined || linking.length === 0) {
-    return [];
-  }
+  if (includable?.loadOf === undefined || linking.length === 0) return [];
   const found: ReadonlyMap<string, readonly unknown[]> = await includable.loadOf(
     context.db,
     linking.map(({ id }) => id),

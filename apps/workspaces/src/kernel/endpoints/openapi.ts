@@ -87,9 +87,7 @@ function parametersOf(endpoint: Endpoint): Json[] {
 }
 
 function successOf(endpoint: Endpoint, answers: AnswerSchemas): Json {
-  if (endpoint.shows === 'raw') {
-    return {};
-  }
+  if (endpoint.shows === 'raw') return {};
   const status = String(endpoint.status);
   return endpoint.shows === 'nothing'
     ? { [status]: { description: 'Done.' } }
@@ -163,9 +161,7 @@ export function openapiDocument(
   const known = new Map<string, string>();
   for (const resource of resources) {
     for (const declared of resource.endpoints) {
-      if (declared.edition !== undefined && declared.edition !== options.edition) {
-        continue;
-      }
+      if (declared.edition !== undefined && declared.edition !== options.edition) continue;
       // One template has one set of parameter names: those of the endpoint that came first.
       const shape = declared.path.replace(/:[A-Za-z_]+/g, ':');
       const endpoint = { ...declared, path: known.get(shape) ?? declared.path };

@@ -23,9 +23,7 @@ export class RateLimit {
 
   /** Takes one request out of the caller's bucket. */
   take(caller: string, limit: number): RateVerdict {
-    if (limit <= 0) {
-      return UNLIMITED;
-    }
+    if (limit <= 0) return UNLIMITED;
     const nowMs = this.now();
     let bucket = this.buckets.get(caller);
     if (bucket === undefined) {

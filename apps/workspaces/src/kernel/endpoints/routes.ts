@@ -20,9 +20,7 @@ const isEndless = ({ answers }: Endpoint): boolean =>
 const node = (): RouteNode => ({ literals: new Map(), endpoints: new Map(), names: new Map() });
 
 function decode(segment: string): string | undefined {
-  if (!segment.includes('%')) {
-    return segment;
-  }
+  if (!segment.includes('%')) return segment;
   try {
     return decodeURIComponent(segment);
   } catch {
@@ -57,9 +55,7 @@ export class Routes {
         at = next;
       }
     }
-    if (at.endpoints.has(endpoint.method)) {
-      throw new Error(`${endpoint.method} ${endpoint.path} is declared twice`);
-    }
+    if (at.endpoints.has(endpoint.method)) throw new Error(`${endpoint.method} ${endpoint.path} is declared twice`);
     at.endpoints.set(endpoint.method, endpoint);
     at.names.set(endpoint.method, names);
   }
@@ -86,9 +82,7 @@ export class Routes {
   ): Match | undefined {
     if (index === last) {
       const endpoint = at.endpoints.get(method);
-      if (endpoint === undefined) {
-        return undefined;
-      }
+      if (endpoint === undefined) return undefined;
       const names = at.names.get(method) ?? [];
       const params: Record<string, string> = {};
       for (let i = 0; i < names.length; i++) {
@@ -99,9 +93,7 @@ export class Routes {
     const segment = segments[index]!;
     const literal = at.literals.get(segment);
     const found = literal && this.walk(literal, segments, index + 1, last, values, method);
-    if (found !== undefined || at.parameter === undefined || segment === '') {
-      return found;
-    }
+    if (found !== undefined || at.parameter === undefined || segment === '') return found;
     const value = decode(segment);
     return value === undefined
       ? undefined

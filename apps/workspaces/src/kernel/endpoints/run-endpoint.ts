@@ -79,9 +79,7 @@ function refuseUnlessFor(endpoint: Endpoint, env: Environment, principal: Princi
   // Who speaks the dialect has one kind of token: any other is none to them. That of agents is none to all but agents.
   const isNone = endpoint.dialect !== undefined || principal.kind === 'agent';
   if (!wrongEdition && wrongToken && isNone) throw new Refusal('unauthenticated', '');
-  if (wrongEdition || wrongToken || (endpoint.siteAdmin && !principal.siteAdmin)) {
-    throw notFound();
-  }
+  if (wrongEdition || wrongToken || (endpoint.siteAdmin && !principal.siteAdmin)) throw notFound();
 }
 
 /** Where administrators must have a second factor, those without one are like everybody else. */
@@ -96,9 +94,7 @@ export function loadEarly(
   endpoint: Endpoint,
   params: Record<string, string>,
 ): Promise<unknown> | undefined {
-  if (!endpoint.loadsEarly || endpoint.load === undefined) {
-    return undefined;
-  }
+  if (!endpoint.loadsEarly || endpoint.load === undefined) return undefined;
   const early = endpoint.load({ db, env, principal: nobody, params, query: Query.parse('') });
   // Whoever is refused first never waits for it.
   early.catch(() => undefined);
@@ -110,13 +106,9 @@ async function loadTarget(
   lookup: Parameters<NonNullable<Endpoint['load']>>[0],
   early: Promise<unknown> | undefined,
 ): Promise<unknown> {
-  if (endpoint.load === undefined) {
-    return undefined;
-  }
+  if (endpoint.load === undefined) return undefined;
   const target = await (early ?? endpoint.load(lookup));
-  if (target === undefined || target === null) {
-    throw notFound();
-  }
+  if (target === undefined || target === null) throw notFound();
   return target;
 }
 
@@ -149,9 +141,7 @@ function requireStepUp({ stepUp }: Endpoint, { console }: Principal, body: unkno
 }
 
 function parseBody(endpoint: Endpoint, request: Request, env: Environment): { value: unknown; id?: string } {
-  if (endpoint.body === undefined) {
-    return { value: undefined };
-  }
+  if (endpoint.body === undefined) return { value: undefined };
   const { value, pointers, id } = endpoint.body.parse(request.body, env);
   request.pointers = pointers;
   return { value, id };
@@ -176,13 +166,9 @@ const ETAG = /^(?:W\/)?"(\d+)"$/;
 
 /** The revision named by `If-Match`; `*` and absence ask for nothing. */
 function ifMatch(header: string | string[] | undefined): bigint | undefined {
-  if (header === undefined || header === '*') {
-    return undefined;
-  }
+  if (header === undefined || header === '*') return undefined;
   const revision = ETAG.exec(String(header).trim())?.[1];
-  if (revision === undefined) {
-    throw new Refusal('precondition', 'If-Match names no revision of this resource');
-  }
+  if (revision === undefined) throw new Refusal('precondition', 'If-Match names no revision of this resource');
   return BigInt(revision);
 }
 
@@ -290,12 +276,8 @@ async function runOnce(
   call: Call<string, unknown, unknown>,
 ): Promise<unknown> {
   const key = request.headers['idempotency-key'];
-  if (key === undefined || endpoint.method === 'GET') {
-    return endpoint.run(call);
-  }
-  if (!endpoint.idempotent) {
-    throw new Refusal('malformed', 'this request does not take an Idempotency-Key');
-  }
+  if (key === undefined || endpoint.method === 'GET') return endpoint.run(call);
+  if (!endpoint.idempotent) throw new Refusal('malformed', 'this request does not take an Idempotency-Key');
   const create: IdempotentCreate = {
     principal: `${call.principal.kind} ${call.principal.id}`,
     path: `${request.method} ${request.path}`,
@@ -329,12 +311,8 @@ async function show(
   result: unknown,
   known: readonly string[],
 ): Promise<EndpointResponse> {
-  if (endpoint.shows === 'raw') {
-    return { status: (result as Raw).status, raw: result as Raw };
-  }
-  if (endpoint.shows === 'nothing') {
-    return { status: endpoint.status };
-  }
+  if (endpoint.shows === 'raw') return { status: (result as Raw).status, raw: result as Raw };
+  if (endpoint.shows === 'nothing') return { status: endpoint.status };
   // Deleted since it was changed.
   if (result === undefined) throw notFound();
   const { env } = kernel;
@@ -354,17 +332,13 @@ async function show(
   const { cached } = endpoint;
   if (cached !== undefined && isPlain(endpoint, call) && result !== null) {
     const document = kernel.fragments.document(fragmentKey(cached, serializer, result, view));
-    if (document !== undefined) {
-      return { status: endpoint.status, body: document, etag: etagOf(result) };
-    }
+    if (document !== undefined) return { status: endpoint.status, body: document, etag: etagOf(result) };
   }
   let texts =
     cached === undefined
       ? items.map((item) => JSON.stringify(serializer.resource(item, view)))
       : await cachedTexts(kernel, cached, serializer, items, view);
-  if (listed === undefined && result !== null && texts.length === 0) {
-    throw notFound();
-  }
+  if (listed === undefined && result !== null && texts.length === 0) throw notFound();
   const rest: Record<string, unknown> = {};
   if (call.include.length > 0) {
     // Whoever was found to see the resource is not asked about again for what is beside it, of the same organization.
@@ -408,9 +382,7 @@ function fragmentKey(
 
 /** The organizations that some items belong to, each once. */
 function organizationsOf(endpoint: Endpoint, items: readonly unknown[]): readonly string[] {
-  if (items.length === 1) {
-    return endpoint.organizationsOf(items[0]) ?? [];
-  }
+  if (items.length === 1) return endpoint.organizationsOf(items[0]) ?? [];
   return [...new Set(items.flatMap((item) => endpoint.organizationsOf(item) ?? []))];
 }
 

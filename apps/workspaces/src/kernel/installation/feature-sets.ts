@@ -107,9 +107,7 @@ function plan(
 /** The plan with an identifier such as `business`; an unknown one is a fault. */
 export function requireFeatureSet(identifier: string): FeatureSet {
   const found = featureSets.find((set) => set.identifier === identifier);
-  if (found === undefined) {
-    throw new Error(`no feature set ${identifier}`);
-  }
+  if (found === undefined) throw new Error(`no feature set ${identifier}`);
   return found;
 }
 

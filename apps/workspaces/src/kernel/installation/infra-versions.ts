@@ -61,9 +61,7 @@ type Test = (version: string) => boolean;
 function clauseTest(clause: string): Test | undefined {
   const match = CLAUSE.exec(clause.trim());
   const given = match?.[2];
-  if (given === undefined || semver.valid(complete(given)) === null) {
-    return undefined;
-  }
+  if (given === undefined || semver.valid(complete(given)) === null) return undefined;
   const wanted = complete(given);
   switch (match?.[1] ?? '=') {
     case '!=':

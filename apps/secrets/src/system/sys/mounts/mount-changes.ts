@@ -29,9 +29,7 @@ export function refuseBelowNamespace(
 ) {
   const first = path.split('/')[0]!;
   const found = namespaces.at(namespaces.find(namespaceId)!, first);
-  if (found && found.uuid !== namespaceId) {
-    throw inUseByNamespace(first);
-  }
+  if (found && found.uuid !== namespaceId) throw inUseByNamespace(first);
 }
 
 /** Ends what a mount gave out and removes it; where that fails the mount stays in use. */

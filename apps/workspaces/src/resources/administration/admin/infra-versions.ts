@@ -220,12 +220,8 @@ function endpointsUnder(type: string): Endpoint[] {
       summary: 'Delete a version of the tool that no workspace chose.',
       load,
       async run({ db, target, ...call }: VersionCall<undefined>) {
-        if (target.usage > 0) {
-          throw new Refusal('invalid', `This version is used by ${target.usage} workspaces`);
-        }
-        if (target.official) {
-          throw new Refusal('invalid', 'An official version cannot be deleted, only disabled');
-        }
+        if (target.usage > 0) throw new Refusal('invalid', `This version is used by ${target.usage} workspaces`);
+        if (target.official) throw new Refusal('invalid', 'An official version cannot be deleted, only disabled');
         await db.transaction(async (tx) => {
           await tx.prisma.infraVersion.deleteMany({ where: { id: target.id } });
           await record(tx, actorOf(call), 'delete', target);

@@ -84,9 +84,7 @@ async function withOwners(db: Database, found: readonly Organization[]): Promise
 
 async function reread(db: Database, env: Environment, id: string): Promise<AdminOrganization> {
   const found = await organizations.find(db, env, id);
-  if (found === undefined) {
-    throw notFound();
-  }
+  if (found === undefined) throw notFound();
   return (await withOwners(db, [found]))[0]!;
 }
 
@@ -171,9 +169,7 @@ const setConsumers = command('PATCH')(consumersPath, {
   async run({ db, env, target, body, ...call }) {
     const names = [...new Set(body.map(({ id }) => id ?? ''))];
     const found = await organizations.findMany(db, env, names);
-    if (found.length < names.length) {
-      throw notFound();
-    }
+    if (found.length < names.length) throw notFound();
     const chosen = found.filter(({ id }) => id !== target.id);
     await db.transaction(async (tx) => {
       await tx.prisma.moduleConsumer.deleteMany({ where: { producerId: target.id } });

@@ -100,13 +100,9 @@ const index = list('/admin/users', {
 });
 
 async function requireOther(db: Database, actor: Actor, user: AdminUser): Promise<void> {
-  if (actor.id === user.id) {
-    throw new Refusal('denied', 'You cannot do this to your own account');
-  }
+  if (actor.id === user.id) throw new Refusal('denied', 'You cannot do this to your own account');
   const others = await db.prisma.user.count({ where: { siteAdmin: true, suspendedAt: null, id: { not: user.id } } });
-  if (user.siteAdmin && others === 0) {
-    throw new Refusal('denied', 'Somebody has to stay a site administrator');
-  }
+  if (user.siteAdmin && others === 0) throw new Refusal('denied', 'Somebody has to stay a site administrator');
 }
 
 async function record(db: Database, actor: Actor, user: AdminUser, verb: string): Promise<void> {

@@ -238,9 +238,7 @@ export async function remove(db: Database, actor: Actor, pool: AgentPool): Promi
       (await tx.prisma.project.count({ where })) +
       (await tx.prisma.oauthClient.count({ where })) +
       (await tx.prisma.organization.count({ where: { defaultAgentPoolId: pool.id } }));
-    if (users > 0) {
-      throw invalid('name', 'Agent pool is still in use');
-    }
+    if (users > 0) throw invalid('name', 'Agent pool is still in use');
     await tx.prisma.agentPool.deleteMany({ where: { id: pool.id } });
     await recordChange(tx, actor, {
       organizationId: pool.organizationId,

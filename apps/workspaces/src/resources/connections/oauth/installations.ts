@@ -190,9 +190,7 @@ async function look(
   const { db } = means;
   const api = apiOf(means, client, nowMs);
   const listed = await listInstallations(api);
-  if (listed === undefined) {
-    return { problem: 'the app is installed on more accounts than are read', isWhole: true };
-  }
+  if (listed === undefined) return { problem: 'the app is installed on more accounts than are read', isWhole: true };
   const known = await db.prisma.githubAppInstallation.findMany({
     where: { oauthClientId: client.id },
     include: { token: { select: { renewAt: true } } },

@@ -10,9 +10,7 @@ export async function eraseRemoved(db: Database): Promise<number> {
   for (let gone = 0; ; gone++) {
     const [organization] = await db.prisma.$queryRaw<{ id: string }[]>`
       SELECT id FROM organization WHERE removed_at IS NOT NULL ORDER BY removed_at LIMIT 1`;
-    if (organization === undefined) {
-      return gone;
-    }
+    if (organization === undefined) return gone;
     await eraseOne(db, organization.id);
   }
 }

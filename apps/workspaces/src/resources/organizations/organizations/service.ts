@@ -45,9 +45,7 @@ export async function findMany(db: Database, env: PlanEnvironment, keys: readonl
 
 async function requireOrganization(db: Database, env: PlanEnvironment, id: string): Promise<Organization> {
   const found = await find(db, env, id);
-  if (found === undefined) {
-    throw notFound();
-  }
+  if (found === undefined) throw notFound();
   return found;
 }
 
@@ -62,9 +60,7 @@ export interface OrganizationSearch {
 const containing = (text: string): string => `%${text.replace(/[\\%_]/g, '\\$&')}%`;
 
 function matching({ any, name, email }: OrganizationSearch): Prisma.Sql {
-  if (any !== undefined) {
-    return Prisma.sql`(o.name ILIKE ${containing(any)} OR o.email ILIKE ${containing(any)})`;
-  }
+  if (any !== undefined) return Prisma.sql`(o.name ILIKE ${containing(any)} OR o.email ILIKE ${containing(any)})`;
   const byName = name === undefined ? Prisma.sql`TRUE` : Prisma.sql`o.name ILIKE ${containing(name)}`;
   const byEmail = email === undefined ? Prisma.sql`TRUE` : Prisma.sql`o.email ILIKE ${containing(email)}`;
   return Prisma.sql`(${byName} AND ${byEmail})`;
@@ -89,9 +85,7 @@ export async function select(
     ${Prisma.raw(selectOrganizations)} WHERE o.removed_at IS NULL AND ${where}
     ORDER BY o.name COLLATE "C", o.id ${cut}`;
   const items = rows.map((row) => organizationOf(row, env));
-  if (page === undefined) {
-    return { items };
-  }
+  if (page === undefined) return { items };
   const [count] = await db.prisma.$queryRaw<[{ total: number }]>`
     SELECT count(*)::int AS total FROM organization o WHERE o.removed_at IS NULL AND ${where}`;
   return { items, total: count.total };
@@ -109,9 +103,7 @@ export async function list(
 }
 
 async function requireRoom(db: Database, settings: SiteSettings, userId: string): Promise<void> {
-  if (!settings.limitOrganizationsPerUser) {
-    return;
-  }
+  if (!settings.limitOrganizationsPerUser) return;
   const owned = await db.prisma.team.count({
     where: { isOwners: true, members: { some: { membership: { userId } } }, organization: { removedAt: null } },
   });
@@ -127,19 +119,13 @@ function requireOwnFactor(principal: Principal, policy: string | undefined): voi
 }
 
 async function requirePool(db: Database, organizationId: string, poolId: string | null, named: string): Promise<void> {
-  if (poolId === null) {
-    return;
-  }
+  if (poolId === null) return;
   const pool = await db.prisma.agentPool.findFirst({
     where: { id: poolId, organizationId },
     select: { organizationScoped: true },
   });
-  if (pool === null) {
-    throw invalid(named, 'was not found');
-  }
-  if (!pool.organizationScoped) {
-    throw invalid(named, 'is not open to the whole organization');
-  }
+  if (pool === null) throw invalid(named, 'was not found');
+  if (!pool.organizationScoped) throw invalid(named, 'is not open to the whole organization');
 }
 
 /** What an audit event says of an organization. */
@@ -160,9 +146,7 @@ export async function create(
   body: NewOrganization,
 ): Promise<Organization> {
   const { principal, settings } = caller;
-  if (settings.limitUserOrganizationCreation && !principal.siteAdmin) {
-    throw notFound();
-  }
+  if (settings.limitUserOrganizationCreation && !principal.siteAdmin) throw notFound();
   requireOwnFactor(principal, body.collaboratorAuthPolicy);
   const after = settingsAfter(organizationAttributes.initial, body, env.edition);
   const id = newId('org');
@@ -208,9 +192,7 @@ export async function update(
     const before = organizationAttributes.stored(current);
     const after = settingsAfter(before, changes, env.edition);
     await requirePool(tx, id, after.defaultAgentPoolId, 'defaultAgentPool');
-    if (JSON.stringify(before) === JSON.stringify(after)) {
-      return current;
-    }
+    if (JSON.stringify(before) === JSON.stringify(after)) return current;
     await tx.prisma.organization.update({ where: { id }, data: { ...after, updatedAt: new Date() } });
     await recordChange(tx, caller.actor, {
       organizationId: id,
@@ -230,9 +212,7 @@ export async function remove(db: Database, actor: Actor, organization: Organizat
       where: { id: organization.id, removedAt: null },
       data: { removedAt: new Date() },
     });
-    if (count === 0) {
-      throw notFound();
-    }
+    if (count === 0) throw notFound();
     await recordChange(tx, actor, {
       organizationId: organization.id,
       action: 'organization.delete',

@@ -15,9 +15,7 @@ function statusIssues(after: OrganizationSettings, changes: OrganizationChanges,
   if (edition === 'self-hosted' && changes[passing] === true) {
     return [{ path: [passing], message: 'is always false in this edition' }];
   }
-  if (!after.sendPassingStatuses || !after.aggregatedCommitStatusEnabled) {
-    return [];
-  }
+  if (!after.sendPassingStatuses || !after.aggregatedCommitStatusEnabled) return [];
   const named = changes.aggregatedCommitStatusEnabled === true ? 'aggregatedCommitStatusEnabled' : passing;
   return [
     {
@@ -55,9 +53,7 @@ export function settingsAfter(
   }
   const named = changes.defaultAgentPoolId !== undefined ? 'defaultAgentPoolId' : 'defaultAgentPool';
   const issues = [...statusIssues(after, changes, edition), ...poolIssues(after, pool, named)];
-  if (issues.length > 0) {
-    throw invalidAll(issues);
-  }
+  if (issues.length > 0) throw invalidAll(issues);
   if (after.defaultExecutionMode !== 'agent') {
     after.defaultAgentPoolId = null;
   }

@@ -205,9 +205,7 @@ const change = plans.post('/admin/organizations/:organization_name/subscription'
   async run({ db, env, target, body, ...call }) {
     const { featureSet: id, ...limits } = body;
     const plan = featureSets.find((set) => set.id === id);
-    if (plan === undefined) {
-      throw invalid('featureSet', 'was not found');
-    }
+    if (plan === undefined) throw invalid('featureSet', 'was not found');
     await db.transaction(async (tx) => {
       const data = { ...limits, featureSet: plan.identifier };
       await tx.prisma.subscription.update({ where: { organizationId: target.id }, data });

@@ -83,9 +83,7 @@ export async function create(
     await lockRow(tx, 'workspace', workspace.id);
     const there = await tx.prisma.runTrigger.findMany({ where: { workspaceId: workspace.id } });
     if (there.some((one) => one.sourceableId === sourceableId)) throw invalid('sourceable', 'has already been taken');
-    if (there.length >= MOST_SOURCES) {
-      throw invalid('sourceable', `has too many members (maximum is ${MOST_SOURCES})`);
-    }
+    if (there.length >= MOST_SOURCES) throw invalid('sourceable', `has too many members (maximum is ${MOST_SOURCES})`);
     const data = { id: newId('rt'), workspaceId: workspace.id, sourceableId };
     await tx.prisma.runTrigger.create({ data });
     const made = still(await find(tx, data.id));

@@ -82,9 +82,7 @@ interface RunKind {
 async function workspaceFor(call: Call<string, RunKind, never>) {
   const workspace = await workspaces.find(call.db, call.body.workspace);
   const access = workspace && (await call.accessTo([workspace.organizationId]));
-  if (!workspace || !access || !workspacePolicy['can-read-settings'](access, workspace)) {
-    throw notFound();
-  }
+  if (!workspace || !access || !workspacePolicy['can-read-settings'](access, workspace)) throw notFound();
   if (!workspacePolicy['can-queue-run'](access, workspace)) throw new MissingPermission('can-queue-run');
   const destroys = call.body.isDestroy === true && call.body.planOnly !== true;
   if (destroys && !workspacePolicy['can-queue-destroy'](access, workspace)) {

@@ -61,9 +61,7 @@ export function standingOf(progress: Progress): Standing | undefined {
   const { configurationStatus, configurationError, runStatus } = progress;
   const told = (state: CommitState, text: string) => ({ state, description: text.slice(0, longest) });
   if (configurationStatus === 'errored') return told('error', configurationError ?? 'The commit could not be fetched');
-  if (runStatus === null) {
-    return progress.autoQueueRuns ? told('pending', 'Fetching the commit') : undefined;
-  }
+  if (runStatus === null) return progress.autoQueueRuns ? told('pending', 'Fetching the commit') : undefined;
   const wait = waiting.get(runStatus);
   if (wait) return told('pending', wait);
   if (runStatus === 'planned_and_finished') return told('success', planned(progress));

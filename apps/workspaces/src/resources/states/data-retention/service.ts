@@ -30,9 +30,7 @@ async function findOwn(db: Database, holder: RetentionTarget): Promise<Retention
 /** The policy in force: the holder's own, else that of what it lies in, up to the installation; null when none is. */
 export async function findEffective(db: Database, holder: RetentionTarget): Promise<RetentionPolicy | null> {
   const own = await findOwn(db, holder);
-  if (own !== null) {
-    return own;
-  }
+  if (own !== null) return own;
   if (holder.workspaceId !== null) {
     return findEffective(db, { ...holder, workspaceId: null, organizationId: holder.auditedIn });
   }
@@ -72,9 +70,7 @@ export async function replace(
 export async function remove(db: Database, actor: Actor, holder: RetentionTarget): Promise<void> {
   await db.transaction(async (tx) => {
     const before = await findOwn(tx, holder);
-    if (before === null) {
-      return;
-    }
+    if (before === null) return;
     await tx.prisma.retentionPolicy.deleteMany({ where: keyOf(holder) });
     await recordChange(tx, actor, {
       organizationId: holder.auditedIn,

@@ -137,9 +137,7 @@ const index = ofState.list('/state-versions', {
     const organization = query.get('filter[organization][name]') ?? '';
     const workspace = await workspaces.findByName(db, organization, query.get('filter[workspace][name]') ?? '');
     const access = workspace && (await accessTo([workspace.organizationId]));
-    if (!workspace || !access || !workspacePolicy['can-read-state-versions'](access, workspace)) {
-      throw notFound();
-    }
+    if (!workspace || !access || !workspacePolicy['can-read-state-versions'](access, workspace)) throw notFound();
     const { items, total } = await listVersions(db, workspace.id, query.get('filter[status]'), page!);
     return { items: items.map((item) => withLinks(env, item)), total };
   },

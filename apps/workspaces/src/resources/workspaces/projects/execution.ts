@@ -36,9 +36,7 @@ export function settledExecution(current: Execution, input: ExecutionInput): Exe
   const sent = input.defaultAgentPoolId !== undefined ? input.defaultAgentPoolId : input.defaultAgentPool;
   const pool = sent === '' ? null : sent;
   if (mode !== 'agent') {
-    if (pool) {
-      throw invalid('defaultAgentPool', "must not be specified unless using 'agent' execution mode");
-    }
+    if (pool) throw invalid('defaultAgentPool', "must not be specified unless using 'agent' execution mode");
     return { executionMode: mode, agentPoolId: null };
   }
   const agentPoolId = pool === undefined ? current.agentPoolId : pool;

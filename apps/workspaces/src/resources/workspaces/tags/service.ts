@@ -86,9 +86,7 @@ export async function removeFrom(db: Database, actor: Actor, workspace: Workspac
   const { names, ids } = readTags(sent);
   const { organizationId } = workspace;
   await db.transaction(async (tx) => {
-    if ((await tx.prisma.tag.count({ where: { organizationId, id: { in: ids } } })) < ids.length) {
-      throw notFound();
-    }
+    if ((await tx.prisma.tag.count({ where: { organizationId, id: { in: ids } } })) < ids.length) throw notFound();
     await tx.prisma.workspaceTag.deleteMany({
       where: { workspaceId: workspace.id, tag: { organizationId, OR: [{ name: { in: names } }, { id: { in: ids } }] } },
     });
@@ -101,9 +99,7 @@ export async function removeAll(db: Database, actor: Actor, organizationId: stri
   const ids = [...new Set(sent.map(({ id }) => id ?? ''))];
   await db.transaction(async (tx) => {
     const { count } = await tx.prisma.tag.deleteMany({ where: { organizationId, id: { in: ids } } });
-    if (count < ids.length) {
-      throw notFound();
-    }
+    if (count < ids.length) throw notFound();
     await recordChange(tx, actor, {
       organizationId,
       action: 'organization.delete-tags',
@@ -126,9 +122,7 @@ export async function addToWorkspaces(
     where,
     select: { id: true, projectId: true, organizationId: true },
   });
-  if (found.filter((workspace) => caller.access.has(workspace, 'settings:write')).length < ids.length) {
-    throw notFound();
-  }
+  if (found.filter((workspace) => caller.access.has(workspace, 'settings:write')).length < ids.length) throw notFound();
   await db.transaction(async (tx) => {
     const data = ids.map((workspaceId) => ({ workspaceId, tagId: tag.id }));
     await tx.prisma.workspaceTag.createMany({ data, skipDuplicates: true });

@@ -60,9 +60,7 @@ const listOfWorkspace = ofWorkspaces.list('/team-workspaces', {
     }
     const team = present(await teams.find(db, query.get('filter[team][id]') ?? ''));
     const access = await accessTo([team.organizationId]);
-    if (!seesTeam(access, team) || !access.can(team.organizationId, 'manage-workspaces')) {
-      throw notFound();
-    }
+    if (!seesTeam(access, team) || !access.can(team.organizationId, 'manage-workspaces')) throw notFound();
     return workspaceGrants.list(db, { teamId: team.id }, page);
   },
 });

@@ -66,9 +66,7 @@ const repositoryShown = z.object({
 
 function repository(workspace: Workspace, { publicUrl }: View) {
   const { vcsIdentifier, oauthTokenId, vcsInstallationId } = workspace;
-  if (vcsIdentifier === null) {
-    return null;
-  }
+  if (vcsIdentifier === null) return null;
   return {
     branch: workspace.vcsBranch,
     'display-identifier': workspace.vcsDisplayIdentifier ?? vcsIdentifier,

@@ -37,18 +37,14 @@ async function requireConsumers(
   sent: readonly SentReference[],
 ): Promise<string[]> {
   const ids = [...new Set(sent.map(({ id }) => id ?? ''))];
-  if (ids.includes(workspace.id)) {
-    throw invalid(['data'], 'A workspace cannot be its own remote state consumer');
-  }
+  if (ids.includes(workspace.id)) throw invalid(['data'], 'A workspace cannot be its own remote state consumer');
   const { organizationId } = workspace;
   const found = await db.prisma.workspace.findMany({
     where: { id: { in: ids }, organizationId },
     select: { id: true, projectId: true, organizationId: true },
   });
   const seen = found.filter((other) => access.has(other, 'runs:read'));
-  if (seen.length < ids.length) {
-    throw notFound();
-  }
+  if (seen.length < ids.length) throw notFound();
   return ids;
 }
 

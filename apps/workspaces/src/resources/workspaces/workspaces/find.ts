@@ -10,9 +10,7 @@ export async function find(db: Database, id: string): Promise<Workspace | undefi
 
 /** The workspace with a name in an organization. */
 export async function findByName(db: Database, organization: string, name: string): Promise<Workspace | undefined> {
-  if (organization.includes('/') || name.includes('/')) {
-    return undefined;
-  }
+  if (organization.includes('/') || name.includes('/')) return undefined;
   const row = await db.readOne(readByName, `${organization}/${name}`);
   return row && workspaceOf(row);
 }
@@ -26,8 +24,6 @@ export async function findMany(db: Database, ids: readonly string[]): Promise<Wo
 /** A workspace that has to be there. Throws `missing`. */
 export async function requireWorkspace(db: Database, id: string): Promise<Workspace> {
   const found = await find(db, id);
-  if (found === undefined) {
-    throw notFound();
-  }
+  if (found === undefined) throw notFound();
   return found;
 }

@@ -57,13 +57,9 @@ export async function catalogue(db: Database): Promise<Catalogue> {
  * Throws `invalid` otherwise.
  */
 export async function requireVersion(db: Database, text: string, known?: Catalogue): Promise<string> {
-  if (text === LATEST || isExact(text)) {
-    return text;
-  }
+  if (text === LATEST || isExact(text)) return text;
   const allowed = parseConstraint(text);
-  if (allowed === undefined) {
-    throw invalid('infraVersion', 'is no version and no version constraint');
-  }
+  if (allowed === undefined) throw invalid('infraVersion', 'is no version and no version constraint');
   if (newest((known ?? (await catalogue(db))).versions, allowed) === undefined) {
     throw invalid('infraVersion', 'matches no available version');
   }
@@ -72,9 +68,7 @@ export async function requireVersion(db: Database, text: string, known?: Catalog
 
 /** The exact version a run gets for what its workspace asks for: the newest that matches, if possible one that workers have. */
 export async function resolveVersion(db: Database, text: string): Promise<string> {
-  if (isExact(text)) {
-    return text;
-  }
+  if (isExact(text)) return text;
   const known = await catalogue(db);
   if (text === LATEST) return known.newest;
   const allowed = parseConstraint(text);

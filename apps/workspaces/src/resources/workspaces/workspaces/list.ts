@@ -84,9 +84,7 @@ type Sort = readonly { key: string; descending: boolean }[];
 /** The order of workspaces named `w`, with their ids as the last resort; or that order backwards. */
 function ordering(sort: Sort, backwards: boolean): Prisma.Sql {
   const keys = sort.length === 0 ? [{ key: 'name', descending: false }] : sort;
-  if (keys.length > 3) {
-    throw badParameter('sort', 'Invalid sort parameter: too many keys');
-  }
+  if (keys.length > 3) throw badParameter('sort', 'Invalid sort parameter: too many keys');
   const parts = keys.map(({ key, descending }) => {
     const { column, nullable } = columns[key as (typeof sortKeys)[number]];
     const nulls = nullable ? (backwards ? ' NULLS FIRST' : ' NULLS LAST') : '';
@@ -110,9 +108,7 @@ export function pageOf(where: Prisma.Sql, sort: Sort, page: Page, total?: number
 /** Those whose current run is in one of the statuses. Runs that are not over are few, and have an index. */
 export function currentRunIn(statuses: readonly string[]): Prisma.Sql {
   const found = Prisma.sql`u.id = w.current_run_id AND u.status = ANY(${[...statuses]})`;
-  if (over.some((status) => statuses.includes(status))) {
-    return Prisma.sql`EXISTS (SELECT 1 FROM run u WHERE ${found})`;
-  }
+  if (over.some((status) => statuses.includes(status))) return Prisma.sql`EXISTS (SELECT 1 FROM run u WHERE ${found})`;
   return Prisma.sql`w.id = ANY(ARRAY(SELECT u.workspace_id FROM run u WHERE u.finished_at IS NULL AND u.status = ANY(${[...statuses]})))
     AND EXISTS (SELECT 1 FROM run u WHERE ${found})`;
 }
@@ -153,9 +149,7 @@ export async function list(
 
 /** The total; known without counting when the first page is not full. */
 async function countWhere(db: Database, where: Prisma.Sql, found: number, page: Page): Promise<number> {
-  if (found < page.size && (found > 0 || page.offset === 0)) {
-    return page.offset + found;
-  }
+  if (found < page.size && (found > 0 || page.offset === 0)) return page.offset + found;
   const [count] = await db.prisma.$queryRaw<[{ total: number }]>`
     SELECT count(*)::int AS total FROM workspace w WHERE ${where}`;
   return count.total;

@@ -19,9 +19,7 @@ const SINGULAR: ReadonlyMap<string, string> = new Map(
 );
 
 async function nameOf(db: Database, { type, id }: LockHolder): Promise<string> {
-  if (type !== 'users') {
-    return id;
-  }
+  if (type !== 'users') return id;
   const user = await db.prisma.user.findUnique({ where: { id }, select: { username: true } });
   return user?.username ?? id;
 }

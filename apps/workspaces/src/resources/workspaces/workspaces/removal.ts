@@ -8,9 +8,7 @@ import type { Workspace } from './workspace';
 
 async function erase(db: Database, actor: Actor, workspace: Workspace, action: string): Promise<void> {
   const { count } = await db.prisma.workspace.deleteMany({ where: { id: workspace.id } });
-  if (count === 0) {
-    throw notFound();
-  }
+  if (count === 0) throw notFound();
   await recordChange(db, actor, {
     organizationId: workspace.organizationId,
     action,

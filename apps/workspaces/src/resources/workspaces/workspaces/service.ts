@@ -27,9 +27,7 @@ function hasCeiling(settings: SiteSettings, { workspaceLimit }: Organization): b
 }
 
 async function requireRoom(db: Database, settings: SiteSettings, organization: Organization): Promise<void> {
-  if (!hasCeiling(settings, organization)) {
-    return;
-  }
+  if (!hasCeiling(settings, organization)) return;
   const most = organization.workspaceLimit ?? settings.defaultWorkspacesPerOrganizationCeiling;
   // The row that counts is the lock: of two that would both be the last, one waits.
   await db.prisma.$queryRaw`

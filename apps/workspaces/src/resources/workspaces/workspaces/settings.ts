@@ -20,9 +20,7 @@ function poolOf(changes: Changes): string | null | undefined {
 }
 
 function modeAsked(changes: Changes): ExecutionMode | null | undefined {
-  if (changes.executionMode !== undefined) {
-    return changes.executionMode;
-  }
+  if (changes.executionMode !== undefined) return changes.executionMode;
   return changes.operations === undefined ? undefined : changes.operations ? 'remote' : 'local';
 }
 
@@ -61,9 +59,7 @@ function executionAfter(before: WorkspaceSettings, changes: Changes, inherited: 
 
 function repositoryAfter(before: WorkspaceSettings, changes: Changes, issues: Issue[]): Partial<WorkspaceSettings> {
   const repo = changes.vcsRepo;
-  if (repo === undefined) {
-    return {};
-  }
+  if (repo === undefined) return {};
   if (repo === null) {
     return {
       vcsIdentifier: null,
@@ -128,14 +124,10 @@ function sharingAfter(before: WorkspaceSettings, changes: Changes, issues: Issue
 }
 
 function regexIssues(after: WorkspaceSettings, changes: Changes): Issue[] {
-  if (after.vcsTagsRegex === null) {
-    return [];
-  }
+  if (after.vcsTagsRegex === null) return [];
   const path = ['vcsRepo', 'tagsRegex'];
   const problem = requireRegex(after.vcsTagsRegex);
-  if (problem !== undefined) {
-    return [{ path, message: problem }];
-  }
+  if (problem !== undefined) return [{ path, message: problem }];
   if (after.triggerPrefixes.length > 0 || after.triggerPatterns.length > 0) {
     return [{ path, message: 'must not be given together with trigger prefixes or patterns' }];
   }
@@ -191,8 +183,6 @@ export function settingsAfter(
     after.fileTriggersEnabled = false;
   }
   issues.push(...regexIssues(after, changes));
-  if (issues.length > 0) {
-    throw invalidAll(issues);
-  }
+  if (issues.length > 0) throw invalidAll(issues);
   return after;
 }

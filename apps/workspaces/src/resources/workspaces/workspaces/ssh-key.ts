@@ -15,9 +15,7 @@ export async function assignSshKey(
   return db.transaction(async (tx) => {
     if (keyId !== null) {
       const key = await tx.prisma.sshKey.findFirst({ where: { id: keyId, organizationId }, select: { id: true } });
-      if (key === null) {
-        throw notFound();
-      }
+      if (key === null) throw notFound();
     }
     await tx.prisma.workspace.update({ where: { id }, data: { sshKeyId: keyId, updatedAt: new Date() } });
     await recordChange(tx, actor, {

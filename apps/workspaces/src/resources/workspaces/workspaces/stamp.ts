@@ -120,9 +120,7 @@ interface StampsRow {
 }
 
 function stampOf(row: StampRow | undefined): WorkspaceStamp | undefined {
-  if (row === undefined) {
-    return undefined;
-  }
+  if (row === undefined) return undefined;
   const [, id, name, organizationId, projectId, revision, organizationRevision, projectRevision, epoch] = row.columns;
   return { id, name, organizationId, projectId, revision, organizationRevision, projectRevision, epoch };
 }
@@ -141,9 +139,7 @@ export async function findStampByName(db: Database, organization: string, name: 
 /** The stamps of some workspaces of one organization, in the order of their ids; those gone are left out. */
 async function findStamps(db: Database, organizationId: string, ids: readonly string[]): Promise<WorkspaceStamp[]> {
   const row = ids.length === 0 ? undefined : await db.readOne<StampsRow>(readStamps, ids.join(','));
-  if (row === undefined) {
-    return [];
-  }
+  if (row === undefined) return [];
   return row.stamps.split(',').map((text) => {
     const [id, projectId, revision, projectRevision] = text.split(' ') as [string, string, string, string];
     const { organization_revision: organizationRevision } = row;

@@ -11,9 +11,7 @@ export const tagsByName: SentKind = { type: 'tags', attributes: { name: { type: 
 
 /** The names and ids of tags as they were sent. Throws `invalid` for a bad name or an item with neither. */
 export function readTags(sent: readonly SentReference[]): { names: string[]; ids: string[] } {
-  if (sent.length > MOST_TAGS) {
-    throw invalid('tags', `has too many members (maximum is ${MOST_TAGS})`);
-  }
+  if (sent.length > MOST_TAGS) throw invalid('tags', `has too many members (maximum is ${MOST_TAGS})`);
   const names = new Set<string>();
   const ids = new Set<string>();
   for (const { id, attributes } of sent) {
@@ -50,9 +48,7 @@ export async function attachTags(
     select: { id: true, name: true },
   });
   const known = new Set(tags.map(({ id }) => id));
-  if (ids.some((id) => !known.has(id))) {
-    throw notFound();
-  }
+  if (ids.some((id) => !known.has(id))) throw notFound();
   const byName = new Map(tags.map(({ id, name }) => [name, id]));
   const ordered = new Set([...names.map((name) => byName.get(name)!), ...ids]);
   await prisma.workspaceTag.createMany({

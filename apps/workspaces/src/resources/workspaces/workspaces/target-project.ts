@@ -76,9 +76,7 @@ export async function targetProjectOf(
   if (project?.organizationId !== organization.id || !access.seesProject(target)) {
     throw asked ? invalid('project', 'was not found') : notFound();
   }
-  if (!access.hasProject(target, 'workspaces:create')) {
-    throw notFound();
-  }
+  if (!access.hasProject(target, 'workspaces:create')) throw notFound();
   return { projectId: project.projectId, mode: project.mode };
 }
 
@@ -99,9 +97,7 @@ export async function moveOf(
   const { organizationId } = workspace;
   const target = { id: asked, organizationId };
   const project = await db.prisma.project.findFirst({ where: { id: asked, organizationId }, select: { id: true } });
-  if (project === null || !access.seesProject(target)) {
-    throw invalid('project', 'was not found');
-  }
+  if (project === null || !access.seesProject(target)) throw invalid('project', 'was not found');
   const mayLeave = access.hasProject({ id: workspace.projectId, organizationId }, 'workspaces:move');
   if (!mayLeave || !access.hasProject(target, 'workspaces:move')) {
     throw new Refusal('denied', `Workspace(s) not found, or you are not authorized to move them: ${workspace.id}`);

@@ -183,9 +183,7 @@ function applyEdit(edit: Edit, latest: Edited): Edited | Error {
     const before = latest.after;
     const after = edit.apply(current, before);
     const projectId = edit.projectId ?? latest.projectId;
-    if (isSame(before, after) && projectId === latest.projectId) {
-      return latest;
-    }
+    if (isSame(before, after) && projectId === latest.projectId) return latest;
     const event = auditJson(edit.actor, {
       organizationId: current.organizationId,
       action: 'workspace.update',
@@ -195,9 +193,7 @@ function applyEdit(edit: Edit, latest: Edited): Edited | Error {
     });
     return { before: latest.before, after, projectId, events: [...latest.events, event] };
   } catch (error) {
-    if (error instanceof Refusal) {
-      return error;
-    }
+    if (error instanceof Refusal) return error;
     throw error;
   }
 }
@@ -246,9 +242,7 @@ export const editing: Batched<Proposed, Workspace> = {
     const latest = newest(edits);
     const refused = edits.map((edit) => {
       const next = applyEdit(edit, latest.get(edit.current.id)!);
-      if (next instanceof Error) {
-        return next;
-      }
+      if (next instanceof Error) return next;
       latest.set(edit.current.id, next);
       return undefined;
     });
@@ -261,9 +255,7 @@ export const editing: Batched<Proposed, Workspace> = {
         return edits.map(({ db, current: { id } }, index) => {
           const { before, after, projectId, events } = latest.get(id)!;
           const row = rows.get(id);
-          if (events.length > 0 && row === undefined) {
-            return new Overtaken();
-          }
+          if (events.length > 0 && row === undefined) return new Overtaken();
           const edited =
             row === undefined ? before : Object.assign(settled(before, after), kept(row), { projectId, updatedAt });
           // The next batch begins with what this one has written.
