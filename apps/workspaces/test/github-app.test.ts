@@ -13,6 +13,7 @@ describe('a GitHub App', () => {
   const host = new FakeGithub();
   const output: string[] = [];
   const workspaces = startWorkspaces({
+    keyed: true,
     env: { WORKSPACES_VCS: 'on', WORKSPACES_VCS_NETWORKS: '127.0.0.1/32' },
     log: { write: (line) => void output.push(line) },
   });

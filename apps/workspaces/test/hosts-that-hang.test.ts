@@ -121,8 +121,8 @@ describe('the host of one organization that hangs', () => {
     answer();
     await call;
     await turns.settled().then(() => go(turns));
-    expect(await due(job, 'stuck')).toBe(0);
     await turns.settled();
+    expect(await due(job, 'stuck')).toBe(0);
   });
 
   it('does not keep the others waiting, and is waited for in the end', async () => {

@@ -87,7 +87,7 @@ describe('notifications', () => {
     receiver.stop();
     mailServer.close();
   });
-  const workspaces = startWorkspaces({ env });
+  const workspaces = startWorkspaces({ keyed: true, env });
   const { admin } = workspaces;
   let counter = 0;
   let workspace = '';

@@ -35,7 +35,7 @@ describe('a connection that names an agent pool', () => {
   const host = new FakeGitea();
   const output: string[] = [];
   const log = { write: (line: string) => void output.push(line) };
-  const workspaces = startWorkspaces({ env: { WORKSPACES_VCS: 'on' }, log });
+  const workspaces = startWorkspaces({ keyed: true, env: { WORKSPACES_VCS: 'on' }, log });
   const nodes = withSecondNode(workspaces);
   const { admin } = workspaces;
   let counter = 0;

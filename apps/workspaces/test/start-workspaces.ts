@@ -1,4 +1,4 @@
-import { scryptSync } from 'node:crypto';
+import { randomUUID, scryptSync } from 'node:crypto';
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { afterAll, beforeAll, expect } from '@jest/globals';
@@ -7,10 +7,13 @@ import { freshDatabase, Mistakes } from '@keystead/testing';
 import request, { type Test } from 'supertest';
 import { readConfig } from '../src/config';
 import { system } from '../src/kernel/audit/audit';
+import { Routes } from '../src/kernel/endpoints/routes';
 import * as tokens from '../src/resources/people/tokens/service';
 import * as users from '../src/resources/people/users/service';
+import { resources } from '../src/resources/registry';
 import { createService, type Service } from '../src/service';
 import { AnswerSchemas } from './answer-schemas';
+import { CallsInTransactions } from './calls-in-transactions';
 
 const JSON_API = 'application/vnd.api+json';
 /** Password of everybody `person()` makes. */
@@ -69,6 +72,8 @@ export interface StartOptions {
   readonly now?: () => number;
   /** Where lines of the log go; nowhere unless told. */
   readonly log?: { write(line: string): void };
+  /** Every create is sent with an `Idempotency-Key` of its own, as by clients that send again what was not answered. */
+  readonly keyed?: boolean;
   /** Stands between the service and its database. */
   readonly through?: (databaseUrl: string) => Promise<string>;
 }
@@ -78,13 +83,24 @@ export type Spoken = Pick<Workspaces, 'admin' | 'as' | 'person' | 'organization'
   readonly server: Server | string;
 };
 
+const routes = new Routes(resources.flatMap(({ endpoints }) => endpoints.filter(({ outside }) => !outside)));
+
 /** A client of a server, or of an address, with a token; `watch` is told every answer. */
-export function clientOf(server: () => Server | string, token: string | undefined, watch?: AnswerSchemas): Client {
+export function clientOf(
+  server: () => Server | string,
+  token: string | undefined,
+  watch?: AnswerSchemas,
+  keyed = false,
+): Client {
   const send = (method: 'get' | 'post' | 'patch' | 'put' | 'delete', path: string, body?: unknown): Test => {
     const url = /^\/(api\/|\.|scim\/|oauth2\/|app\/)/.test(path) ? path : `/api/v2/${path.replace(/^\//, '')}`;
     const test = request(server())[method](url).set('Accept', JSON_API);
     if (token !== undefined) {
       test.set('Authorization', `Bearer ${token}`);
+    }
+    const [, below = ''] = /^\/api\/v2(\/[^?]*)/.exec(url) ?? [];
+    if (keyed && method === 'post' && routes.find('POST', below)?.endpoint.idempotent) {
+      test.set('Idempotency-Key', randomUUID());
     }
     if (watch !== undefined) test.on('response', (response) => watch.add(response));
     return body === undefined ? test : test.set('Content-Type', JSON_API).send(JSON.stringify(body));
@@ -129,6 +145,7 @@ export function startWorkspaces(options: StartOptions = {}): Workspaces {
   let databaseUrl = '';
   const watch = new AnswerSchemas();
   const mistakes = new Mistakes(options.log);
+  const calls = new CallsInTransactions();
   let drop: () => Promise<void>;
 
   beforeAll(async () => {
@@ -150,6 +167,7 @@ export function startWorkspaces(options: StartOptions = {}): Workspaces {
     const destination = process.env.TEST_LOG === undefined ? mistakes : options.log;
     const log = createLogger({ name: 'workspaces', level, destination });
     service = await createService(config, { log, now: options.now });
+    calls.begin(service.db);
     token = (await service.firstRun())!.token;
     server = createServer(service.app).listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -161,10 +179,11 @@ export function startWorkspaces(options: StartOptions = {}): Workspaces {
     if (server) await new Promise((resolve) => server.close(resolve));
     await service?.close();
     await drop?.();
-    expect([...problems, ...mistakes.found]).toEqual([]);
+    calls.end();
+    expect([...problems, ...mistakes.found, ...calls.found]).toEqual([]);
   });
 
-  const as = (given: string | undefined): Client => clientOf(() => server, given, watch);
+  const as = (given: string | undefined): Client => clientOf(() => server, given, watch, options.keyed);
   const admin: Client = {
     get token() {
       return token;

@@ -12,7 +12,10 @@ import { archiveOf } from './worker-fixture';
 
 describe('workspaces that follow a repository', () => {
   const host = new FakeGitea();
-  const workspaces = startWorkspaces({ env: { WORKSPACES_VCS: 'on', WORKSPACES_VCS_NETWORKS: '127.0.0.1/32' } });
+  const workspaces = startWorkspaces({
+    keyed: true,
+    env: { WORKSPACES_VCS: 'on', WORKSPACES_VCS_NETWORKS: '127.0.0.1/32' },
+  });
   const { admin } = workspaces;
   const worker = fakeWorker(workspaces);
   let token = '';

@@ -82,6 +82,8 @@ export interface Call<P extends string, Body, Target> extends Lookup<P> {
   };
   /** Access to the target's organization, for the caller as they are now; undefined once they may not do this any more. */
   renew(): Promise<Access | undefined>;
+  /** What `asks` of the endpoint answered. */
+  readonly asked: unknown;
   /** The caller's access to other organizations. */
   accessTo(organizationIds: readonly string[]): Promise<Access>;
 }
@@ -193,6 +195,7 @@ export interface Endpoint {
   rule?(access: Access, target: unknown): boolean;
   load?(lookup: Lookup<string>): Promise<unknown>;
   names?(lookup: Lookup<string>, target: unknown): Promise<string | undefined> | string;
+  asks?(call: Call<string, unknown, unknown>): Promise<unknown>;
   run(call: Call<string, unknown, unknown>): Promise<unknown>;
   documentMeta?(item: unknown): Record<string, unknown> | undefined;
   readonly cached?: Cached<unknown, unknown>;
@@ -255,6 +258,11 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   load?: (lookup: Lookup<P>) => Promise<Target | undefined | null>;
   /** The one id that a document of a change may name, where it is not that of the target, nor in the path. */
   names?: (lookup: Lookup<P>, target: Target) => Promise<string | undefined> | string;
+  /**
+   * What a create asks other systems before it writes anything; `run` is given the answer as `asked`. Nobody waits for them inside
+   * the transaction that a create with an `Idempotency-Key` is, and what was made for a key already asks nothing again.
+   */
+  asks?: (call: Call<P, Body, Target>) => Promise<unknown>;
   run: (call: Call<P, Body, Target>) => Promise<Result>;
   /** How the answer is shown; the serializer of `endpoints()` unless told. */
   serializer?: Serializer<T, View>;
@@ -365,6 +373,7 @@ function declare(
     rule,
     load: given.load,
     names: given.names,
+    asks: given.asks,
     run: given.run,
     documentMeta: given.documentMeta,
     cached: given.cached,

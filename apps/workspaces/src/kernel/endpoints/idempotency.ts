@@ -22,6 +22,16 @@ interface IdempotentWrite {
 const DAY_MS = 86_400_000;
 const LONGEST_KEY = 255;
 
+/** Whether something was made for a key already, or is being refused for another body. */
+export async function isClaimed(
+  db: Database,
+  { principal, path, key }: IdempotentCreate,
+  nowMs: number,
+): Promise<boolean> {
+  const where = { principal, path, key, createdAt: { gte: new Date(nowMs - DAY_MS) } };
+  return (await db.prisma.idempotencyKey.count({ where })) > 0;
+}
+
 /**
  * Runs a create once for its key; a repetition within a day answers with what was created, as it is now.
  *

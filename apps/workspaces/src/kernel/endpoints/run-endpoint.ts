@@ -17,7 +17,7 @@ import type { Database } from '../database/database';
 import type { Call, Endpoint, Includable, Listed, Raw, View } from './endpoint';
 import type { Environment, SiteSettings } from './environment';
 import type { Fragments } from './fragments';
-import { claimKey, type IdempotentCreate } from './idempotency';
+import { claimKey, type IdempotentCreate, isClaimed } from './idempotency';
 import { includedFor } from './include';
 import { requireDeclared } from './parameters';
 
@@ -244,6 +244,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
       isGone: request.isGone,
       stream: request.stream,
     },
+    asked: undefined,
     accessTo,
     renew,
   } satisfies Call<string, unknown, unknown> & { request: { stream: unknown } };
@@ -276,7 +277,9 @@ async function runOnce(
   call: Call<string, unknown, unknown>,
 ): Promise<unknown> {
   const key = request.headers['idempotency-key'];
-  if (key === undefined || endpoint.method === 'GET') return endpoint.run(call);
+  if (key === undefined || endpoint.method === 'GET') {
+    return endpoint.run(endpoint.asks === undefined ? call : { ...call, asked: await endpoint.asks(call) });
+  }
   if (!endpoint.idempotent) throw new Refusal('malformed', 'this request does not take an Idempotency-Key');
   const create: IdempotentCreate = {
     principal: `${call.principal.kind} ${call.principal.id}`,
@@ -284,10 +287,13 @@ async function runOnce(
     key: String(key),
     body: request.body,
   };
+  const now = env.now();
+  const asks = endpoint.asks !== undefined && !(await isClaimed(db, create, now));
+  const asked = asks ? await endpoint.asks!(call) : undefined;
   return claimKey(db, create, {
-    now: env.now(),
+    now,
     mac: (text) => env.keyring.mac('workspace-idempotent-body', text),
-    run: (tx) => endpoint.run({ ...call, db: tx }),
+    run: (tx) => endpoint.run({ ...call, db: tx, asked }),
     idOf: (item) => endpoint.serializer!.spec.id(item),
     async find(id) {
       const { type } = endpoint.serializer!;

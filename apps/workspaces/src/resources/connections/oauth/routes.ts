@@ -47,18 +47,18 @@ const create = ofClients.post('/organizations/:organization_name/oauth-clients',
   include,
   body: CreateClient,
   load: loadOrganization,
-  run: async ({ db, env, target, body, ...call }) => {
+  asks: async ({ db, env, target, body }) => {
     const input = inputOf(body);
-    if (input.serviceProvider === 'github_app') {
-      clients.requireAppInput(input);
-      const { keyring, vcsReach: reach } = env;
-      // Before it is asked anything: the pool of somebody else is sent nothing.
-      await clients.requirePool(db, target.organizationId, input.agentPool);
-      const place = { ...input, agentPoolId: input.agentPool ?? null };
-      if (reach) await requireApp({ db, keyring, reach }, place, env.now());
-    }
-    return clients.create(db, env.keyring, actorOf(call), target.organizationId, input);
+    if (input.serviceProvider !== 'github_app') return;
+    clients.requireAppInput(input);
+    const { keyring, vcsReach: reach } = env;
+    // Before it is asked anything: the pool of somebody else is sent nothing.
+    await clients.requirePool(db, target.organizationId, input.agentPool);
+    const place = { ...input, agentPoolId: input.agentPool ?? null };
+    if (reach) await requireApp({ db, keyring, reach }, place, env.now());
   },
+  run: ({ db, env, target, body, ...call }) =>
+    clients.create(db, env.keyring, actorOf(call), target.organizationId, inputOf(body)),
 });
 
 const show = ofClients.get('/oauth-clients/:oauth_client_id', {

@@ -10,7 +10,7 @@ import { lockRow } from '../../../kernel/database/lock-row';
 import { notificationAttributes } from './attributes';
 import type { NotificationConfiguration, Tried } from './notification-configuration';
 import type { NewNotification, NotificationInput } from './schema';
-import type { Sender } from './sender';
+import type { Attempt, Sender } from './sender';
 
 const { initial, plain } = notificationAttributes;
 
@@ -125,25 +125,49 @@ type Checked = Pick<NotificationConfiguration, 'destinationType' | 'url' | 'toke
 
 const idsOf = (users: NotificationInput['users']) => users && [...new Set(users.map(({ id }) => id ?? ''))];
 
+/** What is about to be made, and what became of the try. */
+export interface CheckedNotification {
+  readonly made: NewColumns;
+  readonly tried: Attempt | undefined;
+}
+
+const ofInput = (input: NewNotification) => ({
+  id: newId('nc'),
+  ...initial,
+  ...plain(input),
+  userIds: idsOf(input.users) ?? [],
+});
+type NewColumns = ReturnType<typeof ofInput>;
+
 /**
- * Tells somebody of runs from now on. One that is enabled is tried first: throws `invalid` where what it names does not
- * answer well. Decision 0129.
+ * Looks at what is to be told to whom. One that is enabled is tried: throws `invalid` where what it names does not answer well.
+ * To be called outside any transaction. Decision 0129.
  */
-export async function create(
+export async function check(
   db: Database,
   sender: Sender,
-  actor: Actor,
   subscribed: Subscribed,
   input: NewNotification,
-): Promise<NotificationConfiguration> {
-  const { keyring } = sender;
-  const id = newId('nc');
+): Promise<CheckedNotification> {
   const of = 'workspace' in subscribed ? subscribed.workspace : subscribed.project;
-  const made = { id, ...initial, ...plain(input), userIds: idsOf(input.users) ?? [] };
+  const made = ofInput(input);
   const { url = null, token = null } = input;
   const checked = { ...made, url: url === '' ? null : url, token, organizationId: of.organizationId };
   await requireSense(db, checked);
-  const tried = made.enabled ? await sender.requireAnswer(db, checked) : undefined;
+  return { made, tried: made.enabled ? await sender.requireAnswer(db, checked) : undefined };
+}
+
+/** Tells somebody of runs from now on, once that has been checked. */
+export async function create(
+  db: Database,
+  keyring: Keyring,
+  actor: Actor,
+  subscribed: Subscribed,
+  input: NewNotification,
+  { made, tried }: CheckedNotification,
+): Promise<NotificationConfiguration> {
+  const { id } = made;
+  const of = 'workspace' in subscribed ? subscribed.workspace : subscribed.project;
   return db.transaction(async (tx) => {
     // Two at the same moment are counted one after the other.
     const isWorkspace = 'workspace' in subscribed;

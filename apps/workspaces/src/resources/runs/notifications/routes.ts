@@ -44,6 +44,8 @@ const loadProject = ({ db, params }: Lookup<typeof inProject>) => projects.find(
 const load = ({ db, env, params }: Lookup<typeof byId> | Lookup<typeof verifyPath>) =>
   configurations.find(db, env.keyring, params.notification_configuration_id);
 
+const checked = (asked: unknown) => asked as configurations.CheckedNotification;
+
 /** The path says what is told of; a body may repeat it, not contradict it. */
 function requireSame(id: string, given: string | null | undefined): void {
   if (given !== undefined && given !== id) throw invalid('subscribable', 'must be what the path names');
@@ -62,10 +64,12 @@ const createOfWorkspace = ofWorkspace.post(inWorkspace, {
   requires: 'can-update',
   body: CreateConfiguration,
   load: loadWorkspace,
-  run: ({ db, env, target, body: { subscribable, ...input }, ...call }) => {
+  asks: ({ db, env, target, body: { subscribable, ...input } }) => {
     requireSame(target.id, subscribable);
-    return configurations.create(db, new Sender(env), actorOf(call), { workspace: target }, input);
+    return configurations.check(db, new Sender(env), { workspace: target }, input);
   },
+  run: ({ db, env, target, body, asked, ...call }) =>
+    configurations.create(db, env.keyring, actorOf(call), { workspace: target }, body, checked(asked)),
 });
 
 const listOfProject = ofProject.list(inProject, {
@@ -81,10 +85,12 @@ const createOfProject = ofProject.post(inProject, {
   requires: 'can-update',
   body: CreateConfiguration,
   load: loadProject,
-  run: ({ db, env, target, body: { subscribable, ...input }, ...call }) => {
+  asks: ({ db, env, target, body: { subscribable, ...input } }) => {
     requireSame(target.id, subscribable);
-    return configurations.create(db, new Sender(env), actorOf(call), { project: target }, input);
+    return configurations.check(db, new Sender(env), { project: target }, input);
   },
+  run: ({ db, env, target, body, asked, ...call }) =>
+    configurations.create(db, env.keyring, actorOf(call), { project: target }, body, checked(asked)),
 });
 
 const show = ofConfiguration.get(byId, {

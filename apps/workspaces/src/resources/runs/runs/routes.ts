@@ -18,6 +18,7 @@ import * as workspaces from '../../workspaces/workspaces/service';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
 import * as actions from './actions';
 import { newestCommit } from './commits';
+import type { Configuration } from './configuration';
 import * as runs from './create';
 import { organizationsOf, readsRun, runPolicy } from './policy';
 import {
@@ -78,6 +79,13 @@ interface RunKind {
   readonly planOnly?: boolean | null;
 }
 
+/** Where a run is wanted, and of which commit if that has to be fetched. */
+interface Wanted {
+  readonly workspace: Workspace;
+  readonly applies: boolean;
+  readonly commit: Configuration | undefined;
+}
+
 /** The workspace a run is wanted for, if the caller may plan there. Throws `missing`. */
 async function workspaceFor(call: Call<string, RunKind, never>) {
   const workspace = await workspaces.find(call.db, call.body.workspace);
@@ -97,10 +105,8 @@ const create = ofRun.post('/runs', {
   tokens: ['user', 'team'],
   body: CreateRun,
   stepUp: ({ isDestroy, planOnly }) => isDestroy === true && planOnly !== true,
-  run: async (call) => {
+  asks: async (call): Promise<Wanted> => {
     const { workspace, applies } = await workspaceFor(call as never);
-    const source = sourceOf(call.request.headers);
-    const starter = { actor: actorOf(call), applies, source };
     const { db, env, body } = call;
     const { keyring, publicUrl, vcsReach: reach } = env;
     runs.requireSense(workspace, body);
@@ -108,8 +114,13 @@ const create = ofRun.post('/runs', {
     const commit =
       reach === undefined || body.configurationVersion
         ? undefined
-        : await newestCommit({ db, keyring, publicUrl, reach }, starter.actor, workspace);
-    return runs.create(db, keyring, starter, workspace, body, commit);
+        : await newestCommit({ db, keyring, publicUrl, reach }, actorOf(call), workspace);
+    return { workspace, applies, commit };
+  },
+  run: ({ db, env, body, asked, ...call }) => {
+    const { workspace, applies, commit } = asked as Wanted;
+    const starter = { actor: actorOf(call), applies, source: sourceOf(call.request.headers) };
+    return runs.create(db, env.keyring, starter, workspace, body, commit);
   },
 });
 

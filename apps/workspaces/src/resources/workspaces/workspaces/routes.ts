@@ -19,6 +19,7 @@ import { listLocks, lockSerializer } from './lock-history';
 import { listResources, managedResourceSerializer } from './managed-resources';
 import { workspacePolicy } from './policy';
 import { remove as removeWorkspace, safeRemove } from './removal';
+import type { RepositoryLink } from './repository-link';
 import {
   AssignSshKey,
   CreateWorkspace,
@@ -118,7 +119,9 @@ const create = post(collection, {
   cached: cachedWorkspaces,
   body: CreateWorkspace,
   load: ({ db, env, params }) => findBase(db, env, params.organization_name),
-  run: ({ db, target, body, ...call }) => workspaces.create(db, callerOf(call), target, body),
+  asks: ({ db, target, body, ...call }) => workspaces.checkNew(db, callerOf(call), target, body),
+  run: ({ db, target, body, asked, ...call }) =>
+    workspaces.create(db, callerOf(call), target, body, asked as RepositoryLink | undefined),
 });
 
 const show = both(

@@ -11,7 +11,7 @@ import { type WorkspaceSettings, workspaceAttributes } from './attributes';
 import type { WorkspaceCaller } from './caller';
 import { requireWorkspace } from './find';
 import { requireVersion } from './infra-version';
-import { checkLink, keepLink } from './repository-link';
+import { checkLink, keepLink, type RepositoryLink } from './repository-link';
 import type { NewWorkspace, WorkspaceChanges } from './schema';
 import { initialSettings, settingsAfter } from './settings';
 import type { WorkspaceStamp } from './stamp';
@@ -48,17 +48,11 @@ export async function create(
   caller: WorkspaceCaller,
   base: WorkspaceBase,
   body: NewWorkspace,
+  link?: RepositoryLink,
 ): Promise<Workspace> {
-  const { access, settings, edition } = caller;
-  const { organization, versions } = base;
-  const target = await targetProjectOf(db, access, base, body.project);
-  const version = body.infraVersion ? await requireVersion(db, body.infraVersion, versions) : versions.newest;
-  const initial = initialSettings(body.name, version, settings.defaultRemoteStateAccess);
-  const inherited = target.mode ?? (organization.defaultExecutionMode as ExecutionMode);
-  const after = settingsAfter(initial, body, { inherited, edition });
-  const id = newId('ws');
-  await requireAllowed(db, { organizationId: organization.id, projectId: target.projectId, id }, initial, after);
-  const link = await checkLink(db, caller, organization.id, initial, after);
+  const { settings } = caller;
+  const { organization } = base;
+  const { id, target, after } = await settleNew(db, caller, base, body);
   const isPlain =
     link === undefined &&
     body.tags === undefined &&
@@ -83,6 +77,35 @@ export async function create(
     await tag(tx, bound, body.tags, body.tagBindings);
     return requireWorkspace(tx, id);
   });
+}
+
+/**
+ * Asks for the repository that a new workspace is to follow; undefined where it follows none, or no host is called. Throws as
+ * `create`. To be called outside any transaction.
+ */
+export async function checkNew(
+  db: Database,
+  caller: WorkspaceCaller,
+  base: WorkspaceBase,
+  body: NewWorkspace,
+): Promise<RepositoryLink | undefined> {
+  if (!body.vcsRepo) return undefined;
+  const { initial, after } = await settleNew(db, caller, base, body);
+  return checkLink(db, caller, base.organization.id, initial, after);
+}
+
+/** Where a new workspace is to be, and what it is then set to. */
+async function settleNew(db: Database, caller: WorkspaceCaller, base: WorkspaceBase, body: NewWorkspace) {
+  const { access, settings, edition } = caller;
+  const { organization, versions } = base;
+  const target = await targetProjectOf(db, access, base, body.project);
+  const version = body.infraVersion ? await requireVersion(db, body.infraVersion, versions) : versions.newest;
+  const initial = initialSettings(body.name, version, settings.defaultRemoteStateAccess);
+  const inherited = target.mode ?? (organization.defaultExecutionMode as ExecutionMode);
+  const after = settingsAfter(initial, body, { inherited, edition });
+  const id = newId('ws');
+  await requireAllowed(db, { organizationId: organization.id, projectId: target.projectId, id }, initial, after);
+  return { id, target, initial, after };
 }
 
 /** Tags are added to those there are; bindings take the place of those there were. */
