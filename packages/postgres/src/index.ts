@@ -22,6 +22,7 @@ export {
   type MigrationOptions,
   pendingMigrations,
   requireMigrated,
+  runsInTransaction,
   SchemaIsNewer,
 } from './migrations';
 export { ensureOwnDatabase } from './own-database';

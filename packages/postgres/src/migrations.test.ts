@@ -1,9 +1,10 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { emptyDatabase, type TestDatabase } from '../../testing/src/index';
-import { applyMigrations, pendingMigrations, requireMigrated, withClient } from './index';
+import { applyMigrations, applyMigrationsWithin, pendingMigrations, requireMigrated, withClient } from './index';
 
 describe('applying migrations', () => {
   const made: TestDatabase[] = [];
@@ -54,11 +55,58 @@ describe('applying migrations', () => {
     expect((await applyMigrations({ url, dir })).applied).toEqual(['1_bad']);
   });
 
-  it('stops at a script that failed outside a transaction until somebody resolves it', async () => {
+  it('begins a script that runs in no transaction again, wherever it ended', async () => {
     write('1_table', 'CREATE TABLE t (id int); INSERT INTO t VALUES (1), (1);');
-    write('2_index', 'CREATE UNIQUE INDEX CONCURRENTLY t_id ON t (id);');
+    write('2_index', '-- Whole.\nCREATE UNIQUE INDEX CONCURRENTLY "t_id" ON t (id);');
     await expect(applyMigrations({ url, dir })).rejects.toThrow(/^migration 2_index failed/);
-    await expect(applyMigrations({ url, dir })).rejects.toThrow(/^migration 2_index failed earlier: .*resolve/);
+    const valid = () => rows(`SELECT indisvalid AS valid FROM pg_index WHERE indexrelid = 't_id'::regclass`);
+    expect(await valid()).toEqual([{ valid: false }]);
+    await rows('DELETE FROM t WHERE ctid = (SELECT max(ctid) FROM t)');
+    expect((await applyMigrations({ url, dir })).applied).toEqual(['2_index']);
+    expect(await valid()).toEqual([{ valid: true }]);
+    expect((await applyMigrations({ url, dir })).applied).toEqual([]);
+  });
+
+  it('builds an index while others wait to migrate', async () => {
+    write('1_table', 'CREATE TABLE t (id int);');
+    write('2_index', 'CREATE INDEX CONCURRENTLY "t_id" ON t (id);');
+    const all = await Promise.all([1, 2, 3, 4].map(() => applyMigrations({ url, dir })));
+    expect(all.flatMap(({ applied }) => applied)).toEqual(['1_table', '2_index']);
+  });
+
+  it('gives way to who uses a table for long, and tries again', async () => {
+    write('1_table', 'CREATE TABLE t (id int);');
+    await applyMigrations({ url, dir });
+    write('2_column', 'ALTER TABLE t ADD size int;');
+    let waited = 0;
+    const applied = await withClient(url, async (holder) => {
+      await holder.query('BEGIN; SELECT * FROM t');
+      const migrating = applyMigrations({ url, dir });
+      while ((await rows('SELECT FROM pg_locks WHERE NOT granted')).length === 0) await sleep(20);
+      const asked = performance.now();
+      // Behind the one who waits for the holder.
+      await rows('SELECT * FROM t');
+      waited = performance.now() - asked;
+      await holder.query('COMMIT');
+      return migrating;
+    });
+    expect(applied).toEqual({ applied: ['2_column'], unknown: [] });
+    expect(waited).toBeGreaterThan(100);
+  });
+
+  it('applies all within a transaction, also what else runs in none', async () => {
+    write('1_table', 'CREATE TABLE t (id int, size int); INSERT INTO t VALUES (1);');
+    write('2_index', 'CREATE INDEX CONCURRENTLY "t_id" ON t (id);');
+    write('3_fill', 'DO $$ BEGIN\n  UPDATE t SET size = id;\n  COMMIT;\nEND $$;');
+    await withClient(url, async (client) => {
+      await client.query('BEGIN');
+      await applyMigrationsWithin(client, dir);
+      expect((await client.query('SELECT size FROM t')).rows).toEqual([{ size: 1 }]);
+      await client.query('ROLLBACK');
+    });
+    expect(await pendingMigrations({ url, dir })).toHaveLength(3);
+    expect((await applyMigrations({ url, dir })).applied).toHaveLength(3);
+    expect(await rows('SELECT size FROM t')).toEqual([{ size: 1 }]);
   });
 
   it('refuses a script that was edited after it was applied', async () => {

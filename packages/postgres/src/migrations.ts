@@ -1,12 +1,18 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { databaseName, withClient } from './database';
 
 /** The advisory lock that Prisma's own commands take, so that they and this runner never work at the same time. */
 const LOCK = 72707369;
 const LOCK_WAIT_SECONDS = 60;
+const LOCK_RETRY_MS = 100;
+/** How long a script may wait for a lock that others hold. Whoever comes after it waits behind it, so it gives way and tries again. */
+const TABLE_WAIT_MS = 2000;
+const TABLE_RETRIES = 20;
+const LOCK_NOT_AVAILABLE = '55P03';
 
 /** Thrown when a migration cannot be applied; the message is one line that names it and says what to do. */
 export class MigrationFailed extends Error {
@@ -77,7 +83,7 @@ export async function applyMigrations(options: MigrationOptions): Promise<{ appl
 
 /**
  * Applies the migrations of a folder that are wanted and not there yet, within the transaction that a client is in: with it
- * they are undone. Throws `MigrationFailed`, and for a script that runs in no transaction.
+ * they are undone. Nobody else uses its tables meanwhile. Throws `MigrationFailed`.
  */
 export async function applyMigrationsWithin(
   client: pg.ClientBase,
@@ -90,10 +96,9 @@ export async function applyMigrationsWithin(
   for (const migration of readMigrations(dir)) {
     const { name, script } = migration;
     if (!wanted(name) || isApplied(migration, rows)) continue;
-    if (!isAtomic(script)) throw new MigrationFailed(name, `migration ${name} cannot be applied together with others`);
     const { begin, finish } = recordsOf(migration);
     try {
-      await client.query(`${begin}\n${script}\n;\n${finish}`);
+      await client.query(`${begin}\n${script.replace(ALONE, '')}\n;\n${finish}`);
     } catch (error) {
       throw new MigrationFailed(name, `migration ${name} failed: ${oneLine((error as Error).message)}`, {
         cause: error,
@@ -153,15 +158,19 @@ function readMigrations(dir: string): Migration[] {
 }
 
 async function lock(client: pg.Client, url: string): Promise<void> {
-  await client.query(`SET lock_timeout = '${LOCK_WAIT_SECONDS}s'`);
-  try {
-    await client.query('SELECT pg_advisory_lock($1)', [LOCK]);
-  } catch (error) {
-    throw new MigrationFailed('', `another process is migrating ${databaseName(url)} for over ${LOCK_WAIT_SECONDS} s`, {
-      cause: error,
-    });
+  const giveUpAt = Date.now() + LOCK_WAIT_SECONDS * 1000;
+  // Asked for again and again: an index that is built beside writers waits for every statement that runs, also for one that waits.
+  for (;;) {
+    const { rows } = await client.query('SELECT pg_try_advisory_lock($1) AS mine', [LOCK]);
+    if (rows[0].mine) return;
+    if (Date.now() > giveUpAt) {
+      throw new MigrationFailed(
+        '',
+        `another process is migrating ${databaseName(url)} for over ${LOCK_WAIT_SECONDS} s`,
+      );
+    }
+    await sleep(LOCK_RETRY_MS);
   }
-  await client.query('RESET lock_timeout');
 }
 
 async function readApplied(client: pg.ClientBase): Promise<AppliedRow[]> {
@@ -179,7 +188,7 @@ function isApplied(migration: Migration, rows: AppliedRow[]): boolean {
   if (done && done.checksum !== migration.checksum) {
     throw new MigrationFailed(name, `migration ${name} was edited after it was applied: put the file back as it was`);
   }
-  if (!done && mine.length > 0) {
+  if (!done && mine.length > 0 && runsInTransaction(migration.script)) {
     throw new MigrationFailed(
       name,
       `migration ${name} failed earlier: repair the database, then run prisma migrate resolve --rolled-back ${name}`,
@@ -190,52 +199,71 @@ function isApplied(migration: Migration, rows: AppliedRow[]): boolean {
 
 /**
  * The script and its row are one implicit transaction, so a process killed in the middle leaves nothing behind.
- * A script that cannot run in a transaction is recorded before and after instead, as Prisma does.
+ * A script that cannot run in a transaction is one statement, which can be begun again wherever it ended: an index goes first.
  */
 async function apply(client: pg.Client, migration: Migration): Promise<void> {
   const { name, script } = migration;
-  const { id, values, begin, finish } = recordsOf(migration);
-  const atomic = isAtomic(script);
+  const { values, begin, finish } = recordsOf(migration);
   try {
-    if (atomic) {
-      await client.query(`${begin}\n${script}\n;\n${finish}`);
-    } else {
-      await client.query(begin);
+    if (runsInTransaction(script)) await patiently(client, `${begin}\n${script}\n;\n${finish}`);
+    else {
+      const index = BUILT.exec(script)?.[1];
+      if (index) await client.query(`DROP INDEX CONCURRENTLY IF EXISTS ${pg.escapeIdentifier(index)}`);
       await client.query(script);
-      await client.query(finish);
+      await client.query(`${begin}\n${finish}`);
     }
   } catch (error) {
     await client.query('ROLLBACK').catch(() => {});
-    await recordFailure(client, { id, values, atomic, logs: (error as Error).message });
+    await recordFailure(client, values, (error as Error).message);
     throw new MigrationFailed(name, `migration ${name} failed: ${oneLine((error as Error).message)}`, { cause: error });
   }
 }
 
-const isAtomic = (script: string): boolean => !/\bCONCURRENTLY\b|\bVACUUM\b/i.test(script);
+/** Runs a script that locks tables while others use them. */
+async function patiently(client: pg.Client, script: string): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      await client.query(`SET lock_timeout = ${TABLE_WAIT_MS}`);
+      await client.query(script);
+      return;
+    } catch (error) {
+      if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE || tries === TABLE_RETRIES) throw error;
+      await client.query('ROLLBACK');
+      await sleep(LOCK_RETRY_MS);
+    } finally {
+      await client.query('RESET lock_timeout').catch(() => {});
+    }
+  }
+}
+
+/** What makes that a statement runs in no transaction. */
+const ALONE = /\bCONCURRENTLY\b|^\s*COMMIT;/gim;
+const BUILT = /\bCREATE\s+(?:UNIQUE\s+)?INDEX\s+CONCURRENTLY\s+"?(\w+)/i;
+
+/** True for a script that is applied whole or not at all. */
+export const runsInTransaction = (script: string): boolean => script.search(ALONE) < 0;
 
 /** What is written before and after a script. */
 function recordsOf({ name, checksum }: Migration) {
   const id = randomUUID();
   const values = [id, checksum, name].map((value) => pg.escapeLiteral(value)).join(', ');
   return {
-    id,
     values,
     begin: `INSERT INTO _prisma_migrations (id, checksum, migration_name) VALUES (${values});`,
     finish: `UPDATE _prisma_migrations SET finished_at = clock_timestamp(), applied_steps_count = 1 WHERE id = '${id}';`,
   };
 }
 
-/** A failure that undid itself is marked rolled back, so that the next start tries again. */
-async function recordFailure(
-  client: pg.Client,
-  { id, values, atomic, logs }: { id: string; values: string; atomic: boolean; logs: string },
-): Promise<void> {
-  const statement = atomic
-    ? `INSERT INTO _prisma_migrations (id, checksum, migration_name, rolled_back_at, logs)
-       VALUES (${values}, clock_timestamp(), $1)`
-    : `UPDATE _prisma_migrations SET logs = $1 WHERE id = '${id}'`;
+/** A failure is marked as undone, so that the next start tries again. */
+async function recordFailure(client: pg.Client, values: string, logs: string): Promise<void> {
   // The database may be gone; the first error is the one to tell.
-  await client.query(statement, [logs]).catch(() => {});
+  await client
+    .query(
+      `INSERT INTO _prisma_migrations (id, checksum, migration_name, rolled_back_at, logs)
+       VALUES (${values}, clock_timestamp(), $1)`,
+      [logs],
+    )
+    .catch(() => {});
 }
 
 const oneLine = (text: string) => text.replace(/(?<!\s)\s*\n\s*/g, ' ');

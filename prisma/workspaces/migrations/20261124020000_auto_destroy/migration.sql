@@ -1,11 +1,5 @@
--- Times were kept and never acted on: what lies behind is not caught up with.
-UPDATE "workspace" SET "auto_destroy_at" = NULL WHERE "auto_destroy_at" <= now();
-
 ALTER TABLE "workspace" ADD COLUMN     "auto_destroy_due_at" TIMESTAMPTZ(3),
 ADD COLUMN     "auto_destroy_reminded" INTEGER;
-
-CREATE INDEX "workspace_auto_destroy" ON "workspace" ((coalesce("auto_destroy_at", "auto_destroy_due_at")))
-  WHERE coalesce("auto_destroy_at", "auto_destroy_due_at") IS NOT NULL;
 
 -- Notifications that are about a workspace, and what they tell of it.
 ALTER TABLE "notification_delivery" ADD COLUMN     "workspace_id" TEXT,
@@ -66,13 +60,3 @@ END $$;
 CREATE TRIGGER "project_auto_destroy" AFTER UPDATE OF "auto_destroy_activity_duration" ON "project"
   FOR EACH ROW WHEN (OLD."auto_destroy_activity_duration" IS DISTINCT FROM NEW."auto_destroy_activity_duration")
   EXECUTE FUNCTION reschedule_auto_destroy();
-
--- What was kept begins to count now.
-UPDATE "workspace" w
-   SET "auto_destroy_due_at" = now() + idle_interval(CASE WHEN w."inherits_project_auto_destroy"
-         THEN p."auto_destroy_activity_duration" ELSE w."auto_destroy_activity_duration" END)
-  FROM "project" p
- WHERE p."id" = w."project_id" AND w."auto_destroy_at" IS NULL AND w."current_state_version_id" IS NOT NULL
-   AND w."resource_count" > 0
-   AND CASE WHEN w."inherits_project_auto_destroy" THEN p."auto_destroy_activity_duration"
-            ELSE w."auto_destroy_activity_duration" END IS NOT NULL;

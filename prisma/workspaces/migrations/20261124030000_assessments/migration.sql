@@ -1,6 +1,5 @@
 -- Plans that look whether the infrastructure of a workspace is as its state says. They are carried out as runs are, and are none.
 ALTER TABLE "run" ADD COLUMN     "is_assessment" BOOLEAN NOT NULL DEFAULT false;
-CREATE INDEX "run_assessments" ON "run" ("workspace_id", "finished_at") WHERE "is_assessment";
 
 -- What such a plan found, before it is a result.
 ALTER TABLE "run_phase" ADD COLUMN     "health" JSONB;

@@ -1,7 +1,4 @@
 -- One column says when a workspace is destroyed. A time that was over when it was set is kept and shown, and never comes.
-DROP INDEX "workspace_auto_destroy";
-UPDATE "workspace" SET "auto_destroy_due_at" = "auto_destroy_at" WHERE "auto_destroy_at" IS NOT NULL;
-CREATE INDEX "workspace_auto_destroy" ON "workspace" ("auto_destroy_due_at") WHERE "auto_destroy_due_at" IS NOT NULL;
 
 CREATE OR REPLACE FUNCTION schedule_auto_destroy() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE

@@ -27,5 +27,4 @@ ALTER TABLE "github_app_installation" ADD CONSTRAINT "github_app_installation_id
 ALTER TABLE "github_app_installation" ADD CONSTRAINT "github_app_installation_oauth_client_id_fkey" FOREIGN KEY ("oauth_client_id") REFERENCES "github_app"("oauth_client_id") ON DELETE CASCADE ON UPDATE CASCADE;
 
 -- Until now it was always null.
-CREATE INDEX "workspace_vcs_installation_id_idx" ON "workspace"("vcs_installation_id") WHERE "vcs_installation_id" IS NOT NULL;
-ALTER TABLE "workspace" ADD CONSTRAINT "workspace_vcs_installation_id_fkey" FOREIGN KEY ("vcs_installation_id") REFERENCES "github_app_installation"("id") ON DELETE SET NULL ON UPDATE CASCADE;
+ALTER TABLE "workspace" ADD CONSTRAINT "workspace_vcs_installation_id_fkey" FOREIGN KEY ("vcs_installation_id") REFERENCES "github_app_installation"("id") ON DELETE SET NULL ON UPDATE CASCADE NOT VALID;

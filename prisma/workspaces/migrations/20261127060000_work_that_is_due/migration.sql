@@ -1,7 +1,5 @@
--- Commits that are still to be fetched are found without looking at those that were.
-CREATE INDEX "configuration_version_fetching" ON "configuration_version"("id") WHERE "status" = 'fetching';
-
--- So are those of which a host is still to be told: the others are closed until somebody starts another run of them.
+-- Commits of which a host is still to be told are found without looking at the others, which are closed until somebody starts
+-- another run of them.
 ALTER TABLE "ingress_attributes" ADD COLUMN "status_open" BOOLEAN NOT NULL DEFAULT true;
 CREATE INDEX "ingress_attributes_open" ON "ingress_attributes"("status_at") WHERE "status_open";
 
@@ -27,15 +25,3 @@ CREATE TRIGGER "workspace_leaves_repository" AFTER UPDATE OF "oauth_token_id", "
   EXECUTE FUNCTION look_at_left_repository();
 CREATE TRIGGER "workspace_gone_from_repository" AFTER DELETE ON "workspace" FOR EACH ROW
   WHEN (OLD."oauth_token_id" IS NOT NULL AND OLD."vcs_identifier" IS NOT NULL) EXECUTE FUNCTION look_at_left_repository();
-DROP INDEX "workspace_oauth_token_id_idx";
-CREATE INDEX "workspace_oauth_token_id_vcs_identifier_idx" ON "workspace"("oauth_token_id", "vcs_identifier");
-
--- Workspaces that are due to be assessed, by themselves or because their organization wants it.
-CREATE INDEX "workspace_assessment_due" ON "workspace" ((coalesce("assessment_due_at", timestamptz '-infinity')))
-  WHERE "assessments_enabled" AND "current_state_version_id" IS NOT NULL AND "resource_count" > 0;
-CREATE INDEX "workspace_enforced_assessment_due" ON "workspace" ("organization_id", (coalesce("assessment_due_at", timestamptz '-infinity')))
-  WHERE "current_state_version_id" IS NOT NULL AND "resource_count" > 0;
-
--- What was soft-deleted, until it is removed for good.
-CREATE INDEX "state_version_soft_deleted" ON "state_version"("deleted_at") WHERE "status" = 'backing_data_soft_deleted';
-CREATE INDEX "configuration_version_soft_deleted" ON "configuration_version"("deleted_at") WHERE "status" = 'backing_data_soft_deleted';
