@@ -137,6 +137,10 @@ describe.each(isolationKinds)('a command run with %s', (kind) => {
     expect(text).toContain('\n0\n');
   });
 
+  it('is ended before the worker where the machine has no memory left', async () => {
+    expect((await run('cat /proc/self/oom_score_adj')).text).toBe('500\n');
+  });
+
   it('cannot write files above the limit', async () => {
     const { text } = await run('head -c 2000000 /dev/zero > big; wc -c < big');
     // What the shell says of the limit may come before the count or after it.

@@ -70,7 +70,7 @@ export const environmentFile = 'environment.sh';
 // The job's environment is read by the last shell, when every right is gone: it cannot steer what gave them up.
 const enter = `
 cd "$1" || exit 125
-(echo 500 > /proc/self/oom_score_adj) 2>/dev/null
+{ echo 500 > /proc/self/oom_score_adj; } 2>/dev/null
 if [ -r "$2" ]; then . "$2"; fi
 shift 2
 exec "$@"
