@@ -62,19 +62,26 @@ export function TextField({
   );
 }
 
-export interface SelectFieldProps extends Common {
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-  readonly options: readonly (string | { readonly value: string; readonly label: string })[];
+export interface SelectFieldProps<Value extends string> extends Common {
+  readonly value: Value;
+  readonly onChange: (value: Value) => void;
+  readonly options: readonly (NoInfer<Value> | { readonly value: NoInfer<Value>; readonly label: string })[];
 }
 
 /** A choice of few. */
-export function SelectField({ label, hint, error, value, onChange, options }: SelectFieldProps) {
+export function SelectField<Value extends string>({
+  label,
+  hint,
+  error,
+  value,
+  onChange,
+  options,
+}: SelectFieldProps<Value>) {
   const id = useId();
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
-      <select id={id} className="input" value={value} onChange={(event) => onChange(event.target.value)}>
+      <select id={id} className="input" value={value} onChange={(event) => onChange(event.target.value as Value)}>
         {options.map((option) => {
           const { value, label } = typeof option === 'string' ? { value: option, label: option } : option;
           return (

@@ -1,11 +1,10 @@
 import { Link, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
 import { TextField } from '../design/field';
 import { FormDialog } from '../design/form';
 import { Empty, PageHead, SameBy } from '../design/page';
 import { Time } from '../design/time';
 import { useChange, useRead } from './api';
-import { fieldError } from './parts/draft';
+import { fieldsOf, useDraft } from './parts/draft';
 import { Opener } from './parts/opener';
 import { ResourceTable } from './parts/resource-table';
 
@@ -52,17 +51,16 @@ export function Organizations() {
 }
 
 function NewOrganization({ onClose }: { readonly onClose: () => void }) {
-  const [name, setName] = useState('');
-  const [email, setEmail] = useState('');
+  const draft = useDraft({ name: '', email: '' });
   const navigate = useNavigate();
   const make = useChange(
-    (api) =>
-      api.POST('/api/v2/organizations', { body: { data: { type: 'organizations', attributes: { name, email } } } }),
+    (api) => api.POST('/api/v2/organizations', { body: { data: { type: 'organizations', attributes: draft.value } } }),
     () => {
       onClose();
-      void navigate({ to: `/organizations/${name}` });
+      void navigate({ to: `/organizations/${draft.value.name}` });
     },
   );
+  const { field } = fieldsOf(draft, make.error);
   return (
     <FormDialog
       title="New organization"
@@ -71,23 +69,8 @@ function NewOrganization({ onClose }: { readonly onClose: () => void }) {
       onBack={onClose}
       onSend={() => make.mutate()}
     >
-      <TextField
-        label="Name"
-        value={name}
-        onChange={setName}
-        required
-        autoFocus
-        error={fieldError(make.error, 'name')}
-        hint="Letters, numbers, dashes and underscores."
-      />
-      <TextField
-        label="E-mail address"
-        type="email"
-        value={email}
-        onChange={setEmail}
-        required
-        error={fieldError(make.error, 'email')}
-      />
+      <TextField label="Name" required autoFocus hint="Letters, numbers, dashes and underscores." {...field('name')} />
+      <TextField label="E-mail address" type="email" required {...field('email')} />
     </FormDialog>
   );
 }

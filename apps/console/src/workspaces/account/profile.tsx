@@ -1,11 +1,10 @@
-import { useState } from 'react';
 import type { Resource } from '../../api/workspaces';
 import { Copied } from '../../design/copy';
 import { TextField } from '../../design/field';
 import { Form, SettingsForm } from '../../design/form';
 import { Notice } from '../../design/notice';
 import { useChange } from '../api';
-import { fieldError, useDraft } from '../parts/draft';
+import { fieldsOf, useDraft } from '../parts/draft';
 
 /** Name and address of the own account. */
 export function Profile({ user }: { readonly user: Resource<'UsersResource'> }) {
@@ -15,6 +14,7 @@ export function Profile({ user }: { readonly user: Resource<'UsersResource'> }) 
     (api) => api.PATCH('/api/v2/account/update', { body: { data: { type: 'users', attributes: draft.changes } } }),
     draft.reset,
   );
+  const { field } = fieldsOf(draft, save.error);
   const may = attributes.permissions;
   const forbidden =
     may['can-change-username'] || may['can-change-email'] ? undefined : 'This account belongs to a machine.';
@@ -33,22 +33,8 @@ export function Profile({ user }: { readonly user: Resource<'UsersResource'> }) 
           <Copied text={user.id} what="user id" />
         </dd>
       </dl>
-      <TextField
-        label="User name"
-        required
-        autoComplete="username"
-        value={draft.value.username}
-        onChange={draft.set('username')}
-        error={fieldError(save.error, 'username')}
-      />
-      <TextField
-        label="E-mail address"
-        required
-        type="email"
-        value={draft.value.email}
-        onChange={draft.set('email')}
-        error={fieldError(save.error, 'email')}
-      />
+      <TextField label="User name" required autoComplete="username" {...field('username')} />
+      <TextField label="E-mail address" required type="email" {...field('email')} />
     </SettingsForm>
   );
 }
@@ -57,29 +43,27 @@ const none = { current_password: '', password: '', password_confirmation: '' };
 
 /** A new password; every other session of the account ends with it. */
 export function Password() {
-  const [typed, setTyped] = useState(none);
+  const draft = useDraft(none);
   const change = useChange(
     (api, attributes: typeof none) =>
       api.PATCH('/api/v2/account/password', { body: { data: { type: 'users', attributes } } }),
-    () => setTyped(none),
+    draft.reset,
   );
-  const set = (name: keyof typeof none) => (value: string) => setTyped((before) => ({ ...before, [name]: value }));
-  const field = (name: keyof typeof none, label: string) => (
+  const { field } = fieldsOf(draft, change.error);
+  const secret = (name: keyof typeof none, label: string) => (
     <TextField
       label={label}
       type="password"
       required
       autoComplete={name === 'current_password' ? 'current-password' : 'new-password'}
-      value={typed[name]}
-      onChange={set(name)}
-      error={fieldError(change.error, name)}
+      {...field(name)}
     />
   );
   return (
-    <Form title="Password" action="Change password" change={change} onSend={() => change.mutate(typed)}>
-      {field('current_password', 'Present password')}
-      {field('password', 'New password')}
-      {field('password_confirmation', 'New password again')}
+    <Form title="Password" action="Change password" change={change} onSend={() => change.mutate(draft.value)}>
+      {secret('current_password', 'Present password')}
+      {secret('password', 'New password')}
+      {secret('password_confirmation', 'New password again')}
       {change.isSuccess ? <Notice tone="green">Changed. All other sessions have ended.</Notice> : null}
     </Form>
   );

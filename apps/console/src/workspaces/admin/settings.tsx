@@ -2,7 +2,7 @@ import type { Resource } from '../../api/workspaces';
 import { CheckField, TextField } from '../../design/field';
 import { SettingsForm } from '../../design/form';
 import { useChange, useRead } from '../api';
-import { fieldError, useDraft } from '../parts/draft';
+import { fieldsOf, useDraft } from '../parts/draft';
 import { Loaded } from '../parts/loaded';
 import { AdminPage } from './frame';
 
@@ -69,34 +69,25 @@ function General({ attributes }: { readonly attributes: GeneralSettings }) {
       body: { data: { type: 'general-settings', attributes: changes } },
     });
   }, draft.reset);
-  const { value, set } = draft;
-  const error = (field: string) => fieldError(save.error, field);
+  const { value } = draft;
+  const { field, check } = fieldsOf(draft, save.error);
   return (
     <SettingsForm draft={draft} change={save} onSend={() => save.mutate()}>
       {flags.map(([name, label]) => (
-        <CheckField key={name} label={label} checked={value[name]} onChange={set(name)} error={error(name)} />
+        <CheckField key={name} label={label} {...check(name)} />
       ))}
       {limits.map(([flag, label, name, about]) => (
         <div className="stack-tight" key={flag}>
-          <CheckField label={label} checked={value[flag]} onChange={set(flag)} error={error(flag)} />
-          {value[flag] ? (
-            <TextField label={about} inputMode="numeric" value={value[name]} onChange={set(name)} error={error(name)} />
-          ) : null}
+          <CheckField label={label} {...check(flag)} />
+          {value[flag] ? <TextField label={about} inputMode="numeric" {...field(name)} /> : null}
         </div>
       ))}
       <TextField
         label="Longest plan"
-        value={value['plan-timeout']}
-        onChange={set('plan-timeout')}
-        error={error('plan-timeout')}
+        {...field('plan-timeout')}
         hint="Such as 2h or 45m; organizations may have their own."
       />
-      <TextField
-        label="Longest apply"
-        value={value['apply-timeout']}
-        onChange={set('apply-timeout')}
-        error={error('apply-timeout')}
-      />
+      <TextField label="Longest apply" {...field('apply-timeout')} />
     </SettingsForm>
   );
 }

@@ -1,4 +1,3 @@
-import { useState } from 'react';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
@@ -7,7 +6,7 @@ import { Form } from '../../design/form';
 import { Empty } from '../../design/page';
 import { useChange, useRead } from '../api';
 import { useFilters } from '../filters';
-import { fieldError } from '../parts/draft';
+import { fieldsOf, useDraft } from '../parts/draft';
 import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
 import { SearchBox } from '../parts/search-box';
@@ -93,24 +92,22 @@ export function AdminVersions() {
   );
 }
 
-const empty = { version: '', url: '', sha: '' };
-
 function NewVersion({ onClose }: { readonly onClose: () => void }) {
-  const [typed, setTyped] = useState(empty);
+  const draft = useDraft({ version: '', url: '', sha: '' });
+  const { version, url, sha } = draft.value;
   const add = useChange(
     (api) =>
       api.POST('/api/v2/admin/infra-versions', {
         body: {
           data: {
             type: 'infra-versions',
-            attributes: { version: typed.version, url: typed.url || null, sha: typed.sha || null },
+            attributes: { version, url: url || null, sha: sha || null },
           },
         },
       }),
     onClose,
   );
-  const set = (name: keyof typeof empty) => (value: string) => setTyped((before) => ({ ...before, [name]: value }));
-  const error = (name: string) => fieldError(add.error, name);
+  const { field } = fieldsOf(draft, add.error);
   return (
     <Form
       layout="panel"
@@ -120,24 +117,9 @@ function NewVersion({ onClose }: { readonly onClose: () => void }) {
       onSend={() => add.mutate()}
       onBack={onClose}
     >
-      <TextField
-        label="Number"
-        required
-        autoFocus
-        value={typed.version}
-        onChange={set('version')}
-        error={error('version')}
-        placeholder="1.11.4"
-      />
-      <TextField
-        label="Archive"
-        type="url"
-        value={typed.url}
-        onChange={set('url')}
-        error={error('url')}
-        hint="Where workers fetch it."
-      />
-      <TextField label="SHA-256 of the archive" value={typed.sha} onChange={set('sha')} error={error('sha')} />
+      <TextField label="Number" required autoFocus {...field('version')} placeholder="1.11.4" />
+      <TextField label="Archive" type="url" {...field('url')} hint="Where workers fetch it." />
+      <TextField label="SHA-256 of the archive" {...field('sha')} />
     </Form>
   );
 }

@@ -1,12 +1,11 @@
 import { Link, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
 import { CheckField, TextField } from '../../design/field';
 import { Form } from '../../design/form';
 import { Empty } from '../../design/page';
 import { Time } from '../../design/time';
 import { rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
-import { fieldError } from '../parts/draft';
+import { fieldsOf, useDraft } from '../parts/draft';
 import { OrganizationPage } from '../parts/organization-page';
 import { ResourceTable } from '../parts/resource-table';
 import { SearchBox } from '../parts/search-box';
@@ -74,16 +73,16 @@ export function Pools() {
 
 function NewPool({ organization, onClose }: { readonly organization: string; readonly onClose: () => void }) {
   const navigate = useNavigate();
-  const [name, setName] = useState('');
-  const [isOpen, setOpen] = useState(true);
+  const draft = useDraft({ name: '', 'organization-scoped': true });
   const create = useChange(
     (api) =>
       api.POST('/api/v2/organizations/{organization_name}/agent-pools', {
         params: { path: { organization_name: organization } },
-        body: { data: { type: 'agent-pools', attributes: { name, 'organization-scoped': isOpen } } },
+        body: { data: { type: 'agent-pools', attributes: draft.value } },
       }),
     ({ data }) => void navigate({ to: `/organizations/${encodeURIComponent(organization)}/agents/${data?.id}` }),
   );
+  const { field, check } = fieldsOf(draft, create.error);
   return (
     <Form
       layout="panel"
@@ -93,15 +92,8 @@ function NewPool({ organization, onClose }: { readonly organization: string; rea
       onSend={() => create.mutate()}
       onBack={onClose}
     >
-      <TextField
-        label="Name"
-        required
-        autoFocus
-        value={name}
-        onChange={setName}
-        error={fieldError(create.error, 'name')}
-      />
-      <CheckField label="Open to the whole organization" checked={isOpen} onChange={setOpen} />
+      <TextField label="Name" required autoFocus {...field('name')} />
+      <CheckField label="Open to the whole organization" {...check('organization-scoped')} />
     </Form>
   );
 }

@@ -1,9 +1,10 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import type { Resource } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, SelectField, TextField } from '../../design/field';
+import { Form } from '../../design/form';
 import { Empty, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
 import { rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
@@ -133,15 +134,17 @@ function Invite({ organization, onClose }: { readonly organization: string; read
       }),
     () => setEmail(''),
   );
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    invite.mutate();
-  };
   const link = invite.data?.meta?.['invite-url'];
   const invited = invite.data?.data?.attributes.email;
   return (
-    <form className="form panel" onSubmit={send}>
-      <h2>Invite somebody</h2>
+    <Form
+      layout="panel"
+      title="Invite somebody"
+      action="Invite"
+      change={invite}
+      onSend={() => invite.mutate()}
+      beside={<Button onClick={onClose}>Close</Button>}
+    >
       {typeof link === 'string' ? (
         <ShownOnce name={`Invitation of ${invited}`} value={link} onClose={invite.reset}>
           Send this link to them: it makes the account, or accepts with the one they have.
@@ -180,13 +183,6 @@ function Invite({ organization, onClose }: { readonly organization: string; read
           />
         ))}
       </fieldset>
-      <ErrorNotice error={invite.error} />
-      <div className="row">
-        <Button type="submit" kind="primary" busy={invite.isPending}>
-          Invite
-        </Button>
-        <Button onClick={onClose}>Close</Button>
-      </div>
-    </form>
+    </Form>
   );
 }

@@ -1,5 +1,5 @@
 import { CheckField, SelectField, TextField } from '../../design/field';
-import { fieldError } from '../parts/draft';
+import { type Draft, fieldsOf } from '../parts/draft';
 import { typedLines, typedText } from '../parts/typed';
 import { type Configuration, type Destination, destinations, type Trigger, triggerGroups } from './triggers';
 
@@ -49,16 +49,16 @@ export function sentConfiguration(given: Partial<TypedConfiguration>) {
 }
 
 export interface ConfigurationFieldsProps {
-  readonly value: TypedConfiguration;
-  readonly set: <Name extends keyof TypedConfiguration>(name: Name) => (value: TypedConfiguration[Name]) => void;
+  readonly draft: Draft<TypedConfiguration>;
   readonly error: unknown;
   /** It is there already: where it goes stays of its kind, and its token unless another is typed. */
   readonly stored: boolean;
 }
 
 /** The fields of a configuration. */
-export function ConfigurationFields({ value, set, error: refusal, stored }: ConfigurationFieldsProps) {
-  const error = (field: string) => fieldError(refusal, field);
+export function ConfigurationFields({ draft, error, stored }: ConfigurationFieldsProps) {
+  const { value, set } = draft;
+  const { field, check } = fieldsOf(draft, error);
   const kind = value['destination-type'];
   const choose = (trigger: Trigger, told: boolean) => {
     const others = value.triggers.filter((one) => one !== trigger);
@@ -66,34 +66,23 @@ export function ConfigurationFields({ value, set, error: refusal, stored }: Conf
   };
   return (
     <>
-      <TextField label="Name" required value={value.name} onChange={set('name')} error={error('name')} />
+      <TextField label="Name" required {...field('name')} />
       {stored ? null : (
         <SelectField
           label="Whom to tell"
-          value={kind}
-          onChange={(chosen) => set('destination-type')(chosen as Destination)}
-          options={Object.entries(destinations).map(([name, label]) => ({ value: name, label }))}
-          error={error('destination-type')}
+          {...field('destination-type')}
+          options={Object.entries(destinations).map(([name, label]) => ({ value: name as Destination, label }))}
         />
       )}
       {kind === 'email' ? (
-        <TextField
-          label="E-mail addresses"
-          rows={3}
-          value={value['email-addresses']}
-          onChange={set('email-addresses')}
-          error={error('email-addresses')}
-          hint="One a line."
-        />
+        <TextField label="E-mail addresses" rows={3} {...field('email-addresses')} hint="One a line." />
       ) : (
         <TextField
           label="Address"
           required
           type="url"
-          value={value.url}
-          onChange={set('url')}
+          {...field('url')}
           placeholder="https://hooks.example.com/runs"
-          error={error('url')}
           hint="It is tried when you save, and has to answer well."
         />
       )}
@@ -101,9 +90,7 @@ export function ConfigurationFields({ value, set, error: refusal, stored }: Conf
         <TextField
           label="Token"
           masked
-          value={value.token}
-          onChange={set('token')}
-          error={error('token')}
+          {...field('token')}
           hint={
             stored
               ? 'Sealed. Empty leaves it as it is.'
@@ -126,9 +113,7 @@ export function ConfigurationFields({ value, set, error: refusal, stored }: Conf
       ))}
       <CheckField
         label="Enabled"
-        checked={value.enabled}
-        onChange={set('enabled')}
-        error={error('enabled')}
+        {...check('enabled')}
         hint="Otherwise nobody is told, and the address is not tried."
       />
     </>

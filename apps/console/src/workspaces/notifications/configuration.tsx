@@ -139,7 +139,7 @@ function Edit({ configuration }: { readonly configuration: Configuration }) {
   );
   return (
     <SettingsForm title="Settings" draft={draft} change={save} onSend={() => save.mutate()}>
-      <ConfigurationFields value={draft.value} set={draft.set} error={save.error} stored />
+      <ConfigurationFields draft={draft} error={save.error} stored />
     </SettingsForm>
   );
 }

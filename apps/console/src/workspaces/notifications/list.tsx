@@ -8,6 +8,7 @@ import { Empty } from '../../design/page';
 import { Time } from '../../design/time';
 import { type ApiAnswer, useChange, useRead } from '../api';
 import { useFilters } from '../filters';
+import { useDraft } from '../parts/draft';
 import { ResourceTable } from '../parts/resource-table';
 import { ConfigurationFields, newConfiguration, sentConfiguration } from './configuration-fields';
 import { type Configuration, destinations } from './triggers';
@@ -123,7 +124,8 @@ function NewConfiguration({
   readonly onClose: () => void;
 }) {
   const navigate = useNavigate();
-  const [value, setValue] = useState(newConfiguration);
+  const draft = useDraft(newConfiguration);
+  const { value } = draft;
   const add = useChange(
     (api) => {
       const attributes = {
@@ -154,12 +156,7 @@ function NewConfiguration({
       onSend={() => add.mutate()}
       onBack={onClose}
     >
-      <ConfigurationFields
-        value={value}
-        set={(name) => (typed) => setValue((before) => ({ ...before, [name]: typed }))}
-        error={add.error}
-        stored={false}
-      />
+      <ConfigurationFields draft={draft} error={add.error} stored={false} />
     </Form>
   );
 }

@@ -160,12 +160,7 @@ function Grant({
         none="Choose a team"
         leaveOut={leaveOut}
       />
-      <SelectField
-        label="Access"
-        value={access}
-        onChange={(value) => setAccess(value as ProjectLevel)}
-        options={[...levels]}
-      />
+      <SelectField label="Access" value={access} onChange={setAccess} options={levels} />
     </Form>
   );
 }

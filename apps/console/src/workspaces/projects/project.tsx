@@ -7,7 +7,7 @@ import { PageHead } from '../../design/page';
 import { Time } from '../../design/time';
 import { organizationCrumbs, rule, useChange, useOrganizationName, useRead } from '../api';
 import { DangerZone } from '../parts/danger-zone';
-import { fieldError, useDraft } from '../parts/draft';
+import { fieldsOf, useDraft } from '../parts/draft';
 import { Loaded } from '../parts/loaded';
 import { SameByApi } from '../parts/same-by-api';
 import { ProjectAccess } from './project-access';
@@ -96,54 +96,33 @@ function General({ project }: { readonly project: ProjectResource }) {
     });
   }, draft.reset);
   const forbidden = rule(attributes.permissions['can-update'], 'can-update', 'an administrator of the project');
-  const { value, set } = draft;
-  const error = (field: string) => fieldError(save.error, field);
+  const { value } = draft;
+  const { field, check } = fieldsOf(draft, save.error);
   return (
     <SettingsForm title="Settings" draft={draft} change={save} forbidden={forbidden} onSend={() => save.mutate()}>
-      <TextField label="Name" required value={value.name} onChange={set('name')} error={error('name')} />
-      <TextField
-        label="Description"
-        value={value.description}
-        onChange={set('description')}
-        error={error('description')}
-      />
+      <TextField label="Name" required {...field('name')} />
+      <TextField label="Description" {...field('description')} />
       <CheckField
         label="Its own choice of where runs take place"
-        checked={value['own-mode']}
-        onChange={set('own-mode')}
+        {...check('own-mode')}
         hint={`Otherwise as the organization says: ${attributes['default-execution-mode']}.`}
       />
       {value['own-mode'] ? (
         <SelectField
           label="Where runs take place"
-          value={value['default-execution-mode']}
-          onChange={(mode) => set('default-execution-mode')(mode as 'remote')}
+          {...field('default-execution-mode')}
           options={['remote', 'agent', 'local']}
-          error={error('default-execution-mode')}
         />
       ) : null}
       {value['own-mode'] && value['default-execution-mode'] === 'agent' ? (
-        <TextField
-          label="Agent pool"
-          placeholder="apool-…"
-          value={value['default-agent-pool-id']}
-          onChange={set('default-agent-pool-id')}
-          error={error('default-agent-pool-id')}
-        />
+        <TextField label="Agent pool" placeholder="apool-…" {...field('default-agent-pool-id')} />
       ) : null}
       <TextField
         label="Role in the secrets service"
-        value={value['secrets-role']}
-        onChange={set('secrets-role')}
-        error={error('secrets-role')}
+        {...field('secrets-role')}
         hint="Runs log in with their identity token and this role."
       />
-      <TextField
-        label="Namespace in the secrets service"
-        value={value['secrets-namespace']}
-        onChange={set('secrets-namespace')}
-        error={error('secrets-namespace')}
-      />
+      <TextField label="Namespace in the secrets service" {...field('secrets-namespace')} />
     </SettingsForm>
   );
 }

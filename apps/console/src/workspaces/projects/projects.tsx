@@ -1,12 +1,11 @@
 import { Link, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
 import { TextField } from '../../design/field';
 import { Form } from '../../design/form';
 import { Empty } from '../../design/page';
 import { Time } from '../../design/time';
 import { rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
-import { fieldError } from '../parts/draft';
+import { fieldsOf, useDraft } from '../parts/draft';
 import { OrganizationPage } from '../parts/organization-page';
 import { ResourceTable } from '../parts/resource-table';
 import { SearchBox } from '../parts/search-box';
@@ -79,8 +78,8 @@ export function Projects() {
 
 function NewProject({ organization, onClose }: { readonly organization: string; readonly onClose: () => void }) {
   const navigate = useNavigate();
-  const [name, setName] = useState('');
-  const [description, setDescription] = useState('');
+  const draft = useDraft({ name: '', description: '' });
+  const { name, description } = draft.value;
   const create = useChange(
     (api) =>
       api.POST('/api/v2/organizations/{organization_name}/projects', {
@@ -89,6 +88,7 @@ function NewProject({ organization, onClose }: { readonly organization: string; 
       }),
     ({ data }) => void navigate({ to: `/organizations/${encodeURIComponent(organization)}/projects/${data?.id}` }),
   );
+  const { field } = fieldsOf(draft, create.error);
   return (
     <Form
       layout="panel"
@@ -98,20 +98,8 @@ function NewProject({ organization, onClose }: { readonly organization: string; 
       onSend={() => create.mutate()}
       onBack={onClose}
     >
-      <TextField
-        label="Name"
-        required
-        autoFocus
-        value={name}
-        onChange={setName}
-        error={fieldError(create.error, 'name')}
-      />
-      <TextField
-        label="Description"
-        value={description}
-        onChange={setDescription}
-        error={fieldError(create.error, 'description')}
-      />
+      <TextField label="Name" required autoFocus {...field('name')} />
+      <TextField label="Description" {...field('description')} />
     </Form>
   );
 }

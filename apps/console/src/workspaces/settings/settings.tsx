@@ -7,7 +7,7 @@ import { PageHead } from '../../design/page';
 import { Time } from '../../design/time';
 import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName } from '../api';
 import { DangerZone } from '../parts/danger-zone';
-import { fieldError, typedNumber, useDraft } from '../parts/draft';
+import { fieldsOf, typedNumber, useDraft } from '../parts/draft';
 import { Loaded } from '../parts/loaded';
 import { SameByApi } from '../parts/same-by-api';
 
@@ -93,77 +93,58 @@ function General({ organization }: { readonly organization: Resource<'Organizati
     },
   );
   const forbidden = rule(attributes.permissions['can-update'], 'can-update');
-  const { value, set } = draft;
-  const error = (field: string) => fieldError(save.error, field);
+  const { value } = draft;
+  const { field, check } = fieldsOf(draft, save.error);
   return (
     <SettingsForm draft={draft} change={save} forbidden={forbidden} onSend={() => save.mutate()}>
-      <TextField label="Name" required value={value.name} onChange={set('name')} error={error('name')} />
+      <TextField label="Name" required {...field('name')} />
       <TextField
         label="E-mail address"
         required
         type="email"
-        value={value.email}
-        onChange={set('email')}
-        error={error('email')}
+        {...field('email')}
         hint="Where its owners are reached."
       />
       <SelectField
         label="Where runs take place"
-        value={value['default-execution-mode']}
-        onChange={(mode) => set('default-execution-mode')(mode as 'remote')}
+        {...field('default-execution-mode')}
         options={[
           { value: 'remote', label: 'remote: on the workers of this service' },
           { value: 'agent', label: 'agent: on agents of a pool' },
           { value: 'local', label: 'local: where the tool is called; only the state is kept here' },
         ]}
-        error={error('default-execution-mode')}
         hint="For workspaces and projects that do not say otherwise."
       />
       {value['default-execution-mode'] === 'agent' ? (
         <TextField
           label="Agent pool"
-          value={value['default-agent-pool-id']}
-          onChange={set('default-agent-pool-id')}
+          {...field('default-agent-pool-id')}
           placeholder="apool-…"
-          error={error('default-agent-pool-id')}
           hint="The id of one of this organization’s pools."
         />
       ) : null}
       <SelectField
         label="People sign in with"
-        value={value['collaborator-auth-policy']}
-        onChange={(policy) => set('collaborator-auth-policy')(policy as 'password')}
+        {...field('collaborator-auth-policy')}
         options={[
           { value: 'password', label: 'a password' },
           { value: 'two_factor_mandatory', label: 'a password and a second factor' },
         ]}
-        error={error('collaborator-auth-policy')}
       />
       <TextField
         label="Sessions may idle, in minutes"
         inputMode="numeric"
-        value={value['session-timeout']}
-        onChange={set('session-timeout')}
+        {...field('session-timeout')}
         placeholder="no limit of its own"
-        error={error('session-timeout')}
       />
       <TextField
         label="Sessions end after, in minutes"
         inputMode="numeric"
-        value={value['session-remember']}
-        onChange={set('session-remember')}
+        {...field('session-remember')}
         placeholder="no limit of its own"
-        error={error('session-remember')}
       />
       {flags.map(([flag, label, hint]) => (
-        <CheckField
-          key={flag}
-          label={label}
-          hint={hint}
-          checked={value[flag]}
-          onChange={set(flag)}
-          error={error(flag)}
-        />
+        <CheckField key={flag} label={label} hint={hint} {...check(flag)} />
       ))}
     </SettingsForm>
   );

@@ -1,11 +1,10 @@
-import { useState } from 'react';
 import { Copied } from '../../design/copy';
 import { TextField } from '../../design/field';
 import { Form } from '../../design/form';
 import { Empty } from '../../design/page';
 import { rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
-import { fieldError } from '../parts/draft';
+import { fieldsOf, useDraft } from '../parts/draft';
 import { OrganizationPage } from '../parts/organization-page';
 import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
@@ -74,39 +73,30 @@ export function SshKeys() {
 }
 
 function NewKey({ organization, onClose }: { readonly organization: string; readonly onClose: () => void }) {
-  const [name, setName] = useState('');
-  const [value, setValue] = useState('');
+  const draft = useDraft({ name: '', value: '' });
   const add = useChange(
     (api) =>
       api.POST('/api/v2/organizations/{organization_name}/ssh-keys', {
         params: { path: { organization_name: organization } },
-        body: { data: { type: 'ssh-keys', attributes: { name, value } } },
+        body: { data: { type: 'ssh-keys', attributes: draft.value } },
       }),
     onClose,
   );
   const send = () => {
     add.mutate();
-    setValue('');
+    draft.set('value')('');
   };
+  const { field } = fieldsOf(draft, add.error);
   return (
     <Form layout="panel" title="Add SSH key" action="Add key" change={add} onSend={send} onBack={onClose}>
-      <TextField
-        label="Name"
-        required
-        autoFocus
-        value={name}
-        onChange={setName}
-        error={fieldError(add.error, 'name')}
-      />
+      <TextField label="Name" required autoFocus {...field('name')} />
       <TextField
         label="Private key"
         required
         rows={6}
         masked
-        value={value}
-        onChange={setValue}
-        error={fieldError(add.error, 'value')}
         hint="With its first and last line, and without a passphrase."
+        {...field('value')}
       />
     </Form>
   );

@@ -7,7 +7,7 @@ import { SettingsForm } from '../../design/form';
 import { Empty, PageHead } from '../../design/page';
 import { organizationCrumbs, rule, useChange, useOrganizationName, useRead } from '../api';
 import { DangerZone } from '../parts/danger-zone';
-import { fieldError, useDraft } from '../parts/draft';
+import { fieldsOf, useDraft } from '../parts/draft';
 import { Loaded } from '../parts/loaded';
 import { NewToken, type TokenInput } from '../parts/new-token';
 import { SameByApi } from '../parts/same-by-api';
@@ -124,32 +124,20 @@ function General({ team }: { readonly team: TeamResource }) {
     () => draft.reset(),
   );
   const forbidden = rule(permissions['can-update-name'], 'can-update-name');
-  const { value, set } = draft;
-  const error = (field: string) => fieldError(save.error, field);
+  const { field, check } = fieldsOf(draft, save.error);
   return (
     <SettingsForm title="Settings" draft={draft} change={save} forbidden={forbidden} onSend={() => save.mutate()}>
-      <TextField label="Name" required value={value.name} onChange={set('name')} error={error('name')} />
+      <TextField label="Name" required {...field('name')} />
       <SelectField
         label="Seen by"
-        value={value.visibility}
-        onChange={(visibility) => set('visibility')(visibility as 'secret')}
+        {...field('visibility')}
         options={[
           { value: 'secret', label: 'its members, and who manages teams' },
           { value: 'organization', label: 'everybody in the organization' },
         ]}
-        error={error('visibility')}
       />
-      <CheckField
-        label="Its members manage its tokens"
-        checked={value['allow-member-token-management']}
-        onChange={set('allow-member-token-management')}
-      />
-      <TextField
-        label="Team at the identity provider"
-        value={value['sso-team-id']}
-        onChange={set('sso-team-id')}
-        error={error('sso-team-id')}
-      />
+      <CheckField label="Its members manage its tokens" {...check('allow-member-token-management')} />
+      <TextField label="Team at the identity provider" {...field('sso-team-id')} />
     </SettingsForm>
   );
 }

@@ -1,12 +1,11 @@
 import { Link, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
 import type { Resource } from '../../api/workspaces';
 import { SelectField, TextField } from '../../design/field';
 import { Form } from '../../design/form';
 import { Empty } from '../../design/page';
 import { rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
-import { fieldError } from '../parts/draft';
+import { fieldsOf, useDraft } from '../parts/draft';
 import { OrganizationPage } from '../parts/organization-page';
 import { ResourceTable } from '../parts/resource-table';
 import { SearchBox } from '../parts/search-box';
@@ -78,16 +77,16 @@ function Rights({ team: { attributes } }: { readonly team: Resource<'TeamsResour
 
 function NewTeam({ organization, onClose }: { readonly organization: string; readonly onClose: () => void }) {
   const navigate = useNavigate();
-  const [name, setName] = useState('');
-  const [visibility, setVisibility] = useState<'secret' | 'organization'>('secret');
+  const draft = useDraft({ name: '', visibility: 'secret' as 'secret' | 'organization' });
   const create = useChange(
     (api) =>
       api.POST('/api/v2/organizations/{organization_name}/teams', {
         params: { path: { organization_name: organization } },
-        body: { data: { type: 'teams', attributes: { name, visibility } } },
+        body: { data: { type: 'teams', attributes: draft.value } },
       }),
     ({ data }) => void navigate({ to: `/organizations/${encodeURIComponent(organization)}/teams/${data?.id}` }),
   );
+  const { field } = fieldsOf(draft, create.error);
   return (
     <Form
       layout="panel"
@@ -101,15 +100,12 @@ function NewTeam({ organization, onClose }: { readonly organization: string; rea
         label="Name"
         required
         autoFocus
-        value={name}
-        onChange={setName}
-        error={fieldError(create.error, 'name')}
         hint="Letters, numbers, spaces, dashes and underscores."
+        {...field('name')}
       />
       <SelectField
         label="Seen by"
-        value={visibility}
-        onChange={(value) => setVisibility(value as 'secret')}
+        {...field('visibility')}
         options={[
           { value: 'secret', label: 'its members, and who manages teams' },
           { value: 'organization', label: 'everybody in the organization' },

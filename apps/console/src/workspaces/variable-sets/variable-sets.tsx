@@ -17,7 +17,7 @@ import {
 } from '../api';
 import { ChoiceField } from '../parts/choice-field';
 import type { ChoiceKind } from '../parts/choices';
-import { fieldError } from '../parts/draft';
+import { fieldsOf, useDraft } from '../parts/draft';
 import { Opener } from '../parts/opener';
 import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
@@ -84,13 +84,10 @@ function SetDialog({
   readonly set?: VariableSet;
   readonly onClose: () => void;
 }) {
-  const was = set?.attributes;
+  const { name = '', description, global = false, priority = false } = set?.attributes ?? {};
+  const draft = useDraft({ name, description: description ?? '', global, priority });
   const navigate = useNavigate();
-  const [name, setName] = useState(was?.name ?? '');
-  const [description, setDescription] = useState(was?.description ?? '');
-  const [global, setGlobal] = useState(was?.global ?? false);
-  const [priority, setPriority] = useState(was?.priority ?? false);
-  const body = { data: { type: 'varsets' as const, attributes: { name, description, global, priority } } };
+  const body = { data: { type: 'varsets' as const, attributes: draft.value } };
   const save = useChange(
     (api) =>
       set === undefined
@@ -104,6 +101,7 @@ function SetDialog({
       if (set === undefined) void navigate({ to: `/organizations/${org}/varsets/${data?.id}` });
     },
   );
+  const { field, check } = fieldsOf(draft, save.error);
   return (
     <FormDialog
       title={set === undefined ? 'New variable set' : 'Change variable set'}
@@ -112,21 +110,10 @@ function SetDialog({
       onBack={onClose}
       onSend={() => save.mutate()}
     >
-      <TextField
-        label="Name"
-        value={name}
-        onChange={setName}
-        required
-        autoFocus
-        error={fieldError(save.error, 'name')}
-      />
-      <TextField label="Description" value={description} onChange={setDescription} />
-      <CheckField label="Global: it reaches every workspace" checked={global} onChange={setGlobal} />
-      <CheckField
-        label="Priority: it wins over what is nearer to the workspace"
-        checked={priority}
-        onChange={setPriority}
-      />
+      <TextField label="Name" required autoFocus {...field('name')} />
+      <TextField label="Description" {...field('description')} />
+      <CheckField label="Global: it reaches every workspace" {...check('global')} />
+      <CheckField label="Priority: it wins over what is nearer to the workspace" {...check('priority')} />
     </FormDialog>
   );
 }

@@ -8,7 +8,7 @@ import { Empty } from '../../design/page';
 import { Time } from '../../design/time';
 import { rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
-import { fieldError } from '../parts/draft';
+import { fieldError, fieldsOf, useDraft } from '../parts/draft';
 import { OrganizationPage } from '../parts/organization-page';
 import { ResourceTable } from '../parts/resource-table';
 import { typedText } from '../parts/typed';
@@ -86,18 +86,21 @@ export function Connections() {
 
 function NewConnection({ organization, onClose }: { readonly organization: string; readonly onClose: () => void }) {
   const navigate = useNavigate();
-  const [kind, setKind] = useState<HostKind>('github');
-  const [name, setName] = useState('');
-  const [address, setAddress] = useState('');
+  const draft = useDraft({
+    'service-provider': 'github' as HostKind,
+    name: '',
+    'http-url': '',
+    'oauth-token-string': '',
+    key: '',
+    secret: '',
+    'private-key': '',
+    'organization-scoped': true,
+    account: '',
+  });
+  const { 'service-provider': kind, name, key, 'organization-scoped': isOpen } = draft.value;
   const [ownApi, setOwnApi] = useState<string>();
-  const [token, setToken] = useState('');
-  const [key, setKey] = useState('');
-  const [secret, setSecret] = useState('');
-  const [privateKey, setPrivateKey] = useState('');
-  const [isOpen, setOpen] = useState(true);
-  const [account, setAccount] = useState('');
   const { at, usually = '', takesTokensAlone, isApp } = hostOf(kind);
-  const http = at?.http ?? (address || usually);
+  const http = at?.http ?? (draft.value['http-url'] || usually);
   const api = ownApi ?? apiBelow(kind, http);
   const add = useChange(
     (client) =>
@@ -111,9 +114,11 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
               'service-provider': kind,
               'http-url': http,
               'api-url': api,
-              ...(isApp ? { 'private-key': privateKey } : { 'oauth-token-string': typedText(token) }),
+              ...(isApp
+                ? { 'private-key': draft.value['private-key'] }
+                : { 'oauth-token-string': typedText(draft.value['oauth-token-string']) }),
               key: typedText(key),
-              secret: typedText(secret),
+              secret: typedText(draft.value.secret),
               'organization-scoped': isOpen,
             },
           },
@@ -133,7 +138,7 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
               name: typedText(name),
               'http-url': http,
               'api-url': api,
-              account: typedText(account),
+              account: typedText(draft.value.account),
               'organization-scoped': isOpen,
             },
           },
@@ -143,7 +148,7 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
       if (data) location.assign(data.attributes['page-url']);
     },
   );
-  const error = (field: string) => fieldError(add.error, field);
+  const { field, check } = fieldsOf(draft, add.error);
   return (
     <Form
       layout="panel"
@@ -155,24 +160,22 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
     >
       <SelectField
         label="Host"
-        value={kind}
+        {...field('service-provider')}
         onChange={(chosen) => {
-          setKind(chosen as HostKind);
+          draft.set('service-provider')(chosen);
           setOwnApi(undefined);
         }}
-        options={Object.entries(hosts).map(([value, { label }]) => ({ value, label }))}
-        error={error('service-provider')}
+        options={Object.entries(hosts).map(([value, { label }]) => ({ value: value as HostKind, label }))}
       />
-      <TextField label="Name" value={name} onChange={setName} placeholder={hosts[kind].label} error={error('name')} />
+      <TextField label="Name" placeholder={hosts[kind].label} {...field('name')} />
       {at === undefined ? (
         <TextField
           label="Address"
           required
           type="url"
-          value={address || usually}
-          onChange={setAddress}
           placeholder="https://git.example.com"
-          error={error('http-url')}
+          {...field('http-url')}
+          value={draft.value['http-url'] || usually}
         />
       ) : null}
       <TextField
@@ -181,14 +184,13 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
         type="url"
         value={api}
         onChange={setOwnApi}
-        error={error('api-url')}
+        error={fieldError(add.error, 'api-url')}
       />
       {isApp ? (
         <>
           <TextField
             label="Account that is to have the app"
-            value={account}
-            onChange={setAccount}
+            {...field('account')}
             error={fieldError(make.error, 'account')}
             placeholder="your own"
             hint="An organization of the host. It shows you the app before it makes it, and leads you back here."
@@ -203,9 +205,7 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
           <TextField
             label="Id of the app"
             required
-            value={key}
-            onChange={setKey}
-            error={error('key')}
+            {...field('key')}
             hint="It reads contents, and reads and writes commit statuses and pull requests. Its page at GitHub shows the id."
           />
           <TextField
@@ -213,17 +213,13 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
             required
             masked
             rows={6}
-            value={privateKey}
-            onChange={setPrivateKey}
-            error={error('private-key')}
+            {...field('private-key')}
             hint="As GitHub gave it to you, a .pem file. It is sealed and never shown again."
           />
           <TextField
             label="Webhook secret"
             masked
-            value={secret}
-            onChange={setSecret}
-            error={error('secret')}
+            {...field('secret')}
             hint="The page of the connection shows the address that goes with it. Without one, pushes are found within the hour."
           />
         </>
@@ -232,9 +228,7 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
           label="Token"
           required={key === ''}
           masked
-          value={token}
-          onChange={setToken}
-          error={error('oauth-token-string')}
+          {...field('oauth-token-string')}
           hint="It is sealed and never shown again. It reads repositories, sets statuses, comments, and makes webhooks."
         />
       )}
@@ -242,27 +236,15 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
         <>
           <TextField
             label="Id of an application"
-            value={key}
-            onChange={setKey}
-            error={error('key')}
+            {...field('key')}
             hint="Of one that is registered at the host: then you connect in the browser, and need no token."
           />
-          {key === '' ? null : (
-            <TextField
-              label="Secret of the application"
-              required
-              masked
-              value={secret}
-              onChange={setSecret}
-              error={error('secret')}
-            />
-          )}
+          {key === '' ? null : <TextField label="Secret of the application" required masked {...field('secret')} />}
         </>
       )}
       <CheckField
         label="Open to the whole organization"
-        checked={isOpen}
-        onChange={setOpen}
+        {...check('organization-scoped')}
         hint="Otherwise only to the projects that you name on its page."
       />
     </Form>

@@ -16,7 +16,7 @@ import { useWorkspace, type Workspace } from './use-workspace';
 type TeamGrant = Resource<'TeamWorkspacesResource'>;
 type Level = TeamGrant['attributes']['access'];
 
-const levels = [
+const levels: readonly { readonly value: Level; readonly label: string }[] = [
   { value: 'read', label: 'read: see runs, states and variables' },
   { value: 'plan', label: 'plan: also start plans' },
   { value: 'write', label: 'write: also apply, and change variables and states' },
@@ -133,7 +133,7 @@ function Give({
         none="Choose a team"
         leaveOut={({ name }) => name === 'owners'}
       />
-      <SelectField label="Access" value={access} onChange={(level) => setAccess(level as Level)} options={levels} />
+      <SelectField label="Access" value={access} onChange={setAccess} options={levels} />
     </FormDialog>
   );
 }

@@ -1,10 +1,9 @@
 import { useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
 import { SelectField, TextField } from '../../design/field';
 import { FormDialog } from '../../design/form';
 import { rule, useChange, useOrganization } from '../api';
 import { ChoiceField } from '../parts/choice-field';
-import { fieldError } from '../parts/draft';
+import { fieldsOf, useDraft } from '../parts/draft';
 import { Opener } from '../parts/opener';
 import type { Workspace } from './use-workspace';
 
@@ -21,10 +20,8 @@ export function NewWorkspace({ org }: { readonly org: string }) {
 }
 
 function Create({ org, onClose }: { readonly org: string; readonly onClose: () => void }) {
-  const [name, setName] = useState('');
-  const [description, setDescription] = useState('');
-  const [project, setProject] = useState('');
-  const [mode, setMode] = useState<Mode | ''>('');
+  const draft = useDraft({ name: '', description: '', project: '', mode: '' as Mode | '' });
+  const { name, description, project, mode } = draft.value;
   const navigate = useNavigate();
   const attributes = {
     name,
@@ -43,6 +40,7 @@ function Create({ org, onClose }: { readonly org: string; readonly onClose: () =
       void navigate({ to: `/organizations/${org}/workspaces/${name}` });
     },
   );
+  const { field } = fieldsOf(draft, make.error);
   return (
     <FormDialog
       title="New workspace"
@@ -51,28 +49,19 @@ function Create({ org, onClose }: { readonly org: string; readonly onClose: () =
       onBack={onClose}
       onSend={() => make.mutate()}
     >
-      <TextField
-        label="Name"
-        value={name}
-        onChange={setName}
-        required
-        autoFocus
-        error={fieldError(make.error, 'name')}
-        hint="Letters, numbers, dashes and underscores."
-      />
-      <TextField label="Description" value={description} onChange={setDescription} />
+      <TextField label="Name" required autoFocus hint="Letters, numbers, dashes and underscores." {...field('name')} />
+      <TextField label="Description" {...field('description')} />
       <ChoiceField
         label="Project"
         kind="projects"
         organization={org}
         value={project}
-        onChange={setProject}
+        onChange={draft.set('project')}
         none="The default project"
       />
       <SelectField
         label="Runs take place"
-        value={mode}
-        onChange={(value) => setMode(value as Mode | '')}
+        {...field('mode')}
         options={[
           { value: '', label: 'as the project says' },
           { value: 'remote', label: 'here, on a worker' },

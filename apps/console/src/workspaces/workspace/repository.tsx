@@ -6,7 +6,7 @@ import { CheckField, SelectField, TextField } from '../../design/field';
 import { SettingsForm } from '../../design/form';
 import { Empty } from '../../design/page';
 import { rule, useChange, useRead } from '../api';
-import { fieldError, useDraft } from '../parts/draft';
+import { fieldError, fieldsOf, useDraft } from '../parts/draft';
 import { RemoveButton } from '../parts/remove-button';
 import { typedLines, typedText } from '../parts/typed';
 import { useInstallations } from '../vcs/app';
@@ -163,7 +163,7 @@ function RepositoryForm({
 }) {
   const isNew = workspace.attributes['vcs-repo'] === null;
   const draft = useDraft(typed(workspace));
-  const { value, set } = draft;
+  const { value } = draft;
   const clients = useTokens(org);
   const known = (clients.data?.data ?? []).flatMap(({ attributes, relationships }) =>
     relationships['oauth-tokens'].data.map(({ id }) => ({
@@ -191,7 +191,8 @@ function RepositoryForm({
       onClose();
     },
   );
-  const error = (field: string) => fieldError(save.error, field);
+  const { field, check } = fieldsOf(draft, save.error);
+  const error = (name: string) => fieldError(save.error, name);
   if (isNew && clients.data?.data.length === 0) {
     return (
       <Empty>
@@ -211,31 +212,16 @@ function RepositoryForm({
     >
       <SelectField
         label="Connection"
-        value={value.token}
-        onChange={set('token')}
+        {...field('token')}
         options={options}
         error={error('oauth-token-id') ?? error('vcshost-app-installation-id')}
       />
-      <TextField
-        label="Repository"
-        required
-        value={value.identifier}
-        onChange={set('identifier')}
-        placeholder="team/network"
-        error={error('identifier')}
-      />
-      <TextField
-        label="Branch"
-        value={value.branch}
-        onChange={set('branch')}
-        placeholder="the default branch"
-        error={error('branch')}
-      />
-      <CheckField label="Fetch submodules" checked={value.submodules} onChange={set('submodules')} />
+      <TextField label="Repository" required {...field('identifier')} placeholder="team/network" />
+      <TextField label="Branch" {...field('branch')} placeholder="the default branch" />
+      <CheckField label="Fetch submodules" {...check('submodules')} />
       <SelectField
         label="What starts a run"
-        value={value.starts}
-        onChange={(starts) => set('starts')(starts as Starts)}
+        {...field('starts')}
         options={startOptions}
         error={error('file-triggers-enabled')}
       />
@@ -244,8 +230,7 @@ function RepositoryForm({
           label="Folders"
           required
           rows={3}
-          value={value.folders}
-          onChange={set('folders')}
+          {...field('folders')}
           error={error('trigger-prefixes')}
           hint="One a line, beside the folder of the configuration."
         />
@@ -255,8 +240,7 @@ function RepositoryForm({
           label="Patterns"
           required
           rows={3}
-          value={value.patterns}
-          onChange={set('patterns')}
+          {...field('patterns')}
           error={error('trigger-patterns')}
           hint="One a line: * stays within a folder, ** goes through all, as in /modules/**/*.tf"
         />
@@ -265,23 +249,15 @@ function RepositoryForm({
         <TextField
           label="Expression that is found in the tag"
           required
-          value={value.tags}
-          onChange={set('tags')}
+          {...field('tags')}
           placeholder="\d+\.\d+\.\d+$"
           error={error('tags-regex')}
         />
       ) : null}
-      <CheckField
-        label="Plan pull requests"
-        checked={value['speculative-enabled']}
-        onChange={set('speculative-enabled')}
-        error={error('speculative-enabled')}
-      />
+      <CheckField label="Plan pull requests" {...check('speculative-enabled')} />
       <CheckField
         label="Begin by itself"
-        checked={value['queue-all-runs']}
-        onChange={set('queue-all-runs')}
-        error={error('queue-all-runs')}
+        {...check('queue-all-runs')}
         hint="Otherwise no push starts a run until somebody has started one."
       />
     </SettingsForm>

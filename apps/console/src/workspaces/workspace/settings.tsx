@@ -1,12 +1,10 @@
 import { useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
-import { Button } from '../../design/button';
-import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, SelectField, TextField } from '../../design/field';
+import { Form } from '../../design/form';
 import { Notice } from '../../design/notice';
 import { SameBy } from '../../design/page';
 import { rule, useChange, useRead } from '../api';
-import { fieldError } from '../parts/draft';
+import { fieldsOf, useDraft } from '../parts/draft';
 import { RemoveButton } from '../parts/remove-button';
 import { WorkspaceHead } from './head';
 import { Repository } from './repository';
@@ -65,25 +63,25 @@ export function Settings() {
 function GeneralSettings({ workspace, org }: { readonly workspace: Workspace; readonly org: string }) {
   const was = workspace.attributes;
   const navigate = useNavigate();
-  const [name, setName] = useState(was.name);
-  const [description, setDescription] = useState(was.description ?? '');
-  const [mode, setMode] = useState(was['execution-mode']);
-  const [pool, setPool] = useState(workspace.relationships['agent-pool'].data?.id ?? '');
-  const [version, setVersion] = useState(was['infra-version']);
-  const [folder, setFolder] = useState(was['working-directory'] ?? '');
-  const [role, setRole] = useState(was['secrets-role'] ?? '');
-  const [auto, setAuto] = useState(was['auto-apply']);
-  const [destroy, setDestroy] = useState(was['allow-destroy-plan']);
+  const draft = useDraft({
+    name: was.name,
+    description: was.description ?? '',
+    'execution-mode': was['execution-mode'],
+    'agent-pool-id': workspace.relationships['agent-pool'].data?.id ?? '',
+    'infra-version': was['infra-version'],
+    'working-directory': was['working-directory'] ?? '',
+    'secrets-role': was['secrets-role'] ?? '',
+    'auto-apply': was['auto-apply'],
+    'allow-destroy-plan': was['allow-destroy-plan'],
+  });
+  const { 'execution-mode': mode, 'agent-pool-id': pool, ...value } = draft.value;
   const attributes = {
-    name,
-    description: description || null,
+    ...value,
+    description: value.description || null,
     ...(mode === was['execution-mode'] ? {} : { 'execution-mode': mode }),
     ...(mode === 'agent' && pool !== '' ? { 'agent-pool-id': pool } : {}),
-    'infra-version': version,
-    'working-directory': folder || null,
-    'secrets-role': role || null,
-    'auto-apply': auto,
-    'allow-destroy-plan': destroy,
+    'working-directory': value['working-directory'] || null,
+    'secrets-role': value['secrets-role'] || null,
   };
   const save = useChange(
     (api) =>
@@ -92,71 +90,46 @@ function GeneralSettings({ workspace, org }: { readonly workspace: Workspace; re
         body: { data: { type: 'workspaces', attributes } },
       }),
     () => {
+      const { name } = value;
       if (name !== was.name) void navigate({ to: `/organizations/${org}/workspaces/${name}/settings`, replace: true });
     },
   );
-  const fault = (field: string) => fieldError(save.error, field);
+  const { field, check } = fieldsOf(draft, save.error);
   return (
-    <form
-      className="form"
-      onSubmit={(event) => {
-        event.preventDefault();
-        save.mutate();
-      }}
+    <Form
+      title="General"
+      action="Save settings"
+      change={save}
+      forbidden={rule(was.permissions['can-update'], 'can-update')}
+      onSend={() => save.mutate()}
+      beside={
+        <span role="status" className="second">
+          {save.data === undefined || save.isPending ? '' : 'Saved.'}
+        </span>
+      }
     >
-      <h2>General</h2>
-      <TextField label="Name" value={name} onChange={setName} required error={fault('name')} />
-      <TextField label="Description" value={description} onChange={setDescription} error={fault('description')} />
+      <TextField label="Name" required {...field('name')} />
+      <TextField label="Description" {...field('description')} />
       <SelectField
         label="Runs take place"
-        value={mode}
-        onChange={(value) => setMode(value as typeof mode)}
+        {...field('execution-mode')}
         options={[
           { value: 'remote', label: 'here, on a worker' },
           { value: 'local', label: 'on the machines of its users' },
           { value: 'agent', label: 'on an agent' },
         ]}
-        error={fault('execution-mode')}
       />
-      {mode === 'agent' ? <PoolField org={org} value={pool} onChange={setPool} error={fault('agent-pool-id')} /> : null}
-      <TextField
-        label="Terraform version"
-        value={version}
-        onChange={setVersion}
-        error={fault('infra-version')}
-        hint="Exact, or a constraint such as ~> 1.11"
-      />
-      <TextField
-        label="Folder of the configuration"
-        value={folder}
-        onChange={setFolder}
-        placeholder="the root"
-        error={fault('working-directory')}
-      />
+      {mode === 'agent' ? <PoolField org={org} {...field('agent-pool-id')} /> : null}
+      <TextField label="Terraform version" hint="Exact, or a constraint such as ~> 1.11" {...field('infra-version')} />
+      <TextField label="Folder of the configuration" placeholder="the root" {...field('working-directory')} />
       <TextField
         label="Secrets role"
-        value={role}
-        onChange={setRole}
-        error={fault('secrets-role')}
+        {...field('secrets-role')}
         hint="Its runs log in at the secrets service by this role, and what they were given ends with them."
       />
-      <CheckField label="Apply without asking when a plan succeeds" checked={auto} onChange={setAuto} />
-      <CheckField label="Allow plans that destroy everything" checked={destroy} onChange={setDestroy} />
-      <ErrorNotice error={save.error} />
-      <div className="row">
-        <Button
-          type="submit"
-          kind="primary"
-          busy={save.isPending}
-          forbidden={rule(was.permissions['can-update'], 'can-update')}
-        >
-          Save settings
-        </Button>
-        <span role="status" className="second">
-          {save.data === undefined || save.isPending ? '' : 'Saved.'}
-        </span>
-      </div>
-    </form>
+      <CheckField label="Apply without asking when a plan succeeds" {...check('auto-apply')} />
+      <CheckField label="Allow plans that destroy everything" {...check('allow-destroy-plan')} />
+    </Form>
   );
 }
 

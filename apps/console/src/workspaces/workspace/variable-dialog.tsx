@@ -1,9 +1,8 @@
-import { useState } from 'react';
 import type { Resource, WorkspacesApi } from '../../api/workspaces';
 import { CheckField, SelectField, TextField } from '../../design/field';
 import { FormDialog } from '../../design/form';
 import { type ApiAnswer, useChange } from '../api';
-import { fieldError } from '../parts/draft';
+import { fieldsOf, useDraft } from '../parts/draft';
 
 /** A variable as the service shows it; sensitive values never. */
 type VariableAttributes = Pick<
@@ -64,56 +63,47 @@ export function VariableDialog({
   readonly onClose: () => void;
 }) {
   const was = variable?.attributes;
-  const [key, setKey] = useState(was?.key ?? '');
-  const [value, setValue] = useState(was?.value ?? '');
-  const [description, setDescription] = useState(was?.description ?? '');
-  const [category, setCategory] = useState(was?.category ?? 'terraform');
-  const [hcl, setHcl] = useState(was?.hcl ?? false);
-  const [sensitive, setSensitive] = useState(was?.sensitive ?? false);
+  const draft = useDraft({
+    key: was?.key ?? '',
+    value: was?.value ?? '',
+    description: was?.description ?? '',
+    category: was?.category ?? ('terraform' as const),
+    hcl: was?.hcl ?? false,
+    sensitive: was?.sensitive ?? false,
+  });
+  const { value, ...rest } = draft.value;
   const keeps = was?.sensitive === true && value === '';
-  const attributes = { key, description, category, hcl, sensitive, ...(keeps ? {} : { value }) };
+  const attributes = { ...rest, ...(keeps ? {} : { value }) };
   const save = useChange(
     (api) => (variable === undefined ? home.create(api, attributes) : home.change(api, variable.id, attributes)),
     onClose,
   );
+  const { field, check } = fieldsOf(draft, save.error);
   const title = variable === undefined ? 'New variable' : `Change ${was?.key}`;
   return (
     <FormDialog title={title} action="Save variable" change={save} onBack={onClose} onSend={() => save.mutate()}>
-      <TextField
-        label="Key"
-        value={key}
-        onChange={setKey}
-        required
-        autoFocus={was === undefined}
-        error={fieldError(save.error, 'key')}
-      />
+      <TextField label="Key" required autoFocus={was === undefined} {...field('key')} />
       <TextField
         label="Value"
         rows={3}
-        masked={sensitive}
-        value={value}
-        onChange={setValue}
-        error={fieldError(save.error, 'value')}
+        masked={rest.sensitive}
         {...(was?.sensitive ? { hint: 'Nobody can read it. Leave it empty to keep it.' } : {})}
+        {...field('value')}
       />
-      <TextField label="Description" value={description} onChange={setDescription} />
+      <TextField label="Description" {...field('description')} />
       <SelectField
         label="Category"
-        value={category}
-        onChange={(value) => setCategory(value as typeof category)}
+        {...field('category')}
         options={[
           { value: 'terraform', label: 'Terraform variable' },
           { value: 'env', label: 'environment variable' },
         ]}
       />
-      {category === 'terraform' ? (
-        <CheckField label="HCL: the value is an expression" checked={hcl} onChange={setHcl} />
-      ) : null}
+      {rest.category === 'terraform' ? <CheckField label="HCL: the value is an expression" {...check('hcl')} /> : null}
       <CheckField
         label="Sensitive"
-        checked={sensitive}
-        onChange={setSensitive}
         hint="It is never shown again, and cannot be made readable."
+        {...check('sensitive')}
       />
     </FormDialog>
   );

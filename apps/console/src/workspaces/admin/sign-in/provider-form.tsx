@@ -1,6 +1,6 @@
 import type { Resource } from '../../../api/workspaces';
 import { CheckField, SelectField, TextField } from '../../../design/field';
-import { fieldError, typedNumber } from '../../parts/draft';
+import { type Draft, fieldsOf, typedNumber } from '../../parts/draft';
 import { typedText, typedWords } from '../../parts/typed';
 
 export type ProviderResource = Resource<'SignInProvidersResource'>;
@@ -84,42 +84,33 @@ export function sentProvider<Given extends Partial<TypedProvider>>(given: Given)
 }
 
 export interface ProviderFieldsProps {
-  readonly value: TypedProvider;
-  readonly set: <Name extends keyof TypedProvider>(name: Name) => (value: TypedProvider[Name]) => void;
+  readonly draft: Draft<TypedProvider>;
   readonly error: unknown;
   /** It is there already: its secret stays unless another is typed. */
   readonly stored: boolean;
 }
 
 /** The fields of a provider. */
-export function ProviderFields({ value, set, error: refusal, stored }: ProviderFieldsProps) {
-  const of = <Name extends keyof TypedProvider>(name: Name) => ({
-    value: value[name],
-    onChange: set(name),
-    error: fieldError(refusal, name),
-  });
-  const check = (name: 'enabled' | 'creates-accounts' | 'links-accounts') => {
-    const { value: checked, ...rest } = of(name);
-    return { checked, ...rest };
-  };
+export function ProviderFields({ draft, error, stored }: ProviderFieldsProps) {
+  const { field, check } = fieldsOf(draft, error);
   return (
     <>
-      <TextField label="Name" required hint="What the button says: Sign in with …" {...of('name')} />
+      <TextField label="Name" required hint="What the button says: Sign in with …" {...field('name')} />
       <TextField
         label="Issuer"
         required
         type="url"
         placeholder="https://id.example.com/realms/staff"
         hint="Letter by letter as it stands in the provider’s /.well-known/openid-configuration."
-        {...of('issuer')}
+        {...field('issuer')}
       />
-      <TextField label="Client id" required {...of('client-id')} />
+      <TextField label="Client id" required {...field('client-id')} />
       <TextField
         label="Client secret"
         masked
         required={!stored}
         hint={stored ? 'Sealed. Empty leaves it as it is.' : 'It is sealed and never shown again.'}
-        {...of('client-secret')}
+        {...field('client-secret')}
       />
       <CheckField label="People may sign in with it" {...check('enabled')} />
       <CheckField
@@ -136,24 +127,22 @@ export function ProviderFields({ value, set, error: refusal, stored }: ProviderF
         label="Claim with the groups"
         placeholder="groups"
         hint="Fills teams that name a group. A JSON pointer where it begins with a slash: /realm_access/roles"
-        {...of('groups-claim')}
+        {...field('groups-claim')}
       />
       <TextField
         label="Group of site administrators"
         hint="Whoever is in it administers this site, until they sign in without it."
-        {...of('site-admin-group')}
+        {...field('site-admin-group')}
       />
       <TextField
         label="Organizations whose teams it fills"
         placeholder="all"
         hint="Names, with spaces between them."
-        {...of('organizations')}
+        {...field('organizations')}
       />
       <SelectField
         label="Sign-in by password"
-        value={value['password-sign-in']}
-        onChange={(chosen) => set('password-sign-in')(chosen as 'allowed')}
-        error={fieldError(refusal, 'password-sign-in')}
+        {...field('password-sign-in')}
         options={[
           { value: 'allowed', label: 'allowed beside it' },
           { value: 'administrators', label: 'for site administrators alone' },
@@ -162,21 +151,21 @@ export function ProviderFields({ value, set, error: refusal, stored }: ProviderF
       />
       <details className="stack-tight">
         <summary>More: claims, scopes, length of sessions, certificate</summary>
-        <TextField label="Claim with the user name" {...of('username-claim')} />
-        <TextField label="Claim with the address" {...of('email-claim')} />
-        <TextField label="Scopes" {...of('scopes')} />
+        <TextField label="Claim with the user name" {...field('username-claim')} />
+        <TextField label="Claim with the address" {...field('email-claim')} />
+        <TextField label="Scopes" {...field('scopes')} />
         <TextField
           label="Sessions end after, in hours"
           inputMode="numeric"
           placeholder="as other sessions"
-          {...of('session-hours')}
+          {...field('session-hours')}
         />
         <TextField
           label="Certificates of its authorities"
           rows={4}
           placeholder="the usual ones"
           hint="In PEM."
-          {...of('ca-certificate')}
+          {...field('ca-certificate')}
         />
       </details>
     </>

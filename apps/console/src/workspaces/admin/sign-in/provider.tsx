@@ -83,7 +83,7 @@ function Edit({ provider }: { readonly provider: ProviderResource }) {
   );
   return (
     <SettingsForm draft={draft} change={save} onSend={() => save.mutate()}>
-      <ProviderFields value={draft.value} set={draft.set} error={save.error} stored />
+      <ProviderFields draft={draft} error={save.error} stored />
       {draft.changes.enabled === false ? (
         <Notice tone="amber">Sessions of everybody who came from it end when you save.</Notice>
       ) : null}

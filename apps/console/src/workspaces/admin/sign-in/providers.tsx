@@ -1,5 +1,4 @@
 import { Link, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
 import { Badge } from '../../../design/badge';
 import { Copied } from '../../../design/copy';
 import { Form } from '../../../design/form';
@@ -7,6 +6,7 @@ import { Empty } from '../../../design/page';
 import { useSession } from '../../../shell/session';
 import { useChange, useRead } from '../../api';
 import { useFilters } from '../../filters';
+import { useDraft } from '../../parts/draft';
 import { ResourceTable } from '../../parts/resource-table';
 import { AdminPage } from '../frame';
 import { newProvider, ProviderFields, sentProvider } from './provider-form';
@@ -63,11 +63,11 @@ export function SignInProviders() {
 
 function NewProvider({ onClose }: { readonly onClose: () => void }) {
   const navigate = useNavigate();
-  const [value, setValue] = useState(newProvider);
+  const draft = useDraft(newProvider);
   const add = useChange(
     (api) =>
       api.POST('/api/v2/admin/sign-in-providers', {
-        body: { data: { type: 'sign-in-providers', attributes: sentProvider(value) } },
+        body: { data: { type: 'sign-in-providers', attributes: sentProvider(draft.value) } },
       }),
     ({ data }) => void navigate({ to: `/admin/sign-in/${data?.id}` }),
   );
@@ -84,12 +84,7 @@ function NewProvider({ onClose }: { readonly onClose: () => void }) {
         At the provider, make a confidential client for the code flow that may come back to{' '}
         <Copied text={`${location.origin}/ui/sign-in/callback`} what="address to come back to" />
       </p>
-      <ProviderFields
-        value={value}
-        set={(name) => (typed) => setValue((before) => ({ ...before, [name]: typed }))}
-        error={add.error}
-        stored={false}
-      />
+      <ProviderFields draft={draft} error={add.error} stored={false} />
     </Form>
   );
 }

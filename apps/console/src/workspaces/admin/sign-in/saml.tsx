@@ -6,7 +6,7 @@ import { SettingsForm } from '../../../design/form';
 import { Notice } from '../../../design/notice';
 import { useSession } from '../../../shell/session';
 import { useChange, useRead } from '../../api';
-import { fieldError, typedNumber, useDraft } from '../../parts/draft';
+import { fieldsOf, typedNumber, useDraft } from '../../parts/draft';
 import { Loaded } from '../../parts/loaded';
 import { RemoveButton } from '../../parts/remove-button';
 import { typedText } from '../../parts/typed';
@@ -115,23 +115,7 @@ function Edit({ attributes }: { readonly attributes: SamlSettings }) {
       }),
     draft.reset,
   );
-  const { value, set } = draft;
-  const of = <Name extends keyof TypedSaml>(name: Name) => ({
-    value: value[name],
-    onChange: set(name),
-    error: fieldError(save.error, name),
-  });
-  const check = (
-    name: { [Name in keyof TypedSaml]: TypedSaml[Name] extends boolean ? Name : never }[keyof TypedSaml],
-  ) => {
-    const { value: checked, ...rest } = of(name);
-    return { checked, ...rest };
-  };
-  const method = (name: 'signature-signing-method' | 'signature-digest-method') => ({
-    ...of(name),
-    onChange: (chosen: string) => set(name)(chosen as 'SHA256'),
-    options: ['SHA256', 'SHA1'],
-  });
+  const { field, check } = fieldsOf(draft, save.error);
   return (
     <SettingsForm draft={draft} change={save} onSend={() => save.mutate()}>
       <CheckField
@@ -143,23 +127,23 @@ function Edit({ attributes }: { readonly attributes: SamlSettings }) {
         label="Address at which people sign in"
         type="url"
         placeholder="https://id.example.com/saml/sso"
-        {...of('sso-endpoint-url')}
+        {...field('sso-endpoint-url')}
       />
       <TextField
         label="Certificate of the provider"
         rows={5}
         hint="In PEM: answers are signed with it. A new one leaves the one before good until you revoke it."
-        {...of('idp-cert')}
+        {...field('idp-cert')}
       />
       <CheckField
         label="Groups fill teams"
         hint="Teams that name a group as theirs, and owners of organizations that do."
         {...check('team-management-enabled')}
       />
-      <TextField label="Attribute with the groups" {...of('attr-groups')} />
-      <TextField label="Group of site administrators" {...of('site-admin-role')} />
-      <TextField label="Attribute with the user name" {...of('attr-username')} />
-      <TextField label="Attribute of site administrators" {...of('attr-site-admin')} />
+      <TextField label="Attribute with the groups" {...field('attr-groups')} />
+      <TextField label="Group of site administrators" {...field('site-admin-role')} />
+      <TextField label="Attribute with the user name" {...field('attr-username')} />
+      <TextField label="Attribute of site administrators" {...field('attr-site-admin')} />
       <CheckField
         label="Every assertion is signed"
         hint="Otherwise a signed response is enough."
@@ -169,26 +153,30 @@ function Edit({ attributes }: { readonly attributes: SamlSettings }) {
       <details className="stack-tight">
         <summary>More: signed requests, API tokens, sign-out</summary>
         <CheckField label="Sign requests to the provider" {...check('authn-requests-signed')} />
-        <TextField label="Certificate of this service" rows={4} {...of('certificate')} />
+        <TextField label="Certificate of this service" rows={4} {...field('certificate')} />
         <TextField
           label="Private key of this service"
           rows={4}
           masked
           hint="In PEM. It is sealed and never shown; empty leaves it as it is."
-          {...of('private-key')}
+          {...field('private-key')}
         />
-        <SelectField label="Requests are signed with" {...method('signature-signing-method')} />
-        <SelectField label="Digest of requests" {...method('signature-digest-method')} />
+        <SelectField
+          label="Requests are signed with"
+          options={['SHA256', 'SHA1']}
+          {...field('signature-signing-method')}
+        />
+        <SelectField label="Digest of requests" options={['SHA256', 'SHA1']} {...field('signature-digest-method')} />
         <TextField
           label="API tokens count after sign-in for, in seconds"
           inputMode="numeric"
-          {...of('sso-api-token-session-timeout')}
+          {...field('sso-api-token-session-timeout')}
         />
         <TextField
           label="Address of sign-outs"
           type="url"
           hint="Kept and shown; sign-out at the provider is not built."
-          {...of('slo-endpoint-url')}
+          {...field('slo-endpoint-url')}
         />
       </details>
       {draft.changes.enabled === false ? (
