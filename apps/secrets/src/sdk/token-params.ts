@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { Caller } from './call';
 import { durationText } from './duration';
 import { bool, commaList, duration, int, olderName, oneOf } from './fields';
+import { type FieldRows, type FieldTypes, recordFields } from './record-fields';
 import type { Login } from './reply';
 
 const tokenTypes = ['service', 'batch', 'default', ''] as const;
@@ -13,26 +14,22 @@ const MOST_USES = 2 ** 31 - 1;
 
 const invalidType = (value: string) => `invalid 'token_type' value ${JSON.stringify(value)}`;
 
-/**
- * The fields every auth method's roles or users share: what the token of a login will be.
- * Lay them into a role's own schema with `.extend(tokenParams.shape)`.
- * Spec: Cloud-identity auth role (Token parameters).
- */
-export const tokenParams = z.object({
-  token_ttl: duration().describe('Initial lifetime of tokens; looked at again on renewal.'),
-  token_max_ttl: duration().describe('Longest lifetime renewals can reach; looked at again on renewal.'),
-  token_explicit_max_ttl: duration().describe('Hard cap written into the token.'),
-  token_period: duration().describe('Makes tokens periodic: every renewal gives this lifetime.'),
-  token_policies: commaList().describe('Policies of the tokens.'),
-  token_bound_cidrs: commaList().describe('Addresses that may log in and use the token.'),
-  token_no_default_policy: bool().describe('Leaves out the default policy.'),
-  token_num_uses: int().describe('Uses of a token; 0 is unlimited.'),
-  token_type: oneOf(tokenTypes, invalidType).describe('service, batch, or default (as the mount says).'),
-  token_strictly_bind_ip: bool().describe('Only the address that logged in may use the token.'),
+/** What the token of a login will be, as the roles or users of every auth method say. Spec: Cloud-identity auth role (Token parameters). */
+export const tokenFields = recordFields({
+  token_ttl: [duration().describe('Initial lifetime of tokens; looked at again on renewal.'), 0],
+  token_max_ttl: [duration().describe('Longest lifetime renewals can reach; looked at again on renewal.'), 0],
+  token_explicit_max_ttl: [duration().describe('Hard cap written into the token.'), 0],
+  token_period: [duration().describe('Makes tokens periodic: every renewal gives this lifetime.'), 0],
+  token_policies: [commaList().describe('Policies of the tokens.'), []],
+  token_bound_cidrs: [commaList().describe('Addresses that may log in and use the token.'), []],
+  token_no_default_policy: [bool().describe('Leaves out the default policy.'), false],
+  token_num_uses: [int().describe('Uses of a token; 0 is unlimited.'), 0],
+  token_type: [oneOf(tokenTypes, invalidType).describe('service, batch, or default (as the mount says).'), 'default'],
+  token_strictly_bind_ip: [bool().describe('Only the address that logged in may use the token.'), false],
 });
 
 /** The older names; set alone they fill their token_* field and are echoed on read. */
-export const tokenAliases = z.object({
+const tokenAliases = z.object({
   policies: olderName(commaList(), 'token_policies'),
   ttl: olderName(duration(), 'token_ttl'),
   max_ttl: olderName(duration(), 'token_max_ttl'),
@@ -44,17 +41,7 @@ export const tokenAliases = z.object({
 const names = z.array(z.string());
 
 /** Token parameters as a read shows them; lay it under a role's own output. */
-export const tokenParamsOutput = z.object({
-  token_ttl: z.int(),
-  token_max_ttl: z.int(),
-  token_explicit_max_ttl: z.int(),
-  token_period: z.int(),
-  token_policies: names,
-  token_bound_cidrs: names,
-  token_no_default_policy: z.boolean(),
-  token_num_uses: z.int(),
-  token_type: z.string(),
-  token_strictly_bind_ip: z.boolean(),
+export const tokenParamsOutput = tokenFields.output.extend({
   policies: names.optional(),
   ttl: z.int().optional(),
   max_ttl: z.int().optional(),
@@ -64,22 +51,18 @@ export const tokenParamsOutput = z.object({
 });
 
 /** Token parameters as stored. */
-export type TokenParams = z.output<typeof tokenParams>;
+export type TokenParams = z.output<typeof tokenFields.input>;
 type TokenAliases = z.output<typeof tokenAliases>;
 
-/** What a role without any token parameter has. */
-export const tokenDefaults: TokenParams = {
-  token_ttl: 0,
-  token_max_ttl: 0,
-  token_explicit_max_ttl: 0,
-  token_period: 0,
-  token_policies: [],
-  token_bound_cidrs: [],
-  token_no_default_policy: false,
-  token_num_uses: 0,
-  token_type: 'default',
-  token_strictly_bind_ip: false,
-};
+/** The fields of a role or user that people and programs log in as: its own, and what their tokens will be. */
+export function loginFields<const S extends FieldTypes>(own: FieldRows<S>) {
+  const { input, defaults, output } = recordFields<S>(own);
+  return {
+    input: z.object({ ...input.shape, ...tokenFields.input.shape, ...tokenAliases.shape }),
+    defaults: { ...tokenFields.defaults, ...defaults },
+    output: tokenParamsOutput.extend(output.shape),
+  };
+}
 
 const aliasOf = {
   policies: 'token_policies',
@@ -187,7 +170,8 @@ export function withinCidrs(address: string, cidrs: readonly string[]): boolean 
 export function showTokenParams(params: TokenParams & TokenAliases): Record<string, unknown> {
   const shown: Record<string, unknown> = {};
   // What was stored by an earlier version lacks what came later.
-  for (const [key, value] of Object.entries(tokenDefaults)) shown[key] = params[key as keyof TokenParams] ?? value;
+  for (const [key, value] of Object.entries(tokenFields.defaults))
+    shown[key] = params[key as keyof TokenParams] ?? value;
   for (const alias of Object.keys(aliasOf) as (keyof TokenAliases)[]) {
     if (params[alias] !== undefined) shown[alias] = params[alias];
   }

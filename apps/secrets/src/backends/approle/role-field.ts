@@ -3,15 +3,13 @@ import { z } from 'zod';
 import { olderName } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { data, missing } from '../../sdk/reply';
-import { settleTokenParams, tokenAliases, tokenParams } from '../../sdk/token-params';
-import { type AppRole, changeRole, putRole, roleDefaults, roleFolds, roleMissing, roleOf, roleShape } from './role';
+import { settleTokenParams } from '../../sdk/token-params';
+import { type AppRole, changeRole, putRole, roleFields, roleFolds, roleMissing, roleOf } from './role';
 
-const shapes: ReadonlyMap<string, z.ZodType> = new Map(
-  Object.entries({ ...roleShape, ...tokenParams.shape, ...tokenAliases.shape }),
-);
+const shapes: ReadonlyMap<string, z.ZodType> = new Map(Object.entries(roleFields.input.shape));
 
 /** Endpoint name → the field of the role it stands for. */
-const settable: Readonly<Record<string, keyof typeof roleDefaults>> = {
+const settable: Readonly<Record<string, keyof typeof roleFields.defaults>> = {
   policies: 'token_policies',
   'bind-secret-id': 'bind_secret_id',
   'secret-id-num-uses': 'secret_id_num_uses',
@@ -38,7 +36,7 @@ export function roleFieldPaths(): Path[] {
   return [...Object.entries(settable).map(([endpoint, field]) => fieldPath(endpoint, field)), localPath()];
 }
 
-function fieldPath(endpoint: string, field: keyof typeof roleDefaults): Path {
+function fieldPath(endpoint: string, field: keyof typeof roleFields.defaults): Path {
   const older = olderNames.get(endpoint);
   const schema = shapes.get(field)!.optional();
   const input = z.object(
@@ -75,7 +73,7 @@ function fieldPath(endpoint: string, field: keyof typeof roleDefaults): Path {
       summary: `Set ${field} of a role back to its default.`,
       run(call) {
         return changeRole(call, async (storage, role) => {
-          if (role) putRole(storage, { ...role, [field]: roleDefaults[field] } as AppRole);
+          if (role) putRole(storage, { ...role, [field]: roleFields.defaults[field] } as AppRole);
         });
       },
     },

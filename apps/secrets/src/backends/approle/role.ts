@@ -8,43 +8,24 @@ import { type Path, path } from '../../sdk/path';
 import { namesPath } from '../../sdk/records';
 import { data, empty, missing, type Reply } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
-import {
-  checkCidrs,
-  settleTokenParams,
-  showTokenParams,
-  tokenAliases,
-  tokenDefaults,
-  tokenParams,
-  tokenParamsOutput,
-} from '../../sdk/token-params';
+import { checkCidrs, loginFields, settleTokenParams, showTokenParams } from '../../sdk/token-params';
 import { removeAllSecretIds } from './secret-ids';
 
-/** The fields of a role that a client sets, beside the token parameters. */
-export const roleShape = {
-  bind_secret_id: bool().describe('A login needs a secret id as well.'),
-  secret_id_bound_cidrs: commaList().describe('Addresses that may log in with a secret id.'),
-  secret_id_num_uses: int().describe('Logins a secret id is good for; 0 is unlimited.'),
-  secret_id_ttl: duration().describe('Lifetime of secret ids; 0 is unlimited.'),
-  local_secret_ids: bool().describe('Secret ids belong to this installation only; set at creation.'),
-};
-const RoleFields = z.object({ ...roleShape, ...tokenParams.shape, ...tokenAliases.shape });
-const RoleInput = RoleFields.extend({
+/** The fields of a role that a client sets. */
+export const roleFields = loginFields({
+  bind_secret_id: [bool().describe('A login needs a secret id as well.'), true],
+  secret_id_bound_cidrs: [commaList().describe('Addresses that may log in with a secret id.'), []],
+  secret_id_num_uses: [int().describe('Logins a secret id is good for; 0 is unlimited.'), 0],
+  secret_id_ttl: [duration().describe('Lifetime of secret ids; 0 is unlimited.'), 0],
+  local_secret_ids: [bool().describe('Secret ids belong to this installation only; set at creation.'), false],
+});
+const RoleInput = roleFields.input.extend({
   role_id: string().optional().describe('What logins call the role; random when left out.'),
   bound_cidr_list: olderName(commaList(), 'secret_id_bound_cidrs'),
 });
 
-/** What a role has that says nothing else. */
-export const roleDefaults = {
-  ...tokenDefaults,
-  bind_secret_id: true,
-  secret_id_bound_cidrs: [] as string[],
-  secret_id_num_uses: 0,
-  secret_id_ttl: 0,
-  local_secret_ids: false,
-};
-
 /** A role as stored. */
-export type AppRole = z.output<typeof RoleFields> & {
+export type AppRole = z.output<typeof roleFields.input> & {
   readonly uuid: string;
   readonly name: string;
   readonly roleId: string;
@@ -52,13 +33,7 @@ export type AppRole = z.output<typeof RoleFields> & {
   readonly hashKey: string;
 };
 
-const roleOutput = tokenParamsOutput.extend({
-  bind_secret_id: z.boolean(),
-  local_secret_ids: z.boolean(),
-  secret_id_bound_cidrs: z.array(z.string()).nullable(),
-  secret_id_num_uses: z.int(),
-  secret_id_ttl: z.int(),
-});
+const roleOutput = roleFields.output.extend({ secret_id_bound_cidrs: z.array(z.string()).nullable() });
 
 /** Roles by lower-case name. */
 export const roles = collection('role/', z.custom<AppRole>());
@@ -141,7 +116,7 @@ export function rolePaths(): Path[] {
         summary: 'Create a role, or change what is named.',
         input: RoleInput,
         update: 'merge',
-        defaults: roleDefaults,
+        defaults: roleFields.defaults,
         run: writeRole,
       },
       delete: {

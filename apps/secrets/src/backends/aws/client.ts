@@ -1,28 +1,32 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { leavesInTheClear } from '../../sdk/clear-text';
 import { configuration } from '../../sdk/collection';
 import { bool, commaList, header, int, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
+import { recordFields } from '../../sdk/record-fields';
 import { refuse } from '../../sdk/refuse';
 import { data, empty, missing } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import { refuseFields } from './refused-fields';
 
-const shown = {
-  access_key: header().describe('Access key id to look up users and roles with: iam:GetUser and iam:GetRole.'),
-  iam_endpoint: string().describe('Address of the identity API, where it is not the provider’s own.'),
-  sts_endpoint: string().describe('Address of the token service; else requests must be for the provider’s own.'),
-  sts_region: string().describe('Region whose token service requests must be for; empty is the global one.'),
-  use_sts_region_from_client: bool().describe('Requests may be for the token service of any region.'),
-  iam_server_id_header_value: string().describe(
-    'What X-Vault-AWS-IAM-Server-ID must be, signed with the request: so that one for another server is not taken.',
-  ),
-  allowed_sts_header_values: commaList().describe('Further headers that requests may have signed.'),
-  max_retries: int().describe('Retries of a failed call of the identity API; -1 leaves it to the provider library.'),
-};
-const Client = z.object({
-  ...shown,
-  secret_key: secretString().describe('Secret of access_key; never shown.'),
+const fields = recordFields({
+  access_key: [header().describe('Access key id to look up users and roles with: iam:GetUser and iam:GetRole.'), ''],
+  iam_endpoint: [string().describe('Address of the identity API, where it is not the provider’s own.'), ''],
+  sts_endpoint: [string().describe('Address of the token service; else requests must be for the provider’s own.'), ''],
+  sts_region: [string().describe('Region whose token service requests must be for; empty is the global one.'), ''],
+  use_sts_region_from_client: [bool().describe('Requests may be for the token service of any region.'), false],
+  iam_server_id_header_value: [
+    string().describe(
+      'What X-Vault-AWS-IAM-Server-ID must be, signed with the request: so that one for another server is not taken.',
+    ),
+    '',
+  ],
+  allowed_sts_header_values: [commaList().describe('Further headers that requests may have signed.'), []],
+  max_retries: [
+    int().describe('Retries of a failed call of the identity API; -1 leaves it to the provider library.'),
+    -1,
+  ],
+  secret_key: [secretString().describe('Secret of access_key; never shown.'), ''],
 });
 const unbuilt = {
   endpoint: string().describe('Of machines (EC2): not built, so it must be empty.'),
@@ -30,20 +34,8 @@ const unbuilt = {
   identity_token_audience: string().describe('Likewise.'),
 };
 /** How AWS is asked, as stored. */
-export type AwsClient = z.output<typeof Client>;
-const client = configuration('config/client', Client);
-
-const none: AwsClient = {
-  access_key: '',
-  secret_key: '',
-  iam_endpoint: '',
-  sts_endpoint: '',
-  sts_region: '',
-  use_sts_region_from_client: false,
-  iam_server_id_header_value: '',
-  allowed_sts_header_values: [],
-  max_retries: -1,
-};
+export type AwsClient = z.output<typeof fields.input>;
+const client = configuration('config/client', fields.input);
 
 /** The same with the generation by which clients are kept. */
 export type AskedClient = AwsClient & { readonly generation: string };
@@ -51,19 +43,8 @@ export type AskedClient = AwsClient & { readonly generation: string };
 /** How AWS is asked now; where nothing was said, at its own addresses and with no key. */
 export async function clientInForce(storage: Storage): Promise<AskedClient> {
   const { value, generation } = await client.inForce(storage);
-  return { ...(value ?? none), generation };
+  return { ...(value ?? fields.defaults), generation };
 }
-
-const Output = z.object({
-  access_key: z.string(),
-  iam_endpoint: z.string(),
-  sts_endpoint: z.string(),
-  sts_region: z.string(),
-  use_sts_region_from_client: z.boolean(),
-  iam_server_id_header_value: z.string(),
-  allowed_sts_header_values: z.array(z.string()),
-  max_retries: z.int(),
-});
 
 /** How AWS is asked, and what requests must be like. */
 export const clientPath = path('config/client', {
@@ -71,7 +52,7 @@ export const clientPath = path('config/client', {
   stored: ({ storage }) => client.find(storage),
   read: {
     summary: 'Read the configuration, without the secret in it.',
-    output: Output,
+    output: fields.output.omit({ secret_key: true }),
     async run({ storage }) {
       const stored = await client.find(storage);
       if (!stored) return missing;
@@ -82,8 +63,8 @@ export const clientPath = path('config/client', {
   write: {
     summary: 'Configure the method, or change what is named. Keys are not tried.',
     update: 'merge',
-    defaults: { ...none, endpoint: '', role_arn: '', identity_token_audience: '' },
-    input: Client.extend(unbuilt),
+    defaults: { ...fields.defaults, endpoint: '', role_arn: '', identity_token_audience: '' },
+    input: fields.input.extend(unbuilt),
     run({ input, storage, warn }) {
       const { endpoint, role_arn, identity_token_audience, ...given } = input;
       refuseFields({ endpoint, role_arn, identity_token_audience });

@@ -6,28 +6,27 @@ import { namesPath, recordPath } from '../../sdk/records';
 import { refuse } from '../../sdk/refuse';
 import { empty } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
-import {
-  boundByMount,
-  settleTokenParams,
-  showTokenParams,
-  tokenAliases,
-  tokenDefaults,
-  tokenParams,
-  tokenParamsOutput,
-} from '../../sdk/token-params';
+import { boundByMount, loginFields, settleTokenParams, showTokenParams } from '../../sdk/token-params';
 import { canonicalArn, principalOf } from './arn';
 import { clientInForce } from './client';
 import type { AwsParts } from './parts';
 import { refuseFields } from './refused-fields';
 
-const own = z.object({
-  auth_type: oneOf(['iam', ''], (given) => `unrecognized auth_type: ${given}; only iam is built`).describe('iam.'),
-  bound_iam_principal_arn: commaList().describe(
-    'ARNs of the users and roles that may log in; a * at the end stands for any text.',
-  ),
-  resolve_aws_unique_ids: bool().describe(
-    'Users and roles count by the id that AWS gives them, so that one made anew under the same name is another. Looked up when the role is written, with the key of config/client. Once true, it stays.',
-  ),
+const fields = loginFields({
+  auth_type: [
+    oneOf(['iam', ''], (given) => `unrecognized auth_type: ${given}; only iam is built`).describe('iam.'),
+    'iam',
+  ],
+  bound_iam_principal_arn: [
+    commaList().describe('ARNs of the users and roles that may log in; a * at the end stands for any text.'),
+    [],
+  ],
+  resolve_aws_unique_ids: [
+    bool().describe(
+      'Users and roles count by the id that AWS gives them, so that one made anew under the same name is another. Looked up when the role is written, with the key of config/client. Once true, it stays.',
+    ),
+    true,
+  ],
 });
 const unbuilt = {
   bound_account_id: commaList(),
@@ -48,11 +47,7 @@ type Unbuilt = keyof typeof unbuilt;
 const unbuiltFields = Object.fromEntries(
   Object.entries(unbuilt).map(([name, field]) => [name, field.optional().describe('Of machines (EC2): not built.')]),
 ) as { [Name in Unbuilt]: z.ZodOptional<(typeof unbuilt)[Name]> };
-const Input = z.object({ ...own.shape, ...unbuiltFields, ...tokenParams.shape, ...tokenAliases.shape });
-const Role = z.object({
-  ...own.shape,
-  ...tokenParams.shape,
-  ...tokenAliases.shape,
+const Role = fields.input.extend({
   role_id: z.string(),
   /** By ARN as it was given: the id that AWS had for it. */
   ids: z.record(z.string(), z.string()),
@@ -60,13 +55,6 @@ const Role = z.object({
 /** A role as stored. */
 export type AwsRole = z.output<typeof Role>;
 const roles = collection('role/', Role);
-
-const defaults = {
-  ...tokenDefaults,
-  auth_type: 'iam' as const,
-  bound_iam_principal_arn: [],
-  resolve_aws_unique_ids: true,
-};
 
 /** Finds a role; names are compared without case. */
 export const findRole = (storage: Storage, name: string): Promise<AwsRole | undefined> =>
@@ -84,13 +72,7 @@ export const rolePath = ({ principals }: AwsParts) =>
     summary: 'Which users and roles of AWS may log in under a name, and what their tokens are.',
     read: {
       summary: 'Read a role.',
-      output: tokenParamsOutput.extend({
-        auth_type: z.string(),
-        bound_iam_principal_arn: z.array(z.string()),
-        bound_iam_principal_id: z.array(z.string()),
-        resolve_aws_unique_ids: z.boolean(),
-        role_id: z.string(),
-      }),
+      output: fields.output.extend({ bound_iam_principal_id: z.array(z.string()), role_id: z.string() }),
       show: (role) => ({
         auth_type: 'iam',
         bound_iam_principal_arn: role.bound_iam_principal_arn,
@@ -105,12 +87,12 @@ export const rolePath = ({ principals }: AwsParts) =>
       update: 'merge',
       // It may ask AWS.
       once: true,
-      defaults,
-      input: Input,
-      async run({ params, input, fields, stored, storage, mount, warn }) {
+      defaults: fields.defaults,
+      input: fields.input.extend(unbuiltFields),
+      async run({ params, input, fields: sent, stored, storage, mount, warn }) {
         refuseFields(Object.fromEntries(Object.keys(unbuilt).map((name) => [name, input[name as Unbuilt]])));
         const before = stored as AwsRole | undefined;
-        const settled = settleTokenParams(ownFields(input), fields);
+        const settled = settleTokenParams(ownFields(input), sent);
         if (settled.bound_iam_principal_arn.length === 0)
           refuse('at least be one bound parameter should be specified on the role: bound_iam_principal_arn');
         for (const arn of settled.bound_iam_principal_arn) checkArn(arn);
@@ -123,7 +105,7 @@ export const rolePath = ({ principals }: AwsParts) =>
         if (settled.resolve_aws_unique_ids) {
           const config = await clientInForce(storage);
           // What is named again may have been made anew since; what is not named stays what it was.
-          const isNamed = fields.bound_iam_principal_arn != null;
+          const isNamed = sent.bound_iam_principal_arn != null;
           for (const arn of exact) {
             ids[arn] = (!isNamed && before?.ids[arn]) || (await principals.find(config, principalOf(arn))).id;
           }
@@ -140,9 +122,9 @@ export const rolePath = ({ principals }: AwsParts) =>
     delete: 'Delete a role. Deleting an absent role succeeds; its tokens can no longer be renewed.',
   });
 
-function ownFields(input: z.output<typeof Input>) {
-  const names = Object.keys({ ...own.shape, ...tokenParams.shape, ...tokenAliases.shape }) as (keyof typeof input)[];
-  return Object.fromEntries(names.map((name) => [name, input[name]])) as Omit<typeof input, Unbuilt>;
+function ownFields(input: z.output<typeof fields.input>) {
+  const names = Object.keys(fields.input.shape) as (keyof typeof input)[];
+  return Object.fromEntries(names.map((name) => [name, input[name]])) as typeof input;
 }
 
 function checkArn(arn: string): void {

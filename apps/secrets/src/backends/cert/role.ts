@@ -1,18 +1,11 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { collection } from '../../sdk/collection';
 import { bool, commaList, duration, int, olderName, string } from '../../sdk/fields';
 import { namesPath, recordPath } from '../../sdk/records';
 import { refuse } from '../../sdk/refuse';
 import { empty } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
-import {
-  settleTokenParams,
-  showTokenParams,
-  tokenAliases,
-  tokenDefaults,
-  tokenParams,
-  tokenParamsOutput,
-} from '../../sdk/token-params';
+import { loginFields, settleTokenParams, showTokenParams } from '../../sdk/token-params';
 import { BadCertificate, type Certificate, certificatesIn, isServer, readCertificate } from './certificate';
 import { isForClients } from './chain';
 import { checkExtensions } from './constraints';
@@ -23,68 +16,53 @@ const most = 100;
 const mostServers = 10;
 const globs = 'Texts of which one must be among them; * stands for any text. None asks for nothing.';
 
-const Role = z.object({
-  certificate: string()
-    .optional()
-    .describe('Certificates (PEM) to trust: of authorities, or those of the clients themselves.'),
-  display_name: string().describe('Name of the tokens; the role’s unless said.'),
-  allowed_names: commaList().describe(`Common names, DNS names and e-mail addresses. ${globs} Older form.`),
-  allowed_common_names: commaList().describe(`Common names. ${globs}`),
-  allowed_dns_sans: commaList().describe(`DNS names. ${globs}`),
-  allowed_email_sans: commaList().describe(`E-mail addresses. ${globs}`),
-  allowed_uri_sans: commaList().describe(`URIs. ${globs}`),
-  allowed_organizational_units: commaList().describe(`Organizational units. ${globs}`),
-  required_extensions: commaList().describe(
-    'Extensions that must all be there, as oid:text, or hex:oid:hexadecimal of their DER; * stands for any text.',
-  ),
-  allowed_metadata_extensions: commaList().describe(
-    'Extensions (oid) whose texts the token tells, with - for the dots.',
-  ),
-  ocsp_enabled: bool().describe('Ask the issuer at every login whether the certificate still stands.'),
-  ocsp_ca_certificates: string().describe(
-    'Further certificates (PEM) whose OCSP answers count; of issuers, where no chain has them.',
-  ),
-  ocsp_servers_override: commaList().describe('Addresses to ask instead of those that the certificate names.'),
-  ocsp_fail_open: bool().describe('Let in whose certificate nobody can be asked about.'),
-  ocsp_query_all_servers: bool().describe(
-    'Every address must say that it stands; else the first that knows is believed.',
-  ),
-  ocsp_this_update_max_age: duration().describe('How old an OCSP answer may be; 0 is as long as it says itself.'),
-  ocsp_max_retries: int().describe(
-    'How often an address is asked again that cannot be reached, for two seconds at most.',
-  ),
-  ...tokenParams.shape,
-  ...tokenAliases.shape,
+const fields = loginFields({
+  certificate: [
+    string().optional().describe('Certificates (PEM) to trust: of authorities, or those of the clients themselves.'),
+    '',
+  ],
+  display_name: [string().describe('Name of the tokens; the role’s unless said.'), ''],
+  allowed_names: [commaList().describe(`Common names, DNS names and e-mail addresses. ${globs} Older form.`), []],
+  allowed_common_names: [commaList().describe(`Common names. ${globs}`), []],
+  allowed_dns_sans: [commaList().describe(`DNS names. ${globs}`), []],
+  allowed_email_sans: [commaList().describe(`E-mail addresses. ${globs}`), []],
+  allowed_uri_sans: [commaList().describe(`URIs. ${globs}`), []],
+  allowed_organizational_units: [commaList().describe(`Organizational units. ${globs}`), []],
+  required_extensions: [
+    commaList().describe(
+      'Extensions that must all be there, as oid:text, or hex:oid:hexadecimal of their DER; * stands for any text.',
+    ),
+    [],
+  ],
+  allowed_metadata_extensions: [
+    commaList().describe('Extensions (oid) whose texts the token tells, with - for the dots.'),
+    [],
+  ],
+  ocsp_enabled: [bool().describe('Ask the issuer at every login whether the certificate still stands.'), false],
+  ocsp_ca_certificates: [
+    string().describe('Further certificates (PEM) whose OCSP answers count; of issuers, where no chain has them.'),
+    '',
+  ],
+  ocsp_servers_override: [commaList().describe('Addresses to ask instead of those that the certificate names.'), []],
+  ocsp_fail_open: [bool().describe('Let in whose certificate nobody can be asked about.'), false],
+  ocsp_query_all_servers: [
+    bool().describe('Every address must say that it stands; else the first that knows is believed.'),
+    false,
+  ],
+  ocsp_this_update_max_age: [duration().describe('How old an OCSP answer may be; 0 is as long as it says itself.'), 0],
+  ocsp_max_retries: [
+    int().describe('How often an address is asked again that cannot be reached, for two seconds at most.'),
+    4,
+  ],
 });
 /** A role as stored. */
-export type CertRole = z.output<typeof Role>;
-const roles = collection('cert/', Role);
-
-const defaults = {
-  ...tokenDefaults,
-  certificate: '',
-  display_name: '',
-  allowed_names: [],
-  allowed_common_names: [],
-  allowed_dns_sans: [],
-  allowed_email_sans: [],
-  allowed_uri_sans: [],
-  allowed_organizational_units: [],
-  required_extensions: [],
-  allowed_metadata_extensions: [],
-  ocsp_enabled: false,
-  ocsp_ca_certificates: '',
-  ocsp_servers_override: [],
-  ocsp_fail_open: false,
-  ocsp_query_all_servers: false,
-  ocsp_this_update_max_age: 0,
-  ocsp_max_retries: 4,
-};
+export type CertRole = z.output<typeof fields.input>;
+const roles = collection('cert/', fields.input);
 
 /** Finds a role; names are compared without case. */
 export async function findRole(storage: Storage, name: string): Promise<CertRole | undefined> {
   const role = await roles.find(storage, name.toLowerCase());
-  return role && { ...defaults, ...role };
+  return role && { ...fields.defaults, ...role };
 }
 
 /** Every role with its name, in the order of names. */
@@ -93,7 +71,7 @@ export async function allRoles(storage: Storage): Promise<{ name: string; role: 
   const texts = await storage.getMany(names.map((name) => `cert/${name}`));
   return names.flatMap((name) => {
     const text = texts.get(`cert/${name}`);
-    return text === undefined ? [] : [{ name, role: { ...defaults, ...(JSON.parse(text) as CertRole) } }];
+    return text === undefined ? [] : [{ name, role: { ...fields.defaults, ...(JSON.parse(text) as CertRole) } }];
   });
 }
 
@@ -106,35 +84,16 @@ export const roleListPath = namesPath('certs', roles, {
   list: 'List the roles.',
 });
 
-const names = z.array(z.string());
-
 /** One role. */
 export const rolePath = recordPath('certs/:name', roles, {
   folds: { name: 'case' },
   summary: 'Which certificates log in under a name, and what their tokens are.',
   read: {
     summary: 'Read a role.',
-    output: tokenParamsOutput.extend({
-      certificate: z.string(),
-      display_name: z.string(),
-      allowed_names: names,
-      allowed_common_names: names,
-      allowed_dns_sans: names,
-      allowed_email_sans: names,
-      allowed_uri_sans: names,
-      allowed_organizational_units: names,
-      required_extensions: names,
-      allowed_metadata_extensions: names,
-      ocsp_enabled: z.boolean(),
-      ocsp_ca_certificates: z.string(),
-      ocsp_servers_override: names,
-      ocsp_fail_open: z.boolean(),
-      ocsp_query_all_servers: z.boolean(),
-      ocsp_this_update_max_age: z.int(),
-      ocsp_max_retries: z.int(),
-    }),
+    output: fields.output,
     show(role) {
-      const shown = Object.keys(defaults).filter((name) => !(name in tokenDefaults)) as (keyof typeof defaults)[];
+      const { defaults } = fields;
+      const shown = Object.keys(defaults).filter((name) => !name.startsWith('token_')) as (keyof typeof defaults)[];
       const own = Object.fromEntries(shown.map((name) => [name, role[name] ?? defaults[name]]));
       return { ...own, ...showTokenParams(role) };
     },
@@ -142,14 +101,14 @@ export const rolePath = recordPath('certs/:name', roles, {
   write: {
     summary: 'Create a role, or change what is named.',
     update: 'merge',
-    defaults,
-    input: Role.extend({
+    defaults: fields.defaults,
+    input: fields.input.extend({
       lease: olderName(duration(), 'token_ttl'),
     }),
-    run({ params, input, fields, storage, mount, warn }) {
+    run({ params, input, fields: sent, storage, mount, warn }) {
       const { lease, ...given } = input;
-      const aged = lease !== undefined && fields.token_ttl == null && fields.ttl == null;
-      const settled = settleTokenParams(aged ? { ...given, token_ttl: lease, ttl: lease } : given, fields);
+      const aged = lease !== undefined && sent.token_ttl == null && sent.ttl == null;
+      const settled = settleTokenParams(aged ? { ...given, token_ttl: lease, ttl: lease } : given, sent);
       const role = { ...settled, display_name: settled.display_name || params.name };
       checkCertificates(role.certificate ?? '');
       checkExtensions(role);

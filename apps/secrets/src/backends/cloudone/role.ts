@@ -1,28 +1,21 @@
 import { Refusal } from '@keystead/refusal';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { collection } from '../../sdk/collection';
 import { commaList, int } from '../../sdk/fields';
 import { namesPath, recordPath } from '../../sdk/records';
 import { empty } from '../../sdk/reply';
-import {
-  boundByMount,
-  settleTokenParams,
-  showTokenParams,
-  tokenAliases,
-  tokenDefaults,
-  tokenParams,
-} from '../../sdk/token-params';
+import { boundByMount, loginFields, settleTokenParams, showTokenParams } from '../../sdk/token-params';
 
-const Role = z.object({
-  bound_service_principal_ids: commaList().describe('Object ids that may log in; `*` for any.'),
-  bound_group_ids: commaList().describe('Directory groups whose members may log in; `*` for any.'),
-  bound_locations: commaList().describe('Locations the machine must be in.'),
-  bound_subscription_ids: commaList().describe('Subscriptions the machine must belong to.'),
-  bound_resource_groups: commaList().describe('Resource groups the machine must belong to.'),
-  bound_scale_sets: commaList().describe('Scale sets the machine must belong to.'),
+const fields = loginFields({
+  bound_service_principal_ids: [commaList().describe('Object ids that may log in; `*` for any.'), []],
+  bound_group_ids: [commaList().describe('Directory groups whose members may log in; `*` for any.'), []],
+  bound_locations: [commaList().describe('Locations the machine must be in.'), []],
+  bound_subscription_ids: [commaList().describe('Subscriptions the machine must belong to.'), []],
+  bound_resource_groups: [commaList().describe('Resource groups the machine must belong to.'), []],
+  bound_scale_sets: [commaList().describe('Scale sets the machine must belong to.'), []],
+});
+const Role = fields.input.extend({
   max_jwt_exp: int().optional().describe('Longest lifetime of a token given to login, in seconds; 0 is no limit.'),
-  ...tokenParams.shape,
-  ...tokenAliases.shape,
 });
 export type CloudOneRole = z.output<typeof Role>;
 const roles = collection('role/', Role);
@@ -35,10 +28,6 @@ const bounds = [
   'bound_service_principal_ids',
   'bound_subscription_ids',
 ] as const;
-const noBounds = Object.fromEntries(bounds.map((bound) => [bound, [] as string[]])) as Record<
-  (typeof bounds)[number],
-  string[]
->;
 
 /** Finds a role; names are compared without case. */
 export const findRole = (storage: Parameters<typeof roles.find>[0], name: string) =>
@@ -70,10 +59,10 @@ export const rolePath = recordPath('role/:name', roles, {
   write: {
     summary: 'Create a role, or change what is named.',
     update: 'merge',
-    defaults: { ...noBounds, ...tokenDefaults },
+    defaults: fields.defaults,
     input: Role,
-    run({ params, input, fields, storage, mount, warn }) {
-      const role = settleTokenParams(input, fields);
+    run({ params, input, fields: sent, storage, mount, warn }) {
+      const role = settleTokenParams(input, sent);
       // A role that names nothing would admit the whole tenant.
       if (bounds.every((bound) => role[bound].every((value) => value === '*'))) {
         throw new Refusal('invalid', 'must have at least one bound constraint when creating/updating a role');

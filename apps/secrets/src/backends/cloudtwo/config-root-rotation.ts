@@ -1,8 +1,7 @@
-import { z } from 'zod';
 import { path } from '../../sdk/path';
 import { data, empty, missing } from '../../sdk/reply';
 import { root } from './config-root';
-import { checkTerms, noRotation, plan, replan, rotationFields, rotationOutput, shownRotation } from './rotation-plan';
+import { checkTerms, plan, replan, rotationFields, rotationOutput, shownRotation } from './rotation-plan';
 
 /**
  * When the root key is replaced, to be read and changed by itself: the configuration as a whole could only be written by
@@ -12,21 +11,23 @@ export const rootRotationPath = path('config/root/rotation', {
   summary: 'When the root key is replaced by itself.',
   stored: async ({ storage }) => {
     const config = await root.find(storage);
-    return config && { ...noRotation, ...pick(config) };
+    return config && { ...rotationFields.defaults, ...pick(config) };
   },
   read: {
     summary: 'Read the terms of the rotation, and how it went.',
     output: rotationOutput,
     async run({ storage }) {
       const config = await root.find(storage);
-      return config ? data(shownRotation({ ...noRotation, ...pick(config) }, await plan.find(storage))) : missing;
+      return config
+        ? data(shownRotation({ ...rotationFields.defaults, ...pick(config) }, await plan.find(storage)))
+        : missing;
     },
   },
   write: {
     summary: 'Change the terms that are named; the rest of the configuration stays.',
     update: 'merge',
-    defaults: noRotation,
-    input: z.object(rotationFields),
+    defaults: rotationFields.defaults,
+    input: rotationFields.input,
     async run({ input, storage, nowMs }) {
       const config = await root.require(storage, 'no configuration found for config/root');
       checkTerms(input, config.access_key !== '');
@@ -38,7 +39,7 @@ export const rootRotationPath = path('config/root/rotation', {
   },
 });
 
-function pick(config: Record<string, unknown>): Partial<typeof noRotation> {
-  const known = Object.keys(noRotation).filter((field) => config[field] !== undefined);
+function pick(config: Record<string, unknown>): Partial<typeof rotationFields.defaults> {
+  const known = Object.keys(rotationFields.defaults).filter((field) => config[field] !== undefined);
   return Object.fromEntries(known.map((field) => [field, config[field]]));
 }

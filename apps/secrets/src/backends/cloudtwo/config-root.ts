@@ -3,10 +3,11 @@ import { z } from 'zod';
 import { newGeneration, single } from '../../sdk/collection';
 import { announced, duration, header, int, oneOf, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
+import { recordFields } from '../../sdk/record-fields';
 import { data, empty, missing } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import type { CloudTwo, Connection } from './cloud';
-import { checkTerms, hasTerms, noRotation, plan, replan, rotationFields, shownRotation } from './rotation-plan';
+import { checkTerms, hasTerms, plan, replan, rotationFields, shownRotation } from './rotation-plan';
 import { checkTemplate, nameLimits } from './user-name';
 
 /** Beside -1, which leaves it to the provider library. */
@@ -14,24 +15,28 @@ const retryBounds = { minimum: -1, maximum: 20 } as const;
 
 const credentialSources = ['static', 'environment'] as const;
 
-const RootInput = z.object({
-  access_key: header().describe('Access key id of the user that makes and ends credentials.'),
-  secret_key: secretString().describe('Secret of access_key; never shown again.'),
-  credential_source: oneOf(credentialSources).describe(
-    'static: access_key and secret_key as given. environment: what the service finds around it.',
-  ),
-  region: string().describe('Region; empty takes CLOUDTWO_REGION, CLOUDTWO_DEFAULT_REGION, then us-east-1.'),
-  max_retries: announced(int(), retryBounds).describe(
-    'Retries of a failed call; -1 leaves it to the provider library.',
-  ),
-  iam_endpoint: string().describe('Address of the identity API, where it is not the provider’s own.'),
-  sts_endpoint: string().describe('Address of the token service, where it is not the provider’s own.'),
-  username_template: string().describe('Template of generated names; empty takes the built-in one.'),
-  role_arn: string().describe('Role to assume by identity tokens of this service instead of a key.'),
-  identity_token_audience: string().describe('Whom those tokens are for, as the provider has it on record.'),
-  identity_token_ttl: duration().describe('Lifetime of those tokens; 1h where it is not given.'),
-  ...rotationFields,
+const fields = recordFields({
+  access_key: [header().describe('Access key id of the user that makes and ends credentials.'), ''],
+  secret_key: [secretString().describe('Secret of access_key; never shown again.'), ''],
+  credential_source: [
+    oneOf(credentialSources).describe(
+      'static: access_key and secret_key as given. environment: what the service finds around it.',
+    ),
+    'static',
+  ],
+  region: [string().describe('Region; empty takes CLOUDTWO_REGION, CLOUDTWO_DEFAULT_REGION, then us-east-1.'), ''],
+  max_retries: [
+    announced(int(), retryBounds).describe('Retries of a failed call; -1 leaves it to the provider library.'),
+    -1,
+  ],
+  iam_endpoint: [string().describe('Address of the identity API, where it is not the provider’s own.'), ''],
+  sts_endpoint: [string().describe('Address of the token service, where it is not the provider’s own.'), ''],
+  username_template: [string().describe('Template of generated names; empty takes the built-in one.'), ''],
+  role_arn: [string().describe('Role to assume by identity tokens of this service instead of a key.'), ''],
+  identity_token_audience: [string().describe('Whom those tokens are for, as the provider has it on record.'), ''],
+  identity_token_ttl: [duration().describe('Lifetime of those tokens; 1h where it is not given.'), 3600],
 });
+const RootInput = fields.input.extend(rotationFields.input.shape);
 /** The stored configuration; `pending` is a new root key that a rotation has not switched to yet. */
 export const Root = RootInput.extend({
   pending: z.object({ access_key: z.string(), secret_key: z.string() }).optional(),
@@ -46,20 +51,7 @@ export const root = single('config/root', Root);
 /** What decisions about the root key take turns by. */
 export const rootTurn = 'config/root';
 
-const defaults: Root = {
-  access_key: '',
-  secret_key: '',
-  credential_source: 'static',
-  region: '',
-  max_retries: -1,
-  iam_endpoint: '',
-  sts_endpoint: '',
-  username_template: '',
-  role_arn: '',
-  identity_token_audience: '',
-  identity_token_ttl: 3600,
-  ...noRotation,
-};
+const defaults: Root = { ...fields.defaults, ...rotationFields.defaults };
 
 /** The configuration in force; without a stored one everything comes from the environment. */
 export async function rootInForce(storage: Storage): Promise<Root> {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { collection } from '../../sdk/collection';
 import { announced, commaList, duration, int, keyValues, string } from '../../sdk/fields';
+import { recordFields } from '../../sdk/record-fields';
 
 export const credentialTypes = ['iam_user', 'assumed_role', 'federation_token', 'session_token'] as const;
 export type CredentialType = (typeof credentialTypes)[number];
@@ -12,31 +13,41 @@ export const reusePercent = { minimum: 0, maximum: 99 } as const;
 export const defaultUserPath = '/';
 
 /** The fields of a role that a client sets. */
-export const RoleFields = z.object({
-  policy_arns: commaList().describe('Managed policies: attached to users, filters for the other types.'),
-  role_arns: commaList().describe('Roles that may be assumed; only for assumed_role, and required there.'),
-  policy_document: string().describe('Policy document in JSON: rights of users, a filter for the other types.'),
-  iam_groups: commaList().describe('Groups users are added to; for the other types their policies are combined in.'),
-  iam_tags: keyValues().describe('Tags of users, as key=value texts or as a map.'),
-  default_sts_ttl: duration().describe('Lifetime where a request names none; not for iam_user.'),
-  max_sts_ttl: duration().describe('Longest lifetime a request can name; not for iam_user.'),
-  user_path: announced(string(), { default: defaultUserPath }).describe('Path of users; only for iam_user.'),
-  permissions_boundary_arn: string().describe('Policy that bounds the rights of users.'),
-  wait_for_key: duration().describe(
-    'How long to wait until a new key answers, at most 30s; 0 does not wait. Only for iam_user.',
-  ),
-  external_id: string().describe('What the trust policies of the roles ask for; only for assumed_role.'),
-  session_tags: keyValues().describe('Tags of sessions, as key=value texts or as a map; only for assumed_role.'),
-  mfa_serial_number: string().describe(
-    'Serial number or ARN of the MFA device of the root user; requests name its mfa_code. Only for session_token.',
-  ),
-  reuse_percent_left: announced(int(), reusePercent).describe(
-    'Answer a caller’s earlier credentials while at least so much of their lifetime is left; 0 always makes new ones.',
-  ),
+export const roleFields = recordFields({
+  policy_arns: [commaList().describe('Managed policies: attached to users, filters for the other types.'), []],
+  role_arns: [commaList().describe('Roles that may be assumed; only for assumed_role, and required there.'), []],
+  policy_document: [string().describe('Policy document in JSON: rights of users, a filter for the other types.'), ''],
+  iam_groups: [
+    commaList().describe('Groups users are added to; for the other types their policies are combined in.'),
+    [],
+  ],
+  iam_tags: [keyValues().describe('Tags of users, as key=value texts or as a map.'), {}],
+  default_sts_ttl: [duration().describe('Lifetime where a request names none; not for iam_user.'), 0],
+  max_sts_ttl: [duration().describe('Longest lifetime a request can name; not for iam_user.'), 0],
+  user_path: [announced(string(), { default: defaultUserPath }).describe('Path of users; only for iam_user.'), ''],
+  permissions_boundary_arn: [string().describe('Policy that bounds the rights of users.'), ''],
+  wait_for_key: [
+    duration().describe('How long to wait until a new key answers, at most 30s; 0 does not wait. Only for iam_user.'),
+    0,
+  ],
+  external_id: [string().describe('What the trust policies of the roles ask for; only for assumed_role.'), ''],
+  session_tags: [keyValues().describe('Tags of sessions, as key=value texts or as a map; only for assumed_role.'), {}],
+  mfa_serial_number: [
+    string().describe(
+      'Serial number or ARN of the MFA device of the root user; requests name its mfa_code. Only for session_token.',
+    ),
+    '',
+  ],
+  reuse_percent_left: [
+    announced(int(), reusePercent).describe(
+      'Answer a caller’s earlier credentials while at least so much of their lifetime is left; 0 always makes new ones.',
+    ),
+    0,
+  ],
 });
 
 /** A role as stored. `legacy` was written with the older parameters, which tie each type to one of the two paths. */
-export const CloudTwoRole = RoleFields.extend({
+export const CloudTwoRole = roleFields.input.extend({
   credential_types: z.array(z.enum(credentialTypes)),
   legacy: z.boolean(),
   invalid_data: z.string().optional(),

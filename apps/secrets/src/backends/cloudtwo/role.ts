@@ -1,36 +1,20 @@
 import { Refusal } from '@keystead/refusal';
-import type { z } from 'zod';
 import { oneOf, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { namesPath } from '../../sdk/records';
 import { data, empty, listed, missing } from '../../sdk/reply';
-import { type CloudTwoRole, credentialTypes, RoleFields, roles } from './role-fields';
+import { type CloudTwoRole, credentialTypes, roleFields, roles } from './role-fields';
 import { fromLegacy, legacyMix } from './role-legacy';
 import { roleFaults } from './role-rules';
 
 const unrecognised = (value: string) => invalidRole([`unrecognized credential type: ${value}`]);
 
-const RoleInput = RoleFields.extend({
+const RoleInput = roleFields.input.extend({
   credential_type: oneOf(credentialTypes, unrecognised).optional().describe('What kind of credentials the role gives.'),
   policy: string().optional().describe('Older form: a policy document in JSON.'),
   arn: string().optional().describe('Older form: the ARN of a policy or of a role.'),
 });
-const defaults: z.output<typeof RoleFields> = {
-  policy_arns: [],
-  role_arns: [],
-  policy_document: '',
-  iam_groups: [],
-  iam_tags: {},
-  default_sts_ttl: 0,
-  max_sts_ttl: 0,
-  user_path: '',
-  permissions_boundary_arn: '',
-  wait_for_key: 0,
-  external_id: '',
-  session_tags: {},
-  mfa_serial_number: '',
-  reuse_percent_left: 0,
-};
+const { defaults } = roleFields;
 
 /** The names of the roles. Spec: Cloud-provider engine. */
 export const roleListPath = namesPath('roles', roles, {
@@ -94,10 +78,10 @@ export const rolePath = path('roles/:name', {
   },
 });
 
-function pick(from: z.output<typeof RoleFields>): z.output<typeof RoleFields> {
+function pick(from: typeof defaults): typeof defaults {
   const picked = {} as Record<string, unknown>;
   for (const key of Object.keys(defaults) as (keyof typeof defaults)[]) picked[key] = from[key] ?? defaults[key];
-  return picked as z.output<typeof RoleFields>;
+  return picked as typeof defaults;
 }
 
 /** A policy document without its blanks; refused where it is not JSON. */

@@ -1,25 +1,28 @@
 import { z } from 'zod';
 import { single } from '../../sdk/collection';
 import { bool, duration, string } from '../../sdk/fields';
+import { recordFields } from '../../sdk/record-fields';
 import { refuse } from '../../sdk/refuse';
 import type { Storage } from '../../sdk/storage';
 import { parseCron } from './cron';
 
 /** The fields of the configuration that say when the root key is replaced. */
-export const rotationFields = {
-  rotation_period: duration().describe('The root key is replaced after so long; not together with rotation_schedule.'),
-  rotation_schedule: string().describe('When the root key is replaced: a cron line of five fields, in UTC.'),
-  rotation_window: duration().describe('How long after each time of rotation_schedule it may be tried; at least 1h.'),
-  disable_automated_rotation: bool().describe('Leaves the root key alone while the terms of its rotation stay.'),
-};
-const Terms = z.object(rotationFields);
-type Terms = z.output<typeof Terms>;
-export const noRotation: Terms = {
-  rotation_period: 0,
-  rotation_schedule: '',
-  rotation_window: 0,
-  disable_automated_rotation: false,
-};
+export const rotationFields = recordFields({
+  rotation_period: [
+    duration().describe('The root key is replaced after so long; not together with rotation_schedule.'),
+    0,
+  ],
+  rotation_schedule: [string().describe('When the root key is replaced: a cron line of five fields, in UTC.'), ''],
+  rotation_window: [
+    duration().describe('How long after each time of rotation_schedule it may be tried; at least 1h.'),
+    0,
+  ],
+  disable_automated_rotation: [
+    bool().describe('Leaves the root key alone while the terms of its rotation stay.'),
+    false,
+  ],
+});
+type Terms = z.output<typeof rotationFields.input>;
 
 const Plan = z.object({
   /** When it is due, by the terms. */
@@ -63,11 +66,7 @@ export function replan(storage: Storage, terms: Terms, nowMs: number, rotatedAtM
   else plan.put(storage, { dueAtMs, tryAtMs: dueAtMs, failures: 0, lastError: '', rotatedAtMs });
 }
 
-export const rotationOutput = z.object({
-  rotation_period: z.int(),
-  rotation_schedule: z.string(),
-  rotation_window: z.int(),
-  disable_automated_rotation: z.boolean(),
+export const rotationOutput = rotationFields.output.extend({
   next_rotation: z.string().nullable(),
   last_rotation: z.string().nullable(),
   rotation_failures: z.int(),

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { leavesInTheClear } from '../../sdk/clear-text';
 import { single } from '../../sdk/collection';
 import { int, string } from '../../sdk/fields';
@@ -6,28 +6,20 @@ import { path } from '../../sdk/path';
 import { refuse } from '../../sdk/refuse';
 import { data, empty, missing } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
-import {
-  settleTokenParams,
-  showTokenParams,
-  tokenAliases,
-  tokenDefaults,
-  tokenParams,
-  tokenParamsOutput,
-} from '../../sdk/token-params';
+import { loginFields, settleTokenParams, showTokenParams } from '../../sdk/token-params';
 import type { Organizations } from './organizations';
 
-const Config = z.object({
-  organization: string().describe('Organization whose members may log in.'),
-  organization_id: int().describe('Its id; 0 asks GitHub for it, once.'),
-  base_url: string().describe('Address of the API, where it is not GitHub’s own: https://github.example/api/v3/.'),
-  ...tokenParams.shape,
-  ...tokenAliases.shape,
+const fields = loginFields({
+  organization: [string().describe('Organization whose members may log in.'), ''],
+  organization_id: [int().describe('Its id; 0 asks GitHub for it, once.'), 0],
+  base_url: [
+    string().describe('Address of the API, where it is not GitHub’s own: https://github.example/api/v3/.'),
+    '',
+  ],
 });
 /** Who is let in, as stored. */
-export type GithubConfig = z.output<typeof Config>;
-const config = single('config', Config);
-
-const defaults = { ...tokenDefaults, organization: '', organization_id: 0, base_url: '' };
+export type GithubConfig = z.output<typeof fields.input>;
+const config = single('config', fields.input);
 
 /** The configuration. Throws `invalid` where there is none yet. */
 export const requireConfig = (storage: Storage): Promise<GithubConfig> =>
@@ -40,11 +32,7 @@ export const configPath = (organizations: Organizations) =>
     stored: ({ storage }) => config.find(storage),
     read: {
       summary: 'Read the configuration.',
-      output: tokenParamsOutput.extend({
-        organization: z.string(),
-        organization_id: z.int(),
-        base_url: z.string(),
-      }),
+      output: fields.output,
       async run({ storage }) {
         const stored = await config.find(storage);
         if (!stored) return missing;
@@ -57,10 +45,10 @@ export const configPath = (organizations: Organizations) =>
       update: 'merge',
       // It may ask GitHub.
       once: true,
-      defaults,
-      input: Config,
-      async run({ input, fields, stored, storage, warn }) {
-        const given = settleTokenParams(input, fields);
+      defaults: fields.defaults,
+      input: fields.input,
+      async run({ input, fields: sent, stored, storage, warn }) {
+        const given = settleTokenParams(input, sent);
         if (given.organization === '') refuse('organization is a required parameter');
         if (given.organization_id < 0) refuse('organization_id cannot be negative');
         const base_url = addressOf(given.base_url);
@@ -68,7 +56,7 @@ export const configPath = (organizations: Organizations) =>
         const before = stored as GithubConfig | undefined;
         const moved = before && (before.organization !== given.organization || before.base_url !== base_url);
         // An id belongs to its organization: that of another would admit its members.
-        const known = moved && fields.organization_id == null ? 0 : given.organization_id;
+        const known = moved && sent.organization_id == null ? 0 : given.organization_id;
         const organization_id = known || (await organizations.idOf({ base_url, organization: given.organization }));
         config.put(storage, { ...given, base_url, organization_id });
         return empty;

@@ -1,48 +1,14 @@
 import { X509Certificate } from 'node:crypto';
 import { importPublicKey, jwtAlgorithms } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
-import { z } from 'zod';
 import { leavesInTheClear } from '../../sdk/clear-text';
 import { newGeneration } from '../../sdk/collection';
 import { bool, notKept } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { parses, refuse } from '../../sdk/refuse';
 import { data, empty, missing } from '../../sdk/reply';
-import { config, JwtConfig } from './config';
+import { config, configFields, type JwtConfig } from './config';
 import type { IssuerKeys } from './keys';
-
-const none: JwtConfig = {
-  oidc_discovery_url: '',
-  oidc_discovery_ca_pem: '',
-  oidc_client_id: '',
-  oidc_client_secret: '',
-  oidc_response_mode: '',
-  oidc_response_types: [],
-  provider_config: {},
-  jwks_url: '',
-  jwks_ca_pem: '',
-  jwt_validation_pubkeys: [],
-  bound_issuer: '',
-  default_role: '',
-  jwt_supported_algs: [],
-  namespace_in_state: true,
-};
-
-const Output = z.object({
-  bound_issuer: z.string(),
-  default_role: z.string(),
-  jwks_ca_pem: z.string(),
-  jwks_url: z.string(),
-  jwt_supported_algs: z.array(z.string()),
-  jwt_validation_pubkeys: z.array(z.string()),
-  namespace_in_state: z.boolean(),
-  oidc_client_id: z.string(),
-  oidc_discovery_ca_pem: z.string(),
-  oidc_discovery_url: z.string(),
-  oidc_response_mode: z.string(),
-  oidc_response_types: z.array(z.string()),
-  provider_config: z.record(z.string(), z.unknown()),
-});
 
 /** Whose tokens are accepted. Decision 0041. */
 export const configPath = (keys: IssuerKeys) =>
@@ -51,19 +17,19 @@ export const configPath = (keys: IssuerKeys) =>
     stored: ({ storage }) => config.find(storage),
     read: {
       summary: 'Read the configuration, without the secret in it.',
-      output: Output,
+      output: configFields.output.omit({ oidc_client_secret: true }),
       async run({ storage }) {
         const stored = await config.find(storage);
         if (!stored) return missing;
-        const { oidc_client_secret: _never, ...shown } = { ...none, ...stored };
+        const { oidc_client_secret: _never, ...shown } = { ...configFields.defaults, ...stored };
         return data(shown);
       },
     },
     write: {
       summary: 'Configure the method; replaces everything. The keys are fetched once, to see that they can be.',
       update: 'replace',
-      defaults: { ...none, skip_jwks_validation: false },
-      input: JwtConfig.extend({
+      defaults: { ...configFields.defaults, skip_jwks_validation: false },
+      input: configFields.input.extend({
         skip_jwks_validation: notKept(bool()).describe(
           'Store the configuration even while its keys cannot be fetched.',
         ),

@@ -1,39 +1,52 @@
 import { type JwtAlgorithm, jwtAlgorithms } from '@keystead/auth';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { configuration } from '../../sdk/collection';
 import { bool, commaList, object, oneOf, secretString, string } from '../../sdk/fields';
+import { recordFields } from '../../sdk/record-fields';
 import type { Storage } from '../../sdk/storage';
 
 const modes = ['', 'query', 'form_post'] as const;
 
-export const JwtConfig = z.object({
-  oidc_discovery_url: string().describe('Issuer whose discovery document names its keys, without /.well-known.'),
-  oidc_discovery_ca_pem: string().describe(
-    'Certificates to trust for oidc_discovery_url; empty trusts the usual ones.',
-  ),
-  oidc_client_id: string().describe('What the provider knows this service by; for sign-in by browser.'),
-  oidc_client_secret: secretString().describe('The secret that goes with it; never shown.'),
-  oidc_response_mode: oneOf(modes, (given) => `invalid response_mode: ${JSON.stringify(given)}`).describe(
-    'How the provider sends people back: query, or form_post.',
-  ),
-  oidc_response_types: commaList().describe('What the provider is asked for: code.'),
-  provider_config: object().describe('Ways of single providers: none is built, so it must be empty.'),
-  jwks_url: string().describe('Address of a key set.'),
-  jwks_ca_pem: string().describe('Certificates to trust for jwks_url; empty trusts the usual ones.'),
-  jwt_validation_pubkeys: commaList().describe('Public keys (PEM) that sign the tokens.'),
-  bound_issuer: string().describe(
-    'What iss must be; with oidc_discovery_url its issuer, unless another is named here.',
-  ),
-  default_role: string().describe('Role of logins that name none.'),
-  jwt_supported_algs: commaList().describe('Signature algorithms to accept; empty accepts all that have a public key.'),
-  namespace_in_state: bool().describe(
-    'A namespace parameter of redirect_uri travels in the state, so that one address serves every namespace.',
-  ),
+/** What is configured of how tokens are verified. */
+export const configFields = recordFields({
+  oidc_discovery_url: [string().describe('Issuer whose discovery document names its keys, without /.well-known.'), ''],
+  oidc_discovery_ca_pem: [
+    string().describe('Certificates to trust for oidc_discovery_url; empty trusts the usual ones.'),
+    '',
+  ],
+  oidc_client_id: [string().describe('What the provider knows this service by; for sign-in by browser.'), ''],
+  oidc_client_secret: [secretString().describe('The secret that goes with it; never shown.'), ''],
+  oidc_response_mode: [
+    oneOf(modes, (given) => `invalid response_mode: ${JSON.stringify(given)}`).describe(
+      'How the provider sends people back: query, or form_post.',
+    ),
+    '',
+  ],
+  oidc_response_types: [commaList().describe('What the provider is asked for: code.'), []],
+  provider_config: [object().describe('Ways of single providers: none is built, so it must be empty.'), {}],
+  jwks_url: [string().describe('Address of a key set.'), ''],
+  jwks_ca_pem: [string().describe('Certificates to trust for jwks_url; empty trusts the usual ones.'), ''],
+  jwt_validation_pubkeys: [commaList().describe('Public keys (PEM) that sign the tokens.'), []],
+  bound_issuer: [
+    string().describe('What iss must be; with oidc_discovery_url its issuer, unless another is named here.'),
+    '',
+  ],
+  default_role: [string().describe('Role of logins that name none.'), ''],
+  jwt_supported_algs: [
+    commaList().describe('Signature algorithms to accept; empty accepts all that have a public key.'),
+    [],
+  ],
+  namespace_in_state: [
+    bool().describe(
+      'A namespace parameter of redirect_uri travels in the state, so that one address serves every namespace.',
+    ),
+    true,
+  ],
 });
 /** How tokens are verified, as stored. */
-export type JwtConfig = z.output<typeof JwtConfig>;
+export type JwtConfig = z.output<typeof configFields.input>;
 /** The configuration of the mount. */
-export const config = configuration('config', JwtConfig);
+export const config = configuration('config', configFields.input);
 
 /** A configuration, and by which generation the issuer is remembered. */
 export type Verifier = JwtConfig & { readonly generation: string };

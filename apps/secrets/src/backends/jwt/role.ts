@@ -6,114 +6,85 @@ import { namesPath, recordPath } from '../../sdk/records';
 import { refuse } from '../../sdk/refuse';
 import { empty } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
-import {
-  boundByMount,
-  settleTokenParams,
-  showTokenParams,
-  tokenAliases,
-  tokenDefaults,
-  tokenParams,
-  tokenParamsOutput,
-} from '../../sdk/token-params';
+import { boundByMount, loginFields, settleTokenParams, showTokenParams } from '../../sdk/token-params';
 
-const Role = z.object({
-  role_type: oneOf(['oidc', 'jwt', ''], (given) => `invalid 'role_type': ${given}`).describe(
-    'jwt: the caller brings a signed token; oidc: people sign in by browser or device. Where nothing is said, oidc on mounts of that type and where allowed_redirect_uris is given.',
-  ),
-  bound_audiences: commaList().describe('The token must be for one of these.'),
-  bound_subject: string().describe('What sub must be.'),
-  bound_claims: object().describe('Claims the token must have, each with a value or a list of which one must fit.'),
-  bound_claims_type: oneOf(['string', 'glob'], (given) => `invalid 'bound_claims_type': ${given}`).describe(
-    'string compares bound_claims exactly; in glob every * stands for any text.',
-  ),
-  user_claim: string().describe('The claim that says who logs in; it names the alias.'),
-  user_claim_json_pointer: bool().describe('user_claim is a JSON pointer.'),
-  groups_claim: string().describe(
-    'The claim that lists groups, for external groups; a JSON pointer where it begins with /.',
-  ),
-  groups_claim_optional: bool().describe(
-    'Who brings no groups_claim is in no group. Otherwise they are refused, as a provider that stopped sending it would not be noticed.',
-  ),
-  claim_mappings: keyValues().describe('Claims that become metadata, as claim=key.'),
-  expiration_leeway: signedDuration().describe('Lifetime of tokens without exp; 0 is 150 seconds, -1 none.'),
-  not_before_leeway: signedDuration().describe('How far before exp a token without iat and nbf begins; as above.'),
-  clock_skew_leeway: signedDuration().describe('How far clocks may be apart; 0 is 60 seconds, -1 none.'),
-  allowed_redirect_uris: commaList().describe(
-    'oidc: where people may be sent back to; the port of http addresses on loopback is free.',
-  ),
-  oidc_scopes: commaList().describe(
-    'oidc: scopes to ask for besides openid. With offline_access the provider is asked again at every renewal.',
-  ),
-  max_age: duration().describe('oidc: how long ago people may have proven themselves to the provider; 0 does not ask.'),
-  callback_mode: oneOf(['client', 'direct', 'device'], (given) => `invalid 'callback_mode': ${given}`).describe(
-    'oidc: the browser comes back to the client, or directly to this service (the client polls); or login by device.',
-  ),
-  poll_interval: int().describe('oidc: seconds between polls; 0 is as the provider says, or 5.'),
-  verbose_oidc_logging: bool().describe('oidc: write the claims of logins to the log at its level debug.'),
-  ...tokenParams.shape,
-  ...tokenAliases.shape,
+const fields = loginFields({
+  role_type: [
+    oneOf(['oidc', 'jwt', ''], (given) => `invalid 'role_type': ${given}`).describe(
+      'jwt: the caller brings a signed token; oidc: people sign in by browser or device. Where nothing is said, oidc on mounts of that type and where allowed_redirect_uris is given.',
+    ),
+    '',
+  ],
+  bound_audiences: [commaList().describe('The token must be for one of these.'), []],
+  bound_subject: [string().describe('What sub must be.'), ''],
+  bound_claims: [
+    object().describe('Claims the token must have, each with a value or a list of which one must fit.'),
+    {},
+  ],
+  bound_claims_type: [
+    oneOf(['string', 'glob'], (given) => `invalid 'bound_claims_type': ${given}`).describe(
+      'string compares bound_claims exactly; in glob every * stands for any text.',
+    ),
+    'string',
+  ],
+  user_claim: [string().describe('The claim that says who logs in; it names the alias.'), ''],
+  user_claim_json_pointer: [bool().describe('user_claim is a JSON pointer.'), false],
+  groups_claim: [
+    string().describe('The claim that lists groups, for external groups; a JSON pointer where it begins with /.'),
+    '',
+  ],
+  groups_claim_optional: [
+    bool().describe(
+      'Who brings no groups_claim is in no group. Otherwise they are refused, as a provider that stopped sending it would not be noticed.',
+    ),
+    false,
+  ],
+  claim_mappings: [keyValues().describe('Claims that become metadata, as claim=key.'), {}],
+  expiration_leeway: [signedDuration().describe('Lifetime of tokens without exp; 0 is 150 seconds, -1 none.'), 0],
+  not_before_leeway: [signedDuration().describe('How far before exp a token without iat and nbf begins; as above.'), 0],
+  clock_skew_leeway: [signedDuration().describe('How far clocks may be apart; 0 is 60 seconds, -1 none.'), 0],
+  allowed_redirect_uris: [
+    commaList().describe('oidc: where people may be sent back to; the port of http addresses on loopback is free.'),
+    [],
+  ],
+  oidc_scopes: [
+    commaList().describe(
+      'oidc: scopes to ask for besides openid. With offline_access the provider is asked again at every renewal.',
+    ),
+    [],
+  ],
+  max_age: [
+    duration().describe('oidc: how long ago people may have proven themselves to the provider; 0 does not ask.'),
+    0,
+  ],
+  callback_mode: [
+    oneOf(['client', 'direct', 'device'], (given) => `invalid 'callback_mode': ${given}`).describe(
+      'oidc: the browser comes back to the client, or directly to this service (the client polls); or login by device.',
+    ),
+    'client',
+  ],
+  poll_interval: [int().describe('oidc: seconds between polls; 0 is as the provider says, or 5.'), 0],
+  verbose_oidc_logging: [bool().describe('oidc: write the claims of logins to the log at its level debug.'), false],
 });
 /** A role as stored. */
-export type JwtRole = Omit<z.output<typeof Role>, 'role_type'> & { readonly role_type: 'oidc' | 'jwt' };
-type SentRole = z.output<typeof Role>;
-const roles = collection('role/', Role as unknown as z.ZodType<JwtRole>);
+export type JwtRole = Omit<z.output<typeof fields.input>, 'role_type'> & { readonly role_type: 'oidc' | 'jwt' };
+type SentRole = z.output<typeof fields.input>;
+const roles = collection('role/', z.custom<JwtRole>());
 
-const laterDefaults = { groups_claim_optional: false };
-
-const oidcDefaults = {
-  allowed_redirect_uris: [],
-  oidc_scopes: [],
-  max_age: 0,
-  callback_mode: 'client' as const,
-  poll_interval: 0,
-  verbose_oidc_logging: false,
-};
-
-const defaults = {
-  ...tokenDefaults,
-  role_type: '' as const,
-  bound_audiences: [],
-  bound_subject: '',
-  bound_claims: {},
-  bound_claims_type: 'string' as const,
-  user_claim: '',
-  user_claim_json_pointer: false,
-  groups_claim: '',
-  ...laterDefaults,
-  claim_mappings: {},
-  expiration_leeway: 0,
-  not_before_leeway: 0,
-  clock_skew_leeway: 0,
-  ...oidcDefaults,
-};
-
-const Output = tokenParamsOutput.extend({
-  role_type: z.string(),
+const Output = fields.output.extend({
   bound_audiences: z.array(z.string()).nullable(),
-  bound_subject: z.string(),
   bound_claims: z.record(z.string(), z.unknown()).nullable(),
-  bound_claims_type: z.string(),
-  user_claim: z.string(),
-  user_claim_json_pointer: z.boolean(),
-  groups_claim: z.string(),
-  groups_claim_optional: z.boolean(),
   claim_mappings: z.record(z.string(), z.string()).nullable(),
-  expiration_leeway: z.int(),
-  not_before_leeway: z.int(),
-  clock_skew_leeway: z.int(),
   allowed_redirect_uris: z.array(z.string()).nullable(),
   oidc_scopes: z.array(z.string()).nullable(),
-  max_age: z.int(),
-  callback_mode: z.string(),
   poll_interval: z.int().optional(),
-  verbose_oidc_logging: z.boolean(),
 });
 
 /** Finds a role; names are compared without case. */
 export async function findRole(storage: Storage, name: string): Promise<JwtRole | undefined> {
   const found = await roles.find(storage, name.toLowerCase());
   // What was stored by an earlier version lacks what came later.
-  return found && { ...oidcDefaults, ...laterDefaults, ...found };
+  return found && { ...fields.defaults, ...found };
 }
 
 /** The names of the roles. */
@@ -137,10 +108,10 @@ export const rolePath = recordPath(
     write: {
       summary: 'Create a role, or change what is named.',
       update: 'merge',
-      defaults,
-      input: Role,
-      run({ params, input, fields, storage, mount, warn }) {
-        const role = { ...settleTokenParams(input, fields), role_type: roleType(input, mount.type) };
+      defaults: fields.defaults,
+      input: fields.input,
+      run({ params, input, fields: sent, storage, mount, warn }) {
+        const role = { ...settleTokenParams(input, sent), role_type: roleType(input, mount.type) };
         checkRole(role);
         if (role.verbose_oidc_logging) {
           warn('verbose_oidc_logging writes what the provider says of people to the log where its level is debug');
@@ -202,7 +173,7 @@ function checkClaims(role: JwtRole): void {
 const empties = ['bound_audiences', 'bound_claims', 'claim_mappings', 'allowed_redirect_uris', 'oidc_scopes'] as const;
 
 function shown(role: JwtRole): Record<string, unknown> {
-  const own = Object.keys(defaults).filter((field) => !field.startsWith('token_'));
+  const own = Object.keys(fields.defaults).filter((field) => !field.startsWith('token_'));
   const values: Record<string, unknown> = Object.fromEntries(own.map((field) => [field, role[field as keyof JwtRole]]));
   for (const field of empties) if (Object.keys(role[field]).length === 0) values[field] = null;
   if (role.poll_interval === 0) delete values.poll_interval;

@@ -5,36 +5,31 @@ import { leavesInTheClear } from '../../sdk/clear-text';
 import { single } from '../../sdk/collection';
 import { bool, commaList, secretHeader, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
+import { recordFields } from '../../sdk/record-fields';
 import { parses, refuse } from '../../sdk/refuse';
 import { data, empty, missing } from '../../sdk/reply';
 
-const Config = z.object({
-  kubernetes_host: string().optional().describe('Address of the cluster’s API.'),
-  kubernetes_ca_cert: string().describe('Certificates (PEM) to trust for it; empty trusts those of the own pod.'),
-  token_reviewer_jwt: secretHeader().describe(
-    'Token of who may ask for token reviews; else that of the own pod, else that which logs in. Never shown.',
-  ),
-  pem_keys: commaList().describe(
-    'Public keys (PEM) that must have signed the tokens; empty leaves that to the cluster.',
-  ),
-  issuer: string().describe('What iss must be, where disable_iss_validation is false.'),
-  disable_iss_validation: bool().describe('Do not look at iss: the cluster vouches for its tokens.'),
-  disable_local_ca_jwt: bool().describe('Use neither certificates nor token of the own pod.'),
+const fields = recordFields({
+  kubernetes_host: [string().optional().describe('Address of the cluster’s API.'), ''],
+  kubernetes_ca_cert: [string().describe('Certificates (PEM) to trust for it; empty trusts those of the own pod.'), ''],
+  token_reviewer_jwt: [
+    secretHeader().describe(
+      'Token of who may ask for token reviews; else that of the own pod, else that which logs in. Never shown.',
+    ),
+    '',
+  ],
+  pem_keys: [
+    commaList().describe('Public keys (PEM) that must have signed the tokens; empty leaves that to the cluster.'),
+    [],
+  ],
+  issuer: [string().describe('What iss must be, where disable_iss_validation is false.'), ''],
+  disable_iss_validation: [bool().describe('Do not look at iss: the cluster vouches for its tokens.'), true],
+  disable_local_ca_jwt: [bool().describe('Use neither certificates nor token of the own pod.'), false],
 });
 /** How the cluster is asked, as stored. */
-export type KubernetesConfig = z.output<typeof Config>;
+export type KubernetesConfig = z.output<typeof fields.input>;
 /** The configuration of the mount. */
-export const config = single('config', Config);
-
-const none = {
-  kubernetes_host: '',
-  kubernetes_ca_cert: '',
-  token_reviewer_jwt: '',
-  pem_keys: [],
-  issuer: '',
-  disable_iss_validation: true,
-  disable_local_ca_jwt: false,
-};
+export const config = single('config', fields.input);
 
 /** Which cluster vouches for the tokens. */
 export const configPath = path('config', {
@@ -42,15 +37,7 @@ export const configPath = path('config', {
   stored: ({ storage }) => config.find(storage),
   read: {
     summary: 'Read the configuration, without the token in it.',
-    output: z.object({
-      kubernetes_host: z.string(),
-      kubernetes_ca_cert: z.string(),
-      pem_keys: z.array(z.string()),
-      issuer: z.string(),
-      disable_iss_validation: z.boolean(),
-      disable_local_ca_jwt: z.boolean(),
-      token_reviewer_jwt_set: z.boolean(),
-    }),
+    output: fields.output.omit({ token_reviewer_jwt: true }).extend({ token_reviewer_jwt_set: z.boolean() }),
     async run({ storage }) {
       const stored = await config.find(storage);
       if (!stored) return missing;
@@ -61,8 +48,8 @@ export const configPath = path('config', {
   write: {
     summary: 'Configure the method; replaces everything.',
     update: 'replace',
-    defaults: none,
-    input: Config,
+    defaults: fields.defaults,
+    input: fields.input,
     run({ input, storage, warn }) {
       const { kubernetes_host: host = '', kubernetes_ca_cert: ca } = input;
       if (host === '') refuse('no host provided');

@@ -5,44 +5,29 @@ import { namesPath, recordPath } from '../../sdk/records';
 import { refuse } from '../../sdk/refuse';
 import { empty } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
-import {
-  boundByMount,
-  settleTokenParams,
-  showTokenParams,
-  tokenAliases,
-  tokenDefaults,
-  tokenParams,
-  tokenParamsOutput,
-} from '../../sdk/token-params';
+import { boundByMount, loginFields, settleTokenParams, showTokenParams } from '../../sdk/token-params';
 import { selectorLabels } from './selector';
 
 const sources = ['serviceaccount_uid', 'serviceaccount_name', ''] as const;
 
-const Role = z.object({
-  bound_service_account_names: commaList().describe('Accounts that may log in; * stands for any text.'),
-  bound_service_account_namespaces: commaList().describe('Namespaces of the cluster they may be in, likewise.'),
-  bound_service_account_namespace_selector: string().describe(
-    'Or labels of the namespace, as JSON: {"matchLabels": {"team": "a"}}.',
-  ),
-  audience: string().describe('Whom the token must be meant for; empty asks for nobody in particular.'),
-  alias_name_source: oneOf(sources, (given) => `unrecognized alias_name_source ${given}`).describe(
-    'What names the alias: serviceaccount_uid, or serviceaccount_name as <namespace>/<name>.',
-  ),
-  ...tokenParams.shape,
-  ...tokenAliases.shape,
+const fields = loginFields({
+  bound_service_account_names: [commaList().describe('Accounts that may log in; * stands for any text.'), []],
+  bound_service_account_namespaces: [commaList().describe('Namespaces of the cluster they may be in, likewise.'), []],
+  bound_service_account_namespace_selector: [
+    string().describe('Or labels of the namespace, as JSON: {"matchLabels": {"team": "a"}}.'),
+    '',
+  ],
+  audience: [string().describe('Whom the token must be meant for; empty asks for nobody in particular.'), ''],
+  alias_name_source: [
+    oneOf(sources, (given) => `unrecognized alias_name_source ${given}`).describe(
+      'What names the alias: serviceaccount_uid, or serviceaccount_name as <namespace>/<name>.',
+    ),
+    'serviceaccount_uid',
+  ],
 });
 /** A role as stored. */
-export type KubernetesRole = z.output<typeof Role>;
-const roles = collection('role/', Role);
-
-const defaults = {
-  ...tokenDefaults,
-  bound_service_account_names: [],
-  bound_service_account_namespaces: [],
-  bound_service_account_namespace_selector: '',
-  audience: '',
-  alias_name_source: 'serviceaccount_uid' as const,
-};
+export type KubernetesRole = z.output<typeof fields.input>;
+const roles = collection('role/', fields.input);
 
 /** Finds a role; names are compared without case. */
 export function findRole(storage: Storage, name: string): Promise<KubernetesRole | undefined> {
@@ -61,13 +46,7 @@ export const rolePath = recordPath('role/:name', roles, {
   summary: 'Which service accounts may log in under a name, and what their tokens are.',
   read: {
     summary: 'Read a role.',
-    output: tokenParamsOutput.extend({
-      bound_service_account_names: z.array(z.string()),
-      bound_service_account_namespaces: z.array(z.string()),
-      bound_service_account_namespace_selector: z.string(),
-      audience: z.string().optional(),
-      alias_name_source: z.string(),
-    }),
+    output: fields.output.extend({ audience: z.string().optional() }),
     show: (role) => ({
       bound_service_account_names: role.bound_service_account_names,
       bound_service_account_namespaces: role.bound_service_account_namespaces,
@@ -80,10 +59,10 @@ export const rolePath = recordPath('role/:name', roles, {
   write: {
     summary: 'Create a role, or change what is named.',
     update: 'merge',
-    defaults,
-    input: Role,
-    run({ params, input, fields, storage, mount, warn }) {
-      const settled = settleTokenParams(input, fields);
+    defaults: fields.defaults,
+    input: fields.input,
+    run({ params, input, fields: sent, storage, mount, warn }) {
+      const settled = settleTokenParams(input, sent);
       const role = { ...settled, alias_name_source: settled.alias_name_source || 'serviceaccount_uid' };
       checkRole(role);
       boundByMount(role, mount, warn);

@@ -4,92 +4,67 @@ import { leavesInTheClear } from '../../sdk/clear-text';
 import { configuration } from '../../sdk/collection';
 import { bool, duration, int, oneOf, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
+import { recordFields } from '../../sdk/record-fields';
 import { parses, refuse } from '../../sdk/refuse';
 import { data, empty } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
-import {
-  settleTokenParams,
-  showTokenParams,
-  tokenDefaults,
-  tokenParams,
-  tokenParamsOutput,
-} from '../../sdk/token-params';
+import { settleTokenParams, showTokenParams, tokenFields, tokenParamsOutput } from '../../sdk/token-params';
 import { checkTemplate } from './filter';
 
 const versions = ['tls10', 'tls11', 'tls12', 'tls13'] as const;
 const version = (name: string) => oneOf(versions, () => `invalid '${name}'`);
 
-const own = z.object({
-  url: string().describe('Addresses of the directory, ldap:// or ldaps://, separated by commas; tried in this order.'),
-  binddn: string().describe('Name to search with; empty searches as nobody.'),
-  userdn: string().describe('Below which people stand.'),
-  userattr: string().describe('Attribute that names them.'),
-  userfilter: string().describe(
-    'How a person is searched for; {{.UserAttr}} and {{.Username}} are filled in, escaped.',
-  ),
-  upndomain: string().describe('People bind as <name>@<domain>.'),
-  groupdn: string().describe('Below which groups stand; empty searches for none.'),
-  groupfilter: string().describe('How their groups are searched for, with {{.UserDN}} and {{.Username}}.'),
-  groupattr: string().describe('Attribute of what is found that names the group.'),
-  discoverdn: bool().describe('Search for people also as nobody.'),
-  deny_null_bind: bool().describe('Refuse empty passwords, which directories take for nobody’s.'),
-  anonymous_group_search: bool().describe('Search for groups as nobody.'),
-  use_token_groups: bool().describe('Take the groups that the directory has worked out (tokenGroups).'),
-  username_as_alias: bool().describe('The alias is what was typed, and not what the directory calls them.'),
-  case_sensitive_names: bool().describe('Names of people and groups differ by case.'),
-  dereference_aliases: oneOf(
-    ['never', 'finding', 'searching', 'always'],
-    () => "invalid 'dereference_aliases'",
-  ).describe('Whether aliases of the directory are followed.'),
-  max_page_size: int().describe('Results a page of a search; 0 and less ask for all at once.'),
-  starttls: bool().describe('Turn connections to ldap:// into TLS before anything is sent.'),
-  insecure_tls: bool().describe('Trust whatever certificate the directory shows.'),
-  certificate: string().describe('Certificates (PEM) to trust; empty trusts the usual ones.'),
-  client_tls_cert: string().describe('Certificate (PEM) to show.'),
-  tls_min_version: version('tls_min_version').describe('Oldest TLS to speak.'),
-  tls_max_version: version('tls_max_version').describe('Newest TLS to speak.'),
-  connection_timeout: duration().describe('How long to wait for a connection.'),
-  request_timeout: duration().describe('How long to wait for an answer.'),
+const shownFields = recordFields({
+  url: [
+    string().describe('Addresses of the directory, ldap:// or ldaps://, separated by commas; tried in this order.'),
+    'ldap://127.0.0.1',
+  ],
+  binddn: [string().describe('Name to search with; empty searches as nobody.'), ''],
+  userdn: [string().describe('Below which people stand.'), ''],
+  userattr: [string().describe('Attribute that names them.'), 'cn'],
+  userfilter: [
+    string().describe('How a person is searched for; {{.UserAttr}} and {{.Username}} are filled in, escaped.'),
+    '({{.UserAttr}}={{.Username}})',
+  ],
+  upndomain: [string().describe('People bind as <name>@<domain>.'), ''],
+  groupdn: [string().describe('Below which groups stand; empty searches for none.'), ''],
+  groupfilter: [
+    string().describe('How their groups are searched for, with {{.UserDN}} and {{.Username}}.'),
+    '(|(memberUid={{.Username}})(member={{.UserDN}})(uniqueMember={{.UserDN}}))',
+  ],
+  groupattr: [string().describe('Attribute of what is found that names the group.'), 'cn'],
+  discoverdn: [bool().describe('Search for people also as nobody.'), false],
+  deny_null_bind: [bool().describe('Refuse empty passwords, which directories take for nobody’s.'), true],
+  anonymous_group_search: [bool().describe('Search for groups as nobody.'), false],
+  use_token_groups: [bool().describe('Take the groups that the directory has worked out (tokenGroups).'), false],
+  username_as_alias: [bool().describe('The alias is what was typed, and not what the directory calls them.'), false],
+  case_sensitive_names: [bool().describe('Names of people and groups differ by case.'), false],
+  dereference_aliases: [
+    oneOf(['never', 'finding', 'searching', 'always'], () => "invalid 'dereference_aliases'").describe(
+      'Whether aliases of the directory are followed.',
+    ),
+    'never',
+  ],
+  max_page_size: [int().describe('Results a page of a search; 0 and less ask for all at once.'), 0],
+  starttls: [bool().describe('Turn connections to ldap:// into TLS before anything is sent.'), false],
+  insecure_tls: [bool().describe('Trust whatever certificate the directory shows.'), false],
+  certificate: [string().describe('Certificates (PEM) to trust; empty trusts the usual ones.'), ''],
+  client_tls_cert: [string().describe('Certificate (PEM) to show.'), ''],
+  tls_min_version: [version('tls_min_version').describe('Oldest TLS to speak.'), 'tls12'],
+  tls_max_version: [version('tls_max_version').describe('Newest TLS to speak.'), 'tls12'],
+  connection_timeout: [duration().describe('How long to wait for a connection.'), 30],
+  request_timeout: [duration().describe('How long to wait for an answer.'), 90],
 });
-const Config = own.extend({
-  bindpass: secretString().describe('Password of binddn; never shown.'),
-  client_tls_key: secretString().describe('Key (PEM) of client_tls_cert; never shown.'),
-  ...tokenParams.shape,
+const secretFields = recordFields({
+  bindpass: [secretString().describe('Password of binddn; never shown.'), ''],
+  client_tls_key: [secretString().describe('Key (PEM) of client_tls_cert; never shown.'), ''],
 });
+const Config = z.object({ ...shownFields.input.shape, ...secretFields.input.shape, ...tokenFields.input.shape });
 /** How the directory is asked, as stored. */
 export type LdapConfig = z.output<typeof Config>;
 const config = configuration('config', Config);
 
-const defaults: LdapConfig = {
-  ...tokenDefaults,
-  url: 'ldap://127.0.0.1',
-  binddn: '',
-  bindpass: '',
-  userdn: '',
-  userattr: 'cn',
-  userfilter: '({{.UserAttr}}={{.Username}})',
-  upndomain: '',
-  groupdn: '',
-  groupfilter: '(|(memberUid={{.Username}})(member={{.UserDN}})(uniqueMember={{.UserDN}}))',
-  groupattr: 'cn',
-  discoverdn: false,
-  deny_null_bind: true,
-  anonymous_group_search: false,
-  use_token_groups: false,
-  username_as_alias: false,
-  case_sensitive_names: false,
-  dereference_aliases: 'never',
-  max_page_size: 0,
-  starttls: false,
-  insecure_tls: false,
-  certificate: '',
-  client_tls_cert: '',
-  client_tls_key: '',
-  tls_min_version: 'tls12',
-  tls_max_version: 'tls12',
-  connection_timeout: 30,
-  request_timeout: 90,
-};
+const defaults: LdapConfig = { ...tokenFields.defaults, ...shownFields.defaults, ...secretFields.defaults };
 
 /** The configuration; undefined before there is any. */
 export async function findConfig(storage: Storage): Promise<DirectoryConfig | undefined> {
@@ -106,7 +81,7 @@ export const configPath = path('config', {
   stored: ({ storage }) => config.find(storage),
   read: {
     summary: 'Read the configuration, without the secrets in it; the defaults where there is none.',
-    output: z.object({ ...shapeOf(own), ...tokenParamsOutput.shape }),
+    output: z.object({ ...shownFields.output.shape, ...tokenParamsOutput.shape }),
     async run({ storage, warn }) {
       const { bindpass: _password, client_tls_key: _key, ...shown } = (await config.find(storage)) ?? defaults;
       // Existing clients expect 204 of the write, and take a body for a failure: what is amiss is told to who reads.
@@ -158,10 +133,4 @@ function checkConfig(wanted: LdapConfig): void {
   if (wanted.connection_timeout > 90 || wanted.request_timeout > 90) {
     refuse('connection_timeout and request_timeout cannot be longer than 90 seconds');
   }
-}
-
-function shapeOf(fields: typeof own) {
-  const shown = (name: string) => (typeof defaults[name as keyof LdapConfig] === 'boolean' ? z.boolean() : z.string());
-  const numbers = new Set(['max_page_size', 'connection_timeout', 'request_timeout']);
-  return Object.fromEntries(Object.keys(fields.shape).map((name) => [name, numbers.has(name) ? z.int() : shown(name)]));
 }

@@ -1,31 +1,34 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
-import { z } from 'zod';
 import { configuration } from '../../sdk/collection';
 import { bool, int, notKept, secretHeader, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
+import { recordFields } from '../../sdk/record-fields';
 import { data, empty, missing } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import type { Scheduler } from './scheduler';
 import { type SchedulerAccess, type SchedulerDefaults, schedulerRefusal } from './scheduler-client';
 
-const Access = z.object({
-  address: string().describe('Address of the scheduler, as protocol://host:port.'),
-  token: secretHeader().describe(
-    'Management token of the scheduler; else SCHEDULER_TOKEN, where the address is that of SCHEDULER_ADDR.',
-  ),
-  max_token_name_length: int().describe('Longest token name in bytes; 0 takes what the scheduler version allows.'),
-  ca_cert: string().describe('PEM certificate of the authority that signed the scheduler certificate.'),
-  client_cert: string().describe('PEM certificate we show to the scheduler; needs client_key.'),
-  client_key: secretString().describe('PEM key of client_cert.'),
+const fields = recordFields({
+  address: [string().describe('Address of the scheduler, as protocol://host:port.'), ''],
+  token: [
+    secretHeader().describe(
+      'Management token of the scheduler; else SCHEDULER_TOKEN, where the address is that of SCHEDULER_ADDR.',
+    ),
+    '',
+  ],
+  max_token_name_length: [int().describe('Longest token name in bytes; 0 takes what the scheduler version allows.'), 0],
+  ca_cert: [string().describe('PEM certificate of the authority that signed the scheduler certificate.'), ''],
+  client_cert: [string().describe('PEM certificate we show to the scheduler; needs client_key.'), ''],
+  client_key: [secretString().describe('PEM key of client_cert.'), ''],
 });
-const AccessInput = Access.extend({
+const AccessInput = fields.input.extend({
   verify: notKept(bool()).optional().describe('Check address, TLS and token against the scheduler before storing.'),
   bootstrap: notKept(bool())
     .optional()
     .describe('Make the first management token of a scheduler that has none, and keep it.'),
 });
-const access = configuration('config/access', Access);
+const access = configuration('config/access', fields.input);
 
 /** The access in force: stored values win, the environment fills what is missing. Throws `invalid` without an address. */
 export async function accessInForce(
@@ -33,18 +36,16 @@ export async function accessInForce(
   defaults: SchedulerDefaults,
 ): Promise<SchedulerAccess & { nameLimit: number }> {
   const { value: stored, generation } = await access.inForce(storage);
-  const found = resolve(stored ?? none, defaults);
+  const found = resolve(stored ?? fields.defaults, defaults);
   if (!found.address) throw new Refusal('invalid', 'scheduler access is not configured: write config/access first');
   return { ...found, generation, nameLimit: stored?.max_token_name_length ?? 0 };
 }
-
-const none = { address: '', token: '', max_token_name_length: 0, ca_cert: '', client_cert: '', client_key: '' };
 
 /**
  * What is stored, and what the environment says where that is silent. Whoever configures a mount cannot have the token of the
  * environment sent to an address of their own.
  */
-function resolve(config: z.output<typeof Access>, defaults: SchedulerDefaults): SchedulerAccess {
+function resolve(config: typeof fields.defaults, defaults: SchedulerDefaults): SchedulerAccess {
   const address = config.address || defaults.address;
   return {
     address,
@@ -77,7 +78,7 @@ export const accessPath = (scheduler: Scheduler) =>
       summary: 'Configure the access; omitted fields keep their value.',
       update: 'merge',
       once: true,
-      defaults: none,
+      defaults: fields.defaults,
       resets: ['max_token_name_length'],
       input: AccessInput,
       async run({ input, storage, warn }) {

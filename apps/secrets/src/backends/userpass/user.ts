@@ -6,24 +6,17 @@ import { commaList, olderName, secretString } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { namesPath } from '../../sdk/records';
 import { data, empty, missing } from '../../sdk/reply';
-import {
-  settleTokenParams,
-  showTokenParams,
-  tokenAliases,
-  tokenDefaults,
-  tokenParams,
-  tokenParamsOutput,
-} from '../../sdk/token-params';
+import { loginFields, settleTokenParams, showTokenParams } from '../../sdk/token-params';
 import type { PasswordHash, Passwords } from './password';
 
-const TokenFields = z.object({ ...tokenParams.shape, ...tokenAliases.shape });
-const UserInput = TokenFields.extend({
+const fields = loginFields<Record<never, never>>({});
+const UserInput = fields.input.extend({
   password: secretString().optional().describe('Required when the user is new.'),
 });
 const maxPasswordLength = 1_024;
 
 /** A user as stored. */
-export type User = z.output<typeof TokenFields> & { readonly passwordHash: PasswordHash };
+export type User = z.output<typeof fields.input> & { readonly passwordHash: PasswordHash };
 
 /** Users by lower-case name. */
 export const users = collection('user/', z.custom<User>());
@@ -47,7 +40,7 @@ export function userPaths(passwords: Passwords): Path[] {
       stored: (call) => users.find(call.storage, call.params.username),
       read: {
         summary: 'Read a user; the password is never shown.',
-        output: tokenParamsOutput,
+        output: fields.output,
         async run(call) {
           const user = await users.find(call.storage, call.params.username);
           return user ? data(showTokenParams(user)) : missing;
@@ -58,13 +51,13 @@ export function userPaths(passwords: Passwords): Path[] {
         stepUp: true,
         input: UserInput,
         update: 'merge',
-        defaults: tokenDefaults,
+        defaults: fields.defaults,
         async run(call) {
-          const { password, ...fields } = call.input;
+          const { password, ...sent } = call.input;
           const before = call.stored as User | undefined;
           if (!password && !before) throw new Refusal('invalid', 'missing password');
           const passwordHash = password ? await passwords.hash(checkPassword(password)) : before!.passwordHash;
-          users.put(call.storage, call.params.username, { ...settleTokenParams(fields, call.fields), passwordHash });
+          users.put(call.storage, call.params.username, { ...settleTokenParams(sent, call.fields), passwordHash });
           if (password) await call.forgetGuesses(call.params.username);
           return empty;
         },
