@@ -4,6 +4,7 @@ import { notFound, Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { inOrder } from '../../../kernel/database/in-order';
 import { lockRow } from '../../../kernel/database/lock-row';
 import { noForwarder, poolsThatForward } from '../forwarding/requests';
 import { requireRsaKey } from '../git-hosts/github-app';
@@ -70,12 +71,7 @@ export async function list(
     skip: page?.offset,
     take: page?.size,
   });
-  const found = await findMany(
-    db,
-    rows.map(({ id }) => id),
-  );
-  const byId = new Map(found.map((client) => [client.id, client]));
-  const items = rows.map(({ id }) => byId.get(id)).filter((client) => client !== undefined);
+  const items = await inOrder(rows, (ids) => findMany(db, ids));
   return page ? { items, total: await db.prisma.oauthClient.count({ where }) } : { items };
 }
 

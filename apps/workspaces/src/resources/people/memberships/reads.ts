@@ -1,5 +1,6 @@
 import { Prisma } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
+import { inOrder } from '../../../kernel/database/in-order';
 import { findMany, type Membership } from './service';
 
 /** What narrows a list of memberships. */
@@ -30,13 +31,8 @@ export async function listMemberships(
     SELECT m.status, count(*) AS count ${from} GROUP BY m.status`;
   const count = (wanted: string) => Number(rows.find((row) => row.status === wanted)?.count ?? 0);
   const counts = { invited: count('invited'), active: count('active'), total: count('invited') + count('active') };
-  const found = await findMany(
-    db,
-    ids.map(({ id }) => id),
-  );
-  const byId = new Map(found.map((membership) => [membership.id, membership]));
   return {
-    items: ids.map(({ id }) => byId.get(id)).filter((membership) => membership !== undefined),
+    items: await inOrder(ids, (some) => findMany(db, some)),
     total: status === 'invited' || status === 'active' ? counts[status] : status === null ? counts.total : 0,
     counts,
   };

@@ -6,6 +6,7 @@ import type { Policy } from '../../../kernel/access/policy';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { inOrder } from '../../../kernel/database/in-order';
 import { lockRow } from '../../../kernel/database/lock-row';
 import { requireRevision } from '../../../kernel/database/revision';
 import { teamAttributes } from './attributes';
@@ -60,15 +61,7 @@ export async function list(
     LIMIT ${filter.page?.size ?? null} OFFSET ${filter.page?.offset ?? 0}`;
   const [{ total } = { total: 0n }] = await db.prisma.$queryRaw<{ total: bigint }[]>`
     SELECT count(*) AS total FROM team t WHERE ${where}`;
-  const found = new Map(
-    (
-      await findMany(
-        db,
-        ids.map(({ id }) => id),
-      )
-    ).map((team) => [team.id, team]),
-  );
-  return { items: ids.map(({ id }) => found.get(id)).filter((team) => team !== undefined), total: Number(total) };
+  return { items: await inOrder(ids, (some) => findMany(db, some)), total: Number(total) };
 }
 
 /** Creates a team without members. */

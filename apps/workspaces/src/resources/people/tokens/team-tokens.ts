@@ -1,6 +1,7 @@
 import { Prisma } from '../../../generated/prisma/client';
 import type { Access } from '../../../kernel/access/access';
 import type { Database } from '../../../kernel/database/database';
+import { inOrder } from '../../../kernel/database/in-order';
 import { seesSecretTeams } from '../teams/policy';
 import { type Token, toToken, withTeam } from './service';
 
@@ -40,12 +41,10 @@ export async function listTeamTokens(
     ORDER BY ${Prisma.join(order)} LIMIT ${options.page?.size ?? null} OFFSET ${options.page?.offset ?? 0}`;
   const [count] = await db.prisma.$queryRaw<{ total: bigint }[]>`
     SELECT count(*) AS total FROM token k JOIN team t ON t.id = k.team_id WHERE ${where}`;
-  const rows = await db.prisma.token.findMany({
-    where: { id: { in: ids.map(({ id }) => id) } },
-    include: withTeam,
+  const items = await inOrder(ids, async (some) => {
+    const rows = await db.prisma.token.findMany({ where: { id: { in: some } }, include: withTeam });
+    return rows.map(toToken);
   });
-  const found = new Map(rows.map((row) => [row.id, toToken(row)]));
-  const items = ids.map(({ id }) => found.get(id)).filter((token) => token !== undefined);
   return { items, total: Number(count?.total ?? 0) };
 }
 

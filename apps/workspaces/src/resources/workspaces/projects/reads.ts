@@ -3,6 +3,7 @@ import type { Access } from '../../../kernel/access/access';
 import { holds, maskOf, type ProjectCapability } from '../../../kernel/access/capabilities';
 import { visibleProjects } from '../../../kernel/access/visible';
 import type { Database } from '../../../kernel/database/database';
+import { inOrder } from '../../../kernel/database/in-order';
 import type { Project } from './project';
 import { findMany } from './service';
 import { projectHasBinding } from './tagged';
@@ -42,15 +43,7 @@ export async function listProjects(
   const [count] = await db.prisma.$queryRaw<
     { total: bigint }[]
   >`SELECT count(*) AS total FROM project p WHERE ${where}`;
-  const found = await findMany(
-    db,
-    ids.map(({ id }) => id),
-  );
-  const byId = new Map(found.map((project) => [project.id, project]));
-  return {
-    items: ids.map(({ id }) => byId.get(id)).filter((project) => project !== undefined),
-    total: Number(count?.total ?? 0),
-  };
+  return { items: await inOrder(ids, (some) => findMany(db, some)), total: Number(count?.total ?? 0) };
 }
 
 function matching({ q, names }: ProjectSearch): Prisma.Sql {

@@ -3,6 +3,7 @@ import type { Access } from '../../../kernel/access/access';
 import { holds, maskOf } from '../../../kernel/access/capabilities';
 import { visibleProjects } from '../../../kernel/access/visible';
 import type { Database } from '../../../kernel/database/database';
+import { inOrder } from '../../../kernel/database/in-order';
 import { findMany } from './service';
 import type { VariableSet } from './variable-set';
 
@@ -37,13 +38,7 @@ export async function listVariableSets(
     LIMIT ${page?.size ?? null} OFFSET ${page?.offset ?? 0}`;
   const [count] = await db.prisma.$queryRaw<{ total: bigint }[]>`
     SELECT count(*) AS total FROM variable_set s WHERE ${where}`;
-  const found = await findMany(
-    db,
-    ids.map(({ id }) => id),
-  );
-  const byId = new Map(found.map((set) => [set.id, set]));
-  const items = ids.map(({ id }) => byId.get(id)).filter((set) => set !== undefined);
-  return { items, total: Number(count?.total ?? 0) };
+  return { items: await inOrder(ids, (some) => findMany(db, some)), total: Number(count?.total ?? 0) };
 }
 
 function reaching(projectId: string, workspaceId?: string): Prisma.Sql {

@@ -1,0 +1,9 @@
+/** What is found of some rows, in the order of the rows. What was deleted meanwhile is left out. */
+export async function inOrder<T extends { readonly id: string }>(
+  rows: readonly { readonly id: string }[],
+  findMany: (ids: string[]) => Promise<readonly T[]>,
+): Promise<T[]> {
+  const ids = rows.map(({ id }) => id);
+  const found = new Map((await findMany(ids)).map((item) => [item.id, item]));
+  return ids.flatMap((id) => found.get(id) ?? []);
+}
