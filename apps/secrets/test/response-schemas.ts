@@ -1,6 +1,7 @@
 import { briefly } from '@keystead/testing';
 import Ajv, { type ValidateFunction } from 'ajv';
 import type { LiveMount } from '../src/kernel/mounts/mount';
+import { sharedSchemas } from '../src/openapi/json-schema';
 import type { Verb } from '../src/sdk/call';
 import type { Path } from '../src/sdk/path';
 import type { Service } from '../src/service';
@@ -35,9 +36,11 @@ interface Described {
  */
 export class ResponseSchemas {
   private readonly seen: Seen[] = [];
+  private readonly ofNoShape = new Set<string>();
   private readonly checks = new Map<Path, Check>();
 
   add(method: string, url: string, status: number, body: unknown, media = 'application/json'): void {
+    if (!isRefusalOrTold(body)) this.ofNoShape.add(`${method} ${url} ${status}: has ${Object.keys(body as object)}`);
     // Announced nowhere: what the caller chose, faults (which tests provoke), and what is no request to any operation.
     if (
       (status >= 300 && status < 400) ||
@@ -59,7 +62,7 @@ export class ResponseSchemas {
   /** One line per answer that is not as announced. */
   problems(service: Service): string[] {
     const { mounts, namespaces } = service.kernel;
-    const problems = new Set<string>();
+    const problems = new Set(this.ofNoShape);
     for (const { method, path, status, body, media } of this.seen) {
       if (status === 204) continue;
       const resolved = mounts.resolve(namespaces.root?.uuid ?? '', path);
@@ -95,6 +98,14 @@ export class ResponseSchemas {
     }
     return check;
   }
+}
+
+/** What has texts of errors, on whatever path, has nothing else; or, where it tells more, all that is documented of it. */
+function isRefusalOrTold(body: unknown): boolean {
+  if (typeof body !== 'object' || body === null || !('errors' in body)) return true;
+  const { properties, required } = sharedSchemas.Error as { properties: object; required: readonly string[] };
+  const keys = JSON.stringify(Object.keys(body).sort());
+  return [required, Object.keys(properties)].some((all) => JSON.stringify([...all].sort()) === keys);
 }
 
 /** The checks of paths by what is announced of each: compiled once for all test files of a worker. */

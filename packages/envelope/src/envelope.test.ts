@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { type Auth, envelope, errorBody, injected } from './index';
+import { type Auth, envelope, errorBody, injected, tellingErrorBody } from './index';
 
 const requestId = '8f1c9b1e-0000-4000-8000-000000000000';
 const auth: Auth = {
@@ -106,8 +106,10 @@ describe('envelope', () => {
     expect(errorBody([])).toBe('{"errors":[]}\n');
   });
 
-  it('adds data to a refusal only where there is some', () => {
-    expect(errorBody(['a'], { b: 1 })).toBe('{"errors":["a"],"data":{"b":1}}\n');
-    expect(errorBody([], null)).toBe('{"errors":[],"data":null}\n');
+  it('follows the texts of a refusal that tells something', () => {
+    const told = { requestId, warnings: ['b'] };
+    expect(tellingErrorBody(['a "b"\n'], told)).toBe(
+      `{"errors":["a \\"b\\"\\n"],"request_id":"${requestId}","lease_id":"","renewable":false,"lease_duration":0,"data":null,"wrap_info":null,"warnings":["b"],"auth":null}\n`,
+    );
   });
 });

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import { envelope, errorBody, injected } from '@keystead/envelope';
+import { envelope, errorBody, injected, tellingErrorBody } from '@keystead/envelope';
 import type { Refusal } from '@keystead/refusal';
+import { requestId } from '@keystead/server';
 import { Misguided } from '../pipeline/misguided';
 import type { Outcome } from '../pipeline/outcome';
 import { statusOf } from '../pipeline/status';
@@ -77,7 +78,10 @@ function headersOf(outcome: Outcome, extra: readonly string[] | undefined): stri
 /** Writes a refusal: its status, and its text unless it has none; what may be better soon says when to come again. */
 export function sendRefusal(res: ServerResponse, refusal: Refusal, extra?: readonly string[]): void {
   const headers = refusal.kind === 'unavailable' ? ['Retry-After', '1', ...(extra ?? [])] : extra;
-  const warnings = refusal instanceof Misguided ? [refusal.warning] : undefined;
   const messages = refusal.message === '' ? [] : [refusal.message];
-  send(res, statusOf[refusal.kind], errorBody(messages, undefined, warnings), headers);
+  const body =
+    refusal instanceof Misguided
+      ? tellingErrorBody(messages, { requestId: requestId(res.req), warnings: [refusal.warning] })
+      : errorBody(messages);
+  send(res, statusOf[refusal.kind], body, headers);
 }

@@ -21,22 +21,23 @@ export function jsonSchema(type: z.ZodType, io: 'input' | 'output'): JsonSchema 
   return exported;
 }
 
-/** Every answer that has an envelope, apart from its data. */
-const envelopeProperties: JsonSchema = {
+/** Every answer that has an envelope, around its data. */
+const envelopeProperties = (data: JsonSchema): JsonSchema => ({
   request_id: { type: 'string' },
   lease_id: { type: 'string' },
   renewable: { type: 'boolean' },
   lease_duration: { type: 'integer', description: 'Seconds.' },
-};
+  data: orNull(data),
+  wrap_info: { $ref: '#/components/schemas/WrapInfo' },
+  warnings: { type: 'array', items: { type: 'string' }, nullable: true },
+  auth: { $ref: '#/components/schemas/Auth' },
+});
 
 export const sharedSchemas: Readonly<Record<string, JsonSchema>> = {
   Error: {
     type: 'object',
-    properties: {
-      errors: { type: 'array', items: { type: 'string' } },
-      data: {},
-      warnings: { type: 'array', items: { type: 'string' }, description: 'Where to look instead.' },
-    },
+    description: 'Texts alone; where warnings say where to look instead, all keys of an envelope too.',
+    properties: { errors: { type: 'array', items: { type: 'string' } }, ...envelopeProperties({ type: 'object' }) },
     required: ['errors'],
   },
   Auth: {
@@ -133,16 +134,11 @@ function orNull(schema: JsonSchema): JsonSchema {
 
 /** The schema of an enveloped answer around its data. */
 export function enveloped(data: JsonSchema | undefined, injected: boolean): JsonSchema {
+  const properties = envelopeProperties(data ?? { type: 'object' });
   return {
     type: 'object',
-    properties: {
-      ...envelopeProperties,
-      data: orNull(data ?? { type: 'object' }),
-      wrap_info: { $ref: '#/components/schemas/WrapInfo' },
-      warnings: { type: 'array', items: { type: 'string' }, nullable: true },
-      auth: { $ref: '#/components/schemas/Auth' },
-    },
-    required: ['request_id', 'lease_id', 'renewable', 'lease_duration', 'data', 'wrap_info', 'warnings', 'auth'],
+    properties,
+    required: Object.keys(properties),
     ...(injected ? { additionalProperties: true, description: 'The fields of data stand at the top level too.' } : {}),
   };
 }

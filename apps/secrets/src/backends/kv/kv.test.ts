@@ -61,6 +61,7 @@ describe('kv version 2', () => {
       expect(body.warnings).toEqual([
         expect.stringMatching(/^Invalid path for a versioned K\/V secrets engine: .*data\//),
       ]);
+      expect(body.request_id).toMatch(/^[0-9a-f-]{36}$/);
       expect((await weak[verb](`${kv}/app`).expect(403)).body).not.toHaveProperty('warnings');
     }
     expect((await secrets.root.read(`${kv}/data/app`).expect(404)).body).toEqual({ errors: [] });
