@@ -1,28 +1,32 @@
 import { Refusal } from '@keystead/refusal';
-import { z } from 'zod';
 import { configuration } from '../../sdk/collection';
 import { bool, int } from '../../sdk/fields';
 import { path } from '../../sdk/path';
+import { recordFields } from '../../sdk/record-fields';
 import { data, empty } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 
-const Stored = z.object({
-  disable_binding: bool().describe('Renew without the certificate that was shown at login.'),
-  enable_identity_alias_metadata: bool().describe('Keep what is told of the certificate with the alias as well.'),
-  ocsp_cache_size: int().describe('So many OCSP answers are remembered by each node, until the time that they say.'),
+const fields = recordFields({
+  disable_binding: [bool().describe('Renew without the certificate that was shown at login.'), false],
+  enable_identity_alias_metadata: [
+    bool().describe('Keep what is told of the certificate with the alias as well.'),
+    false,
+  ],
+  ocsp_cache_size: [
+    int().describe('So many OCSP answers are remembered by each node, until the time that they say.'),
+    100,
+  ],
 });
 /** What holds for the whole mount, as stored. */
-export type CertConfig = z.output<typeof Stored>;
-const config = configuration('config', Stored);
+export type CertConfig = typeof fields.defaults;
+const config = configuration('config', fields.input);
 
 const mostAnswers = 100_000;
-
-const defaults: CertConfig = { disable_binding: false, enable_identity_alias_metadata: false, ocsp_cache_size: 100 };
 
 /** What holds for the whole mount. */
 export async function findConfig(storage: Storage): Promise<CertConfig & { readonly generation: string }> {
   const { value, generation } = await config.inForce(storage);
-  return { ...defaults, ...value, generation };
+  return { ...fields.defaults, ...value, generation };
 }
 
 const absent = 'Not supported: refused.';
@@ -33,18 +37,14 @@ export const configPath = path('config', {
   stored: ({ storage }) => config.find(storage),
   read: {
     summary: 'Read the configuration.',
-    output: z.object({
-      disable_binding: z.boolean(),
-      enable_identity_alias_metadata: z.boolean(),
-      ocsp_cache_size: z.int(),
-    }),
-    run: async ({ storage }) => data({ ...defaults, ...(await config.find(storage)) }),
+    output: fields.output,
+    run: async ({ storage }) => data({ ...fields.defaults, ...(await config.find(storage)) }),
   },
   write: {
     summary: 'Configure the method; what is not named stays.',
     update: 'merge',
-    defaults,
-    input: Stored.extend({
+    defaults: fields.defaults,
+    input: fields.input.extend({
       role_cache_size: int().optional().describe(absent),
       enable_metadata_on_failures: bool().optional().describe(absent),
     }),

@@ -1,24 +1,29 @@
 import { Refusal } from '@keystead/refusal';
-import { z } from 'zod';
 import { configuration } from '../../sdk/collection';
 import { announced, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
+import { recordFields } from '../../sdk/record-fields';
 import { data, empty, missing } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import { type CloudHosts, cloudNamed, cloudNames, defaultCloud } from './clouds';
 
-const CloudOneConfig = z.object({
-  tenant_id: string().describe('Tenant of the directory organization; else CLOUDONE_TENANT_ID.'),
-  resource: string().describe('Audience that tokens given to login must be for; else CLOUDONE_AD_RESOURCE.'),
-  environment: announced(string(), { enum: cloudNames, default: defaultCloud }).describe(
-    'Name of the cloud; else CLOUDONE_ENVIRONMENT, else the default.',
-  ),
-  client_id: string().describe('Who asks the compute API; needs to read compute resources. Else CLOUDONE_CLIENT_ID.'),
-  client_secret: secretString().describe('Secret of client_id; else CLOUDONE_CLIENT_SECRET.'),
+const fields = recordFields({
+  tenant_id: [string().describe('Tenant of the directory organization; else CLOUDONE_TENANT_ID.'), ''],
+  resource: [string().describe('Audience that tokens given to login must be for; else CLOUDONE_AD_RESOURCE.'), ''],
+  environment: [
+    announced(string(), { enum: cloudNames, default: defaultCloud }).describe(
+      'Name of the cloud; else CLOUDONE_ENVIRONMENT, else the default.',
+    ),
+    '',
+  ],
+  client_id: [
+    string().describe('Who asks the compute API; needs to read compute resources. Else CLOUDONE_CLIENT_ID.'),
+    '',
+  ],
+  client_secret: [secretString().describe('Secret of client_id; else CLOUDONE_CLIENT_SECRET.'), ''],
 });
-type CloudOneConfig = z.output<typeof CloudOneConfig>;
-const config = configuration('config', CloudOneConfig);
-const none: CloudOneConfig = { tenant_id: '', resource: '', environment: '', client_id: '', client_secret: '' };
+type CloudOneConfig = typeof fields.defaults;
+const config = configuration('config', fields.input);
 
 /** What the process environment says where the configuration is silent, and where outside hosts are overridden. */
 export interface CloudOneDefaults {
@@ -45,7 +50,7 @@ export interface InForce {
 /** The stored configuration, filled up from the environment. Throws `invalid` while tenant or resource is unknown. */
 export async function configInForce(storage: Storage, defaults: CloudOneDefaults): Promise<InForce> {
   const { value, generation } = await config.inForce(storage);
-  return { ...fill(value ?? none, defaults), generation };
+  return { ...fill(value ?? fields.defaults, defaults), generation };
 }
 
 function fill(stored: CloudOneConfig, defaults: CloudOneDefaults): Omit<InForce, 'generation'> {
@@ -77,13 +82,7 @@ export const configPath = (defaults: CloudOneDefaults) =>
     stored: ({ storage }) => config.find(storage),
     read: {
       summary: 'Read the configuration, credentials included.',
-      output: z.object({
-        client_id: z.string(),
-        client_secret: z.string(),
-        environment: z.string(),
-        resource: z.string(),
-        tenant_id: z.string(),
-      }),
+      output: fields.output,
       async run({ storage, warn }) {
         const stored = await config.find(storage);
         if (!stored) return missing;
@@ -95,8 +94,8 @@ export const configPath = (defaults: CloudOneDefaults) =>
     write: {
       summary: 'Configure the method; omitted fields keep their value.',
       update: 'merge',
-      defaults: none,
-      input: CloudOneConfig,
+      defaults: fields.defaults,
+      input: fields.input,
       run({ input, storage }) {
         fill(input, defaults);
         if (input.tenant_id && !tenantPattern.test(input.tenant_id)) {

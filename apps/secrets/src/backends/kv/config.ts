@@ -4,22 +4,23 @@ import { single } from '../../sdk/collection';
 import { durationText } from '../../sdk/duration';
 import { bool, int, signedDuration } from '../../sdk/fields';
 import { path } from '../../sdk/path';
+import { recordFields } from '../../sdk/record-fields';
 import { data, empty } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import type { KvConfig } from './key-metadata';
 
-const Config = z.object({
-  max_versions: int().describe('Versions kept of a secret; 0 keeps ten.'),
-  cas_required: bool().describe('Writes must name the version they follow.'),
-  delete_version_after: signedDuration().describe(
-    'Versions are deleted this long after they were written; 0 is never.',
-  ),
+const fields = recordFields({
+  max_versions: [int().describe('Versions kept of a secret; 0 keeps ten.'), 0],
+  cas_required: [bool().describe('Writes must name the version they follow.'), false],
+  delete_version_after: [
+    signedDuration().describe('Versions are deleted this long after they were written; 0 is never.'),
+    0,
+  ],
 });
-const none: KvConfig = { max_versions: 0, cas_required: false, delete_version_after: 0 };
-const config = single('config', Config);
+const config = single('config', fields.input);
 
 /** What the mount says for all its secrets. */
-export const configOf = async (storage: Storage): Promise<KvConfig> => (await config.find(storage)) ?? none;
+export const configOf = async (storage: Storage): Promise<KvConfig> => (await config.find(storage)) ?? fields.defaults;
 
 export const configPath = path('config', {
   summary: 'What holds for all secrets of the mount.',
@@ -27,7 +28,7 @@ export const configPath = path('config', {
   read: {
     summary: 'Read the configuration of the mount.',
     operationId: 'kv-v2-read-configuration',
-    output: z.object({ max_versions: z.int(), cas_required: z.boolean(), delete_version_after: z.string() }),
+    output: fields.output.extend({ delete_version_after: z.string() }),
     auditClear: 'all',
     async run({ storage }) {
       const { cas_required, delete_version_after, max_versions } = await configOf(storage);
@@ -37,9 +38,9 @@ export const configPath = path('config', {
   write: {
     summary: 'Configure the mount.',
     operationId: 'kv-v2-configure',
-    input: Config,
+    input: fields.input,
     update: 'merge',
-    defaults: none,
+    defaults: fields.defaults,
     auditClear: 'all',
     run({ storage, input }) {
       if (input.max_versions < 0) throw new Refusal('invalid', 'max_versions must not be negative');

@@ -1,22 +1,25 @@
 import { Refusal } from '@keystead/refusal';
-import { z } from 'zod';
 import { collection } from '../../sdk/collection';
 import { durationText } from '../../sdk/duration';
 import { bool, commaList, oneOf } from '../../sdk/fields';
+import { recordFields } from '../../sdk/record-fields';
 import { namesPath, recordPath } from '../../sdk/records';
 import { empty } from '../../sdk/reply';
 import { leaseTimes } from './config-lease';
 
-const Role = z.object({
-  policies: commaList().describe('Scheduler policies given to each token; they must already exist there.'),
-  global: bool().describe('Replicate the token to every region of the scheduler.'),
-  type: oneOf(['client', 'management'], () => 'type must be "client" or "management"').describe(
-    'Kind of scheduler token; every write that leaves it out sets it back to client.',
-  ),
+const fields = recordFields({
+  policies: [commaList().describe('Scheduler policies given to each token; they must already exist there.'), []],
+  global: [bool().describe('Replicate the token to every region of the scheduler.'), false],
+  type: [
+    oneOf(['client', 'management'], () => 'type must be "client" or "management"').describe(
+      'Kind of scheduler token; every write that leaves it out sets it back to client.',
+    ),
+    'client',
+  ],
 });
 
 /** The shapes of tokens, by role name. */
-export const roles = collection('role/', Role);
+export const roles = collection('role/', fields.input);
 
 /** The names of the roles. Spec: Job-scheduler engine. */
 export const roleListPath = namesPath('role', roles, {
@@ -45,9 +48,9 @@ export const rolePath = recordPath('role/:name', roles, {
   write: {
     summary: 'Create a role, or change what is named.',
     update: 'merge',
-    defaults: { policies: [], global: false, type: 'client' },
+    defaults: fields.defaults,
     resets: ['type'],
-    input: Role,
+    input: fields.input,
     run({ params, input, storage }) {
       if (input.type === 'client' && input.policies.length === 0) {
         throw new Refusal('invalid', 'policies cannot be empty when using client tokens');

@@ -3,28 +3,32 @@ import { z } from 'zod';
 import { collection } from '../../sdk/collection';
 import { bool, commaList, duration, int, olderName, oneOf, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
+import { recordFields } from '../../sdk/record-fields';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import { checkCidrs, checkNumUses } from '../../sdk/token-params';
 
 const types = ['', 'default', 'service', 'batch', 'default-service', 'default-batch'] as const;
 
-const Role = z.object({
-  allowed_policies: commaList().describe('Policies tokens of this role may have.'),
-  disallowed_policies: commaList().describe('Policies tokens of this role may not have.'),
-  allowed_policies_glob: commaList().describe('The same as allowed_policies, with * in names.'),
-  disallowed_policies_glob: commaList().describe('The same as disallowed_policies, with * in names.'),
-  orphan: bool().describe('Tokens of this role have no parent.'),
-  renewable: bool().describe('Whether tokens of this role can be renewed.'),
-  path_suffix: string().describe('Appended to the path of the tokens, so that they can be ended together.'),
-  allowed_entity_aliases: commaList().describe('Entity aliases a caller may ask for; * in names allowed.'),
-  token_type: oneOf(types, (value) => `invalid 'token_type' value ${JSON.stringify(value)}`).describe(
-    'Kind of tokens.',
-  ),
-  token_period: duration().describe('Makes tokens periodic.'),
-  token_explicit_max_ttl: duration().describe('Hard cap written into the token.'),
-  token_bound_cidrs: commaList().describe('Addresses that may use the token.'),
-  token_no_default_policy: bool().describe('Leaves out the default policy.'),
-  token_num_uses: int().describe('Uses of a token; 0 is unlimited.'),
+const fields = recordFields({
+  allowed_policies: [commaList().describe('Policies tokens of this role may have.'), []],
+  disallowed_policies: [commaList().describe('Policies tokens of this role may not have.'), []],
+  allowed_policies_glob: [commaList().describe('The same as allowed_policies, with * in names.'), []],
+  disallowed_policies_glob: [commaList().describe('The same as disallowed_policies, with * in names.'), []],
+  orphan: [bool().describe('Tokens of this role have no parent.'), false],
+  renewable: [bool().describe('Whether tokens of this role can be renewed.'), true],
+  path_suffix: [string().describe('Appended to the path of the tokens, so that they can be ended together.'), ''],
+  allowed_entity_aliases: [commaList().describe('Entity aliases a caller may ask for; * in names allowed.'), []],
+  token_type: [
+    oneOf(types, (value) => `invalid 'token_type' value ${JSON.stringify(value)}`).describe('Kind of tokens.'),
+    'default-service',
+  ],
+  token_period: [duration().describe('Makes tokens periodic.'), 0],
+  token_explicit_max_ttl: [duration().describe('Hard cap written into the token.'), 0],
+  token_bound_cidrs: [commaList().describe('Addresses that may use the token.'), []],
+  token_no_default_policy: [bool().describe('Leaves out the default policy.'), false],
+  token_num_uses: [int().describe('Uses of a token; 0 is unlimited.'), 0],
+});
+const Role = fields.input.extend({
   period: olderName(duration(), 'token_period'),
   explicit_max_ttl: olderName(duration(), 'token_explicit_max_ttl'),
   bound_cidrs: olderName(commaList(), 'token_bound_cidrs'),
@@ -77,27 +81,12 @@ export const rolePaths = [
       input: Role,
       update: 'merge',
       auditClear: 'all',
-      defaults: {
-        allowed_policies: [],
-        disallowed_policies: [],
-        allowed_policies_glob: [],
-        disallowed_policies_glob: [],
-        orphan: false,
-        renewable: true,
-        path_suffix: '',
-        allowed_entity_aliases: [],
-        token_type: 'default-service',
-        token_period: 0,
-        token_explicit_max_ttl: 0,
-        token_bound_cidrs: [],
-        token_no_default_policy: false,
-        token_num_uses: 0,
-      },
-      run({ storage, params, input, fields, warn }) {
+      defaults: fields.defaults,
+      run({ storage, params, input, fields: sent, warn }) {
         const role: Record<string, unknown> = { ...input };
         for (const [older, newer] of aliases) {
-          if (fields[older] == null) continue;
-          if (fields[newer] == null) role[newer] = role[older];
+          if (sent[older] == null) continue;
+          if (sent[newer] == null) role[newer] = role[older];
           else warn(`Both '${newer}' and deprecated '${older}' value supplied, ignoring the deprecated value`);
         }
         for (const [older] of aliases) delete role[older];
