@@ -6,9 +6,10 @@ import type { Objection, ParameterLists, PolicyValue, Question } from './types';
  * What a rule's parameter lists hold against the parameters of a request that reads or writes; undefined when nothing.
  */
 export function judgeParameters(rule: PatternRule, { parameters = {}, freeform }: Question): Objection | undefined {
-  // As the handlers read it: they know no `TTL`, and null as a value only where all fields are data.
-  const given = (name: string) => Object.hasOwn(parameters, name) && (freeform || parameters[name] !== null);
-  if (!rule.requiredParameters.every(given)) return 'required-parameter';
+  for (const name of rule.requiredParameters) {
+    // As the handlers read it: they know no `TTL`, and null as a value only where all fields are data.
+    if (!Object.hasOwn(parameters, name) || (parameters[name] === null && !freeform)) return 'required-parameter';
+  }
   if (Object.keys(parameters).length === 0) return undefined;
   const { deniedParameters, allowedParameters } = rule;
   const steps = new Steps();
