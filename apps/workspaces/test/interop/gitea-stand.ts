@@ -5,23 +5,36 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { findProgram, freePort } from '@keystead/testing';
 
-const execute = promisify(execFile);
+const usualSeconds = 180;
+/** More than all waits of a test together need on a busy machine: each has a bound of its own, and says what it waited for. */
+export const longestTestMs = 20 * 60_000;
+const execute = (program: string, args: string[], options: { cwd?: string; env?: NodeJS.ProcessEnv } = {}) =>
+  promisify(execFile)(program, args, { ...options, timeout: usualSeconds * 1000 });
 
 /** The program of a Gitea, if there is one here. */
 export const giteaProgram = process.env.KEYSTEAD_GITEA || findProgram('gitea');
 
-/** Waits for something, a minute at most. */
+/** Waits for something; every half a minute it is said what for. */
 export async function eventually<T>(
   what: string,
   find: () => Promise<T | undefined | false>,
-  seconds = 90,
+  seconds = usualSeconds,
 ): Promise<T> {
-  const until = Date.now() + seconds * 1000;
-  for (;;) {
-    const found = await find();
-    if (found !== undefined && found !== false) return found;
-    if (Date.now() > until) throw new Error(`${what}: not in ${seconds} seconds`);
-    await sleep(200);
+  let late = (_: Error): void => undefined;
+  const bound = new Promise<never>((_, reject) => {
+    late = reject;
+  });
+  const timer = setTimeout(() => late(new Error(`${what}: not in ${seconds} seconds`)), seconds * 1000);
+  const telling = setInterval(() => process.stderr.write(`still waiting for ${what}\n`), 30_000);
+  try {
+    for (;;) {
+      const found = await Promise.race([find(), bound]);
+      if (found !== undefined && found !== false) return found;
+      await Promise.race([sleep(200), bound]);
+    }
+  } finally {
+    clearTimeout(timer);
+    clearInterval(telling);
   }
 }
 
@@ -108,7 +121,11 @@ DISABLE_REGISTRATION = true
   async call(method: string, at: string, body?: object): Promise<any> {
     const basic = `Basic ${Buffer.from(`${this.user}:${this.password}`).toString('base64')}`;
     const headers = { authorization: this.token ? `token ${this.token}` : basic, 'content-type': 'application/json' };
-    const answer = await fetch(`${this.url}/api/v1/${at}`, { method, headers, body: body && JSON.stringify(body) });
+    const signal = AbortSignal.timeout(usualSeconds * 1000);
+    const sent = { method, headers, body: body && JSON.stringify(body), signal };
+    const answer = await fetch(`${this.url}/api/v1/${at}`, sent).catch((error: Error) => {
+      throw new Error(`${method} ${at}: ${error.message}`, { cause: error });
+    });
     if (!answer.ok) throw new Error(`${method} ${at}: ${answer.status} ${await answer.text()}`);
     const text = await answer.text();
     return text === '' ? undefined : JSON.parse(text);

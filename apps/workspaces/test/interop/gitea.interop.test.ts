@@ -4,15 +4,16 @@ import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { createServer as createNet, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { createLogger, createServer } from '@keystead/server';
 import { freePort, fromSource } from '@keystead/testing';
 import { type Housekeeping, startHousekeeping } from '../../src/housekeeping';
 import { hookSecretOf } from '../../src/resources/connections/repositories/repository';
 import { resource, startWorkspaces, WORKER_TOKEN } from '../start-workspaces';
 import { findTool, noTool } from '../worker-fixture';
-import { type Clone, eventually, Gitea, giteaProgram } from './gitea-stand';
+import { type Clone, eventually, Gitea, giteaProgram, longestTestMs } from './gitea-stand';
 
+jest.setTimeout(longestTestMs);
 const it = noTool || !giteaProgram ? test.skip : test;
 const root = path.resolve(__dirname, '../../../..');
 const firstUid = 80_000 + (process.pid % 400) * 100;
@@ -179,7 +180,7 @@ describe('runs that follow a repository', () => {
 
     await admin.delete(`workspaces/${id}`).expect(204);
     await eventually('no webhook', async () => (await hooksOf(clone)).length === 0);
-  }, 240_000);
+  });
 
   it('forged and foreign deliveries are refused; those sent again or late change nothing', async () => {
     const clone = await gitea.repository('forged');
@@ -225,7 +226,7 @@ describe('runs that follow a repository', () => {
     const large = await deliver({ ...push, filler: 'x'.repeat(5 * 1024 * 1024) }).catch(() => ({ status: 413 }));
     expect(large.status).toBe(413);
     await admin.delete(`workspaces/${id}`).expect(204);
-  }, 120_000);
+  });
 
   it('a link that leaves the tree and a host that says nothing end the configuration, and the commit is told', async () => {
     const clone = await gitea.repository('bad');
@@ -259,7 +260,7 @@ describe('runs that follow a repository', () => {
       silent.close();
     }
     await admin.delete(`workspaces/${id}`).expect(204);
-  }, 120_000);
+  });
 
   it('a person agrees in the browser; the token is renewed, and what follows by it goes on', async () => {
     const attributes = { 'service-provider': 'gitea', 'http-url': gitea.url, 'api-url': `${gitea.url}/api/v1` };
@@ -297,7 +298,7 @@ describe('runs that follow a repository', () => {
     await eventually('a status', async () => (await statusOf(clone, commit)) !== '');
     await admin.delete(`workspaces/${id}`).expect(204);
     await eventually('no webhook', async () => (await hooksOf(clone)).length === 0);
-  }, 180_000);
+  });
 
   it('tags start runs, also those that no webhook told of, and a run by hand takes a commit that none told of', async () => {
     const clone = await gitea.repository('tagged');
@@ -330,7 +331,7 @@ describe('runs that follow a repository', () => {
     await db.prisma.vcsRepository.updateMany({ data: { nextAt: new Date(0) } });
     await eventually('a run of the tag', async () => (await runsOf(id)).length === 1);
     for (const one of [id, branch.id]) await admin.delete(`workspaces/${one}`).expect(204);
-  }, 180_000);
+  });
 
   it('refuses a repository that is not there, and one in a network that is closed', async () => {
     const create = (name: string, repo: object) =>

@@ -2,14 +2,15 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { createLogger, createServer } from '@keystead/server';
 import { freePort, fromSource } from '@keystead/testing';
 import { type Housekeeping, startHousekeeping } from '../../src/housekeeping';
 import { ref, resource, startWorkspaces } from '../start-workspaces';
 import { noTool } from '../worker-fixture';
-import { type Clone, eventually, Gitea, giteaProgram } from './gitea-stand';
+import { type Clone, eventually, Gitea, giteaProgram, longestTestMs } from './gitea-stand';
 
+jest.setTimeout(longestTestMs);
 const it = noTool || !giteaProgram ? test.skip : test;
 const root = path.resolve(__dirname, '../../../..');
 const main = (text: string): string => `output "said" {\n  value = "${text}"\n}\n`;
@@ -156,5 +157,5 @@ describe('a Git host that only agents reach', () => {
     const requests = () => workspaces.service.db.prisma.forwardedRequest.count();
     await eventually('no request', async () => (await requests()) === 0);
     for (const text of [said, output.join('')]) expect(text).not.toContain(gitea.secret);
-  }, 300_000);
+  });
 });
