@@ -22,6 +22,5 @@ module.exports = {
   testMatch: ['**/*.test.ts'],
   // Sessions of real clients need more than Node: npm test -- --interop runs them.
   testPathIgnorePatterns: ['/node_modules/', ...(process.env.KEYSTEAD_INTEROP ? [] : ['\\.interop\\.test\\.ts$'])],
-  // Generous, because a loaded machine is slow and no test waits for this to pass.
-  testTimeout: 120_000,
+  setupFilesAfterEnv: ['<rootDir>/packages/testing/jest/bounds.cjs'],
 };

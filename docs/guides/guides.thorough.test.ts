@@ -25,7 +25,7 @@ describe('every command of the guides', () => {
   beforeAll(async () => {
     outside = await startPracticeSystems();
     installation = await startInstallation(outside.service);
-  }, 240_000);
+  });
   afterAll(async () => {
     await installation?.stop();
     await outside.stop();
@@ -48,19 +48,15 @@ describe('every command of the guides', () => {
     const needs = needsOf(path);
     // A guide that needs a tool which is not here shows as skipped, never as passed.
     const runs = needs.length === 0 || findProgram(needs) ? it : it.skip;
-    runs(
-      `of ${basename(guide)} works as printed, and leaves everything as it was`,
-      async () => {
-        const before = await found(installation.folder);
-        const { watched } = installation;
-        for (let time = 0; time < times; time++) {
-          await expect(runDocument(path, withOutside())).resolves.toBe(stepsOf(path).length);
-          await asFound(before);
-        }
-        expect(watched.requests().filter(touchesOthers)).toEqual([]);
-      },
-      240_000,
-    );
+    runs(`of ${basename(guide)} works as printed, and leaves everything as it was`, async () => {
+      const before = await found(installation.folder);
+      const { watched } = installation;
+      for (let time = 0; time < times; time++) {
+        await expect(runDocument(path, withOutside())).resolves.toBe(stepsOf(path).length);
+        await asFound(before);
+      }
+      expect(watched.requests().filter(touchesOthers)).toEqual([]);
+    });
     (long ? runs : it.skip)(
       `of ${basename(guide)} do no harm where nothing was prepared and the first one fails`,
       async () => {
@@ -72,7 +68,6 @@ describe('every command of the guides', () => {
         await asFound(before);
         expect(watched.requests().filter(touchesOthers)).toEqual([]);
       },
-      240_000,
     );
   }
 

@@ -27,7 +27,7 @@ describe('what was acknowledged', () => {
     await upstream.start();
     installation = await createInstallation({ WORKSPACES_RATE_LIMIT: '0' });
     await installation.start();
-  }, 400_000);
+  });
   afterAll(async () => {
     await installation.remove();
     await upstream.stop();
@@ -130,7 +130,7 @@ describe('what was acknowledged', () => {
     // Nothing that lives outside is out of reach.
     expect(await insist(`${v1}/sys/leases/revoke-prefix/fleet`, secretsHeaders, {})).toMatchObject({ status: 204 });
     await waitFor(async () => upstream.issued.length === 0 && (await leases()) === 0);
-  }, 1_200_000);
+  });
 });
 
 interface Answer {

@@ -89,7 +89,7 @@ type Runs = {
         : { KEYSTEAD_WORKER: 'off' }),
     });
     await installation.start();
-  }, 400_000);
+  });
   afterAll(async () => {
     for (const agent of agents) await agent.end();
     await installation.remove();
@@ -97,7 +97,7 @@ type Runs = {
     ledger.closeAllConnections();
     ledger.close();
     rmSync(box, { recursive: true, force: true });
-  }, 100_000);
+  });
 
   it('end, are applied once, leave the state they acknowledged and no lock', async () => {
     const { address: origin, token } = installation.firstRun().workspaces;

@@ -16,7 +16,7 @@ describe('applies that never stop', () => {
   beforeAll(async () => {
     installation = await createInstallation({ WORKSPACES_RATE_LIMIT: '0' });
     await installation.start();
-  }, 400_000);
+  });
   afterAll(() => installation.remove());
 
   it('lose no acknowledged state to kill -9, leave no lock behind, and never let two hold one', async () => {

@@ -3,15 +3,12 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, s
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { findEmbedded, onDatabase, withClient } from '@keystead/postgres';
 import { emptyDatabase, freePort } from '../../packages/testing/src/index';
 import { readLocalConfig } from '../src/config';
 import { startOldPostgres } from './old-postgres';
 import { type Started, start } from './start';
-
-// Each test starts several processes, on a machine that may be busy with other tests.
-jest.setTimeout(400_000);
 
 const box = mkdtempSync(path.join(tmpdir(), 'keystead-local-'));
 const programs = path.join(box, 'programs');

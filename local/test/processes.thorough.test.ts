@@ -1,13 +1,11 @@
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { freePort, freshDatabase, type TestDatabase } from '@keystead/testing';
 import { type Started, start, waitFor } from './start';
 
 // One service in several processes behind one port: nobody notices which of them answers, nor that one was killed.
-
-jest.setTimeout(300_000);
 
 const root = path.resolve(__dirname, '../..');
 

@@ -1,15 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import http from 'node:http';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { freePort, freshDatabase, type TestDatabase } from '@keystead/testing';
 import { Balancer } from './balancer';
 import { waitFor } from './start';
 
 // Two nodes of each service behind a balancer, ended and started again one after the other while everybody goes on asking:
 // nobody may notice. Some hundred requests always, ten thousand in the long form.
-
-jest.setTimeout(1_800_000);
 
 const long = process.env.KEYSTEAD_LONG === '1';
 const ENOUGH = long ? 10_000 : 400;

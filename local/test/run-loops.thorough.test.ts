@@ -21,7 +21,7 @@ const hasTool = findProgram(['terraform', 'tofu']) !== undefined;
       WORKSPACES_WORKER_TRUST: 'same-user',
     });
     await installation.start();
-  }, 400_000);
+  });
   afterAll(() => installation.remove());
 
   it('end, with the state they acknowledged, whatever is killed under them, and leave no lock behind', async () => {

@@ -20,7 +20,7 @@ describe('an object store that is killed under uploads', () => {
     await store.start();
     installation = await createInstallation({ WORKSPACES_RATE_LIMIT: '0', KEYSTEAD_WORKER: 'off', ...store.variables });
     await installation.start();
-  }, 400_000);
+  });
   afterAll(async () => {
     await installation.remove();
     await store.stop();
@@ -80,7 +80,7 @@ describe('an object store that is killed under uploads', () => {
       halves: [],
       refused: [],
     });
-  }, 1_800_000);
+  });
 });
 
 interface Version {

@@ -23,7 +23,7 @@ const names: readonly Name[] = ['secrets', 'workspaces'];
       installation = await createInstallation({ WORKSPACES_RATE_LIMIT: '0', KEYSTEAD_WORKER: 'off' });
       await installation.start();
       for (const name of names) nodes[name] = [await another(name), await another(name)];
-    }, 400_000);
+    });
     afterAll(async () => {
       for (const name of names) for (const node of nodes[name]) await node?.kill('SIGKILL');
       await installation.remove();
@@ -143,6 +143,6 @@ const names: readonly Name[] = ['secrets', 'workspaces'];
       process.stderr.write(`${JSON.stringify(table)}\n`);
       expect({ lost, wrong, faults: tally.faults }).toEqual({ lost: [], wrong: [], faults: 0 });
       expect(promised.length).toBeGreaterThan(rounds);
-    }, 1_800_000);
+    });
   },
 );

@@ -19,7 +19,7 @@ describe.each([...(long ? [['undisturbed']] : []), ['with every process killed i
       installation = await createInstallation();
       await installation.start();
       session = openSession(page, { cwd: installation.folder });
-    }, 400_000);
+    });
     afterAll(async () => {
       session?.close();
       await installation.remove();
@@ -31,7 +31,6 @@ describe.each([...(long ? [['undisturbed']] : []), ['with every process killed i
         if (how !== 'undisturbed') await killAndRecover(installation, victims[index % victims.length]!);
         await session.run(step);
       },
-      400_000,
     );
   },
 );

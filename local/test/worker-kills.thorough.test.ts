@@ -45,7 +45,7 @@ esac
     writeFileSync(path.join(box, 'terraform'), tool, { mode: 0o755 });
     installation = await createInstallation({ WORKSPACES_RATE_LIMIT: '0', KEYSTEAD_WORKER: 'off' });
     await installation.start();
-  }, 400_000);
+  });
   afterAll(async () => {
     for (const worker of workers) await worker.kill('SIGKILL');
     await installation.remove();

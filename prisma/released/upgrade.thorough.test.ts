@@ -53,7 +53,7 @@ describe.each(versions)('the data of version %s', (version) => {
     }
     const urls = { secrets: databases.secrets.url, workspaces: databases.workspaces.url };
     installation = await Installation.start({ root, built: false }, urls, release.settings);
-  }, 400_000);
+  });
   afterAll(async () => {
     await installation?.stop();
     for (const database of Object.values(databases)) await database.drop();
@@ -219,7 +219,7 @@ describe.each(versions)('the data of version %s', (version) => {
     const found = await ask(installation.workspaces.address, { method: 'GET', path: link! });
     // The stand-in of the tool wrote the sensitive variable that only a worker can read.
     expect(found.body.outputs.seen.value).toBe(planned.secret);
-  }, 400_000);
+  });
 });
 
 const nameOf = ({ service, namespace, path: at, link }: Question) =>

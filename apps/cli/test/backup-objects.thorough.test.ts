@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLogger, createServer } from '@keystead/server';
 import { emptyDatabase, type TestDatabase } from '@keystead/testing';
 import request from 'supertest';
@@ -10,9 +10,6 @@ import { createService as createWorkspaces } from '../../workspaces/src/service'
 import { ObjectStoreStandIn } from '../../workspaces/test/object-store-stand-in';
 import { clientOf, resource, SEAL_KEY, startWorkspaces } from '../../workspaces/test/start-workspaces';
 import { keystead } from './run-keystead';
-
-// Whole services start here, which takes its time on a busy machine.
-jest.setTimeout(300_000);
 
 const backups = 4;
 const writers = 3;

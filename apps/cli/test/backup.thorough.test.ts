@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { databaseName, ensureOwnDatabase, findEmbedded, onDatabase, startEmbedded } from '@keystead/postgres';
 import { createLogger, createServer } from '@keystead/server';
 import { emptyDatabase, type TestDatabase } from '@keystead/testing';
@@ -26,9 +26,6 @@ import { createService as createWorkspaces } from '../../workspaces/src/service'
 import { resource, startWorkspaces } from '../../workspaces/test/start-workspaces';
 import { fieldsOf } from '../src/backup/seal';
 import { keystead } from './run-keystead';
-
-// Whole services start here, which takes its time on a busy machine.
-jest.setTimeout(120_000);
 
 const folder = mkdtempSync(join(tmpdir(), 'keystead-backup-'));
 const log = createLogger({ name: 'restored', level: 'silent' });

@@ -4,12 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { emptyDatabase, type TestDatabase } from '@keystead/testing';
 import { startSecrets } from '../../secrets/test/start-secrets';
-
-// It is built and started as a process of its own, which takes its time on a busy machine.
-jest.setTimeout(240_000);
 
 const cli = resolve(__dirname, '..');
 

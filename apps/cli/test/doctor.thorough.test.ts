@@ -1,16 +1,13 @@
 import type { Server } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { testCertificate } from '@keystead/testing';
 import pg from 'pg';
 import { startSecrets } from '../../secrets/test/start-secrets';
 import { startWorkspaces } from '../../workspaces/test/start-workspaces';
 import { version } from '../src/version';
 import { keystead } from './run-keystead';
-
-// Whole services start here, which takes its time on a busy machine.
-jest.setTimeout(120_000);
 
 interface Finding {
   severity: string;

@@ -1,12 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { resource, startWorkspaces } from '../../workspaces/test/start-workspaces';
 import { away, broken, type ForeignData, type ForeignServer, limited, startForeignServer } from './foreign-server';
 import { keystead } from './run-keystead';
-
-// A whole service starts here, which takes its time on a busy machine.
-jest.setTimeout(120_000);
 
 const state = (serial: number, lineage?: string) =>
   JSON.stringify({ version: 4, serial, ...(lineage ? { lineage } : {}), outputs: {}, resources: [], at: serial });

@@ -1,12 +1,9 @@
 import http, { type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Secrets, startSecrets } from '../../secrets/test/start-secrets';
 import { keystead, type Ran } from './run-keystead';
 import { confidential, exact, expectAllHere, expectNamed, furnish, type Write } from './vault-scenario';
-
-// Whole services start here, which takes its time on a busy machine.
-jest.setTimeout(240_000);
 
 const addressOf = (server: http.Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 type Mood = (response: ServerResponse, path: string) => boolean;

@@ -1,11 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { ref, resource } from '../../workspaces/test/start-workspaces';
 import { behindProxy } from './behind-proxy';
 import { keystead } from './run-keystead';
-
-// Whole services start here, which takes its time on a busy machine.
-jest.setTimeout(120_000);
 
 const stateOf = (serial: number, lineage: string, length = 5000) =>
   Buffer.from(JSON.stringify({ version: 4, serial, lineage, outputs: {}, resources: [], filler: 'x'.repeat(length) }));

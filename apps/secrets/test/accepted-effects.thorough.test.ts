@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { valuesOf } from '@keystead/testing';
 import type { LiveMount } from '../src/kernel/mounts/mount';
 import { registry } from '../src/registry';
@@ -10,8 +10,6 @@ import type { AnyOperation, Path } from '../src/sdk/path';
 import { type Example, examples } from './at-once-examples';
 import { methodOf, senderTo, worldOf } from './at-once-world';
 import { startSecrets } from './start-secrets';
-
-jest.setTimeout(900_000);
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of every endpoint
 type Json = any;

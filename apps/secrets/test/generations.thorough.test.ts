@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { connectionsTo } from './connections';
 import { until } from './fresh-storage';
 import { withSecondNode } from './second-node';
@@ -15,8 +15,6 @@ import { StsStandIn } from './stand-ins/sts';
 import { startSecrets } from './start-secrets';
 import { TlsListener } from './tls-listener';
 import { mountEveryKind } from './visits';
-
-jest.setTimeout(900_000);
 
 /** A kind of mount that remembers something of an outside system. */
 interface Remembering {

@@ -21,7 +21,7 @@ describe('several processes on one database', () => {
     await Promise.all(nodes.map((node) => until(async () => (await node.ask('GET', 'sys/health')).status === 200)));
     // Caches are in use once everybody knows of everybody.
     await new Promise((resolve) => setTimeout(resolve, 1500));
-  }, 400_000);
+  });
   afterAll(async () => {
     await Promise.all(nodes.map((node) => node.kill()));
     await database.drop();
@@ -138,7 +138,7 @@ describe('several processes on one database', () => {
     going = false;
     await writers;
     expect(failed).toEqual([]);
-  }, 400_000);
+  });
 
   it('are sealed together and opened together with shares at one', async () => {
     expect((await nodes[0]!.ask('POST', 'sys/seal', root)).status).toBe(204);
@@ -177,7 +177,7 @@ describe('several processes on one database', () => {
     const { body } = await nodes[0]!.ask('GET', 'cubbyhole/load/?list=true', client_token);
     const there = new Set((body.data.keys as string[]).map((name) => `load/${name}`));
     expect(written.filter((name) => !there.has(name))).toEqual([]);
-  }, 400_000);
+  });
 });
 
 describe('a restart of PostgreSQL under load', () => {
@@ -191,7 +191,7 @@ describe('a restart of PostgreSQL under load', () => {
     await ensureDatabase(url);
     await applyMigrations({ url, dir: path.resolve(__dirname, '../../../prisma/secrets/migrations') });
     nodes = await Promise.all([0, 1].map(() => startNode(url)));
-  }, 400_000);
+  });
   afterAll(async () => {
     await Promise.all(nodes.map((node) => node.kill()));
     await server.stop({ immediate: true });
@@ -235,5 +235,5 @@ describe('a restart of PostgreSQL under load', () => {
     const { body } = await nodes[1]!.ask('GET', 'cubbyhole/load/?list=true', token);
     const there = new Set((body.data.keys as string[]).map((name) => `load/${name}`));
     expect(written.filter((name) => !there.has(name))).toEqual([]);
-  }, 400_000);
+  });
 });

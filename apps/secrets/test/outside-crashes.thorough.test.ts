@@ -69,7 +69,7 @@ describe('a node killed between two steps with an outside system', () => {
       iam_groups: 'g1',
     });
     await write('cloudtwo/roles/federate', { credential_type: 'federation_token', policy_document: document });
-  }, 240_000);
+  });
   afterAll(async () => {
     if (long) process.stdout.write(`${tableText(table)}\n`);
     await Promise.all([living?.kill(), next?.then((node) => node.kill())]);

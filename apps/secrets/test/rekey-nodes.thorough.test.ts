@@ -20,7 +20,7 @@ describe('a rekey over two processes', () => {
     ({ token, shares: old } = await initialise(one));
     two = await startNode(database.url);
     await until(async () => (await two.ask('GET', 'sys/health')).status === 200);
-  }, 120_000);
+  });
   afterAll(async () => {
     await Promise.all([one.kill(), two.kill()]);
     await database.drop();
@@ -52,7 +52,7 @@ describe('a rekey over two processes', () => {
     const last = await one.ask('POST', `${base}/verify`, token, { key: fresh[0], ...pending });
     expect(last).toEqual({ status: 200, body: { ...pending, complete: true } });
     expect((await two.ask('GET', `${base}/init`, token)).body).toMatchObject({ started: false, required: 2 });
-  }, 120_000);
+  });
 
   it('leaves root tokens to the new shares, and refuses them to the old', async () => {
     expect(await rootToken(one, old.slice(0, 2))).toBeUndefined();
@@ -65,7 +65,7 @@ describe('a rekey over two processes', () => {
     expect((await one.ask('GET', 'sys/seal-status')).body.sealed).toBe(true);
     for (const key of fresh.slice(0, 2)) await one.ask('POST', 'sys/unseal', undefined, { key });
     expect((await one.ask('GET', 'sys/seal-status')).body.sealed).toBe(false);
-  }, 120_000);
+  });
 });
 
 /** A root token made with shares, without any token; undefined when they are refused. */

@@ -2,12 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { withClient } from '@keystead/postgres';
 import { freshDatabase, heapFlags, keptInHeap, type TestDatabase } from '@keystead/testing';
 import { type Answer, initialise, type NodeProcess, startNode } from './nodes';
-
-jest.setTimeout(240_000);
 
 // What would be lost if this went: the promise that a revoked token, and what was deleted, is nowhere to be found.
 describe('what is left of a token that was revoked, and of secrets that were deleted', () => {

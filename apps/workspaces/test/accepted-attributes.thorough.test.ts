@@ -1,13 +1,11 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { valuesOf } from '@keystead/testing';
 import type { Example, World } from './at-once-examples';
 import { inside, type Json, merged, nested, type Taking, takingOf, walkOf } from './fields-walk';
 import { resource, startWorkspaces } from './start-workspaces';
-
-jest.setTimeout(600_000);
 
 interface Named {
   readonly steps: readonly string[];

@@ -1,9 +1,7 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { wrongValueOf } from '@keystead/testing';
 import { type Json, nested, type Taking, takingOf, walkOf } from './fields-walk';
 import { resource, startWorkspaces } from './start-workspaces';
-
-jest.setTimeout(600_000);
 
 const documentOf = ({ schema }: Taking): Json => schema.properties?.data;
 const isAction = ({ schema }: Taking): boolean => 'comment' in (schema.properties ?? {});

@@ -1,9 +1,7 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { Example, World } from './at-once-examples';
 import { type Json, merged, type Taking, takingOf, walkOf } from './fields-walk';
 import { ref, resource, startWorkspaces } from './start-workspaces';
-
-jest.setTimeout(600_000);
 
 const relationsOf = ({ schema }: Taking): Json => schema.properties?.data?.properties?.relationships?.properties;
 const isList = ({ schema }: Taking): boolean => schema.properties?.data?.type === 'array';

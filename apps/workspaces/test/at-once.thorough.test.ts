@@ -1,13 +1,11 @@
 import http from 'node:http';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Endpoint } from '../src/kernel/endpoints/endpoint';
 import { resources } from '../src/resources/registry';
 import { type Example, examples, type World } from './at-once-examples';
 import { worldOf } from './at-once-world';
 import { withSecondNode } from './second-node';
 import { startWorkspaces } from './start-workspaces';
-
-jest.setTimeout(1_800_000);
 
 const callers = 16;
 const long = process.env.KEYSTEAD_LONG === '1';

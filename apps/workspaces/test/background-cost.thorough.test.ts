@@ -136,7 +136,7 @@ describe('the background jobs of an installation with a past', () => {
     await client.connect();
     await livedThrough();
     await repeated();
-  }, 300_000);
+  });
   /** Rows that `work` read, by table. */
   async function read(work: () => Promise<unknown>): Promise<Record<string, number>> {
     const counted = async () => {
@@ -191,5 +191,5 @@ describe('the background jobs of an installation with a past', () => {
         if (rows > copies / 10) tooMany.push(`${name}, every ${everySeconds} s: ${rows} rows of ${table}`);
     }
     expect(tooMany).toEqual([]);
-  }, 300_000);
+  });
 });

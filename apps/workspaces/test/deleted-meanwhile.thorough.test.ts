@@ -1,13 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { resources } from '../src/resources/registry';
 import { fakeWorker } from './fake-worker';
 import { idSlots } from './id-slots';
 import { type Client, startWorkspaces } from './start-workspaces';
 import { type Tenant, tenant } from './tenant';
-
-jest.setTimeout(300_000);
 
 const wordOf = { GET: 'get', POST: 'post', PATCH: 'patch', PUT: 'put', DELETE: 'delete' } as const;
 const callers = 24;

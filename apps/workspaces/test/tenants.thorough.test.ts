@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 import type { Endpoint } from '../src/kernel/endpoints/endpoint';
 import { resources } from '../src/resources/registry';
@@ -8,8 +8,6 @@ import { fakeWorker } from './fake-worker';
 import { idSlots } from './id-slots';
 import { type Client, PASSWORD, resource, startWorkspaces } from './start-workspaces';
 import { absentLike, type Tenant, tenant } from './tenant';
-
-jest.setTimeout(300_000);
 
 /** What stands in paths and belongs to no organization. */
 const nobodys = [':expires', ':signature', ':version_id', ':provider_id', ':scim_token_id', ':vcs_repository_id'];

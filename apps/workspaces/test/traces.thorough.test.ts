@@ -3,13 +3,11 @@ import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { freePort, freshDatabase, heapFlags, keptInHeap, type TestDatabase } from '@keystead/testing';
 import { allRows } from './database-rows';
 import { stateWithOutput } from './run-fixture';
 import { resource } from './start-workspaces';
-
-jest.setTimeout(240_000);
 
 interface Node {
   readonly process: ChildProcess;
