@@ -80,7 +80,7 @@ export class OutsideCalls {
     }
     return circuit.run(
       (span) => call(who, url, withTrace(request, span), timeoutMs),
-      (error) => (error as Error).message.replace(/.* is unreachable: /, ''),
+      (error) => (error as Error).message.split(' is unreachable: ').at(-1),
     );
   }
 }
