@@ -329,6 +329,30 @@ describe('following the log', () => {
     expect(seen.map(({ msg, lines }) => lines ?? msg)).toEqual(['a', 2, 'd']);
   });
 
+  const reads = 'path "sys/monitor" { capabilities = ["read"] }';
+  it.each<[string, (name: string, entity: string) => Promise<unknown>]>([
+    [
+      'the policy gives it no more',
+      (name) => secrets.root.write(`sys/policies/acl/${name}`, { policy: reads }).expect(204),
+    ],
+    [
+      'the entity is disabled',
+      (_, id) => secrets.root.write(`identity/entity/id/${id}`, { disabled: true }).expect(204),
+    ],
+  ])('ends where %s', async (_what, take) => {
+    const name = `follower-${Math.random().toString(36).slice(2)}`;
+    const policy = 'path "sys/monitor" { capabilities = ["read", "sudo"] }';
+    await secrets.root.write(`sys/policies/acl/${name}`, { policy }).expect(204);
+    await secrets.root.write(`sys/auth/${name}`, { type: 'userpass' }).expect(204);
+    await secrets.root.write(`auth/${name}/users/a`, { password: 'of a person', token_policies: name }).expect(204);
+    const { body } = await secrets.nobody.write(`auth/${name}/login/a`, { password: 'of a person' }).expect(200);
+    const seen = await follow('', body.auth.client_token);
+    expect(seen.statusCode).toBe(200);
+    const over = ended(seen);
+    await take(name, body.auth.entity_id);
+    await over;
+  });
+
   it('ends with the token, and when the node stops', async () => {
     const rules = 'path "sys/monitor" { capabilities = ["read", "sudo"] }';
     const some = await secrets.withPolicy(rules, { ttl: '1h' });

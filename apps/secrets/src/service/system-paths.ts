@@ -27,7 +27,7 @@ import { namespacePaths } from '../system/sys/namespaces/namespaces';
 import { hostPaths } from '../system/sys/node/host';
 import { inFlightPath } from '../system/sys/node/in-flight';
 import { loggerPaths } from '../system/sys/node/loggers';
-import { type LogMonitors, monitorPath } from '../system/sys/node/monitor';
+import { type LogMonitors, mayFollow, monitorPath } from '../system/sys/node/monitor';
 import { nodePaths } from '../system/sys/node/node';
 import type { ReleaseHistory } from '../system/sys/node/release-history';
 import { Authority } from '../system/sys/policies/authority';
@@ -100,7 +100,7 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
     inFlightPath(parts.inFlight),
     ...lockedUserPaths(modules),
     pluginReloadPath({ mounts, storage, kinds: registry }),
-    monitorPath(parts.monitors, async (token) => (await tokens.find(token)) !== undefined),
+    monitorPath(parts.monitors, (token) => mayFollow(authority, token)),
     ...rotateConfigPaths({
       rules: () => rotation.plan.rules(),
       change: (change) => rotation.plan.change(change),

@@ -1,8 +1,10 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import { ROOT_NAMESPACE_ID } from '../../../kernel/storage/types';
 import { announced, string } from '../../../sdk/fields';
 import { path } from '../../../sdk/path';
 import { type StreamSink, stream } from '../../../sdk/reply';
+import type { Authority } from '../policies/authority';
 
 /** How lines are written: as in the log, or for people. */
 export type LogFormat = 'standard' | 'json';
@@ -20,6 +22,14 @@ export interface LogMonitors {
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error'];
 
+/** Whether a token may still follow the log: it may be revoked meanwhile, its policies changed, or its entity disabled. */
+export async function mayFollow(authority: Authority, token: string): Promise<boolean> {
+  const holder = await authority.byToken(ROOT_NAMESPACE_ID, token);
+  if (!holder?.entityInForce) return false;
+  const held = holder.capabilities(ROOT_NAMESPACE_ID, 'sys/monitor');
+  return held.includes('root') || (held.includes('read') && held.includes('sudo'));
+}
+
 /** `sys/monitor`: the log of the node that answers, line by line as it is written. */
 export function monitorPath(monitors: LogMonitors, holds: (token: string) => Promise<boolean>) {
   return path('monitor', {
@@ -28,7 +38,7 @@ export function monitorPath(monitors: LogMonitors, holds: (token: string) => Pro
     rootNamespaceOnly: true,
     responseFormat: 'raw',
     read: {
-      summary: 'Follow the log of this node until the connection or the token ends.',
+      summary: 'Follow the log of this node until the connection ends, or the right of the token.',
       operationId: 'monitor',
       input: z.object({
         log_level: announced(string(), { enum: levels, default: 'info' })
