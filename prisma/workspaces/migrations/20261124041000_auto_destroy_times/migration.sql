@@ -6,7 +6,7 @@ DECLARE
   upto text;
 BEGIN
   LOOP
-    SELECT max(b."id") INTO upto FROM (SELECT "id" FROM "workspace" WHERE "id" > seen ORDER BY "id" LIMIT 5000) b;
+    SELECT max(b."id") INTO upto FROM (SELECT "id" FROM "workspace" WHERE "id" > seen ORDER BY "id" LIMIT 1000) b;
     EXIT WHEN upto IS NULL;
     UPDATE "workspace" SET "auto_destroy_at" = NULL WHERE "id" > seen AND "id" <= upto AND "auto_destroy_at" <= now();
     UPDATE "workspace" w

@@ -5,7 +5,7 @@ DECLARE
   upto text;
 BEGIN
   LOOP
-    SELECT max(b."id") INTO upto FROM (SELECT "id" FROM "workspace" WHERE "id" > seen ORDER BY "id" LIMIT 5000) b;
+    SELECT max(b."id") INTO upto FROM (SELECT "id" FROM "workspace" WHERE "id" > seen ORDER BY "id" LIMIT 1000) b;
     EXIT WHEN upto IS NULL;
     UPDATE "workspace" w SET "current_run_created_at" = r."created_at"
       FROM "run" r
