@@ -68,13 +68,14 @@ export function restorable(): (wanted: boolean) => Promise<Restorable[]> {
 export const poolDatabases: Wrapper = (exports) => {
   const { Client } = require('pg') as { Client: new (options: object) => Client };
   const make = exports.freshDatabase as Make;
+  const asSuperuser = exports.asSuperuser as (url: string) => Promise<string>;
   const idle = new Map<string, TestDatabase[]>();
   const initial = new Map<string, Contents>();
   const pooled: Make = async (service) => {
     const free = idle.get(service) ?? [];
     idle.set(service, free);
     const database = free.pop() ?? (await make(service));
-    const client = new Client({ connectionString: database.url });
+    const client = new Client({ connectionString: await asSuperuser(database.url) });
     await client.connect();
     const used = { client, url: database.url };
     inUse.add(used);

@@ -1,4 +1,5 @@
 import { databaseName, withClient } from '../../packages/postgres/src/index';
+import { asSuperuser } from '../../packages/testing/src/index';
 
 /** A database as rows of text, which keep every digit and every byte. */
 export interface Tables {
@@ -38,7 +39,7 @@ export async function readTables(url: string): Promise<Tables> {
  * rows are those that they once let through.
  */
 export async function writeTables(url: string, { rows, sequences }: Tables): Promise<void> {
-  await withClient(url, async (client) => {
+  await withClient(await asSuperuser(url), async (client) => {
     await client.query('BEGIN');
     await client.query('SET LOCAL session_replication_role = replica');
     for (const [name, texts] of Object.entries(rows)) {

@@ -1,7 +1,7 @@
 import { createReadStream, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { testServer } from '@keystead/testing';
+import { asSuperuser, testServer } from '@keystead/testing';
 import pg from 'pg';
 import { startSecrets } from './start-secrets';
 
@@ -74,7 +74,7 @@ describe('what is stored', () => {
       planted.set(`recovery key ${i}`, key);
     });
 
-    const client = new pg.Client(secrets.database.url);
+    const client = new pg.Client(await asSuperuser(secrets.database.url));
     await client.connect();
     const { rows: tables } = await client.query<{ name: string }>(
       `SELECT quote_ident(table_name) AS name FROM information_schema.tables WHERE table_schema = 'public'`,

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@keystead/server';
+import { asSuperuser } from '@keystead/testing';
 import { Client } from 'pg';
 import { jobsOf } from '../src/housekeeping';
 import { reportStatuses } from '../src/resources/runs/vcs/reports';
@@ -132,7 +133,7 @@ describe('the background jobs of an installation with a past', () => {
     await host.start();
     host.branches.set('main', host.commit('Begin'));
     await workspaces.organization('acme', { 'default-execution-mode': 'remote' });
-    client = new Client({ connectionString: workspaces.databaseUrl });
+    client = new Client({ connectionString: await asSuperuser(workspaces.databaseUrl) });
     await client.connect();
     await livedThrough();
     await repeated();

@@ -60,7 +60,7 @@ describe('a pool', () => {
     await pool.query('SELECT 1');
     const other = createPool({ url: database.url });
     await other.query(
-      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()',
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database() AND usename = current_user',
     );
     while (broken.length === 0) await sleep(10);
     expect(broken).toHaveLength(1);

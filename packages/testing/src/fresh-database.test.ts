@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { emptyDatabase, freshDatabase, manualClock, type TestDatabase, testServer } from './index';
+import { asSuperuser, emptyDatabase, freshDatabase, manualClock, type TestDatabase, testServer } from './index';
 
 describe('test databases', () => {
   const made: TestDatabase[] = [];
@@ -19,6 +19,28 @@ describe('test databases', () => {
     expect(await query(both[1]!.url, "SELECT to_regclass('_prisma_migrations') IS NOT NULL AS there")).toEqual([
       { there: true },
     ]);
+  });
+
+  it('belong to somebody who may do nothing beyond them', async () => {
+    const all = await Promise.all([freshDatabase('secrets'), freshDatabase('workspaces'), emptyDatabase()]);
+    made.push(...all);
+    for (const { url } of all) {
+      const rights =
+        'SELECT rolsuper, rolcreaterole, rolreplication, rolbypassrls FROM pg_roles WHERE rolname = current_user';
+      expect(await query(url, rights)).toEqual([
+        { rolsuper: false, rolcreaterole: false, rolreplication: false, rolbypassrls: false },
+      ]);
+      expect(
+        await query(
+          url,
+          'SELECT rolname FROM pg_roles r WHERE pg_has_role(r.oid, $$MEMBER$$) AND rolname <> current_user',
+        ),
+      ).toEqual([{ rolname: 'pg_database_owner' }]);
+      await expect(query(url, 'SELECT pg_read_file($$PG_VERSION$$)')).rejects.toThrow('permission denied');
+      expect(await query(await asSuperuser(url), 'SELECT rolsuper FROM pg_roles WHERE rolname = current_user')).toEqual(
+        [{ rolsuper: true }],
+      );
+    }
   });
 
   it('can be dropped while connections are open', async () => {

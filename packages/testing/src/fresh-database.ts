@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import http from 'node:http';
 import pg from 'pg';
-import { BROKER_VARIABLE, type Failed, type Ready, type Service } from './broker';
+import { BROKER_VARIABLE, type Failed, ownersUrl, type Ready, type Service } from './broker';
 
 /** A database of one test file. */
 export interface TestDatabase {
+  /** As its owner, who is no superuser. */
   url: string;
   name: string;
   /** Removes it, with all its connections. What a test forgets goes at the end of the run. */
@@ -24,21 +25,28 @@ export interface TestServer {
  * `KEYSTEAD_TEST_SQL_WORKSPACES` are run in it then, to test on tables that lie otherwise.
  */
 export async function freshDatabase(service: Service): Promise<TestDatabase> {
-  const { adminUrl, template, prefix } = await ask(service);
+  const { adminUrl, template, prefix, owner } = await ask(service);
   const name = `${prefix}_${randomBytes(6).toString('hex')}`;
-  await admin(adminUrl, `CREATE DATABASE "${name}" TEMPLATE "${template}" STRATEGY FILE_COPY`);
-  const made = database(adminUrl, name);
+  await admin(adminUrl, `CREATE DATABASE "${name}" OWNER ${owner.name} TEMPLATE "${template}" STRATEGY FILE_COPY`);
+  const made = database(adminUrl, name, owner);
   const more = process.env[`KEYSTEAD_TEST_SQL_${service.toUpperCase()}`];
-  if (more) await admin(made.url, more);
+  if (more) await admin(await asSuperuser(made.url), more);
   return made;
 }
 
 /** An empty database without any table. */
 export async function emptyDatabase(): Promise<TestDatabase> {
-  const { adminUrl, prefix } = await ask('server');
+  const { adminUrl, prefix, owner } = await ask('server');
   const name = `${prefix}_${randomBytes(6).toString('hex')}`;
-  await admin(adminUrl, `CREATE DATABASE "${name}" TEMPLATE template0 ENCODING 'UTF8'`);
-  return database(adminUrl, name);
+  await admin(adminUrl, `CREATE DATABASE "${name}" OWNER ${owner.name} TEMPLATE template0 ENCODING 'UTF8'`);
+  return database(adminUrl, name, owner);
+}
+
+/** The connection string of the same test database as superuser, for what a test does that no service may. */
+export async function asSuperuser(databaseUrl: string): Promise<string> {
+  const url = new URL((await ask('server')).adminUrl);
+  url.pathname = new URL(databaseUrl).pathname;
+  return url.href;
 }
 
 /** The server of this run, started when nobody asked before. */
@@ -47,11 +55,9 @@ export async function testServer(): Promise<TestServer> {
   return { adminUrl, dataDir, logFile };
 }
 
-function database(adminUrl: string, name: string): TestDatabase {
-  const url = new URL(adminUrl);
-  url.pathname = `/${name}`;
+function database(adminUrl: string, name: string, owner: Ready['owner']): TestDatabase {
   return {
-    url: url.href,
+    url: ownersUrl(adminUrl, name, owner),
     name,
     drop: () => admin(adminUrl, `DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`),
   };

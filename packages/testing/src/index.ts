@@ -7,7 +7,14 @@ export { type Away, DatabaseProxy, type Held } from './database-proxy';
 export { type FieldSchema, valuesOf, wrongValueOf } from './field-values';
 export { findProgram } from './find-program';
 export { freePort } from './free-port';
-export { emptyDatabase, freshDatabase, type TestDatabase, type TestServer, testServer } from './fresh-database';
+export {
+  asSuperuser,
+  emptyDatabase,
+  freshDatabase,
+  type TestDatabase,
+  type TestServer,
+  testServer,
+} from './fresh-database';
 export { fromSource } from './from-source';
 export { briefly, type Document as ApiDocument, type Operation as ApiOperation, Operations } from './fuzz/operations';
 export type { Example as FuzzExample } from './fuzz/program';

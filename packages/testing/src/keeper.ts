@@ -6,12 +6,11 @@ import {
   applyMigrations,
   binariesIn,
   type EmbeddedServer,
-  ensureDatabase,
   onDatabase,
   startEmbedded,
   withClient,
 } from '@keystead/postgres';
-import type { Failed, Ready } from './broker';
+import { type Failed, ownersUrl, type Ready } from './broker';
 import { misunderstood } from './misunderstood';
 import { quickFolder } from './quick-folder';
 
@@ -25,13 +24,13 @@ const templates = new Map<string, string>();
 let server: EmbeddedServer | undefined;
 let box: string | undefined;
 let adminUrl: string | undefined;
+const owner = { name: `${prefix}_owner`, password: randomBytes(12).toString('hex') };
 
 async function start(): Promise<string> {
   if (adminUrl) return adminUrl;
   const url = process.env.KEYSTEAD_TEST_POSTGRES_URL;
   if (url) {
-    adminUrl = onDatabase(url, 'postgres');
-    return adminUrl;
+    return made(onDatabase(url, 'postgres'));
   }
   box = mkdtempSync(path.join(quickFolder(), 'keystead-test-'));
   const bin = process.env.KEYSTEAD_TEST_POSTGRES_BIN;
@@ -52,16 +51,26 @@ async function start(): Promise<string> {
       ...given,
     },
   });
-  adminUrl = server.url('postgres');
-  return adminUrl;
+  return made(server.url('postgres'));
+}
+
+/** Makes the owner of all that is to come, who is no superuser. */
+async function made(admin: string): Promise<string> {
+  await withClient(admin, (client) =>
+    client.query(`CREATE ROLE ${owner.name} LOGIN CREATEDB PASSWORD '${owner.password}'`),
+  );
+  adminUrl = admin;
+  return admin;
 }
 
 async function template(service: string, admin: string): Promise<string> {
   const there = templates.get(service);
   if (there) return there;
   const name = `${prefix}_${service}`;
-  const url = onDatabase(admin, name);
-  await ensureDatabase(url);
+  await withClient(admin, (client) =>
+    client.query(`CREATE DATABASE "${name}" OWNER ${owner.name} TEMPLATE template0 ENCODING 'UTF8'`),
+  );
+  const url = ownersUrl(admin, name, owner);
   await applyMigrations({ url, dir: path.join(root, 'prisma', service, 'migrations') });
   templates.set(service, name);
   return name;
@@ -72,6 +81,7 @@ async function answer(question: string): Promise<Ready | Failed> {
     const admin = await start();
     return {
       adminUrl: admin,
+      owner,
       prefix,
       template: question === 'server' ? undefined : await template(question, admin),
       dataDir: box && path.join(box, 'postgres'),
@@ -96,6 +106,7 @@ async function dropDatabases(admin: string): Promise<void> {
   await withClient(admin, async (client) => {
     const { rows } = await client.query('SELECT datname FROM pg_database WHERE starts_with(datname, $1)', [prefix]);
     for (const { datname } of rows) await client.query(`DROP DATABASE IF EXISTS "${datname}" WITH (FORCE)`);
+    await client.query(`DROP ROLE IF EXISTS ${owner.name}`);
   });
 }
 

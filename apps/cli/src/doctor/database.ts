@@ -73,7 +73,7 @@ async function checkServer(client: pg.Client, findings: Findings): Promise<void>
             current_setting('synchronous_commit') AS synchronous_commit, current_setting('fsync') AS fsync,
             current_setting('full_page_writes') AS full_page_writes, current_setting('max_connections')::int AS most,
             current_setting('archive_mode') AS archive_mode, pg_is_in_recovery() AS standby,
-            (SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend') AS used,
+            (SELECT sum(numbackends)::int FROM pg_stat_database) AS used,
             (SELECT count(*)::int FROM pg_stat_replication) AS standbys,
             extract(epoch FROM clock_timestamp())::float8 AS now`,
   );
