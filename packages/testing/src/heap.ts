@@ -20,18 +20,21 @@ async function stringsInHeap(pid: number, folder: string, answers: () => Promise
   await answers();
   const [name] = files();
   const file = path.join(folder, name!);
-  const { strings } = await whole(file);
+  const { strings } = await whole(pid, file);
   rmSync(file);
   return strings;
 }
 
-/** What a heap is written as, once its last byte is there: an answer can come a moment before that. */
-async function whole(file: string): Promise<{ readonly strings: readonly string[] }> {
-  const patience = performance.now() + 60_000;
+/**
+ * What a heap is written as, once its last byte is there: an answer can come before that, by as much as the machine is busy.
+ * Throws when its process ends meanwhile.
+ */
+async function whole(pid: number, file: string): Promise<{ readonly strings: readonly string[] }> {
   for (;;) {
     const text = readFileSync(file, 'utf8');
-    if (text.trimEnd().endsWith('}') || performance.now() > patience) return JSON.parse(text);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    if (text.trimEnd().endsWith(']}')) return JSON.parse(text);
+    process.kill(pid, 0);
+    await new Promise((resolve) => setTimeout(resolve, 200));
   }
 }
 
