@@ -237,7 +237,7 @@ async function patiently(client: pg.Client, script: string): Promise<void> {
 }
 
 /** What makes that a statement runs in no transaction. */
-const ALONE = /\bCONCURRENTLY\b|^\s*COMMIT;/gim;
+const ALONE = /\bCONCURRENTLY\b|^[ \t]*COMMIT;/gim;
 const BUILT = /\bCREATE\s+(?:UNIQUE\s+)?INDEX\s+CONCURRENTLY\s+"?(\w+)/i;
 
 /** True for a script that is applied whole or not at all. */
