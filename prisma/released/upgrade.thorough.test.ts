@@ -106,7 +106,10 @@ describe.each(versions)('the data of version %s', (version) => {
         if (statuses[who] !== recorded) note(`${nameOf(question)} as ${who}: ${recorded} is ${statuses[who]}`);
       }
     };
-    const waiting = [...release.questions];
+    // A read may write what is due, as a key to be rotated: what tells of writes is asked before all else.
+    const tellsOfWrites = ({ path: at }: Question) => at.startsWith('/v1/sys/audit-chain');
+    for (const one of release.questions.filter(tellsOfWrites)) await judge(one);
+    const waiting = release.questions.filter((one) => !tellsOfWrites(one));
     const some = async () => {
       for (let next = waiting.shift(); next; next = waiting.shift()) await judge(next);
     };
