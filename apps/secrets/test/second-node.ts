@@ -6,19 +6,30 @@ import { createService, type Service } from '../src/service';
 import { until } from './fresh-storage';
 import { type Secrets, testConfig } from './start-secrets';
 
+/** Another node on the database of a service, which listens for as long as the tests of a file (or of a describe) run. */
+export function otherNode(secrets: Secrets, env: Readonly<Record<string, string>> = {}) {
+  const node = {} as { service: Service; server: Server };
+  beforeAll(async () => {
+    const log = createLogger({ name: 'secrets', level: 'silent' });
+    node.service = await createService(testConfig(secrets.database.url, env), { log });
+    node.server = createServer(node.service.app);
+    rescueList(node.server);
+    await new Promise<void>((resolve) => node.server.listen(0, '127.0.0.1', resolve));
+  });
+  afterAll(async () => {
+    node.server?.closeAllConnections();
+    await new Promise((resolve) => (node.server ? node.server.close(resolve) : resolve(undefined)));
+    await node.service?.close();
+  });
+  return node;
+}
+
 /** The addresses of a service and of another node on its database, which answer once each has heard of the other. */
 export function withSecondNode(secrets: Secrets, env: Readonly<Record<string, string>> = {}): readonly string[] {
   const urls: string[] = [];
-  let service: Service | undefined;
-  let server: Server | undefined;
+  const node = otherNode(secrets, env);
   beforeAll(async () => {
-    service = await createService(testConfig(secrets.database.url, env), {
-      log: createLogger({ name: 'secrets', level: 'silent' }),
-    });
-    server = createServer(service.app);
-    rescueList(server);
-    await new Promise<void>((resolve) => server!.listen(0, '127.0.0.1', resolve));
-    for (const one of [secrets.server, server]) {
+    for (const one of [secrets.server, node.server]) {
       const { port } = one.address() as { port: number };
       urls.push(`http://127.0.0.1:${port}`);
     }
@@ -27,11 +38,6 @@ export function withSecondNode(secrets: Secrets, env: Readonly<Record<string, st
       return answer.ok && ((await answer.json()) as { nodes: unknown[] }).nodes.length === 2;
     };
     for (const url of urls) await until(() => knowsBoth(url));
-  });
-  afterAll(async () => {
-    server?.closeAllConnections();
-    await new Promise((resolve) => (server ? server.close(resolve) : resolve(undefined)));
-    await service?.close();
   });
   return urls;
 }

@@ -1,11 +1,9 @@
 import type { Server } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createLogger, createServer } from '@keystead/server';
+import { describe, expect, it } from '@jest/globals';
 import request from 'supertest';
-import { rescueList } from '../src/http/list-verb';
 import { isReading } from '../src/sdk/call';
-import { createService, type Service } from '../src/service';
 import { until } from './fresh-storage';
+import { otherNode } from './second-node';
 import { type Secrets, startSecrets, testConfig } from './start-secrets';
 import { authOf, everyVisit, mountEveryKind, type Visit } from './visits';
 
@@ -15,22 +13,8 @@ const ofTheNode =
   /^\w+ sys\/(health|leader|ha-status|metrics|monitor|in-flight-req|config\/state\/sanitized|host-info|key-status|loggers.*)$/;
 
 /** A node that only reads, on the database of a service: what a standby answers is the same, but never late. */
-function readingNode(secrets: Secrets, env: Readonly<Record<string, string>> = {}) {
-  const node = {} as { service: Service; server: Server };
-  beforeAll(async () => {
-    const config = testConfig(secrets.database.url, { SECRETS_STANDBY_MAX_LAG: '5', ...env });
-    node.service = await createService(config, { log: createLogger({ name: 'secrets', level: 'silent' }) });
-    node.server = createServer(node.service.app);
-    rescueList(node.server);
-    await new Promise<void>((resolve) => node.server.listen(0, '127.0.0.1', resolve));
-  });
-  afterAll(async () => {
-    node.server?.closeAllConnections();
-    await new Promise((resolve) => (node.server ? node.server.close(resolve) : resolve(undefined)));
-    await node.service?.close();
-  });
-  return node;
-}
+const readingNode = (secrets: Secrets, env: Readonly<Record<string, string>> = {}) =>
+  otherNode(secrets, { SECRETS_STANDBY_MAX_LAG: '5', ...env });
 
 describe('A node that reads from a standby', () => {
   const secrets = startSecrets();

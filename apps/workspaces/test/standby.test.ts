@@ -1,44 +1,18 @@
-import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createLogger, createServer } from '@keystead/server';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
-import { readConfig } from '../src/config';
 import { resources } from '../src/resources/registry';
-import { createService, type Service } from '../src/service';
 import { fakeWorker } from './fake-worker';
-import { resource, SEAL_KEY, startWorkspaces, WORKER_TOKEN, type Workspaces } from './start-workspaces';
+import { otherNode } from './second-node';
+import { resource, startWorkspaces, type Workspaces } from './start-workspaces';
 import { type Tenant, tenant } from './tenant';
 
 const primaryUrl = 'https://workspaces.test';
 
 /** A node that only reads, on the database of a service: what a standby answers is the same, but never late. */
-function readingNode(workspaces: Workspaces, env: Readonly<Record<string, string>> = {}) {
-  const node = {} as { service: Service; server: Server };
-  beforeAll(async () => {
-    const config = readConfig({
-      WORKSPACES_DATABASE_URL: workspaces.databaseUrl,
-      WORKSPACES_DATABASE_CONNECTIONS: '8',
-      WORKSPACES_SEAL_KEY: SEAL_KEY,
-      WORKSPACES_AGENT_TOKEN: WORKER_TOKEN,
-      WORKSPACES_PUBLIC_URL: primaryUrl,
-      WORKSPACES_RATE_LIMIT: '0',
-      WORKSPACES_VCS: 'off',
-      WORKSPACES_STANDBY_MAX_LAG: '5',
-      ...env,
-    });
-    node.service = await createService(config, { log: createLogger({ name: 'standby', level: 'silent' }) });
-    node.server = createServer(node.service.app).listen(0, '127.0.0.1');
-    await once(node.server, 'listening');
-  });
-  afterAll(async () => {
-    node.server?.closeAllConnections();
-    await new Promise((resolve) => (node.server ? node.server.close(resolve) : resolve(undefined)));
-    await node.service?.close();
-  });
-  return node;
-}
+const readingNode = (workspaces: Workspaces, env: Readonly<Record<string, string>> = {}) =>
+  otherNode(workspaces, { WORKSPACES_VCS: 'off', WORKSPACES_STANDBY_MAX_LAG: '5', ...env });
 
 const ofBrowsers = /^\/(app|auth)\//;
 /** What goes on for as long as somebody listens. */

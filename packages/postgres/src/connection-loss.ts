@@ -6,7 +6,8 @@ const LOST_BY_PRISMA = new Set(['P1001', 'P1002', 'P1008', 'P1017', 'P2024', 'P2
 const SAID =
   /connection terminated|connection ended|timeout exceeded when trying to connect|query read timeout|not queryable|Client has encountered/i;
 
-interface Thrown {
+/** What the driver or Prisma throws. */
+export interface Thrown {
   readonly code?: unknown;
   readonly syscall?: unknown;
   readonly message?: unknown;
@@ -16,13 +17,16 @@ interface Thrown {
   readonly meta?: { readonly driverAdapterError?: { readonly cause?: { readonly originalCode?: unknown } } };
 }
 
+/** What the server, the socket or Prisma called a failure; what the server said comes first. */
+export const codeOf = ({ code, meta }: Thrown): unknown => meta?.driverAdapterError?.cause?.originalCode ?? code;
+
 /** True when an error of the driver or of Prisma says that the database is away, not that the statement was wrong. */
 export function isConnectionLoss(error: unknown): boolean {
   if (typeof error !== 'object' || error === null) return false;
-  const { code, syscall, message, errors, cause, meta } = error as Thrown;
+  const { code, syscall, message, errors, cause } = error as Thrown;
   // The socket of a server that is not there; any other file may be missing for other reasons.
   if (code === 'ENOENT') return syscall === 'connect';
-  const said = meta?.driverAdapterError?.cause?.originalCode ?? code;
+  const said = codeOf(error as Thrown);
   if (typeof said === 'string') {
     return (
       LOST.has(said) ||

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { codeOf, type Thrown } from './connection-loss';
 
 const READ_ONLY = '25006';
 
@@ -15,18 +16,10 @@ export class ReadOnlyServer extends Error {
 /** True when a statement failed because it writes, and its server or connection only reads. */
 export function isReadOnlyServer(error: unknown): boolean {
   for (let one = error; typeof one === 'object' && one !== null; one = (one as Thrown).cause) {
-    const { code, meta, originalCode } = one as Thrown;
-    if ([code, originalCode, meta?.driverAdapterError?.cause?.originalCode].includes(READ_ONLY)) return true;
+    if (codeOf(one as Thrown) === READ_ONLY || (one as { originalCode?: unknown }).originalCode === READ_ONLY)
+      return true;
   }
   return false;
-}
-
-interface Thrown {
-  readonly code?: unknown;
-  readonly originalCode?: unknown;
-  readonly cause?: unknown;
-  /** Where Prisma keeps what its driver said. */
-  readonly meta?: { readonly driverAdapterError?: { readonly cause?: { readonly originalCode?: unknown } } };
 }
 
 /**

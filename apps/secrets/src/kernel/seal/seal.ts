@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Keyring, openWithSealKey, type SealKeys, WrongSealKey } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
-import type { SealBeat } from '../storage/changes';
+import type { SealBeat } from '../storage/listeners';
 import type { StorageKernel } from '../storage/storage';
 import type { WriteSet } from '../storage/types';
 import { newWriteSet } from '../storage/write-set';

@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import { DATABASE_TIME, type DatabaseClock, type Silence } from '@keystead/postgres';
 import type pg from 'pg';
 import type { Database } from './database';
-import { Listeners } from './listeners';
+import { Listeners, SEAL_COLUMNS, type SealRow } from './listeners';
 import {
   beatPayload,
   CHANNEL,
@@ -16,16 +16,6 @@ import {
   seePayload,
 } from './notice-text';
 import type { ChangeNotices, Notice, Tx } from './types';
-
-/** What the heartbeat learns about the seal of the whole installation. */
-export interface SealBeat {
-  readonly initialised: boolean;
-  readonly sealed: boolean;
-  /** Grows whenever the wrapped keyring changes. */
-  readonly generation: number;
-  /** When the database was asked, on this process's own scale (`performance.now`). */
-  readonly askedMs: number;
-}
 
 export interface ChangesOptions {
   readonly database: Database;
@@ -42,13 +32,10 @@ export interface ChangesOptions {
   readonly log?: { warn(fields: object, message: string): void };
 }
 
-interface BeatRow {
+interface BeatRow extends SealRow {
   others: number;
   polling: number;
   lagging: number;
-  seal_there: boolean;
-  sealed: boolean | null;
-  seal_generation: number | null;
   at: number;
 }
 
@@ -78,7 +65,7 @@ const BEAT = {
            (count(*) FILTER (WHERE generation < $2))::int AS lagging
       FROM node WHERE id <> $1 AND seen_at > clock_timestamp() - make_interval(secs => $5)
   )
-  SELECT others.*, seal.id IS NOT NULL AS seal_there, seal.sealed, seal.generation AS seal_generation,
+  SELECT others.*, ${SEAL_COLUMNS},
          ${DATABASE_TIME} AS at,
          CASE WHEN $3 THEN NULL ELSE pg_notify('${CHANNEL}', $6) END
     FROM others CROSS JOIN beat LEFT JOIN seal ON true`,
@@ -111,7 +98,6 @@ export class NodeChanges extends Listeners implements ChangeNotices {
   others = 0;
   /** Other nodes that do not yet have this node's keyring generation. */
   lagging = 0;
-  private readonly beats = new Set<(seal: SealBeat) => void>();
   private readonly known = new Set<string>();
   /** The connection that listens and beats. */
   private own: pg.Client | undefined;
@@ -149,11 +135,6 @@ export class NodeChanges extends Listeners implements ChangeNotices {
   /** Milliseconds since this node asked for the heartbeat it heard last; infinite before the first time. */
   get silenceMs(): number {
     return performance.now() - this.heardMs;
-  }
-
-  /** Calls back at every heartbeat with what the database says about the seal. */
-  onBeat(seen: (seal: SealBeat) => void): void {
-    this.beats.add(seen);
   }
 
   /** The keyring generation this node has, shown to the others with the next heartbeat. */
@@ -270,14 +251,7 @@ export class NodeChanges extends Listeners implements ChangeNotices {
       this.beatMs = performance.now();
       if (this.polls) await this.poll();
       else this.countUnheard();
-      for (const seen of this.beats) {
-        seen({
-          initialised: row.seal_there,
-          sealed: row.sealed ?? false,
-          generation: row.seal_generation ?? 0,
-          askedMs,
-        });
-      }
+      this.seen(row, askedMs);
       this.beatCount++;
       if (this.beatCount % TIDY_BEATS === 0) await client.query(TIDY);
       if (this.polls && !this.options.poll && this.beatCount % LISTEN_AGAIN_BEATS === 0) {

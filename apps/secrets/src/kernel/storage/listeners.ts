@@ -1,13 +1,38 @@
 import type { Notice, Topic } from './types';
 
-/** Those who want to know what to forget. */
+/** What the heartbeat learns about the seal of the whole installation. */
+export interface SealBeat {
+  readonly initialised: boolean;
+  readonly sealed: boolean;
+  /** Grows whenever the wrapped keyring changes. */
+  readonly generation: number;
+  /** When the database was asked, on this process's own scale (`performance.now`). */
+  readonly askedMs: number;
+}
+
+/** Columns, of a query that joins `seal`, from which `Listeners.seen` tells. */
+export const SEAL_COLUMNS = 'seal.id IS NOT NULL AS seal_there, seal.sealed, seal.generation AS seal_generation';
+
+export interface SealRow {
+  readonly seal_there: boolean;
+  readonly sealed: boolean | null;
+  readonly seal_generation: number | null;
+}
+
+/** Those who want to know what to forget, and how the installation is sealed. */
 export class Listeners {
+  private readonly beats = new Set<(seal: SealBeat) => void>();
   private readonly listeners = new Map<Topic, Set<(key: string) => void>>();
 
   listen(topic: Topic, forget: (key: string) => void): void {
     const listeners = this.listeners.get(topic) ?? new Set();
     listeners.add(forget);
     this.listeners.set(topic, listeners);
+  }
+
+  /** Calls back at every heartbeat with what the database says about the seal. */
+  onBeat(seen: (seal: SealBeat) => void): void {
+    this.beats.add(seen);
   }
 
   /** Forgets on this node; called after the commit that made the notices true. */
@@ -21,5 +46,11 @@ export class Listeners {
   /** Forgets everything on this node. */
   applyAll(): void {
     for (const listeners of this.listeners.values()) for (const forget of listeners) forget('*');
+  }
+
+  /** Tells of the seal as a heartbeat found it, which began at `askedMs`. */
+  protected seen({ seal_there, sealed, seal_generation }: SealRow, askedMs: number): void {
+    const beat = { initialised: seal_there, sealed: sealed ?? false, generation: seal_generation ?? 0, askedMs };
+    for (const seen of this.beats) seen(beat);
   }
 }

@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { DATABASE_TIME, type DatabaseClock, REPLAY_LAG, type ReplayLag, type Silence } from '@keystead/postgres';
 import type pg from 'pg';
-import type { NodeNotices, SealBeat } from './changes';
-import { Listeners } from './listeners';
+import type { NodeNotices } from './changes';
+import { Listeners, SEAL_COLUMNS, type SealRow } from './listeners';
 
 export interface StandbyChangesOptions {
   /** Makes the connection that looks; nothing else uses it, and its queries give up by themselves. */
   readonly connect: () => pg.Client;
   readonly lag: ReplayLag;
-  readonly lookMs?: number;
   /** Compared with the time of the database at every look. */
   readonly time?: DatabaseClock;
   /** Told of every look that the database answers. */
@@ -16,18 +15,14 @@ export interface StandbyChangesOptions {
   readonly log?: { warn(fields: object, message: string): void };
 }
 
-interface LookRow {
-  readonly seal_there: boolean;
-  readonly sealed: boolean | null;
-  readonly seal_generation: number | null;
+interface LookRow extends SealRow {
   readonly at: number;
   readonly lag: number | null;
 }
 
 const LOOK = {
   name: 'standby-look',
-  text: `SELECT seal.id IS NOT NULL AS seal_there, seal.sealed, seal.generation AS seal_generation,
-                ${DATABASE_TIME} AS at, ${REPLAY_LAG} AS lag
+  text: `SELECT ${SEAL_COLUMNS}, ${DATABASE_TIME} AS at, ${REPLAY_LAG} AS lag
            FROM (SELECT) AS one LEFT JOIN seal ON true`,
 };
 const LOOK_MS = 1000;
@@ -41,7 +36,6 @@ export class StandbyChanges extends Listeners implements NodeNotices {
   readonly others = 0;
   readonly lagging = 0;
   readonly mustTell = false;
-  private readonly beats = new Set<(seal: SealBeat) => void>();
   private own: pg.Client | undefined;
   private timer: NodeJS.Timeout | undefined;
   private stopped = true;
@@ -59,10 +53,6 @@ export class StandbyChanges extends Listeners implements NodeNotices {
 
   get silenceMs(): number {
     return performance.now() - this.heardMs;
-  }
-
-  onBeat(seen: (seal: SealBeat) => void): void {
-    this.beats.add(seen);
   }
 
   /** Nobody is told of it. */
@@ -91,7 +81,7 @@ export class StandbyChanges extends Listeners implements NodeNotices {
     if (this.stopped) return;
     this.timer = setTimeout(() => {
       this.running = this.look().finally(() => this.schedule());
-    }, this.options.lookMs ?? LOOK_MS);
+    }, LOOK_MS);
   }
 
   private async look(): Promise<void> {
@@ -109,14 +99,7 @@ export class StandbyChanges extends Listeners implements NodeNotices {
       silence?.heard();
       this.heardMs = askedMs;
       this.failing = false;
-      for (const seen of this.beats) {
-        seen({
-          initialised: row.seal_there,
-          sealed: row.sealed ?? false,
-          generation: row.seal_generation ?? 0,
-          askedMs,
-        });
-      }
+      this.seen(row, askedMs);
     } catch (error) {
       if (!this.failing) log?.warn({ err: error }, 'the standby does not answer');
       this.failing = true;
