@@ -29,6 +29,8 @@ export interface ComeBack {
 export type Pending = Pick<ComeBack, 'providerId' | 'nonce' | 'sessionHash' | 'beganAtMs'>;
 
 const lifetimeMs = 10 * 60_000;
+/** Anybody may begin one, without a token. Beyond these the oldest give way. */
+const mostPending = 10_000;
 /** Random bytes in base64url: 32 of them. */
 const form = /^[\w-]{43}$/;
 
@@ -41,7 +43,9 @@ export async function leave(
   nowMs: number,
 ): Promise<Leaving> {
   const state = randomBytes(32).toString('base64url');
-  await db.prisma.pendingSignIn.deleteMany({ where: { expiresAt: { lt: new Date(nowMs) } } });
+  await db.prisma.$executeRaw`
+    DELETE FROM pending_sign_in WHERE expires_at < ${new Date(nowMs)} OR expires_at <=
+      (SELECT expires_at FROM pending_sign_in ORDER BY expires_at DESC OFFSET ${mostPending - 1} LIMIT 1)`;
   await db.prisma.pendingSignIn.create({
     data: {
       stateHash: hashOf(keyring, 'state', state),
@@ -59,14 +63,13 @@ export async function leave(
 }
 
 /**
- * Takes away the sign-in that a state stands for: it counts once, and in the browser that began it alone. Undefined where
- * there is none, or none any more.
+ * Takes away the sign-in that a state stands for: it counts once, and in the browser that began it alone. An answer that was
+ * kept counts only with its handle. Undefined where there is none, or none any more.
  */
 export async function comeBack(
   db: Database,
   keyring: Keyring,
-  state: string,
-  browser: string | undefined,
+  { state, handle, browser }: { state: string; handle: string; browser: string | undefined },
   nowMs: number,
 ): Promise<ComeBack | undefined> {
   if (browser === undefined || !form.test(state) || !form.test(browser)) return undefined;
@@ -83,6 +86,7 @@ export async function comeBack(
     }[]
   >`DELETE FROM pending_sign_in
      WHERE state_hash = ${hashOf(keyring, 'state', state)} AND browser_hash = ${hashOf(keyring, 'browser', browser)}
+       AND (answer IS NULL OR handle_hash = ${hashOf(keyring, 'handle', handle)})
     RETURNING provider_id, return_to, session_hash, client, created_at, expires_at, answer`;
   if (!row || row.expires_at.getTime() <= nowMs) return undefined;
   return {
@@ -114,14 +118,23 @@ export async function leaving(
   return { providerId, sessionHash: sessionHash as ComeBack['sessionHash'], beganAtMs: createdAt.getTime(), nonce };
 }
 
-/** Keeps what a provider said until the browser comes for it. False where something was said before: one answer counts. */
-export async function keepAnswer(db: Database, keyring: Keyring, state: string, answer: object): Promise<boolean> {
+/**
+ * Keeps what a provider said, and returns a handle that only the browser that brought the answer may be given: whoever knows
+ * the state alone, as the browser that began does, gets nothing. Undefined where something was said before.
+ */
+export async function keepAnswer(
+  db: Database,
+  keyring: Keyring,
+  state: string,
+  answer: object,
+): Promise<string | undefined> {
+  const handle = randomBytes(32).toString('base64url');
   const sealed = new Uint8Array(keyring.seal(Buffer.from(JSON.stringify(answer)), cellOf(keyring, state)));
   const { count } = await db.prisma.pendingSignIn.updateMany({
     where: { stateHash: hashOf(keyring, 'state', state), answer: null },
-    data: { answer: sealed },
+    data: { answer: sealed, handleHash: hashOf(keyring, 'handle', handle) },
   });
-  return count === 1;
+  return count === 1 ? handle : undefined;
 }
 
 const cellOf = (keyring: Keyring, state: string) => ({
@@ -132,7 +145,9 @@ const cellOf = (keyring: Keyring, state: string) => ({
 
 /** What a sign-in was begun with: after a change of it, it is no longer good. */
 export const clientOf = ({ issuer, clientId }: Pick<SignInProvider, 'issuer' | 'clientId'>): string =>
-  JSON.stringify([issuer, clientId]);
+  createHash('sha256')
+    .update(JSON.stringify([issuer, clientId]))
+    .digest('base64url');
 
 // Who reads the database finds neither; who reads the address bar cannot make them without the key.
 function derived(keyring: Keyring, state: string): { nonce: string; verifier: string } {
@@ -140,6 +155,6 @@ function derived(keyring: Keyring, state: string): { nonce: string; verifier: st
   return { nonce: of('nonce'), verifier: of('verifier') };
 }
 
-function hashOf(keyring: Keyring, what: 'state' | 'browser', text: string): Uint8Array<ArrayBuffer> {
+function hashOf(keyring: Keyring, what: 'state' | 'browser' | 'handle', text: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(keyring.mac(`workspace-provider-${what}`, text));
 }

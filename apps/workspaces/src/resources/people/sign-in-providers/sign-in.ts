@@ -86,7 +86,8 @@ export class SignIn implements ProviderSignIn {
   /** Ends what `leave` began. Throws what the person may read. */
   async comeBack({ sent, browser }: ComingBack, { requestId }: From): Promise<CameBack> {
     const { db, keyring } = this.parts;
-    const begun = await comeBack(db, keyring, sent.get('state') ?? '', browser, this.parts.now());
+    const named = { state: sent.get('state') ?? '', handle: sent.get('handle') ?? '', browser };
+    const begun = await comeBack(db, keyring, named, this.parts.now());
     if (!begun) {
       throw new Refusal(
         'denied',

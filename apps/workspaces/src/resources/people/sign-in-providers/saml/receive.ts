@@ -16,11 +16,11 @@ export interface Receiving {
 }
 
 /**
- * Takes the answer of the provider to a sign-in that left, once; the browser that began it comes for it with its state.
- * Nothing is read for whoever began nothing. Throws `denied` with what the person can do; why exactly, only where `debug`
+ * Takes the answer of the provider to a sign-in that left, once. What it returns leads the browser that brought the answer to the
+ * end of the sign-in, which works only in the browser that began it. Nothing is read for whoever began nothing. Throws `denied` with what the person can do; why exactly, only where `debug`
  * is set.
  */
-export async function receive(parts: Receiving, form: URLSearchParams): Promise<{ state: string }> {
+export async function receive(parts: Receiving, form: URLSearchParams): Promise<{ state: string; handle: string }> {
   const { db, keyring, publicUrl, nowMs } = parts;
   const state = form.get('RelayState') ?? '';
   const settings = await find(db);
@@ -34,8 +34,9 @@ export async function receive(parts: Receiving, form: URLSearchParams): Promise<
     });
   });
   requireProven(pending, vouched.provenAtMs);
-  if (!(await keepAnswer(db, keyring, state, personOf(vouched, settings)))) throw tooLate();
-  return { state };
+  const handle = await keepAnswer(db, keyring, state, personOf(vouched, settings));
+  if (handle === undefined) throw tooLate();
+  return { state, handle };
 }
 
 /** Whoever proves again who they are has to have done so since. */

@@ -41,9 +41,9 @@ const consume = raw('POST')('/users/saml/auth', {
     const form = await readForm(request.stream, formBytes);
     try {
       const parts = { db, keyring: env.keyring, publicUrl: env.publicUrl, nowMs: env.now() };
-      const { state } = await receive(parts, form);
+      const { state, handle } = await receive(parts, form);
       // A post from elsewhere comes without the cookie that says which browser began; what it is led to brings it.
-      const Location = `/ui/sign-in/callback?state=${encodeURIComponent(state)}`;
+      const Location = `/ui/sign-in/callback?${new URLSearchParams({ state, handle })}`;
       return { status: 303, headers: { Location } };
     } catch (failure) {
       if (!isRefusal(failure) || failure.kind !== 'denied') throw failure;
