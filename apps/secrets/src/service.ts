@@ -113,6 +113,8 @@ export async function createService(config: Config, parts: ServiceParts): Promis
   seal.onOpen(async () => {
     await quotas.refresh();
     if (!config.standby) await history.add();
+    await modules.storedAudit.refresh();
+    if (!audit.active) parts.log.warn({}, NO_AUDIT);
   });
   seal.onClose(() => {
     monitors.endAll();
@@ -166,6 +168,9 @@ export async function createService(config: Config, parts: ServiceParts): Promis
     },
   };
 }
+
+const NO_AUDIT =
+  'no audit device: nothing records who reads what; SECRETS_AUDIT_STDOUT=on or SECRETS_AUDIT_FILE enables one (docs/guides/audit.md)';
 
 /** Brings the tables to this version, or makes sure that they are. Throws where they are those of a newer one. */
 async function prepareSchema({ databaseUrl: url, migrate, allowNewerSchema: allowNewer }: Config, log: Logger) {

@@ -1,6 +1,6 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { createServer as createHttp, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -321,5 +321,79 @@ describe('receivers of the configuration', () => {
     const { body } = await secrets.root.read('sys/audit').expect(200);
     expect(Object.keys(body.data)).toEqual(['http/', 'syslog/']);
     await secrets.root.delete('sys/audit/http').expect(400);
+  });
+});
+
+describe('receivers beside a file', () => {
+  const secrets = startSecrets();
+  const open = new Set<Socket>();
+  const silent = createServer((socket) => void open.add(socket.on('error', () => {}).pause()));
+  beforeAll(async () => {
+    silent.listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+  });
+  afterAll(() => {
+    for (const socket of open) socket.destroy();
+    silent.close();
+  });
+
+  // Each way of having no receiver, at the address where it is and with what makes it go.
+  const nothing = async () => {};
+  const ways: Record<string, () => Promise<{ streams: number; posts: string; goAway(): Promise<void> }>> = {
+    'are not there from the start': async () => ({ streams: 1, posts: 'http://127.0.0.1:1/', goAway: nothing }),
+    'go away': async () => {
+      const [stream, posts] = [new StreamReceiver(), new PostReceiver()];
+      await Promise.all([stream.start(0), posts.start()]);
+      const goAway = async () => void (await Promise.all([stream.stop(), posts.stop()]));
+      return { streams: stream.port, posts: posts.uri, goAway };
+    },
+    'neither read nor answer': async () => {
+      const port = portOf(silent);
+      return { streams: port, posts: `http://127.0.0.1:${port}/`, goAway: nothing };
+    },
+  };
+
+  it.each(Object.keys(ways))('end no process and no request where they %s', async (way) => {
+    const { streams, posts, goAway } = await ways[way]!();
+    const logFile = path.join(box, `${way}.log`);
+    const log = openSync(logFile, 'w');
+    const env = {
+      SECRETS_LOG_LEVEL: 'warn',
+      SECRETS_AUDIT_FILE: path.join(box, `${way}.audit`),
+      SECRETS_AUDIT_SOCKET: `tcp://127.0.0.1:${streams}`,
+      SECRETS_AUDIT_SYSLOG: `tcp://127.0.0.1:${streams}`,
+      SECRETS_AUDIT_HTTP: posts,
+    };
+    const node = await startNode(secrets.database.url, env, { log });
+    try {
+      // Long answers, so that they fill what the system keeps for a receiver that does not read.
+      const large = { text: 'x'.repeat(500_000) };
+      expect((await node.ask('POST', 'cubbyhole/large', secrets.rootToken, large)).status).toBe(204);
+      await goAway();
+      const missing = ['socket/', 'syslog/', 'http/'];
+      const isAway = (name: string) => readFileSync(logFile, 'utf8').includes(`audit device ${name}: `);
+      await until(async () => {
+        const asked = Array.from({ length: 8 }, () => node.ask('GET', 'cubbyhole/large', secrets.rootToken));
+        expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(Array(8).fill(200));
+        return missing.every(isAway);
+      });
+      expect((await node.ask('GET', 'cubbyhole/after', secrets.rootToken)).status).toBe(404);
+    } finally {
+      await node.stop();
+      closeSync(log);
+    }
+  });
+
+  it('are asked for in the log of a node that has neither', async () => {
+    const warned = async (env: Record<string, string>) => {
+      const logFile = path.join(box, 'start.log');
+      const log = openSync(logFile, 'w');
+      const node = await startNode(secrets.database.url, { SECRETS_LOG_LEVEL: 'warn', ...env }, { log });
+      await node.stop();
+      closeSync(log);
+      return readFileSync(logFile, 'utf8').includes('no audit device');
+    };
+    expect(await warned({})).toBe(true);
+    expect(await warned({ SECRETS_AUDIT_FILE: path.join(box, 'start.audit') })).toBe(false);
   });
 });

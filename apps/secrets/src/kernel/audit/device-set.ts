@@ -43,7 +43,7 @@ export class DeviceSet {
     const before = this.enabled.get(device.path);
     this.enabled.set(device.path, device);
     this.gather();
-    void before?.close();
+    if (before) void this.end(before);
   }
 
   /** Ends a device that was enabled by API; lines that it was given are still written. */
@@ -51,7 +51,7 @@ export class DeviceSet {
     const device = this.enabled.get(path);
     this.enabled.delete(path);
     this.gather();
-    await device?.close();
+    if (device) await this.end(device);
   }
 
   /** By path; those of the configuration hide others of the same path. */
@@ -106,20 +106,25 @@ export class DeviceSet {
     for (const device of this.all) await device.close();
   }
 
+  /** Nothing more is expected of the device: what its closing fails with is for the log. */
+  private async end(device: AuditDevice): Promise<void> {
+    const failure = await failureOf(() => device.close());
+    if (failure) this.log.warn({ err: failure, device: device.path }, 'an audit device could not be closed');
+  }
+
   private gather(): void {
     this.all = [...this.configured.values(), ...this.enabled.values()];
     this.showsAccessors = this.all.some((device) => device.showsAccessors);
   }
 
   private async writeAll(devices: readonly AuditDevice[], line: string, shown: string): Promise<void> {
-    const write = (device: AuditDevice) => device.write(device.showsAccessors ? shown : line);
+    const write = (device: AuditDevice) => failureOf(() => device.write(device.showsAccessors ? shown : line));
     const elsewhere = devices.filter(({ backlog }) => backlog).map(write);
-    const results = await Promise.allSettled(devices.filter(({ backlog }) => !backlog).map(write));
-    const failures = results.filter((result) => result.status === 'rejected').map(({ reason }) => reason as Error);
+    const results = await Promise.all(devices.filter(({ backlog }) => !backlog).map(write));
+    const failures = results.filter((failure) => failure !== undefined);
     // The last one may have been disabled while a long line was made.
     const none = failures.length === results.length && devices.length > 0;
-    if (none) failures.push(...(await firstOf(elsewhere)));
-    else for (const one of elsewhere) one.catch(() => {});
+    if (none) failures.push(...(await untilOneTook(elsewhere)));
     if (none && failures.length === devices.length) throw this.refuse(failures);
     this.taken();
     this.tell(failures);
@@ -142,10 +147,24 @@ export class DeviceSet {
   }
 }
 
-/** Waits until one is done; answers the failures where none is. */
-async function firstOf(pending: readonly Promise<void>[]): Promise<readonly Error[]> {
+/** What a device failed with. It never rejects: a receiver may fail while nothing waits for it. */
+async function failureOf(write: () => Promise<void>): Promise<Error | undefined> {
   try {
-    await Promise.any(pending);
+    await write();
+    return undefined;
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+/** Waits until one device took the line; answers the failures where none did. */
+async function untilOneTook(pending: readonly Promise<Error | undefined>[]): Promise<readonly Error[]> {
+  const taken = pending.map(async (outcome) => {
+    const failure = await outcome;
+    if (failure) throw failure;
+  });
+  try {
+    await Promise.any(taken);
     return [];
   } catch (error) {
     return (error as AggregateError).errors;
