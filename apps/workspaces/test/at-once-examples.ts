@@ -448,6 +448,11 @@ export const examples: Readonly<Record<string, Making>> = {
     return { at: { secret: link }, token, ...once };
   },
   'POST /admin/users/:user_id/actions/reset_password': someone(),
+  'POST /admin/users/:user_id/actions/confirm_email': async (world) => {
+    const { id, token } = await world.person();
+    await world.as(token, 'PATCH', 'account/update', resource('users', { email: `${world.fresh()}@b.co` }));
+    return { at: { user_id: id }, ...once };
+  },
   'POST /account/login-codes': asPerson(loginCode),
   'POST /oauth2/token': async (world) => {
     const { token } = await world.person();

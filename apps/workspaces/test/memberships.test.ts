@@ -62,17 +62,23 @@ describe('memberships', () => {
     expect(own.body.data).toEqual([expect.objectContaining({ id: body.data.id })]);
   });
 
-  it('lets only the invited person accept for an account that exists', async () => {
+  it('takes in the account of whoever holds the link and is signed in, and shows it to no other before', async () => {
     const [ann, eve] = [await workspaces.person('ann'), await workspaces.person('eve')];
     const { body } = await invite('ANN@example.com').expect(201);
     const link = linkOf(body);
     await ann.get('organizations/acme').expect(404);
     await eve.get(`organization-memberships/${body.data.id}`).expect(404);
-    await eve.post(link).expect(403);
     // The inviter knows the link: it must not make somebody a member without their doing.
-    await workspaces.anyone.post(link).expect(403);
-    await workspaces.admin.post(link).expect(403);
+    await workspaces.anyone.post(link).expect(422);
+    const shown = await ann.get(link).expect(200);
+    expect(shown.body.data.attributes).toMatchObject({ 'needs-username': false, 'needs-password': false });
     await ann.post(link).expect(200);
+    const { body: joined } = await workspaces.admin.get(`organization-memberships/${body.data.id}`).expect(200);
+    expect(joined.data.attributes).toMatchObject({ status: 'active', email: 'ann@example.com' });
+    expect(joined.data.relationships.user.data.id).toBe(ann.id);
+    expect(body.data.relationships.user.data.id).not.toBe(ann.id);
+    await workspaces.admin.get(`users/${body.data.relationships.user.data.id}`).expect(404);
+    await eve.post(link).expect(404);
     await ann.get('organizations/acme').expect(200);
     await ann.post(link).expect(404);
   });

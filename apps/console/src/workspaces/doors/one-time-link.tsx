@@ -60,7 +60,7 @@ export function OneTimeLink({ transport, name, onSignIn }: OneTimeLinkProps) {
     );
   }
   if (link === undefined) return <Skeleton />;
-  const title = link.kind === 'invitation' ? `Join ${link.organization}` : 'Choose a new password';
+  const title = titleOf(link);
   if (done !== undefined) {
     return (
       <Framed title={title}>
@@ -88,21 +88,25 @@ export function OneTimeLink({ transport, name, onSignIn }: OneTimeLinkProps) {
             setDone(who);
           }}
         />
-      ) : (
+      ) : null}
+      {link.kind === 'invitation' && name === undefined ? (
         <>
-          <p>
-            You are invited as {link.email}, and have an account already: sign in with it, and accept the invitation.
-          </p>
+          <p>If you have an account already, sign in with it to accept the invitation.</p>
           <span>
-            <Button kind="primary" onClick={() => onSignIn?.()}>
-              Sign in to accept
-            </Button>
+            <Button onClick={() => onSignIn?.()}>Sign in to accept</Button>
           </span>
         </>
-      )}
+      ) : null}
     </Framed>
   );
 }
+
+function titleOf({ kind, organization }: LinkAttributes): string {
+  if (kind === 'invitation') return `Join ${organization}`;
+  return asksPassword(kind) ? 'Confirm your address' : 'Choose a new password';
+}
+
+const asksPassword = (kind: string): boolean => kind === 'address-change';
 
 function Framed({ title, children }: { readonly title: string; readonly children: ReactNode }) {
   return (
@@ -134,6 +138,7 @@ function Use({
   const [busy, setBusy] = useState(false);
   const set = (field: keyof typeof given) => (value: string) => setGiven((before) => ({ ...before, [field]: value }));
   const chooses = link['needs-password'];
+  const known = asksPassword(link.kind);
   const send = async (event: FormEvent) => {
     event.preventDefault();
     if (busy) return;
@@ -141,7 +146,7 @@ function Use({
     setError(undefined);
     const attributes = {
       ...(link['needs-username'] ? { username: given.username.trim() } : {}),
-      ...(chooses ? { password: given.password, 'password-confirmation': given.again } : {}),
+      ...(chooses ? { password: given.password, ...(known ? {} : { 'password-confirmation': given.again }) } : {}),
     };
     try {
       const made = await taken(
@@ -179,26 +184,28 @@ function Use({
             label="Password"
             type="password"
             required
-            autoComplete="new-password"
-            hint="At least ten characters."
+            autoComplete={known ? 'current-password' : 'new-password'}
+            hint={known ? 'The one that you sign in with.' : 'At least ten characters.'}
             value={given.password}
             onChange={set('password')}
             error={fieldError(error, 'password')}
           />
-          <TextField
-            label="The same again"
-            type="password"
-            required
-            autoComplete="new-password"
-            value={given.again}
-            onChange={set('again')}
-            error={fieldError(error, 'password-confirmation')}
-          />
+          {known ? null : (
+            <TextField
+              label="The same again"
+              type="password"
+              required
+              autoComplete="new-password"
+              value={given.again}
+              onChange={set('again')}
+              error={fieldError(error, 'password-confirmation')}
+            />
+          )}
         </>
       ) : null}
       <ErrorNotice error={error} />
       <Button type="submit" kind="primary" busy={busy}>
-        {link.kind === 'invitation' ? 'Join' : 'Set the password'}
+        {link.kind === 'invitation' ? 'Join' : known ? 'Confirm the address' : 'Set the password'}
       </Button>
     </form>
   );

@@ -14,7 +14,7 @@ const attributeOfIndex: ReadonlyMap<string, string> = new Map(
     project_name_key: 'name',
     sign_in_provider_name_key: 'name',
     user_account_username_key: 'username',
-    user_account_email_key: 'email',
+    user_account_address_key: 'email',
   }),
 );
 

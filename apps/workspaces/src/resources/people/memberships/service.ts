@@ -66,8 +66,8 @@ export interface Inviting {
 }
 
 /**
- * Invites a person by e-mail address, into teams if given. Who has no account gets one without a password, which the
- * invitation lets them choose. Throws `invalid` for a second invitation, `malformed` when the plan allows no more people.
+ * Invites whoever is given the link, into teams if given. The invitation names an address and no account: an account that
+ * has the address may be anybody's. Throws `invalid` for a second invitation, `malformed` when the plan allows no more people.
  */
 export async function invite(
   db: Database,
@@ -80,11 +80,14 @@ export async function invite(
     if ((await roomIn(tx, organizationId, userLimit)) === 0) {
       throw new Refusal('malformed', `The plan of this organization allows ${userLimit} users`);
     }
-    const userId = await findOrCreatePerson(tx, email);
-    const known = await tx.prisma.membership.findFirst({ where: { organizationId, userId }, select: { status: true } });
+    await lockRow(tx, 'organization', organizationId);
+    const [known] = await tx.prisma.$queryRaw<{ status: string }[]>`
+      SELECT m.status FROM membership m JOIN user_account u ON u.id = m.user_id
+       WHERE m.organization_id = ${organizationId} AND lower(u.email) = lower(${email}) ORDER BY m.status LIMIT 1`;
     if (known) {
       throw invalid('email', known.status === 'active' ? 'User is already a member' : 'User has already been invited');
     }
+    const { id: userId } = await users.create(tx, { username: newId('invited'), email });
     const { id } = await tx.prisma.membership.create({ data: { id: newId('ou'), organizationId, userId } });
     for (const team of teams) await addMembers(tx, actor, team, [id]);
     const inviteSecret = await createLink(tx, keyring, { kind: 'invitation', userId, membershipId: id }, now);
@@ -105,25 +108,29 @@ export async function roomIn(tx: Database, organizationId: string, limit: number
   return Math.max(0, limit - (await tx.prisma.membership.count({ where: { organizationId } })));
 }
 
-async function findOrCreatePerson(tx: Database, email: string): Promise<string> {
-  const [known] = await tx.prisma.$queryRaw<{ id: string }[]>`
-    SELECT id FROM user_account WHERE lower(email) = lower(${email})`;
-  if (known) return known.id;
-  const { id } = await users.create(tx, { username: newId('invited'), email });
-  return id;
-}
-
-/** Makes an invited person a member. */
-export async function activate(db: Database, actor: Actor, id: string): Promise<void> {
-  await db.transaction(async (tx) => {
-    await tx.prisma.membership.update({ where: { id }, data: { status: 'active' } });
-    await tx.prisma.oneTimeLink.deleteMany({ where: { membershipId: id } });
-    const membership = still(await find(tx, id));
-    await recordChange(tx, actor, {
-      organizationId: membership.organizationId,
-      action: 'membership.accept',
-      target: { type: 'organization-memberships', id, name: membership.email },
-    });
+/**
+ * Makes an account the member that an invitation asked for, with the teams of the invitation; a membership that the account has
+ * already takes them in.
+ */
+export async function accept(tx: Database, actor: Actor, id: string, userId: string): Promise<void> {
+  const { organizationId, userId: place, email } = still(await find(tx, id));
+  const own = await tx.prisma.membership.findFirst({ where: { organizationId, userId } });
+  if (own && own.id !== id) {
+    await tx.prisma.$executeRaw`
+      INSERT INTO team_member (team_id, membership_id)
+      SELECT team_id, ${own.id} FROM team_member WHERE membership_id = ${id}
+      ON CONFLICT (team_id, membership_id) DO UPDATE SET provider_id = NULL`;
+    await tx.prisma.membership.delete({ where: { id } });
+  } else {
+    await tx.prisma.membership.update({ where: { id }, data: { status: 'active', userId } });
+  }
+  await tx.prisma.oneTimeLink.deleteMany({ where: { membershipId: id } });
+  if (place !== userId) await tx.prisma.user.deleteMany({ where: { id: place, confirmed: false } });
+  await recordChange(tx, actor, {
+    organizationId,
+    action: 'membership.accept',
+    target: { type: 'organization-memberships', id: own?.id ?? id, name: email },
+    after: { userId },
   });
 }
 

@@ -53,9 +53,12 @@ export async function nameAccount(
 ): Promise<void> {
   const user = await tx.prisma.user.findUniqueOrThrow({ where: { id: userId } });
   const wanted = userName?.replace(/@.*$/s, '').toLowerCase();
-  const data: { username?: string; email?: string } = {};
+  const data: { username?: string; email?: string; emailProven?: boolean } = {};
   if (userName !== undefined && wanted !== user.username.toLowerCase()) data.username = await freeName(tx, userName);
   const isNew = email !== undefined && email.toLowerCase() !== user.email.toLowerCase();
-  if (isNew && user.passwordHash === null && (await isFreeAddress(tx, email))) data.email = email;
+  if (isNew && user.passwordHash === null && (await isFreeAddress(tx, email))) {
+    data.email = email;
+    data.emailProven = true;
+  }
   if (Object.keys(data).length > 0) await tx.prisma.user.update({ where: { id: userId }, data });
 }

@@ -3,8 +3,12 @@ import type { Keyring } from '@keystead/keyring';
 import { notFound, Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
+import type { Environment } from '../../../kernel/endpoints/environment';
 import * as memberships from '../memberships/service';
+import { changeAddress, holderOf, unreachable } from '../users/addresses';
+import { prove } from '../users/attempts';
 import { createLink, findLink, type OneTimeLink, spendLink } from '../users/links';
+import { checkPassword } from '../users/password';
 import * as users from '../users/service';
 
 /** A link as its holder sees it. */
@@ -12,7 +16,7 @@ export interface OpenedLink extends OneTimeLink {
   readonly secret: string;
   readonly email: string;
   readonly organization: string | null;
-  /** The holder has to choose a password, and a name if `isNewAccount`. */
+  /** The holder has to choose a name and a password: the invitation becomes an account. */
   readonly isNewAccount: boolean;
 }
 
@@ -23,11 +27,12 @@ export interface LinkInput {
   readonly passwordConfirmation?: string;
 }
 
-/** The link behind a secret, if it is still good. */
+/** The link behind a secret, if it is still good, as somebody sees it: with the id of the person who is signed in, if any. */
 export async function openLink(
   db: Database,
   keyring: Keyring,
   secret: string,
+  callerId: string | undefined,
   now: number,
 ): Promise<OpenedLink | undefined> {
   const link = await findLink(db, keyring, secret, now);
@@ -36,37 +41,55 @@ export async function openLink(
   const membership = link.membershipId === null ? undefined : await memberships.find(db, link.membershipId);
   if (link.kind === 'invitation' && !membership) return undefined;
   const organization = membership?.organizationName ?? null;
-  return { ...link, secret, email: account.email ?? '', organization, isNewAccount: !account.confirmed };
+  const email = (link.kind === 'address-change' ? account.unconfirmedEmail : account.email) ?? '';
+  return { ...link, secret, email, organization, isNewAccount: link.kind === 'invitation' && callerId === undefined };
 }
 
 /**
- * Spends a link: sets the password, and makes an invited person a member. Who has an account already must be signed in
- * with it to accept an invitation, since the inviter knows the link too; and must hold the link, since addresses of
- * accounts are not verified.
+ * Spends a link. An invitation makes whoever is signed in a member, and otherwise becomes an account; a reset sets the password;
+ * an address counts once the password was given.
  */
 export async function useLink(
   db: Database,
-  keyring: Keyring,
+  { keyring, now }: Pick<Environment, 'keyring' | 'now'>,
   link: OpenedLink,
-  callerId: string,
+  callerId: string | undefined,
   requestId: string,
   input: LinkInput,
 ): Promise<users.Account> {
-  const joinsAsKnown = link.kind === 'invitation' && !link.isNewAccount;
-  if (joinsAsKnown && callerId !== link.userId) {
-    throw new Refusal('denied', 'Sign in as the invited person to accept this invitation');
-  }
-  if (!joinsAsKnown) requireChosen(link, input);
+  const joinsAsKnown = link.kind === 'invitation' && callerId !== undefined;
+  const userId = joinsAsKnown ? callerId : link.userId;
+  if (link.kind === 'address-change') await requirePassword(db, { keyring, now }, userId, input.password ?? '');
+  else if (!joinsAsKnown) requireChosen(link, input);
   return db.transaction(async (tx) => {
     if (!(await spendLink(tx, keyring, link.secret))) throw notFound();
-    if (link.isNewAccount)
-      await tx.prisma.user.update({ where: { id: link.userId }, data: { username: input.username } });
-    const { username } = still(await users.find(tx, link.userId));
-    const actor: Actor = { type: 'users', id: link.userId, name: username, requestId };
-    if (!joinsAsKnown) await users.setPassword(tx, actor, link.userId, input.password ?? '');
-    if (link.membershipId !== null) await memberships.activate(tx, actor, link.membershipId);
-    return still(await users.find(tx, link.userId));
+    if (link.isNewAccount) await becomeAccount(tx, userId, input.username);
+    const { username } = still(await users.find(tx, userId));
+    const actor: Actor = { type: 'users', id: userId, name: username, requestId };
+    if (link.kind === 'address-change') await changeAddress(tx, actor, userId);
+    else if (!joinsAsKnown) await users.setPassword(tx, actor, userId, input.password ?? '');
+    if (link.membershipId !== null) await memberships.accept(tx, actor, link.membershipId, userId);
+    return still(await users.find(tx, userId));
   });
+}
+
+/** The inviter knows the link as well, so that the address is not proven by it: where an account has it, it is only asked for. */
+async function becomeAccount(tx: Database, id: string, username: string | undefined): Promise<void> {
+  const { email } = await tx.prisma.user.findUniqueOrThrow({ where: { id } });
+  const isTaken = (await holderOf(tx, email)) !== undefined;
+  const address = isTaken ? { email: unreachable(), unconfirmedEmail: email } : {};
+  await tx.prisma.user.update({ where: { id }, data: { username, ...address } });
+}
+
+async function requirePassword(
+  db: Database,
+  { keyring, now }: Pick<Environment, 'keyring' | 'now'>,
+  userId: string,
+  password: string,
+): Promise<void> {
+  const user = await db.prisma.user.findUnique({ where: { id: userId }, select: { passwordHash: true } });
+  const isRight = () => checkPassword(password, user?.passwordHash ?? null);
+  if (!(await prove(db, keyring, userId, now(), isRight))) throw invalid('password', 'is invalid');
 }
 
 function requireChosen({ isNewAccount }: OpenedLink, { username, password, passwordConfirmation }: LinkInput): void {
@@ -87,6 +110,7 @@ export async function createReset(
   account: users.Account,
   now: number,
 ): Promise<string> {
+  if (!account.confirmed) throw new Refusal('denied', 'An invitation has no password: invite again for another link');
   return db.transaction(async (tx) => {
     await recordChange(tx, actor, {
       organizationId: null,

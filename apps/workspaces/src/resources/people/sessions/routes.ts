@@ -1,8 +1,11 @@
 import { invalid } from '@keystead/jsonapi';
 import { notFound } from '@keystead/refusal';
+import type { Principal } from '../../../kernel/access/principal';
 import { actorOf } from '../../../kernel/audit/audit';
+import { still } from '../../../kernel/database/database';
 import { endpoints, type Lookup, type Resource } from '../../../kernel/endpoints/endpoint';
 import * as tokens from '../tokens/service';
+import { changeAddress } from '../users/addresses';
 import { prove } from '../users/attempts';
 import { linkUrl } from '../users/links';
 import { checkPassword } from '../users/password';
@@ -94,20 +97,25 @@ const endFactor = factors.remove('/account/two-factor', {
   },
 });
 
+const personIn = ({ kind, id }: Principal): string | undefined => (kind === 'user' && id !== '' ? id : undefined);
+const loadLink = ({ db, env, params, principal }: Lookup<'/one-time-links/:secret'>) =>
+  openLink(db, env.keyring, params.secret, personIn(principal), env.now());
+
 const showLink = links.get('/one-time-links/:secret', {
-  summary: 'Show what an invitation or password reset link is for.',
-  auth: 'none',
-  load: ({ db, env, params }) => openLink(db, env.keyring, params.secret, env.now()),
+  summary: 'Show what a link is for: an invitation, a password reset, or a change of address.',
+  auth: 'optional',
+  load: loadLink,
   run: async ({ target }) => target,
 });
 
 const spend = people.action('/one-time-links/:secret', {
-  summary: 'Use the link, once: accept the invitation, or set the new password.',
+  summary:
+    'Use the link, once: accept the invitation, as whoever is signed in or with a new account; set the new password; or prove the address.',
   auth: 'optional',
   body: UseLink,
-  load: ({ db, env, params }) => openLink(db, env.keyring, params.secret, env.now()),
+  load: loadLink,
   run: ({ db, env, target, principal, body, request }) =>
-    useLink(db, env.keyring, target, principal.id, request.id, body),
+    useLink(db, env, target, personIn(principal), request.id, body),
 });
 
 const reset = people.action('/admin/users/:user_id/actions/reset_password', {
@@ -120,6 +128,18 @@ const reset = people.action('/admin/users/:user_id/actions/reset_password', {
     return { ...target, resetUrl: linkUrl(env.publicUrl, secret) };
   },
   documentMeta: (account: users.Account & { resetUrl?: string }) => ({ 'reset-url': account.resetUrl }),
+});
+
+const confirm = people.action('/admin/users/:user_id/actions/confirm_email', {
+  summary: 'Give a person the address that they asked for, without the mail that proves it.',
+  siteAdmin: true,
+  stepUp: true,
+  load: ({ db, params }) => users.find(db, params.user_id),
+  run: ({ db, target, ...call }) =>
+    db.transaction(async (tx) => {
+      await changeAddress(tx, actorOf(call), target.id);
+      return still(await users.find(tx, target.id));
+    }),
 });
 
 /** Signing in and out, second factors, invitations and password resets. */
@@ -136,6 +156,7 @@ export const sessionResource: Resource = {
     showLink,
     spend,
     reset,
+    confirm,
     tokenPageEndpoint,
     linkPageEndpoint,
     ...toolLoginEndpoints,

@@ -57,11 +57,11 @@ export const twoFactorSerializer = serializerOf<TwoFactorState>()({
   relationships: ({ userId }) => ({ user: toOne('users', userId) }),
 });
 
-/** An invitation or a password reset, to whoever holds its link. */
+/** What a link is for, to whoever holds it. */
 export const linkSerializer = serializerOf<OpenedLink>()({
   type: 'one-time-links',
   shape: {
-    kind: z.enum(['invitation', 'password-reset']),
+    kind: z.enum(['invitation', 'password-reset', 'address-change']),
     email: text,
     organization: text.nullable(),
     'needs-username': flag,
@@ -74,7 +74,7 @@ export const linkSerializer = serializerOf<OpenedLink>()({
     email: link.email,
     organization: link.organization,
     'needs-username': link.isNewAccount,
-    'needs-password': link.kind === 'password-reset' || link.isNewAccount,
+    'needs-password': link.kind !== 'invitation' || link.isNewAccount,
     'expired-at': link.expiresAt.toISOString(),
   }),
 });

@@ -83,7 +83,7 @@ async function findByLogin(db: Database, login: string): Promise<LoginRow | unde
            NOT u.site_admin AND EXISTS (SELECT 1 FROM sign_in_provider p
              WHERE p.enabled AND p.password_sign_in = 'administrators') AS elsewhere
       FROM user_account u LEFT JOIN two_factor f ON f.user_id = u.id
-     WHERE lower(u.username) = lower(${login}) OR lower(u.email) = lower(${login})
+     WHERE lower(u.username) = lower(${login}) OR (lower(u.email) = lower(${login}) AND u.confirmed)
      ORDER BY lower(u.username) = lower(${login}) DESC LIMIT 1`;
   return row;
 }

@@ -3,6 +3,7 @@ import { Refusal } from '@keystead/refusal';
 import { recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { holderOf, unreachable } from '../users/addresses';
 import * as users from '../users/service';
 import type { Person } from './openid';
 import type { SignInProvider } from './provider';
@@ -80,14 +81,14 @@ async function linkable(
   if (!linksAccounts || email === undefined) return undefined;
   const [found] = await tx.prisma.$queryRaw<{ id: string; username: string }[]>`
     SELECT id, username FROM user_account u
-     WHERE lower(email) = lower(${email}) AND suspended_at IS NULL AND NOT site_admin
+     WHERE lower(email) = lower(${email}) AND confirmed AND suspended_at IS NULL AND NOT site_admin
        AND NOT EXISTS (SELECT 1 FROM external_identity i WHERE i.user_id = u.id) FOR UPDATE`;
   if (!found) return undefined;
   const { id: userId } = found;
-  await tx.prisma.user.update({ where: { id: userId }, data: { passwordHash: null, confirmed: true } });
+  await tx.prisma.user.update({ where: { id: userId }, data: { passwordHash: null, emailProven: true } });
   await tx.prisma.token.deleteMany({ where: { userId } });
   await tx.prisma.twoFactor.deleteMany({ where: { userId } });
-  await tx.prisma.oneTimeLink.deleteMany({ where: { userId, kind: { not: 'invitation' } } });
+  await tx.prisma.oneTimeLink.deleteMany({ where: { userId } });
   return { ...found, isNew: false };
 }
 
@@ -107,16 +108,16 @@ export async function addAccount(
   const name = await freeName(tx, username);
   // Where no address is known to be theirs they have one that nobody can write to.
   const isFree = email !== undefined && (await isFreeAddress(tx, email));
-  const address = isFree ? email : `${randomBase62(20).toLowerCase()}@accounts.invalid`;
+  const address = isFree ? email : unreachable();
   const { id } = await users.create(tx, { username: name, email: address });
-  await tx.prisma.user.update({ where: { id }, data: { confirmed: true } });
+  await tx.prisma.user.update({ where: { id }, data: { confirmed: true, emailProven: isFree } });
   return { id, username: name };
 }
 
 /** Whether nobody has an address yet. */
 export async function isFreeAddress(tx: Database, email: string): Promise<boolean> {
   if (email.length > 254) return false;
-  return (await tx.prisma.user.count({ where: { email: { equals: email, mode: 'insensitive' } } })) === 0;
+  return (await holderOf(tx, email)) === undefined;
 }
 
 const longestName = 60;

@@ -116,10 +116,9 @@ async function membersOf(
   people: readonly string[],
   userLimit: UserLimit,
 ): Promise<string[]> {
-  const known = await tx.prisma.$queryRaw<{ id: string; userId: string; status: string }[]>`
-    SELECT id, user_id AS "userId", status FROM membership
+  const known = await tx.prisma.$queryRaw<{ id: string; userId: string }[]>`
+    SELECT id, user_id AS "userId" FROM membership
      WHERE organization_id = ${organizationId} AND user_id = ANY(${[...people]})`;
-  for (const { id, status } of known) if (status !== 'active') await memberships.activate(tx, actor, id);
   const there = new Set(known.map(({ userId }) => userId));
   const missing = [...new Set(people)].filter((id) => !there.has(id));
   const room =

@@ -2,11 +2,11 @@ import { randomBase62 } from '@keystead/auth';
 import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../../kernel/database/database';
 
-/** What a link is good for: accepting an invitation, or setting a new password. */
-export type LinkKind = 'invitation' | 'password-reset';
+/** What a link is good for: accepting an invitation, setting a new password, or proving an address. */
+export type LinkKind = 'invitation' | 'password-reset' | 'address-change';
 
 /** How long a link works. */
-const linkDays = 7;
+export const linkMs = 7 * 86_400_000;
 
 /** A link that works once, as it is kept. */
 export interface OneTimeLink {
@@ -32,7 +32,7 @@ export async function createLink(
       kind,
       userId,
       membershipId,
-      expiresAt: new Date(now + linkDays * 86_400_000),
+      expiresAt: new Date(now + linkMs),
     },
   });
   return secret;

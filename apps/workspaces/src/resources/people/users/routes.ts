@@ -14,12 +14,13 @@ const details = get('/account/details', {
 });
 
 const update = patch('/account/update', {
-  summary: 'Change the name or address of the own account.',
+  summary:
+    'Change the own name, or ask for another address: it counts once the link that is mailed to it was opened, with the password.',
   tokens: ['user'],
   requires: 'can-change-username',
   body: UpdateAccount,
   load: ({ db, principal }) => users.findCaller(db, principal),
-  run: ({ db, target, body, ...call }) => users.update(db, actorOf(call), target.id, body),
+  run: ({ db, env, target, body, ...call }) => users.update(db, env, actorOf(call), target.id, body),
 });
 
 const password = patch('/account/password', {

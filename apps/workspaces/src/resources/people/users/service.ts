@@ -4,6 +4,7 @@ import { type Actor, accountIdOf, recordChange } from '../../../kernel/audit/aud
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import type { Environment } from '../../../kernel/endpoints/environment';
+import { askForProof } from './addresses';
 import { prove } from './attempts';
 import { checkPassword, hashPassword, shortestPassword } from './password';
 
@@ -117,25 +118,34 @@ export async function create(
   return toAccount(row);
 }
 
-/** Changes the caller's own name or address; what is not given stays. */
+/**
+ * Changes the caller's own name; what is not given stays. Another address is only asked for: it counts once the link that is
+ * mailed to it was opened.
+ */
 export async function update(
   db: Database,
+  env: Pick<Environment, 'keyring' | 'publicUrl' | 'now' | 'mailer'>,
   actor: Actor,
   id: string,
-  input: { username?: string; email?: string },
+  { username, email }: { username?: string; email?: string },
 ): Promise<Account> {
-  return db.transaction(async (tx) => {
+  const mail = await db.transaction(async (tx) => {
     const before = await tx.prisma.user.findUniqueOrThrow({ where: { id } });
-    const after = await tx.prisma.user.update({ where: { id }, data: input, include: besideAccount });
-    await recordChange(tx, actor, {
-      organizationId: null,
-      action: 'account.update',
-      target: { type: 'users', id, name: after.username },
-      before: { username: before.username, email: before.email },
-      after: { username: after.username, email: after.email },
-    });
-    return toAccount(after);
+    if (username !== undefined && username !== before.username) {
+      await tx.prisma.user.update({ where: { id }, data: { username } });
+      await recordChange(tx, actor, {
+        organizationId: null,
+        action: 'account.update',
+        target: { type: 'users', id, name: username },
+        before: { username: before.username },
+        after: { username },
+      });
+    }
+    const asks = email !== undefined && email.toLowerCase() !== before.email.toLowerCase();
+    return asks ? askForProof(tx, env, actor, id, email) : undefined;
   });
+  if (mail) await env.mailer?.send([email!], mail);
+  return still(await find(db, id));
 }
 
 /**

@@ -1,0 +1,89 @@
+import { randomBase62 } from '@keystead/auth';
+import { invalid } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { lockRow } from '../../../kernel/database/lock-row';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import { createLink, linkMs, linkUrl } from './links';
+
+/** An address that no mail reaches, for accounts without one. */
+export const unreachable = (): string => `${randomBase62(20).toLowerCase()}@accounts.invalid`;
+
+/** The account that has an address. Invitations only name theirs. */
+export async function holderOf(
+  db: Database,
+  email: string,
+): Promise<{ id: string; username: string; emailProven: boolean } | undefined> {
+  const [row] = await db.prisma.$queryRaw<{ id: string; username: string; emailProven: boolean }[]>`
+    SELECT id, username, email_proven AS "emailProven" FROM user_account
+     WHERE lower(email) = lower(${email}) AND confirmed`;
+  return row;
+}
+
+const restMs = 60_000;
+
+/**
+ * Begins a change of address: the address counts once a link that is sent to it was opened. Answers what the mail says.
+ * Throws `invalid` where somebody has proven it to be theirs, `limited` within a minute of the last one.
+ */
+export async function askForProof(
+  tx: Database,
+  { keyring, publicUrl, now }: Pick<Environment, 'keyring' | 'publicUrl' | 'now'>,
+  actor: Actor,
+  userId: string,
+  email: string,
+): Promise<{ subject: string; text: string }> {
+  await lockRow(tx, 'user_account', userId);
+  const user = await tx.prisma.user.findUniqueOrThrow({ where: { id: userId }, include: { links: true } });
+  if (user.passwordHash === null) throw invalid('email', 'is kept where you sign in, and can only be changed there');
+  const holder = await holderOf(tx, email);
+  if (holder?.emailProven && holder.id !== userId) throw invalid('email', 'has already been taken');
+  const last = user.links.find(({ kind }) => kind === 'address-change');
+  if (last && last.expiresAt.getTime() > now() + linkMs - restMs) {
+    throw new Refusal('limited', 'A link was sent a moment ago; try again in a minute');
+  }
+  await tx.prisma.user.update({ where: { id: userId }, data: { unconfirmedEmail: email } });
+  const secret = await createLink(tx, keyring, { kind: 'address-change', userId }, now());
+  await recordChange(tx, actor, {
+    organizationId: null,
+    action: 'account.ask-for-address',
+    target: { type: 'users', id: userId, name: user.username },
+    after: { email },
+  });
+  return {
+    subject: 'Confirm your address',
+    text: `${user.username} wants to use this address. If that is you, open this link and give your password:\n\n${linkUrl(publicUrl, secret)}\n\nIf it is not, do nothing.\n`,
+  };
+}
+
+/**
+ * Gives an account the address that it asked for, as proven. An account that had it without a proof loses it. Throws `invalid`
+ * where another has proven it meanwhile, or none was asked for.
+ */
+export async function changeAddress(tx: Database, actor: Actor, userId: string): Promise<void> {
+  await lockRow(tx, 'user_account', userId);
+  const user = await tx.prisma.user.findUniqueOrThrow({ where: { id: userId } });
+  const email = user.unconfirmedEmail;
+  if (email === null) throw invalid('email', 'is not about to change');
+  const holder = await holderOf(tx, email);
+  if (holder && holder.id !== userId) {
+    if (holder.emailProven) throw invalid('email', 'has already been taken');
+    await tx.prisma.user.update({ where: { id: holder.id }, data: { email: unreachable() } });
+    await record(tx, actor, holder, { email }, { email: null });
+  }
+  await tx.prisma.user.update({ where: { id: userId }, data: { email, emailProven: true, unconfirmedEmail: null } });
+  await tx.prisma.oneTimeLink.deleteMany({ where: { userId, kind: 'address-change' } });
+  await record(tx, actor, user, { email: user.email }, { email });
+}
+
+type Said = Readonly<Record<string, unknown>>;
+
+const record = (tx: Database, actor: Actor, user: { id: string; username: string }, before: Said, after: Said) =>
+  recordChange(tx, actor, {
+    organizationId: null,
+    action: 'account.change-address',
+    target: { type: 'users', id: user.id, name: user.username },
+    before,
+    after,
+  });

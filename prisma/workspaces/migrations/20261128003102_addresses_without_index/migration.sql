@@ -1,0 +1,2 @@
+-- Replaced by "user_account_address_key".
+DROP INDEX CONCURRENTLY IF EXISTS "user_account_email_key";
