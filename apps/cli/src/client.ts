@@ -48,8 +48,6 @@ export interface CallOptions {
   /** A token for this call alone, in place of the caller's. */
   token?: string;
   contentType?: string;
-  /** The answer is a page for a browser: nothing is read from it. */
-  page?: boolean;
   /** The answer is text, which comes as `text`. */
   text?: boolean;
 }
@@ -151,8 +149,7 @@ async function readText(message: IncomingMessage): Promise<string> {
   return text;
 }
 
-function bodyOf(answered: string, { page, text }: CallOptions): ResponseBody | undefined {
-  if (page) return undefined;
+function bodyOf(answered: string, { text }: CallOptions): ResponseBody | undefined {
   return text ? { text: answered } : parseBody(answered);
 }
 

@@ -95,17 +95,11 @@ async function ask(
 
 async function redeem(made: Context, mount: string, nonce: string, sent: SentBack): Promise<ServiceResponse> {
   const at = `auth/${mount}/oidc/callback`;
-  const { byForm, ...fields } = sent;
-  if (byForm) await made.client.post(at, fields, { anonymous: true, page: true });
-  const query = { ...fields, ...(byForm ? { code: 'no_code' } : {}), client_nonce: nonce };
-  return made.client.get(at, { anonymous: true, query });
+  return made.client.get(at, { anonymous: true, query: { ...sent, client_nonce: nonce } });
 }
 
 /** What the browser brings back from the provider. */
-interface SentBack {
-  readonly byForm: boolean;
-  readonly [name: string]: string | boolean;
-}
+type SentBack = Readonly<Record<string, string>>;
 
 const brought = ['state', 'code', 'iss', 'error', 'error_description'] as const;
 
@@ -165,8 +159,7 @@ async function read(request: IncomingMessage): Promise<SentBack | undefined> {
   if (url.pathname !== '/oidc/callback' || !(byForm || request.method === 'GET')) return undefined;
   const given = byForm ? new URLSearchParams(await formOf(request)) : url.searchParams;
   if (!given.has('state')) return undefined;
-  const fields = brought.flatMap((name) => (given.has(name) ? [[name, given.get(name)!]] : []));
-  return { ...Object.fromEntries(fields), byForm: byForm && given.has('code') };
+  return Object.fromEntries(brought.flatMap((name) => (given.has(name) ? [[name, given.get(name)!]] : [])));
 }
 
 async function formOf(request: IncomingMessage): Promise<string> {

@@ -21,6 +21,7 @@ const Input = z.object({
 });
 
 const usualPollSeconds = 5;
+const longestNonce = 256;
 
 /** `oidc/auth_url`: a login by browser or device begins. Decision 0114. */
 export const authUrlPath = (provider: OidcProvider) =>
@@ -39,6 +40,9 @@ export const authUrlPath = (provider: OidcProvider) =>
       }),
       async run(call) {
         const { input, storage } = call;
+        if ((input.client_nonce ?? '').length > longestNonce) {
+          throw new Refusal('invalid', `client_nonce: at most ${longestNonce} characters`);
+        }
         const found = await browserConfig(storage);
         const name = (input.role || found.default_role).toLowerCase();
         if (!name) throw new Refusal('invalid', 'missing role');

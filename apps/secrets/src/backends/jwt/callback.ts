@@ -1,3 +1,4 @@
+import { randomBase62 } from '@keystead/auth';
 import { isRefusal, Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
@@ -7,13 +8,15 @@ import { login, type Reply } from '../../sdk/reply';
 import { finish } from './browser-login';
 import { findVerifier } from './config';
 import { confirmPage, page } from './pages';
-import { decide, isBeginner, type PendingLogin } from './pending';
+import { decide, isBearer, isBeginner, type PendingLogin } from './pending';
 import { type OidcProvider, ProviderRefusal } from './provider';
 
 const failed = 'Keystead login failed.';
 const noState = `${failed} Expired or missing OAuth state.`;
 /** Says that the code came by form, and is kept here. */
 const codeByForm = 'no_code';
+/** Codes of providers are shorter; more is not kept for people without a token. */
+const longestCode = 4096;
 
 const Input = z.object({
   state: string().optional().describe('As the address to sign in at had it.'),
@@ -23,7 +26,11 @@ const Input = z.object({
   error: string().optional().describe('Why the provider refused.'),
   error_description: string().optional().describe('The same in its own words; not repeated.'),
   error_uri: string().optional().describe('Where it says more; not followed.'),
-  confirmation: string().optional().describe('The person says that it was they who began the login.'),
+  confirmation: secretString()
+    .optional()
+    .describe(
+      'The person says that it was they who began the login; with code=no_code, what the page of the form holds.',
+    ),
 });
 type CallbackInput = z.output<typeof Input>;
 
@@ -66,13 +73,19 @@ export const callbackPath = (provider: OidcProvider) =>
         }
         const { state = '', code = '' } = input;
         if (code === '' || code === codeByForm) return sorry('No code received.');
+        if (code.length > longestCode) return sorry(`The code is longer than ${longestCode} characters.`);
+        const byForm = { code, proof: randomBase62(32) };
         const pending = await decide(storage, state, nowMs, (one) =>
           // The first code that comes is the only one.
-          one.code === undefined && !one.taken ? { next: { ...one, code }, told: one } : { next: one, told: undefined },
+          one.byForm || one.taken ? { next: one, told: undefined } : { next: { ...one, byForm }, told: one },
         );
         if (!pending) return sorry('Expired or missing OAuth state.');
-        if (pending.mode === 'direct') return confirmPage(pending, { state, code: codeByForm });
-        return page('Signed in at the provider', 'Go back to where you began: the login is finished there.');
+        const { proof: confirmation } = byForm;
+        if (pending.mode === 'direct') return confirmPage(pending, { state, code: codeByForm, confirmation });
+        return page(
+          'Signed in at the provider',
+          `Go back to where you began this yourself. It needs this code to finish the login: ${confirmation}`,
+        );
       },
     },
   });
@@ -83,7 +96,9 @@ async function comeBack(provider: OidcProvider, call: Call<object, CallbackInput
   const taken = await decide(storage, state, nowMs, (pending) => take(pending, input));
   if (!taken) throw new Refusal('invalid', noState);
   const { pending, confirm } = taken;
-  if (confirm) return confirmPage(pending, { state, code: input.code ?? '', iss: input.iss ?? '' });
+  if (confirm) {
+    return confirmPage(pending, { state, code: input.code ?? '', iss: input.iss ?? '', confirmation: 'yes' });
+  }
   if (pending.mode !== 'direct') return login(await redeem(provider, pending, call));
   try {
     const made = await redeem(provider, pending, call);
@@ -97,9 +112,11 @@ async function comeBack(provider: OidcProvider, call: Call<object, CallbackInput
 }
 
 /** Who comes back takes the login with them: nobody can come back with the same state again. */
-function take(pending: PendingLogin, { confirmation, error }: CallbackInput) {
+function take(pending: PendingLogin, { code, confirmation = '', error }: CallbackInput) {
   const { mode, taken } = pending;
   if (taken || mode === 'device') return { next: pending, told: undefined };
+  // Who merely knows the state may have sent somebody else to the provider: that person's browser has the rest.
+  if (code === codeByForm && !isBearer(pending, confirmation)) return { next: pending, told: undefined };
   if (mode === 'client') return { next: undefined, told: { pending, confirm: false } };
   // Somebody else's code could be confirmed by whoever opens a link: the person is asked first.
   const confirm = !confirmation && !error;
@@ -115,7 +132,7 @@ async function redeem(provider: OidcProvider, pending: PendingLogin, call: Call<
   if (pending.mode === 'client' && !isBeginner(pending, client_nonce)) {
     throw new Refusal('invalid', 'invalid client_nonce');
   }
-  const code = sent === codeByForm ? pending.code : sent;
+  const code = sent === codeByForm ? pending.byForm?.code : sent;
   if (!code) throw new Refusal('invalid', `${failed} No code received.`);
   return finish(
     provider,

@@ -236,12 +236,10 @@ describe('sign-in at an OpenID provider', () => {
       callback({ state, code }).expect(400, /Expired or missing OAuth state/),
     );
 
-    it('is too late after ten minutes, and what nobody came back for is forgotten', async () => {
+    it('is too late after ten minutes', async () => {
       const { auth_url } = await begin();
       clock.advance(601_000);
       await callback(provider.signIn(auth_url)).expect(400, /Expired or missing OAuth state/);
-      for (let i = 0; i < 3; i++) await begin();
-      expect(await kept()).toHaveLength(3);
     });
 
     it('asks for the nonce of who began it', async () => {
@@ -418,25 +416,77 @@ describe('sign-in at an OpenID provider', () => {
     });
   });
 
+  const post = (fields: Record<string, string>) =>
+    secrets.nobody
+      .write('auth/oidc/oidc/callback', new URLSearchParams(fields).toString())
+      .set('Content-Type', 'application/x-www-form-urlencoded')
+      .set('Origin', 'https://provider.example');
+  /** The code that the page of a form holds: in a field, or as text to be read. */
+  const proofIn = (page: string) => /(?:name="confirmation" value="|finish the login: )(\w{32})/.exec(page)?.[1] ?? '';
+
   describe('by form', () => {
-    it('keeps the first code, and the client finishes without one', async () => {
+    beforeAll(() => configure({ oidc_response_mode: 'form_post' }).expect(204));
+    afterAll(() => configure().expect(204));
+
+    it('keeps the first code, and the client finishes with what the page of it shows', async () => {
       await callback({ state: 'x', code: 'y' }).expect(400);
-      const post = (fields: object) =>
-        secrets.nobody
-          .write('auth/oidc/oidc/callback', new URLSearchParams(fields as Record<string, string>).toString())
-          .set('Content-Type', 'application/x-www-form-urlencoded')
-          .set('Origin', 'https://provider.example');
+      await configure().expect(204);
       await post({ state: 'x', code: 'y' }).expect(405);
       await configure({ oidc_response_mode: 'form_post' }).expect(204);
       const { auth_url } = await begin();
       expect(auth_url).toContain('response_mode=form_post');
       const { state, code } = provider.signIn(auth_url);
+      await post({ state, code: 'x'.repeat(5000) }).expect(400, /longer than 4096/);
       const first = await post({ state, code }).expect(200);
       expect(first.headers['content-type']).toContain('text/html');
       expect(first.headers['content-security-policy']).toContain("default-src 'none'");
       await post({ state, code: 'evil' }).expect(400);
-      await callback({ state, code: 'no_code' }).expect(200);
-      await configure().expect(204);
+      await callback({ state, code: 'no_code', confirmation: proofIn(first.text) }).expect(200);
+    });
+  });
+
+  describe('answered in another browser than it began in', () => {
+    afterAll(() => configure().expect(204));
+    const modes = ['client', 'direct'].flatMap((mode) => ['', 'form_post'].map((by) => ({ mode, by })));
+
+    it.each(modes)(
+      'is not finished by who began it ($mode, response mode "$by"), nor spent by the attempt',
+      async ({ mode, by }) => {
+        await configure({ oidc_response_mode: by }).expect(204);
+        await role('lured', { callback_mode: mode }).expect(204);
+        // The one who began it knows address, state and nonce; the browser of another has the code, and what the page holds.
+        const begun = await begin({ role: 'lured', client_nonce: 'of-who-began' });
+        const sent = provider.signIn(begun.auth_url, { sub: 'lured' });
+        const page = by === 'form_post' ? (await post(sent).expect(200)).text : '';
+        const known = { state: sent.state, client_nonce: 'of-who-began' };
+        const proofs = ['', 'yes', 'x'.repeat(32), sent.state, 'of-who-began'];
+        for (const confirmation of by === 'form_post' ? proofs : []) {
+          const { body } = await callback({ ...known, code: 'no_code', confirmation }).expect(400);
+          expect(body.errors).toEqual(['Keystead login failed. Expired or missing OAuth state.']);
+        }
+        if (mode === 'direct') await poll(known).expect(400, /authorization_pending/);
+        // The person it is of goes on.
+        const rest =
+          by === 'form_post' ? { code: 'no_code', confirmation: proofIn(page) } : { ...sent, confirmation: 'yes' };
+        const finished = await callback({ ...known, ...rest }).expect(200);
+        if (mode === 'direct') await poll(known).expect(200);
+        else expect(finished.body.auth.client_token).toMatch(/./);
+      },
+    );
+  });
+
+  describe('begun by anybody, without a token,', () => {
+    it('takes no more room than the places of its mount, and leaves alone who is signing in', async () => {
+      await secrets.nobody
+        .write('auth/oidc/oidc/auth_url', { redirect_uri: back, client_nonce: 'n'.repeat(257) })
+        .expect(400, /client_nonce: at most 256 characters/);
+      const mine = await begin();
+      const placesOf = (rows: { path: string }[]) => rows.map(({ path }) => Number(path.split('-')[1]));
+      for (let i = 0; i < 5; i++) await Promise.all(Array.from({ length: 20 }, () => begin()));
+      const taken = placesOf(await kept());
+      expect(taken.length).toBeGreaterThan(90);
+      expect(taken.every((place) => place >= 0 && place < 8192)).toBe(true);
+      await callback(provider.signIn(mine.auth_url)).expect(200);
     });
   });
 

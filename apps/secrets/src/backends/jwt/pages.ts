@@ -14,7 +14,7 @@ export function page(title: string, text: string, status = 200): RawReply {
 
 /** Asks whether it was you who began a login, and says who did: a link that somebody sent looks the same. */
 export function confirmPage(pending: PendingLogin, fields: Readonly<Record<string, string>>): RawReply {
-  const hidden = Object.entries({ ...fields, confirmation: 'yes' })
+  const hidden = Object.entries(fields)
     .filter(([, value]) => value !== '')
     .map(([name, value]) => `<input type="hidden" name="${escaped(name)}" value="${escaped(value)}">`);
   const role = escaped(pending.role);

@@ -19,30 +19,49 @@ export interface PendingLogin {
   readonly deviceCode?: string;
   /** Who began it, for the page that asks whether it was you. */
   readonly address: string;
-  /** A code that came by form, for the call that finishes. */
-  readonly code?: string;
+  /** What came by form; it is for the browser that brought it, which alone was given `proof`. */
+  readonly byForm?: { readonly code: string; readonly proof: string };
   /** The code is being redeemed, or was. */
   readonly taken?: boolean;
   /** What came of it, where another call fetches it. */
   readonly login?: Login;
 }
 
+/** A login in its place. The places of a mount are all it has: without them anybody could fill the database. */
+interface StoredLogin {
+  readonly digest: string;
+  readonly endsAt: number;
+  readonly pending: PendingLogin;
+}
+
 const prefix = 'oidc/';
 const lifetimeSeconds = 600;
-/** Old ones that go with each new one. */
+const places = 8192;
+/** How many places are looked at for one that is free; a login that still waits in the last of them ends. */
+const looks = 8;
+/** Logins of earlier versions, each under a name of its own that begins with its end, go with new ones. */
 const sweptPerNew = 16;
 const stateForm = /^[0-9a-z]{8}\.[0-9A-Za-z]{32}$/;
 
-/** Keeps a login that begins; the state that leads to it is unguessable, and its keeper forgets it after ten minutes. */
+/** Keeps a login that begins; the state that leads to it is unguessable, and it is forgotten after ten minutes. */
 export async function keep(storage: Storage, pending: PendingLogin, nowMs: number): Promise<string> {
   const now = Math.floor(nowMs / 1000);
-  // They are named by their end, so the oldest stand first.
   for (const name of await storage.list(prefix, { limit: sweptPerNew })) {
     if (name < timeText(now)) storage.delete(prefix + name);
   }
-  const state = `${timeText(now + lifetimeSeconds)}.${randomBase62(32)}`;
-  storage.put(keyOf(state), JSON.stringify(pending));
-  return state;
+  const endsAt = now + lifetimeSeconds;
+  for (let look = 1; ; look++) {
+    const state = `${timeText(endsAt)}.${randomBase62(32)}`;
+    const place = placeOf(state);
+    const isMine = await storage.transaction(place, async (tx) => {
+      const text = await tx.get(place);
+      const isFree = text === undefined || (JSON.parse(text) as StoredLogin).endsAt < now;
+      if (!isFree && look < looks) return false;
+      tx.put(place, JSON.stringify({ digest: digestOf(state), endsAt, pending } satisfies StoredLogin));
+      return true;
+    });
+    if (isMine) return state;
+  }
 }
 
 /**
@@ -58,17 +77,21 @@ export async function decide<T>(
   // A namespace that travelled along is for whoever led the person here.
   const state = sent.replace(/,ns=.*$/s, '');
   if (!stateForm.test(state)) return undefined;
-  const key = keyOf(state);
+  const key = placeOf(state);
   return storage.transaction(key, async (tx) => {
     const text = await tx.get(key);
-    if (text === undefined || state.slice(0, 8) < timeText(Math.floor(nowMs / 1000))) return undefined;
-    const pending = JSON.parse(text) as PendingLogin;
-    const { next, told } = judge(pending);
+    const stored = text === undefined ? undefined : (JSON.parse(text) as StoredLogin);
+    if (stored?.digest !== digestOf(state) || stored.endsAt < Math.floor(nowMs / 1000)) return undefined;
+    const { next, told } = judge(stored.pending);
     if (next === undefined) tx.delete(key);
-    else if (next !== pending) tx.put(key, JSON.stringify(next));
+    else if (next !== stored.pending) tx.put(key, JSON.stringify({ ...stored, pending: next }));
     return told;
   });
 }
+
+/** Whether who finishes with the code that came by form is the browser that brought it. */
+export const isBearer = ({ byForm }: PendingLogin, sent: string): boolean =>
+  byForm !== undefined && equalSecrets(byForm.proof, sent);
 
 /** Whether who ends a login is who began it. */
 export function isBeginner({ clientNonce }: PendingLogin, sent: string): boolean {
@@ -78,6 +101,7 @@ export function isBeginner({ clientNonce }: PendingLogin, sent: string): boolean
 const timeText = (seconds: number): string => seconds.toString(36).padStart(8, '0');
 
 // Who reads the database cannot finish a login: the state itself stands nowhere.
-function keyOf(state: string): string {
-  return `${prefix}${state.slice(0, 8)}-${createHash('sha256').update(state).digest('hex')}`;
-}
+const digestOf = (state: string): string => createHash('sha256').update(state).digest('hex');
+
+const placeOf = (state: string): string =>
+  `${prefix}place-${Number.parseInt(digestOf(state).slice(0, 8), 16) % places}`;
