@@ -11,6 +11,8 @@ interface Compiled {
   /** Keys a merge must end up with. */
   readonly required: readonly string[];
   readonly known: ReadonlySet<string>;
+  /** Stored secrets, each with the fields that decide where it is sent. */
+  readonly sent: readonly (readonly [secret: string, targets: readonly string[]])[];
 }
 
 type InputFields = Readonly<Record<string, unknown>>;
@@ -24,7 +26,7 @@ export class InputParsers {
    * given is laid over what is stored (merge) or over the defaults. Throws `invalid` with the text clients know.
    */
   parse(operation: AnyOperation, fields: InputFields, exact: boolean, stored: unknown): InputFields {
-    const { schema, required } = this.of(operation);
+    const { schema, required, sent } = this.of(operation);
     const given: Record<string, unknown> = {};
     for (const key of Object.keys(schema.shape)) {
       if (!Object.hasOwn(fields, key)) continue;
@@ -42,6 +44,7 @@ export class InputParsers {
     for (const key of required) {
       if (merged[key] === undefined) throw new Refusal('invalid', `missing required field "${key}"`);
     }
+    if (operation.update === 'merge') for (const rule of sent) requireSentAgain(rule, data, merged, stored);
     return merged;
   }
 
@@ -82,6 +85,9 @@ export class InputParsers {
           ? Object.entries(input.shape).flatMap(([key, field]) => (isOptional(field as z.ZodType) ? [] : [key]))
           : [],
         known: new Set(Object.keys(input.shape)),
+        sent: Object.entries(input.shape).map(
+          ([key, field]) => [key, metaOf(field as z.ZodType).sentTo ?? []] as const,
+        ),
       };
       this.compiled.set(operation, compiled);
     }
@@ -100,10 +106,7 @@ const decodedTypes: ReadonlyMap<string, string> = new Map(
 
 /** Refuses a value that is not of the field's own JSON type, in the words of a decoder that coerces nothing. */
 function requireType(name: string, key: string, value: unknown, field: z.ZodType): void {
-  const { json } = (field instanceof z.ZodOptional
-    ? (field.unwrap() as z.ZodType)
-    : field
-  ).meta() as unknown as FieldMeta;
+  const { json } = metaOf(field);
   const wanted = decodedTypes.get(String(json.type))!;
   const wrong = wrongPart(value, wanted);
   if (!wrong) return;
@@ -125,6 +128,25 @@ function wrongPart(value: unknown, wanted: string): { kind: string; wanted: stri
   }
   if (wanted !== 'int' && kind.startsWith('number')) return { kind: 'number', wanted };
   return kind === wanted ? undefined : { kind, wanted };
+}
+
+/** What a field brings along. */
+export const metaOf = (field: z.ZodType): FieldMeta =>
+  ((field instanceof z.ZodOptional ? (field.unwrap() as z.ZodType) : field).meta() ?? {}) as unknown as FieldMeta;
+
+/** Refuses to send a stored secret elsewhere for who does not show that they have it. */
+function requireSentAgain(
+  [secret, targets]: Compiled['sent'][number],
+  given: InputFields,
+  merged: InputFields,
+  stored: unknown,
+): void {
+  const before = (stored ?? {}) as InputFields;
+  if (secret in given || !before[secret]) return;
+  const changed = targets.find((target) => JSON.stringify(before[target]) !== JSON.stringify(merged[target]));
+  if (changed === undefined) return;
+  const text = `${secret}: must be sent again with another ${changed}, which decides where it is sent`;
+  throw new Refusal('invalid', text, [{ path: [secret], message: 'must be sent again' }]);
 }
 
 function isOptional(field: z.ZodType): boolean {

@@ -20,6 +20,8 @@ import {
  */
 export interface FieldMeta {
   readonly json: Readonly<Record<string, unknown>>;
+  /** Of a secret that is stored: the fields that decide where it is sent; none where it never leaves. */
+  readonly sentTo?: readonly string[];
 }
 
 /** What a document says of a field besides its type. */
@@ -112,6 +114,16 @@ export const header = () => field({ type: 'string' }, toHeader);
 
 /** The same, kept out of every error text. */
 export const secretHeader = () => hiddenText(toHeader);
+
+/**
+ * A stored secret that goes where these fields say. Who changes one of them without knowing the secret would have it sent to a
+ * place of their own: a write that merges must send it again.
+ */
+export const sentTo = <T extends z.ZodType>(secret: T, ...fields: readonly [string, ...string[]]): T =>
+  secret.meta({ ...secret.meta(), sentTo: fields });
+
+/** A stored secret that no field sends elsewhere: it signs, only its hash is kept, or the places it goes to are built in. */
+export const notRedirectable = <T extends z.ZodType>(secret: T): T => secret.meta({ ...secret.meta(), sentTo: [] });
 
 /** A string out of a closed list, compared exactly; `text` is the whole refusal. */
 export const oneOf = <const T extends readonly string[]>(values: T, text?: (value: string) => string) =>

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { leavesInTheClear } from '../../sdk/clear-text';
 import { configuration } from '../../sdk/collection';
-import { bool, commaList, header, int, secretString, string } from '../../sdk/fields';
+import { bool, commaList, header, int, notRedirectable, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { recordFields } from '../../sdk/record-fields';
 import { refuse } from '../../sdk/refuse';
@@ -26,7 +26,7 @@ const fields = recordFields({
     int().describe('Retries of a failed call of the identity API; -1 leaves it to the provider library.'),
     -1,
   ],
-  secret_key: [secretString().describe('Secret of access_key; never shown.'), ''],
+  secret_key: [notRedirectable(secretString()).describe('Secret of access_key; never shown.'), ''],
 });
 const unbuilt = {
   endpoint: string().describe('Of machines (EC2): not built, so it must be empty.'),

@@ -1,6 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 import { configuration } from '../../sdk/collection';
-import { announced, secretString, string } from '../../sdk/fields';
+import { announced, notRedirectable, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { recordFields } from '../../sdk/record-fields';
 import { data, empty, missing } from '../../sdk/reply';
@@ -20,7 +20,7 @@ const fields = recordFields({
     string().describe('Who asks the compute API; needs to read compute resources. Else CLOUDONE_CLIENT_ID.'),
     '',
   ],
-  client_secret: [secretString().describe('Secret of client_id; else CLOUDONE_CLIENT_SECRET.'), ''],
+  client_secret: [notRedirectable(secretString()).describe('Secret of client_id; else CLOUDONE_CLIENT_SECRET.'), ''],
 });
 type CloudOneConfig = typeof fields.defaults;
 const config = configuration('config', fields.input);

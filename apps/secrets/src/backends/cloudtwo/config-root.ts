@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { newGeneration, single } from '../../sdk/collection';
-import { announced, duration, header, int, oneOf, secretString, string } from '../../sdk/fields';
+import { announced, duration, header, int, notRedirectable, oneOf, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { recordFields } from '../../sdk/record-fields';
 import { data, empty, missing } from '../../sdk/reply';
@@ -17,7 +17,7 @@ const credentialSources = ['static', 'environment'] as const;
 
 const fields = recordFields({
   access_key: [header().describe('Access key id of the user that makes and ends credentials.'), ''],
-  secret_key: [secretString().describe('Secret of access_key; never shown again.'), ''],
+  secret_key: [notRedirectable(secretString()).describe('Secret of access_key; never shown again.'), ''],
   credential_source: [
     oneOf(credentialSources).describe(
       'static: access_key and secret_key as given. environment: what the service finds around it.',

@@ -1,7 +1,7 @@
 import { type JwtAlgorithm, jwtAlgorithms } from '@keystead/auth';
 import type { z } from 'zod';
 import { configuration } from '../../sdk/collection';
-import { bool, commaList, object, oneOf, secretString, string } from '../../sdk/fields';
+import { bool, commaList, object, oneOf, secretString, sentTo, string } from '../../sdk/fields';
 import { recordFields } from '../../sdk/record-fields';
 import type { Storage } from '../../sdk/storage';
 
@@ -15,7 +15,12 @@ export const configFields = recordFields({
     '',
   ],
   oidc_client_id: [string().describe('What the provider knows this service by; for sign-in by browser.'), ''],
-  oidc_client_secret: [secretString().describe('The secret that goes with it; never shown.'), ''],
+  oidc_client_secret: [
+    sentTo(secretString(), 'oidc_discovery_url', 'oidc_discovery_ca_pem').describe(
+      'The secret that goes with it; never shown.',
+    ),
+    '',
+  ],
   oidc_response_mode: [
     oneOf(modes, (given) => `invalid response_mode: ${JSON.stringify(given)}`).describe(
       'How the provider sends people back: query, or form_post.',

@@ -3,7 +3,7 @@ import { importPublicKey } from '@keystead/auth';
 import { z } from 'zod';
 import { leavesInTheClear } from '../../sdk/clear-text';
 import { single } from '../../sdk/collection';
-import { bool, commaList, secretHeader, string } from '../../sdk/fields';
+import { bool, commaList, secretHeader, sentTo, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { recordFields } from '../../sdk/record-fields';
 import { parses, refuse } from '../../sdk/refuse';
@@ -13,7 +13,7 @@ const fields = recordFields({
   kubernetes_host: [string().optional().describe('Address of the cluster’s API.'), ''],
   kubernetes_ca_cert: [string().describe('Certificates (PEM) to trust for it; empty trusts those of the own pod.'), ''],
   token_reviewer_jwt: [
-    secretHeader().describe(
+    sentTo(secretHeader(), 'kubernetes_host', 'kubernetes_ca_cert').describe(
       'Token of who may ask for token reviews; else that of the own pod, else that which logs in. Never shown.',
     ),
     '',

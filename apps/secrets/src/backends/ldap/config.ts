@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { leavesInTheClear } from '../../sdk/clear-text';
 import { configuration } from '../../sdk/collection';
-import { bool, duration, int, oneOf, secretString, string } from '../../sdk/fields';
+import { bool, duration, int, notRedirectable, oneOf, secretString, sentTo, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { recordFields } from '../../sdk/record-fields';
 import { parses, refuse } from '../../sdk/refuse';
@@ -56,8 +56,13 @@ const shownFields = recordFields({
   request_timeout: [duration().describe('How long to wait for an answer.'), 90],
 });
 const secretFields = recordFields({
-  bindpass: [secretString().describe('Password of binddn; never shown.'), ''],
-  client_tls_key: [secretString().describe('Key (PEM) of client_tls_cert; never shown.'), ''],
+  bindpass: [
+    sentTo(secretString(), 'url', 'starttls', 'insecure_tls', 'certificate').describe(
+      'Password of binddn; never shown.',
+    ),
+    '',
+  ],
+  client_tls_key: [notRedirectable(secretString()).describe('Key (PEM) of client_tls_cert; never shown.'), ''],
 });
 const Config = z.object({ ...shownFields.input.shape, ...secretFields.input.shape, ...tokenFields.input.shape });
 /** How the directory is asked, as stored. */

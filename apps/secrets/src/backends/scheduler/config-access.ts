@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
 import { configuration } from '../../sdk/collection';
-import { bool, int, notKept, secretHeader, secretString, string } from '../../sdk/fields';
+import { bool, int, notKept, notRedirectable, secretHeader, secretString, sentTo, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { recordFields } from '../../sdk/record-fields';
 import { data, empty, missing } from '../../sdk/reply';
@@ -12,7 +12,7 @@ import { type SchedulerAccess, type SchedulerDefaults, schedulerRefusal } from '
 const fields = recordFields({
   address: [string().describe('Address of the scheduler, as protocol://host:port.'), ''],
   token: [
-    secretHeader().describe(
+    sentTo(secretHeader(), 'address', 'ca_cert').describe(
       'Management token of the scheduler; else SCHEDULER_TOKEN, where the address is that of SCHEDULER_ADDR.',
     ),
     '',
@@ -20,7 +20,7 @@ const fields = recordFields({
   max_token_name_length: [int().describe('Longest token name in bytes; 0 takes what the scheduler version allows.'), 0],
   ca_cert: [string().describe('PEM certificate of the authority that signed the scheduler certificate.'), ''],
   client_cert: [string().describe('PEM certificate we show to the scheduler; needs client_key.'), ''],
-  client_key: [secretString().describe('PEM key of client_cert.'), ''],
+  client_key: [notRedirectable(secretString()).describe('PEM key of client_cert.'), ''],
 });
 const AccessInput = fields.input.extend({
   verify: notKept(bool()).optional().describe('Check address, TLS and token against the scheduler before storing.'),

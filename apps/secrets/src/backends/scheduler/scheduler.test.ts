@@ -31,10 +31,13 @@ describe('scheduler engine', () => {
       await configure();
       const { body } = await secrets.root.read('scheduler/config/access').expect(200);
       expect(body.data).toEqual({ address: upstream.address, ca_cert: '', client_cert: '', max_token_name_length: 0 });
+      const token = upstream.management;
       const other = { address: 'http://127.0.0.1:1', ca_cert: testCertificate.cert };
-      await secrets.root.write('scheduler/config/access', other).expect(204);
+      await secrets.root.write('scheduler/config/access', { ...other, token }).expect(204);
       expect((await secrets.root.read('scheduler/config/access').expect(200)).body.data).toMatchObject(other);
-      await secrets.root.write('scheduler/config/access', { address: upstream.address, ca_cert: '' }).expect(204);
+      await secrets.root
+        .write('scheduler/config/access', { address: upstream.address, ca_cert: '', token })
+        .expect(204);
     });
 
     it('keeps what is not named, but for the name length (S11.3)', async () => {
@@ -46,14 +49,14 @@ describe('scheduler engine', () => {
     });
 
     it.each([
-      [{ address: 'nowhere' }, 'address must have the form protocol://host:port'],
-      [{ address: 'ftp://x:1' }, 'address must have the form'],
+      [{ address: 'nowhere', token: 't' }, 'address must have the form protocol://host:port'],
+      [{ address: 'ftp://x:1', token: 't' }, 'address must have the form'],
       [{ client_cert: 'x' }, 'Both client cert and client key must be provided'],
       [{ client_key: 'x' }, 'Both client cert and client key must be provided'],
       [{ client_cert: testCertificate.cert, client_key: otherKey }, 'client_key is not the key of client_cert'],
       [{ token: 'pasted\n' }, 'for field "token"'],
       [{ token: 'pas\u200bted' }, 'no header can carry'],
-      [{ ca_cert: 'no pem' }, 'ca_cert is not an x509 PEM certificate'],
+      [{ ca_cert: 'no pem', token: 't' }, 'ca_cert is not an x509 PEM certificate'],
       [{ max_token_name_length: -1 }, 'max_token_name_length cannot be negative'],
       [{ max_token_name_length: 'zz' }, 'for field "max_token_name_length"'],
     ])('refuses %j and changes nothing (S11.5, S11.6)', async (fields, text) => {
@@ -69,7 +72,7 @@ describe('scheduler engine', () => {
       expect(good.body.data).toMatchObject({ token_type: 'management', version: '1.9.3', tls: false });
       await secrets.root.write('scheduler/config/access', { token: 'nonsense', verify: true }).expect(502, /403/);
       await secrets.root
-        .write('scheduler/config/access', { address: 'http://127.0.0.1:1', verify: true })
+        .write('scheduler/config/access', { address: 'http://127.0.0.1:1', token: 'any', verify: true })
         .expect(502, /unreachable/);
       await secrets.root.read('scheduler/config/access').expect(200, new RegExp(upstream.address));
     });

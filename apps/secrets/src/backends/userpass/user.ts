@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
 import { collection } from '../../sdk/collection';
-import { commaList, olderName, secretString } from '../../sdk/fields';
+import { commaList, notRedirectable, olderName, secretString } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { namesPath } from '../../sdk/records';
 import { data, empty, missing } from '../../sdk/reply';
@@ -11,7 +11,7 @@ import type { PasswordHash, Passwords } from './password';
 
 const fields = loginFields<Record<never, never>>({});
 const UserInput = fields.input.extend({
-  password: secretString().optional().describe('Required when the user is new.'),
+  password: notRedirectable(secretString()).optional().describe('Required when the user is new.'),
 });
 const maxPasswordLength = 1_024;
 

@@ -1,0 +1,60 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { testCertificate } from '@keystead/testing';
+import type { z } from 'zod';
+import { metaOf } from '../src/pipeline/parse-input';
+import { startSecrets } from './start-secrets';
+import { everyVisit, mountEveryKind } from './visits';
+
+describe('a stored secret', () => {
+  const secrets = startSecrets();
+  beforeAll(() => mountEveryKind(secrets));
+
+  /** Every secret field of what is written into a record. */
+  const declared = () =>
+    everyVisit(secrets).flatMap(({ name, at, verb, declared: { stored }, operation }) => {
+      if (!stored || (verb !== 'write' && verb !== 'patch')) return [];
+      const shape = operation.input?.shape ?? {};
+      return Object.entries(shape).flatMap(([field, type]) => {
+        const { json, sentTo } = metaOf(type as z.ZodType);
+        return json?.format === 'password' ? [{ name, at, field, sentTo, shape, update: operation.update }] : [];
+      });
+    });
+
+  it('is declared with where it is sent', () => {
+    const all = declared();
+    expect(all.length).toBeGreaterThan(7);
+    for (const { name, field, sentTo, shape } of all) {
+      expect([name, field, sentTo]).toEqual([name, field, expect.any(Array)]);
+      expect([name, field, sentTo!.filter((target) => !(target in shape))]).toEqual([name, field, []]);
+    }
+  });
+
+  it('is sent again by who has it sent elsewhere, wherever a write keeps what it does not name', async () => {
+    // What is stored first, and another value of each field that decides where its secret goes.
+    const examples: Record<string, { first: object; others: Record<string, unknown> }> = {
+      'write auth/ldap/config': {
+        first: { url: 'ldap://127.0.0.1:1', binddn: 'cn=svc', bindpass: 'ours' },
+        others: { url: 'ldap://127.0.0.2:1', starttls: true, insecure_tls: true, certificate: testCertificate.cert },
+      },
+      'write scheduler/config/access': {
+        first: { address: 'http://127.0.0.1:1', token: 'ours' },
+        others: { address: 'http://127.0.0.2:1', ca_cert: testCertificate.cert },
+      },
+    };
+    const merging = declared().filter(({ update, sentTo }) => update === 'merge' && sentTo!.length > 0);
+    expect(merging.map(({ name }) => name).sort()).toEqual(Object.keys(examples).sort());
+    for (const { name, at, field, sentTo } of merging) {
+      const { first, others } = examples[name]!;
+      expect(Object.keys(others)).toEqual(sentTo);
+      await secrets.root.write(at, first).expect(204);
+      const before = (await secrets.root.read(at).expect(200)).body.data;
+      for (const [target, value] of Object.entries(others)) {
+        const { body } = await secrets.root.write(at, { [target]: value }).expect(400);
+        expect(body.errors[0]).toContain(`${field}: must be sent again with another ${target}`);
+      }
+      expect((await secrets.root.read(at).expect(200)).body.data).toEqual(before);
+      await secrets.root.write(at, { ...others, [field]: '' }).expect(204);
+      await secrets.root.write(at, first).expect(204);
+    }
+  });
+});
