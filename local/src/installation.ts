@@ -165,6 +165,8 @@ function serviceEnvironment(
   return {
     // Every request is audited unless the operator said where to, or that it goes to the output.
     ...(name === 'secrets' ? { SECRETS_AUDIT_FILE: path.join(config.dataDir, 'audit.log') } : {}),
+    // No balancer stands before these services: Ctrl-C need not wait for one to notice.
+    [`${prefix}_DRAIN_DELAY_SECONDS`]: '0',
     // Links must lead here also when the service listens on all addresses.
     ...(name === 'workspaces'
       ? {

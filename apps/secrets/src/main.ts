@@ -1,7 +1,17 @@
 #!/usr/bin/env node
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorBody } from '@keystead/envelope';
-import { createLogger, onStop, Registry, runProcesses, type Serving, serve } from '@keystead/server';
+import {
+  createLogger,
+  type Logger,
+  onStop,
+  Registry,
+  runMain,
+  runProcesses,
+  type Serving,
+  serve,
+  surviveFailures,
+} from '@keystead/server';
 import { BadConfig } from '@keystead/settings';
 import { startTracing, type Tracing } from '@keystead/tracing';
 import { type Config, describeConfig, readConfig } from './config';
@@ -33,6 +43,7 @@ const loaded = () => Promise.all([import('./service.js'), import('./http/list-ve
 async function run(config: Config): Promise<void> {
   const log = createLogger({ name: 'secrets', level: config.logLevel });
   const registry = new Registry();
+  surviveFailures(log, registry);
   const [{ createService }, { rescueList }] = await loaded();
   const service = await createService(config, { log, registry });
   if (config.firstRunFile !== undefined && (await service.firstRun(config.firstRunFile))) {
@@ -64,7 +75,7 @@ async function run(config: Config): Promise<void> {
   process.on('SIGHUP', () => {
     service.reopenAudit().catch((error) => log.warn({ err: error }, 'audit files could not be opened anew'));
   });
-  stopOnSignal(serving, service, tracing);
+  stopOnSignal(serving, service, tracing, log);
 }
 
 async function runAll(config: Config): Promise<void> {
@@ -73,11 +84,13 @@ async function runAll(config: Config): Promise<void> {
   if (code !== undefined) process.exit(code);
 }
 
-function stopOnSignal(serving: Serving, service: Service, tracing: Tracing | undefined): void {
-  onStop(async () => {
+function stopOnSignal(serving: Serving, service: Service, tracing: Tracing | undefined, log: Logger): void {
+  onStop(async (signal) => {
+    log.info({ signal }, 'stopping: requests under way are finished');
     await serving.close();
     await tracing?.close();
     await service.close();
+    log.info('stopped');
     process.exit(0);
   });
 }
@@ -98,8 +111,4 @@ async function main([command]: string[]): Promise<void> {
   process.exitCode = 64;
 }
 
-main(process.argv.slice(2)).catch((error: Error) => {
-  const cause = error.cause instanceof Error ? `: ${error.cause.message}` : '';
-  process.stderr.write(`${error.message}${cause}\n`);
-  process.exitCode = 1;
-});
+runMain(() => main(process.argv.slice(2)));

@@ -1,7 +1,17 @@
 #!/usr/bin/env node
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createLogger, type Logger, onStop, Registry, runProcesses, type Serving, serve } from '@keystead/server';
+import {
+  createLogger,
+  type Logger,
+  onStop,
+  Registry,
+  runMain,
+  runProcesses,
+  type Serving,
+  serve,
+  surviveFailures,
+} from '@keystead/server';
 import { BadConfig } from '@keystead/settings';
 import { startTracing, type Tracing } from '@keystead/tracing';
 import { type Config, describeConfig, readConfig } from './config';
@@ -52,6 +62,7 @@ async function run(config: Config): Promise<void> {
   const log = createLogger({ name: 'workspaces', level: config.logLevel });
   const [{ createService }, { startHousekeeping }] = await loaded();
   const registry = new Registry();
+  surviveFailures(log, registry);
   const service = await createService(config, { log, registry });
   if (config.firstRunFile !== undefined) {
     await writeFirstRun(service, config.firstRunFile, log);
@@ -97,7 +108,7 @@ async function run(config: Config): Promise<void> {
         vcs: config.vcs && reach && { reach, publicUrl, settings, pollSeconds: config.vcs.pollSeconds },
       });
   log.info({ url: serving.url, edition: config.edition }, 'listening');
-  stopOnSignal(serving, housekeeping, service, tracing);
+  stopOnSignal(serving, housekeeping, service, tracing, log);
 }
 
 async function runAll(config: Config): Promise<void> {
@@ -114,12 +125,15 @@ function stopOnSignal(
   housekeeping: Housekeeping | undefined,
   service: Service,
   tracing: Tracing | undefined,
+  log: Logger,
 ): void {
-  onStop(async () => {
+  onStop(async (signal) => {
+    log.info({ signal }, 'stopping: requests under way are finished');
     await serving.close();
     await tracing?.close();
     await housekeeping?.close();
     await service.close();
+    log.info('stopped');
     process.exit(0);
   });
 }
@@ -150,7 +164,4 @@ async function main([command]: string[]): Promise<void> {
   process.exitCode = 64;
 }
 
-main(process.argv.slice(2)).catch((error: Error) => {
-  process.stderr.write(`${error.message}\n`);
-  process.exitCode = 1;
-});
+runMain(() => main(process.argv.slice(2)));

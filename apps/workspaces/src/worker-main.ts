@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { createLogger, type Logger } from '@keystead/server';
+import { createLogger, type Logger, surviveFailures } from '@keystead/server';
 import { BadConfig } from '@keystead/settings';
 
 import { type AgentConfig, describeAgentConfig, isAgent, readAgentConfig } from './worker/agent-config';
@@ -47,6 +47,7 @@ async function meansOf(config: OwnConfig, log: Logger): Promise<Means> {
 
 async function run(config: WorkerConfig): Promise<void> {
   const log = createLogger({ name: 'worker', level: config.service.logLevel });
+  surviveFailures(log);
   const means = await meansOf(config, log);
   // Not before it is needed: a check is quick without it.
   const { startWorker } = require('./worker') as typeof import('./worker');
@@ -58,6 +59,7 @@ async function run(config: WorkerConfig): Promise<void> {
 
 async function runAgent(config: AgentConfig): Promise<void> {
   const log = createLogger({ name: 'agent', level: config.logLevel });
+  surviveFailures(log);
   const means = await meansOf(config, log);
   const { startAgent } = require('./agent') as typeof import('./agent');
   let stop: (code: number) => void = () => undefined;

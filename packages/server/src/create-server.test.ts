@@ -1,5 +1,5 @@
 import type http from 'node:http';
-import type { Socket } from 'node:net';
+import { connect as connectPlain, type Socket } from 'node:net';
 import { connect } from 'node:tls';
 import { describe, expect, it } from '@jest/globals';
 import { testCertificate } from '../../testing/src/certificate';
@@ -120,5 +120,37 @@ describe('a server', () => {
     });
     await expect(met).rejects.toMatchObject({ code: expect.stringMatching(/PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL/) });
     server.close();
+  });
+
+  it.each<[string, string[], string]>([
+    ['takes a path', ['GET /a?b=c HTTP/1.1', 'Host: one'], '200 one /a?b=c'],
+    ['takes an absolute target, whose host counts', ['GET http://two/a?b=c HTTP/1.1', 'Host: one'], '200 two /a?b=c'],
+    ['takes an absolute target without a path', ['GET HTTP://two HTTP/1.1', 'Host: one'], '200 two /'],
+    ['takes an absolute target with a query only', ['GET http://two?b=c HTTP/1.1', 'Host: one'], '200 two /?b=c'],
+    ['refuses two hosts', ['GET /a HTTP/1.1', 'Host: one', 'Host: two'], '400'],
+    ['refuses the same host twice', ['GET /a HTTP/1.1', 'Host: one', 'Host: one'], '400'],
+    ['refuses two hosts in one header', ['GET /a HTTP/1.1', 'Host: one, two'], '400'],
+    ['refuses a target of another scheme', ['GET ftp://two/a HTTP/1.1', 'Host: one'], '400'],
+    ['refuses a target with a user', ['GET http://me@two/a HTTP/1.1', 'Host: one'], '400'],
+  ])('%s', async (_what, lines, expected) => {
+    const server = createServer(createApp(), {}, (req, res) => res.end(`${req.headers.host} ${req.url}`));
+    const port = await listenOn(server, { host: '127.0.0.1', port: 0 });
+    try {
+      const answer = await new Promise<string>((resolve, reject) => {
+        let text = '';
+        const socket = connectPlain(port, '127.0.0.1', () =>
+          socket.end(`${[...lines, 'Connection: close'].join('\r\n')}\r\n\r\n`),
+        );
+        socket.on('data', (chunk) => {
+          text += chunk;
+        });
+        socket.on('end', () => resolve(text)).on('error', reject);
+      });
+      const [head = '', body = ''] = answer.split('\r\n\r\n');
+      const status = head.slice(9, 12);
+      expect(status === '200' ? `${status} ${body}` : status).toBe(expected);
+    } finally {
+      server.close();
+    }
   });
 });

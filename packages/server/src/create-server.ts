@@ -44,15 +44,47 @@ export function createServer(app: express.Express, options: ServerOptions = {}, 
     keepAliveTimeout: keepAliveSeconds * 1000,
     connectionsCheckingInterval: Math.min(requestSeconds * 500, 5000),
     noDelay: true,
+    // A header that is sent twice is seen twice: Node would drop the second Host, Authorization or Content-Type silently.
+    joinDuplicateHeaders: true,
+  };
+  const refusal = options.refusal ?? plainText;
+  const listener: Handler = (req, res) => {
+    if (hasOneTarget(req)) handler(req, res);
+    else refuseTarget(res, refusal);
   };
   const server =
     options.tls === undefined
-      ? http.createServer(settings, handler)
-      : https.createServer({ ...settings, ...tlsSettings(options.tls) }, handler);
-  const refusal = options.refusal ?? plainText;
+      ? http.createServer(settings, listener)
+      : https.createServer({ ...settings, ...tlsSettings(options.tls) }, listener);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuse(socket, error.code, refusal));
   server.on('connect', (_req, socket: Socket) => end(socket, 405, 'method not allowed', refusal));
   return server;
+}
+
+const absoluteForm = /^https?:\/\/([^/?#@]+)([/?].*)?$/i;
+
+/**
+ * Whether a request names one host. A target in absolute form (RFC 9112, 3.2.2) is turned into a path; its host counts
+ * instead of the Host header.
+ */
+function hasOneTarget(req: http.IncomingMessage): boolean {
+  const { url = '', headers } = req;
+  if (url.charCodeAt(0) !== SLASH && url !== '*') {
+    const [, host, target = '/'] = absoluteForm.exec(url) ?? [];
+    if (host === undefined) return false;
+    headers.host = host;
+    req.url = target.startsWith('/') ? target : `/${target}`;
+  }
+  return headers.host?.includes(',') !== true;
+}
+
+const SLASH = 47;
+
+function refuseTarget(res: http.ServerResponse, refusal: ConnectionRefusal): void {
+  const { type, body } = refusal(400, 'the request names no host, or more than one');
+  res
+    .writeHead(400, { 'content-type': type, 'content-length': Buffer.byteLength(body), connection: 'close' })
+    .end(body);
 }
 
 /**

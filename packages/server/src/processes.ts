@@ -40,14 +40,26 @@ export async function runProcesses(options: ProcessesOptions, run: () => Promise
   return undefined;
 }
 
+/**
+ * Runs the program of a service. A failure before it runs ends the process at once with its reason and exit code 1, whatever
+ * connections and timers are open: a process that cannot serve must not look like one that does.
+ */
+export function runMain(main: () => Promise<void>): void {
+  main().catch((error: Error) => {
+    const cause = error.cause instanceof Error ? `: ${error.cause.message}` : '';
+    process.stderr.write(`${error.message}${cause}\n`);
+    process.exit(1);
+  });
+}
+
 /** Calls `stop` at the first SIGTERM or SIGINT; a second of the same kind ends the process at once. */
-export function onStop(stop: () => Promise<void>): void {
+export function onStop(stop: (signal: NodeJS.Signals) => Promise<void>): void {
   let stopping = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.once(signal, () => {
       if (stopping) return;
       stopping = true;
-      void stop();
+      void stop(signal);
     });
   }
 }

@@ -128,7 +128,7 @@ const shared = (prefix: string, standard: { port: number; connections: number })
     .number()
     .min(0)
     .max(600)
-    .default(0)
+    .default(5)
     .describe('At shutdown: how long the service still accepts while /readyz says no, so that balancers notice first.'),
   DRAIN_SECONDS: wholeNumber(0, 600).default(10).describe('At shutdown: how long requests may then take to finish.'),
 });
