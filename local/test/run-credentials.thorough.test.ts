@@ -17,8 +17,6 @@ import { makeExecutor } from '../../apps/workspaces/test/worker-fixture';
 
 const issuer = 'https://workspaces.test';
 const audience = 'https://secrets.test';
-const subject = (workspace: string, phase: string) =>
-  `organization:acme:project:Default Project:workspace:${workspace}:run_phase:${phase}`;
 
 // Stands in for the tool: a plan says what it was given, and what the secrets service makes of it.
 const standIn = `#!/bin/sh
@@ -187,14 +185,17 @@ describe('a run with a role of the secrets service', () => {
   });
 
   it('is told apart by workspace and phase', async () => {
+    const { id } = await workspaces.workspace('acme', 'exact', { 'secrets-role': 'exact' });
+    const { organizationId, projectId } = await workspaces.service.db.prisma.workspace.findUniqueOrThrow({
+      where: { id },
+    });
     await secrets.root
       .write('auth/jwt/role/exact', {
         user_claim: 'sub',
-        bound_subject: subject('exact', 'plan'),
+        bound_subject: `organization:${organizationId}:project:${projectId}:workspace:${id}:run_phase:plan`,
         bound_audiences: [audience],
       })
       .expect(204);
-    const { id } = await workspaces.workspace('acme', 'exact', { 'secrets-role': 'exact' });
     expect((await carried(id)).run.data.attributes.status).toBe('planned');
   });
 

@@ -87,6 +87,27 @@ describe('keystead doctor', () => {
     await sql(secrets.database.url, 'DROP FUNCTION refuse CASCADE', "DELETE FROM intent WHERE kind = 'x'");
   });
 
+  it('finds roles that let runs in by names alone', async () => {
+    await secrets.root.write('sys/auth/runs', { type: 'jwt' }).expect(204);
+    await secrets.root
+      .write('auth/runs/config', { jwks_url: `${addressOf(workspaces.server)}/.well-known/jwks`, bound_issuer: 'https://workspaces.test' })
+      .expect(204);
+    const role = (name: string, more: object) =>
+      secrets.root
+        .write(`auth/runs/role/${name}`, { user_claim: 'workspace_id', bound_audiences: ['a'], ...more })
+        .expect(204);
+    const by = { organization_name: 'acme', workspace_name: 'web' };
+    await role('names', { bound_claims: by });
+    await role('subject', { bound_subject: 'organization:acme:project:p:workspace:w:run_phase:plan' });
+    await role('ids', { bound_claims: { ...by, organization_id: 'org-1' } });
+    await role('subject-ids', { bound_subject: 'organization:org-1:project:prj-1:workspace:ws-1:run_phase:plan' });
+    await role('others', { bound_claims: { groups: 'ops' } });
+    const { said } = await ask();
+    expect(said).toContainEqual(
+      expect.stringMatching(/^warning: roles bind names .*: auth\/runs\/role\/names, auth\/runs\/role\/subject$/),
+    );
+  });
+
   it('finds settings of the database that lose what was acknowledged', async () => {
     const name = new URL(secrets.database.url).pathname.slice(1);
     await sql(secrets.database.url, `ALTER DATABASE ${pg.escapeIdentifier(name)} SET synchronous_commit = off`);

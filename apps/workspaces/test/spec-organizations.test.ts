@@ -401,7 +401,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
     expect((await admin.get(path).expect(200)).body.data).toBeNull();
   });
 
-  it('deletes it, and its name is free at once (W3.5, W8.3)', async () => {
+  it('deletes it, and those who had it may use its name again (W3.5, W8.3)', async () => {
     await named('short-lived').expect(201);
     const { body, headers } = await admin.delete('organizations/short-lived').expect(204);
     expect(body).toEqual({});

@@ -5,6 +5,7 @@ import { findToken } from '../settings';
 import { version } from '../version';
 import { checkTls } from './certificate';
 import type { Findings } from './finding';
+import { bindsNamesOnly } from './role-names';
 
 /** Looks at the secrets service by its address, with what the caller's token may see. */
 export async function checkSecrets({ settings, client }: Context, findings: Findings): Promise<void> {
@@ -38,6 +39,7 @@ export async function checkSecrets({ settings, client }: Context, findings: Find
   await checkAudit(unwrapped, findings);
   await checkFactors(unwrapped, findings);
   await checkMounts(unwrapped, findings);
+  await checkRunRoles(unwrapped, findings);
   await checkNode(unwrapped, findings);
 }
 
@@ -93,6 +95,33 @@ async function checkMounts(client: Client, findings: Findings): Promise<void> {
     'keystead auth enable userpass, or oidc, ldap, approle',
   );
 }
+
+/** Roles for runs, which are let in by what their identity tokens say. */
+async function checkRunRoles(client: Client, findings: Findings): Promise<void> {
+  const mounts = await client
+    .get('sys/auth', { accept: [403, 404] })
+    .catch((error: unknown) => giveUp(error, findings, 'roles for runs'));
+  const loose: string[] = [];
+  for (const [path, mount] of Object.entries(mounts?.body?.data ?? {})) {
+    if ((mount as { type?: unknown } | null)?.type !== 'jwt') continue;
+    const { names, status } = await client.list(`auth/${path}role`, { accept: [403, 404] });
+    if (status === 403) unseen(findings, 'roles for runs', `auth/${path}role`);
+    for (const name of names.slice(0, mostRoles)) {
+      const role = await seen(client, findings, `auth/${path}role/${name}`, 'roles for runs');
+      if (role && bindsNamesOnly(role)) loose.push(`auth/${path}role/${name}`);
+    }
+  }
+  findings.ask(
+    'warning',
+    loose.length > 0,
+    'roles bind runs by ids',
+    `roles bind names of organizations or workspaces only, which may belong to another later: ${loose.join(', ')}`,
+    'bind organization_id and workspace_id: docs/guides/run-credentials.md',
+  );
+}
+
+/** Of one mount that are looked at. */
+const mostRoles = 200;
 
 /** What the node measures of itself. */
 async function checkNode(client: Client, findings: Findings): Promise<void> {

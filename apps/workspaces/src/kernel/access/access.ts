@@ -32,6 +32,12 @@ export interface TeamGrants {
   readonly around: ReadonlyMap<string, Mask>;
 }
 
+/** What a team is given on workspaces and projects, as one grant each. */
+export interface GivenGrants {
+  readonly workspaces: readonly { readonly id: string; readonly projectId: string; readonly mask: Mask }[];
+  readonly projects: readonly { readonly id: string; readonly mask: Mask }[];
+}
+
 /** What one organization gives the caller. Built by the access store; `teamIds` are the caller's own teams. */
 export interface OrganizationMembership {
   readonly organizationId: string;
@@ -222,6 +228,20 @@ export class Access {
   /** What the caller may do on every project of the organization. */
   projectFloor(organizationId: string): Mask {
     return this.isOwner(organizationId) ? projectAdmin : projectFloor(this.rights(organizationId));
+  }
+
+  /** Has all that a project grant would give, on the project and on its workspaces. */
+  holdsInProject(project: ProjectTarget, mask: Mask): boolean {
+    return (mask & ~(this.projectMask(project) | this.workspaceFloor(project.organizationId))) === 0;
+  }
+
+  /** Has all that a team is given: its rights in the organization, and its grants on every workspace and project. */
+  holdsAll(organizationId: string, rights: Rights, { workspaces, projects }: GivenGrants): boolean {
+    return (
+      (rights & ~this.rights(organizationId)) === 0 &&
+      projects.every(({ id, mask }) => this.holdsInProject({ id, organizationId }, mask)) &&
+      workspaces.every(({ mask, ...workspace }) => (mask & ~this.unionOver({ ...workspace, organizationId })) === 0)
+    );
   }
 
   /** Does the organization let administrators of a workspace delete it with its resources? Owners always may. */

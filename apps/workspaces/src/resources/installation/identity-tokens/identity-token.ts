@@ -63,7 +63,7 @@ export async function secretsLoginOf(db: Database, workspaceId: string): Promise
   return row?.role ? { ...row, role: row.role, namespace: row.namespace ?? '' } : undefined;
 }
 
-/** A token that says which run's plan or apply somebody is; good for five minutes. */
+/** A token that says which run's plan or apply somebody is; good for five minutes. Its subject is made of ids, which no other ever has. */
 export async function identityToken(
   db: Database,
   keyring: Keyring,
@@ -74,7 +74,7 @@ export async function identityToken(
   const workspace = `organization:${job.organizationName}:project:${login.projectName}:workspace:${job.workspaceName}`;
   const claims: Record<(typeof claimNames)[number], string | number> & { iat: number } = {
     iss: issuer,
-    sub: `${workspace}:run_phase:${job.kind}`,
+    sub: `organization:${job.organizationId}:project:${login.projectId}:workspace:${job.workspaceId}:run_phase:${job.kind}`,
     aud: audience,
     iat: now,
     nbf: now,

@@ -6,6 +6,7 @@ import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
+import { reclaimName } from '../../../kernel/database/released-names';
 import type { SiteSettings } from '../../../kernel/endpoints/environment';
 import { organizationAttributes } from './attributes';
 import {
@@ -154,6 +155,7 @@ export async function create(
   return db.transaction(async (tx) => {
     await requireRoom(tx, settings, principal.id);
     const [projectId, teamId, membershipId] = [newId('prj'), newId('team'), newId('ou')];
+    await reclaimName(tx, 'organization', 'name', after.name, { userId: principal.id, siteAdmin: principal.siteAdmin });
     await tx.prisma.organization.create({ data: { ...after, id, defaultProjectId: projectId } });
     await tx.prisma.project.create({ data: { id: projectId, organizationId: id, name: 'Default Project' } });
     await tx.prisma.membership.create({
@@ -193,6 +195,10 @@ export async function update(
     const after = settingsAfter(before, changes, env.edition);
     await requirePool(tx, id, after.defaultAgentPoolId, 'defaultAgentPool');
     if (JSON.stringify(before) === JSON.stringify(after)) return current;
+    if (after.name !== before.name) {
+      const { id: userId, siteAdmin } = caller.principal;
+      await reclaimName(tx, 'organization', 'name', after.name, { id, userId, siteAdmin });
+    }
     await tx.prisma.organization.update({ where: { id }, data: { ...after, updatedAt: new Date() } });
     await recordChange(tx, caller.actor, {
       organizationId: id,
@@ -205,7 +211,7 @@ export async function update(
   });
 }
 
-/** Marks an organization as removed: it is gone for everybody and its name is free; a worker deletes the rest. */
+/** Marks an organization as removed: it is gone for everybody; a worker deletes the rest. */
 export async function remove(db: Database, actor: Actor, organization: Organization): Promise<void> {
   await db.transaction(async (tx) => {
     const { count } = await tx.prisma.organization.updateMany({

@@ -3,6 +3,7 @@ import type { Keyring } from '@keystead/keyring';
 import { notFound, Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
+import { reclaimName } from '../../../kernel/database/released-names';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import * as memberships from '../memberships/service';
 import { changeAddress, holderOf, unreachable } from '../users/addresses';
@@ -76,6 +77,7 @@ export async function useLink(
 /** The inviter knows the link as well, so that the address is not proven by it: where an account has it, it is only asked for. */
 async function becomeAccount(tx: Database, id: string, username: string | undefined): Promise<void> {
   const { email } = await tx.prisma.user.findUniqueOrThrow({ where: { id } });
+  if (username !== undefined) await reclaimName(tx, 'user', 'username', username, { id });
   const isTaken = (await holderOf(tx, email)) !== undefined;
   const address = isTaken ? { email: unreachable(), unconfirmedEmail: email } : {};
   await tx.prisma.user.update({ where: { id }, data: { username, ...address } });

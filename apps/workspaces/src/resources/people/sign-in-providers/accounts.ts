@@ -3,6 +3,7 @@ import { Refusal } from '@keystead/refusal';
 import { recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { isReleased } from '../../../kernel/database/released-names';
 import { holderOf, unreachable } from '../users/addresses';
 import * as users from '../users/service';
 import type { Person } from './openid';
@@ -131,6 +132,6 @@ export async function freeName(tx: Database, asked: string): Promise<string> {
   const base = plain.slice(0, longestName) || 'user';
   for (let name = base; ; name = `${base.slice(0, longestName - 7)}-${randomBase62(6)}`) {
     const taken = await tx.prisma.user.count({ where: { username: { equals: name, mode: 'insensitive' } } });
-    if (taken === 0) return name;
+    if (taken === 0 && !(await isReleased(tx, 'user', name))) return name;
   }
 }

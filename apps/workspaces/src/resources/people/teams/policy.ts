@@ -4,7 +4,7 @@ import type { Team } from './team';
 
 type TeamTarget = Pick<
   Team,
-  'id' | 'organizationId' | 'isOwners' | 'visibility' | 'rights' | 'allowMemberTokenManagement'
+  'id' | 'organizationId' | 'isOwners' | 'visibility' | 'rights' | 'grants' | 'allowMemberTokenManagement'
 >;
 
 /** Secret teams show to owners, to their own members, and to those who manage teams and may see secret ones. */
@@ -21,10 +21,9 @@ export function seesSecretTeams(access: Access, organizationId: string): boolean
 const managesTeam = (access: Access, team: TeamTarget): boolean =>
   !team.isOwners && seesTeam(access, team) && access.can(team.organizationId, 'manage-teams');
 
-// Who could join a team with more rights than theirs, or use its token, would have these rights.
-function isWithin(access: Access, team: TeamTarget): boolean {
-  const exceeds = (team.rights & ~access.rights(team.organizationId)) !== 0;
-  return !exceeds || access.can(team.organizationId, 'manage-organization-access');
+// Who could join a team that may do more than they, or use its token, or have a group join it, might do as much.
+function isWithin(access: Access, { organizationId, rights, grants }: TeamTarget): boolean {
+  return access.can(organizationId, 'manage-organization-access') || access.holdsAll(organizationId, rights, grants);
 }
 
 function managesMembers(access: Access, team: TeamTarget): boolean {
@@ -50,6 +49,7 @@ export const teamPolicy = policy<TeamTarget>()({
   'can-view-api-token': managesToken,
   'can-update-visibility': managesTeam,
   'can-update-name': managesTeam,
-  'can-update-sso-team-id': (access, team) => managesTeam(access, team) || access.isOwner(team.organizationId),
+  'can-update-sso-team-id': (access, team) =>
+    access.isOwner(team.organizationId) || (managesTeam(access, team) && isWithin(access, team)),
   'can-update-member-token-management': managesTeam,
 });

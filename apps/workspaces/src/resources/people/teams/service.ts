@@ -1,6 +1,6 @@
 import { invalid, MissingPermission } from '@keystead/jsonapi';
 import { Prisma } from '../../../generated/prisma/client';
-import type { Access } from '../../../kernel/access/access';
+import type { Access, GivenGrants } from '../../../kernel/access/access';
 import { hasRight, organizationRights } from '../../../kernel/access/organization-rights';
 import type { Policy } from '../../../kernel/access/policy';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
@@ -30,13 +30,29 @@ const withMembers = {
 /** Teams by id; unknown ids are left out. */
 export async function findMany(db: Database, ids: readonly string[]): Promise<Team[]> {
   const rows = await db.prisma.team.findMany({ where: { id: { in: [...ids] } }, include: withMembers });
-  return rows.map(({ organization, members, scimGroup: link, ...row }) => ({
+  const grants = await Promise.all(rows.map((row) => grantsOf(db, row)));
+  return rows.map(({ organization, members, scimGroup: link, ...row }, index) => ({
     ...row,
+    grants: grants[index]!,
     scimGroup: link && { name: link.group.displayName, updatedAt: link.group.updatedAt, paused: link.paused },
     organizationName: organization.name,
     userIds: members.filter(({ membership }) => membership.status === 'active').map((m) => m.membership.userId),
     membershipIds: members.map((member) => member.membershipId),
   }));
+}
+
+// Every answer about a team says whether the caller may give it, so that its grants are read once for each of their revisions.
+function grantsOf(db: Database, team: { id: string; grantsRevision: bigint }): Promise<GivenGrants> {
+  return db.remembered(`grants ${team.id}`, `${team.grantsRevision}`, async () => {
+    const [workspaces, projects] = [
+      await db.prisma.$queryRaw<GivenGrants['workspaces'][number][]>`
+        SELECT w.id, w.project_id AS "projectId", g.capabilities AS mask
+          FROM team_workspace g JOIN workspace w ON w.id = g.workspace_id WHERE g.team_id = ${team.id}`,
+      await db.prisma.$queryRaw<GivenGrants['projects'][number][]>`
+        SELECT project_id AS id, capabilities AS mask FROM team_project WHERE team_id = ${team.id}`,
+    ];
+    return { workspaces, projects };
+  });
 }
 
 /** One team. */

@@ -1,3 +1,4 @@
+import type { GivenGrants } from '../../../kernel/access/access';
 import type { Rights } from '../../../kernel/access/organization-rights';
 
 /** A team. `userIds` are its active people, `membershipIds` also those who were only invited. */
@@ -11,6 +12,7 @@ export interface Team {
   readonly ssoTeamId: string | null;
   readonly allowMemberTokenManagement: boolean;
   readonly rights: Rights;
+  readonly grants: GivenGrants;
   readonly userIds: readonly string[];
   readonly membershipIds: readonly string[];
   /** The group of a directory that fills it. */

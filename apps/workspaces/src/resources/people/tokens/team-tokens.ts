@@ -2,7 +2,8 @@ import { Prisma } from '../../../generated/prisma/client';
 import type { Access } from '../../../kernel/access/access';
 import type { Database } from '../../../kernel/database/database';
 import { inOrder } from '../../../kernel/database/in-order';
-import { seesSecretTeams } from '../teams/policy';
+import { seesSecretTeams, teamPolicy } from '../teams/policy';
+import * as teams from '../teams/service';
 import { type Token, toToken, withTeam } from './service';
 
 const columns = {
@@ -28,7 +29,7 @@ export async function listTeamTokens(
 ): Promise<{ items: Token[]; total: number }> {
   const q = options.q?.toLowerCase() ?? null;
   const where = Prisma.sql`k.kind = 'team' AND t.organization_id = ${organizationId}
-    AND ${managed(access, organizationId)} AND (${q}::text IS NULL OR position(${q} IN lower(t.name)) > 0)`;
+    AND ${await managed(db, access, organizationId)} AND (${q}::text IS NULL OR position(${q} IN lower(t.name)) > 0)`;
   const order = [
     ...options.sort.map(({ key, descending }) => {
       const column = columns[key as keyof typeof columns];
@@ -48,7 +49,7 @@ export async function listTeamTokens(
   return { items, total: Number(count?.total ?? 0) };
 }
 
-function managed(access: Access, organizationId: string): Prisma.Sql {
+async function managed(db: Database, access: Access, organizationId: string): Promise<Prisma.Sql> {
   if (access.isOwner(organizationId)) return Prisma.sql`TRUE`;
   const own = Prisma.sql`t.id = ANY(${access.teamIds(organizationId)})`;
   const asMember = Prisma.sql`(${own} AND t.allow_member_token_management)`;
@@ -58,6 +59,17 @@ function managed(access: Access, organizationId: string): Prisma.Sql {
     : Prisma.sql`(t.visibility = 'organization' OR ${own})`;
   const within = access.can(organizationId, 'manage-organization-access')
     ? Prisma.sql`TRUE`
-    : Prisma.sql`t.rights & ${~access.rights(organizationId)} = 0`;
+    : Prisma.sql`t.id = ANY(${await teamsWithin(db, access, organizationId)})`;
   return Prisma.sql`(NOT t.is_owners AND (${asMember} OR (${seen} AND ${within})))`;
+}
+
+/** The teams with tokens that may do no more than the caller: grants are compared one by one, which SQL does not. */
+async function teamsWithin(db: Database, access: Access, organizationId: string): Promise<string[]> {
+  const rows = await db.prisma.$queryRaw<{ id: string }[]>`
+    SELECT DISTINCT t.id FROM token k JOIN team t ON t.id = k.team_id WHERE t.organization_id = ${organizationId}`;
+  const found = await teams.findMany(
+    db,
+    rows.map(({ id }) => id),
+  );
+  return found.filter((team) => teamPolicy['can-view-api-token'](access, team)).map(({ id }) => id);
 }

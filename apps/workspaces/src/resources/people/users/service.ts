@@ -3,6 +3,7 @@ import type { Principal } from '../../../kernel/access/principal';
 import { type Actor, accountIdOf, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { reclaimName } from '../../../kernel/database/released-names';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { askForProof } from './addresses';
 import { prove } from './attempts';
@@ -132,6 +133,7 @@ export async function update(
   const mail = await db.transaction(async (tx) => {
     const before = await tx.prisma.user.findUniqueOrThrow({ where: { id } });
     if (username !== undefined && username !== before.username) {
+      await reclaimName(tx, 'user', 'username', username, { id });
       await tx.prisma.user.update({ where: { id }, data: { username } });
       await recordChange(tx, actor, {
         organizationId: null,

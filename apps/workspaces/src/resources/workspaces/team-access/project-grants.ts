@@ -1,6 +1,6 @@
-import { invalid } from '@keystead/jsonapi';
+import { invalid, MissingPermission } from '@keystead/jsonapi';
 import { notFound } from '@keystead/refusal';
-import type { ProjectTarget } from '../../../kernel/access/access';
+import type { Access, ProjectTarget } from '../../../kernel/access/access';
 import {
   type ProjectLevel,
   projectGrant,
@@ -70,11 +70,13 @@ export async function create(
   db: Database,
   actor: Actor,
   teamId: string,
-  projectId: string,
+  { id: projectId, organizationId }: ProjectTarget,
+  holder: Access,
   input: ProjectGrantInput,
 ): Promise<ProjectGrant> {
   const access = input.access ?? 'read';
   const capabilities = capabilitiesOf(access, undefined, input);
+  requireHeld(holder, { id: projectId, organizationId }, capabilities);
   return db.transaction(async (tx) => {
     const known = await tx.prisma.teamProject.findFirst({ where: { teamId, projectId }, select: { id: true } });
     if (known) throw invalid('team', 'has already been given access to this project');
@@ -88,18 +90,30 @@ export async function create(
 }
 
 /** Changes level or settings; `custom` starts from what the level before amounted to. */
-export async function update(db: Database, actor: Actor, id: string, input: ProjectGrantInput): Promise<ProjectGrant> {
+export async function update(
+  db: Database,
+  actor: Actor,
+  id: string,
+  holder: Access,
+  input: ProjectGrantInput,
+): Promise<ProjectGrant> {
   return db.transaction(async (tx) => {
     await lockRow(tx, 'team_project', id);
     const before = await find(tx, id);
     if (!before) throw notFound();
     const access = input.access ?? before.access;
     const capabilities = capabilitiesOf(access, before.capabilities, input);
+    requireHeld(holder, before.project, capabilities & ~before.capabilities);
     await tx.prisma.teamProject.update({ where: { id }, data: { access, capabilities } });
     const after = still(await find(tx, id));
     await recordChange(tx, actor, { ...changeOf(after, 'update'), before: shown(before), after: shown(after) });
     return after;
   });
+}
+
+/** Who manages the teams of a project gives them no more than they have there. Throws `missing`. */
+function requireHeld(holder: Access, project: ProjectTarget, capabilities: Mask): void {
+  if (!holder.holdsInProject(project, capabilities)) throw new MissingPermission('can-manage-teams');
 }
 
 /** Takes a team's access away. */

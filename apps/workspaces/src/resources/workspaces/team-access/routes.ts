@@ -125,7 +125,7 @@ const grantProject = ofProjects.post('/team-projects', {
       throw access.seesProject(project) ? new MissingPermission('can-manage-teams') : notFound();
     }
     const team = await requireTeam(db, access, project.organizationId, body.team);
-    return projectGrants.create(db, actorOf(call), team.id, project.id, body);
+    return projectGrants.create(db, actorOf(call), team.id, project, access, body);
   },
 });
 
@@ -145,7 +145,7 @@ const changeOfProject = ofProjects.patch(projectGrantPath, {
   requires: managesProject,
   body: ChangeProjectGrant,
   load: loadProjectGrant,
-  run: ({ db, target, body, ...call }) => projectGrants.update(db, actorOf(call), target.id, body),
+  run: ({ db, access, target, body, ...call }) => projectGrants.update(db, actorOf(call), target.id, access, body),
 });
 
 const removeOfProject = ofProjects.remove(projectGrantPath, {

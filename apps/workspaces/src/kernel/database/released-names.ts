@@ -1,0 +1,40 @@
+import { invalid } from '@keystead/jsonapi';
+import type { Database } from './database';
+
+/** Names by which others know something beyond its organization. */
+export type ReservedName = 'organization' | 'user';
+
+/** Who asks for a name. */
+export interface NameTaker {
+  /** What is to have the name, if it is there already. */
+  readonly id?: string;
+  /** The account that asks for it. */
+  readonly userId?: string;
+  readonly siteAdmin?: boolean;
+}
+
+/** Whether a name was given up and is reserved. */
+export async function isReleased(db: Database, kind: ReservedName, name: string): Promise<boolean> {
+  return (await db.prisma.releasedName.count({ where: { kind, name: name.toLowerCase() } })) > 0;
+}
+
+/**
+ * Frees a name that was given up for what had it, for the owners of what had it, and for site administrators. Call it before the name
+ * is written, in the same transaction: triggers refuse it otherwise. Throws `invalid` naming the attribute.
+ */
+export async function reclaimName(
+  tx: Database,
+  kind: ReservedName,
+  attribute: string,
+  name: string,
+  { id = '', userId = '', siteAdmin = false }: NameTaker,
+): Promise<void> {
+  const lower = name.toLowerCase();
+  await tx.prisma.$executeRaw`
+    DELETE FROM released_name r
+     WHERE r.kind = ${kind} AND r.name = ${lower} AND (${siteAdmin} OR r.holder_id = ${id} OR ${userId} = ANY(r.owner_ids)
+       OR EXISTS (SELECT 1 FROM team t JOIN team_member tm ON tm.team_id = t.id JOIN membership m ON m.id = tm.membership_id
+                   WHERE t.organization_id = r.holder_id AND t.is_owners AND m.user_id = ${userId} AND m.status = 'active'))`;
+  if (!(await isReleased(tx, kind, lower))) return;
+  throw invalid(attribute, `is reserved: another ${kind === 'user' ? 'account' : kind} had this name`);
+}

@@ -1,0 +1,93 @@
+import { describe, expect, it } from '@jest/globals';
+import { member } from './members';
+import { type Client, PASSWORD, resource, startWorkspaces } from './start-workspaces';
+
+describe('a name that was given up', () => {
+  const workspaces = startWorkspaces();
+  const { admin } = workspaces;
+  const create = (by: Client, name: string) =>
+    by.post('organizations', resource('organizations', { name, email: 'a@example.com' }));
+  const rename = (by: Client, name: string, to: string) =>
+    by.patch(`organizations/${name}`, resource('organizations', { name: to }));
+  const call = (by: Client, username: string) => by.patch('account/update', resource('users', { username }));
+  const reserved = (body: { errors: object[] }, attribute: string) =>
+    expect(body.errors[0]).toMatchObject({
+      detail: expect.stringContaining('is reserved: another'),
+      source: { pointer: `/data/attributes/${attribute}` },
+    });
+
+  it('is watched wherever a name is unique beyond one organization', async () => {
+    const { rows } = await workspaces.service.pool.query(
+      `SELECT tablename AS table FROM pg_indexes WHERE indexdef LIKE 'CREATE UNIQUE%'
+          AND indexdef ~ 'lower\\(\\(?(name|username)' AND indexdef NOT LIKE '%organization_id%' ORDER BY 1`,
+    );
+    const { rows: watched } = await workspaces.service.pool.query(
+      `SELECT DISTINCT c.relname AS table FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+         JOIN pg_proc p ON p.oid = t.tgfoid WHERE p.proname = 'refuse_released_name' ORDER BY 1`,
+    );
+    // Site administrators alone name providers.
+    const unwatched = new Set(['sign_in_provider']);
+    expect(rows.filter(({ table }) => !unwatched.has(table))).toEqual(watched);
+    expect(watched).toHaveLength(2);
+  });
+
+  it('is not given to another organization after a rename, in any spelling, and is taken back by its own', async () => {
+    const [owner, stranger] = [await workspaces.person('owner'), await workspaces.person('stranger')];
+    await create(owner, 'mill').expect(201);
+    await rename(owner, 'mill', 'bakery').expect(200);
+    reserved((await create(stranger, 'Mill').expect(422)).body, 'name');
+    await create(stranger, 'tower').expect(201);
+    reserved((await rename(stranger, 'tower', 'mill').expect(422)).body, 'name');
+    // A member of it is no owner.
+    await rename(owner, 'bakery', 'mill').expect(200);
+    await rename(owner, 'mill', 'Mill').expect(200);
+    reserved((await create(stranger, 'bakery').expect(422)).body, 'name');
+    await create(owner, 'bakery').expect(201);
+  });
+
+  it('is given to the owners of a removed organization, not to its members, also after the rest was deleted', async () => {
+    const owner = await workspaces.person('remover');
+    await create(owner, 'quarry').expect(201);
+    const plain = await member({ ...workspaces, admin: owner }, 'quarry');
+    await owner.delete('organizations/quarry').expect(204);
+    reserved((await create(plain, 'quarry').expect(422)).body, 'name');
+    await workspaces.service.pool.query(
+      `DELETE FROM organization WHERE lower(name) = 'quarry' AND removed_at IS NOT NULL`,
+    );
+    reserved((await create(plain, 'quarry').expect(422)).body, 'name');
+    await create(owner, 'quarry').expect(201);
+    await owner.delete('organizations/quarry').expect(204);
+    await create(admin, 'quarry').expect(201);
+  });
+
+  it('of a person is theirs, whatever way another account comes by', async () => {
+    const [alice, eve] = [await workspaces.person('alice'), await workspaces.person('eve')];
+    await call(alice, 'alice-two').expect(200);
+    reserved((await call(eve, 'ALICE').expect(422)).body, 'username');
+    await workspaces.organization('acme');
+    const invited = await admin
+      .post('organizations/acme/organization-memberships', resource('organization-memberships', { email: 'n@b.co' }))
+      .expect(201);
+    const link = new URL(invited.body.meta['invite-url']).pathname.replace('/app/', '/api/v2/');
+    const chosen = (username: string) => resource('one-time-links', { username, password: PASSWORD });
+    reserved((await workspaces.anyone.post(link, chosen('alice')).expect(422)).body, 'username');
+    await workspaces.anyone.post(link, chosen('newcomer')).expect(200);
+    await expect(
+      workspaces.service.pool.query(
+        `INSERT INTO user_account (id, username, email) VALUES ('user-x', 'Alice', 'x@y.z')`,
+      ),
+    ).rejects.toMatchObject({ code: '23505' });
+    await call(alice, 'alice').expect(200);
+    await admin.delete(`admin/users/${alice.id}`).expect(204);
+    reserved((await call(eve, 'alice').expect(422)).body, 'username');
+  });
+
+  it('is not given to one of those who ask for it while it is given up', async () => {
+    const [owner, stranger] = [await workspaces.person('keeper'), await workspaces.person('snatcher')];
+    for (let n = 0; n < 8; n++) {
+      await create(owner, `shop-${n}`).expect(201);
+      const [, taken] = await Promise.all([rename(owner, `shop-${n}`, `store-${n}`), create(stranger, `shop-${n}`)]);
+      expect(taken.status).toBe(422);
+    }
+  });
+});
