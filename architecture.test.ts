@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { readOrders, wrongArrows } from './docs/architecture/arrows';
+import { latePromises } from './docs/architecture/late-promises';
 import { readSources, type Source } from './docs/architecture/sources';
 import { sectionTitles, specs } from './docs/conformance/rows';
 
@@ -138,6 +139,13 @@ describe('imports', () => {
 });
 
 describe('source files', () => {
+  it('keep no promise without a handler while they wait for something else', () => {
+    const late = product.flatMap(({ file, text }) =>
+      latePromises(text, file.endsWith('.tsx')).map(({ declaration }) => `${file}: ${declaration}`),
+    );
+    expect(late).toEqual([]);
+  });
+
   it('live in folders named for a thing', () => {
     const vague = /(^|\/)(utils?|helpers?|common|lib|libs|types|misc|shared)\//;
     expect(offending(sources, (source) => vague.test(source.file))).toEqual([]);

@@ -4,7 +4,7 @@ import { startPracticeSystems } from './practice-systems';
 const lines = (variables: Record<string, string>) =>
   Object.entries(variables).map(([name, value]) => `  export ${name}='${value}'`);
 
-startPracticeSystems().then(({ shell, service }) => {
+void startPracticeSystems().then(({ shell, service }) => {
   const said = [
     'Before npm start:',
     ...lines(service),

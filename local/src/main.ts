@@ -41,7 +41,7 @@ export async function main(args: string[], step: ShowStep, programs: Programs = 
     },
   });
   const end = (stopping: Promise<void>, code: number) => {
-    stopping.finally(() => {
+    void stopping.finally(() => {
       lock.release();
       process.exit(code);
     });
@@ -55,6 +55,7 @@ export async function main(args: string[], step: ShowStep, programs: Programs = 
     const database = await step('starting PostgreSQL', () => installation.startDatabase());
     const urls = await step('creating and migrating the databases', () => installation.prepareDatabases());
     const checking = installation.checkWorker(urls.workspaces, process.env);
+    checking.catch(() => undefined);
     await step('starting the services', () => installation.startServices(urls, process.env));
     const firstRun = await initialise(config, () => installation.makeAdministrator(urls.workspaces, process.env));
     const worker = await checking;

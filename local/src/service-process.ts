@@ -101,7 +101,7 @@ export class ServiceProcess {
   }
 
   private watch(child: ChildProcess): void {
-    const tell = () => this.ended(child.signalCode ?? `exit code ${child.exitCode}`);
+    const tell = () => void this.ended(child.signalCode ?? `exit code ${child.exitCode}`);
     if (hasEnded(child)) tell();
     else child.once('exit', tell);
   }

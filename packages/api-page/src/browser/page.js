@@ -111,11 +111,11 @@
     event.preventDefault();
     const pasted = tokenField.value.trim();
     tokenField.value = '';
-    show(pasted || token, namespaceField?.value.trim() ?? '');
+    void show(pasted || token, namespaceField?.value.trim() ?? '');
   });
   forget.addEventListener('click', () => {
     token = '';
-    show('', namespace);
+    void show('', namespace);
   });
   // A page that is left may be kept by the browser for the way back.
   window.addEventListener('pagehide', () => {
@@ -123,7 +123,7 @@
     operations.replaceChildren();
   });
   window.addEventListener('pageshow', (event) => {
-    if (event.persisted) show('', '');
+    if (event.persisted) void show('', '');
   });
-  show('', '');
+  void show('', '');
 })();

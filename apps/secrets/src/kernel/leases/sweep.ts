@@ -141,7 +141,7 @@ export class LeaseSweep {
     while (lane.running < pace.width && lane.queue.length > 0) {
       lane.running++;
       const lease = lane.queue.shift()!;
-      this.end(lease, pace).then(() => {
+      void this.end(lease, pace).then(() => {
         lane.running--;
         if (lane.queue.length < WIDEST) void this.fill(mountId, lane);
         this.drain(mountId, lane);

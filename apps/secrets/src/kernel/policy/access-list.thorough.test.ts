@@ -230,7 +230,7 @@ const at = (path: string) => path as CanonicalPath;
 describe('the compiled access list', () => {
   it('decides like a plain reading of the rules, on random policies in both notations', () => {
     let allowed = 0;
-    fc.assert(
+    void fc.assert(
       fc.property(
         fc.array(fc.array(block, { maxLength: 5 }), { minLength: 1, maxLength: 3 }),
         fc.array(asked, { minLength: 1, maxLength: 4 }),
@@ -289,7 +289,7 @@ describe('the compiled access list', () => {
       }
       return paths.map((p) => p.join('/'));
     };
-    fc.assert(
+    void fc.assert(
       fc.property(
         fc.array(
           fc.record({

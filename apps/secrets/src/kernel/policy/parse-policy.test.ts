@@ -358,7 +358,7 @@ describe('policy parser', () => {
       return defaultPolicyText.slice(0, from) + put + defaultPolicyText.slice(from + cut);
     });
     const json = fc.jsonValue({ maxDepth: 4 }).map((value) => JSON.stringify({ path: value }));
-    fc.assert(
+    void fc.assert(
       fc.property(fc.oneof(fc.string(), soup, damaged, json), (text) => {
         try {
           expect(Array.isArray(parsePolicy(text).rules)).toBe(true);

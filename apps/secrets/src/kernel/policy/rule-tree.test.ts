@@ -26,7 +26,7 @@ function matches(pattern: string, path: string): boolean {
 
 it('finds in a tree what trying every rule finds, the best one first', () => {
   let found = 0;
-  fc.assert(
+  void fc.assert(
     fc.property(fc.uniqueArray(patterns, { maxLength: 8 }), fc.array(paths, { maxLength: 4 }), (all, asked) => {
       const tree = new RuleTree(all.map((pattern) => new PatternRule(pattern)));
       for (const path of asked) {
