@@ -61,8 +61,9 @@ export function kvUpgrade({ mounts, jobs, storage, inBackground }: KvUpgradeDeps
       const advanced = await inBackground(mount, ({ storage, nowMs }) => adoptLate(storage, nowMs));
       return { ...finished, advanced };
     }
-    if (mount.options?.version === '2') return finished;
+    const isDone = mount.options?.version === '2';
     if (step === 'close') {
+      if (isDone) return finished;
       const closed = await mounts.tune(mount, (now) => ({
         options: now.options?.version === '2' ? now.options : { ...now.options, upgrading: 'true' },
       }));
@@ -70,6 +71,9 @@ export function kvUpgrade({ mounts, jobs, storage, inBackground }: KvUpgradeDeps
       await sleep(changes.mustTell ? quietMs.amongOthers : quietMs.alone);
       return { state: { uuid, step: 'convert' }, advanced: 0, finished: false };
     }
+    const late = { state: { uuid, step: 'late' as const }, finished: false, waitMs: lateMs };
+    // It was converted, and that could not be recorded any more.
+    if (isDone) return { ...late, advanced: 0 };
     const paths = await entries.listDeep(uuid, '');
     const set = await converted(uuid, paths);
     const done = await mounts.tuneWith(mount, set, (now) => {
@@ -77,8 +81,7 @@ export function kvUpgrade({ mounts, jobs, storage, inBackground }: KvUpgradeDeps
       const { upgrading: _upgrading, ...options } = now.options ?? {};
       return { options: { ...options, version: '2' } };
     });
-    if (!done) return finished;
-    return { state: { uuid, step: 'late' }, advanced: paths.length, finished: false, waitMs: lateMs };
+    return { ...late, advanced: done ? paths.length : 0 };
   });
   return async (mount) => {
     const { count, bytes } = await entries.weigh(mount.uuid);

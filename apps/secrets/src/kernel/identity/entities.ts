@@ -136,7 +136,7 @@ export class Entities {
         await tx.prisma.entity.deleteMany({ where: { id: { in: ids } } });
         return ids;
       },
-      (ids) => ids.map(entityNotice),
+      (ids) => [...ids.map(entityNotice), { topic: 'mfa', key: '*' }],
     );
   }
 

@@ -5,6 +5,7 @@ import type { CanonicalPath, Folding } from '../../sdk/canonical-path';
 import { foldSegments } from '../mounts/fold';
 import type { StorageKernel } from '../storage/storage';
 import type { Tx } from '../storage/types';
+import { WholeTable } from '../storage/whole-table';
 import { Buckets } from './buckets';
 import { isExempt, loadRules, type RateRules, saveRules, usualRules } from './rate-rules';
 import type { Quota, QuotaTarget } from './types';
@@ -80,20 +81,18 @@ export class Quotas {
   private counts: Quota[] = [];
   /** What holds for all rate limits, as this node knows it. */
   rules = usualRules;
-  private known = false;
-  private loading: Promise<void> | undefined;
+  private readonly table: WholeTable;
 
   constructor(
     private readonly storage: StorageKernel,
     private readonly hosts: QuotaHosts,
   ) {
+    this.table = new WholeTable(storage.changes, 'quota', () => this.load());
     storage.changes.listen('quota', () => {
-      this.known = false;
       if (!storage.barrier.sealed) void this.refresh()?.catch(() => {});
     });
     // What was told while this node could not read, or could not hear, is read when it can.
     storage.background.every('quotas', 1000, async () => {
-      if (!storage.changes.fresh) this.known = false;
       await this.refresh();
       return undefined;
     });
@@ -101,11 +100,7 @@ export class Quotas {
 
   /** Reads the quotas again where they may have changed. */
   refresh(): Promise<void> | undefined {
-    if (this.known) return undefined;
-    this.loading ??= this.load().finally(() => {
-      this.loading = undefined;
-    });
-    return this.loading;
+    return this.table.refresh();
   }
 
   /** Counts a request towards every rate limit that fits. Throws `RateLimited`. */
@@ -245,19 +240,13 @@ export class Quotas {
   }
 
   private async load(): Promise<void> {
-    this.known = true;
-    try {
-      const quotas = (await this.storage.database.prisma.quota.findMany()).map(quotaOf);
-      this.rules = await loadRules(this.storage);
-      const before = new Map(this.rates.map((rate) => [rate.quota.id, rate]));
-      this.counts = quotas.filter((quota) => quota.kind === 'lease-count');
-      this.rates = quotas.flatMap((quota) =>
-        quota.kind === 'rate-limit' ? [before.get(quota.id) ?? { quota, buckets: new Buckets(quota) }] : [],
-      );
-    } catch (error) {
-      this.known = false;
-      throw error;
-    }
+    const quotas = (await this.storage.database.prisma.quota.findMany()).map(quotaOf);
+    this.rules = await loadRules(this.storage);
+    const before = new Map(this.rates.map((rate) => [rate.quota.id, rate]));
+    this.counts = quotas.filter((quota) => quota.kind === 'lease-count');
+    this.rates = quotas.flatMap((quota) =>
+      quota.kind === 'rate-limit' ? [before.get(quota.id) ?? { quota, buckets: new Buckets(quota) }] : [],
+    );
   }
 }
 

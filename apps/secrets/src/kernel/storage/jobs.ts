@@ -48,6 +48,7 @@ interface JobRow {
   done: string;
   total: string | null;
   attempts: number;
+  claim: number;
   created_at_ms: string;
   updated_at_ms: string;
   sealed: Buffer;
@@ -58,7 +59,7 @@ const CLAIM_MS = 15_000;
 /** Afterwards another job has its turn. */
 const TURN_MS = 2000;
 const MAX_PAUSE_MS = 5 * 60_000;
-const COLUMNS = 'id, kind, key, state, done, total, attempts, created_at_ms, updated_at_ms, sealed';
+const COLUMNS = 'id, kind, key, state, done, total, attempts, claim, created_at_ms, updated_at_ms, sealed';
 
 const START: Statement = {
   name: 'job-start',
@@ -67,18 +68,18 @@ const START: Statement = {
 };
 const CLAIM: Statement = {
   name: 'job-claim',
-  text: `UPDATE job SET due_at_ms = $1::bigint + ${CLAIM_MS} WHERE id = (
+  text: `UPDATE job SET claim = claim + 1, due_at_ms = $1::bigint + ${CLAIM_MS} WHERE id = (
     SELECT id FROM job WHERE due_at_ms <= $1 AND kind = ANY($2::text[])
      ORDER BY due_at_ms LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING ${COLUMNS}`,
 };
 const ADVANCE: Statement = {
   name: 'job-advance',
   text: `UPDATE job SET sealed = $2, done = done + $3, total = coalesce($4, total), state = $5, due_at_ms = $6,
-                updated_at_ms = $7, attempts = 0 WHERE id = $1 RETURNING ${COLUMNS}`,
+                updated_at_ms = $7, attempts = 0 WHERE id = $1 AND claim = $8`,
 };
 const PAUSE: Statement = {
   name: 'job-pause',
-  text: 'UPDATE job SET attempts = attempts + 1, due_at_ms = $2, updated_at_ms = $3 WHERE id = $1',
+  text: 'UPDATE job SET attempts = attempts + 1, due_at_ms = $2, updated_at_ms = $3 WHERE id = $1 AND claim = $4',
 };
 const FIND: Statement = { name: 'job-find', text: `SELECT ${COLUMNS} FROM job WHERE id = $1` };
 const NEWEST: Statement = {
@@ -167,7 +168,7 @@ export class Jobs {
         const over = performance.now() >= end;
         const now = clock.now();
         state = step.state;
-        await database.query(ADVANCE, [
+        const { rowCount } = await database.query(ADVANCE, [
           row.id,
           barrier.sealJson(state, cell(row.id)),
           step.advanced,
@@ -175,13 +176,16 @@ export class Jobs {
           step.finished ? 1 : 0,
           step.finished ? null : step.waitMs !== undefined ? now + step.waitMs : over ? now : now + CLAIM_MS,
           now,
+          row.claim,
         ]);
+        // Another node took it meanwhile, and goes on from what was recorded before.
+        if (rowCount === 0) return false;
         if (step.finished || step.waitMs !== undefined || over) return step.finished;
       }
     } catch (error) {
       if (!isRefusal(error)) log?.warn({ err: error, job: row.id, kind: row.kind }, 'job step failed');
       const pause = Math.min(1000 * 2 ** row.attempts, MAX_PAUSE_MS);
-      await database.query(PAUSE, [row.id, clock.now() + pause, clock.now()]);
+      await database.query(PAUSE, [row.id, clock.now() + pause, clock.now(), row.claim]);
       return false;
     }
   }

@@ -18,8 +18,9 @@ export class WholeTable {
 
   /** Reads it again where it may have changed; nothing to wait for where it has not. */
   refresh(): Promise<void> | undefined {
-    // Whoever comes while the first reading is under way must wait for it, whatever is known by then.
-    if (this.loading) return this.loading;
+    const again = () => this.refresh();
+    // A reading that began before the last notice, or that no notice would have reached, shows what was before.
+    if (this.loading) return this.known && this.changes.fresh ? this.loading : this.loading.then(again, again);
     if (this.known && this.changes.fresh) return undefined;
     return this.load();
   }

@@ -1,0 +1,63 @@
+import { describe, expect, it } from '@jest/globals';
+import type { ChangeNotices } from './types';
+import { WholeTable } from './whole-table';
+
+describe('what is kept wholly in memory', () => {
+  function table() {
+    let stored = 1;
+    let tell = () => {};
+    const readings: (() => void)[] = [];
+    const changes = {
+      fresh: true,
+      listen: (_topic: string, forget: (key: string) => void) => {
+        tell = () => forget('*');
+      },
+    };
+    const shown = { value: 0 };
+    const whole = new WholeTable(changes as unknown as ChangeNotices, 'mount', async () => {
+      const read = stored;
+      await new Promise<void>((resolve) => readings.push(resolve));
+      shown.value = read;
+    });
+    const change = (to: number) => {
+      stored = to;
+      tell();
+    };
+    /** Lets readings end, those that begin meanwhile as well. */
+    const finish = async () => {
+      for (let turns = 0; turns < 20; turns++) {
+        readings.shift()?.();
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    };
+    /** What the one who asks now goes on with. */
+    const ask = async () => {
+      await whole.refresh();
+      return shown.value;
+    };
+    return { changes, change, finish, ask };
+  }
+
+  it('shows who asks after a notice nothing that was read before it', async () => {
+    const { change, finish, ask } = table();
+    const before = ask();
+    change(2);
+    const after = [ask(), ask()];
+    await finish();
+    expect(await before).toBe(1);
+    expect(await Promise.all(after)).toEqual([2, 2]);
+  });
+
+  it('shows who asks while notices may be missed nothing that was read before they asked', async () => {
+    const { changes, change, finish, ask } = table();
+    void ask();
+    await finish();
+    changes.fresh = false;
+    const before = ask();
+    change(2);
+    const after = ask();
+    await finish();
+    await before;
+    expect(await after).toBe(2);
+  });
+});
