@@ -21,6 +21,12 @@ export const text = z.string();
 export const credential = z.string().meta({ format: 'password' });
 /** Sent and never shown under its name: a secret, or what is found elsewhere. The API description says so, too. */
 export const writeOnly = <T extends z.ZodType>(type: T): T => type.meta({ writeOnly: true });
+/**
+ * A secret that is kept, with the attributes that say where it is sent; none, where it is sent nowhere. An update that changes one
+ * of them needs the secret again. The API description lists them.
+ */
+export const sentTo = <T extends z.ZodType>(type: T, ...attributes: readonly string[]): T =>
+  type.meta({ writeOnly: true, 'x-sent-to': attributes });
 export const flag = z.boolean();
 /** A whole number. */
 export const whole = z.number().meta({ type: 'integer' });

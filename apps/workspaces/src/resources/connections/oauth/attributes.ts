@@ -1,4 +1,4 @@
-import { attributesOf, flag, instant, isSeen, notSeen, text, writeOnly } from '@keystead/jsonapi';
+import { attributesOf, flag, instant, isSeen, notSeen, sentTo, text } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { View } from '../../../kernel/endpoints/endpoint';
 import { appWebhookUrl, callbackUrl, type OauthClient } from './oauth-client';
@@ -50,9 +50,9 @@ export const clientAttributes = table({
   'connect-path': shown(text, ({ id, organizationId }) => `/auth/${id}?organization_id=${organizationId}`),
   key: setting('key', kept),
   // Secret, private key and the text of the token are never shown.
-  secret: ruled({ type: text.nullable(), takes: writeOnly(longText), show: () => null }),
+  secret: ruled({ type: text.nullable(), takes: sentTo(longText, 'http-url'), show: () => null }),
   'rsa-public-key': setting('rsaPublicKey', kept),
-  'oauth-token-string': taken(token),
+  'oauth-token-string': taken(sentTo(token, 'http-url', 'api-url')),
   // Of apps alone: where the host is to send what happened.
   'webhook-url': shown(text.nullable(), ({ id, serviceProvider }, { publicUrl }) =>
     serviceProvider === 'github_app' ? appWebhookUrl(publicUrl, id) : null,

@@ -1,6 +1,7 @@
 import { invalid } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
 import { notFound, Refusal } from '@keystead/refusal';
+import type { Access } from '../../../kernel/access/access';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
@@ -234,12 +235,20 @@ export async function requirePool(tx: Database, organizationId: string, id?: str
   if (!id) return;
   const pool = await tx.prisma.agentPool.findFirst({ where: { id, organizationId }, select: { id: true } });
   if (!pool || !(await lockRow(tx, 'agent_pool', id))) {
-    throw invalid(
-      'agentPool',
-      'is invalid: the provided agent pool does not exist or you are not authorized to use it',
-    );
+    throw noSuchPool();
   }
 }
+
+/**
+ * The agents of a pool are given the token of a connection that goes through them: who chooses a pool has to manage pools. Throws
+ * `invalid`.
+ */
+export function requireMayChoosePool(access: Access, organizationId: string, id?: string | null): void {
+  if (id && !access.can(organizationId, 'manage-agent-pools')) throw noSuchPool();
+}
+
+const noSuchPool = () =>
+  invalid('agentPool', 'is invalid: the provided agent pool does not exist or you are not authorized to use it');
 
 function shown(client: OauthClient) {
   const { name, serviceProvider, httpUrl, apiUrl, key, organizationScoped, projectIds, agentPoolId } = client;

@@ -47,8 +47,9 @@ const create = ofClients.post('/organizations/:organization_name/oauth-clients',
   include,
   body: CreateClient,
   load: loadOrganization,
-  asks: async ({ db, env, target, body }) => {
+  asks: async ({ db, env, access, target, body }) => {
     const input = inputOf(body);
+    clients.requireMayChoosePool(access, target.organizationId, input.agentPool);
     if (input.serviceProvider !== 'github_app') return;
     clients.requireAppInput(input);
     const { keyring, vcsReach: reach } = env;
@@ -74,7 +75,11 @@ const update = ofClients.patch('/oauth-clients/:oauth_client_id', {
   include,
   body: UpdateClient,
   load: loadClient,
-  run: ({ db, env, target, body, ...call }) => clients.update(db, env.keyring, actorOf(call), target.id, inputOf(body)),
+  run: ({ db, env, access, target, body, ...call }) => {
+    if (body.agentPool !== target.agentPoolId)
+      clients.requireMayChoosePool(access, target.organizationId, body.agentPool);
+    return clients.update(db, env.keyring, actorOf(call), target.id, inputOf(body));
+  },
 });
 
 const destroy = ofClients.remove('/oauth-clients/:oauth_client_id', {
@@ -143,8 +148,9 @@ const beginApp = ofManifests.post('/organizations/:organization_name/github-app-
   idempotent: false,
   body: NewManifest,
   load: loadOrganization,
-  run: ({ db, env, target, principal, body }) => {
+  run: ({ db, env, access, target, principal, body }) => {
     requireReach(env);
+    clients.requireMayChoosePool(access, target.organizationId, body.agentPool);
     return manifests.begin(db, target.organizationId, principal, body, env.now());
   },
 });

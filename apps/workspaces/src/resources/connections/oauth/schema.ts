@@ -1,9 +1,18 @@
-import { document, many, one, type ParsedDocument, references, type SentReference, writeOnly } from '@keystead/jsonapi';
+import {
+  document,
+  many,
+  one,
+  type ParsedDocument,
+  references,
+  type SentReference,
+  sentTo,
+  writeOnly,
+} from '@keystead/jsonapi';
 import { z } from 'zod';
 import { clientAttributes, longText } from './attributes';
 
 const { create, update } = clientAttributes;
-const keyed = { 'private-key': writeOnly(longText).optional() };
+const keyed = { 'private-key': sentTo(longText).optional() };
 const relationships = { projects: many('projects'), 'agent-pool': one('agent-pools') };
 
 export const CreateClient = document('oauth-clients', {
@@ -17,7 +26,7 @@ export const CreateClient = document('oauth-clients', {
   relationships,
 });
 export const UpdateClient = document('oauth-clients', { attributes: { ...update, ...keyed }, relationships });
-export const UpdateToken = document('oauth-tokens', { attributes: { 'ssh-key': writeOnly(longText).optional() } });
+export const UpdateToken = document('oauth-tokens', { attributes: { 'ssh-key': sentTo(longText).optional() } });
 export const Projects = references('projects');
 /** What a browser brings back from a host. */
 export const NewToken = document('oauth-tokens', {

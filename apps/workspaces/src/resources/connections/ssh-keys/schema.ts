@@ -1,8 +1,8 @@
-import { document, label, writeOnly } from '@keystead/jsonapi';
+import { document, label, sentTo } from '@keystead/jsonapi';
 import { z } from 'zod';
 
 const name = label(255);
-const value = writeOnly(z.string().min(1).max(65_536));
+const value = sentTo(z.string().min(1).max(65_536));
 
 // Decision 0190: some clients leave out the type.
 /** Spec: SSH keys */

@@ -1,4 +1,4 @@
-import { attributesOf, choice, instant, label, text, whole } from '@keystead/jsonapi';
+import { attributesOf, choice, instant, label, sentTo, text, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { View } from '../../../kernel/endpoints/endpoint';
 import type { SignInProvider } from './provider';
@@ -38,7 +38,7 @@ export const providerAttributes = table({
     initial: '',
     when: 'required',
   }),
-  'client-secret': taken(z.string().min(1).max(4096)),
+  'client-secret': taken(sentTo(z.string().min(1).max(4096), 'issuer')),
   'ca-certificate': setting('caCertificate', { type: text.nullable(), takes: certificate.nullable(), initial: null }),
   scopes: setting('scopes', { type: z.array(text), takes: scopes, initial: ['openid', 'profile', 'email'] }),
   'username-claim': setting('usernameClaim', { type: text, takes: claim, initial: 'preferred_username' }),

@@ -1,4 +1,4 @@
-import { attributesOf, choice, flag, instant, label, text, writeOnly } from '@keystead/jsonapi';
+import { attributesOf, choice, flag, instant, label, sentTo, text } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { View } from '../../../kernel/endpoints/endpoint';
 import { runTriggers, type WorkspaceTriggerName, workspaceTriggers } from '../runs/notification-triggers';
@@ -51,7 +51,7 @@ export const notificationAttributes = table({
   enabled: toggle('enabled', false),
   url: ruled({ type: text.nullable(), takes: webAddress.nullable(), show: ({ url }) => url }),
   // Never shown again.
-  token: ruled({ type: z.null(), takes: writeOnly(z.string().max(1024)).nullable(), show: () => null }),
+  token: ruled({ type: z.null(), takes: sentTo(z.string().max(1024), 'url').nullable(), show: () => null }),
   triggers: setting('triggers', {
     type: z.array(choice(triggerNames)),
     takes: z

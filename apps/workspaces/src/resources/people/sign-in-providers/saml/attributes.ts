@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { attributesOf, text, whole } from '@keystead/jsonapi';
+import { attributesOf, sentTo, text, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { SamlSetting } from '../../../../generated/prisma/client';
 import type { View } from '../../../../kernel/endpoints/endpoint';
@@ -65,7 +65,7 @@ export const samlAttributes = table({
   'metadata-url': shown(text, (_, { publicUrl }) => placesOf(publicUrl).metadata),
   'team-management-enabled': toggle('teamManagementEnabled', false),
   certificate: setting('certificate', certificate),
-  'private-key': taken(orNothing(privateKey)),
+  'private-key': taken(sentTo(orNothing(privateKey))),
   'authn-requests-signed': toggle('authnRequestsSigned', false),
   'want-assertions-signed': toggle('wantAssertionsSigned', false),
   'signature-signing-method': setting('signatureSigningMethod', method),
