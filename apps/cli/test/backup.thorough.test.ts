@@ -153,6 +153,44 @@ describe('a backup of the secrets service', () => {
     await expect(tables(absent)).rejects.toThrow('does not exist');
   });
 
+  const without = (lines: string[]) => {
+    const { mac: _mac, ...footer } = JSON.parse(lines.at(-1)!).footer;
+    return repack([...lines.slice(0, -1), JSON.stringify({ footer })]);
+  };
+  const changedRow = (lines: string[]) => lines.map((line) => line.replace(/reader/g, 'READER'));
+  it.each<[string, (lines: string[]) => Buffer, string]>([
+    [
+      'changed with its digest made again',
+      (lines) => repack(changedRow(lines)),
+      'changed by someone without the seal key',
+    ],
+    ['changed, its code left out', (lines) => without(changedRow(lines)), 'was made without the seal key'],
+    ['unchanged, its code left out', (lines) => without(lines), 'was made without the seal key'],
+  ])(
+    '%s is refused with the key, and nothing of it comes back; without the key that is said loudly',
+    async (_, change, message) => {
+      const forged = join(folder, 'forged.backup');
+      const lines = gunzipSync(readFileSync(file)).toString().trimEnd().split('\n');
+      writeFileSync(forged, change(lines));
+      const url = await newDatabase();
+      const server = ['--database-url', url];
+      for (const args of [
+        ['verify', forged],
+        ['restore', forged, ...server],
+        ['drill', forged, ...server],
+      ]) {
+        const { code, said } = await keystead(['backup', ...args], SECRETS_KEY);
+        expect([args[0], code, said]).toEqual([args[0], 1, expect.stringContaining(message)]);
+      }
+      expect(await tables(url)).toEqual([]);
+      const unproven = await keystead(['backup', 'verify', forged], {});
+      expect([unproven.code, unproven.said]).toEqual([0, expect.stringContaining('NOT PROVEN')]);
+      const accepted = await keystead(['backup', 'verify', forged, '--allow-unauthenticated'], SECRETS_KEY);
+      const wasLeftOut = message.includes('without the seal key') && !message.includes('changed');
+      expect(accepted.code).toBe(wasLeftOut ? 0 : 1);
+    },
+  );
+
   it('leaves nothing when it cannot be loaded, and the good file is restored after that', async () => {
     const broken = join(folder, 'unloadable.backup');
     const lines = gunzipSync(readFileSync(file)).toString().trimEnd().split('\n');

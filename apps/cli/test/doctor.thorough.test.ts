@@ -90,7 +90,10 @@ describe('keystead doctor', () => {
   it('finds roles that let runs in by names alone', async () => {
     await secrets.root.write('sys/auth/runs', { type: 'jwt' }).expect(204);
     await secrets.root
-      .write('auth/runs/config', { jwks_url: `${addressOf(workspaces.server)}/.well-known/jwks`, bound_issuer: 'https://workspaces.test' })
+      .write('auth/runs/config', {
+        jwks_url: `${addressOf(workspaces.server)}/.well-known/jwks`,
+        bound_issuer: 'https://workspaces.test',
+      })
       .expect(204);
     const role = (name: string, more: object) =>
       secrets.root

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -28,8 +28,30 @@ export interface Batch {
 
 interface Footer {
   counts: Record<string, number>;
-  /** SHA-256 of every line before this one. */
+  /** SHA-256 of every line before this one: shows damage, and nothing to someone who can write the file. */
   digest: string;
+  /** HMAC-SHA-256 of the same lines under a key made from the seal key; absent when the key was not at hand. */
+  mac?: string;
+}
+
+/** How the content of a backup is proven. */
+export interface Proof {
+  readonly sealKey?: Uint8Array;
+  /** Accepts a backup that was made without the seal key; one with a wrong code is refused in any case. */
+  readonly allowUnauthenticated?: boolean;
+}
+
+/** The digests of all lines of a backup but the last. */
+function digests(sealKey: Uint8Array | undefined) {
+  const hash = createHash('sha256');
+  const mac = sealKey && createHmac('sha256', Buffer.from(hkdfSync('sha256', sealKey, '', 'keystead backup', 32)));
+  return {
+    update(text: string) {
+      hash.update(text);
+      mac?.update(text);
+    },
+    finish: () => ({ digest: hash.digest('hex'), mac: mac?.digest('hex') }),
+  };
 }
 
 type BackupLine = { header: Header } | { batch: Batch } | { footer: Footer };
@@ -41,6 +63,7 @@ type BackupLine = { header: Header } | { batch: Batch } | { footer: Footer };
 export async function writeArchive(
   file: string,
   header: Header,
+  sealKey: Uint8Array | undefined,
   batches: AsyncIterable<Batch>,
   saved: (rows: number) => void = () => {},
 ): Promise<Record<string, number>> {
@@ -50,10 +73,10 @@ export async function writeArchive(
   const written = pipeline(gzip, target);
   // Seen by whoever awaits it below; an early failure must not end the process before that.
   written.catch(() => {});
-  const digest = createHash('sha256');
+  const lines = digests(sealKey);
   const put = async (line: BackupLine) => {
     const text = `${JSON.stringify(line)}\n`;
-    if (!('footer' in line)) digest.update(text);
+    if (!('footer' in line)) lines.update(text);
     if (!gzip.write(text)) await Promise.race([once(gzip, 'drain'), written]);
   };
   await put({ header });
@@ -62,7 +85,7 @@ export async function writeArchive(
     await put({ batch });
     saved(batch.rows.length);
   }
-  await put({ footer: { counts, digest: digest.digest('hex') } });
+  await put({ footer: { counts, ...lines.finish() } });
   gzip.end();
   await written;
   return counts;
@@ -79,12 +102,13 @@ export async function readHeader(file: string): Promise<Header> {
 }
 
 /**
- * Gives every batch of a backup, tells how many bytes of the file were read, and checks it on the way: the digest, the counts, and that it does not end early.
+ * Gives every batch of a backup, tells how many bytes of the file were read, and checks it on the way: the digests, the counts,
+ * and that it does not end early. With the seal key, a backup is refused that was changed by someone without it.
  * Throws `Problem`; what was read until then must not be kept.
  */
-export async function* readBatches(file: string, read?: (bytes: number) => void): AsyncGenerator<Batch> {
+export async function* readBatches(file: string, proof: Proof, read?: (bytes: number) => void): AsyncGenerator<Batch> {
   const counts: Record<string, number> = {};
-  const digest = createHash('sha256');
+  const digest = digests(proof.sealKey);
   let named: readonly BackupTable[] = [];
   let lines = 0;
   let footer: Footer | undefined;
@@ -106,18 +130,37 @@ export async function* readBatches(file: string, read?: (bytes: number) => void)
     yield line.batch;
   }
   if (!footer) throw damaged(`${file} ends early: it was cut off`);
-  if (footer.digest !== digest.digest('hex')) throw damaged(`${file} was changed since it was made`);
+  requireSame(file, footer, digest.finish(), proof);
   for (const [table, count] of Object.entries(footer.counts)) {
     if ((counts[table] ?? 0) !== count) throw damaged(`${file} lacks rows of ${table}`);
   }
 }
 
+function requireSame(
+  file: string,
+  footer: Footer,
+  found: ReturnType<ReturnType<typeof digests>['finish']>,
+  proof: Proof,
+) {
+  if (footer.digest !== found.digest) throw damaged(`${file} was changed since it was made`);
+  if (found.mac === undefined) return;
+  if (footer.mac === undefined) {
+    if (proof.allowUnauthenticated) return;
+    throw damaged(
+      `${file} was made without the seal key, so anyone may have changed it: make backups with the key, or accept this one with --allow-unauthenticated`,
+    );
+  }
+  const [said, real] = [footer.mac, found.mac].map((text) => Buffer.from(text, 'hex')) as [Buffer, Buffer];
+  if (said.length !== real.length || !timingSafeEqual(said, real))
+    throw damaged(`${file} was changed by someone without the seal key, or was made under another one`);
+}
+
 const damaged = (message: string): Problem => new Problem(message, exitCodes.file);
 
 /** Reads a backup to its end and answers how many rows it has. Throws `Problem` when it is not whole. */
-export async function checkArchive(file: string, read?: (bytes: number) => void): Promise<number> {
+export async function checkArchive(file: string, proof: Proof, read?: (bytes: number) => void): Promise<number> {
   let count = 0;
-  for await (const { rows } of readBatches(file, read)) count += rows.length;
+  for await (const { rows } of readBatches(file, proof, read)) count += rows.length;
   return count;
 }
 

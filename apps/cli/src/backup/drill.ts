@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { onDatabase } from '@keystead/postgres';
 import { exitCodes, Problem } from '../problem';
-import { checkArchive, type Header, readBatches, readHeader } from './archive';
+import { checkArchive, type Header, type Proof, readBatches, readHeader } from './archive';
 import { SealCheck } from './seal';
 import { type BytesDone, connected, dropDatabase, migrationNames, restore } from './service-database';
 import { listTables, readRows } from './tables';
@@ -27,7 +27,7 @@ interface Drilled {
 export async function drill(
   file: string,
   server: string,
-  sealKey: Buffer | undefined,
+  proof: Proof,
   told: {
     readonly checked: BytesDone;
     readonly loaded: BytesDone;
@@ -38,10 +38,10 @@ export async function drill(
   const startedMs = performance.now();
   try {
     const header = await readHeader(file);
-    const total = await checkArchive(file, told.checked);
-    await restore(file, header, url, told.loaded);
-    const seen = await lookAt(url, header, sealKey, (rows) => told.readAgain(rows, total));
-    await compare(file, header, seen.counts);
+    const total = await checkArchive(file, proof, told.checked);
+    await restore(file, header, url, proof, told.loaded);
+    const seen = await lookAt(url, header, proof.sealKey, (rows) => told.readAgain(rows, total));
+    await compare(file, header, proof, seen.counts);
     const rows = Object.values(seen.counts).reduce((sum, count) => sum + count, 0);
     const seconds = Math.round((performance.now() - startedMs) / 100) / 10;
     const { service, madeAt } = header;
@@ -51,7 +51,7 @@ export async function drill(
   }
 }
 
-function lookAt(url: string, header: Header, sealKey: Buffer | undefined, read: (rows: number) => void) {
+function lookAt(url: string, header: Header, sealKey: Proof['sealKey'], read: (rows: number) => void) {
   return connected(url, async (client) => {
     await client.query('BEGIN READ ONLY');
     const tables = await listTables(client);
@@ -74,10 +74,15 @@ function lookAt(url: string, header: Header, sealKey: Buffer | undefined, read: 
 }
 
 /** Migrations since then may add rows and take some away. */
-async function compare(file: string, header: Header, counts: Readonly<Record<string, number>>): Promise<void> {
+async function compare(
+  file: string,
+  header: Header,
+  proof: Proof,
+  counts: Readonly<Record<string, number>>,
+): Promise<void> {
   if (migrationNames(header.service).length !== header.migrations.length) return;
   const saved: Record<string, number> = {};
-  for await (const { table, rows } of readBatches(file)) saved[table] = (saved[table] ?? 0) + rows.length;
+  for await (const { table, rows } of readBatches(file, proof)) saved[table] = (saved[table] ?? 0) + rows.length;
   for (const [table, count] of Object.entries(saved)) {
     if (counts[table] === count) continue;
     throw new Problem(`${file} has ${count} rows of ${table}, and ${counts[table] ?? 0} came back`, exitCodes.file);

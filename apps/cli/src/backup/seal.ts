@@ -42,7 +42,7 @@ export class SealCheck {
 
   constructor(
     private readonly header: Header,
-    private readonly sealKey: Buffer,
+    private readonly sealKey: Uint8Array,
   ) {}
 
   see(batch: Batch): void {

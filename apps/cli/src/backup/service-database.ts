@@ -17,7 +17,7 @@ import {
 import pg from 'pg';
 import { bundle } from '../bundle';
 import { exitCodes, Problem } from '../problem';
-import { type Batch, type Header, readBatches } from './archive';
+import { type Batch, type Header, type Proof, readBatches } from './archive';
 import { listSequences, listTables, NEUTRAL, readRows, setSequences, whileUnchecked, writeRows } from './tables';
 
 export type ServiceName = Header['service'];
@@ -127,10 +127,16 @@ export async function* snapshot(client: pg.ClientBase, header: Header): AsyncGen
  * Puts a backup whose file has been checked to its end into a database that nobody uses, and brings it up to this version.
  * Everything is one transaction: what fails leaves nothing.
  */
-export async function restore(file: string, header: Header, url: string, loaded?: BytesDone): Promise<void> {
+export async function restore(
+  file: string,
+  header: Header,
+  url: string,
+  proof: Proof,
+  loaded?: BytesDone,
+): Promise<void> {
   const migrations = migrationsOf(header.service);
   try {
-    await restoreWith(file, url, header, migrations.folder, loaded);
+    await restoreWith(file, url, header, migrations.folder, proof, loaded);
   } finally {
     migrations.forget();
   }
@@ -144,6 +150,7 @@ async function restoreWith(
   url: string,
   header: Header,
   migrations: string,
+  proof: Proof,
   loaded?: BytesDone,
 ): Promise<void> {
   refuseNewer(header, migrations);
@@ -153,7 +160,7 @@ async function restoreWith(
       await client.query('BEGIN');
       await refuseUsed(client);
       await applyMigrationsWithin(client, migrations, (name) => header.migrations.includes(name));
-      await load(client, file, header, loaded);
+      await load(client, file, header, proof, loaded);
       await applyMigrationsWithin(client, migrations);
       await client.query('COMMIT');
     });
@@ -164,14 +171,21 @@ async function restoreWith(
 }
 
 /** Makes the tables hold what a backup says, which are as they were when it was made. */
-async function load(client: pg.ClientBase, file: string, header: Header, loaded?: BytesDone): Promise<void> {
+async function load(
+  client: pg.ClientBase,
+  file: string,
+  header: Header,
+  proof: Proof,
+  loaded?: BytesDone,
+): Promise<void> {
   const here = await listTables(client);
   if (JSON.stringify(here) !== JSON.stringify(header.tables)) {
     throw new Problem('the tables of the backup are not those of this version: use the version it was made with');
   }
   const tables = new Map(here.map((table) => [table.name, table]));
   await whileUnchecked(client, here, async () => {
-    for await (const { table, rows } of readBatches(file, loaded)) await writeRows(client, tables.get(table)!, rows);
+    for await (const { table, rows } of readBatches(file, proof, loaded))
+      await writeRows(client, tables.get(table)!, rows);
     await setSequences(client, header.sequences);
   });
 }

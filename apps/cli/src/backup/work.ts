@@ -4,7 +4,7 @@ import { isS3Address } from '@keystead/addresses';
 import type { Context } from '../context';
 import { Problem } from '../problem';
 import type { Progress } from '../progress';
-import { checkArchive, readBatches, readHeader, writeArchive } from './archive';
+import { checkArchive, type Header, type Proof, readBatches, readHeader, writeArchive } from './archive';
 import { openBucket } from './bucket';
 import { drill } from './drill';
 import { folderShelf, forgetOld, inPrivateFolder, isFolder, newName, type Shelf, withBackups } from './folder';
@@ -26,6 +26,7 @@ import { estimateRows, listMigrations } from './tables';
 /** What the commands take besides the place of a backup. */
 export interface Installation extends Where {
   sealKeyFile?: string;
+  allowUnauthenticated?: boolean;
   keep?: string;
 }
 
@@ -56,12 +57,13 @@ export async function create(context: Context, options: Installation, name: stri
 export async function verify({ output, env, progress }: Context, options: Installation, place: string): Promise<void> {
   await withBackups(place, { env, progress }, async (file) => {
     const header = await readHeader(file);
-    const sealKey = sealKeyOf(header.service, options, env);
+    const proof = proofOf(header, options, env);
+    const { sealKey } = proof;
     const check = sealKey && new SealCheck(header, sealKey);
     let rows = 0;
     const reading = progress('reading', 'bytes', statSync(file).size);
     try {
-      for await (const batch of readBatches(file, (bytes) => reading.at(bytes))) {
+      for await (const batch of readBatches(file, proof, (bytes) => reading.at(bytes))) {
         rows += batch.rows.length;
         check?.see(batch);
       }
@@ -84,6 +86,7 @@ export async function verify({ output, env, progress }: Context, options: Instal
             : 'none: no seal key',
       },
     );
+    warnUnproven(output, proof);
   });
 }
 
@@ -93,14 +96,14 @@ export async function tryOut({ output, env, progress }: Context, options: Instal
   const tell = () => {
     const rows = results.map((one) => [one.service, one.madeAt, one.rows, one.opened ?? '-', one.objects, one.seconds]);
     output.rows(results, ['service', 'made at', 'rows', 'values opened', 'in an object store', 'seconds'], rows);
-    if (results.some(({ opened }) => opened === null)) output.note('no seal key was named, so no value was opened');
+    if (results.some(({ opened }) => opened === null)) warnUnproven(output, {});
   };
   try {
     await withBackups(place, { env, progress }, async (file) => {
       const { service } = await readHeader(file);
-      const sealKey = sealKeyOf(service, options, env);
+      const proof = proofOf(await readHeader(file), options, env);
       const server = await findDatabase(service, options, env);
-      const done = await inStages(progress, file, (stages) => drill(file, server, sealKey, stages));
+      const done = await inStages(progress, file, (stages) => drill(file, server, proof, stages));
       results.push({ ...done, file: basename(file) });
     });
   } catch (error) {
@@ -123,10 +126,12 @@ export async function restoreFrom(
   await withBackups(place, { env, progress }, async (file) => {
     const header = await readHeader(file);
     const { service, madeAt } = header;
+    const proof = proofOf(header, options, env);
     await inStages(progress, file, async ({ checked, loaded }) => {
-      await checkArchive(file, checked);
-      await withNewDatabase(service, options, env, (url) => restore(file, header, url, loaded));
+      await checkArchive(file, proof, checked);
+      await withNewDatabase(service, options, env, (url) => restore(file, header, url, proof, loaded));
     });
+    warnUnproven(output, proof);
     output.note(`restored ${service} as of ${madeAt}`);
   });
   output.note('tokens and leases ended since then are back as well: end again what must not live');
@@ -155,7 +160,10 @@ async function save(
 ): Promise<Saved> {
   const url = await findDatabase(service, options, env);
   const sealKey = sealKeyOf(service, options, env);
-  if (!sealKey) output.note('no seal key was named, so the backup will not say which one opens it');
+  if (!sealKey)
+    output.note(
+      'no seal key was named: the backup will not say which one opens it, and nothing will prove that it is unchanged',
+    );
   const counts = await connected(url, async (client) => {
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     const header = {
@@ -169,7 +177,7 @@ async function save(
     const estimated = await estimateRows(client);
     const saving = progress('saving', 'rows', estimated);
     let saved = 0;
-    const written = writeArchive(file, header, snapshot(client, header), (rows) => {
+    const written = writeArchive(file, header, sealKey, snapshot(client, header), (rows) => {
       saved += rows;
       // The database only remembers about how many there are.
       saving.at(saved);
@@ -224,6 +232,24 @@ async function inStages<T>(
   } finally {
     shown?.line.end();
   }
+}
+
+/** The seal key, which must be the one that the backup names. */
+function proofOf(header: Header, options: Installation, env: NodeJS.ProcessEnv): Proof {
+  const sealKey = sealKeyOf(header.service, options, env);
+  if (sealKey && header.sealKey !== undefined && fingerprintOf(sealKey) !== header.sealKey)
+    throw new Problem('this seal key does not open the backup', 2);
+  return { sealKey, allowUnauthenticated: options.allowUnauthenticated };
+}
+
+/** What cannot be told without the key, said where it cannot be overlooked. */
+function warnUnproven(output: Context['output'], { sealKey, allowUnauthenticated }: Proof): void {
+  if (!sealKey)
+    output.note(
+      'NOT PROVEN: no seal key was named, so anyone who can write the file may have changed it; name --seal-key-file',
+    );
+  else if (allowUnauthenticated)
+    output.note('a backup made without the seal key was accepted: nothing proves that it is unchanged');
 }
 
 /** The key that was named; else, of an `npm start`, the one it keeps beside its database. */

@@ -3,6 +3,7 @@ import type { CommandSpec } from '../command';
 
 const keysApart = 'The seal key is never in the file: keep a copy of it elsewhere, or the file is worth nothing.';
 const ofRunning = 'folder of a running npm start: its embedded database, and the seal key beside it';
+const unproven = { '--allow-unauthenticated': 'accept a backup that was made without the seal key' };
 const key = 'key of the service (SECRETS_SEAL_KEY_FILE, WORKSPACES_SEAL_KEY_FILE; that of --data)';
 
 /** `backup …`: one file per service, its values sealed as they are in the database; keys are kept apart. */
@@ -38,9 +39,13 @@ export const backupCommands: readonly CommandSpec[] = [
   },
   {
     name: 'backup verify',
-    help: 'Read a backup to its end; with the seal key also open its keyring and some of its values.',
+    help: 'Read a backup to its end; with the seal key prove that it is unchanged, and open some of its values.',
     args: { '<file>': 'the backup; or a folder, here or s3://bucket/folder: then the newest of each service' },
-    flags: { '--seal-key-file <file>': key, '--data <folder>': 'folder of an npm start: the seal key in it' },
+    flags: {
+      '--seal-key-file <file>': key,
+      '--data <folder>': 'folder of an npm start: the seal key in it',
+      ...unproven,
+    },
     examples: ['backup verify secrets.backup -seal-key-file=secrets.key'],
     async run(context, options: Installation, place: string) {
       const { verify }: typeof import('../backup/work') = require('../backup/work');
@@ -57,6 +62,7 @@ export const backupCommands: readonly CommandSpec[] = [
         'or these with _FILE)',
       '--data <folder>': ofRunning,
       '--seal-key-file <file>': key,
+      ...unproven,
     },
     examples: ['backup drill /backups', 'backup drill /backups -data=data', 'backup drill secrets.backup'],
     more:
@@ -78,6 +84,8 @@ export const backupCommands: readonly CommandSpec[] = [
         'the empty database; made if it is not there (SECRETS_DATABASE_URL, WORKSPACES_DATABASE_URL, or these with _FILE)',
       '--data <folder>':
         'folder for a new npm start, which does not run yet; put copies of the seal keys there as well',
+      '--seal-key-file <file>': `${key}; without it nothing proves that the backup is unchanged`,
+      ...unproven,
     },
     examples: [
       'backup restore secrets.backup -database-url=postgresql://user:password@host:5432/secrets',
