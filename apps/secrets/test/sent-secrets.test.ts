@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { testCertificate } from '@keystead/testing';
 import type { z } from 'zod';
-import { metaOf } from '../src/pipeline/parse-input';
+import { fieldMeta } from '../src/sdk/parameter-reading';
 import { startSecrets } from './start-secrets';
 import { everyVisit, mountEveryKind } from './visits';
 
@@ -15,7 +15,7 @@ describe('a stored secret', () => {
       if (!stored || (verb !== 'write' && verb !== 'patch')) return [];
       const shape = operation.input?.shape ?? {};
       return Object.entries(shape).flatMap(([field, type]) => {
-        const { json, sentTo } = metaOf(type as z.ZodType);
+        const { json, sentTo } = fieldMeta(type as z.ZodType);
         return json?.format === 'password' ? [{ name, at, field, sentTo, shape, update: operation.update }] : [];
       });
     });

@@ -8,6 +8,23 @@ export class ExactNumber {
   }
 }
 
+const numberParts = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
+
+/**
+ * The one spelling of the decimal value of a number's digits: `42`, `42.0` and `4.2e1` have the same, 42.9 has another,
+ * however many digits there are. Undefined for what are no digits of a JSON number.
+ */
+export function decimalValue(digits: string): string | undefined {
+  const parts = numberParts.exec(digits);
+  if (!parts) return undefined;
+  const [, sign, whole = '', fraction = '', exponent = '0'] = parts;
+  const all = (whole + fraction).replace(/^0+/, '');
+  let end = all.length;
+  while (end > 0 && all.charCodeAt(end - 1) === 48) end--;
+  if (end === 0) return '0';
+  return `${sign}${all.slice(0, end)}e${BigInt(exponent) - BigInt(fraction.length) + BigInt(all.length - end)}`;
+}
+
 /** JSON text of a value that came out of a request, every number with the digits it was sent with. */
 export function jsonText(value: unknown): string {
   if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null';

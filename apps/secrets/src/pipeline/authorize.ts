@@ -46,12 +46,10 @@ export async function authorize(
 ): Promise<Grant> {
   const { access } = bearer;
   if (access.root) return { capability: capabilityOf(request), sudo: true, guard: undefined, decision: undefined };
-  const { path, folding, freeform } = questionOf(match);
+  const question = questionOf(match);
   const ask = (operation: Capability): Decision =>
     access.decide({
-      path,
-      folding,
-      freeform,
+      ...question,
       operation,
       parameters: request.sent.fields,
       wrapTtlSeconds: wrapTtlSeconds > 0 ? wrapTtlSeconds : undefined,

@@ -2,7 +2,7 @@ import { plainNumbers } from '@keystead/envelope';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { fieldProblem, jsonKind, shown } from '../sdk/coerce';
-import type { FieldMeta } from '../sdk/fields';
+import { fieldMeta } from '../sdk/parameter-reading';
 import type { AnyOperation } from '../sdk/path';
 
 /** An operation's schema, ready to parse with. */
@@ -22,16 +22,25 @@ export class InputParsers {
   private readonly compiled = new WeakMap<AnyOperation, Compiled>();
 
   /**
-   * Parses the fields of a request: null counts as not given, unknown fields are left out. With `update`, what was
-   * given is laid over what is stored (merge) or over the defaults. Throws `invalid` with the text clients know.
+   * Parses the fields of a request; unknown fields are left out. Null empties a list or a map, and gives back its default to
+   * a field of one value (Decision 0216). With `update`, what was given is laid over what is stored (merge) or over the
+   * defaults. Throws `invalid` with the text clients know.
    */
   parse(operation: AnyOperation, fields: InputFields, exact: boolean, stored: unknown): InputFields {
     const { schema, required, sent } = this.of(operation);
     const given: Record<string, unknown> = {};
+    const reset: string[] = [];
     for (const key of Object.keys(schema.shape)) {
       if (!Object.hasOwn(fields, key)) continue;
       const value = fields[key];
-      if (value === null || value === undefined) continue;
+      if (value === undefined) continue;
+      if (value === null) {
+        const { empty, json } = fieldMeta(operation.input!.shape[key]!);
+        // The endpoints with bare bodies decode theirs as a whole, and know no difference.
+        if (empty !== undefined && !operation.decodedInto) given[key] = empty;
+        else if (json.format !== 'duration') reset.push(key);
+        continue;
+      }
       if (operation.decodedInto) requireType(operation.decodedInto, key, value, operation.input!.shape[key]!);
       given[key] = value;
     }
@@ -40,7 +49,7 @@ export class InputParsers {
     // Fields read scalars with the digits that were sent; what is left inside of objects is read as plain numbers.
     const data = exact && !operation.freeform ? (plainNumbers(result.data) as InputFields) : result.data;
     if (!operation.update) return data;
-    const merged = merge(operation, data, stored);
+    const merged = merge(operation, data, stored, reset);
     for (const key of required) {
       if (merged[key] === undefined) throw new Refusal('invalid', `missing required field "${key}"`);
     }
@@ -86,7 +95,7 @@ export class InputParsers {
           : [],
         known: new Set(Object.keys(input.shape)),
         sent: Object.entries(input.shape).map(
-          ([key, field]) => [key, metaOf(field as z.ZodType).sentTo ?? []] as const,
+          ([key, field]) => [key, fieldMeta(field as z.ZodType).sentTo ?? []] as const,
         ),
       };
       this.compiled.set(operation, compiled);
@@ -106,7 +115,7 @@ const decodedTypes: ReadonlyMap<string, string> = new Map(
 
 /** Refuses a value that is not of the field's own JSON type, in the words of a decoder that coerces nothing. */
 function requireType(name: string, key: string, value: unknown, field: z.ZodType): void {
-  const { json } = metaOf(field);
+  const { json } = fieldMeta(field);
   const wanted = decodedTypes.get(String(json.type))!;
   const wrong = wrongPart(value, wanted);
   if (!wrong) return;
@@ -130,10 +139,6 @@ function wrongPart(value: unknown, wanted: string): { kind: string; wanted: stri
   return kind === wanted ? undefined : { kind, wanted };
 }
 
-/** What a field brings along. */
-export const metaOf = (field: z.ZodType): FieldMeta =>
-  ((field instanceof z.ZodOptional ? (field.unwrap() as z.ZodType) : field).meta() ?? {}) as unknown as FieldMeta;
-
 /** Refuses to send a stored secret elsewhere for who does not show that they have it. */
 function requireSentAgain(
   [secret, targets]: Compiled['sent'][number],
@@ -153,11 +158,16 @@ function isOptional(field: z.ZodType): boolean {
   return field instanceof z.ZodOptional || field instanceof z.ZodDefault;
 }
 
-function merge(operation: AnyOperation, given: InputFields, stored: unknown): Record<string, unknown> {
+function merge(
+  operation: AnyOperation,
+  given: InputFields,
+  stored: unknown,
+  reset: readonly string[],
+): Record<string, unknown> {
   const defaults = operation.defaults as InputFields | undefined;
   if (operation.update === 'replace' || stored === undefined) return { ...defaults, ...given };
   const base: Record<string, unknown> = { ...defaults, ...(stored as InputFields) };
-  for (const key of operation.resets ?? []) {
+  for (const key of [...(operation.resets ?? []), ...reset]) {
     if (defaults && key in defaults) base[key] = defaults[key];
     else delete base[key];
   }

@@ -22,6 +22,18 @@ export interface FieldMeta {
   readonly json: Readonly<Record<string, unknown>>;
   /** Of a secret that is stored: the fields that decide where it is sent; none where it never leaves. */
   readonly sentTo?: readonly string[];
+  /** What it makes of a value. */
+  readonly read: Convert<unknown>;
+  /** What the operation makes of a value, where the field leaves that to it. */
+  readonly meaning?: Convert<unknown>;
+  /** Of a list or map: what null says, which is that there is nothing in it. */
+  readonly empty?: unknown;
+  /** It holds elements that rules about parameters judge one by one. */
+  readonly several?: true;
+  /** The operation reads it without regard to case. */
+  readonly anyCase?: true;
+  /** The newer name of the same field. */
+  readonly olderNameOf?: string;
 }
 
 /** What a document says of a field besides its type. */
@@ -46,14 +58,23 @@ export const announced = <T extends z.ZodType>(type: T, facts: FieldFacts): T =>
 
 /** A second name of a field. */
 export const olderName = <T extends z.ZodType>(type: T, of: string) =>
-  announced(type, { 'x-shown-as': of }).optional().describe(`Older name of ${of}.`);
+  announced(type, { 'x-shown-as': of }).meta({ olderNameOf: of }).optional().describe(`Older name of ${of}.`);
+
+/** A field whose text the operation reads without regard to case, such as names of policies. */
+export const anyCase = <T extends z.ZodType>(type: T): T => type.meta({ anyCase: true });
+
+/** A field that the operation reads by itself, as `like` would once it is prepared: what rules about parameters go by. */
+export const readLike = <T extends z.ZodType>(type: T, like: z.ZodType, prepare = (value: unknown) => value): T => {
+  const { read, several } = like.meta() as unknown as FieldMeta;
+  return type.meta({ meaning: (value: unknown) => read(prepare(value)), several });
+};
 
 /** A field that says how to do what is asked, and is not kept. */
 export const notKept = <T extends z.ZodType>(type: T): T => announced(type, { writeOnly: true });
 
 type Convert<T> = (value: unknown) => T | Failure;
 
-function field<T>(json: Record<string, unknown>, convert: Convert<T>, hidden = false) {
+function field<T>(json: Record<string, unknown>, convert: Convert<T>, hidden = false, facts?: Partial<FieldMeta>) {
   return z
     .unknown()
     .transform((value, ctx): T => {
@@ -71,7 +92,7 @@ function field<T>(json: Record<string, unknown>, convert: Convert<T>, hidden = f
       });
       return z.NEVER;
     })
-    .meta({ json });
+    .meta({ json, read: convert, ...facts });
 }
 
 /** A string; numbers and booleans are taken as their text. */
@@ -178,12 +199,13 @@ const listOfText = { type: 'array', items: { type: 'string' }, maxItems: maxElem
 
 /** A field of several elements, which are counted before anything is made of them, and after. */
 function several<T>(json: Record<string, unknown>, convert: Convert<T>) {
-  return field(json, (value) => {
+  const counted = (value: unknown) => {
     const failure = tooManyElements(value);
     if (failure) return failure;
     const result = convert(value);
     return result instanceof Failure ? result : (tooManyElements(result) ?? result);
-  });
+  };
+  return field(json, counted, false, { empty: json.type === 'array' ? [] : {}, several: true });
 }
 
 /** Splits no further than what is refused anyway. */
@@ -200,7 +222,8 @@ export const keyValues = () =>
   );
 
 /** An object of any JSON values. */
-export const object = () => field<Record<string, unknown>>({ type: 'object' }, (value) => toObject(value));
+export const object = () =>
+  field<Record<string, unknown>>({ type: 'object' }, (value) => toObject(value), false, { empty: {} });
 
 /** A list of objects of any JSON values. */
 export const objectList = () =>

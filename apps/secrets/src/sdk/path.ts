@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type Call, type Verb, verbs } from './call';
 import type { Fold } from './canonical-path';
 import type { Judged } from './guesses';
+import { type ParameterReading, readingOf } from './parameter-reading';
 import type { Reply } from './reply';
 
 /** Who may knock: a token, a token if there is one, nobody in particular, or a wrapping token. */
@@ -84,7 +85,10 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
 }
 
 /** What the kernel sees of an operation. */
-export type AnyOperation = Operation<Readonly<Record<string, string>>, z.ZodObject, unknown>;
+export interface AnyOperation extends Operation<Readonly<Record<string, string>>, z.ZodObject, unknown> {
+  /** How rules about parameters read them; absent where all of them are data. */
+  readonly reading?: ParameterReading;
+}
 
 /** What a path says of itself, beside its operations. */
 export interface PathSpec<P extends string, S> {
@@ -164,7 +168,8 @@ export function path<
 ): Path {
   const operations: Partial<Record<Verb, AnyOperation>> = {};
   for (const verb of verbs) {
-    if (spec[verb]) operations[verb] = spec[verb] as unknown as AnyOperation;
+    const declared = spec[verb] as unknown as AnyOperation | undefined;
+    if (declared) operations[verb] = { ...declared, reading: readingOf(declared) };
   }
   return {
     pattern,

@@ -4,7 +4,7 @@ import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import type { Caller } from './call';
 import { durationText } from './duration';
-import { bool, commaList, duration, int, olderName, oneOf } from './fields';
+import { anyCase, bool, commaList, duration, int, olderName, oneOf } from './fields';
 import { type FieldRows, type FieldTypes, recordFields } from './record-fields';
 import type { Login } from './reply';
 
@@ -20,7 +20,7 @@ export const tokenFields = recordFields({
   token_max_ttl: [duration().describe('Longest lifetime renewals can reach; looked at again on renewal.'), 0],
   token_explicit_max_ttl: [duration().describe('Hard cap written into the token.'), 0],
   token_period: [duration().describe('Makes tokens periodic: every renewal gives this lifetime.'), 0],
-  token_policies: [commaList().describe('Policies of the tokens.'), []],
+  token_policies: [anyCase(commaList()).describe('Policies of the tokens.'), []],
   token_bound_cidrs: [commaList().describe('Addresses that may log in and use the token.'), []],
   token_no_default_policy: [bool().describe('Leaves out the default policy.'), false],
   token_num_uses: [int().describe('Uses of a token; 0 is unlimited.'), 0],
@@ -30,7 +30,7 @@ export const tokenFields = recordFields({
 
 /** The older names; set alone they fill their token_* field and are echoed on read. */
 const tokenAliases = z.object({
-  policies: olderName(commaList(), 'token_policies'),
+  policies: olderName(anyCase(commaList()), 'token_policies'),
   ttl: olderName(duration(), 'token_ttl'),
   max_ttl: olderName(duration(), 'token_max_ttl'),
   period: olderName(duration(), 'token_period'),
@@ -83,16 +83,23 @@ export function settleTokenParams<T extends TokenParams & TokenAliases>(
 ): T {
   const settled: Record<string, unknown> = { ...input };
   for (const [alias, field] of Object.entries(aliasOf)) {
-    if (given[field] != null) {
+    if (isGiven(given, field, settled)) {
       // The alias shows the winning value while it is in use at all.
       if (settled[alias] !== undefined) settled[alias] = settled[field];
-    } else if (given[alias] != null) settled[field] = settled[alias];
+    } else if (isGiven(given, alias, settled)) settled[field] = settled[alias];
   }
   if (settled.token_type === '') settled.token_type = 'default';
   const params = settled as T;
   checkTokenParams(params);
   return params;
 }
+
+/** Whether a body says something of a field: null does of a list, which it empties, and takes back what it said of others. */
+export const isGiven = (
+  sent: Readonly<Record<string, unknown>>,
+  field: string,
+  read: Readonly<Record<string, unknown>>,
+): boolean => sent[field] != null || (sent[field] === null && Array.isArray(read[field]));
 
 /** Refuses token parameters that contradict each other. */
 function checkTokenParams(params: TokenParams): void {

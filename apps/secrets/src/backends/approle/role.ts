@@ -8,7 +8,7 @@ import { type Path, path } from '../../sdk/path';
 import { namesPath } from '../../sdk/records';
 import { data, empty, missing, type Reply } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
-import { checkCidrs, loginFields, settleTokenParams, showTokenParams } from '../../sdk/token-params';
+import { checkCidrs, isGiven, loginFields, settleTokenParams, showTokenParams } from '../../sdk/token-params';
 import { removeAllSecretIds } from './secret-ids';
 
 /** The fields of a role that a client sets. */
@@ -167,7 +167,7 @@ async function writeRole(call: Call<{ role_name: string }, z.output<typeof RoleI
   const settled = settleTokenParams(merged, call.fields);
   const name = call.params.role_name;
   const identity = before ?? { uuid: randomUUID(), name, roleId: '', hashKey: randomBytes(32).toString('base64') };
-  const useOlder = olderCidrs !== undefined && call.fields.secret_id_bound_cidrs == null;
+  const useOlder = olderCidrs !== undefined && !isGiven(call.fields, 'secret_id_bound_cidrs', merged);
   let role: AppRole = {
     ...settled,
     ...(useOlder && { secret_id_bound_cidrs: olderCidrs }),

@@ -4,7 +4,7 @@ import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
 import { isObject } from '../../sdk/coerce';
-import { anything, commaList, duration, int, secretString, string } from '../../sdk/fields';
+import { anything, commaList, duration, int, keyValues, readLike, secretString, string } from '../../sdk/fields';
 import { operation, type Path, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import { checkCidrs } from '../../sdk/token-params';
@@ -22,7 +22,9 @@ import {
 const rolesAtOnce = 32;
 
 const SecretIdOptions = z.object({
-  metadata: anything().optional().describe('JSON text of an object of strings; becomes metadata of the tokens.'),
+  metadata: readLike(anything(), keyValues(), parsedMetadata)
+    .optional()
+    .describe('JSON text of an object of strings; becomes metadata of the tokens.'),
   cidr_list: commaList().optional().describe('Addresses that may log in with it.'),
   token_bound_cidrs: commaList().optional().describe('Addresses that may use the tokens.'),
   num_uses: int().optional().describe("Logins it is good for; the role's by default."),
@@ -230,16 +232,19 @@ function contains(outer: string, inner: string): boolean {
   );
 }
 
+/** The value of JSON text; undefined where the text is none. */
+function parsedMetadata(given: unknown): unknown {
+  if (typeof given !== 'string') return given;
+  try {
+    return JSON.parse(given);
+  } catch {
+    return undefined;
+  }
+}
+
 function metadataOf(given: unknown): Record<string, string> {
   if (given === undefined || given === '') return {};
-  let parsed = given;
-  if (typeof given === 'string') {
-    try {
-      parsed = JSON.parse(given);
-    } catch {
-      throw new Refusal('invalid', 'metadata must be the JSON text of an object of strings');
-    }
-  }
+  const parsed = parsedMetadata(given);
   if (!isObject(parsed) || !Object.values(parsed).every((value) => typeof value === 'string')) {
     throw new Refusal('invalid', 'metadata must be the JSON text of an object of strings');
   }

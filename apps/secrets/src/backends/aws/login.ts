@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { StoredLogin } from '../../sdk/backend';
 import type { BackgroundCall } from '../../sdk/call';
-import { anything, secretString, string } from '../../sdk/fields';
+import { anyCase, anything, readLike, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { type Login, login } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
@@ -29,7 +29,7 @@ export const loginPath = (parts: AwsParts) =>
     write: {
       summary: 'Ask the token service who signed the request, and answer a token of this service.',
       input: z.object({
-        role: string().optional().describe('Name of the role; else that of the user or role of AWS.'),
+        role: anyCase(string()).optional().describe('Name of the role; else that of the user or role of AWS.'),
         iam_http_request_method: string().optional().describe('POST.'),
         iam_request_url: string().optional().describe('Address the request is for, in base64.'),
         iam_request_body: string().optional().describe('Body of the request, in base64.'),
@@ -154,7 +154,7 @@ async function fullArn(
 
 /** Headers hold the signature: they are kept out of errors. An object is taken as well as text. */
 function secretHeaders() {
-  return anything().meta({ json: { ...(secretString().meta() as { json: object }).json } });
+  return readLike(anything(), secretString()).meta({ json: { ...(secretString().meta() as { json: object }).json } });
 }
 
 const denied = (): Refusal => new Refusal('denied', 'permission denied');

@@ -3,7 +3,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { StoredLogin } from '../../sdk/backend';
 import type { BackgroundCall } from '../../sdk/call';
-import { string } from '../../sdk/fields';
+import { anyCase, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { type Login, login } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
@@ -21,7 +21,7 @@ export const loginPath = (trust: Trust) =>
     auth: 'none',
     write: {
       summary: 'Verify the certificate that was shown when the connection was made, and answer a token.',
-      input: z.object({ name: string().optional().describe('Name of the role; any that fits unless said.') }),
+      input: z.object({ name: anyCase(string()).optional().describe('Name of the role; any that fits unless said.') }),
       judges: 'unguessable',
       async run(call) {
         const { input, storage, caller, mount, nowMs } = call;

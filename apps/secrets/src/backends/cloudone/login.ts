@@ -2,7 +2,7 @@ import { verifyJwt } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Caller } from '../../sdk/call';
-import { announced, secretString, string } from '../../sdk/fields';
+import { announced, anyCase, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { login } from '../../sdk/reply';
 import { loginParams, withinCidrs } from '../../sdk/token-params';
@@ -13,7 +13,7 @@ import type { ResourceClient } from './resource-client';
 import { type CloudOneRole, findRole } from './role';
 
 const LoginInput = z.object({
-  role: string().optional().describe('Name of the role.'),
+  role: anyCase(string()).optional().describe('Name of the role.'),
   jwt: secretString().optional().describe('Signed token from the instance identity service.'),
   subscription_id: string().optional().describe('Subscription of the machine.'),
   resource_group_name: string().optional().describe('Resource group of the machine.'),

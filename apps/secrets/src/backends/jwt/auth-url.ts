@@ -2,7 +2,7 @@ import { isAllowedRedirect } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
-import { secretString, string } from '../../sdk/fields';
+import { anyCase, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data } from '../../sdk/reply';
 import { authorizationUrl, beginning, browserConfig, browserRole, challengeOf, scopeOf } from './browser-login';
@@ -13,7 +13,7 @@ import { takeNamespace } from './redirect';
 import type { JwtRole } from './role';
 
 const Input = z.object({
-  role: string().optional().describe('Name of the role; else default_role of the configuration.'),
+  role: anyCase(string()).optional().describe('Name of the role; else default_role of the configuration.'),
   redirect_uri: string().optional().describe('Where the provider sends people back to; not needed for devices.'),
   client_nonce: secretString()
     .optional()

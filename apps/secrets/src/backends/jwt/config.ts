@@ -1,7 +1,7 @@
 import { type JwtAlgorithm, jwtAlgorithms } from '@keystead/auth';
 import type { z } from 'zod';
 import { configuration } from '../../sdk/collection';
-import { bool, commaList, object, oneOf, secretString, sentTo, string } from '../../sdk/fields';
+import { anyCase, bool, commaList, object, oneOf, secretString, sentTo, string } from '../../sdk/fields';
 import { recordFields } from '../../sdk/record-fields';
 import type { Storage } from '../../sdk/storage';
 
@@ -36,7 +36,7 @@ export const configFields = recordFields({
     string().describe('What iss must be; with oidc_discovery_url its issuer, unless another is named here.'),
     '',
   ],
-  default_role: [string().describe('Role of logins that name none.'), ''],
+  default_role: [anyCase(string()).describe('Role of logins that name none.'), ''],
   jwt_supported_algs: [
     commaList().describe('Signature algorithms to accept; empty accepts all that have a public key.'),
     [],

@@ -3,7 +3,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { StoredLogin } from '../../sdk/backend';
 import type { BackgroundCall } from '../../sdk/call';
-import { secretString, string } from '../../sdk/fields';
+import { anyCase, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { type Login, login } from '../../sdk/reply';
 import { withinCidrs } from '../../sdk/token-params';
@@ -16,7 +16,7 @@ import { findRole, type JwtRole } from './role';
 import { identityOf, saying } from './who';
 
 const LoginInput = z.object({
-  role: string().optional().describe('Name of the role; else default_role of the configuration.'),
+  role: anyCase(string()).optional().describe('Name of the role; else default_role of the configuration.'),
   jwt: secretString().optional().describe('The signed token.'),
 });
 

@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { StoredLogin } from '../../sdk/backend';
 import type { BackgroundCall } from '../../sdk/call';
-import { secretString, string } from '../../sdk/fields';
+import { anyCase, secretString, string } from '../../sdk/fields';
 import { Globs } from '../../sdk/globs';
 import { path } from '../../sdk/path';
 import { type Login, login } from '../../sdk/reply';
@@ -22,7 +22,7 @@ export const loginPath = (cluster: Cluster) =>
       summary:
         'Have the cluster vouch for the token, check the role’s constraints, and answer a token of this service.',
       input: z.object({
-        role: string().optional().describe('Name of the role.'),
+        role: anyCase(string()).optional().describe('Name of the role.'),
         jwt: secretString().optional().describe('Token of the service account.'),
       }),
       judges: 'unguessable',

@@ -3,7 +3,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
 import { isObject } from '../../sdk/coerce';
-import { anything, int, object } from '../../sdk/fields';
+import { anything, commaList, int, object, readLike } from '../../sdk/fields';
 import { operation, path } from '../../sdk/path';
 import { data, dataText, empty, gone, missing, type Reply } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
@@ -75,7 +75,9 @@ export const dataPath = path('data/:path*', {
   },
 });
 
-const VersionsInput = z.object({ versions: anything().optional().describe('Numbers of versions.') });
+const VersionsInput = z.object({
+  versions: readLike(anything(), commaList()).optional().describe('Numbers of versions.'),
+});
 
 /** Deleting, undeleting and destroying versions by number. */
 export const versionPaths = [

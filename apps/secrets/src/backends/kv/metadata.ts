@@ -79,11 +79,12 @@ export const metadataPath = path('metadata/:path*', {
     summary: 'Change what is named of the metadata of a secret.',
     operationId: 'kv-v2-patch-metadata',
     input: Metadata,
-    async run({ storage, params, input, nowMs }) {
+    async run({ storage, params, input, nowMs, fields }) {
       const found = await changeKey(storage, params.path, async (tx) => {
         const key = await findKey(tx, params.path);
         if (!key) return false;
-        const all = merged(key.customMetadata, input.custom_metadata ?? {});
+        const kept = fields.custom_metadata === null ? {} : key.customMetadata;
+        const all = merged(kept, input.custom_metadata ?? {});
         const custom = Object.keys(all).length === 0 ? null : checkCustom(all);
         putKey(tx, params.path, changed(key, input, custom, nowMs));
         return true;

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { collection } from '../../sdk/collection';
-import { commaList } from '../../sdk/fields';
+import { anyCase, commaList } from '../../sdk/fields';
 import { namesPath, recordPath } from '../../sdk/records';
 import { empty } from '../../sdk/reply';
 
-const policies = commaList().describe('Policies of who has this name, or is in it.');
+const policies = anyCase(commaList()).describe('Policies of who has this name, or is in it.');
 const groups = commaList().describe('Further groups, beside those of the directory.');
 
 const User = z.object({ groups, policies });

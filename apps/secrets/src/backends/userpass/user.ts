@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
 import { collection } from '../../sdk/collection';
-import { commaList, notRedirectable, olderName, secretString } from '../../sdk/fields';
+import { anyCase, commaList, notRedirectable, olderName, secretString } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { namesPath } from '../../sdk/records';
 import { data, empty, missing } from '../../sdk/reply';
@@ -94,8 +94,8 @@ export function userPaths(passwords: Passwords): Path[] {
       write: {
         summary: 'Change the policies of a user.',
         input: z.object({
-          token_policies: commaList().optional().describe('Policies of the tokens.'),
-          policies: olderName(commaList(), 'token_policies'),
+          token_policies: anyCase(commaList()).optional().describe('Policies of the tokens.'),
+          policies: olderName(anyCase(commaList()), 'token_policies'),
         }),
         run(call) {
           return changeUser(call, (user) => settleTokenParams({ ...user, ...given(call.input) }, call.fields));

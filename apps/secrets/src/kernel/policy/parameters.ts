@@ -1,41 +1,123 @@
+import { decimalValue, ExactNumber } from '@keystead/envelope';
 import { Refusal } from '@keystead/refusal';
+import type { ReadValue } from '../../sdk/parameter-reading';
 import type { PatternRule } from './rule';
 import type { Objection, ParameterLists, PolicyValue, Question } from './types';
 
+type Parameters = Readonly<Record<string, unknown>>;
+
 /**
  * What a rule's parameter lists hold against the parameters of a request that reads or writes; undefined when nothing.
+ * Values are compared by what they say to the operation, however they were sent, and a field's names count as one.
  */
-export function judgeParameters(rule: PatternRule, { parameters = {}, freeform }: Question): Objection | undefined {
+export function judgeParameters(
+  rule: PatternRule,
+  { parameters = {}, freeform, reading }: Question,
+): Objection | undefined {
   for (const name of rule.requiredParameters) {
-    // As the handlers read it: they know no `TTL`, and null as a value only where all fields are data.
-    if (!Object.hasOwn(parameters, name) || (parameters[name] === null && !freeform)) return 'required-parameter';
+    // As the handlers read it: they know no `TTL`, and null as a value only where it empties a field, or all fields are data.
+    const names = reading?.namesOf(name) ?? [name];
+    const isGiven = (name: string) =>
+      Object.hasOwn(parameters, name) &&
+      (parameters[name] !== null || freeform || reading?.read(name, null)?.several === true);
+    if (!names.some(isGiven)) return 'required-parameter';
   }
   if (Object.keys(parameters).length === 0) return undefined;
   const { deniedParameters, allowedParameters } = rule;
-  const steps = new Steps();
-  if (deniedParameters && isDenied(deniedParameters, parameters, steps)) return 'denied-parameter';
-  if (allowedParameters && !areAllowed(allowedParameters, parameters, steps)) return 'allowed-parameter';
+  if (!deniedParameters && !allowedParameters) return undefined;
+  const judge = new Judge(reading);
+  if (deniedParameters && judge.isDenied(deniedParameters, parameters)) return 'denied-parameter';
+  if (allowedParameters && !judge.areAllowed(allowedParameters, parameters)) return 'allowed-parameter';
   return undefined;
 }
 
-function isDenied(denied: ParameterLists, parameters: Readonly<Record<string, unknown>>, steps: Steps): boolean {
-  if (denied.has('*')) return true;
-  return Object.entries(parameters).some(([name, value]) => {
-    const values = denied.get(name.toLowerCase());
-    return values !== undefined && isListed(values, value, steps);
-  });
+/** Judges the parameters of one request. */
+class Judge {
+  private readonly steps = new Steps();
+
+  constructor(private readonly reading: Question['reading']) {}
+
+  /** In doubt a value is denied: it is looked for as it was sent, and as it is read. */
+  isDenied(denied: ParameterLists, parameters: Parameters): boolean {
+    if (denied.has('*')) return true;
+    return Object.entries(parameters).some(([name, value]) =>
+      this.namesOf(name).some((listedAs) => {
+        const values = denied.get(listedAs);
+        if (values === undefined) return false;
+        const read = this.reading?.read(name, value);
+        return (
+          values.length === 0 ||
+          values.some((one) => one === '*' || matches(one, value, this.steps) || (read && this.isIn(read, name, one)))
+        );
+      }),
+    );
+  }
+
+  areAllowed(allowed: ParameterLists, parameters: Parameters): boolean {
+    const anyName = allowed.has('*');
+    return Object.entries(parameters).every(([name, value]) => {
+      const listedAs = this.namesOf(name).find((one) => allowed.has(one));
+      if (listedAs === undefined) return anyName;
+      const values = allowed.get(listedAs)!;
+      if (values.length === 0) return true;
+      const read = this.reading?.read(name, value);
+      if (!read?.several && values.some((one) => matches(one, value, this.steps))) return true;
+      return read !== undefined && this.isAllowed(read, name, values);
+    });
+  }
+
+  private namesOf(name: string): readonly string[] {
+    const names = this.reading?.namesOf(name) ?? [name];
+    return names.map((one) => one.toLowerCase());
+  }
+
+  /** Whether a value of the policy is the one that was read or, of several, among them. */
+  private isIn(read: ReadValue, name: string, listed: PolicyValue): boolean {
+    if (isGlob(listed)) return read.elements.some((element) => this.fits(listed, element, read));
+    const wanted = this.readListed(name, listed);
+    if (!wanted) return false;
+    if (wanted.length === 0) return read.elements.length === 0;
+    return this.holds(read.elements, wanted);
+  }
+
+  /** All of several must be listed: each as such, or all together as one list. */
+  private isAllowed(read: ReadValue, name: string, values: readonly PolicyValue[]): boolean {
+    const globs = values.filter(isGlob);
+    const lists = values.flatMap((one) => (isGlob(one) ? [] : [this.readListed(name, one)]));
+    const single = lists.flatMap((wanted) => (wanted?.length === 1 ? wanted : []));
+    const isListed = (element: unknown) =>
+      globs.some((glob) => this.fits(glob, element, read)) || this.holds(single, [element]);
+    if (read.elements.length > 0 && read.elements.every(isListed)) return true;
+    return lists.some(
+      (wanted) =>
+        wanted?.length !== 1 && wanted && this.holds(wanted, read.elements) && this.holds(read.elements, wanted),
+    );
+  }
+
+  private readListed(name: string, listed: PolicyValue): readonly unknown[] | undefined {
+    this.steps.take(stepsOfReading);
+    return this.reading!.read(name, plain(listed))?.elements;
+  }
+
+  /** Whether all that is wanted is among the elements. */
+  private holds(elements: readonly unknown[], wanted: readonly unknown[]): boolean {
+    return wanted.every((one) => elements.some((element) => areSame(one, element, this.steps)));
+  }
+
+  private fits(glob: string, element: unknown, { anyCase }: ReadValue): boolean {
+    return typeof element !== 'object' && matches(anyCase ? glob.toLowerCase() : glob, String(element), this.steps);
+  }
 }
 
-function areAllowed(allowed: ParameterLists, parameters: Readonly<Record<string, unknown>>, steps: Steps): boolean {
-  const anyName = allowed.has('*');
-  return Object.entries(parameters).every(([name, value]) => {
-    const values = allowed.get(name.toLowerCase());
-    return values === undefined ? anyName : isListed(values, value, steps);
-  });
-}
+const isGlob = (listed: PolicyValue): listed is string =>
+  typeof listed === 'string' && listed.length > 1 && (listed.startsWith('*') || listed.endsWith('*'));
 
-function isListed(values: readonly PolicyValue[], value: unknown, steps: Steps): boolean {
-  return values.length === 0 || values.some((listed) => matches(listed, value, steps));
+/** A value of a policy as the body of a request would have it. */
+function plain(listed: PolicyValue): unknown {
+  if (typeof listed !== 'object') return listed;
+  if (Array.isArray(listed)) return listed.map(plain);
+  if ('number' in listed) return new ExactNumber(listed.number);
+  return 'object' in listed ? Object.fromEntries([...listed.object].map(([key, item]) => [key, plain(item)])) : listed;
 }
 
 /**
@@ -54,6 +136,8 @@ class Steps {
 
 /** Any comparison takes as long as so many steps of a search. */
 const stepsOfOne = 50;
+/** Reading a value of the policy as the operation reads it. */
+const stepsOfReading = 500;
 
 function matches(listed: PolicyValue, value: unknown, steps: Steps): boolean {
   if (typeof listed !== 'string') return equals(listed, value, steps);
@@ -80,18 +164,29 @@ function equals(listed: PolicyValue, value: unknown, steps: Steps): boolean {
   );
 }
 
-/** Numbers arrive as numbers, or as objects that print the digits the client sent. */
+/** Numbers arrive as numbers, or by their digits. */
 function equalNumbers(listed: string, value: unknown): boolean {
-  if (typeof value !== 'number' && !(typeof value === 'object' && value !== null && 'isLosslessNumber' in value))
-    return false;
+  if (typeof value !== 'number' && !(value instanceof ExactNumber)) return false;
   const text = String(value);
-  if (text === listed) return true;
-  const [one, other] = [Number(listed), Number(text)];
-  // Beyond the safe integers two different texts may round to one double.
-  return one === other && Math.abs(one) <= Number.MAX_SAFE_INTEGER;
+  return text === listed || decimalValue(text) === decimalValue(listed);
 }
 
-/** A lone `*` is a value like any other, as in the reference: an empty list stands for every value, `**` for every text. */
+/** Whether two values that an operation has read are one: numbers by their decimal value. */
+function areSame(one: unknown, other: unknown, steps: Steps): boolean {
+  steps.take(stepsOfOne);
+  if (one === other) return true;
+  if (typeof one === 'number') return equalNumbers(String(one), other);
+  if (one instanceof ExactNumber) return equalNumbers(one.digits, other);
+  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
+  if (Array.isArray(one) !== Array.isArray(other) || other instanceof ExactNumber) return false;
+  const entries = Object.entries(one);
+  return (
+    entries.length === Object.keys(other).length &&
+    entries.every(([key, item]) => Object.hasOwn(other, key) && areSame(item, (other as Parameters)[key], steps))
+  );
+}
+
+/** A lone `*` is a value like any other where values are allowed, as in the reference: an empty list stands for every value, `**` for every text. */
 function matchesGlob(pattern: string, value: string): boolean {
   if (pattern.length < 2) return pattern === value;
   const open = pattern.startsWith('*');

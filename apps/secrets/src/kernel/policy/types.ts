@@ -1,4 +1,5 @@
 import type { CanonicalPath, Folding } from '../../sdk/canonical-path';
+import type { ParameterReading } from '../../sdk/parameter-reading';
 import type { Operation } from './capability';
 
 /** A value in a parameter list; numbers keep the digits they were written with. */
@@ -93,6 +94,8 @@ export interface Question {
   readonly parameters?: Readonly<Record<string, unknown>>;
   /** All of them are data, null as well; elsewhere null is not given. */
   readonly freeform?: boolean;
+  /** How the operation reads its parameters: rules about them judge what they say to it. Absent where they are data. */
+  readonly reading?: ParameterReading;
   /** Undefined when the request does not ask for a wrapped response. */
   readonly wrapTtlSeconds?: number;
 }

@@ -28,12 +28,13 @@ export interface RouteMatch {
 }
 
 /** A route match as policies are asked about it. */
-export function questionOf(match: RouteMatch): Pick<Question, 'path' | 'folding' | 'freeform'> {
+export function questionOf(match: RouteMatch): Pick<Question, 'path' | 'folding' | 'freeform' | 'reading'> {
   const { full, folding, namespace, mount, operation } = match;
   return {
     path: full,
     folding: folding && below(folding, namespace.path + mount!.path),
     freeform: operation?.freeform,
+    reading: operation?.reading,
   };
 }
 

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Identity } from '../../kernel/identity/identity';
 import type { Mounts } from '../../kernel/mounts/mounts';
 import type { Call } from '../../sdk/call';
-import { bool, commaList, id, idList, keyValues, string } from '../../sdk/fields';
+import { anyCase, bool, commaList, id, idList, keyValues, string } from '../../sdk/fields';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { operation, type Path, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
@@ -12,9 +12,9 @@ import { mountFields, shownEntity } from './shown';
 
 const EntityInput = z.object({
   id: id().optional().describe('The entity to change.'),
-  name: string().optional().describe('Unique in its namespace, whatever the case.'),
+  name: anyCase(string()).optional().describe('Unique in its namespace, whatever the case.'),
   metadata: keyValues().optional().describe('Pairs for templates in policies.'),
-  policies: commaList().optional().describe('Policies of every token of the entity.'),
+  policies: anyCase(commaList()).optional().describe('Policies of every token of the entity.'),
   disabled: bool().optional().describe('A disabled entity can neither log in nor use its tokens.'),
 });
 type EntityInput = z.output<typeof EntityInput>;

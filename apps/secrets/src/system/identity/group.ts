@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Identity } from '../../kernel/identity/identity';
 import type { Mounts } from '../../kernel/mounts/mounts';
 import type { Call } from '../../sdk/call';
-import { commaList, id, idList, keyValues, string } from '../../sdk/fields';
+import { anyCase, commaList, id, idList, keyValues, string } from '../../sdk/fields';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { operation, type Path, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
@@ -11,10 +11,10 @@ import { shownGroup } from './shown';
 
 const GroupInput = z.object({
   id: id().optional().describe('The group to change.'),
-  name: string().optional().describe('Unique in its namespace, whatever the case.'),
+  name: anyCase(string()).optional().describe('Unique in its namespace, whatever the case.'),
   type: string().optional().describe('internal (the default), or external: members come from logins.'),
   metadata: keyValues().optional().describe('Pairs for templates in policies.'),
-  policies: commaList().optional().describe('Policies of every member.'),
+  policies: anyCase(commaList()).optional().describe('Policies of every member.'),
   member_entity_ids: idList().optional().describe('Entities in the group.'),
   member_group_ids: idList().optional().describe('Groups in the group; their members are members as well.'),
 });

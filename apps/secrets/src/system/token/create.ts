@@ -2,7 +2,18 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Call, NamespaceView } from '../../sdk/call';
 import { parseDuration } from '../../sdk/duration';
-import { anything, bool, int, keyValues, olderName, string, stringList } from '../../sdk/fields';
+import {
+  anyCase,
+  anything,
+  bool,
+  commaList,
+  int,
+  keyValues,
+  olderName,
+  readLike,
+  signedDuration,
+  string,
+} from '../../sdk/fields';
 import { Globs } from '../../sdk/globs';
 import { lifetime } from '../../sdk/lifetime';
 import { operation, path } from '../../sdk/path';
@@ -12,21 +23,24 @@ import { newTokenPolicies } from './create-policies';
 import type { TokenParts } from './parts';
 import { roles, type TokenRole } from './role';
 
+/** Read by `seconds`, whose refusals clients know. */
+const lifetimeText = () => readLike(anything(), signedDuration());
+
 const Input = z.object({
   id: string().optional().describe('The token itself, instead of a random one; needs sudo.'),
-  policies: stringList().optional().describe("Policies of the token; the parent's when left out."),
+  policies: anyCase(commaList()).optional().describe("Policies of the token; the parent's when left out."),
   meta: keyValues().optional().describe('Metadata shown in look-ups and audit lines.'),
   no_parent: bool().optional().describe('Makes an orphan; needs sudo.'),
   no_default_policy: bool().optional().describe('Leaves out the default policy.'),
   renewable: bool().optional().describe('Whether the token can be renewed; true when left out.'),
-  ttl: anything().optional().describe('Initial lifetime.'),
-  lease: olderName(anything(), 'ttl'),
+  ttl: lifetimeText().optional().describe('Initial lifetime.'),
+  lease: olderName(lifetimeText(), 'ttl'),
   type: string().optional().describe('service or batch.'),
-  explicit_max_ttl: anything().optional().describe('Hard cap on the lifetime.'),
+  explicit_max_ttl: lifetimeText().optional().describe('Hard cap on the lifetime.'),
   display_name: string().optional().describe('Shown in look-ups and audit lines.'),
   num_uses: int().optional().describe('Uses of the token; 0 is unlimited.'),
-  period: anything().optional().describe('Makes the token periodic; needs sudo.'),
-  entity_alias: string().optional().describe('Entity alias of the token; with a role that allows it.'),
+  period: lifetimeText().optional().describe('Makes the token periodic; needs sudo.'),
+  entity_alias: anyCase(string()).optional().describe('Entity alias of the token; with a role that allows it.'),
 });
 type CreateInput = z.output<typeof Input>;
 

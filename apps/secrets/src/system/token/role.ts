@@ -1,23 +1,26 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { collection } from '../../sdk/collection';
-import { bool, commaList, duration, int, olderName, oneOf, string } from '../../sdk/fields';
+import { anyCase, bool, commaList, duration, int, olderName, oneOf, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { recordFields } from '../../sdk/record-fields';
 import { data, empty, keys, missing } from '../../sdk/reply';
-import { checkCidrs, checkNumUses } from '../../sdk/token-params';
+import { checkCidrs, checkNumUses, isGiven } from '../../sdk/token-params';
 
 const types = ['', 'default', 'service', 'batch', 'default-service', 'default-batch'] as const;
 
 const fields = recordFields({
-  allowed_policies: [commaList().describe('Policies tokens of this role may have.'), []],
-  disallowed_policies: [commaList().describe('Policies tokens of this role may not have.'), []],
-  allowed_policies_glob: [commaList().describe('The same as allowed_policies, with * in names.'), []],
-  disallowed_policies_glob: [commaList().describe('The same as disallowed_policies, with * in names.'), []],
+  allowed_policies: [anyCase(commaList()).describe('Policies tokens of this role may have.'), []],
+  disallowed_policies: [anyCase(commaList()).describe('Policies tokens of this role may not have.'), []],
+  allowed_policies_glob: [anyCase(commaList()).describe('The same as allowed_policies, with * in names.'), []],
+  disallowed_policies_glob: [anyCase(commaList()).describe('The same as disallowed_policies, with * in names.'), []],
   orphan: [bool().describe('Tokens of this role have no parent.'), false],
   renewable: [bool().describe('Whether tokens of this role can be renewed.'), true],
   path_suffix: [string().describe('Appended to the path of the tokens, so that they can be ended together.'), ''],
-  allowed_entity_aliases: [commaList().describe('Entity aliases a caller may ask for; * in names allowed.'), []],
+  allowed_entity_aliases: [
+    anyCase(commaList()).describe('Entity aliases a caller may ask for; * in names allowed.'),
+    [],
+  ],
   token_type: [
     oneOf(types, (value) => `invalid 'token_type' value ${JSON.stringify(value)}`).describe('Kind of tokens.'),
     'default-service',
@@ -85,8 +88,8 @@ export const rolePaths = [
       run({ storage, params, input, fields: sent, warn }) {
         const role: Record<string, unknown> = { ...input };
         for (const [older, newer] of aliases) {
-          if (sent[older] == null) continue;
-          if (sent[newer] == null) role[newer] = role[older];
+          if (!isGiven(sent, older, input)) continue;
+          if (!isGiven(sent, newer, input)) role[newer] = role[older];
           else warn(`Both '${newer}' and deprecated '${older}' value supplied, ignoring the deprecated value`);
         }
         for (const [older] of aliases) delete role[older];

@@ -4,7 +4,19 @@ import type { UserLockout } from '../../../kernel/mounts/lockout';
 import type { MountConfig } from '../../../kernel/mounts/mount';
 import { fieldProblem, shown } from '../../../sdk/coerce';
 import { parseDuration } from '../../../sdk/duration';
-import { anything, bool, commaList, duration, int, keyValues, object, oneOf, string } from '../../../sdk/fields';
+import {
+  anything,
+  bool,
+  commaList,
+  duration,
+  int,
+  keyValues,
+  object,
+  oneOf,
+  readLike,
+  signedDuration,
+  string,
+} from '../../../sdk/fields';
 
 const tokenTypes = ['default-service', 'default-batch', 'service', 'batch'] as const;
 
@@ -13,8 +25,12 @@ const pluginVersion = () =>
 
 /** The fields of a mount's configuration, by wire name. */
 export const tuneInput = z.object({
-  default_lease_ttl: anything().optional().describe('Default lifetime; `system` or -1 for the system default.'),
-  max_lease_ttl: anything().optional().describe('Longest lifetime; `system` or -1 for the system maximum.'),
+  default_lease_ttl: readLike(anything(), signedDuration())
+    .optional()
+    .describe('Default lifetime; `system` or -1 for the system default.'),
+  max_lease_ttl: readLike(anything(), signedDuration())
+    .optional()
+    .describe('Longest lifetime; `system` or -1 for the system maximum.'),
   description: string().optional().describe('What the mount is for.'),
   force_no_cache: bool().optional().describe('Has no effect: caches are always coherent.'),
   listing_visibility: oneOf(['', 'hidden', 'unauth'], (v) => `invalid value for 'listing_visibility': "${v}"`)

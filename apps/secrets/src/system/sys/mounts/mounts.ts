@@ -33,7 +33,7 @@ export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
     async run({ input, params, namespace }) {
       const given = input.type || input.plugin_name || '';
       if (given === '') throw new Refusal('invalid', 'backend type must be specified as a string');
-      const { type, options } = aliased(given, input.options ?? null);
+      const { type, options } = aliased(given, Object.keys(input.options ?? {}).length > 0 ? input.options! : null);
       const target = full(params.path);
       checkTarget(kind, type, target);
       checkOptions(type, options);

@@ -81,10 +81,10 @@ export function namespaceChanges(parts: NamespaceDeps) {
       // Somebody else may have made it: then this call changes what it says.
       return (customMetadata && (await namespaces.annotate(made, () => customMetadata))) || made;
     },
-    async patch(uuid: string, path: string, change: Record<string, unknown>) {
+    async patch(uuid: string, path: string, change: Record<string, unknown> | null) {
       const there = visible(namespaces.at(parentOf(uuid), path), uuid);
       if (!there) return undefined;
-      return namespaces.annotate(there, (now) => checkMetadata(merged(now, change)));
+      return namespaces.annotate(there, (now) => checkMetadata(change ? merged(now, change) : {}));
     },
     /** Locks one with all below it, or this one itself where the path is empty; answers the key that unlocks it. */
     lock: async (uuid: string, path: string) => namespaces.lock(lockable(uuid, path)),

@@ -121,9 +121,10 @@ export function namespacePaths(namespaces: NamespaceChanges) {
         input,
         output,
         auditClear: 'all',
-        async run({ params, input: given, namespace }) {
+        async run({ params, input: given, fields, namespace }) {
           if (given.seal) throw notSealable();
-          const found = await namespaces.patch(namespace.uuid, params.path, given.custom_metadata ?? {});
+          const change = fields.custom_metadata === null ? null : (given.custom_metadata ?? {});
+          const found = await namespaces.patch(namespace.uuid, params.path, change);
           return found ? data(show(found)) : missing;
         },
       },

@@ -4,7 +4,7 @@ import type { Mounts } from '../../../kernel/mounts/mounts';
 import type { Namespaces } from '../../../kernel/namespaces/namespaces';
 import type { Quotas } from '../../../kernel/quotas/quotas';
 import { usualRules } from '../../../kernel/quotas/rate-rules';
-import { announced, anything, bool, duration, int, string, stringList } from '../../../sdk/fields';
+import { announced, anything, bool, duration, int, readLike, string, stringList } from '../../../sdk/fields';
 import { path } from '../../../sdk/path';
 import { pathProblem } from '../../../sdk/path-text';
 import { data, empty, keys, missing } from '../../../sdk/reply';
@@ -74,7 +74,7 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
             .describe(
               'Logins of one role: not built, so it must be empty. Requests are counted before their bodies are read.',
             ),
-          rate: anything().optional().describe('Requests allowed per interval, a number above 0.'),
+          rate: readLike(anything(), int()).optional().describe('Requests allowed per interval, a number above 0.'),
           interval: duration().optional().describe('Length of the interval; a second unless given.'),
           block_interval: duration().optional().describe('How long a client stays refused once it was.'),
           inheritable: inheritable(),

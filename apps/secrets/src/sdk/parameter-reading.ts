@@ -1,0 +1,84 @@
+import type { z } from 'zod';
+import { Failure, isObject } from './coerce';
+import type { FieldMeta } from './fields';
+
+/** What an operation makes of the value of a parameter: one value, or the elements of a list or map. */
+export interface ReadValue {
+  readonly elements: readonly unknown[];
+  readonly several: boolean;
+  /** Upper and lower case mean the same to the operation. */
+  readonly anyCase: boolean;
+}
+
+/** How an operation reads its parameters, for those who judge them before it runs. */
+export interface ParameterReading {
+  /** Every name the operation has for the parameter of this name, this one first. */
+  namesOf(name: string): readonly string[];
+  /** Undefined where the operation reads no such parameter, or would refuse the value. */
+  read(name: string, value: unknown): ReadValue | undefined;
+}
+
+/** What of an operation says how it reads its parameters. */
+interface Reader {
+  readonly input?: z.ZodObject;
+  readonly defaults?: object;
+  readonly freeform?: boolean;
+}
+
+/** How an operation reads its parameters; undefined where all of them are data that is kept as sent. */
+export function readingOf(operation: Reader): ParameterReading | undefined {
+  return operation.freeform ? undefined : new FieldsReading(operation);
+}
+
+class FieldsReading implements ParameterReading {
+  private names: ReadonlyMap<string, readonly string[]> | undefined;
+
+  constructor(private readonly operation: Reader) {}
+
+  namesOf(name: string): readonly string[] {
+    this.names ??= groupNames(this.operation.input?.shape ?? {});
+    return this.names.get(name) ?? [name];
+  }
+
+  read(name: string, value: unknown): ReadValue | undefined {
+    const shape = this.operation.input?.shape ?? {};
+    if (!Object.hasOwn(shape, name)) return undefined;
+    const meta = fieldMeta(shape[name]!);
+    const defaults = this.operation.defaults as Readonly<Record<string, unknown>> | undefined;
+    const given = value === null ? (meta.empty ?? defaults?.[name]) : value;
+    if (given === undefined) return undefined;
+    const read = (meta.meaning ?? meta.read)(given);
+    if (read instanceof Failure || read === undefined) return undefined;
+    const several = meta.several === true;
+    const elements = several ? elementsOf(read) : [read];
+    const anyCase = meta.anyCase === true;
+    return { elements: anyCase ? elements.map(folded) : elements, several, anyCase };
+  }
+}
+
+/** What a field says of itself, through whatever is wrapped around it. */
+export function fieldMeta(field: z.ZodType): FieldMeta {
+  let inner = field as z.ZodType & { readonly in?: z.ZodType; unwrap?(): z.ZodType };
+  for (;;) {
+    const meta = inner.meta() as unknown as FieldMeta | undefined;
+    if (meta?.read) return meta;
+    inner = (inner.unwrap?.() ?? inner.in) as typeof inner;
+  }
+}
+
+function groupNames(shape: Readonly<Record<string, z.ZodType>>): Map<string, readonly string[]> {
+  const names = Object.keys(shape);
+  const newest = (name: string) => fieldMeta(shape[name]!).olderNameOf ?? name;
+  return new Map(
+    names.map((name) => [name, [name, ...names.filter((other) => other !== name && newest(other) === newest(name))]]),
+  );
+}
+
+const folded = (value: unknown): unknown => (typeof value === 'string' ? value.toLowerCase() : value);
+
+/** Of a map each pair, as text; a name is quoted where it could be taken for part of the value. */
+function elementsOf(read: unknown): readonly unknown[] {
+  if (Array.isArray(read)) return read;
+  if (!isObject(read)) return [read];
+  return Object.entries(read).map(([key, value]) => `${/["=]/.test(key) ? JSON.stringify(key) : key}=${value}`);
+}
