@@ -1,5 +1,6 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
+import { exactJson, parseExact } from '@keystead/envelope';
 import { exitCodes, Problem } from './problem';
 import { type CliSettings, findToken } from './settings';
 import { tlsOptions } from './tls';
@@ -95,7 +96,7 @@ export class Client {
   private async call(method: string, path: string, options: CallOptions): Promise<ServiceResponse> {
     const url = new URL(`${this.settings.address}/v1/${encodePath(path)}`);
     for (const [name, value] of Object.entries(options.query ?? {})) url.searchParams.set(name, value);
-    const text = options.body === undefined ? undefined : JSON.stringify(options.body);
+    const text = options.body === undefined ? undefined : exactJson(options.body);
     const message = await this.send(method, url, text, options);
     const answered = await readText(message);
     const answer = { status: message.statusCode ?? 0, body: bodyOf(answered, options) };
@@ -157,7 +158,7 @@ function parseBody(text: string): ResponseBody | undefined {
   if (text === '') return undefined;
   let body: unknown;
   try {
-    body = JSON.parse(text);
+    body = parseExact(text);
   } catch {
     throw notOurs('the answer is no JSON');
   }

@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+import { ExactNumber, exactJson } from '@keystead/envelope';
 import type { Format } from './settings';
 
 /** Where a command writes: results to `out`, everything meant for people only to `err`. */
@@ -27,9 +29,12 @@ export type Writer = (value: unknown) => string;
 
 /** The writer of a format; that of YAML is loaded only where it is asked for. */
 export async function writerOf(format: Format): Promise<Writer> {
-  if (format !== 'yaml') return (value) => JSON.stringify(value, null, 2);
+  if (format !== 'yaml') return (value) => exactJson(value, 2);
   const { stringify } = await import('yaml');
-  return (value) => stringify(value).trimEnd();
+  const name = randomUUID();
+  const digits = new RegExp(`${name}([-+.\\deE]+)`, 'g');
+  const marked = (_key: unknown, one: unknown) => (one instanceof ExactNumber ? name + one.digits : one);
+  return (value) => stringify(value, marked).trimEnd().replace(digits, '$1');
 }
 
 /** Prints results as asked for: aligned for people, or JSON or YAML for programs. */
@@ -124,9 +129,11 @@ export async function errorText(message: string, format: Format): Promise<string
 
 function cell(value: unknown): string {
   if (value === null || value === undefined) return '-';
-  if (Array.isArray(value) && value.every((item) => typeof item !== 'object')) return visible(value.join(', '), true);
-  return typeof value === 'object' ? JSON.stringify(value) : visible(String(value), true);
+  if (Array.isArray(value) && value.every(isPlain)) return visible(value.join(', '), true);
+  return !isPlain(value) ? exactJson(value) : visible(String(value), true);
 }
+
+const isPlain = (value: unknown): boolean => typeof value !== 'object' || value instanceof ExactNumber;
 
 /** Text that cannot command a terminal: what somebody else has stored may hold anything. */
 function visible(text: string, lines = false): string {

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import fc from 'fast-check';
 import { parse as parseYaml } from 'yaml';
 import { startSecrets } from '../../secrets/test/start-secrets';
 import { keystead, type Ran } from './run-keystead';
@@ -33,6 +34,28 @@ describe('the commands people know, against a service', () => {
 
   describe('kv', () => {
     beforeAll(() => done('secrets enable -path=two -version=2 kv', 'secrets enable -path=one/deep kv'));
+
+    it('keeps the digits of every number, through every command and format', async () => {
+      const digits = fc.stringMatching(/^-?(0|[1-9]\d{0,24})(\.\d{1,9})?([eE][+-]?\d{1,2})?$/);
+      const examples = ['9007199254740993', '12345678901234567890', '1.10', '-0', '1e400', '0.30000000000000000001'];
+      for (const number of [...examples, ...fc.sample(digits, 6)]) {
+        await done(`kv put two/number n:=${number} in:={"deep":[${number}]} x=1`);
+        await done(
+          'kv patch two/number x=2',
+          'kv patch -method=rw two/number x=3',
+          'kv rollback -version=1 two/number',
+        );
+        expect((await run('kv get -field=n two/number')).printed).toBe(number);
+        expect((await run('kv get -field=in two/number')).printed).toBe(`{"deep":[${number}]}`);
+        const shown = (await run('kv get two/number')).printed.split('\n').map((line) => line.split(/ +/));
+        expect(shown).toContainEqual(['n', number]);
+        expect((await run('kv get -format=json two/number')).printed).toContain(`"n": ${number}`);
+        expect((await run('kv get -format=yaml two/number')).printed).toContain(`n: ${number}\n`);
+        expect((await run('write cubbyhole/n -', [`{"n":${number}}`])).code).toBe(0);
+        expect((await run('read -field=n cubbyhole/n')).printed).toBe(number);
+        await done('kv metadata delete two/number', 'delete cubbyhole/n');
+      }
+    });
 
     it('keeps versions: put, patch, get, delete, undelete, destroy, rollback', async () => {
       await done(
@@ -216,6 +239,13 @@ describe('the commands people know, against a service', () => {
     expect((await run('token lookup -', [auth.client_token])).code).toBe(2);
     expect((await run('print token')).printed).toBe(`${secrets.rootToken}\n`);
     expect(await json('token capabilities sys/mounts')).toEqual(['root']);
+    const { token: reader = '' } = await secrets.withPolicy('path "two/*" { capabilities = ["read"] }');
+    const ofReader = await run('token capabilities - two/data/x', [reader]);
+    expect([ofReader.code, ofReader.printed]).toEqual([0, expect.stringMatching(/two\/data\/x +read/)]);
+    for (const first of [reader, 'hvs.CAESIJ1234567890abcdefghij', 'own-id-of-a-token']) {
+      const refused = await run(`token capabilities ${first} two/data/x`);
+      expect([refused.code, refused.said]).toEqual([1, expect.stringContaining('a token is no argument')]);
+    }
   });
 
   it('logs in by name=value as well, with the secret from a file', async () => {

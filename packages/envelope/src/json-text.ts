@@ -37,6 +37,13 @@ export function jsonText(value: unknown): string {
   return `{${text}}`;
 }
 
+/** Like `JSON.stringify`, every exact number with its digits: members that are undefined are left out. */
+export function exactJson(value: unknown, space?: number): string {
+  const name = randomUUID();
+  const text = JSON.stringify(value, (_key, one) => (one instanceof ExactNumber ? name + one.digits : one), space);
+  return text === undefined ? 'null' : text.replace(new RegExp(`"${name}([^"]*)"`, 'g'), '$1');
+}
+
 // Numbers that a double might not give back digit by digit: long ones, fractions, exponents, minus zero. They stand at the
 // start or after one of three signs; most strings with digits (addresses, versions, hashes) do not look like that.
 const perhapsInexact = /(?:^|[:[,])\s*(?:-0|-?\d{1,15}[.eE]|-?\d{16})/;

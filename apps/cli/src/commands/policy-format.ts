@@ -1,3 +1,4 @@
+import { exactJson, parseExact } from '@keystead/envelope';
 import { exitCodes, Problem } from '../problem';
 
 type PolicyToken = {
@@ -67,7 +68,7 @@ function gap(before: PolicyToken | undefined, piece: PolicyToken): string {
 
 function formatJson(text: string): string {
   try {
-    return `${JSON.stringify(JSON.parse(text), null, 2)}\n`;
+    return `${exactJson(parseExact(text), 2)}\n`;
   } catch {
     throw new Problem('the policy is no JSON', exitCodes.refused);
   }

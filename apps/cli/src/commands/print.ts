@@ -1,3 +1,4 @@
+import { exactJson } from '@keystead/envelope';
 import type { ResponseBody, ServiceResponse } from '../client';
 import type { Context } from '../context';
 import { Problem } from '../problem';
@@ -42,7 +43,7 @@ export function printField({ output }: Context, fields: Record<string, unknown>,
   const value = fields[field];
   if (value === undefined) throw new Problem(`the answer has no field ${field}`);
   if (output.forPrograms) output.show(value);
-  else output.raw(typeof value === 'string' ? value : JSON.stringify(value));
+  else output.raw(typeof value === 'string' ? value : exactJson(value));
 }
 
 /** Says that something was done, or prints what was answered. */

@@ -144,13 +144,27 @@ export const tokenCommands: readonly CommandSpec[] = [
   {
     name: 'token capabilities',
     help: 'Show what a token may do at paths.',
-    args: { '<paths...>': 'for example sys/mounts' },
+    args: { '<paths...>': 'for example sys/mounts; - before them asks for another token' },
     flags: accessor,
-    examples: ['token capabilities kv/app/db', 'token capabilities sys/mounts sys/auth'],
-    async run({ client, output }, flags: OneFlags, ...paths: string[]) {
+    examples: [
+      'token capabilities kv/app/db',
+      'token capabilities sys/mounts sys/auth',
+      'token capabilities - kv/app/db',
+    ],
+    async run(made, flags: OneFlags, ...given: string[]) {
+      const { client, output } = made;
+      const [first = '', ...rest] = given;
+      // The form `TOKEN PATH` must never be read as two paths: the token would be one of them.
+      const isToken = first === '-' || tokenForm.test(first) || (rest.length > 0 && !first.includes('/'));
+      const other = isToken ? await tokenOf(made, first) : undefined;
+      const paths = isToken ? rest : given;
+      if (paths.length === 0) throw new Problem('give a path, for example sys/mounts');
+      if (other && flags.accessor) throw new Problem('give - or --accessor, not both');
       const answer: ServiceResponse = flags.accessor
         ? await client.post('sys/capabilities-accessor', { accessor: flags.accessor, paths })
-        : await client.post('sys/capabilities-self', { paths });
+        : other
+          ? await client.post('sys/capabilities', { token: other, paths })
+          : await client.post('sys/capabilities-self', { paths });
       const found = Object.fromEntries(paths.map((path) => [path, answer.body?.data?.[path]]));
       const [only] = paths;
       output.show(paths.length === 1 && only ? found[only] : found, found);
@@ -169,6 +183,9 @@ export const tokenCommands: readonly CommandSpec[] = [
     },
   },
 ];
+
+/** How tokens of this and of like services look. */
+const tokenForm = /^(hv[sbr]|[sbr])\.[\w-]{20,}(\.\w+)?$/;
 
 /** What people call `token` is `client_token` in the answer. */
 function fieldOf({ field: name }: CreateFlags): string | undefined {

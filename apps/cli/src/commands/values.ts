@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { ExactNumber, parseExact } from '@keystead/envelope';
 import type { Ask } from '../ask';
 import { Problem } from '../problem';
 
@@ -18,7 +19,7 @@ export async function parseValues(values: readonly string[], ask: Ask): Promise<
     if (text === '-' || text.startsWith('@')) {
       const source = text === '-' ? 'standard input' : text.slice(1);
       const whole = parseJson(text === '-' ? await ask.all() : readText(source), source);
-      if (typeof whole !== 'object' || whole === null || Array.isArray(whole)) {
+      if (typeof whole !== 'object' || whole === null || Array.isArray(whole) || whole instanceof ExactNumber) {
         throw new Problem(`${source} holds no object of JSON`);
       }
       for (const [name, value] of Object.entries(whole)) add(name, value);
@@ -72,7 +73,7 @@ async function parseText(value: string, ask: Ask): Promise<string> {
 
 function parseJson(text: string, where: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseExact(text);
   } catch {
     throw new Problem(`${where} is no JSON`);
   }

@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { exactJson } from '@keystead/envelope';
 import type { CommandSpec } from '../command';
 import type { Remote } from '../migration/remote';
 import type { RemoteResource } from '../migration/resource';
@@ -65,7 +66,7 @@ export const variableCommands: readonly CommandSpec[] = [
       const { id } = await workspaceOf(made, service, flags);
       const { hcl = false, sensitive = false, description } = flags;
       const wanted = parsed.map(([key, value]): Assignment => {
-        const text = typeof value === 'string' ? value : JSON.stringify(value);
+        const text = typeof value === 'string' ? value : exactJson(value);
         return { key, value: text, hcl: hcl || typeof value !== 'string' };
       });
       const done = await setAll(service, id, wanted, { env: flags.env, sensitive, description });

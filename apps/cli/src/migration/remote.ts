@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { exactJson, parseExact } from '@keystead/envelope';
 import { whyNoAnswer } from '../failure';
 import { exitCodes, Problem } from '../problem';
 import { isWorthAskingAgain, isWorthRepeating, waitOf } from './patience';
@@ -148,7 +149,7 @@ export class Remote {
     absent: readonly number[] = [],
   ): Promise<{ document?: JsonApiDocument; unknown: boolean }> {
     const target = new URL(`${this.address}/api/v2/${path}`);
-    const body = data === undefined ? undefined : JSON.stringify(data);
+    const body = data === undefined ? undefined : exactJson(data);
     const answer = await this.send(target, { method, body, type: MEDIA, accept: MEDIA, signed: true });
     const document = answer.bytes.length === 0 ? {} : documentIn(answer.bytes);
     // Where the API looks for something and does not find it, it says so as an API does.
@@ -243,7 +244,7 @@ function isResource(data: unknown): data is RemoteResource {
 
 function documentIn(said: Buffer): JsonApiDocument | undefined {
   try {
-    const parsed: unknown = JSON.parse(said.toString('utf8'));
+    const parsed: unknown = parseExact(said.toString('utf8'));
     return typeof parsed === 'object' && parsed !== null ? parsed : undefined;
   } catch {
     return undefined;

@@ -1,4 +1,5 @@
 import { parseEnv } from 'node:util';
+import { exactJson, parseExact } from '@keystead/envelope';
 import { exitCodes, Problem } from '../problem';
 
 /** A variable as a file names it: a text, or an expression of the language. */
@@ -27,12 +28,12 @@ export function readVariableFile(text: string, file: string): Assignment[] {
 function readJson(text: string, file: string): Assignment[] {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(text);
+    parsed = parseExact(text);
   } catch {
     throw new Problem(`${file} is no JSON`, exitCodes.file);
   }
   return Object.entries(parsed as object).map(([key, value]) =>
-    typeof value === 'string' ? { key, value, hcl: false } : { key, value: JSON.stringify(value), hcl: true },
+    typeof value === 'string' ? { key, value, hcl: false } : { key, value: exactJson(value), hcl: true },
   );
 }
 
