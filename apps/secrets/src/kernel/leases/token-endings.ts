@@ -1,4 +1,6 @@
 import type { Statement } from '../storage/database';
+import { cacheKey } from '../storage/entry-rows';
+import { entryNotices, mountEntriesNotice } from '../storage/set-notices';
 import type { StorageKernel } from '../storage/storage';
 import type { Notice, Tx } from '../storage/types';
 import { HASTEN_OF_TOKENS } from './statements';
@@ -96,11 +98,12 @@ export class TokenEndings {
     }
     await fault('token:leases');
     await committer.transaction(async (tx: Tx) => {
-      const mounts = this.hosts.privateMountIds();
-      if (mounts.length > 0) await tx.query(CLEAR_PRIVATE, [mounts, hashes.map((hash) => hash.toString('hex'))]);
+      const keys = hashes.map((hash) => hash.toString('hex'));
+      const { rows } = await tx.query<PrivateEntry>(CLEAR_PRIVATE, [this.hosts.privateMountIds(), keys]);
       await fault('token:private');
       await tx.query(DELETE, [hashes]);
-    });
+      return rows;
+    }, privateNotices);
     await fault('token:gone');
     if (leases > 0) this.leasesDue();
   }
@@ -149,15 +152,27 @@ const CLEAR_PRIVATE: Statement = {
     DELETE FROM entry USING folder
      WHERE entry.mount_id = folder.mount_id AND entry.path >= folder.low AND entry.path < folder.high
     RETURNING entry.mount_id, entry.path
-  ) DELETE FROM entry_witness w USING gone WHERE w.mount_id = gone.mount_id AND w.path = gone.path`,
+  ), witness AS (
+    DELETE FROM entry_witness w USING gone WHERE w.mount_id = gone.mount_id AND w.path = gone.path
+  ) SELECT mount_id, path FROM gone`,
 };
 const DELETE: Statement = {
   name: 'token-delete',
   text: 'DELETE FROM token WHERE hash = ANY($1::bytea[]) AND state = 1',
 };
 
+interface PrivateEntry {
+  readonly mount_id: string;
+  readonly path: string;
+}
+
 /** A few are named one by one; of many, everything is forgotten. */
 const NAMED = 300;
+function privateNotices(gone: readonly PrivateEntry[]): Notice[] {
+  if (gone.length > NAMED) return [...new Set(gone.map(({ mount_id: mountId }) => mountId))].map(mountEntriesNotice);
+  return entryNotices(gone.map(({ mount_id: mountId, path }) => cacheKey({ mountId, path })));
+}
+
 function tokenNotices(hashes: readonly Buffer[]): Notice[] {
   if (hashes.length > NAMED) return [{ topic: 'token', key: '*' }];
   return hashes.map((hash) => ({ topic: 'token', key: hash.toString('hex') }));

@@ -4,7 +4,8 @@ import type { Backend } from '../../sdk/backend';
 import type { MountView } from '../../sdk/call';
 import { hasChild } from '../namespaces/namespaces';
 import type { Database } from '../storage/database';
-import type { Barrier, ChangeNotices, Clock, Committer, Tx, WriteSet } from '../storage/types';
+import { mountEntriesNotice } from '../storage/set-notices';
+import type { Barrier, ChangeNotices, Clock, Committer, Notice, Tx, WriteSet } from '../storage/types';
 import { WholeTable } from '../storage/whole-table';
 import type { LiveMount, Mount, MountConfig, MountKind, Resolved } from './mount';
 import { deleteMount, findInTheWay, insertMount, lockMount, readMounts, updateMount } from './mount-rows';
@@ -209,11 +210,13 @@ export class Mounts {
 
   /** Removes the mount and every entry below it. Its leases must have ended. */
   remove(mount: LiveMount): Promise<void> {
-    return this.change(`mount/${mount.uuid}`, mount.uuid, async (tx) => {
+    const forget = mountEntriesNotice(mount.uuid);
+    const run = async (tx: Tx) => {
       await tx.prisma.entry.deleteMany({ where: { mountId: mount.uuid } });
       await tx.prisma.entryWitness.deleteMany({ where: { mountId: mount.uuid } });
       await deleteMount(tx, mount.uuid);
-    });
+    };
+    return this.change(`mount/${mount.uuid}`, mount.uuid, run, [forget]);
   }
 
   private prepare(namespaceId: string, spec: NewMount): Mount {
@@ -252,8 +255,13 @@ export class Mounts {
     });
   }
 
-  private async change<T>(turn: string, uuid: string, run: (tx: Tx) => Promise<T>): Promise<T> {
-    const result = await this.parts.committer.inTurn(turn, run, [{ topic: 'mount', key: uuid }]);
+  private async change<T>(
+    turn: string,
+    uuid: string,
+    run: (tx: Tx) => Promise<T>,
+    more: readonly Notice[] = [],
+  ): Promise<T> {
+    const result = await this.parts.committer.inTurn(turn, run, [{ topic: 'mount', key: uuid }, ...more]);
     await this.table.reload();
     return result;
   }

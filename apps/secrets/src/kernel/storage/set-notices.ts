@@ -6,6 +6,9 @@ export const PREFIX_MARK = '\t';
 /** Tells other nodes to forget entries. */
 export const entryNotices = (keys: Iterable<string>): Notice[] => [...keys].map((key) => ({ topic: 'entry', key }));
 
+/** Tells nodes to forget all entries of a mount. */
+export const mountEntriesNotice = (mountId: string): Notice => ({ topic: 'entry', key: `${mountId}/${PREFIX_MARK}` });
+
 /** All that other nodes must forget when sets are written that touch these entries. */
 export function noticesOf(sets: readonly WriteSet[], keys: Iterable<string>): Notice[] {
   const notices = entryNotices(keys);

@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { LiveMount } from '../../../kernel/mounts/mount';
 import type { Mounts } from '../../../kernel/mounts/mounts';
-import { PREFIX_MARK } from '../../../kernel/storage/set-notices';
+import { mountEntriesNotice } from '../../../kernel/storage/set-notices';
 import type { StorageKernel } from '../../../kernel/storage/storage';
 import { commaList, string } from '../../../sdk/fields';
 import { path } from '../../../sdk/path';
@@ -45,7 +45,7 @@ export function pluginReloadPath({ mounts, storage, kinds }: ReloadDeps) {
   const reload = async (found: readonly LiveMount[]): Promise<void> => {
     const types = new Set(found.map(({ type }) => type));
     await storage.committer.transaction(async () => {}, [
-      ...found.map(({ uuid }) => ({ topic: 'entry', key: `${uuid}/${PREFIX_MARK}` }) as const),
+      ...found.map(({ uuid }) => mountEntriesNotice(uuid)),
       ...[...types].map((type) => ({ topic: 'setting', key: reloadMark + type }) as const),
     ]);
   };
