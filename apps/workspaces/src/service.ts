@@ -17,6 +17,7 @@ import { Gauge } from 'prom-client';
 import type { Config } from './config';
 import { buildApp } from './http/app';
 import { AccessStore } from './kernel/access/access-store';
+import { AccessTrail } from './kernel/audit/access-trail';
 import { withObjects } from './kernel/blobs/objects';
 import { openS3 } from './kernel/blobs/s3-objects';
 import type { Database } from './kernel/database/database';
@@ -92,11 +93,11 @@ export interface ServiceOverrides {
 
 /** The console and its sessions. */
 function consoleHost(config: Config, env: Environment, db: Database, log: Logger): ConsoleHost {
-  const { keyring, now, edition } = env;
+  const { keyring, now, edition, trail } = env;
   const { idleMinutes, sessionHours, secretsUrl } = config.console;
-  const sessions = new ConsoleSessions({ db, keyring, now, idleMinutes, sessionHours });
+  const sessions = new ConsoleSessions({ db, keyring, trail, now, idleMinutes, sessionHours });
   const userLimit: UserLimit = async (tx, name) => (await findByName(tx, env, name))?.entitlements.userLimit ?? null;
-  const providers = new SignIn({ db, keyring, now, publicUrl: config.publicUrl, sessions, userLimit });
+  const providers = new SignIn({ db, keyring, trail, now, publicUrl: config.publicUrl, sessions, userLimit });
   return new ConsoleHost({
     service: 'workspaces',
     sessions: consoleAdapter(sessions, { db, edition, secretsUrl, offered: () => providers.offered() }),
@@ -170,6 +171,7 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
     notificationReach: new Reach(config.notifications.networks),
     mailer: config.notifications.smtp && new Mailer(config.notifications.smtp.url, config.notifications.smtp.from),
     accessStore: new AccessStore(pool, db, now),
+    trail: new AccessTrail(db, now, log),
     largeUploads: new Gate(largeUploads, 'large uploads'),
     streams: new EventStreams(),
     waiting: new Waiting(),

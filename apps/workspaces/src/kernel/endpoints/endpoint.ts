@@ -204,6 +204,15 @@ export interface Endpoint {
   readonly turn: string | undefined;
   /** For which bodies. */
   stepUp?(body: unknown): boolean;
+  readonly discloses?: Disclosure<unknown>;
+}
+
+/** What an endpoint gives out that the trail keeps. */
+export interface Disclosure<Result> {
+  /** The action of the event: `state-version.download`. */
+  readonly action: string;
+  /** For which answers; all, unless told. */
+  when?(result: Result): boolean;
 }
 
 /** What stands in one declaration; the rest is given by `endpoints()` and the verb. */
@@ -273,6 +282,8 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
    * proved, minutes ago, who they are. A function says for which bodies. Whoever sends a token never hears of it.
    */
   stepUp?: true | ((body: Body) => boolean);
+  /** Contents that the trail keeps who was given. */
+  discloses?: Disclosure<NoInfer<Result>>;
   /** A change by which nobody gains or loses a right, so that access need not be asked for again. */
   keepsAccess?: boolean;
   /**
@@ -379,6 +390,7 @@ function declare(
     cached: given.cached,
     loadsEarly: given.loadsEarly ?? false,
     keepsAccess: given.keepsAccess ?? method === 'GET',
+    discloses: given.discloses,
     stepUp: given.stepUp === true ? () => true : given.stepUp,
     turn: method === 'GET' || adds || given.turns === false ? undefined : turnOf(path, given.siteAdmin === true),
   };

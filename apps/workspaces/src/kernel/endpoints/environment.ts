@@ -4,6 +4,7 @@ import type { Bell } from '@keystead/postgres';
 import type { Gate } from '@keystead/server';
 import type { AccessStore } from '../access/access-store';
 import type { Principal } from '../access/principal';
+import type { AccessTrail } from '../audit/access-trail';
 import type { Edition } from '../installation/edition';
 import type { Mailer } from '../installation/mailer';
 import type { EventStreams } from './event-streams';
@@ -77,6 +78,8 @@ export interface Environment {
   /** Undefined where no mail server is set. */
   readonly mailer: Mailer | undefined;
   readonly accessStore: AccessStore;
+  /** Keeps what was given out, and who was refused. */
+  readonly trail: AccessTrail;
   /** Where uploads wait that are too large to be many at once. */
   readonly largeUploads: Gate;
   /** Answers that go on. */

@@ -12,6 +12,8 @@ import {
 import { notFound, Refusal } from '@keystead/refusal';
 import { Access } from '../access/access';
 import type { Principal, PrincipalKind } from '../access/principal';
+import { linkHolder } from '../audit/access-trail';
+import { actorOf, type Change } from '../audit/audit';
 import { isSigned, type LinkVerb } from '../blobs/signed-urls';
 import type { Database } from '../database/database';
 import type { Call, Endpoint, Includable, Listed, Raw, View } from './endpoint';
@@ -79,7 +81,17 @@ function refuseUnlessFor(endpoint: Endpoint, env: Environment, principal: Princi
   // Who speaks the dialect has one kind of token: any other is none to them. That of agents is none to all but agents.
   const isNone = endpoint.dialect !== undefined || principal.kind === 'agent';
   if (!wrongEdition && wrongToken && isNone) throw new Refusal('unauthenticated', '');
-  if (wrongEdition || wrongToken || (endpoint.siteAdmin && !principal.siteAdmin)) throw notFound();
+  if (wrongEdition || wrongToken) throw notFound();
+}
+
+function requireSiteAdmin({ siteAdmin }: Endpoint, principal: Principal): void {
+  if (siteAdmin && !principal.siteAdmin) throw notFound();
+}
+
+/** What the trail says an endpoint is about: what its path names. */
+function targetOf({ path }: Endpoint, target: unknown): Change['target'] {
+  const { id = '', name = null } = (target ?? {}) as { id?: string; name?: string | null };
+  return { type: /^\/(?:admin\/)?([\w-]+)/.exec(path)?.[1] ?? 'requests', id, name };
 }
 
 /** Where administrators must have a second factor, those without one are like everybody else. */
@@ -192,6 +204,19 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   const { db, env } = kernel;
   const principal = withinRules(request.principal ?? nobody, request.settings);
   refuseUnlessFor(endpoint, env, principal);
+  const by = principal.id === '' ? linkHolder : actorOf({ principal, request });
+  /** Who is known and refused what is there is kept. */
+  const keepRefusal = async (organizationId: string | null, target: unknown, allowed: () => void): Promise<void> => {
+    try {
+      allowed();
+    } catch (refusal) {
+      const after = { method: endpoint.method, path: endpoint.path };
+      const change = { organizationId, action: 'request.refuse', target: targetOf(endpoint, target), after };
+      if (principal.id !== '') await env.trail.refused(by, change);
+      throw refusal;
+    }
+  };
+  await keepRefusal(null, undefined, () => requireSiteAdmin(endpoint, principal));
   const query = Query.parse(request.search);
   requireStorable(request.params, query);
   requireDeclared(endpoint, query);
@@ -213,7 +238,9 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
         : await accessOf(who, judged);
     // Whoever is barred for the kind of their token hears so, where they are known to be members.
     if (!linked && judged.some((id) => access.isUserTokenRefused(id))) throw new TokenKindRefused(onlyOthers);
-    if (!linked) allow(endpoint, access, target);
+    if (!linked) {
+      await keepRefusal(judged[0] ?? null, target, () => allow(endpoint, access, target));
+    }
     requireRevision(target, wanted);
     return { target: target, access, judged };
   };
@@ -222,6 +249,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
     if (who === undefined) return undefined;
     const now = withinRules(who, await env.settings());
     refuseUnlessFor(endpoint, env, now);
+    requireSiteAdmin(endpoint, now);
     return (await judge(now)).access;
   };
   const at = await judge(principal, request.early);
@@ -259,6 +287,11 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
           return runOnce(kernel, endpoint, request, { ...call, db: db.inTurn(turn) });
         });
   const result = endpoint.adds === undefined ? made : endpoint.adds(made, env);
+  const { discloses } = endpoint;
+  if (discloses !== undefined && (discloses.when?.(result) ?? true)) {
+    const target = targetOf(endpoint, at.target);
+    await env.trail.gave(by, { organizationId: at.judged[0] ?? null, action: discloses.action, target });
+  }
   // What a request reads cannot change what its caller may do, so nobody has to ask again.
   const known = endpoint.keepsAccess ? at.judged : [];
   return show(kernel, endpoint, request, call, result, known);

@@ -1,6 +1,8 @@
-import { anything, badParameter, hasOneOf, instant, text, toOne } from '@keystead/jsonapi';
+import { anything, badParameter, hasOneOf, instant, type Query, text, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { AuditEvent } from '../../generated/prisma/client';
+import type { Policy } from '../../kernel/access/policy';
+import type { Database } from '../../kernel/database/database';
 import { endpoints, type Resource, serializerOf } from '../../kernel/endpoints/endpoint';
 import type { Organization } from '../organizations/organizations/organization';
 import { organizationPolicy } from '../organizations/organizations/policy';
@@ -46,48 +48,64 @@ const auditEventSerializer = serializerOf<AuditEvent>()({
 const LARGEST = 100;
 const DEFAULT = 20;
 
+const query = {
+  'filter[actor]': 'Id or name of whoever made the change.',
+  'filter[action]': 'An action such as team.update, or its first part.',
+  'filter[target]': 'Id or name of what was changed.',
+  'filter[request]': 'Id of the request that made the change.',
+  'filter[since]': 'Only changes at or after this instant.',
+  'page[after]': 'The cursor of the answer before: meta.next-cursor.',
+  'page[size]': `How many, at most ${LARGEST}.`,
+};
+
+/** The events of an organization, or of the installation where there is none, newest first. */
+async function findEvents(db: Database, organizationId: string | null, query: Query) {
+  const size = wholeNumber('page[size]', query.get('page[size]')) ?? DEFAULT;
+  const after = wholeNumber('page[after]', query.get('page[after]'));
+  const [actor, action, subject] = ['actor', 'action', 'target'].map((name) => query.get(`filter[${name}]`));
+  const items = await db.prisma.auditEvent.findMany({
+    where: {
+      organizationId,
+      ...(after === undefined ? {} : { id: { lt: after } }),
+      at: { gte: readInstant('filter[since]', query.get('filter[since]')) },
+      requestId: query.get('filter[request]'),
+      AND: [
+        actor === undefined ? {} : { OR: [{ actorId: actor }, { actorName: actor }] },
+        action === undefined ? {} : { OR: [{ action }, { action: { startsWith: `${action}.` } }] },
+        subject === undefined ? {} : { OR: [{ targetId: subject }, { targetName: subject }] },
+      ],
+    },
+    orderBy: { id: 'desc' },
+    take: Math.min(size, LARGEST) + 1,
+  });
+  const page = items.slice(0, Math.min(size, LARGEST));
+  const next = items.length > page.length ? page.at(-1)!.id.toString() : null;
+  return { items: page, meta: { 'next-cursor': next } };
+}
+
 const list = endpoints(organizationPolicy, auditEventSerializer).list(
   '/organizations/:organization_name/audit-events',
   {
-    summary: 'List the changes made in an organization, newest first. For owners, and tokens of the organization.',
+    summary:
+      'List the changes made in an organization, what was given out of it, and who was refused, newest first. For owners, and tokens of the organization.',
     paging: 'none',
-    query: {
-      'filter[actor]': 'Id or name of whoever made the change.',
-      'filter[action]': 'An action such as team.update, or its first part.',
-      'filter[target]': 'Id or name of what was changed.',
-      'filter[request]': 'Id of the request that made the change.',
-      'filter[since]': 'Only changes at or after this instant.',
-      'page[after]': 'The cursor of the answer before: meta.next-cursor.',
-      'page[size]': `How many, at most ${LARGEST}.`,
-    },
+    query,
     tokens: ['user', 'team', 'organization', 'audit-trails'],
     requires: (access, { id }) => access.isOwner(id) || access.isOrganizationToken(id) || access.isAuditToken(id),
     load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
-    run: async ({ db, target, query }) => {
-      const size = wholeNumber('page[size]', query.get('page[size]')) ?? DEFAULT;
-      const after = wholeNumber('page[after]', query.get('page[after]'));
-      const [actor, action, subject] = ['actor', 'action', 'target'].map((name) => query.get(`filter[${name}]`));
-      const items = await db.prisma.auditEvent.findMany({
-        where: {
-          organizationId: target.id,
-          ...(after === undefined ? {} : { id: { lt: after } }),
-          at: { gte: readInstant('filter[since]', query.get('filter[since]')) },
-          requestId: query.get('filter[request]'),
-          AND: [
-            actor === undefined ? {} : { OR: [{ actorId: actor }, { actorName: actor }] },
-            action === undefined ? {} : { OR: [{ action }, { action: { startsWith: `${action}.` } }] },
-            subject === undefined ? {} : { OR: [{ targetId: subject }, { targetName: subject }] },
-          ],
-        },
-        orderBy: { id: 'desc' },
-        take: Math.min(size, LARGEST) + 1,
-      });
-      const page = items.slice(0, Math.min(size, LARGEST));
-      const next = items.length > page.length ? page.at(-1)!.id.toString() : null;
-      return { items: page, meta: { 'next-cursor': next } };
-    },
+    run: ({ db, target, query }) => findEvents(db, target.id, query),
   },
 );
+
+const listOfInstallation = endpoints({} as Policy<undefined>, auditEventSerializer, {
+  organizationsOf: () => [],
+}).list('/admin/audit-events', {
+  summary: 'List what happened in the installation and in no organization: accounts, sign-ins, settings; newest first.',
+  paging: 'none',
+  query,
+  siteAdmin: true,
+  run: ({ db, query }) => findEvents(db, null, query),
+});
 
 function wholeNumber(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
@@ -162,4 +180,4 @@ function trailEntry(event: AuditEvent, { id }: Organization) {
 }
 
 /** Who changed what in an organization. */
-export const auditResource: Resource = { name: 'audit', endpoints: [list, trail] };
+export const auditResource: Resource = { name: 'audit', endpoints: [list, listOfInstallation, trail] };

@@ -4,6 +4,7 @@ import type { Keyring } from '@keystead/keyring';
 import { isRefusal, Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Principal } from '../../../kernel/access/principal';
+import type { AccessTrail } from '../../../kernel/audit/access-trail';
 import { actorOf, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { hashConsoleId, hashSecret } from '../tokens/secret';
@@ -17,6 +18,7 @@ import { spendCode } from './two-factor';
 export interface ConsoleParts {
   readonly db: Database;
   readonly keyring: Keyring;
+  readonly trail: AccessTrail;
   readonly idleMinutes: number;
   readonly sessionHours: number;
   now(): number;
@@ -99,11 +101,11 @@ export class ConsoleSessions {
    * when locked, `invalid` at `code` when only that is lacking.
    */
   async create(given: unknown, requestId: string): Promise<NewConsoleSession> {
-    const { db, keyring, sessionHours } = this.parts;
+    const { db, sessionHours } = this.parts;
     const proof = parse(Proof, given, 'method must be password or token');
     const now = this.parts.now();
     const minutes = sessionHours * 60;
-    const made = proof.method === 'password' ? await signIn(db, keyring, requestId, proof, now, minutes) : undefined;
+    const made = proof.method === 'password' ? await signIn(db, this.parts, requestId, proof, now, minutes) : undefined;
     const tokenId = made?.id ?? (await this.tokenOf((proof as { token: string }).token, now)).id;
     const endsMs = Math.min(now + minutes * 60_000, made?.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY);
     return this.open({ tokenId, ownsToken: made !== undefined }, endsMs, requestId);

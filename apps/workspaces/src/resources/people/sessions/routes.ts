@@ -31,7 +31,7 @@ const begin = sessions.post('/session', {
   refuses: [401],
   idempotent: false,
   body: SignIn,
-  run: ({ db, env, body, request }) => signIn(db, env.keyring, request.id, body, env.now()),
+  run: ({ db, env, body, request }) => signIn(db, env, request.id, body, env.now()),
 });
 
 const show = sessions.get('/session', {

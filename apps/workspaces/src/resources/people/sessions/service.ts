@@ -3,6 +3,7 @@ import type { Keyring } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
 import type { Actor } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
+import type { Environment } from '../../../kernel/endpoints/environment';
 import * as tokens from '../tokens/service';
 import { giveBack, inTurn, succeed, takeAttempt } from '../users/attempts';
 import { checkPassword } from '../users/password';
@@ -25,7 +26,7 @@ export interface Credentials {
  */
 export async function signIn(
   db: Database,
-  keyring: Keyring,
+  { keyring, trail }: Pick<Environment, 'keyring' | 'trail'>,
   requestId: string,
   { username, password, code }: Credentials,
   now: number,
@@ -33,17 +34,26 @@ export async function signIn(
 ): Promise<tokens.Token> {
   const found = await findByLogin(db, username);
   const subject = found ? { userId: found.id } : { name: username };
+  const refuse = async (why: string): Promise<Refusal> => {
+    // The name that was typed is not kept: people type their password there.
+    const target = { type: 'users', id: found?.id ?? '', name: found?.username ?? null };
+    const change = { organizationId: null, action: 'account.refuse-sign-in', target, after: { why } };
+    await trail.refused({ ...signInPage, requestId }, change, found?.id);
+    return new Refusal('unauthenticated', '');
+  };
   const user = await inTurn(db, keyring, subject, async () => {
     const attempt = await takeAttempt(db, keyring, subject, now);
     // The password is looked at even for nobody, so that the time taken says nothing.
     const matches = await checkPassword(password, found?.password_hash ?? null);
-    if (!found || !matches || found.suspended_at !== null) throw new Refusal('unauthenticated', '');
+    if (!found || !matches || found.suspended_at !== null) {
+      throw await refuse(!found ? 'unknown name' : matches ? 'suspended' : 'wrong password');
+    }
     if (found.two_factor) {
       if (!code) {
         await giveBack(db, attempt);
         throw invalid('code', "can't be blank: this account has a second factor");
       }
-      if (!(await spendCode(db, keyring, found.id, code, now))) throw new Refusal('unauthenticated', '');
+      if (!(await spendCode(db, keyring, found.id, code, now))) throw await refuse('wrong code');
     }
     await succeed(db, attempt);
     return found;
@@ -51,6 +61,9 @@ export async function signIn(
   if (user.elsewhere) throw new Refusal('denied', 'Passwords are for site administrators here: use your provider');
   return openSession(db, keyring, requestId, user, now, longestMinutes);
 }
+
+/** Who asks before it is known who they are. */
+export const signInPage: Actor = { type: 'system', id: 'sign-in', name: 'a sign-in' };
 
 /** A token of somebody who has proved who they are; it ends with the shortest session any of their organizations allows. */
 export async function openSession(

@@ -2,9 +2,11 @@ import { ProviderRefusal, verifyIdToken, withUserInfo } from '@keystead/auth';
 import type { CameBack, ComingBack, From, Leave, NewSession, ProviderSignIn } from '@keystead/console-host';
 import type { Keyring } from '@keystead/keyring';
 import { isRefusal, Refusal } from '@keystead/refusal';
+import type { AccessTrail } from '../../../kernel/audit/access-trail';
 import type { Actor } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import type { ConsoleSessions } from '../sessions/console';
+import { signInPage } from '../sessions/service';
 import { accountOf } from './accounts';
 import { followGroups, followSiteAdmin, type UserLimit } from './groups';
 import { endFromProvider } from './logout';
@@ -20,6 +22,7 @@ import * as providers from './service';
 export interface SignInParts {
   readonly db: Database;
   readonly keyring: Keyring;
+  readonly trail: AccessTrail;
   readonly publicUrl: string;
   readonly sessions: ConsoleSessions;
   readonly userLimit: UserLimit;
@@ -94,6 +97,16 @@ export class SignIn implements ProviderSignIn {
         `This sign-in was not begun in this browser, or lately, or is over already. ${again}`,
       );
     }
+    return this.end(begun, sent, requestId).catch(async (failure) => {
+      const target = { type: 'sign-in-providers', id: begun.providerId };
+      const after = { why: isRefusal(failure) ? failure.message : 'a fault' };
+      const change = { organizationId: null, action: 'account.refuse-sign-in', target, after };
+      await this.parts.trail.refused({ ...signInPage, requestId }, change, begun.providerId);
+      throw failure;
+    });
+  }
+
+  private async end(begun: ComeBack, sent: URLSearchParams, requestId: string): Promise<CameBack> {
     const { returnTo } = begun;
     const isSaml = begun.providerId === samlId;
     const provider = isSaml ? await this.saml.provider() : await this.client(begun.providerId);

@@ -92,6 +92,7 @@ const left = (name: string, summary: string, type: string, content: ContentReade
     summary: `${summary} For administrators of the workspace.`,
     tokens: ['user', 'team'],
     requires: administers,
+    discloses: { action: `assessment-result.read-${name}` },
     answers: { 200: { description: 'It.', type, schema: { type: type === 'text/plain' ? 'string' : 'object' } } },
     load,
     run: async ({ db, env, target }) => {

@@ -81,6 +81,7 @@ const show = ofConfiguration.get(byId, {
 const download = ofConfiguration.raw('GET')(`${byId}/download`, {
   summary: 'Follow to the archive of a configuration.',
   answers: { 302: { description: 'There it is.' } },
+  discloses: { action: 'configuration-version.download' },
   load,
   run: async ({ env, target }) => {
     const { id, status } = target as ConfigurationVersion;

@@ -76,6 +76,7 @@ const show = get(byId, {
 const download = raw('GET')(`${byId}/download`, {
   summary: 'Follow to the archive of an export.',
   answers: { 302: { description: 'There it is.' } },
+  discloses: { action: 'plan-export.download' },
   load,
   run: async ({ env, target }) => {
     blobOf(target as PlanExport);

@@ -106,10 +106,17 @@ export interface ResultForm {
 export function resultOf({ path, name, summary, mayRead, blobOf, absent }: ResultForm): Endpoint[] {
   const at = (id: string) => contentPath(path, id, name);
   const followed: Answers = { 307: { description: 'There it is.' } };
+  const kind = path === 'plans' ? 'plan' : 'apply';
+  // The link that the first leads to may be used by others: the trail has who was given it, and its use.
+  const discloses = {
+    action: `${kind}.read-${name}`,
+    when: ({ status }: Raw) => status !== 204 && !name.endsWith('redacted'),
+  };
   const redirect = {
     summary,
     answers: absent === 204 ? { ...followed, 204: { description: 'There is none yet.' } } : followed,
     requires: mayRead,
+    discloses,
     run: async ({ env, target }: { env: Parameters<typeof signedUrl>[0]; target: Phase }): Promise<Raw> => {
       if (blobOf(target) !== null)
         return { status: 307, headers: { Location: signedUrl(env, 'GET', at(target.id)) }, body: '' };
@@ -117,7 +124,7 @@ export function resultOf({ path, name, summary, mayRead, blobOf, absent }: Resul
       return { status: 204, headers: {} };
     },
   };
-  const ofRun = `/runs/:run_id/${path === 'plans' ? 'plan' : 'apply'}/${name}` as const;
+  const ofRun = `/runs/:run_id/${kind}/${name}` as const;
   return [
     raw('GET')(`/${path}/:id/${name}`, { ...redirect, load: loadPhase(path) }),
     raw('GET')(ofRun, { ...redirect, load: loadPhaseOfRun(path) }),
@@ -126,6 +133,7 @@ export function resultOf({ path, name, summary, mayRead, blobOf, absent }: Resul
       answers: { 200: { description: 'The result.', type: 'application/json', schema: { type: 'object' } } },
       link: 'or-token',
       requires: mayRead,
+      discloses,
       load: loadPhase(path),
       run: async ({ db, env, target }) => {
         const id = blobOf(target as Phase);

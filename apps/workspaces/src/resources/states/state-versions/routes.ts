@@ -155,6 +155,10 @@ const show = ofState.get(byId, {
 const versionOutputs = ofOutput.list(`${byId}/outputs`, {
   summary: 'List the outputs of a state version; sensitive values are for those who may read the whole state.',
   requires: 'can-read-state-outputs',
+  discloses: {
+    action: 'state-version.read-sensitive-outputs',
+    when: ({ items }) => items.some(({ sensitive, value }) => sensitive && value !== null),
+  },
   load,
   run: ({ db, env, access, target, page }) => {
     const sensitive = statePolicy['can-read-state-versions'](access, target as StateVersion);
@@ -165,6 +169,7 @@ const versionOutputs = ofOutput.list(`${byId}/outputs`, {
 const showOutput = ofOutput.get('/state-version-outputs/:output_id', {
   summary: 'Show an output, its value included.',
   requires: 'can-read-state-outputs',
+  discloses: { action: 'state-version-output.read', when: (output) => output?.sensitive === true },
   load: async ({ db, env, params }) => (await outputs.findMany(db, env.keyring, [params.output_id]))[0],
   run: async ({ target }) => target as outputs.StateOutput,
 });
@@ -176,6 +181,7 @@ const contentOf = (form: Form) => {
     answers: { 200: { description: 'The state.', type: 'application/json', schema: { type: 'object' } } },
     link: 'or-token',
     requires: 'can-read-state-versions',
+    discloses: { action: 'state-version.download' },
     load,
     run: async ({ db, env, target }) => {
       const blobId = form === 'raw' ? target.rawBlobId : target.jsonBlobId;
