@@ -1,11 +1,13 @@
 import react from '@vitejs/plugin-react';
-import { defineConfig } from 'vite';
+import { defaultClientConditions, defineConfig } from 'vite';
 
 /** Two pages from one code base: each service serves its own below /ui/. */
 export default defineConfig({
   base: '/ui/',
   plugins: [react()],
   logLevel: 'warn',
+  // Packages of ours are built from their sources.
+  resolve: { conditions: ['source', ...defaultClientConditions] },
   build: {
     outDir: 'dist/ui',
     // What is loaded with what: the test of the budgets reads it.

@@ -47,6 +47,23 @@ export interface Stage {
 
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
+/** Runs within each page: reports text that people see and that a template or a missing value left behind. */
+function watchText(): void {
+  const wrong = /\$\{|\{\w+[.[]|\[object |\bundefined\b|\bNaN\b/;
+  const look = (node: Node): void => {
+    for (const child of node.childNodes) look(child);
+    if (node.nodeType !== 3 || node.parentElement?.closest('script, style, pre, code, textarea, option')) return;
+    if (wrong.test(node.nodeValue ?? '')) console.error(`a page shows ${JSON.stringify(node.nodeValue)}`);
+  };
+  const watch = new MutationObserver((changes) => {
+    for (const { target, addedNodes } of changes) {
+      if (target.nodeType === 3) look(target);
+      for (const added of addedNodes) look(added);
+    }
+  });
+  watch.observe(document, { childList: true, subtree: true, characterData: true });
+}
+
 /**
  * Starts both services and a browser for the tests of a file. A violation of the content policy, an error of a script or
  * in the console, or a request to another origin fails the test that caused it.
@@ -84,6 +101,7 @@ export function stage(env: Record<string, string> = {}): Stage {
     });
     await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: new URL(url).origin });
     contexts.push(context);
+    await context.addInitScript(watchText);
     const page = await context.newPage();
     page.setDefaultTimeout(60_000);
     const own = new Set([installation.secretsUrl, installation.workspacesUrl, leadsTo, ...visits]);

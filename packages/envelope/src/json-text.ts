@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-
 /** A JSON number a double cannot hold without changing its digits. */
 export class ExactNumber {
   constructor(readonly digits: string) {}
@@ -39,10 +37,13 @@ export function jsonText(value: unknown): string {
 
 /** Like `JSON.stringify`, every exact number with its digits: members that are undefined are left out. */
 export function exactJson(value: unknown, space?: number): string {
-  const name = randomUUID();
+  const name = unguessable();
   const text = JSON.stringify(value, (_key, one) => (one instanceof ExactNumber ? name + one.digits : one), space);
   return text === undefined ? 'null' : text.replace(new RegExp(`"${name}([^"]*)"`, 'g'), '$1');
 }
+
+/** Text that a request cannot hold by chance or by intent; made without Node, since browsers read JSON as well. */
+const unguessable = (): string => crypto.getRandomValues(new Uint32Array(4)).join('-');
 
 // Numbers that a double might not give back digit by digit: long ones, fractions, exponents, minus zero. They stand at the
 // start or after one of three signs; most strings with digits (addresses, versions, hashes) do not look like that.
@@ -61,7 +62,7 @@ export function mayBeInexact(text: string): boolean {
  */
 export function parseExact(text: string): unknown {
   if (!mayBeInexact(text)) return JSON.parse(text);
-  const name = randomUUID();
+  const name = unguessable();
   const marked = markInexact(text, name);
   return marked === undefined ? JSON.parse(text) : unmarked(JSON.parse(marked), name);
 }

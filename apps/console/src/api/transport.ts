@@ -1,3 +1,4 @@
+import { exactJson, parseExact } from '@keystead/envelope';
 import { ApiError, type Refused, readError } from './api-error';
 
 /** What the transport tells the page around it. */
@@ -44,7 +45,7 @@ export class Transport {
   async call<T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<T> {
     const init: RequestInit = { method, headers };
     if (body !== undefined) {
-      init.body = JSON.stringify(body);
+      init.body = exactJson(body);
       init.headers = { 'Content-Type': 'application/json', ...headers };
     }
     const response = await this.fetch(new Request(new URL(path, location.origin), init));
@@ -64,7 +65,7 @@ async function readAnswer(response: Response, asked: Refused): Promise<unknown> 
   const text = await response.text();
   let body: unknown;
   try {
-    body = text === '' ? undefined : JSON.parse(text);
+    body = text === '' ? undefined : parseExact(text);
   } catch {
     body = text;
   }

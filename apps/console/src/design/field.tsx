@@ -1,4 +1,4 @@
-import { type ReactNode, useId } from 'react';
+import { type ClipboardEvent, type ReactNode, useId } from 'react';
 
 interface Common {
   readonly label: string;
@@ -24,7 +24,17 @@ export interface TextFieldProps extends Common {
 /** Dialogs give the focus to what carries this when they open; what had it before they did has lost it by then. */
 const isFirst = (field: HTMLElement | null) => field?.setAttribute('autofocus', '');
 
-/** A field of text, of one line or, with `rows`, of several. */
+/** Texts that hold a line break, as keys and certificates do: a field of one line would turn it into a space. */
+const hasLines = (text: string): boolean => /[\r\n]/.test(text);
+
+/** The text with the line breaks that it came with: a field of several lines knows only one kind. */
+const withBreaksOf = (before: string, text: string): string =>
+  before.includes('\r\n') ? text.replace(/\r?\n/g, '\r\n') : text;
+
+/**
+ * A field of text, of one line or, with `rows`, of several. One that holds several lines, or gets them pasted, becomes a field
+ * of several: no line break is ever lost.
+ */
 export function TextField({
   label,
   hint,
@@ -37,6 +47,15 @@ export function TextField({
   ...rest
 }: TextFieldProps) {
   const id = useId();
+  const lines = hasLines(value) ? Math.min(12, value.split('\n').length) : 1;
+  const change = (text: string) => onChange(withBreaksOf(value, text));
+  const paste = (event: ClipboardEvent<HTMLInputElement>) => {
+    const pasted = event.clipboardData.getData('text');
+    if (type !== 'text' || !hasLines(pasted.replace(/[\r\n]+$/, ''))) return;
+    event.preventDefault();
+    const { selectionStart, selectionEnd } = event.currentTarget;
+    onChange(value.slice(0, selectionStart ?? value.length) + pasted + value.slice(selectionEnd ?? value.length));
+  };
   const shared = {
     id,
     value,
@@ -52,10 +71,10 @@ export function TextField({
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
-      {rows === undefined ? (
-        <input {...shared} type={type} onChange={(event) => onChange(event.target.value)} />
+      {rows === undefined && lines === 1 ? (
+        <input {...shared} type={type} onPaste={paste} onChange={(event) => change(event.target.value)} />
       ) : (
-        <textarea {...shared} rows={rows} onChange={(event) => onChange(event.target.value)} />
+        <textarea {...shared} rows={Math.max(rows ?? 2, lines)} onChange={(event) => change(event.target.value)} />
       )}
       <More id={`${id}-more`} hint={hint} error={error} />
     </div>

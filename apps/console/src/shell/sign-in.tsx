@@ -29,7 +29,15 @@ export function SignIn({ config, transport, onSignedIn, reason, returned }: Sign
   const methods = config['sign-in'].filter(({ id }) => id === undefined);
   const providers = config['sign-in'].filter(({ id }) => id !== undefined);
   const [chosen, choose] = useState(0);
-  const [proof, setProof] = useState({ token: '', username: '', password: '', code: '', namespace: '', role: '' });
+  const [proof, setProof] = useState({
+    token: '',
+    username: '',
+    password: '',
+    code: '',
+    namespace: '',
+    role: '',
+    mount: '',
+  });
   const [waiting, setWaiting] = useState<Record<string, string>>();
   const [asksCode, setAsksCode] = useState(false);
   const [error, setError] = useState<unknown>();
@@ -42,15 +50,14 @@ export function SignIn({ config, transport, onSignedIn, reason, returned }: Sign
     setBusy(true);
     setError(undefined);
     const { token, username, password, code, namespace } = proof;
+    const mount = proof.mount === '' ? method.mount : `${proof.mount.replace(/\/+$/, '')}/`;
     if (waiting === undefined && method.method === 'oidc') {
-      await leaveForProvider(transport, { mount: method.mount ?? 'oidc/', namespace, role: proof.role }).catch(
-        setError,
-      );
+      await leaveForProvider(transport, { mount: mount ?? 'oidc/', namespace, role: proof.role }).catch(setError);
       setBusy(false);
       return;
     }
     await enter({
-      ...(waiting ?? method),
+      ...(waiting ?? { ...method, ...(mount === undefined ? {} : { mount }) }),
       ...(method.method === 'token' ? { token: token.trim() } : {}),
       ...(['userpass', 'ldap', 'password'].includes(method.method) ? { username, password } : {}),
       ...(code === '' ? {} : { code }),
@@ -62,7 +69,7 @@ export function SignIn({ config, transport, onSignedIn, reason, returned }: Sign
     setBusy(true);
     try {
       const session = await transport.call<Session>('POST', '/ui/session', body);
-      setProof({ token: '', username: '', password: '', code: '', namespace: '', role: '' });
+      setProof({ token: '', username: '', password: '', code: '', namespace: '', role: '', mount: '' });
       onSignedIn(session);
     } catch (failure) {
       if (failure instanceof ApiError && failure.has('code-required')) {
@@ -159,8 +166,17 @@ export function SignIn({ config, transport, onSignedIn, reason, returned }: Sign
           ) : null}
           {config.service === 'secrets' ? (
             <details>
-              <summary className="second small">Namespace</summary>
+              <summary className="second small">More options</summary>
               <TextField label="Namespace" value={proof.namespace} onChange={set('namespace')} placeholder="root" />
+              {method.method === 'token' ? null : (
+                <TextField
+                  label="Mount path"
+                  value={proof.mount}
+                  onChange={set('mount')}
+                  placeholder={method.mount ?? `${method.method}/`}
+                  hint="Where the method is mounted, if it is not the usual path."
+                />
+              )}
             </details>
           ) : null}
           <ErrorNotice error={error} />

@@ -1,6 +1,6 @@
 import { keepPreviousData, type UseQueryResult, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
-import { taken } from '../api/transport';
+import { type Transport, taken } from '../api/transport';
 import { type WorkspacesApi, workspacesApi } from '../api/workspaces';
 import { useSession } from '../shell/session';
 
@@ -11,6 +11,12 @@ export interface ApiAnswer<T> {
   response: Response;
 }
 
+/** For `useRead`, where an answer holds values of users: every number keeps its digits. */
+export const exactly = async <T>(transport: Transport, path: string): Promise<ApiAnswer<T>> => ({
+  data: await transport.call<T>('GET', path),
+  response: new Response(),
+});
+
 /** A call that removes something, or does something else of which only the end is of interest. */
 export type ApiCall = (api: WorkspacesApi) => Promise<ApiAnswer<unknown>>;
 
@@ -20,13 +26,13 @@ export type ApiCall = (api: WorkspacesApi) => Promise<ApiAnswer<unknown>>;
  */
 export function useRead<T>(
   key: readonly unknown[],
-  read: (api: WorkspacesApi) => Promise<ApiAnswer<T>>,
+  read: (api: WorkspacesApi, transport: Transport) => Promise<ApiAnswer<T>>,
   options: { readonly enabled?: boolean; readonly everyMs?: number; readonly keeps?: boolean } = {},
 ): UseQueryResult<T> {
   const { transport } = useSession();
   return useQuery<T>({
     queryKey: ['api', ...key],
-    queryFn: () => taken(read(workspacesApi(transport))),
+    queryFn: () => taken(read(workspacesApi(transport), transport)),
     enabled: options.enabled ?? true,
     refetchInterval: options.everyMs ?? false,
     ...(options.keeps ? { placeholderData: keepPreviousData as never } : {}),

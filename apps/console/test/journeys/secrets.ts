@@ -60,6 +60,30 @@ describe('the console of the secrets service', () => {
     await at.picture(page, 'secrets-secret');
   });
 
+  journey('keeps every line of a pasted value, and every digit of the fields that are left alone', async () => {
+    const pem = '-----BEGIN KEY-----\nYWJj\n-----END KEY-----\n';
+    await api('POST', 'sys/mounts/exact', { type: 'kv' });
+    const raw = await fetch(`${at.installation.secretsUrl}/v1/exact/pasted`, {
+      method: 'POST',
+      headers: { 'X-Service-Token': at.installation.firstRun().secrets.root_token },
+      body: '{"id":9007199254740993,"note":"one"}',
+    });
+    expect(raw.status).toBe(204);
+    const page = await at.signedIn('secrets', '/ui/secrets?at=exact/pasted');
+    await page.evaluate((text) => navigator.clipboard.writeText(text), pem);
+    await button(page, 'Edit').click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Value').nth(1).fill('');
+    await dialog.getByLabel('Value').nth(1).press('Control+V');
+    await dialog.getByRole('button', { name: 'Save', exact: false }).click();
+    await soon(async () => {
+      const answer = await fetch(`${at.installation.secretsUrl}/v1/exact/pasted`, {
+        headers: { 'X-Service-Token': at.installation.firstRun().secrets.root_token },
+      });
+      expect(await answer.text()).toContain(`"data":{"id":9007199254740993,"note":${JSON.stringify(pem)}}`);
+    });
+  });
+
   journey('shares a secret once with somebody who has no account', async () => {
     await api('POST', 'sys/mounts/shared', { type: 'kv' });
     await api('POST', 'shared/code', { word: 'barnacle' });

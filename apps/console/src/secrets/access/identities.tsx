@@ -150,7 +150,7 @@ function NewIdentity({ kind, onClose }: { readonly kind: IdentityKind; readonly 
   return (
     <FormDialog
       title={`New ${words[kind].one}`}
-      action={`Create the {words[kind].one}`}
+      action={`Create the ${words[kind].one}`}
       change={change}
       onSend={send}
       onBack={onClose}

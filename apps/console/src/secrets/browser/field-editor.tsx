@@ -1,3 +1,4 @@
+import { parseExact } from '@keystead/envelope';
 import { useState } from 'react';
 import { Button } from '../../design/button';
 import { TextField } from '../../design/field';
@@ -33,7 +34,7 @@ export function fieldsOf(rows: readonly FieldRow[]): Fields {
       if (was === undefined || typeof was === 'string') return [name, value];
       if (textOf(was) === value) return [name, was];
       try {
-        return [name, JSON.parse(value)];
+        return [name, parseExact(value)];
       } catch {
         return [name, value];
       }
@@ -75,7 +76,7 @@ export function FieldEditor({
           <TextField
             label="Value"
             masked={!shown}
-            {...(row.value.includes('\n') ? { rows: 4 } : {})}
+            rows={1}
             value={row.value}
             onChange={(value) => change(row.id, { value })}
           />

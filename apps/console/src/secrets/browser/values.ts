@@ -1,3 +1,4 @@
+import { exactJson } from '@keystead/envelope';
 import { useQuery } from '@tanstack/react-query';
 import { ApiError } from '../../api/api-error';
 import { useSession } from '../../shell/session';
@@ -57,8 +58,7 @@ function secretOf({ data, metadata }: VersionTwo): Secret {
 }
 
 /** A field as text: what is no text, as JSON. */
-export const textOf = (value: unknown): string =>
-  typeof value === 'string' ? value : JSON.stringify(value, undefined, 2);
+export const textOf = (value: unknown): string => (typeof value === 'string' ? value : exactJson(value, 2));
 
 /** How the fields of two versions differ. */
 export interface FieldChange {

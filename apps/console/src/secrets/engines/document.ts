@@ -1,3 +1,4 @@
+import { ExactNumber, exactJson, parseExact } from '@keystead/envelope';
 /** As much of an OpenAPI document as a form needs. */
 export interface Schema {
   readonly type?: string;
@@ -150,7 +151,7 @@ export function bodyOf(fields: readonly Field[], typed: Readonly<Record<string, 
   for (const { name, kind } of fields) {
     const text = typed[name];
     if (text === undefined || text === '') continue;
-    if (kind === 'number') body[name] = Number(text);
+    if (kind === 'number') body[name] = Number.isFinite(Number(text)) ? parseExact(text) : text;
     else if (kind === 'yes-no') body[name] = text === 'yes';
     else if (kind === 'list') {
       body[name] = text.trim().startsWith('[') ? parsed(name, text) : text.split(',').map((one) => one.trim());
@@ -162,11 +163,13 @@ export function bodyOf(fields: readonly Field[], typed: Readonly<Record<string, 
 
 function parsed(name: string, text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseExact(text);
   } catch {
     throw new Error(`${name} is no JSON`);
   }
 }
+
+const isNested = (value: unknown): boolean => typeof value === 'object' && !(value instanceof ExactNumber);
 
 /** What was read, as it is typed. */
 export function typedOf(fields: readonly Field[], data: Readonly<Record<string, unknown>>): Record<string, string> {
@@ -175,9 +178,9 @@ export function typedOf(fields: readonly Field[], data: Readonly<Record<string, 
     const value = data[name];
     if (value === undefined || value === null) continue;
     if (kind === 'yes-no') typed[name] = value === true ? 'yes' : 'no';
-    else if (kind === 'list' && Array.isArray(value) && value.every((one) => typeof one !== 'object'))
+    else if (kind === 'list' && Array.isArray(value) && value.every((one) => !isNested(one)))
       typed[name] = value.join(', ');
-    else typed[name] = typeof value === 'object' ? JSON.stringify(value, undefined, 2) : String(value);
+    else typed[name] = isNested(value) ? exactJson(value, 2) : String(value);
   }
   return typed;
 }

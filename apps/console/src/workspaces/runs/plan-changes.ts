@@ -1,3 +1,4 @@
+import { ExactNumber, exactJson } from '@keystead/envelope';
 /** A value that the plan does not show, or does not know before the apply. */
 export type AttributeValue = { readonly text: string; readonly kind: 'value' | 'sensitive' | 'unknown' | 'absent' };
 
@@ -59,7 +60,20 @@ function shown(value: unknown, sensitive: unknown, unknown: unknown): AttributeV
   if (sensitive === true) return { text: '(sensitive)', kind: 'sensitive' };
   if (unknown === true) return { text: '(known after apply)', kind: 'unknown' };
   if (value === undefined || value === null) return { text: '', kind: 'absent' };
-  return { text: JSON.stringify(value), kind: 'value' };
+  return { text: textOf(value, sensitive, unknown), kind: 'value' };
+}
+
+/** A value as JSON, with words in the place of its parts that are not known yet or not to be seen. */
+function textOf(value: unknown, sensitive: unknown, unknown: unknown): string {
+  if (sensitive === true) return '(sensitive)';
+  if (unknown === true) return '(known after apply)';
+  if (!isBranch(value) || value instanceof ExactNumber) return exactJson(value);
+  const keys = [...new Set([...Object.keys(value), ...(isBranch(unknown) ? Object.keys(unknown) : [])])];
+  const parts = keys.map((key) => {
+    const text = textOf(at(value, key), at(sensitive, key), at(unknown, key));
+    return Array.isArray(value) ? text : `${JSON.stringify(key)}:${text}`;
+  });
+  return Array.isArray(value) ? `[${parts.join(',')}]` : `{${parts.join(',')}}`;
 }
 
 /** Attributes that differ, as deep as they do. */
@@ -105,7 +119,7 @@ function attributesOf(change: PlannedChange): AttributeChange[] {
     }
     const from = shown(before, wasSecret, undefined);
     const to = shown(after, isSecret, unknown);
-    const isSame = from.kind === to.kind && from.text === to.text && JSON.stringify(before) === JSON.stringify(after);
+    const isSame = from.kind === to.kind && from.text === to.text && exactJson(before) === exactJson(after);
     if (!isSame && (from.kind !== 'absent' || to.kind !== 'absent'))
       found.push({ path, before: from, after: to, replaces: replaced.has(path) });
   };

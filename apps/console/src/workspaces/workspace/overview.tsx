@@ -1,12 +1,13 @@
+import { exactJson } from '@keystead/envelope';
 import { Link } from '@tanstack/react-router';
-import type { Resource } from '../../api/workspaces';
+import type { AnswerTo, Resource } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
 import { Copied } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
 import { Notice } from '../../design/notice';
 import { SameBy, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
-import { includedOf, useRead } from '../api';
+import { exactly, includedOf, useRead } from '../api';
 import { ResourceTable } from '../parts/resource-table';
 import { Status } from '../parts/states';
 import { kindOf } from '../runs/run-types';
@@ -112,10 +113,11 @@ function Outputs({ workspace }: { readonly workspace: Workspace }) {
   const has = workspace.relationships['current-state-version'].data !== null;
   const { data, error } = useRead(
     ['outputs', workspace.id],
-    (api) =>
-      api.GET('/api/v2/workspaces/{workspace_id}/current-state-version-outputs', {
-        params: { path: { workspace_id: workspace.id } },
-      }),
+    (_api, transport) =>
+      exactly<AnswerTo<'/api/v2/workspaces/{workspace_id}/current-state-version-outputs'>>(
+        transport,
+        `/api/v2/workspaces/${workspace.id}/current-state-version-outputs`,
+      ),
     { enabled: may && has },
   );
   if (!has) return null;
@@ -130,7 +132,7 @@ function Outputs({ workspace }: { readonly workspace: Workspace }) {
           {data.data.map(({ id, attributes: { name, value, sensitive } }) => (
             <div key={id} className="contents">
               <dt>{name}</dt>
-              <dd>{sensitive ? <span className="second">(sensitive)</span> : <code>{JSON.stringify(value)}</code>}</dd>
+              <dd>{sensitive ? <span className="second">(sensitive)</span> : <code>{exactJson(value)}</code>}</dd>
             </div>
           ))}
         </dl>
