@@ -109,6 +109,10 @@ const Variables = z.object({
   SECRETS_MAX_LEASE_TTL: seconds(768 * 3600).describe('Longest lifetime where no mount says another.'),
   SECRETS_REQUEST_TIMEOUT: seconds(90).describe('How long a request may take.'),
   SECRETS_FAMILY_HEADERS: onOff(true).describe('Also understand X-Vault-* headers, which existing clients send.'),
+  SECRETS_UNKNOWN_PARAMETERS: z
+    .enum(['warn', 'refuse'])
+    .default('warn')
+    .describe('Fields that an endpoint does not know, such as mistyped ones: told in warnings, or refused with 400.'),
   SECRETS_UI: onOff(true).describe('Show the console at /ui/.'),
   SECRETS_UI_IDLE_MINUTES: wholeNumber(1, 24 * 60)
     .default(30)
@@ -198,6 +202,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     publicUrl: given.SECRETS_PUBLIC_URL,
     certificateHeader: given.SECRETS_CLIENT_CERTIFICATE_HEADER,
     familyHeaders: given.SECRETS_FAMILY_HEADERS,
+    unknownParameters: given.SECRETS_UNKNOWN_PARAMETERS,
     console: {
       on: given.SECRETS_UI,
       rules: {

@@ -224,7 +224,7 @@ function kernelOf(
     audit,
     storedAudit,
     chained: config.audit.table,
-    inputs: new InputParsers(),
+    inputs: new InputParsers({ refusesUnknown: config.unknownParameters === 'refuse' }),
     timeoutSeconds: config.requestTimeoutSeconds,
     silence: storage.silence,
     standby: storage.standbyLag && { lag: storage.standbyLag, primaryUrl: config.standby?.primaryUrl },

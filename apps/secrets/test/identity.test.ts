@@ -429,3 +429,46 @@ describe('group aliases over HTTP', () => {
       .expect(400, { errors: ["invalid group ID given in 'canonical_id'"] });
   });
 });
+
+describe('the time of last change', () => {
+  const secrets = startSecrets();
+
+  it('of a group moves with its members: when one is deleted or merged, entity or group', async () => {
+    const { root } = secrets;
+    const entity = async () => (await root.write('identity/entity', {}).expect(200)).body.data.id as string;
+    const [kept, merged, deleted] = [await entity(), await entity(), await entity()];
+    const inner = (await root.write('identity/group', { name: 'inner' }).expect(200)).body.data.id;
+    const members = { member_entity_ids: [merged, deleted], member_group_ids: [inner] };
+    const { id } = (await root.write('identity/group', { name: 'outer', ...members }).expect(200)).body.data;
+    const index = async () => (await root.read(`identity/group/id/${id}`).expect(200)).body.data;
+    let before = await index();
+    for (const change of [
+      () => root.delete(`identity/entity/id/${deleted}`).expect(204),
+      () => root.write('identity/entity/merge', { to_entity_id: kept, from_entity_ids: [merged] }).expect(204),
+      () => root.delete(`identity/group/id/${inner}`).expect(204),
+    ]) {
+      await change();
+      const after = await index();
+      expect(after.modify_index).toBe(before.modify_index + 1);
+      expect(after.last_update_time > before.last_update_time).toBe(true);
+      before = after;
+    }
+    expect(before).toMatchObject({ member_entity_ids: [kept], member_group_ids: null });
+  });
+
+  it('of a secret moves when versions are deleted, undeleted or destroyed, and only then', async () => {
+    const { root } = secrets;
+    await root.write('sys/mounts/kv', { type: 'kv', options: { version: '2' } }).expect(204);
+    await root.write('kv/data/s', { data: { a: 1 } }).expect(200);
+    const time = async () => (await root.read('kv/metadata/s').expect(200)).body.data.updated_time as string;
+    let before = await time();
+    for (const change of ['delete', 'undelete', 'destroy']) {
+      await root.write(`kv/${change}/s`, { versions: [1] }).expect(204);
+      const after = await time();
+      expect(after > before).toBe(true);
+      before = after;
+    }
+    await root.write('kv/delete/s', { versions: [1, 9] }).expect(204);
+    expect(await time()).toBe(before);
+  });
+});

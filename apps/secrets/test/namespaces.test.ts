@@ -84,6 +84,10 @@ describe('namespaces', () => {
     expect(await told(inside('told'))).toEqual(['below/']);
     expect(await told()).toContain('told/');
     expect(await told(secrets.nobody)).toEqual([]);
+    // Names of others' namespaces are theirs.
+    await secrets.root.write('sys/namespaces/hidden').expect(200);
+    expect(await told(await secrets.withPolicy('path "told/kv/*" { capabilities = ["read"] }'))).toEqual(['told/']);
+    expect(await told(await secrets.withPolicy('path "kv/*" { capabilities = ["read"] }'))).toEqual([]);
   });
 
   it('nest', async () => {

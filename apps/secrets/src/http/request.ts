@@ -55,6 +55,10 @@ export function readRequest(
   };
   const inBody = verb === 'write' || verb === 'patch';
   const mfa = header('mfa');
+  const wrapTtl = header('wrap-ttl') || undefined;
+  if (wrapTtl !== undefined && header('wrap-format')) {
+    throw new Refusal('invalid', 'X-Service-Wrap-Format: the only format is a token; leave the header out');
+  }
   const token = header('token') || readBearer(headers.authorization);
   return {
     id: requestId(req),
@@ -63,7 +67,7 @@ export function readRequest(
     namespace: header('namespace') ?? '',
     token: token ?? session?.token,
     session: token === undefined ? session : undefined,
-    wrapTtl: header('wrap-ttl') || undefined,
+    wrapTtl,
     mfa: mfa === undefined ? noMfa : mfa.split(',').map((item) => item.trim()),
     sent: inBody || query === undefined ? nothing : inQuery(query, verb, target.search!),
     readBody: inBody ? readBody : undefined,

@@ -21,6 +21,8 @@ type InputFields = Readonly<Record<string, unknown>>;
 export class InputParsers {
   private readonly compiled = new WeakMap<AnyOperation, Compiled>();
 
+  constructor(private readonly rules: { readonly refusesUnknown: boolean }) {}
+
   /**
    * Parses the fields of a request; unknown fields are left out. Null empties a list or a map, and gives back its default to
    * a field of one value (Decision 0216). With `update`, what was given is laid over what is stored (merge) or over the
@@ -57,20 +59,31 @@ export class InputParsers {
     return merged;
   }
 
-  /** The warnings about fields nobody reads; only for answers that have a body anyway. */
-  warnings(operation: AnyOperation, fields: InputFields, params: Readonly<Record<string, string>>): string[] {
+  /** The names, in order, of fields that an operation does not know. Those that its path captures are known. */
+  unknown(operation: AnyOperation, fields: InputFields, params: Readonly<Record<string, string>>): string[] {
     if (operation.freeform) return [];
     const { known } = this.of(operation);
-    const unread: string[] = [];
-    const replaced: string[] = [];
-    for (const key of Object.keys(fields)) {
-      if (Object.hasOwn(params, key)) replaced.push(key);
-      else if (!known.has(key)) unread.push(key);
-    }
+    return Object.keys(fields)
+      .filter((key) => !known.has(key) && !Object.hasOwn(params, key))
+      .sort();
+  }
+
+  /** Throws `invalid` for fields that an operation does not know, where the installation has them refused. */
+  requireKnown(operation: AnyOperation, fields: InputFields, params: Readonly<Record<string, string>>): void {
+    if (!this.rules.refusesUnknown) return;
+    const unknown = this.unknown(operation, fields, params);
+    if (unknown.length === 0) return;
+    const details = unknown.map((key) => ({ path: [key], message: 'unrecognized' }));
+    throw new Refusal('invalid', `unrecognized parameters: [${unknown.join(' ')}]`, details);
+  }
+
+  /** The warnings about fields that are sent and not read. */
+  warnings(operation: AnyOperation, fields: InputFields, params: Readonly<Record<string, string>>): string[] {
+    if (operation.freeform) return [];
+    const unread = this.unknown(operation, fields, params);
+    const replaced = Object.keys(fields).filter((key) => Object.hasOwn(params, key));
     const warnings: string[] = [];
-    if (unread.length > 0) {
-      warnings.push(`Endpoint ignored these unrecognized parameters: [${unread.sort().join(' ')}]`);
-    }
+    if (unread.length > 0) warnings.push(`Endpoint ignored these unrecognized parameters: [${unread.join(' ')}]`);
     if (replaced.length > 0) {
       warnings.push(
         `Endpoint replaced the value of these parameters with the values captured from the endpoint's path: [${replaced.sort().join(' ')}]`,

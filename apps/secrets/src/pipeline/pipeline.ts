@@ -102,6 +102,7 @@ async function carryOut(kernel: Kernel, request: Request, learn: Learn, isOver: 
   if (request.help && match.mount && match.below === '') return mountHelp(kernel, match.mount);
   if (request.help && match.declared) return pathHelp(kernel, match.mount!, match.declared);
   requireOperation(match, bearer);
+  kernel.inputs.requireKnown(match.operation!, request.sent.fields, match.params);
   requireStepUp(request, match.operation);
   const factors = grant?.decision?.rule?.mfaMethods;
   if (factors && factors.length > 0) await proveFactors(kernel, request, bearer!, factors);

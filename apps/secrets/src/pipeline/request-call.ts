@@ -122,7 +122,12 @@ export class RequestCall implements Call {
     return { kind: 'password', subject: `${mountId}/${subject}`, who: { mountId, name: subject } };
   }
 
-  /** Warnings of the answer, and further ones; those about unread fields only where there is a body anyway. */
+  /** Whether fields were sent that the operation does not know: then there is something to tell, even with an answer without a body. */
+  get ignoresFields(): boolean {
+    return this.kernel.inputs.unknown(this.match.operation!, this.fields, this.params).length > 0;
+  }
+
+  /** Warnings of the answer, and further ones; those about unread fields only where there is a body. */
   warnings(withBody: boolean, further: readonly string[] = none): Envelope['warnings'] {
     const unread = withBody ? this.kernel.inputs.warnings(this.match.operation!, this.fields, this.params) : none;
     if (!this.said && further.length === 0 && unread.length === 0) return null;

@@ -67,7 +67,7 @@ async function outcomeOf(kernel: Kernel, call: RequestCall, reply: Reply, set: W
         reply.gone ? 404 : undefined,
       );
     case 'empty': {
-      const warnings = call.warnings(false);
+      const warnings = call.warnings(call.ignoresFields);
       return warnings ? enveloped(call, { requestId: call.requestId, warnings }) : noContent;
     }
     case 'missing':

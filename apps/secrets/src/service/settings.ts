@@ -25,6 +25,7 @@ export function settingsOf(config: Config): Readonly<Record<string, unknown>> {
       receivers: config.audit.receivers.map(({ type }) => type),
     },
     family_headers: config.familyHeaders,
+    unknown_parameters: config.unknownParameters,
     request_timeout: config.requestTimeoutSeconds,
   };
 }

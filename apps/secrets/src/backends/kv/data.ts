@@ -224,7 +224,8 @@ async function changeVersions(
       versions[number] = change(version);
       also(tx, number);
     }
-    putKey(tx, params.path, { ...key, versions });
+    const isChanged = JSON.stringify(versions) !== JSON.stringify(key.versions);
+    if (isChanged) putKey(tx, params.path, { ...key, versions, updatedAtMs: nowMs });
   });
   return empty;
 }

@@ -1,10 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
-import type { Prisma } from '../../generated/prisma/client';
+import { Prisma } from '../../generated/prisma/client';
 import { lockRows } from '../storage/lock-rows';
 import { mapInSlices } from '../storage/slices';
 import type { Notice, Tx } from '../storage/types';
 import { checkMetadata, checkName, checkPolicies, isId, isTaken } from './checks';
+import { touchGroupsOf } from './memberships';
 import { idOfName, idsAfter, named, numbered, readInPages } from './pages';
 import { cellOf, type EntityAliasRow, type SealedPrincipal, toEntity, toEntityAlias } from './rows';
 import { GROUPS_OF_ENTITY } from './statements';
@@ -124,7 +125,10 @@ export class Entities {
     const real = ids.filter(isId);
     if (real.length === 0) return;
     await this.needs.committer.transaction(
-      (tx) => tx.prisma.entity.deleteMany({ where: { namespaceId, id: { in: real } } }),
+      async (tx) => {
+        const where = Prisma.sql`namespace_id = ${namespaceId}::uuid AND id = ANY(${real}::uuid[])`;
+        await this.remove(tx, await lockRows(tx, 'entity', where));
+      },
       [...real.map(entityNotice), { topic: 'mfa', key: '*' }],
     );
   }
@@ -133,11 +137,16 @@ export class Entities {
     await this.needs.committer.transaction(
       async (tx) => {
         const ids = await lockRows(tx, 'entity', named(namespaceId, name));
-        await tx.prisma.entity.deleteMany({ where: { id: { in: ids } } });
+        await this.remove(tx, ids);
         return ids;
       },
       (ids) => [...ids.map(entityNotice), { topic: 'mfa', key: '*' }],
     );
+  }
+
+  private async remove(tx: Tx, ids: readonly string[]): Promise<void> {
+    await touchGroupsOf(tx, { entityIds: ids }, this.needs.clock.now());
+    await tx.prisma.entity.deleteMany({ where: { id: { in: [...ids] } } });
   }
 
   /** Aliases by entity id. */

@@ -4,6 +4,7 @@ import { Prisma } from '../../generated/prisma/client';
 import { lockRows } from '../storage/lock-rows';
 import type { Notice, Tx } from '../storage/types';
 import { checkMetadata, checkName, checkPolicies, isId, isTaken } from './checks';
+import { touchGroupsOf } from './memberships';
 import { idOfName, idsAfter, named, numbered, readInPages } from './pages';
 import { cellOf, type SealedPrincipal, toGroup, toGroupAlias } from './rows';
 import type { Group, GroupDetails, GroupType, IdentityNeeds, IdentityPage, Metadata } from './types';
@@ -136,6 +137,7 @@ export class Groups {
     await this.needs.committer.transaction(
       async (tx) => {
         const ids = 'id' in by ? [by.id] : await lockRows(tx, 'group', named(namespaceId, by.name));
+        await touchGroupsOf(tx, { groupIds: ids }, this.needs.clock.now());
         await tx.prisma.group.deleteMany({ where: { namespaceId, id: { in: ids } } });
       },
       [groupNotice],

@@ -208,21 +208,27 @@ describe('groups', () => {
 });
 
 describe('merging entities', () => {
-  it('moves aliases, keeps old tokens working as the target, and ends memberships', async () => {
+  it('moves aliases, keeps old tokens working as the target, and keeps its groups', async () => {
     const { entities, groups } = here.identity;
     const [one, two] = [mount(), mount()];
     const target = await here.identity.login(ns, one, { name: 'x' }, []);
     const source = await here.identity.login(ns, two, { name: 'x' }, []);
-    await groups.write(ns, {}, { policies: ['p'], memberEntityIds: [source] });
+    const { group } = await groups.write(ns, {}, { policies: ['p'], memberEntityIds: [source] });
+    const both = await groups.write(ns, {}, { policies: ['q'], memberEntityIds: [source, target] });
     await here.identity.merge(ns, { toId: target, fromIds: [source], force: false, aliasIdsToKeep: [] });
-    expect(await here.identity.find(source)).toMatchObject({ entityId: target, policies: [] });
+    expect(await here.identity.find(source)).toMatchObject({
+      entityId: target,
+      groupIds: new Set([group.id, both.group.id]),
+    });
+    expect(await groups.find(ns, group.id)).toMatchObject({ memberEntityIds: [target], version: 2 });
+    expect(await groups.find(ns, both.group.id)).toMatchObject({ memberEntityIds: [target], version: 2 });
     expect(await entities.find(ns, target)).toMatchObject({
       mergedEntityIds: [source],
       aliases: [{}, { mergedFromIds: [source] }],
     });
     expect(await here.identity.login(ns, two, { name: 'x' }, [])).toBe(target);
     await entities.write(ns, { id: target }, { policies: ['later'] });
-    expect((await here.identity.find(source))?.ownPolicies).toEqual(['later']);
+    expect((await here.identity.find(source))?.ownPolicies).toEqual(['later', 'p', 'q']);
     const third = await here.identity.login(ns, mount(), { name: 'x' }, []);
     await here.identity.merge(ns, { toId: third, fromIds: [target], force: false, aliasIdsToKeep: [] });
     expect((await here.identity.find(source))?.entityId).toBe(third);

@@ -5,6 +5,7 @@ import type { Tx } from '../storage/types';
 import { isId } from './checks';
 import { type Entities, entityNotice } from './entities';
 import type { EntityAliases } from './entity-aliases';
+import { joinGroupsOf } from './memberships';
 import { mfaSecretCell } from './rows';
 import type { EntityAlias, IdentityNeeds } from './types';
 
@@ -19,8 +20,8 @@ export interface Merge {
 }
 
 /**
- * Merges entities: aliases and MFA secrets move, group memberships of the others end, and their tokens go on as tokens
- * of the target.
+ * Merges entities: aliases, MFA secrets and group memberships move, and the tokens of the others go on as tokens of the
+ * target.
  */
 export async function mergeEntities(
   { needs, entities, aliases }: { needs: IdentityNeeds; entities: Entities; aliases: EntityAliases },
@@ -34,6 +35,7 @@ export async function mergeEntities(
       await lockAll(tx, namespaceId, merge);
       const byEntity = await entities.aliasesOf([toId, ...fromIds], tx.prisma);
       await dropClashes(tx, byEntity, merge);
+      await joinGroupsOf(tx, fromIds, toId, needs.clock.now());
       for (const fromId of fromIds) {
         for (const alias of (await entities.aliasesOf([fromId], tx.prisma)).get(fromId) ?? []) {
           await aliases.save(tx, {

@@ -119,6 +119,11 @@ async function newToken(
   if (root && type === 'batch') throw refuse('batch tokens cannot be root tokens');
   if (input.no_parent && !caller.sudo) throw refuse('root or sudo privileges required to create orphan token');
   const orphan = role ? role.orphan : orphanPath || (input.no_parent ?? false);
+  if (role && input.no_parent !== undefined && input.no_parent !== role.orphan) {
+    call.warn(
+      `no_parent has no effect with a role: ${roleName} makes tokens ${role.orphan ? 'without' : 'with'} a parent`,
+    );
+  }
   const life = lifetimeOf(call, role, root, parent.expiresAtMs !== null);
   for (const warning of life.warnings) call.warn(warning);
   const entityId = await entityOf(parts, call, role, orphan ? '' : parent.entityId);

@@ -6,7 +6,7 @@ import { string } from '../../../sdk/fields';
 import { path } from '../../../sdk/path';
 import { data, listed } from '../../../sdk/reply';
 import { showMount, shownPath } from '../mounts/mounts';
-import { type PreflightParts, reaches, rulesOf } from './preflight';
+import { accessOf, type PreflightParts, reaches, rulesOf } from './preflight';
 
 const mountsOutput = z.object({ auth: z.looseObject({}), secret: z.looseObject({}) });
 
@@ -102,13 +102,16 @@ export function internalUiPaths(parts: PreflightParts) {
       summary: 'Namespaces right below this one.',
       auth: 'optional',
       read: {
-        summary: 'List the namespaces below.',
+        summary: 'List the namespaces below in which the caller may do something.',
         operationId: 'internal-ui-list-namespaces',
         auditClear: 'all',
-        run({ caller, namespace }) {
-          if (!caller.token) return data({ keys: [] });
+        async run({ caller, namespace }) {
+          const access = caller.token && (await accessOf(parts, caller.token.hash));
+          if (!access) return data({ keys: [] });
           const below = namespaces.below(namespaces.find(namespace.uuid)!);
-          const children = below.filter(({ parentUuid }) => parentUuid === namespace.uuid);
+          const children = below.filter(
+            ({ parentUuid, path: at }) => parentUuid === namespace.uuid && access.grantsBelow(at),
+          );
           return data({ keys: children.map(({ path: at }) => at.slice(namespace.path.length)) });
         },
       },

@@ -11,7 +11,7 @@ import { type AuthorityParts, accessQueryOf } from '../policies/authority';
 export type PreflightParts = Pick<AuthorityParts, 'namespaces' | 'mounts' | 'access' | 'tokens' | 'identity'>;
 
 /** What a token may do; undefined for one that is gone. `hash` is hex. */
-async function accessOf(parts: PreflightParts, hash: string): Promise<AccessList | undefined> {
+export async function accessOf(parts: PreflightParts, hash: string): Promise<AccessList | undefined> {
   return accessOfRecord(parts, await parts.tokens.findByHash(Buffer.from(hash, 'hex')));
 }
 
