@@ -104,6 +104,9 @@ const Variables = z.object({
   WORKSPACES_CHECK_SSH_KEYS: onOff(true).describe(
     'Refuse SSH keys that are no private keys or have a passphrase. Off takes any text.',
   ),
+  WORKSPACES_CHECK_SAML_CERTIFICATES: onOff(true).describe(
+    'Refuse SAML settings whose certificates are none. Off takes any text; nobody signs in by it.',
+  ),
   WORKSPACES_RATE_LIMIT: wholeNumber(0, 1_000_000)
     .optional()
     .describe('Requests a second for each caller; 0 is no limit. Unless set, the site settings decide.'),
@@ -241,6 +244,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     assessmentHours: given.WORKSPACES_ASSESSMENT_HOURS,
     configurationBytes: given.WORKSPACES_CONFIGURATION_LIMIT_MIB * 1024 * 1024,
     checksSshKeys: given.WORKSPACES_CHECK_SSH_KEYS,
+    checksSamlCertificates: given.WORKSPACES_CHECK_SAML_CERTIFICATES,
     rateLimit: given.WORKSPACES_RATE_LIMIT,
     defaultFeatureSet: given.WORKSPACES_DEFAULT_FEATURE_SET,
     /** Undefined: blobs lie in the database. */

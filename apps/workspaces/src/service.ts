@@ -160,6 +160,7 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
     aliases: config.aliases,
     reasons: config.reasons,
     checksSshKeys: config.checksSshKeys,
+    checksSamlCertificates: config.checksSamlCertificates,
     configurationBytes: config.configurationBytes,
     publicUrl: config.publicUrl,
     hasConsole: config.console.on,

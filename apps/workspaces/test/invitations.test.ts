@@ -114,13 +114,24 @@ describe('an address that anybody may write down', () => {
   });
 
   it('adds the teams of an invitation to a membership that came with a group', async () => {
-    const { link } = await invite('ida@corp.example', [strong]);
+    const { id, link } = await invite('ida@corp.example', [strong]);
     await enter({ sub: 'ida', preferred_username: 'ida', email: 'ida@corp.example', email_verified: true });
     expect(await teamsOf('ida')).toEqual(['devs']);
     const { db, env: means } = workspaces.service;
     const user = await db.prisma.user.findFirstOrThrow({ where: { username: 'ida' } });
     const { secret } = await tokens.create(db, means.keyring, system, { kind: 'user', userId: user.id }, {}, nowMs);
+    const place = (await admin.get(`organization-memberships/${id}`).expect(200)).body.data.relationships.user.data.id;
+    const workspace = await workspaces.workspace('works', 'told');
+    const told = resource(
+      'notification-configurations',
+      { name: 'mail', 'destination-type': 'email' },
+      { users: { data: [{ type: 'users', id: place }] } },
+    );
+    const path = `workspaces/${workspace.id}/notification-configurations`;
+    const configuration = (await admin.post(path, told).expect(201)).body.data;
     await workspaces.as(secret!).post(link).expect(200);
+    const after = await admin.get(`notification-configurations/${configuration.id}`).expect(200);
+    expect(after.body.data.relationships.users.data).toEqual([{ type: 'users', id: user.id }]);
     expect(await teamsOf('ida')).toEqual(['devs', 'strong']);
     // What somebody gave by hand stays when the group goes.
     await enter({ sub: 'ida', groups: [] });

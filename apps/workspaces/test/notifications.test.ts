@@ -440,6 +440,10 @@ describe('notifications', () => {
     expect(mails.map(({ to }) => to)).toEqual([['ops@example.com']]);
     expect(mails[0]!.text).toContain(`Subject: Run Created: acme/crane-${counter}`);
     expect(mails[0]!.text).not.toMatch(/^Bcc:/m);
+    const named = await admin.get(`${type}/${id}`).expect(200);
+    expect(named.body.data.relationships.users.data).toHaveLength(1);
+    const kept = await admin.patch(`${type}/${id}`, resource(type, { name: 'without people' })).expect(200);
+    expect(kept.body.data.relationships.users.data).toEqual([]);
   });
 
   it('go by mail to who is invited once they have come, and are enabled before that', async () => {

@@ -491,3 +491,22 @@ describe('people who come by SAML', () => {
     expect(await rows('SELECT 1 FROM user_account WHERE sso_until IS NOT NULL')).toEqual([]);
   });
 });
+
+describe('certificates that are not checked', () => {
+  const workspaces = startWorkspaces({ env: { WORKSPACES_CHECK_SAML_CERTIFICATES: 'off' } });
+
+  it('are kept and shown, and let nobody in', async () => {
+    const attributes = { enabled: true, 'idp-cert': 'testCert', 'sso-endpoint-url': sso, 'slo-endpoint-url': sso };
+    const { body } = await workspaces.admin
+      .patch('admin/saml-settings', resource('saml-settings', attributes))
+      .expect(200);
+    expect(body.data.attributes['idp-cert']).toBe('testCert');
+    const left = await request(workspaces.server).get('/ui/sign-in/saml').expect(303);
+    const sent = requestIn(left.headers.location!);
+    const answered = await request(workspaces.server)
+      .post('/users/saml/auth')
+      .type('form')
+      .send({ SAMLResponse: Buffer.from(samlProvider.answer(sent)).toString('base64'), RelayState: sent.relayState });
+    expect(answered.status).toBe(403);
+  });
+});

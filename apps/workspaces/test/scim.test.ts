@@ -470,7 +470,7 @@ describe('a directory that speaks SCIM', () => {
       expect((await admin.get(`teams/${operators}`).expect(200)).body.data.attributes).toMatchObject({
         'scim-linked': false,
         'scim-group-name': null,
-        'scim-sync-paused': null,
+        'scim-sync-paused': false,
         'scim-updated-at': null,
       });
       expect(await teamsOf(ann.id)).toEqual([]);

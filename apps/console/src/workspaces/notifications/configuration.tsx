@@ -133,7 +133,14 @@ function Edit({ configuration }: { readonly configuration: Configuration }) {
     (api) =>
       api.PATCH('/api/v2/notification-configurations/{notification_configuration_id}', {
         params: { path: { notification_configuration_id: configuration.id } },
-        body: { data: { type: 'notification-configurations', attributes: sentConfiguration(draft.changes) } },
+        // People who are not named are taken away.
+        body: {
+          data: {
+            type: 'notification-configurations',
+            attributes: sentConfiguration(draft.changes),
+            relationships: { users: { data: configuration.relationships.users.data } },
+          },
+        },
       }),
     draft.reset,
   );

@@ -62,6 +62,8 @@ export interface Environment {
   readonly hasConsole: boolean;
   /** Refuses SSH keys that are no private keys, or have a passphrase. */
   readonly checksSshKeys: boolean;
+  /** Refuses certificates of SAML settings that are none. */
+  readonly checksSamlCertificates: boolean;
   /** The largest configuration that can be uploaded. */
   readonly configurationBytes: number;
   /** The tier of organizations without a subscription of their own. */

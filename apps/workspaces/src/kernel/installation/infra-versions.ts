@@ -26,6 +26,10 @@ export const shippedVersions: readonly string[] = Object.entries(minors).flatMap
   Array.from({ length: newestPatch + 1 }, (_, patch) => `${minor}.${patch}`),
 );
 
+/** Where the vendor of the tool has a version of it. */
+export const releaseUrl = (version: string): string =>
+  `https://releases.hashicorp.com/terraform/${version}/terraform_${version}_linux_amd64.zip`;
+
 /** A worker that has not been heard of for this long is taken for gone, and its versions of the tool with it. */
 export const workerSilenceSeconds = 45;
 

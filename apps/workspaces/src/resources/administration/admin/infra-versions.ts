@@ -7,7 +7,7 @@ import { type Actor, actorOf, recordChange, system } from '../../../kernel/audit
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { type Call, type Endpoint, endpoints, type LookupBy, serializerOf } from '../../../kernel/endpoints/endpoint';
-import { isExact, shippedVersions } from '../../../kernel/installation/infra-versions';
+import { isExact, releaseUrl, shippedVersions } from '../../../kernel/installation/infra-versions';
 
 /** A version of the tool and how many workspaces chose it. */
 interface InfraVersion extends Row {
@@ -33,7 +33,8 @@ const serializerFor = (type: string) =>
     id: ({ id }) => id,
     attributes: (version) => ({
       version: version.version,
-      url: version.url,
+      // Nothing is stored of those that are known from the start: they are where their vendor has them.
+      url: version.url ?? (version.official ? releaseUrl(version.version) : null),
       sha: version.sha,
       official: version.official,
       deprecated: version.deprecated,

@@ -125,7 +125,13 @@ export async function accept(tx: Database, actor: Actor, id: string, userId: str
     await tx.prisma.membership.update({ where: { id }, data: { status: 'active', userId } });
   }
   await tx.prisma.oneTimeLink.deleteMany({ where: { membershipId: id } });
-  if (place !== userId) await tx.prisma.user.deleteMany({ where: { id: place, confirmed: false } });
+  if (place !== userId) {
+    // Who was to be told of something once they came.
+    await tx.prisma.$executeRaw`
+      UPDATE notification_configuration SET user_ids = array_replace(user_ids, ${place}, ${userId})
+       WHERE ${place} = ANY(user_ids)`;
+    await tx.prisma.user.deleteMany({ where: { id: place, confirmed: false } });
+  }
   await recordChange(tx, actor, {
     organizationId,
     action: 'membership.accept',

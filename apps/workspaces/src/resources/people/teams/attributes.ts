@@ -51,11 +51,9 @@ export const teamAttributes = table({
       return Object.fromEntries(organizationRights.map((one) => [one, hasRight(held, one)]));
     },
   }),
-  'scim-linked': shown(flag.nullable(), (team, view) =>
-    view.settings.scimEnabled ? groupOf(team, view) !== null : null,
-  ),
+  'scim-linked': shown(flag, (team, view) => groupOf(team, view) !== null),
   'scim-group-name': shown(text.nullable(), (team, view) => groupOf(team, view)?.name ?? null),
-  'scim-sync-paused': shown(flag.nullable(), (team, view) => groupOf(team, view)?.paused ?? null),
+  'scim-sync-paused': shown(flag, (team, view) => groupOf(team, view)?.paused ?? false),
   'scim-updated-at': shown(instant.nullable(), (team, view) => groupOf(team, view)?.updatedAt ?? null),
   permissions: shown(permissions(teamPolicy), (team, { access }) => abilities(teamPolicy, access, team)),
 });

@@ -185,7 +185,8 @@ export async function create(
   });
 }
 
-/** Changes what is said; where it is enabled and goes elsewhere, that is tried first. */
+/**
+ * Changes what is said, and takes away the people whom it does not name, as existing clients expect of this relationship alone; where it is enabled and goes elsewhere, that is tried first. */
 export async function update(
   db: Database,
   sender: Sender,
@@ -194,8 +195,7 @@ export async function update(
   input: NotificationInput,
 ): Promise<NotificationConfiguration> {
   const { keyring } = sender;
-  const userIds = idsOf(input.users);
-  const given = { ...plain(input), ...(userIds && { userIds }) };
+  const given = { ...plain(input), userIds: idsOf(input.users) ?? [] };
   const checked = {
     ...before,
     ...given,

@@ -92,14 +92,7 @@ export const runSerializer = serializerOf<Run>()({
     source: text,
     'target-addrs': z.array(text).nullable(),
     'trigger-reason': text,
-    variables: z
-      .array(
-        z.object({
-          key: text,
-          value: text,
-        }),
-      )
-      .nullable(),
+    variables: z.array(z.object({ key: text, value: text })),
   },
   relations: {
     workspace: hasOne('workspaces'),
@@ -147,7 +140,7 @@ export const runSerializer = serializerOf<Run>()({
     source: run.source,
     'target-addrs': run.targetAddrs.length === 0 ? null : run.targetAddrs,
     'trigger-reason': run.triggerReason,
-    variables: run.variables.length === 0 ? null : run.variables,
+    variables: run.variables,
   }),
   relationships: (run) => ({
     workspace: toOne('workspaces', run.workspaceId),

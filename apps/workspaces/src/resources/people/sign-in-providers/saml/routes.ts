@@ -77,7 +77,7 @@ export const samlResource: Resource = {
       stepUp: true,
       body: UpdateSaml,
       names: () => settings.samlId,
-      run: ({ db, env, body, settings: site, ...call }) => settings.update(db, env.keyring, actorOf(call), site, body),
+      run: ({ db, env, body, settings: site, ...call }) => settings.update(db, env, actorOf(call), site, body),
     }),
     action(`${place}/actions/revoke-old-certificate`, {
       ...admin,

@@ -1,8 +1,9 @@
+import { X509Certificate } from 'node:crypto';
 import { invalid } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
 import { type Actor, recordChange } from '../../../../kernel/audit/audit';
 import type { Database } from '../../../../kernel/database/database';
-import type { SiteSettings } from '../../../../kernel/endpoints/environment';
+import type { Environment, SiteSettings } from '../../../../kernel/endpoints/environment';
 import { updateSettings } from '../../../installation/settings/service';
 import { endSessionsOf } from '../../sessions/ended';
 import { type SamlSettings, samlAttributes } from './attributes';
@@ -33,11 +34,12 @@ export async function keyOf(db: Database, keyring: Keyring): Promise<string | un
  */
 export async function update(
   db: Database,
-  keyring: Keyring,
+  { keyring, checksSamlCertificates }: Pick<Environment, 'keyring' | 'checksSamlCertificates'>,
   actor: Actor,
   site: SiteSettings,
   input: SamlInput,
 ): Promise<SamlSettings> {
+  if (checksSamlCertificates) requireReadable(input);
   return db.transaction(async (tx) => {
     // Two at once are one after the other: each sees what the other made.
     await tx.prisma.$queryRaw`SELECT 1 FROM saml_setting FOR UPDATE`;
@@ -68,6 +70,24 @@ export async function update(
     });
     return after;
   });
+}
+
+function requireReadable({ idpCert, certificate, privateKey }: SamlInput): void {
+  for (const [name, text] of Object.entries({ idpCert, certificate })) {
+    if (text && !isCertificate(text)) throw invalid(name, 'must be one certificate in PEM');
+  }
+  if (privateKey && !/-----BEGIN (RSA )?PRIVATE KEY-----/.test(privateKey)) {
+    throw invalid('privateKey', 'must be a private key in PEM');
+  }
+}
+
+function isCertificate(given: string): boolean {
+  if (!/^\s*-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*$/.test(given)) return false;
+  try {
+    return new X509Certificate(given).subject !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 /** Takes away the certificate that was there before the present one. */
