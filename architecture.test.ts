@@ -138,6 +138,29 @@ describe('imports', () => {
   });
 });
 
+describe('waiting', () => {
+  const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
+  const section = page.slice(page.indexOf('## Who waits for what'), page.indexOf('## Words'));
+  const services = product.filter(({ file }) => /^(apps\/(secrets|workspaces)\/src|packages)\//.test(file));
+
+  it('has a row for every class that lets callers wait, and every row is about a class that is there', () => {
+    const kinds =
+      'Queues?|Mutex|Gate|Turns|Claims|Jobs|Background|BatchScheduler|Waiting|Watches|Bell|Committer|Decisions';
+    const named = new RegExp(`^(?:export )?class (\\w*(?:${kinds}|Threads|Sweep|Reads|Writes))\\b`, 'gm');
+    const classes = services.flatMap(({ file, text }) =>
+      [...text.matchAll(named)].map(([, name]) => `\`${file}\` \`${name}\``),
+    );
+    const rows = [...section.matchAll(/^\| (`[^`]+` `\w+`) \|/gm)].map(([, row]) => row);
+    expect(rows.sort()).toEqual(classes.sort());
+  });
+
+  it('has every file that claims rows or takes a lock by name in the database', () => {
+    const takes = offending(services, ({ text }) => /SKIP LOCKED|pg_(try_)?advisory/.test(text));
+    const database = section.slice(section.indexOf('Claims and locks that live in the database'));
+    expect([...database.matchAll(/`([^`]+\.ts)`/g)].map(([, file]) => file).sort()).toEqual(takes);
+  });
+});
+
 describe('source files', () => {
   it('keep no promise without a handler while they wait for something else', () => {
     const late = product.flatMap(({ file, text }) =>
