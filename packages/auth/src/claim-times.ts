@@ -24,7 +24,7 @@ export function checkTimes(claims: Claims, { skew, expiration, notBefore }: Leew
     refuse('no issued at (iat), not before (nbf), or expiration time (exp) claims in token');
   }
   const end = exp ?? made + expiration;
-  const start = nbf ?? iat ?? end - notBefore;
+  const start = nbf ?? (iat === undefined ? end - notBefore : 0);
   const now = nowMs / 1000;
   if (end + skew <= now) refuse('invalid expiration time (exp) claim: token is expired');
   if (start - skew > now) refuse('invalid not before (nbf) claim: token not yet valid');

@@ -1,7 +1,7 @@
 import type { Claims } from './signature';
 
 /** A scalar a claim can be compared by. */
-type Scalar = string | number | boolean;
+type Scalar = string | number | bigint | boolean;
 
 /** A claim by its name, or by a JSON pointer where the name begins with a slash. Undefined where there is none. */
 export function claimAt(claims: Claims, name: string): unknown {
@@ -29,5 +29,5 @@ export function textsOf(value: unknown): string[] | undefined {
 
 /** Can it be compared with a text? */
 export function isScalar(value: unknown): value is Scalar {
-  return typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value);
+  return ['string', 'boolean', 'bigint'].includes(typeof value) || Number.isFinite(value);
 }

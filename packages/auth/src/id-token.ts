@@ -42,7 +42,7 @@ const protocolClaims = [
  */
 export async function verifyIdToken(idToken: string, accessToken: string, check: IdTokenCheck): Promise<Claims> {
   const { algorithms, keys, issuer, nonce, nowMs, leeways = usualLeeways } = check;
-  const claims = await verifySignature(idToken, { algorithms, keys, longest });
+  const claims = await verifySignature(idToken, { algorithms, keys, longest, parse: check.parse });
   checkTimes(claims, leeways, nowMs);
   if (claims.exp === undefined) refuse('no expiration time (exp) claim in token');
   if (issuer === undefined || claims.iss !== issuer) refuse('invalid issuer (iss) claim');

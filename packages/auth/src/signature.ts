@@ -33,6 +33,8 @@ export interface SignatureCheck {
   readonly algorithms: readonly JwtAlgorithm[];
   /** The public keys that may have made the signature; none where the issuer has none that fits. */
   keys(header: SignatureHeader): Promise<readonly KeyObject[]>;
+  /** Reads the claims, where a double for every number is not enough. */
+  readonly parse?: (text: string) => unknown;
   /** How many characters a token may have; 65,536 unless said. */
   readonly longest?: number;
 }
@@ -48,7 +50,7 @@ export async function verifySignature(token: string, check: SignatureCheck): Pro
   if (token.length > (check.longest ?? maxTokenLength) || !compact.test(token)) throw denied('malformed jwt');
   const [head = '', body = '', signature = ''] = token.split('.');
   const header = object(head);
-  const claims = object(body);
+  const claims = object(body, check.parse);
   const { alg, kid } = header;
   if (kid !== undefined && typeof kid !== 'string') throw denied('malformed jwt');
   // An extension that must be understood, and we understand none.
@@ -91,9 +93,9 @@ function signed(token: string, key: KeyObject, algorithm: Exclude<JwtAlgorithm, 
   }
 }
 
-function object(part: string): Record<string, unknown> {
+function object(part: string, parse: (text: string) => unknown = JSON.parse): Record<string, unknown> {
   try {
-    const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
+    const value = parse(Buffer.from(part, 'base64url').toString('utf8'));
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   } catch {}
   throw denied('malformed jwt');

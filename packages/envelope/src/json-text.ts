@@ -30,6 +30,7 @@ export function jsonText(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(jsonText).join(',')}]`;
   let text = '';
   for (const key of Object.keys(value)) {
+    if ((value as Record<string, unknown>)[key] === undefined) continue;
     text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${jsonText((value as Record<string, unknown>)[key])}`;
   }
   return `{${text}}`;

@@ -48,8 +48,7 @@ export class InputParsers {
     }
     const result = schema.safeParse(given);
     if (!result.success) throw invalid(result.error.issues, given);
-    // Fields read scalars with the digits that were sent; what is left inside of objects is read as plain numbers.
-    const data = exact && !operation.freeform ? (plainNumbers(result.data) as InputFields) : result.data;
+    const data = exact && !operation.freeform ? this.withPlainNumbers(operation, result.data) : result.data;
     if (!operation.update) return data;
     const merged = merge(operation, data, stored, reset);
     for (const key of required) {
@@ -95,6 +94,14 @@ export class InputParsers {
   /** The names of the fields that an operation reads; undefined where all fields are its data. */
   declared(operation: AnyOperation): ReadonlySet<string> | undefined {
     return operation.freeform ? undefined : this.of(operation).known;
+  }
+
+  /** Fields read scalars with the digits that were sent; what is left inside of objects is read as plain numbers, if not declared exact. */
+  private withPlainNumbers(operation: AnyOperation, read: InputFields): InputFields {
+    const isExact = (key: string) => fieldMeta(operation.input!.shape[key]!).exact === true;
+    return Object.fromEntries(
+      Object.entries(read).map(([key, value]) => [key, isExact(key) ? value : plainNumbers(value)]),
+    );
   }
 
   private of(operation: AnyOperation): Compiled {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { jsonText, parseExact } from '@keystead/envelope';
 import { Refusal } from '@keystead/refusal';
 import type { z } from 'zod';
 import type { Page, Storage } from './storage';
@@ -41,7 +42,7 @@ export function collection<S extends z.ZodType>(prefix: string, _schema: S): Col
   type T = z.output<S>;
   const find = async (storage: Storage, name: string): Promise<T | undefined> => {
     const text = await storage.get(prefix + name);
-    return text === undefined ? undefined : (JSON.parse(text) as T);
+    return text === undefined ? undefined : (parseExact(text) as T);
   };
   return {
     find,
@@ -50,7 +51,7 @@ export function collection<S extends z.ZodType>(prefix: string, _schema: S): Col
       if (found === undefined) throw new Refusal('invalid', text ?? `${prefix}${name} does not exist`);
       return found;
     },
-    put: (storage, name, value) => storage.put(prefix + name, JSON.stringify(value)),
+    put: (storage, name, value) => storage.put(prefix + name, jsonText(value)),
     delete: (storage, name) => storage.delete(prefix + name),
     list: (storage, page) => storage.list(prefix, page),
   };
@@ -61,7 +62,7 @@ export function single<S extends z.ZodType>(key: string, _schema: S): Single<z.o
   type T = z.output<S>;
   const find = async (storage: Storage): Promise<T | undefined> => {
     const text = await storage.get(key);
-    return text === undefined ? undefined : (JSON.parse(text) as T);
+    return text === undefined ? undefined : (parseExact(text) as T);
   };
   return {
     find,
@@ -70,7 +71,7 @@ export function single<S extends z.ZodType>(key: string, _schema: S): Single<z.o
       if (found === undefined) throw new Refusal('invalid', text ?? `${key} is not configured`);
       return found;
     },
-    put: (storage, value) => storage.put(key, JSON.stringify(value)),
+    put: (storage, value) => storage.put(key, jsonText(value)),
     delete: (storage) => storage.delete(key),
   };
 }

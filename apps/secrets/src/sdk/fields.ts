@@ -30,6 +30,8 @@ export interface FieldMeta {
   readonly empty?: unknown;
   /** It holds elements that rules about parameters judge one by one. */
   readonly several?: true;
+  /** Numbers inside keep their digits; inside of other fields they are plain. */
+  readonly exact?: true;
   /** The operation reads it without regard to case. */
   readonly anyCase?: true;
   /** The newer name of the same field. */
@@ -224,6 +226,9 @@ export const keyValues = () =>
 /** An object of any JSON values. */
 export const object = () =>
   field<Record<string, unknown>>({ type: 'object' }, (value) => toObject(value), false, { empty: {} });
+
+/** The same, its numbers with the digits they were sent with. */
+export const exactObject = () => object().meta({ exact: true });
 
 /** A list of objects of any JSON values. */
 export const objectList = () =>

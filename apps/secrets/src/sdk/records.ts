@@ -1,8 +1,9 @@
+import { jsonText } from '@keystead/envelope';
 import { z } from 'zod';
 import type { Call } from './call';
 import type { Collection } from './collection';
 import { type Operation, type Params, type Path, type PathSpec, path } from './path';
-import { data, empty, keys, missing } from './reply';
+import { data, dataText, empty, keys, missing } from './reply';
 
 /** The path that lists the names of records. */
 export function namesPath<T>(
@@ -25,6 +26,8 @@ interface RecordSpec<P extends string, T, W extends z.ZodObject> extends Omit<Pa
   readonly read: {
     readonly summary: string;
     readonly output?: z.ZodType;
+    /** Numbers inside of objects are shown with the digits they were sent with. */
+    readonly exact?: boolean;
     /** What of a record is shown. */
     show(
       record: T,
@@ -52,7 +55,9 @@ export function recordPath<const P extends `${string}:${string}`, T, W extends z
       output: read.output,
       async run(call) {
         const record = await find(call);
-        return record === undefined ? missing : data(await read.show(record, call));
+        if (record === undefined) return missing;
+        const shown = await read.show(record, call);
+        return read.exact ? dataText(jsonText(shown)) : data(shown);
       },
     },
     write: write as unknown as Operation<Params<P>>,

@@ -1,6 +1,7 @@
 import { audiencesOf, type Claims, claimAt, isScalar, type Leeways, textsOf, usualLeeways } from '@keystead/auth';
 import { Globs } from '../../sdk/globs';
 import { refuse } from '../../sdk/refuse';
+import { comparable } from './exact-numbers';
 import type { JwtRole } from './role';
 
 /** What a role says of a leeway: 0 takes the usual one, a negative one is none. */
@@ -39,7 +40,7 @@ export function checkBoundClaims(claims: Claims, { bound_claims: bound, bound_cl
     if (actual === undefined) refuse(`claim ${JSON.stringify(name)} is missing`);
     const texts = textsOf(actual);
     if (!texts) refuse(`received claim ${JSON.stringify(name)} is not a text or a list of texts`);
-    const wanted = textsOf(expected) ?? [];
+    const wanted = textsOf(comparable(expected)) ?? [];
     const exact = new Set(wanted);
     const matches = (text: string) =>
       exact.has(text) || (type === 'glob' && wanted.some((glob) => compare.fits(glob, text)));

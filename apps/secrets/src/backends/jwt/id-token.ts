@@ -2,6 +2,7 @@ import { audiencesOf, type Claims, verifyIdToken, withUserInfo } from '@keystead
 import { refuse } from '../../sdk/refuse';
 import { leewaysOf } from './claims';
 import { algorithmsOf, type Verifier } from './config';
+import { parseClaims } from './exact-numbers';
 import type { OidcProvider, ProviderTokens } from './provider';
 import type { JwtRole } from './role';
 
@@ -28,6 +29,7 @@ export async function claimsOf(
   const claims = await verifyIdToken(idToken, accessToken, {
     algorithms: algorithmsOf(config),
     keys: (header) => provider.keys.of(config, header),
+    parse: parseClaims,
     issuer: await provider.keys.issuer(config),
     clientId: config.oidc_client_id,
     leeways: leewaysOf(role),

@@ -10,6 +10,7 @@ import { withinCidrs } from '../../sdk/token-params';
 import { renewBrowserLogin } from './browser-login';
 import { checkParties, leewaysOf } from './claims';
 import { algorithmsOf, findVerifier, type Verifier } from './config';
+import { parseClaims } from './exact-numbers';
 import type { IssuerKeys } from './keys';
 import type { OidcProvider } from './provider';
 import { findRole, type JwtRole } from './role';
@@ -67,6 +68,7 @@ async function verified(
   const claims = await verifySignature(jwt, {
     algorithms: algorithmsOf(verifier),
     keys: (header) => keys.of(verifier, header),
+    parse: parseClaims,
   });
   checkTimes(claims, leewaysOf(role), nowMs);
   checkParties(claims, role, await keys.issuer(verifier));

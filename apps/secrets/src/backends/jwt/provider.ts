@@ -1,7 +1,9 @@
 import { OpenidProvider } from '@keystead/auth';
 import type { Logger } from '@keystead/server';
+import { isObject } from '../../sdk/coerce';
 import { OutsideCalls } from '../../sdk/outside-call';
 import type { Verifier } from './config';
+import { parseClaims } from './exact-numbers';
 import { IssuerKeys } from './keys';
 
 export { ProviderRefusal, type ProviderTokens } from '@keystead/auth';
@@ -14,7 +16,10 @@ export class OidcProvider extends OpenidProvider<Verifier> {
     const keys = new IssuerKeys(parts.clock);
     const calls = new OutsideCalls(parts.clock);
     super({
-      call: (url, request) => calls.call('the provider', url, request),
+      async call(url, request) {
+        const answer = await calls.call('the provider', url, request);
+        return isObject(answer.json) ? { ...answer, json: parseClaims(answer.bytes.toString('utf8')) } : answer;
+      },
       document: (config) => keys.document(config),
       clientOf: (config) => ({
         issuer: config.oidc_discovery_url,

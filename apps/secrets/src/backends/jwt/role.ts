@@ -1,12 +1,23 @@
 import { textsOf } from '@keystead/auth';
 import { z } from 'zod';
 import { collection } from '../../sdk/collection';
-import { bool, commaList, duration, int, keyValues, object, oneOf, signedDuration, string } from '../../sdk/fields';
+import {
+  bool,
+  commaList,
+  duration,
+  exactObject,
+  int,
+  keyValues,
+  oneOf,
+  signedDuration,
+  string,
+} from '../../sdk/fields';
 import { namesPath, recordPath } from '../../sdk/records';
 import { refuse } from '../../sdk/refuse';
 import { empty } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import { boundByMount, loginFields, settleTokenParams, showTokenParams } from '../../sdk/token-params';
+import { comparable } from './exact-numbers';
 
 const fields = loginFields({
   role_type: [
@@ -18,7 +29,7 @@ const fields = loginFields({
   bound_audiences: [commaList().describe('The token must be for one of these.'), []],
   bound_subject: [string().describe('What sub must be.'), ''],
   bound_claims: [
-    object().describe('Claims the token must have, each with a value or a list of which one must fit.'),
+    exactObject().describe('Claims the token must have, each with a value or a list of which one must fit.'),
     {},
   ],
   bound_claims_type: [
@@ -103,6 +114,7 @@ export const rolePath = recordPath(
     read: {
       summary: 'Read a role.',
       output: Output,
+      exact: true,
       show: shown,
     },
     write: {
@@ -156,7 +168,7 @@ function requireBound(role: JwtRole): void {
 
 function checkClaims(role: JwtRole): void {
   for (const [name, expected] of Object.entries(role.bound_claims)) {
-    const texts = textsOf(expected);
+    const texts = textsOf(comparable(expected));
     if (!texts || texts.length === 0) {
       refuse(`bound claim ${JSON.stringify(name)} must be a text, number or boolean, or a list of them`);
     }

@@ -1,0 +1,27 @@
+import { decimalValue, ExactNumber, parseExact } from '@keystead/envelope';
+
+/** More digits are in no id. */
+const mostDigits = 1_000;
+
+/**
+ * A JSON value so that equal numbers, and only those, have the same text: doubles where a double has that very value, else
+ * whole numbers with all their digits. Fractions that no double has stay `ExactNumber`, which compares with nothing.
+ */
+export function comparable(value: unknown): unknown {
+  if (value instanceof ExactNumber) return numberOf(value);
+  if (Array.isArray(value)) return value.map(comparable);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, comparable(item)]));
+}
+
+/** Reads claims: ids of more digits than a double has stay different from each other. */
+export const parseClaims = (text: string): unknown => comparable(parseExact(text));
+
+function numberOf(exact: ExactNumber): number | bigint | ExactNumber {
+  const decimal = decimalValue(exact.digits);
+  const double = Number(exact.digits);
+  if (decimal === undefined || decimalValue(String(double)) === decimal) return double;
+  const [digits = '', exponent = '0'] = decimal.split('e');
+  const zeros = Number(exponent);
+  return zeros >= 0 && zeros + digits.length <= mostDigits ? BigInt(digits + '0'.repeat(zeros)) : exact;
+}
