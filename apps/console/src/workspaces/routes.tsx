@@ -206,6 +206,11 @@ const pages = [
     'page',
   ),
   page(
+    '/admin/audit',
+    lazy(() => import('./audit/audit'), 'AdminAudit'),
+    ...auditFilters.map(([name]) => name),
+  ),
+  page(
     '/admin/retention',
     lazy(() => import('./admin/retention'), 'AdminRetention'),
   ),

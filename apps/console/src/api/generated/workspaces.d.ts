@@ -181,7 +181,7 @@ export interface paths {
     };
   };
   "/api/v2/account/update": {
-    /** Change the name or address of the own account. */
+    /** Change the own name, or ask for another address: it counts once the link that is mailed to it was opened, with the password. */
     patch: {
       requestBody: {
         content: {
@@ -204,6 +204,36 @@ export interface paths {
             "application/vnd.api+json": {
               data: components["schemas"]["UsersResource"] | components["schemas"]["Nothing"];
               meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/admin/audit-events": {
+    /** List what happened in the installation and in no organization: accounts, sign-ins, settings; newest first. */
+    get: {
+      parameters: {
+        query?: {
+          "filter[action]"?: string;
+          "filter[actor]"?: string;
+          "filter[request]"?: string;
+          "filter[since]"?: string;
+          "filter[target]"?: string;
+          "page[after]"?: string;
+          "page[size]"?: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["AuditEventsResource"][];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
                 [key: string]: unknown;
               };
             };
@@ -1463,6 +1493,28 @@ export interface paths {
       };
       responses: {
         204: {
+        };
+      };
+    };
+  };
+  "/api/v2/admin/users/{user_id}/actions/confirm_email": {
+    /** Give a person the address that they asked for, without the mail that proves it. */
+    post: {
+      parameters: {
+        path: {
+          user_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["UsersResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
         };
       };
     };
@@ -2739,7 +2791,7 @@ export interface paths {
     };
   };
   "/api/v2/one-time-links/{secret}": {
-    /** Show what an invitation or password reset link is for. */
+    /** Show what a link is for: an invitation, a password reset, or a change of address. */
     get: {
       parameters: {
         path: {
@@ -2759,7 +2811,7 @@ export interface paths {
         };
       };
     };
-    /** Use the link, once: accept the invitation, or set the new password. */
+    /** Use the link, once: accept the invitation, as whoever is signed in or with a new account; set the new password; or prove the address. */
     post: {
       parameters: {
         path: {
@@ -3153,7 +3205,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/audit-events": {
-    /** List the changes made in an organization, newest first. For owners, and tokens of the organization. */
+    /** List the changes made in an organization, what was given out of it, and who was refused, newest first. For owners, and tokens of the organization. */
     get: {
       parameters: {
         query?: {
@@ -9851,7 +9903,7 @@ export interface components {
         email: string;
         /** Format: date-time */
         "expired-at": string;
-        kind: "invitation" | "password-reset";
+        kind: "invitation" | "password-reset" | "address-change";
         "needs-password": boolean;
         "needs-username": boolean;
         organization: string | null;
@@ -10287,7 +10339,7 @@ export interface components {
         variables: {
           key: string;
           value: string;
-        }[] | null;
+        }[];
       };
       id: string;
       links?: {
@@ -10677,8 +10729,8 @@ export interface components {
           "can-view-api-token": boolean;
         };
         "scim-group-name": string | null;
-        "scim-linked": boolean | null;
-        "scim-sync-paused": boolean | null;
+        "scim-linked": boolean;
+        "scim-sync-paused": boolean;
         /** Format: date-time */
         "scim-updated-at": string | null;
         "sso-team-id": string | null;

@@ -14,6 +14,7 @@ const tabs = [
   { to: '/admin/runs', label: 'Runs' },
   { to: '/admin/versions', label: 'Versions' },
   { to: '/admin/retention', label: 'Retention' },
+  { to: '/admin/audit', label: 'Audit' },
 ];
 
 /** A page of the administration: what the whole installation has. */

@@ -2,7 +2,7 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { taken } from '../../api/transport';
-import { workspacesApi } from '../../api/workspaces';
+import { type AnswerTo, type WorkspacesApi, workspacesApi } from '../../api/workspaces';
 import { Button } from '../../design/button';
 import { CopyButton } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
@@ -11,43 +11,88 @@ import { Empty, Skeleton } from '../../design/page';
 import { Table } from '../../design/table';
 import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
-import { useOrganizationName } from '../api';
+import { AdminPage } from '../admin/frame';
+import { type ApiAnswer, useOrganizationName } from '../api';
 import { useFilters } from '../filters';
 import { OrganizationPage } from '../parts/organization-page';
 import { Changed } from './changed';
 import { type AuditFilter, auditFilters } from './search';
 
-/** Who changed what in an organization: searched, and one request followed. */
+const queryOf = (filters: { readonly [name in AuditFilter]?: string }): Record<string, string> =>
+  Object.fromEntries(Object.entries(filters).map(([key, value]) => [`filter[${key}]`, value]));
+
+const pathOf = (path: string, filters: { readonly [name in AuditFilter]?: string }): string => {
+  const search = new URLSearchParams(Object.entries(queryOf(filters))).toString();
+  return `${path}${search === '' ? '' : `?${search}`}`;
+};
+
+/** Who changed what in an organization, what was given out, and who was refused. */
 export function Audit() {
   const name = useOrganizationName();
+  const [filters] = useFilters<AuditFilter>();
+  return (
+    <OrganizationPage
+      title="Audit"
+      path={pathOf('audit-events', filters)}
+      about={<p className="second">Every change in this organization, newest first. Secrets are never shown here.</p>}
+    >
+      <Trail
+        name={name}
+        to={`/organizations/${encodeURIComponent(name)}/audit`}
+        read={(api, query) =>
+          api.GET('/api/v2/organizations/{organization_name}/audit-events', {
+            params: { path: { organization_name: name }, query },
+          })
+        }
+      />
+    </OrganizationPage>
+  );
+}
+
+/** The events of the installation: accounts, sign-ins with their outcome, settings. */
+export function AdminAudit() {
+  const [filters] = useFilters<AuditFilter>();
+  return (
+    <AdminPage title="Audit" path={pathOf('admin/audit-events', filters)}>
+      <Trail
+        name=""
+        to="/admin/audit"
+        read={(api, query) => api.GET('/api/v2/admin/audit-events', { params: { query } })}
+      />
+    </AdminPage>
+  );
+}
+
+type Events = AnswerTo<'/api/v2/organizations/{organization_name}/audit-events'>;
+
+function Trail({
+  name,
+  to,
+  read,
+}: {
+  /** The organization; empty for the installation. */
+  readonly name: string;
+  readonly to: string;
+  readonly read: (api: WorkspacesApi, query: Record<string, string>) => Promise<ApiAnswer<Events>>;
+}) {
   const { transport } = useSession();
   const [filters, setFilters] = useFilters<AuditFilter>();
-  const query = Object.fromEntries(Object.entries(filters).map(([key, value]) => [`filter[${key}]`, value]));
   const events = useInfiniteQuery({
     queryKey: ['api', 'audit', name, filters],
     initialPageParam: '',
     queryFn: ({ pageParam }) =>
       taken(
-        workspacesApi(transport).GET('/api/v2/organizations/{organization_name}/audit-events', {
-          params: {
-            path: { organization_name: name },
-            query: { ...query, 'page[size]': '50', ...(pageParam === '' ? {} : { 'page[after]': pageParam }) },
-          },
+        read(workspacesApi(transport), {
+          ...queryOf(filters),
+          'page[size]': '50',
+          ...(pageParam === '' ? {} : { 'page[after]': pageParam }),
         }),
       ),
     getNextPageParam: ({ meta }) => (meta?.['next-cursor'] as string | null | undefined) ?? undefined,
   });
   const found = events.data?.pages.flatMap(({ data }) => data) ?? [];
-  const to = `/organizations/${encodeURIComponent(name)}/audit`;
-  const search = new URLSearchParams(Object.entries(query)).toString();
   return (
-    <OrganizationPage
-      title="Audit"
-      path={`audit-events${search === '' ? '' : `?${search}`}`}
-      about={
-        <p className="second">Every change in this organization, newest first. What is secret stands nowhere here.</p>
-      }
-    >
+    <>
       <Search key={JSON.stringify(filters)} filters={filters} onSearch={setFilters} />
       <ErrorNotice error={events.error} onRetry={() => void events.refetch()} />
       {events.isPending ? <Skeleton rows={8} /> : null}
@@ -108,7 +153,7 @@ export function Audit() {
           </Button>
         </span>
       ) : null}
-    </OrganizationPage>
+    </>
   );
 }
 

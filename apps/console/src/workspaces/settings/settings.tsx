@@ -46,7 +46,6 @@ export function Settings() {
 const flags = [
   ['allow-force-delete-workspaces', 'Workspaces that manage resources may be deleted', undefined],
   ['user-tokens-enabled', 'API tokens of people open this organization', 'Otherwise only tokens of teams do.'],
-  ['cost-estimation-enabled', 'Estimate the cost of plans', undefined],
   ['speculative-plan-management-enabled', 'A newer commit cancels speculative plans of older ones', undefined],
   ['aggregated-commit-status-enabled', 'One status for each commit, for all workspaces', undefined],
   [
