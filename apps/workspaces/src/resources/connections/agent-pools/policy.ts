@@ -1,7 +1,22 @@
+import type { Access, WorkspaceTarget } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
 
-/** Who may see and who may change agent pools. */
-export const poolPolicy = policy<{ readonly organizationId: string }>()({
-  'can-read': (access, { organizationId }) => access.isMember(organizationId),
+interface PoolTarget {
+  readonly organizationId: string;
+  /** Those that use the pool or may. */
+  readonly workspaces?: readonly WorkspaceTarget[];
+}
+
+/** Sees all pools of an organization: who manages them, and who chooses one for workspaces or reads the settings of all. */
+export const seesPools = (access: Access, organizationId: string): boolean =>
+  access.can(organizationId, 'manage-agent-pools') ||
+  access.can(organizationId, 'read-workspaces') ||
+  access.administersSome(organizationId) ||
+  access.createsInSome(organizationId);
+
+/** Who may see and who may change agent pools. Others see those of workspaces that they see. */
+export const poolPolicy = policy<PoolTarget>()({
+  'can-read': (access, { organizationId, workspaces = [] }) =>
+    seesPools(access, organizationId) || workspaces.some((one) => access.has(one, 'runs:read')),
   'can-update': (access, { organizationId }) => access.can(organizationId, 'manage-agent-pools'),
 });

@@ -21,7 +21,7 @@ import { organizationPolicy } from '../../organizations/organizations/policy';
 import * as organizations from '../../organizations/organizations/service';
 import { agentTokenEndpoints } from './agent-tokens';
 import { agentEndpoints } from './agents';
-import { poolPolicy } from './policy';
+import { poolPolicy, seesPools } from './policy';
 import type { AgentPool } from './service';
 import * as pools from './service';
 
@@ -107,13 +107,16 @@ const index = list(collection, {
   include,
   visible: entitled,
   load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
-  run: ({ db, target, query, sort, page }) => {
+  run: async ({ db, access, target, query, sort, page }) => {
     const search = {
       text: query.get('q'),
       workspace: query.get('filter[allowed_workspaces][name]'),
       project: query.get('filter[allowed_projects][name]'),
     };
-    return pools.list(db, target.id, search, sort, page!);
+    if (seesPools(access, target.id)) return pools.list(db, target.id, search, sort, page!);
+    const { items } = await pools.list(db, target.id, search, sort, { offset: 0, size: 10_000, number: 1 });
+    const seen = items.filter((pool) => poolPolicy['can-read'](access, pool));
+    return { items: seen.slice(page!.offset, page!.offset + page!.size), total: seen.length };
   },
 });
 

@@ -4,6 +4,7 @@ import type { Leaving } from './agreement';
 import { type AppManifest, manifestPageUrl } from './app-manifests';
 import { clientAttributes } from './attributes';
 import type { OauthClient } from './oauth-client';
+import { oauthPolicy } from './policy';
 import type { OauthToken } from './tokens';
 
 const { shape, show } = clientAttributes;
@@ -21,9 +22,15 @@ export const clientSerializer = serializerOf<OauthClient>()({
   id: (client) => client.id,
   self: (client) => `/api/v2/oauth-clients/${client.id}`,
   attributes: show,
-  relationships: (client) => ({
+  relationships: (client, { access }) => ({
     organization: toOne('organizations', client.organizationName),
-    projects: toMany('projects', client.projectIds),
+    // Who changes the list has to see it whole.
+    projects: toMany(
+      'projects',
+      oauthPolicy['can-update'](access, client)
+        ? client.projectIds
+        : client.projectIds.filter((id) => access.seesProject({ id, organizationId: client.organizationId })),
+    ),
     'oauth-tokens': toMany('oauth-tokens', client.tokenIds, `/api/v2/oauth-clients/${client.id}/oauth-tokens`),
     'agent-pool': toOne('agent-pools', client.agentPoolId),
   }),

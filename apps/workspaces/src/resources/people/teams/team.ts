@@ -19,3 +19,6 @@ export interface Team {
   readonly scimGroup: { readonly name: string; readonly updatedAt: Date; readonly paused: boolean } | null;
   readonly revision: bigint;
 }
+
+/** What says who sees a team. */
+export type SeenTeam = Pick<Team, 'id' | 'organizationId' | 'visibility'>;

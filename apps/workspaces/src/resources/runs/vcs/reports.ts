@@ -5,6 +5,7 @@ import { Claims, inSeconds } from '../../connections/git-hosts/claims';
 import { pauseSeconds } from '../../connections/git-hosts/pause';
 import { type OwnedWork, Turns } from '../../connections/git-hosts/turns';
 import { reachRepository, type VcsMeans } from '../../connections/repositories/repository';
+import { cellText } from './comment-text';
 import { contextOf, type Progress, type Standing, standingOf, together, workspacePage } from './standing';
 
 interface ReportRow extends Progress {
@@ -189,8 +190,6 @@ const icons = { pending: '⏳', success: '✅', failure: '❌', error: '⚠️' 
 /** What tells our comment on a pull request from others: nobody can have written it before. */
 const markOf = ({ keyring }: VcsMeans, { repository_id: id, number }: CommentDue): string =>
   `keystead ${keyring.mac('vcs-comment', `${id}\n${number}`).toString('hex').slice(0, 24)}`;
-const cell = (text: string): string => text.replace(/[|\r\n]+/g, ' ').replace(/[<>`\\[\]]/g, '\\$&');
-
 interface CommentDue extends OwnedWork {
   readonly repository_id: string;
   readonly number: number;
@@ -256,9 +255,9 @@ function commentOf(means: VcsMeans, rows: readonly ReportRow[]): string[] {
   const lines = rows.flatMap((row) => {
     const standing = standingOf(row);
     if (!standing) return [];
-    const name = `${cell(row.organization)}/${cell(row.workspace)}`;
+    const name = `${cellText(row.organization)}/${cellText(row.workspace)}`;
     const { state, description } = standing;
-    return `| ${icons[state]} | ${name} | [${cell(description)}](${linkOf(means, row)}) | ${row.sha.slice(0, 10)} |`;
+    return `| ${icons[state]} | ${name} | [${cellText(description)}](${linkOf(means, row)}) | ${row.sha.slice(0, 10)} |`;
   });
   return ['| | Workspace | Plan | Commit |', '|---|---|---|---|', ...lines];
 }

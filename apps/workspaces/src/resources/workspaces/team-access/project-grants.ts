@@ -12,6 +12,7 @@ import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
+import type { SeenTeam } from '../../people/teams/team';
 import { type SentDials, settingsOf, settled } from './settings';
 
 /** A team's access to a project and its workspaces; `capabilities` is what level and settings amount to. */
@@ -19,6 +20,7 @@ export interface ProjectGrant {
   readonly id: string;
   readonly teamId: string;
   readonly teamName: string;
+  readonly team: SeenTeam;
   readonly projectId: string;
   readonly project: ProjectTarget;
   readonly organizationId: string;
@@ -34,7 +36,7 @@ export interface ProjectGrantInput {
 }
 
 const withTarget = {
-  team: { select: { name: true } },
+  team: { select: { id: true, name: true, organizationId: true, visibility: true } },
   project: { select: { id: true, organizationId: true } },
 } as const;
 
@@ -137,12 +139,12 @@ function capabilitiesOf(access: ProjectLevel, before: Mask | undefined, input: P
 
 type ProjectGrantRow = Omit<ProjectGrant, 'access' | 'organizationId' | 'teamName'> & {
   access: string;
-  team: { name: string };
+  team: SeenTeam & { name: string };
 };
 
 function toGrant({ team, ...row }: ProjectGrantRow): ProjectGrant {
   const { organizationId } = row.project;
-  return { ...row, access: row.access as ProjectLevel, organizationId, teamName: team.name };
+  return { ...row, access: row.access as ProjectLevel, organizationId, teamName: team.name, team };
 }
 
 const shown = ({ access, capabilities, teamId, projectId }: ProjectGrant) => ({

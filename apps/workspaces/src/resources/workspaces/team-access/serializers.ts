@@ -1,10 +1,17 @@
 import { hasOne, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
+import type { Access } from '../../../kernel/access/access';
 import { projectDials, projectWorkspaceDials, workspaceDials } from '../../../kernel/access/capabilities';
 import { serializerOf } from '../../../kernel/endpoints/endpoint';
+import { seesTeam } from '../../people/teams/policy';
+import type { SeenTeam } from '../../people/teams/team';
 import type { ProjectGrant } from './project-grants';
 import { settingsOf, shownDial } from './settings';
 import type { WorkspaceGrant } from './workspace-grants';
+
+/** A secret team is not named to those who do not see it, though they see that there is one. */
+const seenTeam = (access: Access, team: SeenTeam) =>
+  seesTeam(access, team) ? toOne('teams', team.id, `/api/v2/teams/${team.id}`) : toOne('teams', null);
 
 /** A team's access to a workspace, with what it amounts to. */
 export const workspaceGrantSerializer = serializerOf<WorkspaceGrant>()({
@@ -33,8 +40,8 @@ export const workspaceGrantSerializer = serializerOf<WorkspaceGrant>()({
       'run-tasks': settings.runTasks,
     };
   },
-  relationships: (grant) => ({
-    team: toOne('teams', grant.teamId, `/api/v2/teams/${grant.teamId}`),
+  relationships: (grant, { access }) => ({
+    team: seenTeam(access, grant.team),
     workspace: toOne('workspaces', grant.workspaceId, `/api/v2/workspaces/${grant.workspaceId}`),
   }),
   aliases: { 'polengine-mocks': 'sentinel-mocks' },
@@ -84,8 +91,8 @@ export const projectGrantSerializer = serializerOf<ProjectGrant>()({
       },
     };
   },
-  relationships: (grant) => ({
-    team: toOne('teams', grant.teamId, `/api/v2/teams/${grant.teamId}`),
+  relationships: (grant, { access }) => ({
+    team: seenTeam(access, grant.team),
     project: toOne('projects', grant.projectId, `/api/v2/projects/${grant.projectId}`),
   }),
   aliases: { 'workspace-access.polengine-mocks': 'workspace-access.sentinel-mocks' },

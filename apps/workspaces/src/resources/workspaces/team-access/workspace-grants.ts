@@ -7,6 +7,7 @@ import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
+import type { SeenTeam } from '../../people/teams/team';
 import { type SentDials, settingsOf, settled } from './settings';
 
 /** A team's access to one workspace; `capabilities` is what level and settings amount to. */
@@ -14,6 +15,7 @@ export interface WorkspaceGrant {
   readonly id: string;
   readonly teamId: string;
   readonly teamName: string;
+  readonly team: SeenTeam;
   readonly workspaceId: string;
   readonly workspace: WorkspaceTarget;
   readonly organizationId: string;
@@ -25,7 +27,7 @@ export interface WorkspaceGrant {
 export type WorkspaceGrantInput = SentDials<typeof workspaceDials> & { readonly access?: WorkspaceLevel };
 
 const withTarget = {
-  team: { select: { name: true } },
+  team: { select: { id: true, name: true, organizationId: true, visibility: true } },
   workspace: { select: { id: true, projectId: true, organizationId: true } },
 } as const;
 
@@ -108,13 +110,13 @@ export async function remove(db: Database, actor: Actor, grant: WorkspaceGrant):
 
 type WorkspaceGrantRow = Omit<WorkspaceGrant, 'access' | 'organizationId' | 'teamName'> & {
   access: string;
-  team: { name: string };
+  team: SeenTeam & { name: string };
   workspace: WorkspaceTarget;
 };
 
 function toGrant({ team, ...row }: WorkspaceGrantRow): WorkspaceGrant {
   const { organizationId } = row.workspace;
-  return { ...row, access: row.access as WorkspaceLevel, organizationId, teamName: team.name };
+  return { ...row, access: row.access as WorkspaceLevel, organizationId, teamName: team.name, team };
 }
 
 // A request's value also holds its relationships: only the dials matter here.

@@ -1,0 +1,13 @@
+import { describe, expect, it } from '@jest/globals';
+import { cellText } from './comment-text';
+
+describe('a text in a comment on a pull request', () => {
+  it.each([
+    ['Error: @everyone look', 'Error: @\u200beveryone look'],
+    ['ask @team/owners, see #12 and !7', 'ask @\u200bteam/owners, see #\u200b12 and !\u200b7'],
+    ['a|b\n<img> [x](y) `c`', 'a b \\<img\\> \\[x\\](y) \\`c\\`'],
+    ['me at example.com, 100 %!', 'me at example.com, 100 %!'],
+  ])('of %j names nobody and formats nothing', (text, shown) => {
+    expect(cellText(text)).toBe(shown);
+  });
+});
