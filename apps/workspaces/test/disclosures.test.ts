@@ -74,10 +74,14 @@ describe('what a member is not told', () => {
       expect(body.data.length).toBeGreaterThan(1);
       expect((await admin.get(path).expect(200)).text).toContain(secret);
     }
-    const refused = resource('team-workspaces', { access: 'read' }, {
-      team: ref('teams', secret),
-      workspace: ref('workspaces', workspaceId),
-    });
+    const refused = resource(
+      'team-workspaces',
+      { access: 'read' },
+      {
+        team: ref('teams', secret),
+        workspace: ref('workspaces', workspaceId),
+      },
+    );
     await one.post('team-workspaces', refused).expect(404);
   });
 });
