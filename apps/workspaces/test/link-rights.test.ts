@@ -192,6 +192,57 @@ describe('links that hold their own secret', () => {
     }
   });
 
+  // How the one whom a link was made for loses what it is good for, and how they get it back.
+  const losses: readonly (readonly [how: string, lose: string, restore: string])[] = [
+    [
+      'is suspended',
+      'UPDATE user_account SET suspended_at = now() WHERE id = $1',
+      'UPDATE user_account SET suspended_at = NULL WHERE id = $1',
+    ],
+    [
+      'is no active member any more',
+      "UPDATE membership SET status = 'inactive' WHERE user_id = $1",
+      "UPDATE membership SET status = 'active' WHERE user_id = $1",
+    ],
+    [
+      'is in no team any more that may',
+      `CREATE TABLE left_teams AS SELECT t.* FROM team_member t JOIN membership m ON m.id = t.membership_id WHERE m.user_id = $1;
+       DELETE FROM team_member t USING left_teams l WHERE l.membership_id = t.membership_id`,
+      'INSERT INTO team_member SELECT * FROM left_teams WHERE $1 IS NOT NULL',
+    ],
+    [
+      'is in an organization that was switched off',
+      "UPDATE organization SET is_disabled = true WHERE name = 'acme' AND $1 IS NOT NULL",
+      "UPDATE organization SET is_disabled = false WHERE name = 'acme' AND $1 IS NOT NULL",
+    ],
+    [
+      'lacks the second factor that the organization asks for now',
+      "UPDATE organization SET collaborator_auth_policy = 'two_factor_mandatory' WHERE name = 'acme' AND $1 IS NOT NULL",
+      "UPDATE organization SET collaborator_auth_policy = 'password' WHERE name = 'acme' AND $1 IS NOT NULL",
+    ],
+  ];
+
+  it.each(losses)(
+    'open nothing, and leave a line in the audit trail, when their holder %s',
+    async (_how, lose, restore) => {
+      const { id } = (await admin.get('account/details').expect(200)).body.data;
+      const run = async (statements: string) => {
+        for (const one of statements.split(';')) await workspaces.service.pool.query(one.replaceAll('$1', `'${id}'`));
+      };
+      const refused = () => workspaces.service.db.prisma.auditEvent.count({ where: { action: 'link.refuse' } });
+      const before = await refused();
+      await run(lose);
+      const opened: string[] = [];
+      for (const { endpoint, url, body } of links) {
+        const { status } = await ask(endpoint.method, url, body);
+        if (status !== 404) opened.push(`${endpoint.method} ${endpoint.path}: ${status}`);
+      }
+      await run(restore);
+      expect(opened).toEqual([]);
+      expect((await refused()) - before).toBe(links.length);
+    },
+  );
+
   it('work, and those to write once', async () => {
     for (const { endpoint, url, body } of links) {
       await ask(endpoint.method, url, body).expect(200);

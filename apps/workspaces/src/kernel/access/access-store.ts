@@ -1,6 +1,6 @@
 import { withFreshPlan } from '@keystead/postgres';
 import { LRUCache } from 'lru-cache';
-import type { Pool } from 'pg';
+import type { Pool, QueryResultRow } from 'pg';
 import type { Database } from '../database/database';
 import type { KeyedRead } from '../database/keyed-reads';
 import { Access, type OrganizationMembership, type TeamGrants } from './access';
@@ -151,16 +151,33 @@ export class AccessStore {
     if (stale.length === 0) return result;
     const { rows } = await withFreshPlan(() => this.pool.query<GrantsRow>({ ...readGrants, values: [stale] }));
     for (const row of rows) {
-      const grants: TeamGrants = {
-        workspaces: new Map(Object.entries(row.workspaces ?? {})),
-        projects: new Map(Object.entries(row.projects ?? {})),
-        around: new Map(Object.entries(row.around ?? {})),
-      };
+      const grants = grantsOf(row);
       this.grants.set(row.team_id, { revision: row.revision, grants });
       result.set(row.team_id, grants);
     }
     return result;
   }
+}
+
+/** The access to one organization as it is now, remembered nowhere; inside a transaction, as that one sees it. */
+export async function readAccess(db: Database, principal: Principal, organizationId: string): Promise<Access> {
+  const values = [[organizationId], principal.id, principal.kind];
+  const rows = await db.execute<MembershipRow & QueryResultRow>({ ...readStanding, values });
+  const ids = rows.flatMap((row) => row.teams ?? []).map(({ id }) => id);
+  const found = ids.length === 0 ? [] : await db.execute<GrantsRow & QueryResultRow>({ ...readGrants, values: [ids] });
+  const grants = new Map(found.map((row) => [row.team_id, grantsOf(row)]));
+  return new Access(
+    principal,
+    rows.map((row) => buildMembership(row, grants)),
+  );
+}
+
+function grantsOf({ workspaces, projects, around }: GrantsRow): TeamGrants {
+  return {
+    workspaces: new Map(Object.entries(workspaces ?? {})),
+    projects: new Map(Object.entries(projects ?? {})),
+    around: new Map(Object.entries(around ?? {})),
+  };
 }
 
 function key(principal: Principal, organizationId: string): string {

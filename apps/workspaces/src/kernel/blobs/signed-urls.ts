@@ -1,5 +1,6 @@
 import { equalSecrets } from '@keystead/auth';
 import type { Keyring } from '@keystead/keyring';
+import { isHolderKind, type LinkHolder } from '../access/standing';
 
 const validSeconds = 25 * 3600;
 
@@ -7,28 +8,38 @@ const validSeconds = 25 * 3600;
 export type LinkVerb = 'GET' | 'PUT';
 
 type Signer = { readonly keyring: Keyring; now(): number };
+/** What makes links: they are good for what their holder may do when they are used. */
+type LinkMaker = Signer & { readonly publicUrl: string; readonly holder?: LinkHolder };
 
-function signature(keyring: Keyring, verb: LinkVerb, path: string, expires: string): string {
-  return keyring.mac('signed-url', `${verb}\n${path}\n${expires}`).toString('base64url');
+/** The holder and the secret: a link is judged as a request of the holder's. */
+function signature(keyring: Keyring, verb: LinkVerb, path: string, expires: string, { kind, id }: LinkHolder): string {
+  const mac = keyring.mac('signed-url', [verb, path, expires, kind, id].join('\n')).toString('base64url');
+  return `${kind}.${id}.${mac}`;
+}
+
+function holderOf({ holder }: LinkMaker): LinkHolder {
+  if (holder === undefined) throw new Error('a link needs a holder: it is made while a request is answered');
+  return holder;
 }
 
 // Whole hours, so that a resource shown twice shows the same link.
 const expiry = (env: Signer): string => String((Math.floor(env.now() / 3_600_000) + 1) * 3600 + validSeconds);
 
 /**
- * An absolute URL that needs no token: it holds its own secret, and is good for one verb on one path, for 25 hours. `path`
- * is below `/api/v2`, of an endpoint that declares `link`. Where it begins is configured and never taken from a request, so
- * that nobody can have links made that lead elsewhere.
+ * An absolute URL that needs no token: it holds its own secret, and is good for one verb on one path, for 25 hours, as long
+ * as the caller it was made for could do the same with a token. `path` is below `/api/v2`, of an endpoint that declares
+ * `link`. Where it begins is configured and never taken from a request, so that links never lead elsewhere.
  */
-export function signedUrl(env: Signer & { publicUrl: string }, verb: LinkVerb, path: string): string {
+export function signedUrl(env: LinkMaker, verb: LinkVerb, path: string): string {
   const expires = expiry(env);
-  return `${env.publicUrl}/api/v2${path}?expires=${expires}&signature=${signature(env.keyring, verb, path, expires)}`;
+  const secret = signature(env.keyring, verb, path, expires, holderOf(env));
+  return `${env.publicUrl}/api/v2${path}?expires=${expires}&signature=${secret}`;
 }
 
 /** The same with the secret in the path, for readers that write a query of their own. */
-export function signedPathUrl(env: Signer & { publicUrl: string }, path: string): string {
+export function signedPathUrl(env: LinkMaker, path: string): string {
   const expires = expiry(env);
-  return `${env.publicUrl}/api/v2${path}/${expires}/${signature(env.keyring, 'GET', path, expires)}`;
+  return `${env.publicUrl}/api/v2${path}/${expires}/${signature(env.keyring, 'GET', path, expires, holderOf(env))}`;
 }
 
 /** What the two last parts of a path are called that hold the secret of a link. */
@@ -43,14 +54,21 @@ export interface LinkRequest {
   readonly query: ReadonlyMap<string, string>;
 }
 
-/** True where a request carries the signature of its verb and its path, and the time is not up. */
-export function isSigned(env: Signer, verb: LinkVerb, { pattern, params, query }: LinkRequest): boolean {
+/** Whose link a request came by: it carries the signature of its verb and its path, and the time is not up. */
+export function holderOfLink(
+  env: Signer,
+  verb: LinkVerb,
+  { pattern, params, query }: LinkRequest,
+): LinkHolder | undefined {
   const holdsSecret = pattern.endsWith(inPath);
   const expires = holdsSecret ? params.expires : query.get('expires');
   const given = holdsSecret ? params.signature : query.get('signature');
-  if (expires === undefined || given === undefined || !/^[1-9]\d{9}$/.test(expires)) return false;
-  if (Number(expires) * 1000 <= env.now()) return false;
+  if (expires === undefined || given === undefined || !/^[1-9]\d{9}$/.test(expires)) return undefined;
+  if (Number(expires) * 1000 <= env.now()) return undefined;
+  const [kind = '', id = ''] = given.split('.');
+  if (!isHolderKind(kind)) return undefined;
   const signed = holdsSecret ? pattern.slice(0, -inPath.length) : pattern;
   const path = signed.replace(/:(\w+)/g, (_part, name: string) => params[name] ?? '');
-  return equalSecrets(given, signature(env.keyring, verb, path, expires));
+  const holder = { kind, id };
+  return equalSecrets(given, signature(env.keyring, verb, path, expires, holder)) ? holder : undefined;
 }

@@ -4,6 +4,7 @@ import type { Bell } from '@keystead/postgres';
 import type { Gate } from '@keystead/server';
 import type { AccessStore } from '../access/access-store';
 import type { Principal } from '../access/principal';
+import type { LinkHolder } from '../access/standing';
 import type { AccessTrail } from '../audit/access-trail';
 import type { Edition } from '../installation/edition';
 import type { Mailer } from '../installation/mailer';
@@ -82,6 +83,8 @@ export interface Environment {
   readonly accessStore: AccessStore;
   /** Keeps what was given out, and who was refused. */
   readonly trail: AccessTrail;
+  /** Whose request is answered: links that are made meanwhile are theirs. */
+  readonly holder?: LinkHolder;
   /** Where uploads wait that are too large to be many at once. */
   readonly largeUploads: Gate;
   /** Answers that go on. */

@@ -12,9 +12,9 @@ import {
 import { notFound, Refusal } from '@keystead/refusal';
 import { Access } from '../access/access';
 import type { Principal, PrincipalKind } from '../access/principal';
-import { linkHolder } from '../audit/access-trail';
-import { actorOf, type Change } from '../audit/audit';
-import { isSigned, type LinkVerb } from '../blobs/signed-urls';
+import { findHolder } from '../access/standing';
+import { type Actor, actorOf, type Change } from '../audit/audit';
+import { holderOfLink, type LinkVerb } from '../blobs/signed-urls';
 import type { Database } from '../database/database';
 import type { Call, Endpoint, Includable, Listed, Raw, View } from './endpoint';
 import type { Environment, SiteSettings } from './environment';
@@ -124,13 +124,37 @@ async function loadTarget(
   return target;
 }
 
-/** Did the request come by a signed link? An endpoint that opens by nothing else is not there for whoever has none. */
-function cameByLink({ link, method, path }: Endpoint, env: Environment, request: Request, query: Query): boolean {
-  if (link === undefined) return false;
+/** Whose signed link did the request come by? An endpoint that opens by nothing else is not there without one. */
+async function holderBehind(
+  endpoint: Endpoint,
+  { db, env }: Kernel,
+  request: Request,
+  query: Query,
+): Promise<Principal | undefined> {
+  const { link, method, path } = endpoint;
+  if (link === undefined) return undefined;
   const { params } = request;
-  const signed = isSigned(env, method as LinkVerb, { pattern: path, params, query: query.entries });
-  if (link === 'alone' && !signed) throw notFound();
-  return signed;
+  const holder = holderOfLink(env, method as LinkVerb, { pattern: path, params, query: query.entries });
+  const found = holder && (await findHolder(db, holder));
+  if (holder && !found) {
+    const was = { ...nobody, ...holder, name: holder.id };
+    const target = targetOf(endpoint, { id: Object.values(request.params)[0] });
+    await keepRefusedLink(env, endpoint, actorOf({ principal: was, request }), null, target);
+  }
+  if (!found && (link === 'alone' || holder)) throw notFound();
+  return found;
+}
+
+/** Keeps that a link was refused whose holder may not do any more what it is for. */
+async function keepRefusedLink(
+  env: Environment,
+  { method, path }: Endpoint,
+  by: Actor,
+  organizationId: string | null,
+  target: Change['target'],
+): Promise<void> {
+  const change = { organizationId, action: 'link.refuse', target, after: { method, path } };
+  await env.trail.refused(by, change, `${method} ${path} ${target.id}`);
 }
 
 function allow(endpoint: Endpoint, access: Access, target: unknown): void {
@@ -201,26 +225,34 @@ function requireStorable(params: Record<string, string>, query: Query): void {
 
 /** The life of a request, from the declaration found for it to the answer. */
 export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: Request): Promise<EndpointResponse> {
-  const { db, env } = kernel;
-  const principal = withinRules(request.principal ?? nobody, request.settings);
-  refuseUnlessFor(endpoint, env, principal);
-  const by = principal.id === '' ? linkHolder : actorOf({ principal, request });
+  const { db } = kernel;
+  const caller = withinRules(request.principal ?? nobody, request.settings);
+  refuseUnlessFor(endpoint, kernel.env, caller);
+  const query = Query.parse(request.search);
+  requireStorable(request.params, query);
+  requireDeclared(endpoint, query);
+  const holder = await holderBehind(endpoint, kernel, request, query);
+  const principal = holder === undefined ? caller : withinRules(holder, request.settings);
+  const env: Environment = Object.create(kernel.env, { holder: { value: principal } });
+  const by = actorOf({ principal, request });
   /** Who is known and refused what is there is kept. */
   const keepRefusal = async (organizationId: string | null, target: unknown, allowed: () => void): Promise<void> => {
     try {
       allowed();
     } catch (refusal) {
+      const about = targetOf(endpoint, target);
+      if (holder !== undefined) {
+        await keepRefusedLink(env, endpoint, by, organizationId, about);
+        throw notFound();
+      }
       const after = { method: endpoint.method, path: endpoint.path };
-      const change = { organizationId, action: 'request.refuse', target: targetOf(endpoint, target), after };
+      const change = { organizationId, action: 'request.refuse', target: about, after };
       if (principal.id !== '') await env.trail.refused(by, change);
       throw refusal;
     }
   };
   await keepRefusal(null, undefined, () => requireSiteAdmin(endpoint, principal));
-  const query = Query.parse(request.search);
-  requireStorable(request.params, query);
-  requireDeclared(endpoint, query);
-  const linked = cameByLink(endpoint, env, request, query);
+  const within = { ...kernel, env };
   const lookup = { db, env, principal, params: request.params, query };
   const accessOf = (who: Principal, ids: readonly string[]): Promise<Access> =>
     ids.length === 0 ? Promise.resolve(new Access(who, [], env.now())) : env.accessStore.load(who, ids);
@@ -237,10 +269,8 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
         ? await env.accessStore.loadAt(who, judged[0]!, epoch)
         : await accessOf(who, judged);
     // Whoever is barred for the kind of their token hears so, where they are known to be members.
-    if (!linked && judged.some((id) => access.isUserTokenRefused(id))) throw new TokenKindRefused(onlyOthers);
-    if (!linked) {
-      await keepRefusal(judged[0] ?? null, target, () => allow(endpoint, access, target));
-    }
+    if (judged.some((id) => access.isUserTokenRefused(id))) throw new TokenKindRefused(onlyOthers);
+    await keepRefusal(judged[0] ?? null, target, () => allow(endpoint, access, target));
     requireRevision(target, wanted);
     return { target: target, access, judged };
   };
@@ -281,10 +311,10 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   // Whoever waited judges again: what was found before may have been changed by those who came first.
   const made =
     turn === undefined
-      ? await runOnce(kernel, endpoint, request, call)
+      ? await runOnce(within, endpoint, request, call)
       : await db.mutex.run(turn, async (waited) => {
           if (waited) Object.assign(call, await judge(principal));
-          return runOnce(kernel, endpoint, request, { ...call, db: db.inTurn(turn) });
+          return runOnce(within, endpoint, request, { ...call, db: db.inTurn(turn) });
         });
   const result = endpoint.adds === undefined ? made : endpoint.adds(made, env);
   const { discloses } = endpoint;
@@ -294,7 +324,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   }
   // What a request reads cannot change what its caller may do, so nobody has to ask again.
   const known = endpoint.keepsAccess ? at.judged : [];
-  return show(kernel, endpoint, request, call, result, known);
+  return show(within, endpoint, request, call, result, known);
 }
 
 /** The name under which a request takes its turn; names of organizations are the same in any case. */

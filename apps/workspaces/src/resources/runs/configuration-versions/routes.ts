@@ -15,11 +15,12 @@ import { type ConfigurationVersion, find, findMany, list as listConfigurations }
 import { findIngress, type Ingress, ingressIncluded, ingressSerializer } from './ingress';
 import { readmeIncluded } from './readme';
 import { configurationVersionSerializer } from './serializer';
-import { archive, changeContent, create as createConfiguration } from './service';
+import { archive, changeContent, create as createConfiguration, noteRead } from './service';
 import { upload as uploadArchive } from './upload';
 
 const configurationPolicy = policy<RunTarget>()({
   'can-archive': (access, { workspace }) => access.has(workspace, 'runs:apply'),
+  'can-queue-run': (access, { workspace }) => workspacePolicy['can-queue-run'](access, workspace),
   'can-manage-backing-data': (access, { organizationId }) => access.isOwner(organizationId),
 });
 
@@ -110,8 +111,9 @@ const content = ofConfiguration.raw('GET')(`${byId}/content`, {
   },
   link: 'alone',
   load,
-  run: async ({ db, env, target }) => {
+  run: async ({ db, env, target, ...call }) => {
     const { status, blobId } = target as ConfigurationVersion;
+    await noteRead(db, target as ConfigurationVersion, actorOf(call));
     const body = status === 'uploaded' && blobId ? await readBlob(db, env.keyring, blobId) : undefined;
     if (!body) throw notFound();
     return { status: 200, headers: { 'Content-Type': 'application/octet-stream' }, body };
@@ -124,6 +126,7 @@ const upload = ofConfiguration.raw('PUT')(`${byId}/content`, {
   takes: 'application/octet-stream',
   refuses: [413, 422],
   link: 'alone',
+  requires: 'can-queue-run',
   streams: true,
   load,
   run: async ({ db, env, target, request }) => {

@@ -64,6 +64,16 @@ export async function create(
   });
 }
 
+/** Notes that someone other than its creator reads an archive: it does not change any more. */
+export async function noteRead(
+  { prisma }: Database,
+  { id, createdByType: type, createdById }: ConfigurationVersion,
+  reader: Pick<Actor, 'type' | 'id'>,
+): Promise<void> {
+  if (reader.type === type && reader.id === createdById) return;
+  await prisma.$executeRaw`UPDATE configuration_version SET read_at = now() WHERE id = ${id} AND read_at IS NULL`;
+}
+
 async function isCurrent(tx: Database, { id, workspaceId }: ConfigurationVersion): Promise<boolean> {
   await lockRow(tx, 'workspace', workspaceId);
   return (await tx.prisma.workspace.count({ where: { id: workspaceId, currentConfigurationId: id } })) > 0;

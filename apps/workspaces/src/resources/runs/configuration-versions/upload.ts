@@ -22,7 +22,7 @@ const awaited = ['pending', 'fetching'];
 const growth = 4;
 
 const uploadedAlready = () =>
-  new Refusal('conflict', 'this upload URL was used already, and a run has the configuration');
+  new Refusal('conflict', 'this upload URL was used already, and a run has the configuration, or others have read it');
 
 /** The pieces of an upload, each looked at before it is passed on. */
 async function* checked(
@@ -39,7 +39,7 @@ async function* checked(
 }
 
 /**
- * Takes the archive of an announced configuration. Until a run has it, another archive replaces it; the same again changes nothing.
+ * Takes the archive of an announced configuration. Until a run has it or someone else has read it, another archive replaces it; the same again changes nothing.
  * A first one that is no archive, too large, or would leave its folder makes the configuration errored, with the reason; a later one
  * is refused. Afterwards it is what runs of the workspace work on, and its run starts. `replaces`: it may take the place of one that
  * came while it was sent.
@@ -88,9 +88,9 @@ export async function upload(
   if (refused !== undefined) throw refused;
 }
 
-/** Whether another archive may take the place of the one that is there: no run has it. */
+/** Whether another archive may take the place of the one that is there: no run has it, and no one else has read it. */
 async function isReplaceable(db: Database, id: string): Promise<boolean> {
-  const uploaded = await db.prisma.configurationVersion.count({ where: { id, status: 'uploaded' } });
+  const uploaded = await db.prisma.configurationVersion.count({ where: { id, status: 'uploaded', readAt: null } });
   return uploaded === 1 && (await db.prisma.run.count({ where: { configurationVersionId: id } })) === 0;
 }
 

@@ -3,6 +3,9 @@ import { over } from '../../workspaces/workspaces/over';
 /** What starts runs that destroy by the clock. */
 export const autoDestroySource = 'tfe-infrastructure-lifecycle';
 
+/** What starts runs after those of other workspaces. */
+export const runTriggerSource = 'tfe-run-trigger';
+
 /** Where a run can be on its way; those of stages that are not built never come up. */
 export const runStatuses = [
   'pending',

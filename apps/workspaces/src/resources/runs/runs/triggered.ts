@@ -6,6 +6,7 @@ import { lockRow } from '../../../kernel/database/lock-row';
 import { find as findWorkspace } from '../../workspaces/workspaces/find';
 import { create } from './create';
 import { find, type Run } from './run';
+import { runTriggerSource } from './statuses';
 
 const BATCH = 20;
 
@@ -42,7 +43,7 @@ async function startOne(db: Database, keyring: Keyring, due: Due): Promise<boole
       ]);
       if (!workspace || !source) return false;
       const actor = { type: source.createdByType as Actor['type'], id: source.createdById ?? '', name: source.id };
-      await create(tx, keyring, { actor, applies: true, source: 'tfe-run-trigger' }, workspace, {
+      await create(tx, keyring, { actor, applies: true, source: runTriggerSource }, workspace, {
         message: `Triggered by the apply of ${source.id}`,
         autoApply: workspace.autoApplyRunTrigger,
       });

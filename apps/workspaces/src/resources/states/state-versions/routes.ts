@@ -196,6 +196,7 @@ const contentOf = (form: Form) => {
     takes: 'application/json',
     refuses: [413, 422],
     link: 'alone',
+    requires: 'can-create-state-versions',
     streams: true,
     load,
     run: async ({ db, env, target, request }) => {

@@ -13,6 +13,7 @@ import { enqueue, finish, lockFor } from '../queue';
 import type { Run } from '../run';
 import { lockRunIfThere, movePhase, moveRun, recordEvent } from '../transition';
 import { noteApplied } from '../triggered';
+import { decideUnattended } from '../unattended';
 import { isMine } from './claims';
 import type { ApplyResult, Bytes, PlanResult, RunJob, SentState } from './job';
 
@@ -103,11 +104,13 @@ async function endUnsuccessful(
 
 /** What follows a plan that succeeded: the end, an apply, or waiting for somebody to confirm. */
 async function afterPlan(tx: Database, run: Run, job: RunJob, hasChanges: boolean): Promise<void> {
-  await moveRun(tx, run.id, 'planned');
-  if (run.planOnly || (!hasChanges && !run.allowEmptyApply)) return finish(tx, run, 'planned_and_finished');
+  const ends = run.planOnly || (!hasChanges && !run.allowEmptyApply);
+  const { applies, reason } = ends ? { applies: false, reason: null } : await decideUnattended(tx, run);
+  await moveRun(tx, run.id, 'planned', { reason });
+  if (ends) return finish(tx, run, 'planned_and_finished');
   if (run.savePlan) return moveRun(tx, run.id, 'planned_and_saved');
   // Somebody may have taken the lock away: then nothing is applied without being asked again.
-  if (!run.autoApply || !(await lockFor(tx, run.workspaceId, run.id))) return;
+  if (!applies || !(await lockFor(tx, run.workspaceId, run.id))) return;
   await moveRun(tx, run.id, 'confirmed');
   await enqueue(tx, { id: run.id, phaseId: job.applyId }, 'apply');
 }

@@ -1,0 +1,78 @@
+import type { Database } from '../database/database';
+import type { KeyedRead } from '../database/keyed-reads';
+import type { WorkspaceTarget } from './access';
+import { readAccess } from './access-store';
+import type { WorkspaceCapability } from './capabilities';
+import type { Principal, PrincipalKind } from './principal';
+
+/** Who asked for something that takes effect later. */
+export interface LinkHolder {
+  readonly kind: PrincipalKind;
+  readonly id: string;
+}
+
+const kinds = { users: 'user', teams: 'team', organizations: 'organization' } as const;
+const holderKinds: readonly string[] = Object.values(kinds);
+const kindOf: ReadonlyMap<string, PrincipalKind> = new Map(Object.entries(kinds));
+
+/** Kinds of callers that links are made for. */
+export const isHolderKind = (kind: string): kind is PrincipalKind => holderKinds.includes(kind);
+
+interface HolderRow {
+  readonly [column: string]: unknown;
+  readonly key: string;
+  readonly name: string;
+  readonly organization_id: string | null;
+  readonly site_admin: boolean;
+  readonly two_factor: boolean;
+}
+
+const readHolder: KeyedRead = {
+  name: 'holder_standing',
+  text: `
+SELECT k.key, u.username AS name, NULL AS organization_id, u.site_admin, f.verified_at IS NOT NULL AS two_factor
+  FROM unnest($1::text[]) AS k(key) JOIN user_account u ON u.id = substr(k.key, 6) AND u.suspended_at IS NULL
+  LEFT JOIN two_factor f ON f.user_id = u.id
+ WHERE k.key LIKE 'user %'
+UNION ALL
+SELECT k.key, t.name, o.id, false, false
+  FROM unnest($1::text[]) AS k(key) JOIN team t ON t.id = substr(k.key, 6)
+  JOIN organization o ON o.id = t.organization_id AND o.removed_at IS NULL
+ WHERE k.key LIKE 'team %'
+UNION ALL
+SELECT k.key, o.name, o.id, false, false
+  FROM unnest($1::text[]) AS k(key) JOIN organization o ON o.id = substr(k.key, 14) AND o.removed_at IS NULL
+ WHERE k.key LIKE 'organization %'`,
+};
+
+/** Who asked earlier, as they are now; undefined for those who are suspended or gone. */
+export async function findHolder(db: Database, { kind, id }: LinkHolder): Promise<Principal | undefined> {
+  const row = await db.readOne<HolderRow>(readHolder, `${kind} ${id}`);
+  if (row === undefined) return undefined;
+  return {
+    kind,
+    id,
+    name: row.name,
+    tokenId: '',
+    organizationId: row.organization_id ?? undefined,
+    siteAdmin: row.site_admin,
+    twoFactor: row.two_factor,
+    asked: 'earlier',
+  };
+}
+
+/**
+ * May the one who asked for something earlier still do it? To be asked where it takes effect, by the capability that
+ * asking for it needs. `by`: as rows name them.
+ */
+export async function mayStill(
+  db: Database,
+  by: { readonly type: string | null; readonly id: string | null },
+  capability: WorkspaceCapability,
+  workspace: WorkspaceTarget,
+): Promise<boolean> {
+  const kind = kindOf.get(by.type ?? '');
+  const holder = kind && by.id ? await findHolder(db, { kind, id: by.id }) : undefined;
+  if (holder === undefined) return false;
+  return (await readAccess(db, holder, workspace.organizationId)).has(workspace, capability);
+}

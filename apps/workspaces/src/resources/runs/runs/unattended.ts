@@ -1,0 +1,47 @@
+import { mayStill } from '../../../kernel/access/standing';
+import { recordChange, system } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import type { Run } from './run';
+import { runTriggerSource } from './statuses';
+
+/**
+ * Lets a run apply without confirmation, or takes that from it and says why. It is decided when the plan is there, by what
+ * holds then: who started the run may still apply, and its configuration is of someone who may, of the workspace's
+ * repository, or was applied by a run that a person confirmed. To be called with the workspace held.
+ */
+export async function decideUnattended(tx: Database, run: Run): Promise<{ applies: boolean; reason: string | null }> {
+  if (!run.autoApply) return { applies: false, reason: null };
+  const why = (await starterProblem(tx, run)) ?? (await configurationProblem(tx, run));
+  if (why === undefined) return { applies: true, reason: null };
+  await tx.prisma.run.update({ where: { id: run.id }, data: { autoApply: false } });
+  const { id, workspaceName: name, organizationId } = run;
+  const change = { organizationId, action: 'run.auto-apply-refuse', target: { type: 'runs', id, name } };
+  await recordChange(tx, system, { ...change, after: { reason: why } });
+  return { applies: false, reason: `Waits for confirmation: ${why}` };
+}
+
+/** What a run rests on that is started by no person: the setting that starts it. */
+async function starterProblem(tx: Database, run: Run): Promise<string | undefined> {
+  const { createdByType: type, createdById: id, source } = run;
+  if (source === runTriggerSource) {
+    const on = { id: run.workspaceId, autoApplyRunTrigger: true };
+    if ((await tx.prisma.workspace.count({ where: on })) > 0) return undefined;
+    return 'the workspace does not apply runs of run triggers by itself any more';
+  }
+  if (type === system.type || (await mayStill(tx, { type, id }, 'runs:apply', run.workspace))) return undefined;
+  return 'the one who started it may not apply here any more';
+}
+
+async function configurationProblem(tx: Database, run: Run): Promise<string | undefined> {
+  const found = await tx.prisma.configurationVersion.findUnique({
+    where: { id: run.configurationVersionId ?? '' },
+    select: { createdByType: true, createdById: true, ingress: { select: { isPullRequest: true } } },
+  });
+  if (found?.ingress?.isPullRequest === false) return undefined;
+  const by = { type: found?.createdByType ?? null, id: found?.createdById ?? null };
+  if (await mayStill(tx, by, 'runs:apply', run.workspace)) return undefined;
+  const { configurationVersionId } = run;
+  const confirmed = { configurationVersionId, status: 'applied', confirmedById: { not: null } };
+  if ((await tx.prisma.run.count({ where: confirmed })) > 0) return undefined;
+  return 'its configuration was uploaded by someone who may not apply here, and no confirmed run has applied it';
+}
