@@ -47,8 +47,8 @@ export async function openLink(
 }
 
 /**
- * Spends a link. An invitation makes whoever is signed in a member, and otherwise becomes an account; a reset sets the password;
- * an address counts once the password was given.
+ * Spends a link. An invitation makes the person who is signed in a member; with a name, or where no one is signed in, it becomes an
+ * account. A reset sets the password; an address counts once the password was given.
  */
 export async function useLink(
   db: Database,
@@ -58,13 +58,14 @@ export async function useLink(
   requestId: string,
   input: LinkInput,
 ): Promise<users.Account> {
-  const joinsAsKnown = link.kind === 'invitation' && callerId !== undefined;
+  const joinsAsKnown = link.kind === 'invitation' && callerId !== undefined && input.username === undefined;
+  const isNewAccount = link.kind === 'invitation' && !joinsAsKnown;
   const userId = joinsAsKnown ? callerId : link.userId;
   if (link.kind === 'address-change') await requirePassword(db, { keyring, now }, userId, input.password ?? '');
-  else if (!joinsAsKnown) requireChosen(link, input);
+  else if (!joinsAsKnown) requireChosen(isNewAccount, input);
   return db.transaction(async (tx) => {
     if (!(await spendLink(tx, keyring, link.secret))) throw notFound();
-    if (link.isNewAccount) await becomeAccount(tx, userId, input.username);
+    if (isNewAccount) await becomeAccount(tx, userId, input.username);
     const { username } = still(await users.find(tx, userId));
     const actor: Actor = { type: 'users', id: userId, name: username, requestId };
     if (link.kind === 'address-change') await changeAddress(tx, actor, userId);
@@ -94,7 +95,7 @@ async function requirePassword(
   if (!(await prove(db, keyring, userId, now(), isRight))) throw invalid('password', 'is invalid');
 }
 
-function requireChosen({ isNewAccount }: OpenedLink, { username, password, passwordConfirmation }: LinkInput): void {
+function requireChosen(isNewAccount: boolean, { username, password, passwordConfirmation }: LinkInput): void {
   const blank = [
     ...(isNewAccount && username === undefined ? ['username'] : []),
     ...(password === undefined ? ['password'] : []),
