@@ -98,6 +98,7 @@ function factsOf(record: TokenRecord): CallerToken {
       orphan: record.orphan,
       role: record.role,
       createdAtMs: record.createdAtMs,
+      authenticatedAtMs: record.authenticatedAtMs,
       lastRenewalMs: record.lastRenewalMs,
       ttlSeconds: record.ttlSeconds,
       explicitMaxTtlSeconds: record.explicitMaxTtlSeconds,

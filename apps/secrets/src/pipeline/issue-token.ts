@@ -36,6 +36,7 @@ export async function issueToken(
     type: issue.type,
     id: issue.id,
     parent: issue.orphan ? undefined : parent,
+    authenticatedAtMs: parent?.authenticatedAtMs,
     namespaceId: at.namespace.uuid,
     namespaceShortId: shortIdOf(at.namespace),
     path: issue.path,

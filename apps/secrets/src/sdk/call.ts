@@ -30,6 +30,8 @@ export interface CallerToken {
   readonly orphan: boolean;
   readonly role?: string;
   readonly createdAtMs: number;
+  /** When somebody logged in for it. */
+  readonly authenticatedAtMs: number;
   readonly lastRenewalMs?: number;
   /** As given at creation, in seconds; 0 for none. */
   readonly ttlSeconds: number;

@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache';
 import { Circuit, Unreachable } from '../../sdk/outside';
 import type { DirectoryConfig, LdapConfig } from './config';
 import { DirectoryConnection, KeptConnections } from './connection';
-import { fillTemplate, filterText, nameText } from './filter';
+import { fillTemplate, filterText, foldedName, nameText } from './filter';
 import { tokenGroups } from './token-groups';
 
 /** Somebody the directory knows. */
@@ -241,10 +241,22 @@ async function personOf(
   const dn = found.dn ?? (await dnOfUpn(client, config, username)) ?? '';
   return {
     dn,
-    alias: config.username_as_alias ? username : found.alias,
+    alias: config.username_as_alias ? typedAlias(username, found.alias) : found.alias,
     groups: await groupsOf(client, config, dn, username),
   };
 }
+
+/**
+ * The name that somebody typed, as their alias. A directory that ignores accents and width knows them by many names: then
+ * theirs is the one that it has on record, or each spelling would be another person.
+ */
+function typedAlias(username: string, onRecord: string): string {
+  const isOneSpelling = username.toLowerCase() === onRecord.toLowerCase();
+  const isRecords = !isAscii(username) || foldedName(username) === foldedName(onRecord);
+  return isRecords && !isOneSpelling ? onRecord : username;
+}
+
+const isAscii = (text: string): boolean => /^[\0-\x7f]*$/.test(text);
 
 async function dnOfUpn(client: Client, config: LdapConfig, username: string): Promise<string | undefined> {
   const filter = `(userPrincipalName=${filterText(`${username}@${config.upndomain}`)})`;

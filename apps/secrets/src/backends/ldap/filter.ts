@@ -1,14 +1,18 @@
 import { Refusal } from '@keystead/refusal';
 
 /**
- * A text as part of a search filter (RFC 4515): nothing in it can end the comparison it stands in, or begin another. All
- * beyond letters and digits is written as bytes.
+ * A text as part of a search filter (RFC 4515): nothing in it can end the comparison it stands in, or begin another. Signs of
+ * ASCII are written as bytes. Letters beyond it stay: the client that sends the filter takes each escaped byte for a letter.
  */
 export function filterText(text: string): string {
-  return text.replace(/[^a-zA-Z0-9.@_-]/gu, (sign) =>
-    [...Buffer.from(sign)].map((byte) => `\\${byte.toString(16).padStart(2, '0')}`).join(''),
-  );
+  return text.replace(/[\0-,/:-?[-^`{-\x7f]/g, (sign) => `\\${sign.charCodeAt(0).toString(16).padStart(2, '0')}`);
 }
+
+/**
+ * A name as directories compare names: without case, accents and width. Two people may have the same, so it stands for
+ * a person only where that does no harm: to count wrong passwords.
+ */
+export const foldedName = (name: string): string => name.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
 
 /** A text as the value of a name's part (RFC 4514): nothing in it can end that part. */
 export function nameText(text: string): string {

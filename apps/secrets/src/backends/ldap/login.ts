@@ -9,6 +9,7 @@ import type { Storage } from '../../sdk/storage';
 import { loginParams, withinCidrs } from '../../sdk/token-params';
 import { findConfig, type LdapConfig } from './config';
 import { canLookUp, type Directory, type Person } from './directory';
+import { foldedName } from './filter';
 import { users } from './names';
 
 /** Login with name and password of a directory. Decision 0116. */
@@ -34,7 +35,7 @@ export const loginPath = (directory: Directory) =>
           throw new Refusal('invalid', 'password cannot be of zero length when passwordless binds are being denied');
         }
         if (username === '') throw failed();
-        const person = await call.guess(params.username, () => directory.logIn(config, username, password));
+        const person = await call.guess(foldedName(params.username), () => directory.logIn(config, username, password));
         if (!person) throw failed();
         if (person.groups.length === 0 && config.groupdn !== '') {
           warn(

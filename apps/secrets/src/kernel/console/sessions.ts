@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { isRefusal } from '@keystead/refusal';
+import type { Identity } from '../identity/identity';
 import type { Leases } from '../leases/leases';
 import type { StorageKernel } from '../storage/storage';
 import type { Tx, WriteSet } from '../storage/types';
@@ -11,6 +12,7 @@ interface Parts {
   readonly storage: StorageKernel;
   readonly tokens: Tokens;
   readonly leases: Leases;
+  readonly identity: Identity;
   readonly rules: ConsoleRules;
 }
 
@@ -163,7 +165,9 @@ export class ConsoleSessions {
     const { expiresAtMs, renewable } = record;
     if (!renewable || expiresAtMs === undefined || expiresAtMs - now > renewBelowMs) return record;
     try {
-      return (await this.parts.leases.renewal.renew(record, renewSeconds, () => [])).record;
+      const renewed = await this.parts.leases.renewal.renew(record, renewSeconds, () => []);
+      await this.parts.identity.rejoinRenewed(renewed);
+      return renewed.record;
     } catch (error) {
       // What may not be prolonged ends when it ends.
       if (!isRefusal(error)) throw error;

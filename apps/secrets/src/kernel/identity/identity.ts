@@ -49,6 +49,20 @@ export class Identity {
     return view.entityId;
   }
 
+  /** Lets the entity of a token that was prolonged be in the groups that its auth method named then. */
+  async rejoinRenewed({
+    record,
+    groupAliases,
+  }: {
+    readonly record: { readonly entityId?: string; readonly mountId?: string };
+    readonly groupAliases?: readonly string[];
+  }): Promise<void> {
+    const { entityId, mountId } = record;
+    if (entityId === undefined || mountId === undefined) return;
+    const entity = await this.find(entityId);
+    if (entity) await this.logins.rejoin(entity.entityId, mountId, groupAliases);
+  }
+
   /** Removes the groups and entities of a namespace. The caller tells that all of both may have changed. */
   async clear({ prisma }: Tx, namespaceId: string): Promise<void> {
     await prisma.groupAlias.deleteMany({ where: { namespaceId } });

@@ -7,8 +7,13 @@ const PREFIX = 'b.';
 
 export const isBatchToken = (token: string): boolean => token.startsWith(PREFIX);
 
-type Carried = Omit<TokenRecord, 'hash' | 'key' | 'type' | 'accessor' | 'parentHash' | 'usesLeft'> & {
+type Carried = Omit<
+  TokenRecord,
+  'hash' | 'key' | 'type' | 'accessor' | 'parentHash' | 'usesLeft' | 'authenticatedAtMs'
+> & {
   readonly parent?: string;
+  /** Those of earlier versions have none. */
+  readonly authenticatedAtMs?: number;
 };
 
 /** The text of a batch token. */
@@ -28,6 +33,12 @@ export function readBatchToken(barrier: Barrier, text: string): Omit<TokenRecord
     if (barrier.sealed) throw error;
     return undefined;
   }
-  const { parent, ...rest } = carried;
-  return { ...rest, type: 'batch', accessor: '', parentHash: parent ? Buffer.from(parent, 'base64') : undefined };
+  const { parent, authenticatedAtMs = carried.createdAtMs, ...rest } = carried;
+  return {
+    ...rest,
+    authenticatedAtMs,
+    type: 'batch',
+    accessor: '',
+    parentHash: parent ? Buffer.from(parent, 'base64') : undefined,
+  };
 }

@@ -36,6 +36,7 @@ interface SealedToken {
   c?: readonly string[];
   o: boolean;
   l?: number;
+  at?: number;
   i?: Readonly<Record<string, unknown>>;
   w?: TokenRecord['wrapping'];
 }
@@ -65,6 +66,7 @@ export function sealToken(barrier: Barrier, token: TokenRecord): Buffer {
     c: token.boundCidrs.length > 0 ? token.boundCidrs : undefined,
     o: token.orphan,
     l: token.lastRenewalMs,
+    at: token.authenticatedAtMs === token.createdAtMs ? undefined : token.authenticatedAtMs,
     i: token.internal,
     w: token.wrapping,
   };
@@ -112,6 +114,7 @@ export function openToken(barrier: Barrier, row: StoredToken): TokenRecord {
     mountId: row.mount_id ?? undefined,
     role: sealed.r,
     createdAtMs: Number(row.created_at_ms),
+    authenticatedAtMs: sealed.at ?? Number(row.created_at_ms),
     expiresAtMs,
     lastRenewalMs: sealed.l,
     ttlSeconds: sealed.t,

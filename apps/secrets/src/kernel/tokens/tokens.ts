@@ -133,6 +133,7 @@ export class StoredTokens implements Tokens {
       mountId: spec.mountId,
       role: spec.role,
       createdAtMs: now,
+      authenticatedAtMs: spec.authenticatedAtMs ?? spec.parent?.authenticatedAtMs ?? now,
       expiresAtMs: spec.ttlSeconds > 0 ? now + spec.ttlSeconds * 1000 : undefined,
       ttlSeconds: spec.ttlSeconds,
       maxTtlSeconds: spec.maxTtlSeconds ?? 0,

@@ -26,6 +26,8 @@ export interface TokenRecord {
   /** Token role, when made through one. */
   readonly role?: string;
   readonly createdAtMs: number;
+  /** When somebody logged in for it: a token that was made with another has the moment of that one. */
+  readonly authenticatedAtMs: number;
   /** Absent: never expires. */
   readonly expiresAtMs?: number;
   readonly lastRenewalMs?: number;
@@ -55,6 +57,8 @@ export interface TokenSpec {
   readonly id?: string;
   /** Undefined makes an orphan. */
   readonly parent?: TokenRecord;
+  /** When somebody logged in for it; else when they did for the parent, or now. */
+  readonly authenticatedAtMs?: number;
   readonly namespaceId: string;
   /** Appended to the token of a child namespace; `''` for root. */
   readonly namespaceShortId: string;

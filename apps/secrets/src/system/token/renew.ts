@@ -81,10 +81,6 @@ async function prolong(
   call: Pick<Call, 'certificates'>,
 ) {
   const renewed = await leases.renewal.renew(token, increment, () => call.certificates());
-  const { entityId, mountId } = renewed.record;
-  if (entityId !== undefined && mountId !== undefined) {
-    const entity = await identity.find(entityId);
-    if (entity) await identity.logins.rejoin(entity.entityId, mountId, renewed.groupAliases);
-  }
+  await identity.rejoinRenewed(renewed);
   return renewed;
 }

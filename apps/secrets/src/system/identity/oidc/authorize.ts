@@ -87,7 +87,7 @@ async function answer(identity: Identity, publicUrl: PublicUrl, call: AuthorizeC
   if (!(await isAssigned(storage, entity, client))) {
     return no('access_denied', 'identity entity not authorized by client assignment');
   }
-  const authTime = Math.floor((caller.token?.createdAtMs ?? 0) / 1000);
+  const authTime = Math.floor((caller.token?.authenticatedAtMs ?? 0) / 1000);
   if (input.max_age !== undefined && Math.floor(nowMs / 1000) - authTime > input.max_age) {
     return unsent('max_age_violation', 'active re-authentication is required by max_age');
   }

@@ -287,6 +287,32 @@ describe('a sign-in', () => {
     expect((await verified(id_token)).auth_time).toBe(Math.floor(clock.now() / 1000) - 61);
   });
 
+  it.each([
+    ['a child', {}],
+    ['an orphan', { no_parent: true }],
+    ['a batch token', { type: 'batch' }],
+    ['a child of a child', {}],
+  ])('is not made newer by %s of the token', async (what, fields: object) => {
+    const make = async (by: string, more: object) => {
+      const { body } = await secrets
+        .as(by)
+        .write('auth/token/create', { policies: ['able'], ...more })
+        .expect(200);
+      return body.auth.client_token as string;
+    };
+    await secrets.root.write('sys/policies/acl/able', {
+      policy: 'path "auth/token/create" { capabilities = ["create", "update", "sudo"] }',
+    });
+    await secrets.root.write('sys/auth/by-name', { type: 'userpass' });
+    await secrets.root.write('auth/by-name/users/ada', { password: 'right', token_policies: 'able' }).expect(204);
+    const { body } = await secrets.nobody.write('auth/by-name/login/ada', { password: 'right' }).expect(200);
+    clock.advance(61_000);
+    let token = await make(body.auth.client_token, fields);
+    if (what === 'a child of a child') token = await make(token, {});
+    const record = (await secrets.service.kernel.tokens.find(token))!;
+    expect(clock.now() - record.authenticatedAtMs).toBe(61_000);
+  });
+
   it('is for who is assigned, as things stand at every step', async () => {
     const [bob, eve] = [await person(), await person()];
     const group = (await secrets.root.write('identity/group', { name: 'app', member_entity_ids: [bob.entity] })).body
