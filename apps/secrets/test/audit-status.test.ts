@@ -21,7 +21,7 @@ describe('the status in an audit line is the one that was answered', () => {
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line))
-      .filter(({ request: { id: sent } }) => sent === id);
+      .filter(({ request: { sent_id: sent } }) => sent === id);
 
   let counter = 0;
   /** Sends a request, and holds its audit lines against the answer. */

@@ -13,7 +13,7 @@ export { metricsOfAll } from './metrics-of-all';
 export { contentPolicy, endPage, pageGuards } from './page';
 export { onStop, runMain, runProcesses } from './processes';
 export { atPace, BodyAborted, BodyLate, BodyTooLarge, discardBody, readBody } from './read-body';
-export { requestId } from './request-id';
+export { requestId, sentRequestId } from './request-id';
 export { labelRoute } from './route';
 export { JsonTooMuch, nextTurn, scanJson } from './scan-json';
 export { type ServeOptions, type Serving, serve } from './serve';

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import pino, { type Logger } from 'pino';
-import { requestId } from './request-id';
+import { requestId, sentRequestId } from './request-id';
 import { routeOf } from './route';
 
 /** Writes the line of one answered request. */
@@ -29,9 +29,11 @@ export function requestLog(log: Logger): RequestLog {
   const bindings = inside[pino.symbols.chindingsSym];
   const now = clock();
   return (req, status, ms, completed, traceId) => {
+    const sentId = sentRequestId(req);
     const line =
       `{"level":"info","time":"${now()}"${bindings},"method":"${req.method}","route":${quoted(routeOf(req))}` +
       `,"status":${status},"ms":${Math.round(ms * 1000) / 1000},"requestId":"${requestId(req)}"` +
+      `${sentId === undefined ? '' : `,"sentRequestId":"${sentId}"`}` +
       `${completed ? '' : ',"aborted":true'}${traceId === undefined ? '' : `,"traceId":"${traceId}"`},"msg":"request"}\n`;
     destination.write(line);
   };

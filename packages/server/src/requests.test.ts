@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import { answerHealth, type Readiness } from './health';
 import { createLogger } from './logger';
-import { requestId } from './request-id';
+import { requestId, sentRequestId } from './request-id';
 import { requestLog } from './request-log';
 import { labelRoute, routeOf } from './route';
 
@@ -25,9 +25,9 @@ describe('the id of a request', () => {
     ['12345678\n', false],
     ['1234567é', false],
   ])('is %j where that was sent: %p', (sent, kept) => {
-    const id = requestId(requestWith({ 'x-request-id': sent }));
-    if (kept) expect(id).toBe(sent);
-    else expect(id).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+    const req = requestWith({ 'x-request-id': sent });
+    expect(sentRequestId(req)).toBe(kept ? sent : undefined);
+    expect(requestId(req)).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
   });
 
   it('stays the same, and is of no list', () => {
@@ -51,18 +51,28 @@ describe('the line of a request', () => {
     expect(Math.abs(Date.parse(time) - Date.now())).toBeLessThan(60_000);
     return { read, order: Object.keys(JSON.parse(line)) };
   };
-  const usual = { level: 'info', name: 'n', method: 'GET', requestId: 'req-12345', msg: 'request' };
+  const ours = expect.stringMatching(/^[0-9a-f-]{36}$/);
+  const usual = {
+    level: 'info',
+    name: 'n',
+    method: 'GET',
+    requestId: ours,
+    sentRequestId: 'req-12345',
+    msg: 'request',
+  };
 
   it('is like any other, and says nothing of who asked', () => {
     const { read, order } = lineOf('/a/:b', 200, 1.23456, true);
     expect(read).toEqual({ ...usual, route: '/a/:b', status: 200, ms: 1.235 });
-    expect(order).toEqual(['level', 'time', 'name', 'method', 'route', 'status', 'ms', 'requestId', 'msg']);
+    expect(order).toEqual([
+      ...['level', 'time', 'name', 'method', 'route', 'status', 'ms', 'requestId', 'sentRequestId', 'msg'],
+    ]);
   });
 
   it('tells of who left, and of the trace', () => {
     const { read, order } = lineOf(undefined, 499, 2, false, 'abc');
     expect(read).toEqual({ ...usual, route: 'other', status: 499, ms: 2, aborted: true, traceId: 'abc' });
-    expect(order.slice(-4)).toEqual(['requestId', 'aborted', 'traceId', 'msg']);
+    expect(order.slice(-4)).toEqual(['sentRequestId', 'aborted', 'traceId', 'msg']);
   });
 
   it.each(['/a "b"', '/a\\b', '/é', '/a\n', ''])('holds %j as the route', (label) => {

@@ -1,7 +1,7 @@
 import type http from 'node:http';
 import { Course, type Tracing } from '@keystead/tracing';
 import type { Logger } from 'pino';
-import { requestId } from './request-id';
+import { requestId, sentRequestId } from './request-id';
 import { routeOf } from './route';
 
 /** An answer, and what is watched of its making. */
@@ -42,12 +42,14 @@ export function watchRequests(given: { log: Logger; tracing?: Tracing; slowMs?: 
       course!.end();
       const route = routeOf(req);
       if (span) {
+        const sentId = sentRequestId(req);
         span.rename(`${req.method} ${route}`);
         span.set({
           'http.request.method': req.method ?? '',
           'http.route': route,
           'http.response.status_code': status,
           'keystead.request_id': requestId(req),
+          ...(sentId === undefined ? {} : { 'keystead.sent_request_id': sentId }),
           'keystead.waiting_ms': rounded(waiting),
           'keystead.database_ms': rounded(database),
           'keystead.outside_ms': rounded(outside),

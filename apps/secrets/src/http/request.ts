@@ -7,6 +7,7 @@ import {
   clientAddress,
   clientCertificates,
   requestId,
+  sentRequestId,
 } from '@keystead/server';
 import type { BodyBounds, Request, RequestFields } from '../pipeline/request';
 import { isListing, type Verb } from '../sdk/call';
@@ -62,6 +63,7 @@ export function readRequest(
   const token = header('token') || readBearer(headers.authorization);
   return {
     id: requestId(req),
+    sentId: sentRequestId(req),
     verb,
     path: target.path,
     namespace: header('namespace') ?? '',

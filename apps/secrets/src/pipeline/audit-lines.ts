@@ -18,6 +18,7 @@ export function entryOf({ inputs, audit }: Kernel, request: Request, known: Requ
   const mount = match?.mount;
   return {
     id: request.id,
+    sentId: request.sentId,
     operation: grant?.capability ?? (request.verb === 'write' ? 'update' : request.verb),
     path: match?.path ?? request.path.unplaced,
     namespace: match ? { id: match.namespace.id, path: match.namespace.path } : { id: '', path: request.namespace },
@@ -28,7 +29,9 @@ export function entryOf({ inputs, audit }: Kernel, request: Request, known: Requ
     address: request.address,
     wrapTtlSeconds,
     caller: callerOf(bearer, token, request),
-    clear: clearFields(match),
+    clear: match?.operation?.auditClear,
+    named: namedByMount(match),
+    hidesKeys: match?.operation?.auditHidesKeys,
     headers: audit.headers.of(request.header),
   };
 }
@@ -136,11 +139,10 @@ function callerOf(
   return caller;
 }
 
-function clearFields(match: RouteMatch | undefined): readonly string[] | 'all' | undefined {
-  const declared = match?.operation?.auditClear;
+function namedByMount(match: RouteMatch | undefined): AuditedRequest['named'] {
   const config = match?.mount?.config;
-  if (declared === 'all' || (!config?.auditClearRequestKeys && !config?.auditClearResponseKeys)) return declared;
-  return [...(declared ?? []), ...(config.auditClearRequestKeys ?? []), ...(config.auditClearResponseKeys ?? [])];
+  if (!config?.auditClearRequestKeys && !config?.auditClearResponseKeys) return undefined;
+  return { request: new Set(config.auditClearRequestKeys), response: new Set(config.auditClearResponseKeys) };
 }
 
 function authFields(e: NonNullable<Outcome['envelope']>): Record<string, unknown> {

@@ -22,6 +22,8 @@ export interface RequestFields {
 /** A request as the kernel knows it: no HTTP left in it. */
 export interface Request {
   readonly id: string;
+  /** The id that the caller gave it. */
+  readonly sentId?: string;
   readonly verb: Verb;
   /** May begin with a namespace's path. */
   readonly path: SentPath;

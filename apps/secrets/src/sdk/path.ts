@@ -77,6 +77,8 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
   readonly responses?: Readonly<Record<number, string>>;
   /** Fields of request and response that may stand in the audit log as they are; `all` for everything. */
   readonly auditClear?: readonly string[] | 'all';
+  /** The keys of its answer are texts that were sent: audit lines hash them like values. */
+  readonly auditHidesKeys?: boolean;
   /** Leaves the service without its keys: what goes to the audit table is written before it runs. */
   readonly dropsKeys?: boolean;
   /** The generated operation id, where the derived one would read badly. */

@@ -1,4 +1,5 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
+import { mayBeInexact, parseExact } from '@keystead/envelope';
 import type { Barrier } from '../storage/types';
 import { DeviceSet } from './device-set';
 import { type ClearFields, longTexts, shownFields } from './hash-leaves';
@@ -21,6 +22,8 @@ export interface AuditCaller {
 /** A request on its way through the pipeline, as far as it is known. */
 export interface AuditedRequest {
   readonly id: string;
+  /** The id that the caller gave it. */
+  readonly sentId?: string;
   readonly operation: string;
   /** As sent only where the request was refused before its path was read. */
   readonly path: string;
@@ -35,6 +38,10 @@ export interface AuditedRequest {
   readonly wrapTtlSeconds: number;
   readonly caller?: AuditCaller;
   readonly clear?: ClearFields;
+  /** Names that the mount lets stand in the clear, in its requests and in their answers. */
+  readonly named?: { readonly request: ReadonlySet<string>; readonly response: ReadonlySet<string> };
+  /** The keys of the answer are what was sent. */
+  readonly hidesKeys?: boolean;
   /** Headers that are audited, as sent. */
   readonly headers?: SentHeaders;
   /** Its part of both lines, once it was made. */
@@ -166,8 +173,8 @@ export class Audit {
   }
 
   // Two lines have it, and the chained table a third time; what was sent was at least as long.
-  private rulesFor({ clear, declared, sent }: AuditedRequest) {
-    return { clear, declared, room: Math.min(Math.max(sent.bytes, leastRoom), mostRoom) };
+  private rulesFor({ clear, declared, sent, named }: AuditedRequest) {
+    return { clear, declared, named: named?.request, room: Math.min(Math.max(sent.bytes, leastRoom), mostRoom) };
   }
 
   private requestText(r: AuditedRequest, fields: string, whole: string | undefined): string {
@@ -181,7 +188,8 @@ export class Audit {
     const caller = r.caller ? `,"auth":${this.callerText(r.caller)}` : '';
     if (this.devices.showsAccessors && r.caller?.accessor) r.accessorHash = this.hash(r.caller.accessor);
     const headers = r.headers ? this.headers.text(r.headers) : '';
-    return `${caller},"request":{"id":${JSON.stringify(r.id)},"operation":"${r.operation}"${mount},"namespace":{"id":"${
+    const sentId = r.sentId === undefined ? '' : `,"sent_id":${JSON.stringify(r.sentId)}`;
+    return `${caller},"request":{"id":${JSON.stringify(r.id)}${sentId},"operation":"${r.operation}"${mount},"namespace":{"id":"${
       r.namespace.id
     }","path":${JSON.stringify(r.namespace.path)}},"path":${JSON.stringify(r.path)}${data}${body},"remote_address":"${
       r.address
@@ -219,8 +227,8 @@ export class Audit {
   private answer(request: AuditedRequest, a: AuditedResponse): string {
     const { hash } = this;
     let text = `{"status":${a.status}`;
-    if (a.dataText !== undefined) text += this.hashedAnswer(a.dataText, request.clear);
-    else if (a.data !== undefined && a.data !== null) text += this.shownAnswer(a.data, request.clear);
+    if (a.dataText !== undefined) text += this.hashedAnswer(a.dataText, request);
+    else if (a.data !== undefined && a.data !== null) text += this.shownAnswer(a.data, request);
     if (a.auth) text += `,"auth":{${shownFields(a.auth, hash, { clear: clearAuth, room: answerRoom }).text}}`;
     if (a.leaseId) text += `,"secret":{"lease_id":${JSON.stringify(a.leaseId)}}`;
     if (a.wrapToken) text += `,"wrap_info":{"token":"${hash(a.wrapToken)}"}`;
@@ -228,19 +236,19 @@ export class Audit {
     return `${text}}`;
   }
 
-  private hashedAnswer(dataText: string, clear: ClearFields): string {
-    const known = clear === undefined ? this.answers.get(dataText) : undefined;
+  private hashedAnswer(dataText: string, request: AuditedRequest): string {
+    const isUsual = request.clear === undefined && !request.named && !request.hidesKeys;
+    const known = isUsual ? this.answers.get(dataText) : undefined;
     if (known !== undefined) return known;
     const hashed =
-      dataText.length > muchBytes
-        ? this.wholeAnswer(dataText)
-        : this.shownAnswer(JSON.parse(dataText), clear, dataText);
-    if (clear === undefined) this.answers.set(dataText, hashed);
+      dataText.length > muchBytes ? this.wholeAnswer(dataText) : this.shownAnswer(parsed(dataText), request, dataText);
+    if (isUsual) this.answers.set(dataText, hashed);
     return hashed;
   }
 
-  private shownAnswer(data: object, clear: ClearFields, dataText?: string): string {
-    const shown = shownFields(data, this.rememberedHash, { clear, room: answerRoom });
+  private shownAnswer(data: object, { clear, named, hidesKeys }: AuditedRequest, dataText?: string): string {
+    const rules = { clear, named: named?.response, hidesKeys, room: answerRoom };
+    const shown = shownFields(data, this.rememberedHash, rules);
     return `,"data":{${shown.text}}${shown.whole ? '' : this.wholeAnswer(dataText ?? JSON.stringify(data))}`;
   }
 
@@ -275,7 +283,13 @@ export class Audit {
   }
 }
 
-const clearAuth = ['policies', 'token_policies', 'identity_policies', 'display_name', 'entity_id', 'token_type'];
+const clearAuth = [
+  ...['policies', 'token_policies', 'identity_policies', 'display_name', 'entity_id', 'token_type'],
+  ...['lease_duration', 'num_uses'],
+];
+
+/** An answer with the digits of its numbers, as they were sent and hashed before. */
+const parsed = (text: string): object => (mayBeInexact(text) ? (parseExact(text) as object) : JSON.parse(text));
 
 /** A text that may repeat what was sent: names of fields, values that are no numbers. */
 function cut(text: string): string {

@@ -6,28 +6,43 @@ export type HashText = (text: string) => string;
 /** Names of fields that may stand as they are; `all` for everything. */
 export type ClearFields = readonly string[] | 'all' | undefined;
 
+/** How values and keys are written. */
+interface LeafRules {
+  readonly hash: HashText;
+  /** Names whose texts and numbers may stand as they are, at any depth. */
+  readonly named?: ReadonlySet<string>;
+  /** Keys are what somebody sent, and hashed like values. */
+  readonly hidesKeys?: boolean;
+}
+
 /** Length of a hash as it stands in a line, with its quotes. */
 const hashLength = 78;
 
 /** What of some fields goes into a line. */
 export interface ShownFields {
-  /** The members of a JSON object, without its braces: every string in them replaced by its keyed hash. */
+  /** The members of a JSON object, without its braces: every text and number in them replaced by its keyed hash. */
   readonly text: string;
   /** False when something was left out: undeclared fields, and those for which there was no room. */
   readonly whole: boolean;
 }
 
 /**
- * Fields as they stand in a line: every string in them, at any depth, replaced by its keyed hash. Keys, numbers, booleans
- * and null stay, and so do fields named in `clear`. What is not in `declared`, and what would make the text longer than
- * `room` characters, is left out before it costs anything.
+ * Fields as they stand in a line: every text and number in them, at any depth, replaced by its keyed hash. Booleans and null
+ * stay, and so do fields in `clear`, what is named in `named`, and keys, unless they look like a token or name what a list
+ * holds. What is not in `declared`, and what would make the text longer than `room` characters, is left out before it
+ * costs anything.
  */
 export function shownFields(
   fields: object,
   hash: HashText,
-  rules: { readonly clear?: ClearFields; readonly declared?: ReadonlySet<string>; readonly room: number },
+  rules: Omit<LeafRules, 'hash'> & {
+    readonly clear?: ClearFields;
+    readonly declared?: ReadonlySet<string>;
+    readonly room: number;
+  },
 ): ShownFields {
-  const { clear, declared } = rules;
+  const { clear, declared, named, hidesKeys = false } = rules;
+  const leaves = { hash, named, hidesKeys };
   let { room } = rules;
   let text = '';
   let whole = true;
@@ -40,7 +55,7 @@ export function shownFields(
       whole = false;
       continue;
     }
-    const member = `${JSON.stringify(key)}:${isClear ? plainText(item) : hashedText(item, hash)}`;
+    const member = isClear ? `${JSON.stringify(key)}:${plainText(item)}` : hashedMember(key, item, leaves);
     room -= member.length + 1;
     text += text === '' ? member : `,${member}`;
   }
@@ -60,8 +75,8 @@ export function longTexts(value: unknown, length: number, into: Set<string> = ne
 /** About the length of what a value becomes; stops counting above `most`. */
 function lengthOf(value: unknown, isClear: boolean, most: number): number {
   if (typeof value === 'string') return isClear ? value.length + 2 : hashLength;
+  if (typeof value === 'number' || value instanceof ExactNumber) return isClear ? 20 : hashLength;
   if (value === null || typeof value !== 'object') return 5;
-  if (value instanceof ExactNumber) return value.digits.length;
   let length = 2;
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length && length <= most; i++) length += 1 + lengthOf(value[i], isClear, most);
@@ -74,20 +89,41 @@ function lengthOf(value: unknown, isClear: boolean, most: number): number {
   return length;
 }
 
-function hashedText(value: unknown, hash: HashText): string {
+/** As tokens of this service and of its family begin; nobody means one to be a name. */
+const likeToken = /^(?:hv)?[sbr]\.[\w-]{20,}/;
+
+function hashedMember(key: string, value: unknown, rules: LeafRules): string {
+  if (rules.named?.has(key) && isPlain(value)) return `${JSON.stringify(key)}:${plainText(value)}`;
+  // What a detailed list says of each name: the names themselves are hashed in `keys`.
+  const below = key === 'key_info' ? { ...rules, hidesKeys: true } : rules;
+  const isHidden = rules.hidesKeys || likeToken.test(key);
+  // Below what was hidden stand fields again.
+  const inside = rules.hidesKeys ? { ...rules, hidesKeys: false } : below;
+  return `${isHidden ? `"${rules.hash(key)}"` : JSON.stringify(key)}:${hashedText(value, inside)}`;
+}
+
+/** A text, number or truth value, or a list of them: what a name that may stand in the clear is taken to speak of. */
+const isPlain = (value: unknown): boolean =>
+  Array.isArray(value) ? value.every(isScalar) : isScalar(value) || value instanceof ExactNumber;
+
+const isScalar = (value: unknown): boolean => value === null || typeof value !== 'object';
+
+function hashedText(value: unknown, rules: LeafRules): string {
+  const { hash } = rules;
   if (typeof value === 'string') return `"${hash(value)}"`;
+  if (typeof value === 'number') return `"${hash(String(value))}"`;
   if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null';
-  if (value instanceof ExactNumber) return value.digits;
+  if (value instanceof ExactNumber) return `"${hash(value.digits)}"`;
   if (Array.isArray(value)) {
     let text = '[';
-    for (let i = 0; i < value.length; i++) text += (i === 0 ? '' : ',') + hashedText(value[i], hash);
+    for (let i = 0; i < value.length; i++) text += (i === 0 ? '' : ',') + hashedText(value[i], rules);
     return `${text}]`;
   }
   let text = '{';
   for (const key of Object.keys(value)) {
     const item = (value as Record<string, unknown>)[key];
     if (item === undefined) continue;
-    text += `${text.length === 1 ? '' : ','}${JSON.stringify(key)}:${hashedText(item, hash)}`;
+    text += `${text.length === 1 ? '' : ','}${hashedMember(key, item, rules)}`;
   }
   return `${text}}`;
 }

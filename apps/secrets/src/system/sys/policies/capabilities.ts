@@ -24,6 +24,7 @@ export function capabilitiesPaths(authority: Authority): Path[] {
         summary: 'List the capabilities of a token on paths.',
         input: Paths.extend({ token: secretString().optional().describe('The token.') }),
         output: capabilitiesOutput,
+        auditHidesKeys: true,
         async run({ input, namespace, caller, sentToken }) {
           const asked = requirePaths(input);
           if (!input.token) throw listed('invalid', 'no token found');
@@ -40,6 +41,7 @@ export function capabilitiesPaths(authority: Authority): Path[] {
         summary: 'List the capabilities of the token of an accessor on paths.',
         input: Paths.extend({ accessor: string().optional().describe('The accessor.') }),
         output: capabilitiesOutput,
+        auditHidesKeys: true,
         async run({ input, namespace }) {
           const asked = requirePaths(input);
           if (!input.accessor) throw listed('invalid', 'no token found');
@@ -56,6 +58,7 @@ export function capabilitiesPaths(authority: Authority): Path[] {
           token: secretString().optional().describe('Not used: the calling token is asked about.'),
         }),
         output: capabilitiesOutput,
+        auditHidesKeys: true,
         async run({ input, namespace, caller }) {
           return answer(await authority.byHash(caller.token?.hash ?? ''), namespace, requirePaths(input));
         },
