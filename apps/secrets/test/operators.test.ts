@@ -44,6 +44,18 @@ describe('what holds for all rate limits', () => {
     expect(await read()).toEqual(before);
   });
 
+  it.each([
+    ['rate-limit', { path: 'cubbyhole', rate: 50, interval: '1m', block_interval: '2m' }, { rate: 500 }],
+    ['lease-count', { path: 'cubbyhole', role: 'r', max_leases: 5 }, { max_leases: 6 }],
+  ])('belongs to a %s that keeps what is not named when it is written again', async (kind, first, again) => {
+    const at = `sys/quotas/${kind}/kept`;
+    await secrets.root.write(at, first).expect(204);
+    const { counter: _counted, ...before } = (await secrets.root.read(at).expect(200)).body.data;
+    await secrets.root.write(at, again).expect(204);
+    expect((await secrets.root.read(at).expect(200)).body.data).toMatchObject({ ...before, ...again });
+    await secrets.root.delete(at).expect(204);
+  });
+
   it('decides what is counted, what answers say of it, and whether refusals are audited', async () => {
     await secrets.root.write('sys/quotas/rate-limit/slow', { path: 'cubbyhole', rate: 1, interval: '1h' }).expect(204);
     const ask = (path: string) => secrets.root.read(`cubbyhole/${path}`);

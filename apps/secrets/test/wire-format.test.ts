@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 import { startSecrets } from './start-secrets';
@@ -391,6 +392,16 @@ describe('wire format', () => {
       expect(await sent).toBe(204);
       const { body } = await secrets.root.read('cubbyhole/large').expect(200);
       expect(body.data.value === value).toBe(true);
+    });
+
+    it.each(['application/json', 'application/x-www-form-urlencoded'])('compressed as %s are refused', async (type) => {
+      const { body } = await request(secrets.server)
+        .post('/v1/cubbyhole/packed')
+        .set({ 'X-Service-Token': secrets.rootToken, 'Content-Type': type, 'Content-Encoding': 'gzip' })
+        .send(gzipSync('{"a":1}'))
+        .expect(415);
+      expect(body.errors).toEqual(['Content-Encoding: send the body as it is, not compressed']);
+      await secrets.root.read('cubbyhole/packed').expect(404);
     });
 
     it('an empty body and null mean no fields', async () => {

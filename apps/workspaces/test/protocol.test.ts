@@ -108,6 +108,8 @@ describe('the protocol', () => {
   it('accepts plain JSON and refuses other media types', async () => {
     const text = JSON.stringify(resource('organizations', { name: 'plain', email: 'p@example.com' }));
     await raw('post', 'organizations').set('Content-Type', 'text/plain').send(text).expect(415);
+    const packed = raw('post', 'organizations').set({ 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' });
+    await packed.send(text).expect(415);
     await raw('post', 'organizations').set('Content-Type', 'application/json').send(text).expect(201);
   });
 

@@ -12,7 +12,7 @@ export { observe, type RequestMetrics } from './metrics';
 export { metricsOfAll } from './metrics-of-all';
 export { contentPolicy, endPage, pageGuards } from './page';
 export { onStop, runMain, runProcesses } from './processes';
-export { atPace, BodyAborted, BodyLate, BodyTooLarge, discardBody, readBody } from './read-body';
+export { atPace, BodyAborted, BodyLate, BodyTooLarge, contentCoding, discardBody, readBody } from './read-body';
 export { requestId, sentRequestId } from './request-id';
 export { labelRoute } from './route';
 export { JsonTooMuch, nextTurn, scanJson } from './scan-json';

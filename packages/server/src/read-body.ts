@@ -1,5 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 
+/** How the body of a request is compressed, where it is: nothing here undoes that. */
+export function contentCoding({ headers }: IncomingMessage): string | undefined {
+  const coding = headers['content-encoding']?.trim().toLowerCase();
+  return coding === '' || coding === 'identity' ? undefined : coding;
+}
+
 /** The request's body is longer than the limit; it was not read to its end. */
 export class BodyTooLarge extends Error {
   override readonly name = 'BodyTooLarge';

@@ -4,6 +4,7 @@ import {
   BodyAborted,
   BodyLate,
   BodyTooLarge,
+  contentCoding,
   GateFull,
   JsonTooMuch,
   nextTurn,
@@ -41,6 +42,7 @@ export async function readFields(
   if (req.method === 'PATCH') requireMergePatch(type);
   const bytes = await received(req, bounds, turn);
   if (bytes.length === 0) return noFields;
+  if (contentCoding(req)) throw new Refusal('media-type', 'Content-Encoding: send the body as it is, not compressed');
   const { fields, exact } = isForm(type, bytes)
     ? { fields: parseForm(bytes.toString('utf8'), bounds.values), exact: false }
     : await readJson(bytes, bounds);

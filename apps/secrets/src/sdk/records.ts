@@ -26,6 +26,8 @@ interface RecordSpec<P extends string, T, W extends z.ZodObject> extends Omit<Pa
   readonly read: {
     readonly summary: string;
     readonly output?: z.ZodType;
+    /** Null: what is not there is answered with 200 and no data, as clients of the endpoint know it. */
+    readonly absent?: null;
     /** Numbers inside of objects are shown with the digits they were sent with. */
     readonly exact?: boolean;
     /** What of a record is shown. */
@@ -55,7 +57,7 @@ export function recordPath<const P extends `${string}:${string}`, T, W extends z
       output: read.output,
       async run(call) {
         const record = await find(call);
-        if (record === undefined) return missing;
+        if (record === undefined) return read.absent === null ? data(null) : missing;
         const shown = await read.show(record, call);
         return read.exact ? dataText(jsonText(shown)) : data(shown);
       },

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { LargeText, maxListMembers, parseWithLargeTexts } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
-import { BodyTooLarge, JsonTooMuch, nextTurn, readBody, scanJson } from '@keystead/server';
+import { BodyTooLarge, contentCoding, JsonTooMuch, nextTurn, readBody, scanJson } from '@keystead/server';
 import { bodyBytes, bodyValues, type Endpoint, type LargeBody, unknownBody } from '../kernel/endpoints/endpoint';
 
 const DEEPEST = 64;
@@ -80,6 +80,7 @@ export async function readJson(
   const bytes =
     largeBody === undefined || !known ? await readBody(req, { limit: most }) : await readLarge(req, largeBody, turn);
   if (bytes.length === 0) return undefined;
+  if (contentCoding(req)) throw new Refusal('media-type', 'Content-Encoding: send the body as it is, not compressed');
   requireMediaType(req.headers['content-type'], dialect?.mediaTypes ?? ACCEPTED);
   await lookOver(bytes, known ? bodyValues : unknownBody.values);
   try {

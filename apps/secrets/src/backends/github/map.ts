@@ -40,6 +40,7 @@ function pathsOf(folder: 'teams' | 'users', mappings: Mappings, what: string) {
       params: { key: 'segment' },
       summary: `Policies of a ${what}; those of the name default are everybody’s.`,
       read: {
+        absent: null,
         summary: `Read the policies of a ${what}.`,
         output: z.object({ key: z.string(), value: z.string() }),
         show: ({ value }, { params }) => ({ key: params.key, value: value.join(',') }),

@@ -24,6 +24,16 @@ const where = () =>
     );
 const inheritable = () => bool().optional().describe('Whether namespaces below count as well.');
 
+/** What a quota counts: as named, else as before. A path that is named says anew whether namespaces below count. */
+const keeping = (
+  input: { path?: string; role?: string; inheritable?: boolean },
+  before: { writtenPath: string; role: string; inheritable: boolean } | undefined,
+) => ({
+  path: input.path ?? before?.writtenPath,
+  role: input.role ?? before?.role,
+  inheritable: input.inheritable ?? (input.path === undefined ? before?.inheritable : undefined),
+});
+
 /** `sys/quotas`: rate limits count on each node for itself, lease counts over all nodes. */
 export function quotaPaths({ quotas, ...parts }: QuotaParts) {
   /** What every quota has. The namespace is the one it is written in, and has its name in. */
@@ -64,7 +74,7 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
         },
       },
       write: {
-        summary: 'Create or replace a rate limit.',
+        summary: 'Create a rate limit, or change what is named.',
         operationId: 'rate-limit-quotas-write',
         auditClear: 'all',
         input: z.object({
@@ -86,15 +96,17 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
               "'role' is not built for rate limits: requests are counted before their bodies are read",
             );
           }
-          const rate = Number(String(input.rate ?? ''));
+          const found = (await quotas.find(namespace.uuid, 'rate-limit', params.name))?.quota;
+          const before = found?.kind === 'rate-limit' ? found : undefined;
+          const rate = input.rate === undefined && before ? before.rate : Number(String(input.rate ?? ''));
           if (!(rate > 0) || !Number.isFinite(rate)) throw new Refusal('invalid', "'rate' is invalid");
-          const intervalSeconds = input.interval || 1;
+          const intervalSeconds = input.interval === undefined && before ? before.intervalSeconds : input.interval || 1;
           await quotas.put({
-            ...named(namespace.uuid, params.name, input),
+            ...named(namespace.uuid, params.name, keeping(input, before)),
             kind: 'rate-limit',
             rate,
             intervalSeconds,
-            blockSeconds: input.block_interval ?? 0,
+            blockSeconds: input.block_interval ?? before?.blockSeconds ?? 0,
           });
           return empty;
         },
@@ -139,7 +151,7 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
         },
       },
       write: {
-        summary: 'Create or replace a lease count.',
+        summary: 'Create a lease count, or change what is named.',
         operationId: 'lease-count-quotas-write',
         auditClear: 'all',
         input: z.object({
@@ -149,9 +161,11 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
           inheritable: inheritable(),
         }),
         async run({ input, params, namespace }) {
-          const maxLeases = input.max_leases ?? 0;
+          const found = (await quotas.find(namespace.uuid, 'lease-count', params.name))?.quota;
+          const before = found?.kind === 'lease-count' ? found : undefined;
+          const maxLeases = input.max_leases ?? before?.maxLeases ?? 0;
           if (maxLeases < 1) throw new Refusal('invalid', "'max_leases' must be greater than 0");
-          await quotas.put({ ...named(namespace.uuid, params.name, input), kind: 'lease-count', maxLeases });
+          await quotas.put({ ...named(namespace.uuid, params.name, keeping(input, before)), kind: 'lease-count', maxLeases });
           return empty;
         },
       },
