@@ -116,7 +116,8 @@ async function copyState(job: Import, label: string, { version, force }: StateCo
   const made = await job.to.create(`workspaces/${to}/state-versions`, {
     type: 'state-versions',
     attributes: {
-      serial,
+      // The file's own, where the two differ: a state says itself where it belongs.
+      serial: typeof state.serial === 'number' ? state.serial : serial,
       md5: createHash('md5').update(bytes).digest('hex'),
       ...(typeof state.lineage === 'string' && state.lineage !== '' ? { lineage: state.lineage } : {}),
       ...(force ? { force } : {}),
@@ -129,11 +130,12 @@ async function copyState(job: Import, label: string, { version, force }: StateCo
   job.report.add('state version');
 }
 
-function stateIn(bytes: Buffer): { lineage?: unknown } | undefined {
+function stateIn(bytes: Buffer): { serial?: unknown; lineage?: unknown } | undefined {
   try {
     const parsed: unknown = JSON.parse(bytes.toString('utf8'));
-    const isState = typeof parsed === 'object' && parsed !== null && 'version' in parsed;
-    return isState ? (parsed as { lineage?: unknown }) : undefined;
+    const isState =
+      typeof parsed === 'object' && parsed !== null && ('version' in parsed || 'encrypted_data' in parsed);
+    return isState ? (parsed as { serial?: unknown; lineage?: unknown }) : undefined;
   } catch {
     return undefined;
   }

@@ -1,8 +1,10 @@
+import { invalid } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import type { Actor } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { lockedByWhom } from '../../workspaces/workspaces/lock';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
+import type { ParsedState } from './scanner/parse-state';
 import type { StateVersion } from './state-version';
 
 /** The place of a state in its history. */
@@ -14,6 +16,22 @@ export interface Claim {
   readonly lineage: string | null;
   readonly md5: string;
   readonly force: boolean;
+}
+
+/**
+ * Refuses a claim that is not what the state says of itself: history is kept by what files hold, as the tool that reads them
+ * does. Throws `invalid` naming the field.
+ */
+export function requireOwnClaim({ serial, lineage }: Claim, parsed: ParsedState): void {
+  if (serial !== BigInt(parsed.serial)) {
+    throw invalid('serial', `is ${serial}, and the state has the serial ${parsed.serial}`);
+  }
+  if (lineage !== null && lineage !== parsed.lineage) {
+    throw invalid(
+      'lineage',
+      `is ${lineage}, and the state has ${parsed.lineage ? `the lineage ${parsed.lineage}` : 'none'}`,
+    );
+  }
 }
 
 /** Refuses unless the caller holds the workspace's lock. Throws `conflict` in the words clients know. */

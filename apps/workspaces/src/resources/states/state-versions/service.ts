@@ -11,7 +11,7 @@ import { accept, lockWorkspace } from './accept';
 import { type Base64, decoded, wholeOf } from './base64';
 import * as outputs from './outputs';
 import type * as quarantine from './quarantine';
-import { type Claim, requireLock, requireSuccessor } from './rules';
+import { type Claim, requireLock, requireOwnClaim, requireSuccessor } from './rules';
 import { jsonObject } from './scanner/json-object';
 import { type ParsedOutput, parseOutputs } from './scanner/parse-state';
 import { withSerial } from './scanner/with-serial';
@@ -97,6 +97,7 @@ export async function create(
   });
   if (md5 !== claim.md5) throw invalid('md5', 'does not match the state');
   if (!parsed) throw invalid('state', 'is not a state file');
+  requireOwnClaim(claim, parsed);
   const json = input.jsonState ? await written(db, env, jsonObject(decoded(input.jsonState), 'jsonState')) : undefined;
   const blob = await written(db, env, decoded(input.state));
   const content = { blob, parsed, jsonBlobId: json?.id };
@@ -150,6 +151,7 @@ export async function rollback(
     throw invalid('rollbackStateVersion', 'is no state of this workspace that can be restored');
   }
   const untilMs = performance.now() + patienceMs;
+  if (earlier.format === null) throw invalid('rollbackStateVersion', sealedSerial);
   for (;;) {
     const current = await findCurrent(db, workspace.id);
     const serial = (current?.serial ?? earlier.serial) + 1n;
@@ -173,6 +175,9 @@ export async function rollback(
   }
 }
 
+/** Why the serial of an encrypted state stays. */
+const sealedSerial = 'is encrypted, and only the tool that encrypted it can give it another serial: use its state push';
+
 /** Makes a quarantined state the current one, whatever its history. The caller must hold the lock. */
 export async function promote(
   db: Database,
@@ -181,16 +186,26 @@ export async function promote(
   workspace: Workspace,
   kept: quarantine.QuarantinedState,
 ): Promise<StateVersion> {
-  const stream = await readBlob(db, env.keyring, kept.blobId);
+  const read = () => readBlob(db, env.keyring, kept.blobId);
+  const stream = await read();
   if (!stream) throw notFound();
-  const { md5, parsed } = await watch(db, async (seen) => {
+  const found = await watch(db, async (seen) => {
     for await (const piece of stream) await seen(piece as Buffer);
   });
-  if (!parsed) throw invalid('state', 'is not a state file');
+  if (!found.parsed) throw invalid('state', 'is not a state file');
+  const { parsed } = found;
   const current = await findCurrent(db, workspace.id);
-  const serial = current && current.serial >= kept.serial ? current.serial + 1n : kept.serial;
-  const claim = { serial, lineage: parsed.lineage || null, md5, force: true };
-  const blob = { id: kept.blobId, size: Number(kept.size) };
+  const own = BigInt(parsed.serial);
+  const serial = current && current.serial >= own ? current.serial + 1n : own;
+  if (serial !== own && parsed.format === null) throw invalid('state', sealedSerial);
+  const renumbered =
+    serial === own
+      ? undefined
+      : await watch(db, (seen) =>
+          writeBlob(db, env.keyring, withSerial(read, serial), { limit: unlimited, seen, provisional: true }),
+        );
+  const claim = { serial, lineage: parsed.lineage || null, md5: renumbered?.md5 ?? found.md5, force: true };
+  const blob = renumbered?.result ?? { id: kept.blobId, size: Number(kept.size) };
   const id = await accept(db, env, actor, workspace, claim, { blob, parsed, quarantinedId: kept.id }, (tx) =>
     insert(tx, env, actor, workspace, claim, {}),
   );

@@ -1,5 +1,5 @@
 import { invalid } from '@keystead/jsonapi';
-import { notFound, Refusal } from '@keystead/refusal';
+import { isRefusal, notFound, Refusal } from '@keystead/refusal';
 import type { Actor } from '../../../kernel/audit/audit';
 import { gatherBlob, keepBlob, removeBlob, storeBlob, writeBlob } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
@@ -8,7 +8,9 @@ import type { Environment } from '../../../kernel/endpoints/environment';
 import { requireWorkspace } from '../../workspaces/workspaces/service';
 import { accept } from './accept';
 import * as quarantine from './quarantine';
+import { type Claim, requireOwnClaim } from './rules';
 import { jsonObject } from './scanner/json-object';
+import type { ParsedState } from './scanner/parse-state';
 import { find, type StateVersion } from './state-version';
 import { watch } from './watch';
 import { tryFinalize } from './writes';
@@ -39,7 +41,8 @@ export async function uploadRaw(
   const { md5, parsed, result: gathered } = watched;
   const actor = announcer(version);
   const claim = { serial: version.serial, lineage: version.lineage, md5: version.md5, force: version.forced };
-  const sound = !discarded && parsed && md5 === version.md5;
+  const problem = parsed && md5 === version.md5 ? claimProblem(claim, parsed) : undefined;
+  const sound = !discarded && parsed && md5 === version.md5 && !problem;
   if (sound && (await tryFinalize(db, env.keyring, actor, version, claim, { blob: gathered, parsed }))) return;
   const blob = await storeBlob(db, gathered, { provisional: true });
   const workspace = await requireWorkspace(db, version.workspaceId);
@@ -56,6 +59,11 @@ export async function uploadRaw(
   if (!parsed) {
     await quarantine.keep(db, actor, workspace, claim, blob, 'the upload is no state file');
     throw invalid('state', 'is not a state file');
+  }
+  if (problem) {
+    const said = problem.issues.map(({ path, message }) => `${path.join('.')} ${message}`).join('; ');
+    await quarantine.keep(db, actor, workspace, claim, blob, said);
+    throw problem;
   }
   await accept(db, env, actor, workspace, claim, { blob, parsed }, async (tx) => {
     await lockRow(tx, 'state_version', version.id);
@@ -87,6 +95,17 @@ export async function uploadJson(
   if (taken) return;
   await removeBlob(db, blob.id);
   throw uploadedAlready();
+}
+
+/** What `requireOwnClaim` throws, if anything: the upload is kept before it is refused. */
+function claimProblem(claim: Claim, parsed: ParsedState): Refusal | undefined {
+  try {
+    requireOwnClaim(claim, parsed);
+    return undefined;
+  } catch (error) {
+    if (isRefusal(error)) return error;
+    throw error;
+  }
 }
 
 function requireMissing(version: StateVersion, form: 'raw' | 'json'): void {

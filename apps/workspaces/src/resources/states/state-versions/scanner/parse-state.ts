@@ -23,7 +23,8 @@ export type InstanceKey = string | number | null;
 
 /** What a state says of itself. */
 export interface ParsedState {
-  readonly format: number;
+  /** Null for a state that its tool has encrypted: only serial and lineage can be read. */
+  readonly format: number | null;
   readonly infraVersion: string | null;
   readonly serial: number;
   readonly lineage: string;

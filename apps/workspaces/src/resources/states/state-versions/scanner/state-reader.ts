@@ -61,6 +61,7 @@ export class StateReader {
     end: (depth, text, position) => this.endOf(depth, text, position),
   });
   private isObject = false;
+  private holdsEncrypted = false;
   private readonly top = new Map<string, unknown>();
   private section: Section;
   private readonly keys: string[] = [];
@@ -85,10 +86,14 @@ export class StateReader {
   end(): ParsedState {
     translated(() => this.scanner.end());
     const { top, resources } = this;
-    if (!this.isObject || !Number.isInteger(top.get('version'))) throw new NoState('is not a state file');
     const serial = top.get('serial');
+    const isPlain = Number.isInteger(top.get('version'));
+    // OpenTofu writes the two beside what it encrypted.
+    const isEncrypted =
+      this.holdsEncrypted && typeof top.get('encryption_version') === 'string' && Number.isInteger(serial);
+    if (!this.isObject || !(isPlain || isEncrypted)) throw new NoState('is not a state file');
     return {
-      format: top.get('version') as number,
+      format: isPlain ? (top.get('version') as number) : null,
       infraVersion: text(top.get('terraform_version')) || null,
       serial: Number.isInteger(serial) ? (serial as number) : 0,
       lineage: text(top.get('lineage')),
@@ -140,6 +145,7 @@ export class StateReader {
         if (kind === 'array') this.section = 'resources';
       } else if (kind === 'scalar') {
         if (key === 'serial') this.serialFrom = position;
+        if (key === 'encrypted_data') this.holdsEncrypted = true;
         return scalarBytes;
       }
     } else if (this.section === 'outputs') {
