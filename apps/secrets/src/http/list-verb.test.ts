@@ -132,6 +132,21 @@ describe.each([
     client.socket.destroy();
   });
 
+  it('has SCAN beside it, on kept connections and with bodies, and refuses it in pieces', async () => {
+    const client = await connect();
+    for (const method of ['SCAN', 'GET', 'SCAN', 'LIST', 'SCAN']) {
+      await client.send([bytes({ method, path: '/v1/a', body: 'SCAN ' })]);
+      expect(await client.answer()).toEqual({ status: 200, understood: [method, '/v1/a', 'SCAN '] });
+    }
+    client.socket.destroy();
+    for (const word of ['SCA', 'SCANS', 'POSCAN', 'XSCAN']) {
+      const other = await connect();
+      await other.send([`${word} /v1/a HTTP/1.1\r\nHost: a\r\n\r\n`]);
+      expect((await other.answer()).status).toBe(400);
+      other.socket.destroy();
+    }
+  });
+
   it('understands every sequence of requests, bodies and packets', async () => {
     const property = fc.asyncProperty(
       fc.array(fc.tuple(requests, fc.array(fc.nat(60), { maxLength: 4 })), { minLength: 1, maxLength: 6 }),

@@ -2,7 +2,7 @@ import type http from 'node:http';
 import https from 'node:https';
 import type { Socket } from 'node:net';
 
-/** The verb of a request; `LIST` for one that `rescueList` let through. */
+/** The verb of a request; `LIST` or `SCAN` for one that `rescueList` let through. */
 export function methodOf(req: http.IncomingMessage): string {
   return req.method as string;
 }
@@ -16,6 +16,8 @@ export function methodOf(req: http.IncomingMessage): string {
  * is not answered yet is refused like any unknown verb. When the verb itself is split over packets, the letters of the
  * earlier packet are gone, so that a misspelt verb that differs from LIST in just those is taken for LIST.
  *
+ * SCAN is rescued in the same way where the whole word comes in one packet, as every client sends it; else it is refused.
+ *
  * Takes over the server's `clientError` listeners and passes on to them whatever is not LIST; without any, it answers
  * 400 itself. Spec: Cubbyhole.
  */
@@ -26,11 +28,11 @@ export function rescueList(server: http.Server): void {
     .listeners(server instanceof https.Server ? 'secureConnection' : 'connection')
     .find(({ name }) => name === 'connectionListener') as ((socket: Socket) => void) | undefined;
   server.on('clientError', (error: ParseError, socket: RescuedSocket) => {
-    const rest = attach && bytesAfterLis(error, socket);
-    if (rest !== undefined && detach(socket)) {
+    const found = attach && (wordOfList(error, socket) ?? wordOfScan(error, socket));
+    if (found !== undefined && detach(socket)) {
       socket.setTimeout(server.timeout);
       attach?.call(server, socket);
-      feed(socket, rest);
+      feed(socket, found);
     } else if (refusals.length === 0) refuse(socket);
     else for (const listener of refusals) listener.call(server, error, socket);
   });
@@ -54,17 +56,41 @@ interface RescuedSocket extends Socket {
 
 /** Set while a rescued request line is still incomplete: a second refusal is then not another LIST. */
 const rescued = Symbol('rescued');
-const stoppedAt = 'S'.charCodeAt(0);
 
-/** What follows the letters LIS when the parser stopped there at the start of a request; otherwise undefined. */
-function bytesAfterLis({ code, rawPacket, bytesParsed }: ParseError, socket: RescuedSocket): Buffer | undefined {
+/** A verb that the parser does not know, and what is fed to a fresh one: bytes that begin with a part of REPORT. */
+interface RescuedVerb {
+  readonly method: 'LIST' | 'SCAN';
+  readonly bytes: Buffer;
+}
+
+/** The bytes at which the parser stopped in a verb; undefined where it stopped elsewhere, or where nothing may be rescued. */
+function stopped({ code, rawPacket, bytesParsed }: ParseError, socket: RescuedSocket, letter: string) {
   if (code !== 'HPE_INVALID_METHOD' || rawPacket === undefined || bytesParsed === undefined) return undefined;
-  if (socket._httpMessage || socket[rescued] || !socket.writable || rawPacket[bytesParsed] !== stoppedAt)
-    return undefined;
+  if (socket._httpMessage || socket[rescued] || !socket.writable) return undefined;
+  return rawPacket[bytesParsed] === letter.charCodeAt(0) ? { rawPacket, bytesParsed } : undefined;
+}
+
+/** LIST, where the parser stopped at its S at the start of a request. The T follows, in this packet or the next. */
+function wordOfList(error: ParseError, socket: RescuedSocket): RescuedVerb | undefined {
+  const at = stopped(error, socket, 'S');
+  if (at === undefined) return undefined;
+  const { rawPacket, bytesParsed } = at;
   // At most two letters came in earlier packets. UNLINK is the one known verb with LI inside.
   const letters = rawPacket.toString('latin1', Math.max(0, bytesParsed - 3), bytesParsed);
   const fits = bytesParsed >= 2 ? letters.endsWith('LI') && letters !== 'NLI' : 'LI'.endsWith(letters);
-  return fits ? rawPacket.subarray(bytesParsed + 1) : undefined;
+  const bytes = () => Buffer.concat([Buffer.from('REPOR'), rawPacket.subarray(bytesParsed + 1)]);
+  return fits ? { method: 'LIST', bytes: bytes() } : undefined;
+}
+
+/** SCAN, whole in one packet, where the parser stopped at its C at the start of a request. */
+function wordOfScan(error: ParseError, socket: RescuedSocket): RescuedVerb | undefined {
+  const at = stopped(error, socket, 'C');
+  if (at === undefined) return undefined;
+  const { rawPacket, bytesParsed } = at;
+  const begin = bytesParsed - 1;
+  const starts = begin === 0 || (begin > 0 && rawPacket[begin - 1] === '\n'.charCodeAt(0));
+  if (!starts || rawPacket.toString('latin1', begin, begin + 5) !== 'SCAN ') return undefined;
+  return { method: 'SCAN', bytes: Buffer.concat([Buffer.from('REPORT'), rawPacket.subarray(begin + 4)]) };
 }
 
 // Node's own listeners, by name. `socketOnClose` gives back the parser, as it does when a connection ends.
@@ -98,17 +124,17 @@ function named(socket: Socket, event: string, name: string): ((...args: unknown[
 }
 
 /** Starts the fresh parser on REPORT, which no endpoint uses and which ends in the letter that LIS still lacks. */
-function feed(socket: RescuedSocket, rest: Buffer): void {
+function feed(socket: RescuedSocket, { method, bytes }: RescuedVerb): void {
   const parser = socket.parser as HttpParser;
   const onIncoming = parser.onIncoming;
   socket[rescued] = true;
   parser.onIncoming = (req, keepAlive) => {
     parser.onIncoming = onIncoming;
     socket[rescued] = false;
-    req.method = 'LIST';
+    req.method = method;
     return onIncoming.call(parser, req, keepAlive);
   };
-  socket.unshift(Buffer.concat([Buffer.from('REPOR'), rest]));
+  socket.unshift(bytes);
 }
 
 function refuse(socket: Socket): void {

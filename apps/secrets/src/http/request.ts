@@ -101,6 +101,8 @@ function verbOf(method: string, { path, query }: Target): Verb {
       throw new Refusal('unsupported-operation', '');
     case 'LIST':
       return 'list';
+    case 'SCAN':
+      return 'scan';
     case 'POST':
     case 'PUT':
       return 'write';
