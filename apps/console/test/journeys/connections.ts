@@ -137,7 +137,11 @@ describe('what stands outside of the workspace service', () => {
     await page.getByLabel('Address', { exact: true }).fill(`${elsewhere.url}/hooks/closed`);
     await page.getByRole('button', { name: 'Save changes' }).click();
     // The stored token was given for the old address.
-    await page.getByText(/token/i).filter({ hasText: /again|address|url/i }).first().waitFor();
+    await page
+      .getByText(/token/i)
+      .filter({ hasText: /again|address|url/i })
+      .first()
+      .waitFor();
     await page.getByLabel('Token').fill('signs bodies');
     await page.getByRole('button', { name: 'Save changes' }).click();
     await page.getByText('Saved.').waitFor();

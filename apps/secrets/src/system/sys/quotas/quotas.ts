@@ -165,7 +165,11 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
           const before = found?.kind === 'lease-count' ? found : undefined;
           const maxLeases = input.max_leases ?? before?.maxLeases ?? 0;
           if (maxLeases < 1) throw new Refusal('invalid', "'max_leases' must be greater than 0");
-          await quotas.put({ ...named(namespace.uuid, params.name, keeping(input, before)), kind: 'lease-count', maxLeases });
+          await quotas.put({
+            ...named(namespace.uuid, params.name, keeping(input, before)),
+            kind: 'lease-count',
+            maxLeases,
+          });
           return empty;
         },
       },
