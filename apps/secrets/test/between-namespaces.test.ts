@@ -190,11 +190,14 @@ describe('between namespaces', () => {
       'of a namespace has its name there, and is read, listed, changed and deleted there: %s',
       async (kind) => {
         const quota = `sys/quotas/${kind}/same`;
-        await secrets.root.write(quota, { rate: 1_000_000, max_leases: 1_000_000 }).expect(204);
+        const field = kind === 'rate-limit' ? 'rate' : 'max_leases';
+        await secrets.root.write(quota, { [field]: 1_000_000 }).expect(204);
         await at('one', boss).read(quota).expect(404);
         await at('one', boss).list(`sys/quotas/${kind}`).expect(404);
         await at('one', boss).delete(quota).expect(204);
-        await at('one', boss).write(quota, { rate: 500_000, max_leases: 500_000 }).expect(204);
+        await at('one', boss)
+          .write(quota, { [field]: 500_000 })
+          .expect(204);
         const limitOf = async (client: Client) => {
           const { data } = (await client.read(quota).expect(200)).body;
           return data.rate ?? data.max_leases;

@@ -8,15 +8,17 @@ const { raw } = endpoints({} as Policy<undefined>, undefined);
 
 /** The description of all other resources, at `/api/v2/openapi.json`. Open to everybody: it tells nothing of anybody. */
 export function openapiResource(described: readonly Resource[]): Resource {
-  // Made when first asked for, and the same as long as the service runs.
-  const made = new WeakMap<Environment, { readonly body: Buffer; readonly etag: string }>();
+  // Made when first asked for, and the same as long as the service runs: each request has an environment, each service one keyring.
+  const made = new WeakMap<Environment['keyring'], { readonly body: Buffer; readonly etag: string }>();
   const documentOf = (env: Environment) => {
-    const known = made.get(env);
+    const known = made.get(env.keyring);
     if (known) return known;
-    const body = Buffer.from(JSON.stringify(openapiDocument(described, { ...env, prefix: '/api/v2' })));
+    const { edition, aliases, publicUrl } = env;
+    const options = { edition, aliases, publicUrl, prefix: '/api/v2' };
+    const body = Buffer.from(JSON.stringify(openapiDocument(described, options)));
     const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;
     const document = { body, etag };
-    made.set(env, document);
+    made.set(env.keyring, document);
     return document;
   };
   const show = raw('GET')('/openapi.json', {
