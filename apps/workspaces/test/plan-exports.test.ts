@@ -71,7 +71,11 @@ describe('exports of plans', () => {
       `SELECT action, target_name FROM audit_event WHERE target_id = $1 ORDER BY id`,
       [made.id],
     );
-    expect(rows).toEqual(['create', 'delete'].map((verb) => ({ action: `plan-export.${verb}`, target_name: planId })));
+    expect(rows).toEqual([
+      { action: 'plan-export.create', target_name: planId },
+      { action: 'plan-export.download', target_name: null },
+      { action: 'plan-export.delete', target_name: planId },
+    ]);
   });
 
   it('hold what policies import, by the address of each thing', async () => {
