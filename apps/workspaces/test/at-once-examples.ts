@@ -167,11 +167,11 @@ const lockedWorkspace = async (world: World): Promise<string> => {
   await world.root('POST', `workspaces/${id}/actions/lock`, {});
   return id;
 };
-const stateBody = (serial: number, inline = true, lineage?: string) => {
+const stateBody = (serial: number, inline = true) => {
   const bytes = stateOf(serial);
   const md5 = createHash('md5').update(bytes).digest('hex');
   const state = inline ? { state: bytes.toString('base64') } : {};
-  return resource('state-versions', { serial, md5, ...state, ...(lineage ? { lineage } : {}) });
+  return resource('state-versions', { serial, md5, ...state });
 };
 const announcedState: Making = async (world) => {
   const id = await lockedWorkspace(world);
@@ -648,7 +648,7 @@ export const examples: Readonly<Record<string, Making>> = {
   'POST /quarantined-states/:quarantined_id/actions/promote': async (world) => {
     const id = await lockedWorkspace(world);
     await world.root('POST', `workspaces/${id}/state-versions`, stateBody(5));
-    await world.root('POST', `workspaces/${id}/state-versions`, stateBody(3, true, 'another')).catch(() => undefined);
+    await world.root('POST', `workspaces/${id}/state-versions`, stateBody(3)).catch(() => undefined);
     const [kept] = await world.root('GET', `workspaces/${id}/quarantined-states`);
     return { at: { quarantined_id: kept.id }, ...once };
   },
