@@ -1,5 +1,5 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
-import { mayBeInexact, parseExact } from '@keystead/envelope';
+import { parseExact } from '@keystead/envelope';
 import type { Barrier } from '../storage/types';
 import { DeviceSet } from './device-set';
 import { type ClearFields, longTexts, shownFields } from './hash-leaves';
@@ -241,7 +241,9 @@ export class Audit {
     const known = isUsual ? this.answers.get(dataText) : undefined;
     if (known !== undefined) return known;
     const hashed =
-      dataText.length > muchBytes ? this.wholeAnswer(dataText) : this.shownAnswer(parsed(dataText), request, dataText);
+      dataText.length > muchBytes
+        ? this.wholeAnswer(dataText)
+        : this.shownAnswer(parseExact(dataText) as object, request, dataText);
     if (isUsual) this.answers.set(dataText, hashed);
     return hashed;
   }
@@ -287,9 +289,6 @@ const clearAuth = [
   ...['policies', 'token_policies', 'identity_policies', 'display_name', 'entity_id', 'token_type'],
   ...['lease_duration', 'num_uses'],
 ];
-
-/** An answer with the digits of its numbers, as they were sent and hashed before. */
-const parsed = (text: string): object => (mayBeInexact(text) ? (parseExact(text) as object) : JSON.parse(text));
 
 /** A text that may repeat what was sent: names of fields, values that are no numbers. */
 function cut(text: string): string {

@@ -84,8 +84,11 @@ function refuseUnlessFor(endpoint: Endpoint, env: Environment, principal: Princi
   if (wrongEdition || wrongToken) throw notFound();
 }
 
-function requireSiteAdmin({ siteAdmin }: Endpoint, principal: Principal): void {
-  if (siteAdmin && !principal.siteAdmin) throw notFound();
+/** What endpoints work with, and whose request it is. Made for each request: a property that is assigned costs next to nothing. */
+function environmentFor(env: Environment, principal: Principal): Environment {
+  const own: { -readonly [Name in keyof Environment]: Environment[Name] } = Object.create(env);
+  own.holder = principal;
+  return own;
 }
 
 /** What the trail says an endpoint is about: what its path names. */
@@ -124,7 +127,7 @@ async function loadTarget(
   return target;
 }
 
-/** Whose signed link did the request come by? An endpoint that opens by nothing else is not there without one. */
+/** Whose signed link did the request come by, where links open the endpoint? One that opens by nothing else is not there without one. */
 async function holderBehind(
   endpoint: Endpoint,
   { db, env }: Kernel,
@@ -231,27 +234,23 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   const query = Query.parse(request.search);
   requireStorable(request.params, query);
   requireDeclared(endpoint, query);
-  const holder = await holderBehind(endpoint, kernel, request, query);
+  const holder = endpoint.link === undefined ? undefined : await holderBehind(endpoint, kernel, request, query);
   const principal = holder === undefined ? caller : withinRules(holder, request.settings);
-  const env: Environment = Object.create(kernel.env, { holder: { value: principal } });
-  const by = actorOf({ principal, request });
-  /** Who is known and refused what is there is kept. */
-  const keepRefusal = async (organizationId: string | null, target: unknown, allowed: () => void): Promise<void> => {
-    try {
-      allowed();
-    } catch (refusal) {
-      const about = targetOf(endpoint, target);
-      if (holder !== undefined) {
-        await keepRefusedLink(env, endpoint, by, organizationId, about);
-        throw notFound();
-      }
-      const after = { method: endpoint.method, path: endpoint.path };
-      const change = { organizationId, action: 'request.refuse', target: about, after };
-      if (principal.id !== '') await env.trail.refused(by, change);
-      throw refusal;
+  const env = environmentFor(kernel.env, principal);
+  /** Keeps that a caller who is known was refused what is there; answers what they are told. */
+  const refused = async (refusal: unknown, organizationId: string | null, target: unknown): Promise<unknown> => {
+    const by = actorOf({ principal, request });
+    const about = targetOf(endpoint, target);
+    if (holder !== undefined) {
+      await keepRefusedLink(env, endpoint, by, organizationId, about);
+      return notFound();
     }
+    const after = { method: endpoint.method, path: endpoint.path };
+    const change = { organizationId, action: 'request.refuse', target: about, after };
+    if (principal.id !== '') await env.trail.refused(by, change);
+    return refusal;
   };
-  await keepRefusal(null, undefined, () => requireSiteAdmin(endpoint, principal));
+  if (endpoint.siteAdmin && !principal.siteAdmin) throw await refused(notFound(), null, undefined);
   const within = { ...kernel, env };
   const lookup = { db, env, principal, params: request.params, query };
   const accessOf = (who: Principal, ids: readonly string[]): Promise<Access> =>
@@ -270,7 +269,11 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
         : await accessOf(who, judged);
     // Whoever is barred for the kind of their token hears so, where they are known to be members.
     if (judged.some((id) => access.isUserTokenRefused(id))) throw new TokenKindRefused(onlyOthers);
-    await keepRefusal(judged[0] ?? null, target, () => allow(endpoint, access, target));
+    try {
+      allow(endpoint, access, target);
+    } catch (refusal) {
+      throw await refused(refusal, judged[0] ?? null, target);
+    }
     requireRevision(target, wanted);
     return { target: target, access, judged };
   };
@@ -279,7 +282,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
     if (who === undefined) return undefined;
     const now = withinRules(who, await env.settings());
     refuseUnlessFor(endpoint, env, now);
-    requireSiteAdmin(endpoint, now);
+    if (endpoint.siteAdmin && !now.siteAdmin) throw notFound();
     return (await judge(now)).access;
   };
   const at = await judge(principal, request.early);
@@ -320,7 +323,11 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   const { discloses } = endpoint;
   if (discloses !== undefined && (discloses.when?.(result) ?? true)) {
     const target = targetOf(endpoint, at.target);
-    await env.trail.gave(by, { organizationId: at.judged[0] ?? null, action: discloses.action, target });
+    await env.trail.gave(actorOf({ principal, request }), {
+      organizationId: at.judged[0] ?? null,
+      action: discloses.action,
+      target,
+    });
   }
   // What a request reads cannot change what its caller may do, so nobody has to ask again.
   const known = endpoint.keepsAccess ? at.judged : [];
