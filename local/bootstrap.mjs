@@ -1,6 +1,6 @@
 // From a fresh clone to a built tree with nothing but Node and git: the pinned pnpm, the packages, the generated
 // clients, the build. Each part keeps a stamp of what it was made from and is skipped while that has not changed.
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -23,10 +23,11 @@ export function requireNode(version = process.versions.node) {
   throw new Stop(`Node ${version} is too old: install Node 20.19 or newer (22.12 or newer of 22), then start again.`);
 }
 
-/** Brings the tree to the point where tests can run: packages installed, clients generated. */
+/** Brings the tree to the point where tests can run: packages installed, clients generated, the pinned Node chosen for what is started. */
 export async function prepare() {
   requireNode();
   await install();
+  process.execPath = chosenNode();
   await made('generated', generateInputs(), ['apps/secrets/src/generated', 'apps/workspaces/src/generated'], () =>
     step('generating the database clients', () => runEverywhere('generate')),
   );
@@ -44,6 +45,16 @@ export async function build() {
   ];
   await made('built', buildInputs(), outputs, () => step('building', () => runEverywhere('build')));
   writeCommand(root);
+}
+
+/**
+ * The Node that runs services and tests: `KEYSTEAD_NODE`, or the pinned one that is installed with the packages, or, where
+ * that one does not run (another system, another C library), the one that runs this.
+ */
+function chosenNode() {
+  if (process.env.KEYSTEAD_NODE) return process.env.KEYSTEAD_NODE;
+  const pinned = path.join(root, 'local', 'node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node');
+  return spawnSync(pinned, ['--version']).status === 0 ? pinned : process.execPath;
 }
 
 /** Runs a script of every package that has it, as many at a time as there are processors: none needs what another makes. */

@@ -15,6 +15,8 @@ export function helpText(programs: Programs): string {
     '      Folder of the embedded database, the seal keys, the logs and first-run.json.',
     '  KEYSTEAD_WORKER [on]',
     '      off: no worker; remote runs wait for one that runs elsewhere.',
+    '  KEYSTEAD_NODE [the pinned Node 24]',
+    '      The Node program that runs the services.',
     '  DATABASE_URL',
     '      A PostgreSQL server (15 or newer) for both services, instead of the embedded one; each uses the database of',
     '      its name, secrets and workspaces, and creates it when the role may. Also as DATABASE_URL_FILE.',

@@ -27,6 +27,28 @@ describe('the version of Node', () => {
   });
 });
 
+describe('the Node that runs services and tests', () => {
+  const chosen = (env: NodeJS.ProcessEnv) => {
+    const file = path.resolve(__dirname, '..', 'bootstrap.mjs');
+    const code = `import { prepare } from ${JSON.stringify(file)}; await prepare(); console.log(process.execPath);`;
+    const said = spawnSync(process.execPath, ['--input-type=module', '--eval', code], { encoding: 'utf8', env });
+    return said.stdout.trim().split('\n').at(-1);
+  };
+
+  it('is the pinned one, whichever runs the command, where there is one for the system', () => {
+    const { KEYSTEAD_NODE: _, ...env } = process.env;
+    const { optionalDependencies } = JSON.parse(readFileSync(path.resolve(__dirname, '../package.json'), 'utf8'));
+    const version = optionalDependencies[`node-${process.platform}-${process.arch}`];
+    const node = chosen(env) as string;
+    const running = execFileSync(node, ['--version'], { encoding: 'utf8' }).trim();
+    expect(running).toBe(version === undefined ? process.version : `v${version}`);
+  });
+
+  it('is the one that KEYSTEAD_NODE names', () => {
+    expect(chosen({ ...process.env, KEYSTEAD_NODE: '/opt/other/node' })).toBe('/opt/other/node');
+  });
+});
+
 describe('the programs before any package is installed', () => {
   it('import nothing but Node and each other', () => {
     for (const name of [
