@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 import { mintLease } from '../src/resources/runs/agents/lease';
@@ -5,6 +6,7 @@ import { agentResource } from '../src/resources/runs/agents/routes';
 import { fetchResource } from '../src/resources/runs/vcs/fetch-routes';
 import { configured, fetchUrl, startRun } from './configurations';
 import { allRows } from './database-rows';
+import { stateOf } from './run-fixture';
 import { resource, startWorkspaces } from './start-workspaces';
 
 const prefix = '/api/agent/v1/agents';
@@ -277,6 +279,75 @@ describe('agents', () => {
     expect(await shown()).toBe('errored');
     await admin.delete(`agents/${agent}`).expect(204);
     await admin.get(`agents/${agent}`).expect(404);
+  });
+
+  // A pool is closed to no workspace that uses it: it is left first.
+  const closePool = async (attributes: object, relationships: object = {}) => {
+    await admin.patch(`workspaces/${workspace}`, resource('workspaces', { 'execution-mode': 'remote' })).expect(200);
+    await admin.patch(`agent-pools/${pool}`, resource('agent-pools', attributes, relationships)).expect(200);
+  };
+  const exclude = () => closePool({}, { 'excluded-workspaces': { data: [{ type: 'workspaces', id: workspace }] } });
+  // What happens to the pool of an agent that has a job, and what the agent hears then.
+  const closings: readonly (readonly [string, number, () => Promise<unknown>])[] = [
+    ['is for named workspaces alone', 409, () => closePool({ 'organization-scoped': false })],
+    ['excludes the workspace', 409, exclude],
+    [
+      'has lost its token',
+      401,
+      () =>
+        workspaces.service.pool.query(
+          `DELETE FROM token WHERE id = (SELECT token_id FROM run_worker WHERE agent_pool_id = $1 LIMIT 1)`,
+          [pool],
+        ),
+    ],
+  ];
+
+  it.each(closings)('hand in nothing for a workspace whose pool %s meanwhile', async (_how, expected, close) => {
+    const { run: id, agent, job } = await begun();
+    await close();
+    const before = await run(id);
+    const taken: string[] = [];
+    for (const { method, path } of agentResource.endpoints.filter((one) => one.path.includes(':job_id'))) {
+      // To give something back is no harm.
+      if (path.endsWith('/release') || path.endsWith(':credential_id')) continue;
+      const at = path.replace(prefix, '').replace(':agent_id', agent).replace(':job_id', job.id);
+      const query = method === 'PUT' ? queryOf(path) : '';
+      const test = send(method.toLowerCase() as 'get', `${at}${query}`, token, job.lease);
+      const { status } = await (method === 'GET' ? test : test.send(bodyOf(path)));
+      if (status !== expected) taken.push(`${method} ${path}: ${status}`);
+    }
+    expect(taken).toEqual([]);
+    expect(await run(id)).toEqual(before);
+    const where = { action: 'agent.refuse', targetId: id };
+    const audited = await workspaces.service.db.prisma.auditEvent.count({ where });
+    expect(audited > 0).toBe(expected === 409);
+  });
+
+  it('cannot begin what they were given before their pool was closed to the workspace', async () => {
+    const id = await queued();
+    const agent = await register();
+    const job = (await claim(agent)) ?? (await claim(agent));
+    await exclude();
+    await actor(agent, job).post('/start').expect(409);
+    expect((await run(id)).status).toBe('plan_queued');
+  });
+
+  it('whose pool was closed while they applied have their state kept apart, and not made the current one', async () => {
+    const { run: id, agent, doing } = await begun();
+    await doing.post('/finish', { outcome: 'planned', 'has-changes': true }).expect(204);
+    await admin.post(`runs/${id}/actions/apply`, {}).expect(202);
+    const applying = actor(agent, await claim(agent));
+    await applying.post('/start').expect(200);
+    await exclude();
+    const state = stateOf(1);
+    const md5 = createHash('md5').update(state).digest('hex');
+    await applying.put(`/state?serial=1&lineage=l-1&md5=${md5}`, state).expect(409);
+    await admin.get(`workspaces/${workspace}/current-state-version`).expect(404);
+    const { rows } = await workspaces.service.pool.query(
+      'SELECT count(*)::int AS n FROM quarantined_state WHERE workspace_id = $1',
+      [workspace],
+    );
+    expect(rows).toEqual([{ n: 1 }]);
   });
 
   it('are shown with their pool, and sign off', async () => {

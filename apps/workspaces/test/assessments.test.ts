@@ -240,6 +240,29 @@ describe('assessments', () => {
     await sql(`UPDATE subscription SET feature_set = 'business'`);
   });
 
+  it.each([
+    ['switched off', 'UPDATE workspace SET assessments_enabled = false', ''],
+    ['in local mode', "UPDATE workspace SET execution_mode = 'local'", ''],
+    [
+      'in an organization whose plan has none',
+      "UPDATE subscription SET feature_set = 'standard'",
+      "UPDATE subscription SET feature_set = 'business'",
+    ],
+  ])('do not begin where they were %s while they waited', async (_how, lose, restore) => {
+    await make();
+    await due();
+    expect(await start()).toBe(1);
+    const job = await worker.take('plan');
+    await sql(lose);
+    expect(await worker.start(job)).toBe(false);
+    expect(await hidden()).toMatchObject([{ status: 'canceled' }]);
+    const { rows } = await sql(
+      "SELECT after FROM audit_event WHERE action = 'run.plan-refuse' ORDER BY id DESC LIMIT 1",
+    );
+    expect(rows).toEqual([{ after: { reason: 'the workspace is not assessed any more' } }]);
+    if (restore) await sql(restore);
+  });
+
   it('are one at a time, of two nodes and after a worker was lost', async () => {
     await make();
     await due();

@@ -122,8 +122,10 @@ describe('runs that are confirmed by no person', () => {
     await runs.worker.claim();
     const person = await withGrant('write');
     const { id } = (await startRun(person, runs.workspace, { 'auto-apply': true }).expect(201)).body.data;
+    const job = await runs.worker.take('plan');
+    expect(await runs.worker.start(job)).toBe(true);
     await lose(person);
-    await runs.worker.plan();
+    expect(await runs.worker.endPlan(job, { outcome: 'planned', hasChanges: true })).toBe(true);
     const { attributes } = await runs.show(id);
     expect([attributes.status, attributes['status-reason']]).toEqual([
       'planned',

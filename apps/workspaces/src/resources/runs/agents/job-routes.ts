@@ -1,11 +1,12 @@
 import { badParameter } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { isRefusal, Refusal } from '@keystead/refusal';
 import type { Policy } from '../../../kernel/access/policy';
+import { actorOf } from '../../../kernel/audit/audit';
 import { BlobTooLarge, writeBlob } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
 import { type Endpoint, endpoints, type Raw } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
-import { describe, heartbeat, releaseJob, started } from '../runs/jobs/claims';
+import { describe, findClosed, heartbeat, releaseJob, started } from '../runs/jobs/claims';
 import { forgetToken, jobLogin, keepToken } from '../runs/jobs/credentials';
 import { jobFiles, jobInputs } from '../runs/jobs/inputs';
 import type { RunJob } from '../runs/jobs/job';
@@ -239,6 +240,26 @@ const forgetting = raw('DELETE')(`${job}/credentials/:credential_id`, {
   },
 });
 
+/** Keeps in the trail that an agent was refused because its pool was closed to the workspace meanwhile. */
+function keepClosed(endpoint: Endpoint): Endpoint {
+  const run: Endpoint['run'] = async (call) => {
+    try {
+      return await endpoint.run(call);
+    } catch (error) {
+      const { job_id: id = '' } = call.params as { readonly job_id?: string };
+      const closed = isRefusal(error) && error.kind === 'transition' ? await findClosed(call.db, id) : undefined;
+      if (closed) {
+        const { organizationId, runId } = closed;
+        const after = { path: endpoint.path, reason: 'the agent pool is not open to the workspace any more' };
+        const change = { organizationId, action: 'agent.refuse', target: { type: 'runs', id: runId }, after };
+        await call.env.trail.refused(actorOf(call), change, id);
+      }
+      throw error;
+    }
+  };
+  return { ...endpoint, run };
+}
+
 /** What the agent that holds a job does with it. */
 export const jobEndpoints: readonly Endpoint[] = [
   starting,
@@ -253,4 +274,4 @@ export const jobEndpoints: readonly Endpoint[] = [
   loggingIn,
   keeping,
   forgetting,
-];
+].map(keepClosed);

@@ -2,6 +2,7 @@ import { equalSecrets } from '@keystead/auth';
 import type { Keyring } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
 import type { Database } from '../../../kernel/database/database';
+import { isMine } from '../runs/jobs/claims';
 import { leaseHeader, type UploadName } from './protocol';
 
 /** A job in the hands of one agent, by the number of times that it was given out. */
@@ -48,10 +49,8 @@ export const lost = (): Refusal =>
   );
 
 /** Throws `transition` unless the job is held in this attempt, and was started. */
-export async function requireBegun(db: Database, workerId: string, { id, attempt }: Lease): Promise<void> {
-  const [held] = await db.prisma.$queryRaw<unknown[]>`
-    SELECT 1 FROM run_job WHERE id = ${id} AND attempt = ${attempt} AND worker_id = ${workerId} AND state = 'started'`;
-  if (!held) throw lost();
+export async function requireBegun(db: Database, workerId: string, lease: Lease): Promise<void> {
+  if (!(await isMine(db, lease, workerId, true))) throw lost();
 }
 
 const uploadMac = (keyring: Keyring, { id, attempt }: Lease, name: UploadName, blobId: string): string =>

@@ -76,8 +76,11 @@ export const poolOf = ({ w, p, o }: Placed): string =>
   `CASE WHEN ${w}.execution_mode IS NOT NULL THEN ${w}.agent_pool_id
         WHEN ${p}.execution_mode IS NOT NULL THEN ${p}.agent_pool_id ELSE ${o}.default_agent_pool_id END`;
 
-/** SQL: whether a workspace may use the pool that it has. */
-export const isPoolOpen = (at: Placed): string => `EXISTS (SELECT 1 FROM agent_pool ap WHERE ap.id = ${poolOf(at)}
+/** SQL: whether a workspace may use a pool: the one that it has, unless another is named. */
+export const isPoolOpen = (
+  at: Placed,
+  pool = poolOf(at),
+): string => `EXISTS (SELECT 1 FROM agent_pool ap WHERE ap.id = ${pool}
   AND NOT EXISTS (SELECT 1 FROM agent_pool_exclusion x WHERE x.agent_pool_id = ap.id AND x.workspace_id = ${at.w}.id)
   AND (ap.organization_scoped
     OR EXISTS (SELECT 1 FROM agent_pool_workspace x WHERE x.agent_pool_id = ap.id AND x.workspace_id = ${at.w}.id)

@@ -1,10 +1,12 @@
 import type { Keyring } from '@keystead/keyring';
 import { Prisma } from '../../../../generated/prisma/client';
+import { recordChange, system } from '../../../../kernel/audit/audit';
 import type { Database } from '../../../../kernel/database/database';
 import { lockRow } from '../../../../kernel/database/lock-row';
 import type { SiteSettings } from '../../../../kernel/endpoints/environment';
 import { defaultTimeouts, timeoutSeconds } from '../../../../kernel/installation/run-timeouts';
 import { storedSettings } from '../../../installation/settings/service';
+import { phaseProblem } from '../asked-again';
 import { advance, finish, lockFor } from '../queue';
 import { isPoolOpen, modeOf, poolOf, type RunVariable, variablesCell, workerVersions } from '../run';
 import { lockRunIfThere, movePhase, moveRun } from '../transition';
@@ -123,6 +125,15 @@ interface JobRow {
   readonly traceparent: string | null;
 }
 
+/** SQL: the job `j` is with an agent whose pool its workspace may not use any more. */
+const isClosed = `EXISTS (SELECT 1 FROM run_worker hk JOIN run hr ON hr.id = j.run_id JOIN workspace hw ON hw.id = hr.workspace_id
+   JOIN project hp ON hp.id = hw.project_id
+  WHERE hk.id = j.worker_id AND hk.agent_pool_id IS NOT NULL AND NOT ${isPoolOpen({ w: 'hw', p: 'hp', o: '' }, 'hk.agent_pool_id')})`;
+
+/** SQL: the job `j` is held by this worker, in this attempt, and its workspace may still use the pool of the agent. */
+const isHeld = ({ workerId, attempt }: JobHolder, states = "'claimed', 'started'"): Prisma.Sql =>
+  Prisma.sql`j.worker_id = ${workerId} AND j.attempt = ${attempt} AND j.state IN (${Prisma.raw(states)}) AND NOT ${Prisma.raw(isClosed)}`;
+
 /** Who holds a job, and since which of its attempts. */
 interface JobHolder {
   readonly workerId: string;
@@ -136,9 +147,6 @@ export async function describe(
   id: string,
   by?: JobHolder,
 ): Promise<(RunJob & { readonly isBegun: boolean }) | undefined> {
-  const isHeld = by
-    ? Prisma.sql`j.worker_id = ${by.workerId} AND j.attempt = ${by.attempt} AND j.state IN ('claimed', 'started')`
-    : Prisma.sql`true`;
   const [row] = await db.prisma.$queryRaw<JobRow[]>`
     SELECT j.kind, j.attempt, j.state, r.id AS run_id, r.workspace_id, w.name AS workspace_name, w.organization_id,
            o.name AS organization_name, p.id AS plan_id, a.id AS apply_id, c.blob_id, o.plan_timeout, o.apply_timeout,
@@ -150,7 +158,7 @@ export async function describe(
       JOIN workspace w ON w.id = r.workspace_id JOIN organization o ON o.id = w.organization_id
       JOIN run_phase p ON p.run_id = r.id AND p.kind = 'plan' JOIN run_phase a ON a.run_id = r.id AND a.kind = 'apply'
       LEFT JOIN configuration_version c ON c.id = r.configuration_version_id
-     WHERE j.id = ${id} AND ${isHeld}`;
+     WHERE j.id = ${id} AND ${by ? isHeld(by) : Prisma.sql`true`}`;
   if (!row) return undefined;
   const variables =
     row.variables === null ? '[]' : keyring.open(row.variables, variablesCell(row.run_id)).toString('utf8');
@@ -209,10 +217,27 @@ export async function claimJob(db: Database, keyring: Keyring, by: ClaimingWorke
   return { ...job, attempt: taken.attempt };
 }
 
-/** True while a job is held by this worker, in this attempt. */
-export async function isMine(tx: Database, job: RunJob, workerId: string): Promise<boolean> {
-  const state = { in: ['claimed', 'started'] };
-  return (await tx.prisma.runJob.count({ where: { id: job.id, workerId, attempt: job.attempt, state } })) > 0;
+/** True while a job is held by this worker, in this attempt; `begun`: and its tool was started. */
+export async function isMine(
+  { prisma }: Database,
+  { id, attempt }: Pick<RunJob, 'id' | 'attempt'>,
+  workerId: string,
+  begun = false,
+): Promise<boolean> {
+  const held = isHeld({ workerId, attempt }, begun ? "'started'" : undefined);
+  return (await prisma.$queryRaw<unknown[]>`SELECT 1 FROM run_job j WHERE j.id = ${id} AND ${held}`).length > 0;
+}
+
+/** The organization and the run of a job that an agent has whose pool was closed to the workspace. */
+export async function findClosed(
+  { prisma }: Database,
+  id: string,
+): Promise<{ organizationId: string; runId: string } | undefined> {
+  const [found] = await prisma.$queryRaw<{ organizationId: string; runId: string }[]>`
+    SELECT w.organization_id AS "organizationId", j.run_id AS "runId" FROM run_job j
+      JOIN run r ON r.id = j.run_id JOIN workspace w ON w.id = r.workspace_id
+     WHERE j.id = ${id} AND j.state IN ('claimed', 'started') AND ${Prisma.raw(isClosed)}`;
+  return found;
 }
 
 /** Keeps a job for another lease; see `JobBoard`. */
@@ -223,9 +248,8 @@ export async function heartbeat(
 ): Promise<Heartbeat> {
   await db.prisma.$executeRaw`UPDATE run_worker SET seen_at = now() WHERE id = ${by.workerId}`;
   const [row] = await db.prisma.$queryRaw<{ cancel: Heartbeat['cancel'] }[]>`
-    UPDATE run_job SET claimed_until = now() + make_interval(secs => ${by.leaseSeconds})
-     WHERE id = ${job.id} AND worker_id = ${by.workerId} AND attempt = ${job.attempt} AND state IN ('claimed', 'started')
-     RETURNING cancel`;
+    UPDATE run_job j SET claimed_until = now() + make_interval(secs => ${by.leaseSeconds})
+     WHERE j.id = ${job.id} AND ${isHeld({ workerId: by.workerId, attempt: job.attempt })} RETURNING cancel`;
   if (row) return { mine: true, cancel: row.cancel };
   const gone = await db.prisma.runJob.findUnique({ where: { id: job.id }, select: { cancel: true } });
   return { mine: false, cancel: gone?.cancel === 'force-cancel' ? 'force-cancel' : 'no' };
@@ -240,6 +264,19 @@ export async function started(db: Database, keyring: Keyring, job: RunJob, worke
       const reason = 'The lock of the workspace was taken away before the apply began; nothing was changed';
       await movePhase(tx, job.applyId, 'errored', { errorMessage: reason });
       await finish(tx, run, 'errored', { reason });
+      return false;
+    }
+    const problem = await phaseProblem(tx, run, job.kind);
+    if (problem !== undefined) {
+      const { organizationId, workspaceName: name } = run;
+      const target = { type: 'runs', id: run.id, name };
+      await recordChange(tx, system, {
+        organizationId,
+        action: `run.${job.kind}-refuse`,
+        target,
+        after: { reason: problem },
+      });
+      await finish(tx, run, run.isAssessment ? 'canceled' : 'discarded', { reason: `Did not begin: ${problem}` });
       return false;
     }
     await tx.prisma.$executeRaw`UPDATE run_job SET state = 'started', started_at = now() WHERE id = ${job.id}`;

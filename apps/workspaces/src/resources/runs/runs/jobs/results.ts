@@ -9,11 +9,11 @@ import * as quarantine from '../../../states/state-versions/quarantine';
 import * as states from '../../../states/state-versions/service';
 import { uploadRaw } from '../../../states/state-versions/upload';
 import { requireWorkspace } from '../../../workspaces/workspaces/find';
+import { decideUnattended } from '../asked-again';
 import { enqueue, finish, lockFor } from '../queue';
 import type { Run } from '../run';
 import { lockRunIfThere, movePhase, moveRun, recordEvent } from '../transition';
 import { noteApplied } from '../triggered';
-import { decideUnattended } from '../unattended';
 import { isMine } from './claims';
 import type { ApplyResult, Bytes, PlanResult, RunJob, SentState } from './job';
 

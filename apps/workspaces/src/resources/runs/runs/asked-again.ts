@@ -1,6 +1,8 @@
 import { mayStill } from '../../../kernel/access/standing';
 import { recordChange, system } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
+import { find as findWorkspace } from '../../workspaces/workspaces/find';
+import { isAssessed } from '../../workspaces/workspaces/workspace';
 import type { Run } from './run';
 import { runTriggerSource } from './statuses';
 
@@ -11,7 +13,7 @@ import { runTriggerSource } from './statuses';
  */
 export async function decideUnattended(tx: Database, run: Run): Promise<{ applies: boolean; reason: string | null }> {
   if (!run.autoApply) return { applies: false, reason: null };
-  const why = (await starterProblem(tx, run)) ?? (await configurationProblem(tx, run));
+  const why = await unattendedProblem(tx, run);
   if (why === undefined) return { applies: true, reason: null };
   await tx.prisma.run.update({ where: { id: run.id }, data: { autoApply: false } });
   const { id, workspaceName: name, organizationId } = run;
@@ -19,6 +21,30 @@ export async function decideUnattended(tx: Database, run: Run): Promise<{ applie
   await recordChange(tx, system, { ...change, after: { reason: why } });
   return { applies: false, reason: `Waits for confirmation: ${why}` };
 }
+
+/**
+ * Why a plan or an apply must not begin, although it was asked for: who asked may not do so any more. To be asked as a
+ * worker begins, with the workspace held.
+ */
+export async function phaseProblem(tx: Database, run: Run, kind: 'plan' | 'apply'): Promise<string | undefined> {
+  const { createdByType: type, createdById: id, confirmedByType, confirmedById } = run;
+  if (run.isAssessment) {
+    const workspace = await findWorkspace(tx, run.workspaceId);
+    return workspace && isAssessed(workspace) ? undefined : 'the workspace is not assessed any more';
+  }
+  if (kind === 'plan') {
+    // Runs of run triggers, repositories and the clock rest on the workspace.
+    if (type === system.type || run.source === runTriggerSource) return undefined;
+    if (await mayStill(tx, { type, id }, 'runs:plan', run.workspace)) return undefined;
+    return 'the one who started it may not plan here any more';
+  }
+  if (confirmedById === null) return unattendedProblem(tx, run);
+  if (await mayStill(tx, { type: confirmedByType, id: confirmedById }, 'runs:apply', run.workspace)) return undefined;
+  return 'the one who confirmed it may not apply here any more';
+}
+
+const unattendedProblem = async (tx: Database, run: Run): Promise<string | undefined> =>
+  (await starterProblem(tx, run)) ?? (await configurationProblem(tx, run));
 
 /** What a run rests on that is started by no person: the setting that starts it. */
 async function starterProblem(tx: Database, run: Run): Promise<string | undefined> {

@@ -1,0 +1,131 @@
+import { describe, expect, it } from '@jest/globals';
+import { configured, startRun } from './configurations';
+import { grant, type Member, member, team, teamToken } from './members';
+import { startRuns } from './run-fixture';
+import { type Client, resource } from './start-workspaces';
+
+type Held = Member & { readonly grantId: string; readonly teamId: string };
+
+// What would be lost: a right that was taken away still works, through what was asked for while it was there.
+
+describe('what was asked for before a right was lost', () => {
+  const runs = startRuns();
+  const { workspaces, admin } = runs;
+  const sql = async (text: string, ...values: unknown[]) => (await workspaces.service.pool.query(text, values)).rows;
+  let count = 0;
+  const someone = async (): Promise<Held> => {
+    const teamId = await team(workspaces, 'acme', `later-${++count}`);
+    const grantId = await grant(workspaces, teamId, runs.workspace, 'write');
+    return { ...(await member(workspaces, 'acme', [teamId])), grantId, teamId };
+  };
+  const audited = async (action: string, id: string) =>
+    (await sql('SELECT after FROM audit_event WHERE action = $1 AND target_id = $2', action, id)).length;
+
+  /** How a person loses what they could do. */
+  const losses: Readonly<Record<string, (person: Held) => Promise<unknown>>> = {
+    'removed from the organization': ({ membershipId }) =>
+      admin.delete(`organization-memberships/${membershipId}`).expect(204),
+    'removed from the team': ({ teamId, membershipId }) =>
+      admin
+        .delete(`teams/${teamId}/relationships/organization-memberships`)
+        .send({ data: [{ type: 'organization-memberships', id: membershipId }] })
+        .expect(204),
+    'left without a grant': ({ grantId }) => admin.delete(`team-workspaces/${grantId}`).expect(204),
+    'given less': ({ grantId }) =>
+      admin.patch(`team-workspaces/${grantId}`, resource('team-workspaces', { access: 'read' })).expect(200),
+    'left without their team': ({ teamId }) => admin.delete(`teams/${teamId}`).expect(204),
+    suspended: ({ id }) => sql('UPDATE user_account SET suspended_at = now() WHERE id = $1', id),
+    deleted: ({ id }) => sql('DELETE FROM user_account WHERE id = $1', id),
+  };
+
+  const begin = async (kind: 'plan' | 'apply') => runs.worker.start(await runs.worker.take(kind));
+  const isRefused = async (id: string, kind: 'plan' | 'apply', reason: string) => {
+    const { attributes } = await runs.show(id);
+    expect(attributes).toMatchObject({ status: 'discarded', 'status-reason': `Did not begin: ${reason}` });
+    expect(Object.keys(attributes['status-timestamps'])).not.toContain(kind === 'plan' ? 'planning-at' : 'applying-at');
+    expect(await audited(`run.${kind}-refuse`, id)).toBe(1);
+    const { attributes: workspace } = await runs.lockOf();
+    expect(workspace.locked).toBe(false);
+  };
+  const started = async (by: Client, attributes: object = {}): Promise<string> =>
+    (await startRun(by, runs.workspace, attributes).expect(201)).body.data.id;
+
+  /** What takes effect later: it is asked for, and answers how it takes effect, and what must be so instead. */
+  const effects: Readonly<Record<string, (person: Held) => Promise<() => Promise<void>>>> = {
+    'a queued plan': async (person) => {
+      const id = await started(person);
+      return async () => {
+        expect(await begin('plan')).toBe(false);
+        await isRefused(id, 'plan', 'the one who started it may not plan here any more');
+      };
+    },
+    'a confirmed apply': async (person) => {
+      const id = await started(admin, { 'auto-apply': false });
+      await runs.worker.plan();
+      await person.post(`runs/${id}/actions/apply`, {}).expect(202);
+      return async () => {
+        expect(await begin('apply')).toBe(false);
+        await isRefused(id, 'apply', 'the one who confirmed it may not apply here any more');
+      };
+    },
+    'an apply without confirmation': async (person) => {
+      const id = await started(person, { 'auto-apply': true });
+      await runs.worker.plan();
+      expect(await runs.statusOf(id)).toBe('apply_queued');
+      return async () => {
+        expect(await begin('apply')).toBe(false);
+        await isRefused(id, 'apply', 'the one who started it may not apply here any more');
+      };
+    },
+    'a create that is sent again': async (person) => {
+      const relationships = { workspace: { data: { type: 'workspaces', id: runs.workspace } } };
+      const send = () => person.post('runs', resource('runs', {}, relationships)).set('Idempotency-Key', 'again');
+      const { id } = (await send().expect(201)).body.data;
+      expect((await send().expect(201)).body.data.id).toBe(id);
+      return async () => {
+        const [sent, read] = [await send(), await person.get(`runs/${id}`)];
+        // A repetition shows what a read shows, and nothing to those who may not read.
+        if (read.status === 200) expect(sent.body.data.attributes.status).toEqual(read.body.data.attributes.status);
+        else expect([401, 403, 404]).toContain(sent.status);
+        if (read.status !== 200) expect(sent.text).not.toContain(id);
+        expect(await sql('SELECT id FROM run WHERE workspace_id = $1', runs.workspace)).toEqual([{ id }]);
+      };
+    },
+  };
+
+  const table = Object.keys(effects).flatMap((effect) => Object.keys(losses).map((loss) => [effect, loss] as const));
+
+  it.each(table)('%s does not take effect for someone %s', async (effect, loss) => {
+    await configured(workspaces, runs.workspace);
+    await runs.worker.claim();
+    const person = await someone();
+    const later = await effects[effect]!(person);
+    await losses[loss]!(person);
+    await later();
+  });
+
+  it.each(['plan', 'apply'] as const)('a %s that a team asked for ends with the rights of the team', async (kind) => {
+    await configured(workspaces, runs.workspace);
+    await runs.worker.claim();
+    const { teamId, grantId } = await someone();
+    const id = await started(await teamToken(workspaces, teamId), { 'auto-apply': true });
+    if (kind === 'apply') await runs.worker.plan();
+    await losses['given less']!({ grantId } as Held);
+    expect(await begin(kind)).toBe(false);
+    await isRefused(id, kind, `the one who started it may not ${kind} here any more`);
+  });
+
+  it('takes effect for those who still may, and the next run follows one that was refused', async () => {
+    await configured(workspaces, runs.workspace);
+    await runs.worker.claim();
+    const [lost, still] = [await someone(), await someone()];
+    const first = await started(lost);
+    const second = await started(still, { 'auto-apply': true });
+    await losses.suspended!(lost);
+    expect(await begin('plan')).toBe(false);
+    expect(await runs.statusOf(first)).toBe('discarded');
+    await runs.worker.plan();
+    await runs.worker.apply();
+    expect(await runs.statusOf(second)).toBe('applied');
+  });
+});
