@@ -79,6 +79,9 @@ const Variables = z.object({
   WORKSPACES_NOTIFICATION_NETWORKS: addressBlocks
     .optional()
     .describe('Private addresses or CIDR blocks that notifications may go to; public ones they may anyway.'),
+  WORKSPACES_VERSION_WAIT_SECONDS: wholeNumber(10, 86_400)
+    .default(120)
+    .describe('How long a run waits for a worker with its version of the tool while workers with others are there.'),
   WORKSPACES_ASSESSMENT_HOURS: wholeNumber(0, 8760)
     .default(24)
     .describe('How often workspaces with assessments-enabled are assessed (hosted edition); 0 is never.'),
@@ -242,6 +245,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     /** Of the installation's own agents; none: it has none. */
     workerTokens: given.WORKSPACES_AGENT_TOKEN ?? [],
     assessmentHours: given.WORKSPACES_ASSESSMENT_HOURS,
+    versionWaitSeconds: given.WORKSPACES_VERSION_WAIT_SECONDS,
     configurationBytes: given.WORKSPACES_CONFIGURATION_LIMIT_MIB * 1024 * 1024,
     checksSshKeys: given.WORKSPACES_CHECK_SSH_KEYS,
     checksSamlCertificates: given.WORKSPACES_CHECK_SAML_CERTIFICATES,

@@ -24,6 +24,7 @@ import { remindOfAutoDestroy, startAutoDestroy } from './resources/runs/runs/aut
 import { forgetWorkers, settleAbandoned } from './resources/runs/runs/jobs/abandoned';
 import { revokeLeft } from './resources/runs/runs/jobs/credentials';
 import type { SecretsService } from './resources/runs/runs/jobs/jobs';
+import { endUnserved } from './resources/runs/runs/jobs/unserved';
 import { startTriggered } from './resources/runs/runs/triggered';
 import { forgetDeliveries, processDeliveries } from './resources/runs/vcs/deliveries';
 import { reportPassing } from './resources/runs/vcs/passing';
@@ -87,6 +88,8 @@ interface Options extends Pick<Environment, 'notificationReach' | 'mailer'> {
   readonly consoleIdleMinutes: number;
   /** How often workspaces are assessed; 0: never, 24 unless told. */
   readonly assessmentHours?: number;
+  /** How long a run waits for a worker with its version while others are there; 120 unless told. */
+  readonly versionWaitSeconds?: number;
   /** Where tokens end that agents left; undefined where runs get none. */
   readonly secrets?: SecretsService;
   readonly registry?: Registry;
@@ -144,13 +147,29 @@ function vcsJobs(
 /** All jobs of a service process. */
 export function jobsOf(
   db: Database,
-  { keyring, publicUrl, now, consoleIdleMinutes, assessmentHours = 24, secrets, log, vcs, ...given }: Options,
+  {
+    keyring,
+    publicUrl,
+    now,
+    consoleIdleMinutes,
+    assessmentHours = 24,
+    versionWaitSeconds = 120,
+    secrets,
+    log,
+    vcs,
+    ...given
+  }: Options,
   metrics = new JobMetrics(undefined),
 ): readonly Job[] {
   const sender = new Sender({ keyring, now, ...given });
   return [
     ...(vcs ? vcsJobs(db, keyring, now, vcs) : []),
     { name: 'settle runs of lost workers', everySeconds: 10, run: () => settleAbandoned(db, keyring) },
+    {
+      name: 'end runs whose version no worker has',
+      everySeconds: 10,
+      run: () => endUnserved(db, keyring, versionWaitSeconds),
+    },
     { name: 'start triggered runs', everySeconds: 5, run: () => startTriggered(db, keyring) },
     {
       name: 'destroy what workspaces manage by their time',

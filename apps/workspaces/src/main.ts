@@ -103,6 +103,7 @@ async function run(config: Config): Promise<void> {
         clockTrouble,
         consoleIdleMinutes: config.console.idleMinutes,
         assessmentHours: config.assessmentHours,
+        versionWaitSeconds: config.versionWaitSeconds,
         secrets: config.secretsService,
         registry,
         vcs: config.vcs && reach && { reach, publicUrl, settings, pollSeconds: config.vcs.pollSeconds },

@@ -1,5 +1,6 @@
-import { describe, expect, it } from '@jest/globals';
-import { configured, startRun } from './configurations';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { endUnserved } from '../src/resources/runs/runs/jobs/unserved';
+import { configured, fetchUrl, startRun } from './configurations';
 import { fakeWorker } from './fake-worker';
 import { startRuns } from './run-fixture';
 import { resource } from './start-workspaces';
@@ -31,13 +32,13 @@ describe('a run of a version', () => {
     await pin('1.5.7');
     await runs.worker.claim();
     const first = await made();
-    await pin('1.11.4');
     const second = await made();
-    const speculative = await made({ 'plan-only': true });
+    const speculative = await made({ 'plan-only': true, 'infra-version': '1.11.4' });
     expect(await reasonOf(second)).toBe(`Waiting for ${first} to end: one run of a workspace takes place at a time`);
     expect(await runs.worker.take('plan')).toMatchObject({ runId: speculative });
     expect(await runs.worker.claim()).toBeUndefined();
     await runs.act(first, 'discard').expect(202);
+    await pin('1.11.4');
     expect(await runs.worker.take('plan')).toMatchObject({ runId: second });
   });
 
@@ -82,5 +83,128 @@ describe('a run of a version', () => {
     expect(await versionOf('latest', { 'infra-version': 'latest' })).toBe('1.4.6');
     expect(await versionOf('constraint', { 'infra-version': '~> 1.4.0, < 1.4.5' })).toBe('1.4.2');
     expect(await versionOf('other', { 'infra-version': '~> 1.3.0' })).toBe('1.3.10');
+  });
+
+  it('that was a mistake goes on with the one its workspace is given then; a plan that asked for its own keeps it', async () => {
+    await configured(workspaces, runs.workspace);
+    await pin('1.5.7');
+    await runs.worker.claim();
+    const id = await made();
+    const speculative = await made({ 'plan-only': true });
+    const own = await made({ 'plan-only': true, 'infra-version': '1.5.6' });
+    await pin('~> 1.11.0');
+    const versionOf = async (run: string) => (await show(run)).attributes['infra-version'];
+    expect(await Promise.all([id, speculative, own].map(versionOf))).toEqual(['1.11.4', '1.11.4', '1.5.6']);
+    const taken = [await runs.worker.take('plan'), await runs.worker.take('plan')].map(({ runId }) => runId);
+    expect(taken.sort()).toEqual([id, speculative].sort());
+  });
+
+  describe('that no worker has', () => {
+    const ended = (seconds: number) => endUnserved(workspaces.service.db, workspaces.service.env.keyring, seconds);
+    const planLog = async (run: string) => {
+      const plan = (await show(run)).relationships.plan.data.id;
+      const { body } = await admin.get(`plans/${plan}`).expect(200);
+      return (await fetchUrl(workspaces, body.data.attributes['log-read-url']).expect(200)).body.toString();
+    };
+
+    it('ends in time, and the log of its plan says which are there', async () => {
+      await configured(workspaces, runs.workspace);
+      await pin('1.5.7');
+      const id = await made();
+      expect(await ended(0)).toBe(0);
+      await runs.worker.claim();
+      expect(await ended(3600)).toBe(0);
+      expect(await statusOf(id)).toBe('pending');
+      expect(await ended(0)).toBe(1);
+      expect(await statusOf(id)).toBe('errored');
+      const reason = /No worker has version 1\.5\.7 of the tool\. Versions that are there: 1\.11\.4\./;
+      expect(await reasonOf(id)).toMatch(reason);
+      expect(await planLog(id)).toMatch(reason);
+      expect((await lockOf()).attributes.locked).toBe(false);
+    });
+
+    it('goes on waiting for a worker that came back, and as long again for one that left', async () => {
+      await configured(workspaces, runs.workspace);
+      await pin('1.5.7');
+      await runs.worker.claim();
+      const id = await made();
+      await ended(3600);
+      await fakeWorker(workspaces, 'back', ['1.5.7']).claim();
+      expect(await ended(0)).toBe(0);
+      expect(await statusOf(id)).toBe('plan_queued');
+    });
+  });
+
+  describe('is refused', () => {
+    const add = (version: string, attributes: object) =>
+      admin.post('admin/infra-versions', resource('infra-versions', { version, ...attributes })).expect(201);
+    const asking = {
+      'at creation': (version: string) =>
+        admin.post(
+          'organizations/acme/workspaces',
+          resource('workspaces', {
+            name: `v${version.replaceAll('.', '-')}-${runs.counter}`,
+            'terraform-version': version,
+          }),
+        ),
+      'by a change': (version: string) =>
+        admin.patch(`workspaces/${runs.workspace}`, resource('workspaces', { 'terraform-version': version })),
+      'by a run': (version: string) =>
+        startRun(admin, runs.workspace, { 'plan-only': true, 'terraform-version': version }),
+    };
+
+    beforeAll(async () => {
+      await workspaces.organization('other');
+      await add('95.0.0', { enabled: true, beta: true });
+      await add('95.1.0', { enabled: false });
+    });
+
+    it.each(Object.keys(asking) as (keyof typeof asking)[])(
+      '%s unless it is listed and enabled, or carried',
+      async (way) => {
+        await configured(workspaces, runs.workspace);
+        const pool = async (organization: string, version: string) => {
+          const { body } = await admin
+            .post(`organizations/${organization}/agent-pools`, resource('agent-pools', { name: `p-${runs.counter}` }))
+            .expect(201);
+          const poolId = body.data.id;
+          const token = await admin
+            .post(
+              `agent-pools/${poolId}/authentication-tokens`,
+              resource('authentication-tokens', { description: 'a' }),
+            )
+            .expect(201);
+          await workspaces.service.pool.query(
+            'INSERT INTO run_worker (id, versions, agent_pool_id, token_id) VALUES ($1, $2, $3, $4)',
+            [`agent-${version}`, [version], poolId, token.body.data.id],
+          );
+        };
+        await fakeWorker(workspaces, 'betas', ['95.2.0', '95.2.1-beta1', '95.1.0']).claim();
+        await pool('acme', '95.3.0');
+        await pool('other', '95.4.0');
+        const statuses = { '1.5.7': 'ok', '95.0.0': 'ok', '95.2.0': 'ok', '95.2.1-beta1': 'ok', '95.3.0': 'ok' };
+        const refused = { '95.1.0': 422, '95.4.0': 422, '99.0.0': 422, '0.0.1': 422 };
+        const found: Record<string, unknown> = {};
+        for (const version of Object.keys({ ...statuses, ...refused })) {
+          const { status, body } = await asking[way](version);
+          found[version] = status < 300 ? 'ok' : status;
+          if (status === 422) expect(body.errors[0].source.pointer).toBe('/data/attributes/terraform-version');
+        }
+        expect(found).toEqual({ ...statuses, ...refused });
+      },
+    );
+
+    it('by no change that keeps it, although its worker is gone', async () => {
+      await fakeWorker(workspaces, 'gone', ['95.5.0']).claim();
+      await pin('95.5.0');
+      await fakeWorker(workspaces, 'gone').retire();
+      await pin('95.5.0');
+      const { body } = await admin.patch(
+        `workspaces/${runs.workspace}`,
+        resource('workspaces', { 'infra-version': '95.5.1' }),
+      );
+      expect(body.errors[0].detail).toContain('no enabled version is named 95.5.1');
+      expect((await lockOf()).attributes['infra-version']).toBe('95.5.0');
+    });
   });
 });

@@ -42,7 +42,10 @@ export class HostApi {
   async call(method: Method, path: string, json?: unknown): Promise<unknown> {
     const url = path.startsWith('/') ? this.base + path : path;
     const answer = await this.send(url, { method, headers: this.headers, json }, timeoutMs);
-    if (answer.status === 429 || answer.status >= 500) {
+    // GitHub says 403 to who asks too often.
+    const isTooOften =
+      answer.status === 403 && (answer.retryAfterSeconds > 0 || /rate limit/i.test(messageOf(answer.json)));
+    if (answer.status === 429 || answer.status >= 500 || isTooOften) {
       throw new Unreachable(`the Git host answered ${answer.status}: ${messageOf(answer.json)}`);
     }
     // Azure DevOps shows its sign-in page to a token that it does not know.

@@ -6,7 +6,8 @@ import { HostRefused } from '../git-hosts/host-api';
 import { apiOf, hostOf } from '../git-hosts/hosts';
 import { tokenText } from './repository';
 
-const refused = (error: HostRefused): string => {
+/** Why a repository cannot be used, where its host answered; follows its name. */
+export const refusedByHost = (error: HostRefused): string => {
   if (error.status === 401) return 'cannot be read: the host does not know the token of the connection';
   if (error.status === 403) return 'cannot be read: the token of the connection has no right to it';
   if (error.status === 404) return 'was not found by the token of the connection';
@@ -46,7 +47,7 @@ export async function checkRepository(
     }
     return found;
   } catch (error) {
-    if (error instanceof HostRefused) throw invalid(['vcsRepo', 'identifier'], refused(error));
+    if (error instanceof HostRefused) throw invalid(['vcsRepo', 'identifier'], refusedByHost(error));
     if (isRefusal(error) && error.kind === 'upstream')
       throw invalid(['vcsRepo', 'identifier'], `cannot be read: ${error.message}`);
     throw error;

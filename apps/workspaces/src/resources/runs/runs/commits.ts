@@ -1,3 +1,4 @@
+import { invalid } from '@keystead/jsonapi';
 import { isRefusal } from '@keystead/refusal';
 import type { VcsRepository } from '../../../generated/prisma/client';
 import type { Actor } from '../../../kernel/audit/audit';
@@ -6,6 +7,7 @@ import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import type { HostCommit, PullRequest, Sender } from '../../connections/git-hosts/git-host';
 import { HostRefused } from '../../connections/git-hosts/host-api';
+import { refusedByHost } from '../../connections/repositories/check';
 import { reachRepository, type VcsMeans } from '../../connections/repositories/repository';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
 import { type Configuration, createFetched, stamp } from './configuration';
@@ -85,8 +87,8 @@ async function configurationOf(tx: Database, workspaceId: string, commitSha: str
 /**
  * The newest commit of the branch that a workspace follows, as a configuration: one that is there, or is to be fetched. For
  * runs that somebody starts, also where no webhook told of the commit. Undefined where the workspace follows tags or
- * nothing, and where its host cannot be asked: then the newest that was fetched is as good as any. To be called outside any
- * transaction.
+ * nothing, and where its host is away: then the newest that was fetched is as good as any. Throws `invalid` where the host
+ * answers that there is no such branch or repository, or that it may not be read. To be called outside any transaction.
  */
 export async function newestCommit(
   means: VcsMeans,
@@ -101,7 +103,7 @@ export async function newestCommit(
   const branch = workspace.vcsBranch ?? row?.defaultBranch;
   if (!row?.cloneUrl || !branch) return undefined;
   const commit = await findHead(means, row, branch);
-  if (!commit) return undefined;
+  if (commit === 'away') return undefined;
   const id = await means.db.transaction(async (tx) => {
     if (!(await lockRow(tx, 'workspace', workspace.id))) return undefined;
     const known = await configurationOf(tx, workspace.id, commit.sha);
@@ -115,12 +117,19 @@ export async function newestCommit(
   return id === undefined ? undefined : { id, speculative: false };
 }
 
-async function findHead(means: VcsMeans, row: VcsRepository, branch: string): Promise<HostCommit | undefined> {
+async function findHead(means: VcsMeans, row: VcsRepository, branch: string): Promise<HostCommit | 'away'> {
   try {
     const reached = await reachRepository(means, row);
-    return await reached?.host.findHead(reached.api, row.identifier, branch);
+    if (!reached) return 'away';
+    const found = await reached.host.findHead(reached.api, row.identifier, branch);
+    if (found) return found;
   } catch (error) {
-    if (error instanceof HostRefused || (isRefusal(error) && error.kind === 'upstream')) return undefined;
+    if (isRefusal(error) && error.kind === 'upstream') return 'away';
+    if (error instanceof HostRefused) throw gone(`its repository ${row.identifier} ${refusedByHost(error)}`);
     throw error;
   }
+  throw gone(`its repository ${row.identifier} has no branch ${branch}`);
 }
+
+const gone = (why: string) =>
+  invalid('workspace', `has no newest commit to run: ${why}. Name a configuration version to run an older one`);

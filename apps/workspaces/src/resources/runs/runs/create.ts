@@ -96,7 +96,7 @@ export async function create(
   const configuration = commit ?? (await requireConfiguration(db, workspace, input.configurationVersion));
   const planOnly = input.planOnly === true || configuration.speculative;
   const savePlan = input.savePlan === true && !planOnly;
-  const version = input.infraVersion ? await requireVersion(db, input.infraVersion) : workspace.infraVersion;
+  const version = input.infraVersion ? await requireVersion(db, input.infraVersion, workspace) : workspace.infraVersion;
   const infraVersion = await resolveVersion(db, version);
   const id = newId('run');
   return db.transaction(async (tx) => {

@@ -9,12 +9,16 @@ import {
   workerSilenceSeconds,
 } from '../../../kernel/installation/infra-versions';
 
+const isLive = `ended_at IS NULL AND seen_at > now() - interval '${workerSilenceSeconds} seconds'`;
+
 const readVersions = {
   name: 'infra_versions',
-  text: `SELECT k.key, (SELECT coalesce(json_agg(json_build_array(version, enabled AND NOT beta)), '[]')
-                         FROM infra_version) AS versions,
+  text: `SELECT k.key, (SELECT coalesce(json_agg(json_build_array(version, enabled, beta)), '[]') FROM infra_version) AS versions,
                 (SELECT coalesce(json_agg(DISTINCT v ORDER BY v), '[]') FROM run_worker, unnest(versions) v
-                  WHERE seen_at > now() - interval '${workerSilenceSeconds} seconds' AND agent_pool_id IS NULL) AS offered
+                  WHERE ${isLive} AND agent_pool_id IS NULL) AS offered,
+                (SELECT coalesce(json_agg(DISTINCT p.organization_id || ' ' || v ORDER BY p.organization_id || ' ' || v), '[]')
+                   FROM run_worker JOIN agent_pool p ON p.id = agent_pool_id, unnest(versions) v
+                  WHERE ${isLive} AND token_id IS NOT NULL) AS pooled
            FROM unnest($1::text[]) AS k(key)`,
   quick: true,
 };
@@ -22,8 +26,10 @@ const readVersions = {
 interface VersionsRow {
   [column: string]: unknown;
   key: string;
-  versions: [version: string, usable: boolean][];
+  versions: [version: string, enabled: boolean, beta: boolean][];
   offered: string[];
+  /** What agents of pools have, each after the id of its organization. */
+  pooled: string[];
 }
 
 /** Versions to choose from, and the newest stable one that can be run: what a workspace gets when nobody chooses. */
@@ -32,6 +38,8 @@ export interface Catalogue {
   /** Those that workers have which were heard of lately. */
   readonly offered: readonly string[];
   readonly newest: string;
+  /** May a workspace of the organization be pinned to this exact version? */
+  knows(version: string, organizationId: string): boolean;
 }
 
 /**
@@ -40,29 +48,42 @@ export interface Catalogue {
  */
 export async function catalogue(db: Database): Promise<Catalogue> {
   const stored = await db.readOne<VersionsRow>(readVersions, 'all');
-  return db.remembered('infra-versions', JSON.stringify([stored?.versions, stored?.offered]), async () => {
-    const known = new Map(shippedVersions.map((version) => [version, true]));
-    for (const version of stored?.offered ?? []) known.set(version, true);
-    for (const [version, usable] of stored?.versions ?? []) {
-      known.set(version, usable);
-    }
+  return db.remembered('infra-versions', JSON.stringify(stored), async () => {
+    const { versions: listed = [], offered: carried = [], pooled = [] } = stored ?? {};
+    const known = new Map([...shippedVersions, ...carried].map((version) => [version, true]));
+    for (const [version, isEnabled, isBeta] of listed) known.set(version, isEnabled && !isBeta);
     const versions = [...known].flatMap(([version, usable]) => (usable ? [version] : []));
-    const offered = versions.filter((version) => stored?.offered.includes(version));
-    return { versions, offered, newest: newest(offered) ?? newest(versions) ?? shippedVersions.at(-1)! };
+    const offered = versions.filter((version) => carried.includes(version));
+    const enabled = new Map(listed.map(([version, isEnabled]) => [version, isEnabled]));
+    const ofPools = new Set(pooled);
+    return {
+      versions,
+      offered,
+      newest: newest(offered) ?? newest(versions) ?? shippedVersions.at(-1)!,
+      knows: (version, organizationId) =>
+        enabled.get(version) ?? (known.has(version) || ofPools.has(`${organizationId} ${version}`)),
+    };
   });
 }
 
 /**
- * Accepts an exact version, `latest`, or a constraint that some version of the catalogue satisfies; it is kept as sent.
- * Throws `invalid` otherwise.
+ * Accepts an exact version that the catalogue lists and enables or that a worker of the organization has, `latest`, or a
+ * constraint that some version of the catalogue satisfies; it is kept as sent. Throws `invalid` otherwise.
  */
-export async function requireVersion(db: Database, text: string, known?: Catalogue): Promise<string> {
-  if (text === LATEST || isExact(text)) return text;
+export async function requireVersion(
+  db: Database,
+  text: string,
+  { organizationId, known }: { organizationId: string; known?: Catalogue },
+): Promise<string> {
+  if (text === LATEST) return text;
+  const { knows, versions } = known ?? (await catalogue(db));
+  if (isExact(text)) {
+    if (knows(text, organizationId)) return text;
+    throw invalid('infraVersion', `is not available: no enabled version is named ${text}, and no worker has it`);
+  }
   const allowed = parseConstraint(text);
   if (allowed === undefined) throw invalid('infraVersion', 'is no version and no version constraint');
-  if (newest((known ?? (await catalogue(db))).versions, allowed) === undefined) {
-    throw invalid('infraVersion', 'matches no available version');
-  }
+  if (newest(versions, allowed) === undefined) throw invalid('infraVersion', 'matches no available version');
   return text;
 }
 
@@ -73,4 +94,20 @@ export async function resolveVersion(db: Database, text: string): Promise<string
   if (text === LATEST) return known.newest;
   const allowed = parseConstraint(text);
   return newest(known.offered, allowed) ?? newest(known.versions, allowed) ?? known.newest;
+}
+
+/**
+ * Gives runs that wait for their turn the version their workspace now asks for. A speculative plan may have been asked for in a
+ * version of its own: it keeps one that was not the workspace's. To be called with the workspace held.
+ */
+export async function repinWaiting(
+  tx: Database,
+  workspaceId: string,
+  { before, after }: { before: string; after: string },
+): Promise<void> {
+  if (before === after) return;
+  const [was, is] = [await resolveVersion(tx, before), await resolveVersion(tx, after)];
+  await tx.prisma.$executeRaw`
+    UPDATE run SET infra_version = ${is} WHERE workspace_id = ${workspaceId} AND status = 'pending' AND finished_at IS NULL
+       AND NOT is_assessment AND (NOT plan_only OR infra_version = ${was})`;
 }

@@ -10,11 +10,11 @@ import { type Bound, bindTags } from '../projects/tag-bindings';
 import { type WorkspaceSettings, workspaceAttributes } from './attributes';
 import type { WorkspaceCaller } from './caller';
 import { requireWorkspace } from './find';
-import { requireVersion } from './infra-version';
+import { repinWaiting, requireVersion } from './infra-version';
 import { checkLink, keepLink, type RepositoryLink } from './repository-link';
 import type { NewWorkspace, WorkspaceChanges } from './schema';
 import { initialSettings, settingsAfter } from './settings';
-import type { WorkspaceStamp } from './stamp';
+import { type WorkspaceStamp, workspaceAt } from './stamp';
 import { attachTags } from './tags';
 import { moveOf, targetProjectOf, type WorkspaceBase } from './target-project';
 import { type ExecutionMode, inheritedMode, type Workspace } from './workspace';
@@ -99,7 +99,8 @@ async function settleNew(db: Database, caller: WorkspaceCaller, base: WorkspaceB
   const { access, settings, edition } = caller;
   const { organization, versions } = base;
   const target = await targetProjectOf(db, access, base, body.project);
-  const version = body.infraVersion ? await requireVersion(db, body.infraVersion, versions) : versions.newest;
+  const known = { organizationId: organization.id, known: versions };
+  const version = body.infraVersion ? await requireVersion(db, body.infraVersion, known) : versions.newest;
   const initial = initialSettings(body.name, version, settings.defaultRemoteStateAccess);
   const inherited = target.mode ?? (organization.defaultExecutionMode as ExecutionMode);
   const after = settingsAfter(initial, body, { inherited, edition });
@@ -155,8 +156,11 @@ export async function update(
   changes: WorkspaceChanges,
   ifMatch?: bigint,
 ): Promise<Workspace> {
-  if (isPlainEdit(workspace, changes) && !db.inTransaction) {
-    const wanted = changes.infraVersion ? await requireVersion(db, changes.infraVersion) : undefined;
+  const wanted = changes.infraVersion || undefined;
+  const isRepinned = wanted !== undefined && wanted !== (await workspaceAt(db, workspace)).infraVersion;
+  // What it has already is kept, whoever has the version now: clients send everything they know.
+  if (isRepinned) await requireVersion(db, wanted, workspace);
+  if (isPlainEdit(workspace, changes) && !isRepinned && !db.inTransaction) {
     return writeEdit(db, workspace, {
       actor: caller.actor,
       ifMatch,
@@ -164,7 +168,6 @@ export async function update(
     });
   }
   const projectId = await moveOf(db, caller.access, workspace, changes.project);
-  const version = changes.infraVersion ? await requireVersion(db, changes.infraVersion) : undefined;
   const link = changes.vcsRepo ? await checkNewLink(db, caller, workspace, changes) : undefined;
   return db.transaction(async (tx) => {
     await lockRow(tx, 'workspace', workspace.id);
@@ -173,7 +176,7 @@ export async function update(
       throw new Refusal('precondition', 'the resource has changed since it was read');
     }
     const before = workspaceAttributes.stored(current);
-    const after = editedSettings(current, before, changes, caller, version);
+    const after = editedSettings(current, before, changes, caller, wanted);
     const goal = { ...current, projectId: projectId ?? current.projectId };
     await requireAllowed(tx, goal, projectId === undefined ? before : 'moved', after);
     await keepLink(tx, caller, link, after);
@@ -185,6 +188,7 @@ export async function update(
       apply: () => after,
       projectId,
     });
+    await repinWaiting(tx, current.id, { before: before.infraVersion, after: after.infraVersion });
     await tag(tx, { ...goal, workspaceId: current.id }, changes.tags, changes.tagBindings);
     return requireWorkspace(tx, current.id);
   });

@@ -40,20 +40,31 @@ export async function append(
        WHERE j.id = ${job.id} AND j.attempt = ${job.attempt} AND j.state IN ('claimed', 'started') FOR UPDATE OF p`;
     if (!phase) return undefined;
     const phaseId = phase.id;
-    let start = BigInt(phase.log_size);
+    const start = BigInt(phase.log_size);
     if (offset !== undefined && offset > start) return { size: start, gap: true };
     const known = offset === undefined ? 0n : start - offset;
     const bytes = known < BigInt(given.length) ? given.subarray(Number(known)) : given.subarray(given.length);
     if (bytes.length === 0) return { size: start, gap: false };
-    for (let at = 0; at < bytes.length; at += chunkBytes) {
-      const piece = harmless(bytes.subarray(at, at + chunkBytes));
-      const sealed = new Uint8Array(keyring.seal(piece, cell(phaseId, start)));
-      await tx.prisma.logChunk.create({ data: { phaseId, start, size: piece.length, sealed } });
-      start += BigInt(piece.length);
-    }
-    await tx.prisma.runPhase.update({ where: { id: phaseId }, data: { logSize: start } });
-    return { size: start, gap: false };
+    return { size: await appendToPhase(tx, keyring, { id: phaseId, logSize: start }, bytes), gap: false };
   });
+}
+
+/** Adds to the log of a phase that is held; answers where the log ends then. */
+export async function appendToPhase(
+  tx: Database,
+  keyring: Keyring,
+  phase: Pick<Logged, 'id' | 'logSize'>,
+  bytes: Uint8Array,
+): Promise<bigint> {
+  let start = phase.logSize;
+  for (let at = 0; at < bytes.length; at += chunkBytes) {
+    const piece = harmless(bytes.subarray(at, at + chunkBytes));
+    const sealed = new Uint8Array(keyring.seal(piece, cell(phase.id, start)));
+    await tx.prisma.logChunk.create({ data: { phaseId: phase.id, start, size: piece.length, sealed } });
+    start += BigInt(piece.length);
+  }
+  await tx.prisma.runPhase.update({ where: { id: phase.id }, data: { logSize: start } });
+  return start;
 }
 
 /** Where the log of a job ends. */
