@@ -1,3 +1,4 @@
+import { exactJson, parseExact } from '@keystead/envelope';
 import {
   badParameter,
   MissingPermission,
@@ -410,20 +411,20 @@ async function show(
     const document = kernel.fragments.document(fragmentKey(cached, serializer, result, view));
     if (document !== undefined) return { status: endpoint.status, body: document, etag: etagOf(result) };
   }
-  let texts =
-    cached === undefined
-      ? items.map((item) => JSON.stringify(serializer.resource(item, view)))
-      : await cachedTexts(kernel, cached, serializer, items, view);
-  if (listed === undefined && result !== null && texts.length === 0) throw notFound();
+  const fresh = cached === undefined ? items.map((item) => serializer.resource(item, view)) : undefined;
+  let texts = cached === undefined ? [] : await cachedTexts(kernel, cached, serializer, items, view);
+  if (listed === undefined && result !== null && (fresh ?? texts).length === 0) throw notFound();
   const rest: Record<string, unknown> = {};
   if (call.include.length > 0) {
     // Whoever was found to see the resource is not asked about again for what is beside it, of the same organization.
     const accessTo = (more: readonly string[]) =>
       more.length > 0 && more.every((id) => ids.includes(id)) ? Promise.resolve(access) : call.accessTo(more);
     const context = { db: kernel.db, env, includables: kernel.includables, view, accessTo };
-    const resources = texts.map((text) => JSON.parse(text) as ResourceObject);
+    const resources = fresh ?? texts.map((text) => parseExact(text) as ResourceObject);
     rest.included = await includedFor(context, resources, call.include);
-    texts = resources.map((resource) => JSON.stringify(resource));
+    texts = resources.map((resource) => exactJson(resource));
+  } else if (fresh !== undefined) {
+    texts = fresh.map((resource) => exactJson(resource));
   }
   if (listed !== undefined) {
     describeList(rest, env.publicUrl + request.path, call, listed);
@@ -463,7 +464,7 @@ function organizationsOf(endpoint: Endpoint, items: readonly unknown[]): readonl
 }
 
 function documentText(data: string, rest: Record<string, unknown>): string {
-  const more = JSON.stringify(rest);
+  const more = exactJson(rest);
   return more === '{}' ? `{"data":${data}}` : `{"data":${data},${more.slice(1)}`;
 }
 
@@ -480,7 +481,7 @@ async function cachedTexts(
   const texts = new Map<string, string>();
   const missing: unknown[] = [];
   const write = (item: unknown): void => {
-    const text = JSON.stringify(serializer.resource(item, view));
+    const text = exactJson(serializer.resource(item, view));
     // An item read now may be newer than its stamp: it is kept under its own revisions.
     fragments.set(keyOf(item), text);
     texts.set(idOf(item), text);

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
+import { exactJson } from '@keystead/envelope';
 import { step } from '@keystead/tracing';
 import type { ApplyResult, JobInputs, PlanResult, RunJob } from '../../resources/runs/runs/jobs/jobs';
 import { type ArchiveLimits, BadArchive, unpack } from '../files/archive';
@@ -98,7 +99,7 @@ export async function executePlan(executor: Executor, running: RunningJob): Prom
       () => work.schemas(shown.told),
       () => (keeps ? work.bundle() : Promise.resolve(undefined)),
     );
-    const redacted = Buffer.from(JSON.stringify(redactPlan(plan, schemas)));
+    const redacted = Buffer.from(exactJson(redactPlan(plan, schemas)));
     const generated = job.generateConfig ? await work.read(path.join(work.folder, files.generated)) : undefined;
     return {
       outcome: 'planned',

@@ -24,6 +24,18 @@ describe('the summary of a plan', () => {
     expect(countChanges(plan({}))).toEqual({ additions: 0, changes: 0, destructions: 0, imports: 0 });
   });
 
+  it('takes another spelling of a number for no drift, and a number beyond doubles for one', () => {
+    const drifted = (before: string, after: string) => {
+      const of = `{"actions":["update"],"before":{"n":${before}},"after":{"n":${after}}}`;
+      const drift = `[{"mode":"managed","type":"t","provider_name":"p","address":"t.a","change":${of}}]`;
+      return healthOf(parsePlan(Buffer.from(`{"format_version":"1.2","resource_drift":${drift}}`))).resourcesDrifted;
+    };
+    expect(drifted('1E+2', '100')).toBe(0);
+    expect(drifted('-0', '0.0')).toBe(0);
+    expect(drifted('9007199254740993', '9007199254740992')).toBe(1);
+    expect(drifted('"1"', '1')).toBe(1);
+  });
+
   it('counts what has drifted, what has not, in modules too, and checks by their instances', () => {
     const none = { resourcesDrifted: 0, resourcesUndrifted: 0 };
     const checks = { checksPassed: 0, checksFailed: 0, checksErrored: 0, checksUnknown: 0 };

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { decimalValue, ExactNumber, parseExact } from '@keystead/envelope';
 import { z } from 'zod';
 import type { Health } from '../../resources/runs/runs/record-assessment';
 import { redact } from '../../resources/runs/runs/redact';
@@ -35,7 +36,7 @@ export type PlanDocument = z.infer<typeof Plan>;
 
 /** Reads what `show -json` printed. */
 export function parsePlan(json: Buffer): PlanDocument {
-  return Plan.parse(JSON.parse(json.toString('utf8')));
+  return Plan.parse(parseExact(json.toString('utf8')));
 }
 
 /** How many resources a plan adds, changes, destroys and imports; one that is replaced counts twice, as the tool counts. */
@@ -51,9 +52,12 @@ export function countChanges(plan: PlanDocument) {
   return counts;
 }
 
-/** A value without what providers do not tell apart, or forget on the way: null, empty texts, lists and maps are the same. */
+/**
+ * A value without what providers do not tell apart, or forget on the way: null, empty texts, lists and maps are the same, as are spellings of a
+ * number. */
 function settled(value: unknown): unknown {
   if (value === null || value === '') return undefined;
+  if (typeof value === 'number' || value instanceof ExactNumber) return new ExactNumber(decimalValue(String(value))!);
   if (typeof value !== 'object') return value;
   if (Array.isArray(value)) return value.length === 0 ? undefined : value.map(settled);
   const kept = Object.entries(value).flatMap(([key, one]) => {

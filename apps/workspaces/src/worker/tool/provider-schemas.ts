@@ -1,3 +1,4 @@
+import { parseExact } from '@keystead/envelope';
 import { JsonScanner } from '../../resources/states/state-versions/scanner/json-scanner';
 
 /** What `providers schema -json` says of some resource types, and of the providers they are of. */
@@ -47,7 +48,7 @@ export class SchemaReader {
       },
       begin: (depth) => (isWanted(depth) ? longest : 0),
       end: (depth, text) => {
-        if (text !== undefined) this.keep(depth, JSON.parse(text));
+        if (text !== undefined) this.keep(depth, parseExact(text));
       },
     });
   }

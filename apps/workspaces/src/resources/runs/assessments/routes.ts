@@ -1,3 +1,4 @@
+import { exactJson, parseExact } from '@keystead/envelope';
 import { flag, instant, text, whole } from '@keystead/jsonapi';
 import { notFound } from '@keystead/refusal';
 import type { Policy } from '../../../kernel/access/policy';
@@ -121,10 +122,10 @@ const jsonSchema = left(
     if (!stored) return undefined;
     const pieces: Buffer[] = [];
     for await (const piece of stored) pieces.push(piece as Buffer);
-    const { provider_format_version: version, provider_schemas: schemas } = JSON.parse(
+    const { provider_format_version: version, provider_schemas: schemas } = parseExact(
       Buffer.concat(pieces).toString('utf8'),
     ) as Record<string, unknown>;
-    return JSON.stringify({ format_version: version, provider_schemas: schemas ?? {} });
+    return exactJson({ format_version: version, provider_schemas: schemas ?? {} });
   },
 );
 

@@ -1,3 +1,4 @@
+import { ExactNumber, parseExact } from '@keystead/envelope';
 import { z } from 'zod';
 
 const record = <T extends z.ZodType>(of: T) => z.record(z.string(), of);
@@ -16,7 +17,7 @@ const ResourceChange = z.looseObject({
   mode: z.string(),
   type: z.string(),
   name: z.string(),
-  index: z.union([z.number(), z.string()]).optional(),
+  index: z.union([z.number(), z.string(), z.instanceof(ExactNumber)]).optional(),
   provider_name: z.string(),
   deposed: z.string().optional(),
   change: Change,
@@ -26,7 +27,7 @@ const Resource = z.looseObject({
   mode: z.string(),
   type: z.string(),
   name: z.string(),
-  index: z.union([z.number(), z.string()]).optional(),
+  index: z.union([z.number(), z.string(), z.instanceof(ExactNumber)]).optional(),
   provider_name: z.string(),
   values: z.unknown().optional(),
   sensitive_values: z.unknown().optional(),
@@ -123,4 +124,4 @@ export type ResourceConfiguration = z.infer<typeof ConfiguredResource>;
 export type PlanChange = z.infer<typeof Change>;
 
 /** Reads the tool's JSON of a plan. Throws where it is none. */
-export const readPlan = (text: string): PlanDocument => Plan.parse(JSON.parse(text));
+export const readPlan = (text: string): PlanDocument => Plan.parse(parseExact(text));

@@ -1,4 +1,4 @@
-import { hidden, redact } from '../runs/redact';
+import { hidden, isScalar, redact } from '../runs/redact';
 import type {
   ModuleConfiguration,
   PlanChange,
@@ -27,12 +27,12 @@ export function scrubPlan(plan: PlanDocument, sensitive: ReadonlySet<string>): P
 function collect(part: unknown, into: Set<string>): void {
   if (typeof part === 'string') {
     if (part.length >= leastSecret) into.add(part);
-  } else if (typeof part === 'object' && part !== null) for (const inner of Object.values(part)) collect(inner, into);
+  } else if (!isScalar(part)) for (const inner of Object.values(part as object)) collect(inner, into);
 }
 
 function conceal(value: unknown, texts: ReadonlySet<string>): unknown {
   if (typeof value === 'string') return texts.has(value) ? hidden : value;
-  if (typeof value !== 'object' || value === null) return value;
+  if (isScalar(value)) return value;
   if (Array.isArray(value)) return value.map((item) => conceal(item, texts));
   return mapValues(value as Record<string, unknown>, (item) => conceal(item, texts));
 }

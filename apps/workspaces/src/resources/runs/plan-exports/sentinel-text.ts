@@ -1,3 +1,5 @@
+import { ExactNumber } from '@keystead/envelope';
+
 /** Deeper values are written without growing further to the right. */
 const deepestIndent = 12;
 
@@ -11,7 +13,7 @@ export function assignments(values: Readonly<Record<string, unknown>>): string {
 function literal(value: unknown, depth: number): string {
   if (value === undefined || value === null) return 'null';
   if (typeof value === 'string') return text(value);
-  if (typeof value !== 'object') return String(value);
+  if (typeof value !== 'object' || value instanceof ExactNumber) return String(value);
   const isList = Array.isArray(value);
   const [open, close] = isList ? ['[', ']'] : ['{', '}'];
   const items = isList

@@ -1,5 +1,11 @@
+import { ExactNumber } from '@keystead/envelope';
+
 /** What stands where a sensitive value was. */
 export const hidden = 'REDACTED';
+
+/** A JSON value with nothing inside. */
+export const isScalar = (value: unknown): boolean =>
+  typeof value !== 'object' || value === null || value instanceof ExactNumber;
 
 /**
  * A value without its sensitive parts; `mask` is shaped like it, with true where a part is sensitive. `seen` is shown what
@@ -10,9 +16,9 @@ export function redact(value: unknown, mask: unknown, seen?: (part: unknown) => 
     seen?.(value);
     return value === null || value === undefined ? value : hidden;
   }
-  if (typeof mask !== 'object' || mask === null || typeof value !== 'object' || value === null) return value;
+  if (typeof mask !== 'object' || mask === null || isScalar(value)) return value;
   if (Array.isArray(value)) return value.map((item, index) => redact(item, (mask as unknown[])[index], seen));
   const masks = mask as Record<string, unknown>;
   const of = (key: string) => (Object.hasOwn(masks, key) ? masks[key] : undefined);
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, redact(item, of(key), seen)]));
+  return Object.fromEntries(Object.entries(value as object).map(([key, item]) => [key, redact(item, of(key), seen)]));
 }

@@ -1,3 +1,4 @@
+import { parseExact } from '@keystead/envelope';
 import type { Keyring } from '@keystead/keyring';
 import type { Prisma } from '../../../generated/prisma/client';
 import type { WorkspaceTarget } from '../../../kernel/access/access';
@@ -21,9 +22,9 @@ const cell = (id: string) => ({ table: 'state_output', row: id, column: 'value' 
 
 /** Outputs as rows, their values sealed. */
 export function sealedOutputs(keyring: Keyring, outputs: readonly ParsedOutput[]) {
-  return outputs.map(({ name, sensitive, type, detailedType, value }) => {
+  return outputs.map(({ name, sensitive, type, detailedType, valueText }) => {
     const id = newId('wsout');
-    const sealed = new Uint8Array(keyring.seal(Buffer.from(JSON.stringify(value)), cell(id)));
+    const sealed = new Uint8Array(keyring.seal(Buffer.from(valueText), cell(id)));
     return { id, name, sensitive, type, detailedType: detailedType as Prisma.InputJsonValue, value: sealed };
   });
 }
@@ -50,7 +51,7 @@ function outputOf(keyring: Keyring, { stateVersion, value, ...row }: OutputRow):
     ...row,
     organizationId: stateVersion.workspace.organizationId,
     workspace: stateVersion.workspace,
-    value: JSON.parse(keyring.open(value, cell(row.id)).toString('utf8')),
+    value: parseExact(keyring.open(value, cell(row.id)).toString('utf8')),
   };
 }
 

@@ -1,3 +1,4 @@
+import { ExactNumber, parseExact } from '@keystead/envelope';
 import { invalid } from '@keystead/jsonapi';
 import { isRefusal, notFound, Refusal } from '@keystead/refusal';
 import type { Actor } from '../../../kernel/audit/audit';
@@ -42,11 +43,11 @@ async function givenOutputs(text: Base64 | null | undefined): Promise<ParsedOutp
   if (!text) return undefined;
   let parsed: unknown;
   try {
-    parsed = JSON.parse((await wholeOf(text)).toString('utf8'));
+    parsed = parseExact((await wholeOf(text)).toString('utf8'));
   } catch {
     throw invalid('jsonStateOutputs', 'must be base64 of a JSON object');
   }
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed) || parsed instanceof ExactNumber) {
     throw invalid('jsonStateOutputs', 'must be base64 of a JSON object');
   }
   return parseOutputs(Object.entries(parsed));

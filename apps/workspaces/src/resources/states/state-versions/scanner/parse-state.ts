@@ -1,7 +1,9 @@
-/** An output as a state records it; `detailedType` is a type expression of the tool. */
+import { ExactNumber, exactJson, plainNumbers } from '@keystead/envelope';
+
+/** An output as a state records it; `detailedType` is a type expression of the tool. The value is JSON text, with every digit. */
 export interface ParsedOutput {
   readonly name: string;
-  readonly value: unknown;
+  readonly valueText: string;
   readonly sensitive: boolean;
   readonly type: string;
   readonly detailedType: unknown;
@@ -44,18 +46,18 @@ export class NoState extends Error {
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/** Outputs by name, as a state or the tool's own JSON of outputs has them: `{ value, type, sensitive }`. */
+/** Outputs by name, as a state or the tool's own JSON of outputs has them: `{ value, type, sensitive }`, read exactly. */
 export function parseOutputs(outputs: Iterable<readonly [string, unknown]>): ParsedOutput[] {
   return [...outputs]
     .filter((entry): entry is [string, Record<string, unknown>] => isObject(entry[1]))
     .map(([name, output]) => {
-      const detailedType = storable(output.type ?? typeOf(output.value));
+      const detailedType = storable(plainNumbers(output.type) ?? typeOf(output.value));
       return {
         name: storableText(name),
-        value: output.value ?? null,
+        valueText: exactJson(output.value ?? null),
         sensitive: output.sensitive === true,
         type: plainType(detailedType),
         detailedType,
@@ -98,7 +100,7 @@ function plainType(type: unknown): string {
 /** The type expression of a value that came without one. */
 function typeOf(value: unknown): unknown {
   if (typeof value === 'boolean') return 'bool';
-  if (typeof value === 'number') return 'number';
+  if (typeof value === 'number' || value instanceof ExactNumber) return 'number';
   if (Array.isArray(value)) return ['tuple', value.map(typeOf)];
   if (isObject(value)) return ['object', Object.fromEntries(Object.entries(value).map(([key, v]) => [key, typeOf(v)]))];
   return 'string';

@@ -1,3 +1,4 @@
+import { parseExact } from '@keystead/envelope';
 import { JsonScanner, NotJson } from './json-scanner';
 import { stringOf } from './json-text';
 import {
@@ -187,7 +188,7 @@ export class StateReader {
       if (key === 'serial' && found !== undefined) this.serial = { from: this.serialFrom, to: position };
     } else if (depth === 2 && this.section === 'outputs' && found !== undefined) {
       this.outputRoom -= found.length;
-      this.outputs.set(key, JSON.parse(found));
+      this.outputs.set(key, parseExact(found));
     } else if (depth === 2 && this.section === 'resources' && this.resource) {
       this.resources.add(this.resource);
       this.resource = undefined;
