@@ -1,7 +1,7 @@
 import path from 'node:path';
 import pg from 'pg';
 import { benchRoot, startChild } from '../src/child';
-import { type Figures, median } from '../src/figures';
+import { type Figures, medianFigures } from '../src/figures';
 import type { Generator, Load } from '../src/load';
 import { ask } from '../src/service';
 import type { Installation } from './installation';
@@ -70,15 +70,9 @@ export async function drain(
       'SELECT count(*)::int AS left FROM lease WHERE due_at_ms < 10000',
     );
     if (rows[0]!.left > 0) throw new Error(`${rows[0]!.left} leases are still there`);
-    return { count: marked.rowCount!, seconds, before: middle(before), during: middle(during) };
+    return { count: marked.rowCount!, seconds, before: medianFigures(before), during: medianFigures(during) };
   } finally {
     await client.end();
     await upstream.stop();
   }
 }
-
-const middle = (slices: readonly Figures[]): Figures => ({
-  requestsPerSecond: median(slices.map((one) => one.requestsPerSecond)),
-  p50Ms: median(slices.map((one) => one.p50Ms)),
-  p99Ms: median(slices.map((one) => one.p99Ms)),
-});

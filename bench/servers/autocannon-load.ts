@@ -34,6 +34,7 @@ async function main() {
   console.log(
     JSON.stringify({
       requestsPerSecond: result.requests.total / result.duration,
+      requests: result.requests.total,
       p50Ms: result.latency.p50,
       p99Ms: result.latency.p99,
       errors: failed,

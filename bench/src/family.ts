@@ -10,15 +10,18 @@ export interface Setting {
   readonly cores: string | undefined;
   atEnd(cleanup: () => unknown): void;
   wanted(name: string): boolean;
+  /** The built tree whose services are measured; this one unless given. */
+  readonly tree?: string;
 }
 
 const numbersPerRun = 10_000_000;
 
 /** Makes scenarios of a service: every run gets numbers for `{n}` that no run had before. */
-export function scenariosOn(url: string, generator: Generator) {
+export function scenariosOn({ url, pid }: { url: string; pid: number }, generator: Generator) {
   let start = 0;
   return (name: string, load: Load, more: Partial<Scenario> = {}): Scenario => ({
     name,
+    pid,
     ...more,
     run: (connections, seconds) => {
       start += numbersPerRun;

@@ -1,6 +1,7 @@
 /** What one run of load showed. */
 export interface Figures {
   requestsPerSecond: number;
+  requests: number;
   p50Ms: number;
   p99Ms: number;
 }
@@ -22,6 +23,7 @@ export function quantile(sorted: ArrayLike<number>, share: number): number {
 export function medianFigures(rounds: readonly Figures[]): Figures {
   return {
     requestsPerSecond: median(rounds.map((one) => one.requestsPerSecond)),
+    requests: median(rounds.map((one) => one.requests)),
     p50Ms: median(rounds.map((one) => one.p50Ms)),
     p99Ms: median(rounds.map((one) => one.p99Ms)),
   };

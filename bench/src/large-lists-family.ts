@@ -24,13 +24,13 @@ interface Made {
 export async function largeListsFamily(setting: Setting): Promise<Scenario[]> {
   const wanted = lists.filter(({ name }) => setting.wanted(name));
   if (wanted.length === 0) return [];
-  const { url, token } = await startWorkspaces(setting, 'large_lists');
+  const { url, pid, token } = await startWorkspaces(setting, 'large_lists');
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/vnd.api+json' };
   const database = setting.postgres.url('large_lists');
   for (const organization of new Set(wanted.map((list) => list.organization))) {
     await fill(`${url}/api/v2`, headers, database, organization);
   }
-  const scenario = scenariosOn(url, setting.generator);
+  const scenario = scenariosOn({ url, pid }, setting.generator);
   return Promise.all(
     wanted.map(async ({ name, organization, page }) => {
       const at = `/api/v2/organizations/${organization}/workspaces?page%5Bsize%5D=20&page%5Bnumber%5D=`;

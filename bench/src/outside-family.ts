@@ -50,8 +50,8 @@ export async function startOutside(setting: Place & Pick<Setting, 'folder'>, thi
 /** Logging in with a token of a directory whose keys are known, and credentials of a scheduler that answers at once. */
 export async function outsideFamily(setting: Setting): Promise<Scenario[]> {
   if (!names.some(setting.wanted)) return [];
-  const { url, root, outside } = await startOutside(setting);
-  const scenario = scenariosOn(url, setting.generator);
+  const { url, pid, root, outside } = await startOutside(setting);
+  const scenario = scenariosOn({ url, pid }, setting.generator);
   const login = {
     role: 'bench',
     jwt: outside.jwt,

@@ -6,6 +6,8 @@ export interface Scenario {
   readonly name: string;
   /** The PostgreSQL ceiling it is compared with, besides bare `node:http`. */
   readonly ceiling?: Statement;
+  /** The process that answers. */
+  readonly pid?: number;
   /** How long the answer of bare `node:http` is made for the comparison; a short one unless given. */
   readonly bareBytes?: number;
   run(connections: number, seconds: number): Promise<Figures>;

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import { type Setting, scenariosOn } from './family';
 import type { Scenario } from './scenario';
-import { ask, startService, times } from './service';
+import { ask, startServiceProcess, times } from './service';
 
 const names = [
   'secrets: cubbyhole read',
@@ -14,6 +14,7 @@ const names = [
   'secrets: kv v2 write of a new secret, cas 0',
   'secrets: approle login',
   'secrets: OpenAPI unchanged',
+  'secrets: health',
 ];
 const entries = 200;
 const openapi = '/v1/sys/internal/specs/openapi';
@@ -27,7 +28,7 @@ path "versions/*" { capabilities = ["create", "update", "read"] }`;
  */
 export async function secretsFamily(setting: Setting): Promise<Scenario[]> {
   if (!names.some(setting.wanted)) return [];
-  const url = await startService(
+  const service = await startServiceProcess(
     'secrets',
     {
       SECRETS_SEAL_KEY: randomBytes(32).toString('hex'),
@@ -35,10 +36,10 @@ export async function secretsFamily(setting: Setting): Promise<Scenario[]> {
     },
     setting,
   );
-  const { token, approle, etag } = await prepare(url);
+  const { token, approle, etag } = await prepare(service.url);
   const headers = { 'X-Service-Token': token, 'Content-Type': 'application/json' };
   const paths = Array.from({ length: entries }, (_, i) => `/v1/cubbyhole/bench/${i}`);
-  const scenario = scenariosOn(url, setting.generator);
+  const scenario = scenariosOn(service, setting.generator);
   const body = `{"username":"app","password":"${password} {n}"}`;
   const json = { 'Content-Type': 'application/json' };
   const versions = Array.from({ length: entries }, (_, i) => `/v1/versions/data/bench/${i}`);
@@ -66,6 +67,7 @@ export async function secretsFamily(setting: Setting): Promise<Scenario[]> {
     ),
     scenario(names[7]!, { method: 'POST', paths: ['/v1/auth/approle/login'], headers: json, body: approle }, upsert),
     scenario(names[8]!, { method: 'GET', paths: [openapi], headers: { ...headers, 'If-None-Match': etag } }),
+    scenario(names[9]!, { method: 'GET', paths: ['/v1/sys/health'] }),
   ];
 }
 

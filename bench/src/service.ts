@@ -7,24 +7,19 @@ import { benchRoot, startChild } from './child';
 import type { Setting } from './family';
 
 /** Where a service is started: its cores, its PostgreSQL, and who ends it. */
-export type Place = Pick<Setting, 'cores' | 'atEnd'> & { readonly postgres: Pick<Setting['postgres'], 'url'> };
+export type Place = Pick<Setting, 'cores' | 'atEnd' | 'tree'> & { readonly postgres: Pick<Setting['postgres'], 'url'> };
 
-/** Starts the built main program of a service on a free port and returns its address once it answers. */
-export async function startService(...given: Parameters<typeof startServiceProcess>): Promise<string> {
-  return (await startServiceProcess(...given)).url;
-}
-
-/** The same, with the number of its process. */
+/** Starts the built main program of a service on a free port; returns its address and process once it answers. */
 export async function startServiceProcess(
   name: 'secrets' | 'workspaces',
   env: Record<string, string>,
-  { cores, postgres, atEnd }: Place,
+  { cores, postgres, atEnd, tree = path.resolve(benchRoot, '..') }: Place,
   database: string = name,
 ): Promise<{ url: string; pid: number }> {
   const prefix = name.toUpperCase();
   const port = await freePort();
   await ensureDatabase(postgres.url(database));
-  const child = await startChild(path.resolve(benchRoot, '..', 'apps', name, 'dist', 'main.js'), [], {
+  const child = await startChild(path.join(tree, 'apps', name, 'dist', 'main.js'), [], {
     cores,
     ready: /listening/,
     env: {

@@ -21,14 +21,14 @@ const listPath = (page: number) => `/api/v2/organizations/bench/workspaces?page%
 /** The workspace service with 10,000 workspaces in one organization, used by its owner; no rate limit. */
 export async function workspacesFamily(setting: Setting): Promise<Scenario[]> {
   if (!names.some(setting.wanted)) return [];
-  const { url, token } = await startWorkspaces(setting);
+  const { url, pid, token } = await startWorkspaces(setting);
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': mediaType };
   const ids = await prepare(url, headers);
   // PostgreSQL does so by itself within a minute. Until then a search reads the whole organization: 10 ms instead of 0.1.
   await withClient(setting.postgres.url('workspaces'), (client) => client.query('VACUUM ANALYZE'));
   const list = await (await fetch(`${url}${listPath(1)}`, { headers })).arrayBuffer();
   const paths = ids.slice(0, 1000).map((id) => `/api/v2/workspaces/${id}`);
-  const scenario = scenariosOn(url, setting.generator);
+  const scenario = scenariosOn({ url, pid }, setting.generator);
   const lists = Array.from({ length: 50 }, (_, i) => listPath(i + 1));
   const selective = Array.from({ length: 1000 }, (_, i) => searchPath(`space-${i + 1000}`));
   const wider = Array.from({ length: 50 }, (_, i) => searchPath(`space-${i + 20}`));

@@ -20,8 +20,8 @@ init = function()
 end
 done = function(summary, latency)
   local errors = summary.errors.status + summary.errors.connect + summary.errors.read + summary.errors.write
-  io.write(string.format('figures {"requestsPerSecond":%.1f,"p50Ms":%.3f,"p99Ms":%.3f,"errors":%d}\\n',
-    summary.requests / (summary.duration / 1e6), latency:percentile(50) / 1000, latency:percentile(99) / 1000, errors))
+  io.write(string.format('figures {"requestsPerSecond":%.1f,"requests":%d,"p50Ms":%.3f,"p99Ms":%.3f,"errors":%d}\\n',
+    summary.requests / (summary.duration / 1e6), summary.requests, latency:percentile(50) / 1000, latency:percentile(99) / 1000, errors))
 end
 `.replaceAll('METHOD', quote(method));
 }

@@ -1,0 +1,222 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { type EmbeddedServer, withClient } from '@keystead/postgres';
+import { benchRoot } from '../src/child';
+import type { Setting } from '../src/family';
+import { median } from '../src/figures';
+import { startHttp } from '../src/http-family';
+import { chooseGenerator, type Generator } from '../src/load';
+import { choosePinning, machine, type Pinning, pinProcess } from '../src/machine';
+import { aboutPinning, type Ground, onGround, runProgram, show } from '../src/program';
+import type { Scenario } from '../src/scenario';
+import { secretsFamily } from '../src/secrets-family';
+import { workspacesFamily } from '../src/workspaces-family';
+
+const usage = `npm run bench -- --budget [--only NAME]... [--beside TREE] [--rounds N] [--keep] [--write]
+
+  --only NAME     only requests whose name contains NAME; may be repeated
+  --beside TREE   another built tree, whose services are measured in turns with these
+  --rounds N      rounds of which the median is shown (5)
+  --keep          take what was measured as the budget from now on
+  --write         also write the table to bench/results/
+
+What a request costs, in figures that other programs on the machine hardly touch: processor time of the service's main thread as a
+multiple of what bare node:http takes in the same round, bytes allocated, statements, and time of PostgreSQL.
+Ends with 1 where a request costs more than bench/budget/budget.json allows.`;
+
+/** What one request costs. */
+interface Cost {
+  /** Processor time of the main thread, in times of what bare node:http takes. */
+  readonly bare: number;
+  readonly kilobytes: number;
+  readonly statements: number;
+  /** Time in PostgreSQL, in µs. */
+  readonly postgres: number;
+}
+type Budget = Record<string, Cost>;
+
+const CONNECTIONS = 32;
+const SECONDS = 2;
+const budgetFile = path.join(benchRoot, 'budget', 'budget.json');
+const without = ['search', 'lock', 'OpenAPI', 'cas 0', 'approle'];
+/** By how much a figure may be above its budget before it counts as broken: a share, and an amount for small figures. */
+const tolerance: Record<keyof Cost, readonly [share: number, amount: number]> = {
+  bare: [0.15, 0.2],
+  kilobytes: [0.05, 1],
+  statements: [0.05, 0.05],
+  postgres: [0.25, 10],
+};
+
+/** Processor time that the main thread of a process has used, in µs. */
+function mainThreadMicros(pid: number): number {
+  return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1000;
+}
+
+async function microsPerRequest(scenario: Pick<Scenario, 'run'>, pid: number): Promise<number> {
+  const before = mainThreadMicros(pid);
+  const { requests } = await scenario.run(CONNECTIONS, SECONDS);
+  return (mainThreadMicros(pid) - before) / requests;
+}
+
+async function kilobytesPerRequest({ run, pid = 0 }: Scenario, folder: string): Promise<number> {
+  const file = path.join(folder, String(pid));
+  rmSync(file, { force: true });
+  process.kill(pid, 'SIGUSR2');
+  await sleep(200);
+  const { requests } = await run(CONNECTIONS, SECONDS);
+  process.kill(pid, 'SIGUSR2');
+  for (let waited = 0; waited < 10_000; waited += 50) {
+    await sleep(50);
+    try {
+      const bytes = Number(readFileSync(file, 'utf8'));
+      if (bytes > 0) return bytes / requests / 1000;
+    } catch {
+      // Not written yet.
+    }
+  }
+  throw new Error(`process ${pid} did not say what it allocated`);
+}
+
+/** Statements of a request, and what they take in PostgreSQL in µs. */
+async function inPostgres({ run, name }: Scenario, url: string): Promise<Pick<Cost, 'statements' | 'postgres'>> {
+  await withClient(url, (client) => client.query('SELECT pg_stat_statements_reset()'));
+  const { requests } = await run(CONNECTIONS, SECONDS);
+  const { rows } = await withClient(url, (client) =>
+    client.query(
+      `SELECT coalesce(sum(calls), 0)::float8 AS calls, coalesce(sum(total_exec_time + total_plan_time), 0)::float8 AS ms
+         FROM pg_stat_statements JOIN pg_database d ON d.oid = dbid WHERE d.datname = current_database()
+          AND query NOT LIKE '%pg_stat_statements%'`,
+    ),
+  );
+  const [row] = rows;
+  if (row === undefined) throw new Error(`no statistics of ${name}`);
+  return { statements: row.calls / requests, postgres: (row.ms * 1000) / requests };
+}
+
+/** The requests whose cost is kept, of the services in a tree. */
+async function scenariosOf(setting: Setting): Promise<Scenario[]> {
+  return [...(await secretsFamily(setting)), ...(await workspacesFamily(setting))].filter(
+    ({ name }) => setting.wanted(name) && !without.some((part) => name.includes(part)),
+  );
+}
+
+interface Tree {
+  readonly scenarios: readonly Scenario[];
+  url(name: string): string;
+}
+
+async function startTree(tree: string | undefined, ground: Ground, setting: Omit<Setting, 'tree'>): Promise<Tree> {
+  const suffix = tree === undefined ? '' : '_beside';
+  const postgres = { ...ground.postgres, url: (name: string) => ground.postgres.url(`${name}${suffix}`) };
+  const folder = path.join(ground.folder, `tree${suffix}`);
+  mkdirSync(folder, { recursive: true });
+  const scenarios = await scenariosOf({ ...setting, folder, postgres: postgres as EmbeddedServer, tree });
+  return { scenarios, url: (name) => postgres.url(name.split(':')[0] as string) };
+}
+
+interface Options {
+  readonly only: readonly string[];
+  readonly rounds: number;
+  readonly beside?: string;
+}
+
+async function measureAll(
+  ground: Ground,
+  pinning: Pinning | undefined,
+  { only, rounds, beside }: Options,
+): Promise<Map<string, Cost[]>> {
+  pinProcess(pinning?.others, process.pid);
+  pinProcess(pinning?.others, ground.postgres.pid);
+  const generator: Generator = chooseGenerator(pinning?.others);
+  const wanted = (name: string) => only.length === 0 || only.some((part) => name.includes(part));
+  const setting = { ...ground, generator, cores: pinning?.server, wanted };
+  const bareServer = await startHttp('bare', pinning?.server);
+  ground.atEnd(() => bareServer.stop());
+  process.env.BENCH_NODE_ARGUMENTS = `--require ${path.join(benchRoot, 'budget', 'allocation.cjs')}`;
+  process.env.BENCH_ALLOCATION_FOLDER = ground.folder;
+  const trees = [await startTree(undefined, ground, setting)];
+  if (beside !== undefined) trees.push(await startTree(path.resolve(beside), ground, setting));
+  const bareLoad = { method: 'GET', paths: ['/'] };
+  const bare = { run: (clients: number, s: number) => generator.run(bareServer.url, bareLoad, clients, s, 0) };
+  const costs = new Map<string, Cost[]>();
+  for (const [at, { name }] of trees[0]!.scenarios.entries()) {
+    process.stderr.write(`${name}\n`);
+    const ratios = trees.map(() => [] as number[]);
+    for (const { scenarios } of trees) await scenarios[at]!.run(CONNECTIONS, SECONDS);
+    for (let round = 0; round < rounds; round++) {
+      const base = await microsPerRequest(bare, bareServer.pid);
+      for (const [index, { scenarios }] of trees.entries()) {
+        ratios[index]!.push((await microsPerRequest(scenarios[at]!, scenarios[at]!.pid!)) / base);
+      }
+    }
+    const found: Cost[] = [];
+    for (const [index, { scenarios, url }] of trees.entries()) {
+      const scenario = scenarios[at]!;
+      await withClient(url(name), (client) => client.query('CREATE EXTENSION IF NOT EXISTS pg_stat_statements'));
+      const database = await inPostgres(scenario, url(name));
+      const kilobytes = await kilobytesPerRequest(scenario, ground.folder);
+      found.push({ bare: median(ratios[index]!), kilobytes, ...database });
+    }
+    costs.set(name, found);
+  }
+  return costs;
+}
+
+const shown = ({ bare, kilobytes, statements, postgres }: Cost) =>
+  `${bare.toFixed(1)} | ${kilobytes.toFixed(1)} | ${statements.toFixed(2)} | ${postgres.toFixed(0)}`;
+
+/** The figures of a request that are above their budget. */
+function broken(cost: Cost, allowed: Cost | undefined): string[] {
+  if (allowed === undefined) return [];
+  return (Object.keys(tolerance) as (keyof Cost)[]).filter((figure) => {
+    const [share, amount] = tolerance[figure];
+    return cost[figure] > Math.max(allowed[figure] * (1 + share), allowed[figure] + amount);
+  });
+}
+
+async function main(args: string[]): Promise<boolean> {
+  const { values } = parseArgs({
+    args,
+    options: {
+      only: { type: 'string', multiple: true, default: [] },
+      beside: { type: 'string' },
+      rounds: { type: 'string', default: '5' },
+      keep: { type: 'boolean', default: false },
+      write: { type: 'boolean', default: false },
+    },
+  });
+  const settings = { max_connections: '200', shared_preload_libraries: 'pg_stat_statements' };
+  const options = { only: values.only, beside: values.beside, rounds: Number(values.rounds) };
+  const pinning = choosePinning();
+  const costs = await onGround(settings, (ground) => measureAll(ground, pinning, options));
+  const budget = JSON.parse(readFileSync(budgetFile, 'utf8')) as Budget;
+  const rows: string[] = [];
+  let good = true;
+  for (const [name, [cost, other]] of costs) {
+    const over = broken(cost!, budget[name]);
+    good &&= over.length === 0;
+    rows.push(`| ${name} | ${shown(cost!)} | ${over.join(', ')} |${other === undefined ? '' : ` ${shown(other)} |`}`);
+    const round = (value: number) => Number(value.toPrecision(3));
+    if (values.keep) {
+      const { bare, kilobytes, statements, postgres } = cost!;
+      budget[name] = { bare, kilobytes, statements, postgres };
+      for (const figure of Object.keys(tolerance) as (keyof Cost)[])
+        budget[name] = { ...budget[name]!, [figure]: round(cost![figure]) };
+    }
+  }
+  if (values.keep) writeFileSync(budgetFile, `${JSON.stringify(budget, undefined, 2)}\n`);
+  const figures = '× bare | kB | statements | PostgreSQL µs';
+  const columns = values.beside === undefined ? '' : ` beside: ${figures} |`;
+  const head = `| request | ${figures} | above its budget |${columns}`;
+  const line = head.replaceAll(/[^|]+/g, '---');
+  const about = `${machine()}; ${aboutPinning(pinning)}; ${CONNECTIONS} connections, median of ${options.rounds} rounds`;
+  show('What requests cost', `${about}\n\n${[head, line, ...rows].join('\n')}`, {
+    write: values.write,
+    name: 'budget',
+  });
+  return good;
+}
+
+runProgram(usage, main);
