@@ -39,6 +39,15 @@ describe('lines of the audit table', () => {
     expect(paths(await search({ until: before, path: 'cubbyhole/' }))).toEqual([]);
   });
 
+  it('are not written for probes of the health', async () => {
+    await secrets.nobody.read('sys/health').expect(200);
+    await secrets.root.read('sys/health?standbyok=true').expect(200);
+    await secrets.root.write('sys/policies/acl/after-a-probe', { policy: '' }).expect(204);
+    const written = paths(await search({ path: 'sys/' }));
+    expect(written).toContain('sys/policies/acl/after-a-probe');
+    expect(written).not.toContain('sys/health');
+  });
+
   it('come in pages that miss none and repeat none', async () => {
     await Promise.all(
       Array.from({ length: 40 }, (_, i) => secrets.root.write(`cubbyhole/many${i}`, { v: 1 }).expect(204)),

@@ -22,8 +22,8 @@ const systemView: MountView = {
 };
 
 /**
- * The few system paths that answer while the service is sealed or not yet initialised. There is no token to check, no
- * storage to read and nothing to audit with; everything else is refused.
+ * The few system paths that answer while the service is sealed or not yet initialised, and health always. There is no token to
+ * check, no storage to read and nothing to audit with; everything else is refused.
  */
 export async function handleWhileSealed(kernel: Kernel, request: Request): Promise<Outcome> {
   const matched = request.path.locateSystem(kernel.whileSealed, request.verb);
