@@ -27,6 +27,12 @@ export const writeOnly = <T extends z.ZodType>(type: T): T => type.meta({ writeO
  */
 export const sentTo = <T extends z.ZodType>(type: T, ...attributes: readonly string[]): T =>
   type.meta({ writeOnly: true, 'x-sent-to': attributes });
+/** What was said by `sentTo`, also of a type that may be left out or null. */
+export function addressesOf(type: z.ZodType): readonly string[] {
+  const said = type.meta()?.['x-sent-to'];
+  if (said !== undefined) return said as readonly string[];
+  return type instanceof z.ZodOptional || type instanceof z.ZodNullable ? addressesOf(type.unwrap() as z.ZodType) : [];
+}
 export const flag = z.boolean();
 /** A whole number. */
 export const whole = z.number().meta({ type: 'integer' });

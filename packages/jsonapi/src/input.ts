@@ -1,7 +1,7 @@
 import { type Issue, Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Aliases } from './aliases';
-import { attributesSchema } from './attributes';
+import { addressesOf, attributesSchema } from './attributes';
 import { invalidAll, type Pointers } from './errors';
 import type { LargeText } from './large-text';
 
@@ -60,6 +60,8 @@ export interface ParsedBody<T> {
 export interface BodyShape<T> {
   /** An absent body is read as undefined instead of being refused. */
   readonly optional: boolean;
+  /** Secrets that are kept, each with the attributes that say where it is sent, by the service's own names. */
+  readonly secrets?: readonly (readonly [secret: string, addresses: readonly string[]])[];
   parse(raw: unknown, options: { aliases: boolean; edition?: string }): ParsedBody<T>;
   /** JSON schema for the API description; with an edition, of what it takes. */
   jsonSchema(edition?: string): Record<string, unknown>;
@@ -314,8 +316,12 @@ export function document<
   const aliases = Object.entries(spec.aliases ?? {}).map(
     ([from, to]) => [from.split('.'), to.split('.').at(-1)!] as const,
   );
+  const secrets = Object.entries(shape.shape).map(
+    ([name, declared]) => [camel(name), addressesOf(declared as z.ZodType).map(camel)] as const,
+  );
   return {
     optional: spec.optional ?? false,
+    secrets: secrets.filter(([, addresses]) => addresses.length > 0),
     parse(raw, options) {
       const absent = spec.optional === true && (raw === undefined || (isObject(raw) && !('data' in raw)));
       const data = absent ? {} : dataOf(raw);

@@ -22,6 +22,7 @@ import type { Environment, SiteSettings } from './environment';
 import type { Fragments } from './fragments';
 import { claimKey, type IdempotentCreate, isClaimed } from './idempotency';
 import { includedFor } from './include';
+import { withKeptSecrets } from './kept-secrets';
 import { requireDeclared } from './parameters';
 
 /** A request as the kernel sees it: nothing of HTTP but its words. */
@@ -287,8 +288,9 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
     return (await judge(now)).access;
   };
   const at = await judge(principal, request.early);
-  const { value: body, id } = parseBody(endpoint, request, env);
+  const { value, id } = parseBody(endpoint, request, env);
   if (id !== undefined && endpoint.method === 'PATCH') await requireSameId(endpoint, id, lookup, at.target);
+  const body = withKeptSecrets(endpoint, at.target, value);
   const call = {
     ...lookup,
     access: at.access,

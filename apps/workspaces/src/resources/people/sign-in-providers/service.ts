@@ -105,9 +105,6 @@ export async function update(
       const known = await tx.prisma.externalIdentity.count({ where: { providerId: id } });
       if (known > 0) throw invalid('issuer', 'cannot be changed once people have signed in: add another provider');
     }
-    if ((columns.issuer ?? before.issuer) !== before.issuer && input.clientSecret === undefined) {
-      throw invalid('clientSecret', 'must be sent again with another issuer');
-    }
     await tx.prisma.signInProvider.update({
       where: { id },
       data: {

@@ -203,9 +203,6 @@ export async function update(
     token: input.token === undefined ? before.token : input.token,
   };
   await requireSense(db, checked);
-  if (before.token && input.token === undefined && checked.url !== before.url) {
-    throw invalid('token', 'must be sent again with another url, or taken away');
-  }
   const isNew = !before.enabled || checked.url !== before.url || checked.token !== before.token;
   const tried = checked.enabled && isNew ? await sender.requireAnswer(db, checked) : undefined;
   return db.transaction(async (tx) => {
