@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import request from 'supertest';
+import { resources } from '../src/resources/registry';
 import { resource, startWorkspaces } from './start-workspaces';
 
 const JSON_API = 'application/vnd.api+json';
@@ -111,6 +112,20 @@ describe('the protocol', () => {
     const packed = raw('post', 'organizations').set({ 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' });
     await packed.send(text).expect(415);
     await raw('post', 'organizations').set('Content-Type', 'application/json').send(text).expect(201);
+  });
+
+  it('refuses compressed bodies wherever bodies are read as they come', async () => {
+    const taken: string[] = [];
+    const streamed = resources.flatMap(({ endpoints }) => endpoints).filter(({ streams }) => streams);
+    expect(streamed.length).toBeGreaterThan(8);
+    for (const { method, path, outside } of streamed) {
+      const at = `${outside ? '' : '/api/v2'}${path.replace(/:\w+/g, 'x')}`;
+      const word = method.toLowerCase() as 'post' | 'put';
+      const sent = request(workspaces.server)[word](at).set('Content-Encoding', 'gzip');
+      const { status } = await sent.set('Authorization', `Bearer ${admin.token}`).send(Buffer.from('{}'));
+      if (status !== 415) taken.push(`${method} ${path}: ${status}`);
+    }
+    expect(taken).toEqual([]);
   });
 
   it('names every failing attribute, under the key that was sent', async () => {

@@ -4,7 +4,7 @@ import { readBearer } from '@keystead/auth';
 import type { ConsoleHost } from '@keystead/console-host';
 import { isConnectionLoss, isReadOnlyServer, type ReplayLag, type Silence } from '@keystead/postgres';
 import { PrimaryNeeded, Refusal } from '@keystead/refusal';
-import { atPace, clientAddress, createApp, discardBody, type Logger, labelRoute, requestId } from '@keystead/server';
+import { clientAddress, createApp, discardBody, type Logger, labelRoute, requestId } from '@keystead/server';
 import type { TrustedProxies } from '@keystead/settings';
 import type express from 'express';
 import type { Outage } from '../kernel/database/outage';
@@ -15,7 +15,7 @@ import { RateLimit, type RateVerdict } from '../kernel/endpoints/rate-limit';
 import type { Match, Routes } from '../kernel/endpoints/routes';
 import { type Kernel, loadEarly, type Request, runEndpoint } from '../kernel/endpoints/run-endpoint';
 import { asRefusal, commonHeaders, fixedHeaders, sendAnswer, sendLimited, sendRefusal, sendToPrimary } from './answer';
-import { readJson } from './body';
+import { readJson, readStream } from './body';
 
 /** Where every endpoint lives, unless it says `outside`. */
 const PREFIX = '/api/v2';
@@ -115,7 +115,7 @@ export function buildApp(parts: AppParts): express.Express {
           match.endpoint.body === undefined
             ? undefined
             : await readJson(req, match.endpoint, principal !== undefined, turn),
-        stream: match.endpoint.streams ? atPace(req) : undefined,
+        stream: match.endpoint.streams ? readStream(req) : undefined,
       };
       const answer = await runEndpoint(parts.kernel, match.endpoint, request);
       if (principal !== undefined) parts.outage.answered();

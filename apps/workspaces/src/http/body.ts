@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { LargeText, maxListMembers, parseWithLargeTexts } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
-import { BodyTooLarge, contentCoding, JsonTooMuch, nextTurn, readBody, scanJson } from '@keystead/server';
+import { atPace, BodyTooLarge, contentCoding, JsonTooMuch, nextTurn, readBody, scanJson } from '@keystead/server';
 import { bodyBytes, bodyValues, type Endpoint, type LargeBody, unknownBody } from '../kernel/endpoints/endpoint';
 
 const DEEPEST = 64;
@@ -80,7 +80,7 @@ export async function readJson(
   const bytes =
     largeBody === undefined || !known ? await readBody(req, { limit: most }) : await readLarge(req, largeBody, turn);
   if (bytes.length === 0) return undefined;
-  if (contentCoding(req)) throw new Refusal('media-type', 'Content-Encoding: send the body as it is, not compressed');
+  requirePlain(req);
   requireMediaType(req.headers['content-type'], dialect?.mediaTypes ?? ACCEPTED);
   await lookOver(bytes, known ? bodyValues : unknownBody.values);
   try {
@@ -95,6 +95,17 @@ export async function readJson(
     if (error instanceof Refusal) throw error;
     throw new Refusal('malformed', 'the body is not valid JSON', [], { cause: error });
   }
+}
+
+/** Nothing here undoes compression. Throws `media-type`. */
+function requirePlain(req: IncomingMessage): void {
+  if (contentCoding(req)) throw new Refusal('media-type', 'Content-Encoding: send the body as it is, not compressed');
+}
+
+/** The body of an endpoint that reads it as it comes. Throws `media-type`. */
+export function readStream(req: IncomingMessage): AsyncIterable<Uint8Array> {
+  requirePlain(req);
+  return atPace(req);
 }
 
 async function lookOver(bytes: Buffer, values: number): Promise<void> {
