@@ -85,6 +85,7 @@ const Variables = z.object({
   WORKSPACES_ASSESSMENT_HOURS: wholeNumber(0, 8760)
     .default(24)
     .describe('How often workspaces with assessments-enabled are assessed (hosted edition); 0 is never.'),
+  WORKSPACES_AUDIT_DAYS: wholeNumber(0, 36_500).default(400).describe('How long audit events are kept; 0 is for ever.'),
   WORKSPACES_SMTP_URL: z
     .url({ protocol: /^smtps?$/ })
     .optional()
@@ -246,6 +247,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     workerTokens: given.WORKSPACES_AGENT_TOKEN ?? [],
     assessmentHours: given.WORKSPACES_ASSESSMENT_HOURS,
     versionWaitSeconds: given.WORKSPACES_VERSION_WAIT_SECONDS,
+    auditDays: given.WORKSPACES_AUDIT_DAYS,
     configurationBytes: given.WORKSPACES_CONFIGURATION_LIMIT_MIB * 1024 * 1024,
     checksSshKeys: given.WORKSPACES_CHECK_SSH_KEYS,
     checksSamlCertificates: given.WORKSPACES_CHECK_SAML_CERTIFICATES,

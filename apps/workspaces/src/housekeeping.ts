@@ -3,6 +3,7 @@ import type { Reach } from '@keystead/outside';
 import { isConnectionLoss } from '@keystead/postgres';
 import type { Logger, Registry } from '@keystead/server';
 import { Counter, Gauge } from 'prom-client';
+import { forgetEvents } from './kernel/audit/audit';
 import { sweepBlobs } from './kernel/blobs/blobs';
 import { removeObjects } from './kernel/blobs/objects';
 import type { Database } from './kernel/database/database';
@@ -90,6 +91,8 @@ interface Options extends Pick<Environment, 'notificationReach' | 'mailer'> {
   readonly assessmentHours?: number;
   /** How long a run waits for a worker with its version while others are there; 120 unless told. */
   readonly versionWaitSeconds?: number;
+  /** How long audit events are kept; 0: for ever, 400 unless told. */
+  readonly auditDays?: number;
   /** Where tokens end that agents left; undefined where runs get none. */
   readonly secrets?: SecretsService;
   readonly registry?: Registry;
@@ -154,6 +157,7 @@ export function jobsOf(
     consoleIdleMinutes,
     assessmentHours = 24,
     versionWaitSeconds = 120,
+    auditDays = 400,
     secrets,
     log,
     vcs,
@@ -190,6 +194,7 @@ export function jobsOf(
           log.warn({ err: error }, 'credentials that a run left are not revoked yet'),
         ),
     },
+    { name: 'forget old audit events', everySeconds: 3600, run: () => forgetEvents(db, auditDays) },
     { name: 'forget workers that are gone', everySeconds: 3600, run: () => forgetWorkers(db) },
     { name: 'erase removed organizations', everySeconds: 5, run: () => eraseRemoved(db) },
     {

@@ -104,6 +104,7 @@ async function run(config: Config): Promise<void> {
         consoleIdleMinutes: config.console.idleMinutes,
         assessmentHours: config.assessmentHours,
         versionWaitSeconds: config.versionWaitSeconds,
+        auditDays: config.auditDays,
         secrets: config.secretsService,
         registry,
         vcs: config.vcs && reach && { reach, publicUrl, settings, pollSeconds: config.vcs.pollSeconds },

@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
+import { forgetEvents } from '../src/kernel/audit/audit';
 import { member, organizationToken, project, team } from './members';
 import { resource, startWorkspaces } from './start-workspaces';
 
@@ -127,5 +128,22 @@ describe('audit events', () => {
     const client = await organizationToken(workspaces, 'acme');
     expect((await events('', client)).length).toBeGreaterThan(0);
     await (await member(workspaces, 'acme')).get('organizations/acme/audit-events').expect(404);
+  });
+
+  it('are forgotten after the days that the installation keeps them, the oldest first, and kept for ever with 0', async () => {
+    const { db, pool } = workspaces.service;
+    await pool.query(`
+      INSERT INTO audit_event (id, at, actor_type, actor_id, actor_name, action, target_type, target_id)
+      SELECT -n, now() - interval '31 days', 'system', 'system', 'system', 'old.one', 'things', 'x' FROM generate_series(1, 10001) n`);
+    const count = async (old: boolean) =>
+      db.prisma.auditEvent.count({ where: { action: old ? 'old.one' : { not: 'old.one' } } });
+    const younger = await count(false);
+    for (const days of [0, 400, 32]) {
+      await forgetEvents(db, days);
+      expect(await count(true)).toBe(10_001);
+    }
+    await forgetEvents(db, 30);
+    expect([await count(true), await count(false)]).toEqual([0, younger]);
+    expect(younger).toBeGreaterThan(0);
   });
 });

@@ -25,12 +25,29 @@ describe('what a member is not told', () => {
     expect(await namesAt(reader, path)).toEqual([]);
     await reader.get(`agent-pools/${hidden}`).expect(404);
     await reader.get(`agent-pools/${hidden}/agents`).expect(404);
-    await grant(workspaces, readers, workspaceId, 'read');
+    const granted = await grant(workspaces, readers, workspaceId, 'read');
     expect(await namesAt(reader, path)).toEqual(['shown']);
+    // Those who see the project see its workspaces; pages and filters count what is seen.
+    const projectId = await project(workspaces, 'acme', 'of readers');
+    await grantProject(workspaces, readers, projectId, 'read');
+    const relationships = { project: ref('projects', projectId) };
+    const { id: other } = (
+      await admin
+        .post('organizations/acme/workspaces', resource('workspaces', { name: 'other' }, relationships))
+        .expect(201)
+    ).body.data;
+    await pool('zone', { 'allowed-workspaces': { data: [{ type: 'workspaces', id: other }] } });
+    expect(await namesAt(reader, path)).toEqual(['shown', 'zone']);
+    const page = (await reader.get(`${path}?page[size]=1&page[number]=2`).expect(200)).body;
+    expect([page.data[0].attributes.name, page.meta.pagination['total-count']]).toEqual(['zone', 2]);
+    expect(await namesAt(reader, `${path}?q=hid`)).toEqual([]);
+    await admin.delete(`team-workspaces/${granted}`).expect(204);
+    expect(await namesAt(reader, path)).toEqual(['zone']);
+    await grant(workspaces, readers, workspaceId, 'read');
     await reader.get(`agent-pools/${hidden}`).expect(404);
     const creators = await team(workspaces, 'acme', 'creators');
     await grantProject(workspaces, creators, await project(workspaces, 'acme', 'own'), 'maintain');
-    expect(await namesAt(await member(workspaces, 'acme', [creators]), path)).toEqual(['hidden', 'shown']);
+    expect(await namesAt(await member(workspaces, 'acme', [creators]), path)).toEqual(['hidden', 'shown', 'zone']);
   });
 
   it('is which projects use a connection, but for those that they see', async () => {

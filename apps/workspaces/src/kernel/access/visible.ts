@@ -20,3 +20,10 @@ export function visibleProjects(access: Access, organizationId: string): Prisma.
     OR EXISTS (SELECT 1 FROM team_workspace g JOIN workspace v ON v.id = g.workspace_id
                 WHERE v.project_id = p.id AND g.team_id = ANY(${teams})))`;
 }
+
+/** The same as `visibleWorkspaces`, where rows are found through others. */
+export function seenWorkspaces(access: Access, organizationId: string): Prisma.WorkspaceWhereInput {
+  if (holds(access.workspaceFloor(organizationId), 'runs:read')) return {};
+  const granted = { some: { teamId: { in: [...access.teamIds(organizationId)] } } };
+  return { OR: [{ teamAccess: granted }, { project: { teamAccess: granted } }] };
+}

@@ -121,3 +121,17 @@ function plain(value: unknown): unknown {
   if (value instanceof Uint8Array) return '(not shown)';
   return value;
 }
+
+const forgottenAtOnce = 5000;
+
+/** Forgets events after so many days, the oldest first; 0 keeps all. Their ids follow time, so no index on it is needed. */
+export async function forgetEvents({ prisma }: Database, days: number): Promise<void> {
+  if (days === 0) return;
+  let forgotten: number;
+  do {
+    forgotten = await prisma.$executeRaw`
+      DELETE FROM audit_event WHERE id IN (
+        SELECT id FROM (SELECT id, at FROM audit_event ORDER BY id LIMIT ${forgottenAtOnce}) oldest
+         WHERE at < now() - make_interval(days => ${days}))`;
+  } while (forgotten === forgottenAtOnce);
+}

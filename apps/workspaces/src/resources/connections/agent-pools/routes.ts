@@ -14,6 +14,7 @@ import {
 } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { Access } from '../../../kernel/access/access';
+import { seenWorkspaces } from '../../../kernel/access/visible';
 import { actorOf } from '../../../kernel/audit/audit';
 import { endpoints, includable, type Lookup, type Resource, serializerOf } from '../../../kernel/endpoints/endpoint';
 import type { Organization } from '../../organizations/organizations/organization';
@@ -113,10 +114,8 @@ const index = list(collection, {
       workspace: query.get('filter[allowed_workspaces][name]'),
       project: query.get('filter[allowed_projects][name]'),
     };
-    if (seesPools(access, target.id)) return pools.list(db, target.id, search, sort, page!);
-    const { items } = await pools.list(db, target.id, search, sort, { offset: 0, size: 10_000, number: 1 });
-    const seen = items.filter((pool) => poolPolicy['can-read'](access, pool));
-    return { items: seen.slice(page!.offset, page!.offset + page!.size), total: seen.length };
+    const seen = seesPools(access, target.id) ? undefined : seenWorkspaces(access, target.id);
+    return pools.list(db, target.id, { ...search, seen }, sort, page!);
   },
 });
 

@@ -80,11 +80,11 @@ export async function find(db: Database, id: string): Promise<AgentPool | undefi
   return (await findMany(db, [id]))[0];
 }
 
-/** A page of an organization's pools. */
+/** A page of an organization's pools; with `seen`, of those that such workspaces use or may use. */
 export async function list(
   db: Database,
   organizationId: string,
-  search: { text?: string; workspace?: string; project?: string },
+  search: { text?: string; workspace?: string; project?: string; seen?: Prisma.WorkspaceWhereInput },
   sort: readonly { key: string; descending: boolean }[],
   page: Page,
 ): Promise<{ items: AgentPool[]; total: number }> {
@@ -93,6 +93,10 @@ export async function list(
     where.name = { contains: search.text.replace(/[\\%_]/g, '\\$&'), mode: 'insensitive' };
   }
   where.AND = [];
+  if (search.seen !== undefined) {
+    const [some, workspace] = [search.seen, { some: { workspace: search.seen } }];
+    where.AND.push({ OR: [{ workspaces: { some } }, { allowed: workspace }, { excluded: workspace }] });
+  }
   if (search.workspace !== undefined) {
     const workspace = { name: search.workspace };
     const project = { workspaces: { some: workspace } };
