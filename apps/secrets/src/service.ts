@@ -124,7 +124,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
   });
   await storage.start();
   await seal.start();
-  await origins.load();
+  await origins.refresh();
   const largeBodies = new Gate(LARGE_BODIES, 'large bodies');
   const app = createHttpApp({
     handle: (request) => handle(kernel, request),

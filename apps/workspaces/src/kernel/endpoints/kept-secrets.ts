@@ -1,7 +1,7 @@
 import { invalid } from '@keystead/jsonapi';
 import type { Endpoint } from './endpoint';
 
-type Fields = Readonly<Record<string, unknown>>;
+type Sent = Readonly<Record<string, unknown>>;
 
 /**
  * What an update says, where secrets that the resource keeps stay with the addresses they were entered for. Throws `invalid` for an
@@ -9,8 +9,8 @@ type Fields = Readonly<Record<string, unknown>>;
  */
 export function withKeptSecrets({ method, body: shape }: Endpoint, target: unknown, sent: unknown): unknown {
   if (method !== 'PATCH' || shape?.secrets === undefined) return sent;
-  const before = target as Fields;
-  const left = { ...(sent as Fields) };
+  const before = target as Sent;
+  const left = { ...(sent as Sent) };
   for (const [secret, addresses] of shape.secrets) {
     // Null: the resource has none.
     if (left[secret] !== undefined || before[secret] === null) continue;

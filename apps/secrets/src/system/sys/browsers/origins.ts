@@ -1,5 +1,6 @@
 import { deleteSetting, readSetting, storeSetting } from '../../../kernel/storage/settings';
 import type { StorageKernel } from '../../../kernel/storage/storage';
+import { WholeTable } from '../../../kernel/storage/whole-table';
 
 interface Stored {
   readonly allowedOrigins: readonly string[];
@@ -26,17 +27,27 @@ interface Rules extends Stored {
 const closed: Rules = { enabled: false, allowedOrigins: [], allowedHeaders: [], furtherHeaders: [] };
 const setting = 'cors';
 
-/** Which web pages may call the service: one row for all nodes, kept in memory. */
+/** Which web pages may call the service: one row for all nodes, kept in memory and read again as quotas are. */
 export class Origins {
   current = closed;
+  private readonly table: WholeTable;
 
   constructor(private readonly storage: StorageKernel) {
-    storage.changes.listen('setting', (key) => {
-      if (key === setting || key === '*') void this.load().catch(() => {});
+    this.table = new WholeTable(storage.changes, 'setting', () => this.read());
+    storage.changes.listen('setting', () => void this.refresh()?.catch(() => {}));
+    // What was told while this node could not read, or could not hear, is read when it can.
+    storage.background.every('origins', 1000, async () => {
+      await this.refresh();
+      return undefined;
     });
   }
 
-  async load(): Promise<void> {
+  /** Reads the rules again where they may have changed. */
+  refresh(): Promise<void> | undefined {
+    return this.table.refresh();
+  }
+
+  private async read(): Promise<void> {
     const stored = await readSetting<Stored>(this.storage.database.prisma, setting);
     this.current = stored
       ? {
@@ -53,6 +64,7 @@ export class Origins {
       ({ prisma }) => (rules ? storeSetting(prisma, setting, rules) : deleteSetting(prisma, setting)),
       [{ topic: 'setting', key: setting }],
     );
-    await this.load();
+    this.table.forget();
+    await this.table.reload();
   }
 }
