@@ -250,6 +250,72 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
     expect(result.outcome).toBe('planned');
   }, 600_000);
 
+  it.each([
+    ['TF_CLI_ARGS', '-var-file=prod.tfvars'],
+    ['TF_CLI_ARGS_show', '-bogus'],
+    ['TF_CLI_ARGS_providers', '-bogus'],
+    ['TF_CLI_ARGS_providers_schema', '-bogus'],
+    ['TF_LOG', 'TRACE'],
+    ['PATH', '/nowhere'],
+    ['TAR_OPTIONS', '--bogus'],
+    ['POSIXLY_CORRECT', '1'],
+    ['LD_PRELOAD', '/nowhere/it.so'],
+    ['LD_LIBRARY_PATH', '/nowhere'],
+    ['HOME', '/nowhere'],
+  ])('keeps %s from the commands of the service', async (name, value) => {
+    const files = {
+      'main.tf': `variable "x" { default = 1 }
+        resource "terraform_data" "stone" { input = "stone" }
+        output "x" { value = var.x }`,
+      'prod.tfvars': 'x = 2',
+    };
+    const { result, under } = await plan({ files, environment: { [name]: value } });
+    expect([result.outcome, under.text()]).toEqual(['planned', expect.stringContaining('Plan: 1 to add')]);
+    expect(result).toMatchObject({ additions: 1, planFile: expect.anything() });
+    expect(String(result.redactedJsonPlan)).toContain('terraform_data');
+    const { TF_CLI_ARGS: _, ...rest } = { [name]: value } as Record<string, string>;
+    const done = await doing({ planFile: result.planFile as Uint8Array, environment: rest });
+    expect((await executeApply(executor, done)).outcome).toBe('applied');
+  });
+
+  it.each([
+    [
+      'terraform.tfstate',
+      '{ "version": 4, "serial": 9, "lineage": "foreign", "outputs": { "x": { "value": 2, "type": "number" } }, "resources": [] }',
+    ],
+    ['terraform.tfstate', 'no state'],
+    ['terraform.tfstate.backup', 'no state'],
+    [
+      'terraform.tfstate.d/stones/terraform.tfstate',
+      '{ "version": 4, "serial": 9, "lineage": "foreign", "outputs": {}, "resources": [] }',
+    ],
+    ['terraform.tfstate.d/dev/terraform.tfstate', 'no state'],
+    ['errored.tfstate', '{ "version": 4, "serial": 9, "lineage": "foreign", "outputs": {}, "resources": [] }'],
+    ['.terraform/terraform.tfstate', 'no state'],
+  ])('leaves %s that a configuration brings out of the run, and names it', async (name, content) => {
+    const beside = name.replace('terraform', 'other');
+    const files = {
+      'net/main.tf': `${cloud}
+        resource "terraform_data" "stone" { input = fileexists("${beside}") }`,
+      [`net/${name}`]: content,
+      [`net/${beside}`]: content,
+      [name]: content,
+    };
+    const asked = { files, job: { workingDirectory: 'net' } };
+    const planned = await plan(asked);
+    expect([planned.result.outcome, planned.under.text()]).toEqual([
+      'planned',
+      expect.stringContaining('Plan: 1 to add'),
+    ]);
+    const named = /^Left out of this run, because the service keeps the state: (.*)$/m.exec(planned.under.text())?.[1];
+    expect(named).toBe(name.startsWith('.terraform/') ? undefined : `net/${name.split('/')[0]}`);
+    const done = await doing({ job: asked.job, planFile: planned.result.planFile as Uint8Array });
+    const applied = await executeApply(executor, done);
+    expect(applied).toMatchObject({ outcome: 'applied', erroredState: undefined });
+    expect(String(applied.state)).not.toContain('foreign');
+    expect(done.text()).not.toContain('Left out');
+  });
+
   // The heart of the isolation: a configuration that looks for everything it must not find.
   itApart(
     'gives the tool no way to keys, to other jobs or to the worker',

@@ -21,6 +21,8 @@ export interface Command {
   readonly argv: readonly string[];
   /** Folder to start in, relative to the job's folder. */
   readonly cwd: string;
+  /** The file in the job's folder that sets its environment: that of the tool unless told. */
+  readonly environment?: string;
 }
 
 /** Where one job runs: a folder of its own and, where uids are, a uid of its own. */
@@ -108,7 +110,7 @@ export function isolationOf(kind: IsolationKind, options: IsolationOptions): Iso
       enter,
       'sh',
       path.join(home, command.cwd),
-      path.join(home, environmentFile),
+      path.join(home, command.environment ?? environmentFile),
       ...command.argv,
     ];
   };

@@ -7,11 +7,19 @@ import type { ApplyResult, JobInputs, PlanResult, RunJob } from '../../resources
 import { type ArchiveLimits, BadArchive, unpack } from '../files/archive';
 import { readInside, UnreadableFile } from '../files/read-inside';
 import { type Ended, runCommand, type Stopping } from '../isolation/command';
-import type { Isolation } from '../isolation/isolation';
+import type { Command, Isolation } from '../isolation/isolation';
 import { watchDisk, whatWasExceeded } from '../isolation/limits';
 import { type ScratchOptions, type Slot, takeSlot } from '../isolation/scratch';
 import { type Binary, chooseBinary, takesVariablesWithPlan } from './binaries';
-import { BadConfiguration, files, stateFile, type ToolSettings, workingFolder, writeJobFiles } from './job-files';
+import {
+  BadConfiguration,
+  files,
+  setStatesAside,
+  stateFile,
+  type ToolSettings,
+  workingFolder,
+  writeJobFiles,
+} from './job-files';
 import {
   countApplied,
   countChanges,
@@ -164,7 +172,7 @@ export async function executeApply(executor: Executor, running: RunningJob): Pro
       .finally(() => watched.stop());
     await log.flush();
     const state = (await work.state()) ?? watched.last();
-    const erroredState = await work.read(path.join(work.folder, 'errored.tfstate'));
+    const erroredState = await work.read(path.join(work.folder, files.erroredState));
     const left = { state, erroredState };
     if (ended.code === 0) return { outcome: 'applied', ...left, ...countApplied(log.tail) };
     const outcome = stopping.reason?.endsWith('canceled') ? 'canceled' : 'errored';
@@ -254,11 +262,17 @@ class Work {
     const { jobFolder } = this.slot;
     const { isolation, settings } = this.executor;
     this.folder = await workingFolder(jobFolder, this.running.job.workingDirectory);
-    await writeJobFiles({ jobFolder, isolation, settings, folder: this.folder, ...this.running });
     const { product, version } = this.binary;
+    await writeJobFiles({ jobFolder, isolation, settings, folder: this.folder, product, ...this.running });
+    const aside = await setStatesAside(jobFolder, this.folder);
     this.running.log.say(
       `${product} v${version}\non ${process.platform}_${process.arch === 'x64' ? 'amd64' : process.arch}`,
     );
+    if (aside.length > 0) {
+      const where = path.relative(files.configuration, this.folder);
+      const names = aside.map((name) => path.join(where, name)).join(', ');
+      this.running.log.say(`Left out of this run, because the service keeps the state: ${names}`);
+    }
   }
 
   /** What `init` says is shown when it fails. */
@@ -284,7 +298,7 @@ class Work {
     return step(args[0] ?? 'tool', undefined, () => this.tool(args, write, write));
   }
 
-  /** Runs the tool for what it prints. */
+  /** Runs the tool for what it prints, whatever the user's environment asks of it. */
   async output(args: readonly string[], limit: number): Promise<Buffer> {
     const pieces: Buffer[] = [];
     let size = 0;
@@ -296,6 +310,7 @@ class Work {
         if (size <= limit) pieces.push(bytes);
       },
       (bytes) => void said.push(bytes),
+      files.serviceEnvironment,
     );
     if (code === 0 && size <= limit) return Buffer.concat(pieces);
     await this.running.log.write(Buffer.concat(said));
@@ -329,6 +344,7 @@ class Work {
         reader?.write(bytes);
       },
       (bytes) => void said.push(bytes),
+      files.serviceEnvironment,
     );
     const known = await plan;
     if (code !== 0 || !known || !reader) {
@@ -354,8 +370,7 @@ class Work {
     let size = 0;
     const said: Buffer[] = [];
     const { code } = await this.command(
-      argv,
-      '.',
+      { argv, cwd: '.', environment: files.serviceEnvironment },
       (bytes) => {
         size += bytes.length;
         if (size <= this.executor.limits.planBytes) pieces.push(bytes);
@@ -429,16 +444,18 @@ class Work {
     };
   }
 
-  private tool(args: readonly string[], stdout: Outlet, stderr: Outlet): Promise<Ended> {
+  /** The tool as the user set it up, or for the service's own questions. */
+  private tool(args: readonly string[], stdout: Outlet, stderr: Outlet, environment?: string): Promise<Ended> {
     const binary = this.executor.isolation.toolInside(this.binary.file);
-    return this.command([binary, ...args], this.folder, stdout, stderr);
+    return this.command({ argv: [binary, ...args], cwd: this.folder, environment }, stdout, stderr);
   }
 
-  private async command(argv: readonly string[], cwd: string, stdout: Outlet, stderr: Outlet): Promise<Ended> {
+  private async command(command: Command, stdout: Outlet, stderr: Outlet): Promise<Ended> {
     const { isolation } = this.executor;
+    const { argv } = command;
     const { jobFolder } = this.slot;
     if (this.running.stopping.reason) throw new Failed('stopped');
-    const running = runCommand(isolation.launch(jobFolder, this.binary.file, { argv, cwd }), {
+    const running = runCommand(isolation.launch(jobFolder, this.binary.file, command), {
       outlets: { stdout, stderr, started: (pid) => void this.slot.group(pid).catch(() => undefined) },
       stopping: this.running.stopping,
       endAll: isolation.endAll(jobFolder),

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import type { JobInputs, JobVariable, RunJob } from '../../resources/runs/runs/jobs/jobs';
 import { cleanPath } from '../files/clean-path';
 import { environmentFile, type Isolation, type JobFolder, makeFolder } from '../isolation/isolation';
+import type { Binary } from './binaries';
 
 /** Names in a job's folder. */
 export const files = {
@@ -16,6 +17,8 @@ export const files = {
   settings: 'tool.rc',
   override: 'zzzz_remote_run_override.tf',
   generated: 'generated_resources.tf',
+  serviceEnvironment: 'service-environment.sh',
+  erroredState: 'errored.tfstate',
 } as const;
 
 /** A configuration that the run cannot work with; the message is for the person who started it. */
@@ -59,8 +62,9 @@ export async function writeJobFiles(options: {
   inputs: JobInputs;
   settings: ToolSettings;
   folder: string;
+  product: Binary['product'];
 }): Promise<void> {
-  const { jobFolder, isolation, job, inputs, settings, folder } = options;
+  const { jobFolder, job, inputs, settings, folder } = options;
   const write = (name: string, content: string) => writeOwn(jobFolder, name, content);
   await write(path.join(folder, files.override), backend(folder));
   await write(files.variables, variablesText(inputs.variables));
@@ -72,7 +76,29 @@ export async function writeJobFiles(options: {
     await makeFolder(path.join(jobFolder.folder, 'home', '.ssh'), jobFolder.owner, 0o700);
     await write('home/.ssh/run', `${inputs.sshKey.trimEnd()}\n`);
   }
-  await write(environmentFile, environmentText(environmentOf({ jobFolder, isolation, job, inputs, settings })));
+  await write(environmentFile, environmentText(toolEnvironment(options)));
+  await write(files.serviceEnvironment, environmentText(serviceEnvironment(options)));
+}
+
+const stateNames = ['terraform.tfstate', 'terraform.tfstate.backup', 'terraform.tfstate.d', files.erroredState];
+
+/**
+ * Takes states that the configuration brought along out of the folder in which the tool runs: it would want to move them to where the
+ * run's state is, or they would be taken for what an apply left. Answers their names. To be called before the tool runs.
+ */
+export async function setStatesAside({ folder }: JobFolder, working: string): Promise<string[]> {
+  const at = path.join(folder, working);
+  const found: string[] = [];
+  for (const name of stateNames) {
+    if (!(await lstat(path.join(at, name)).catch(() => undefined))) continue;
+    await rm(path.join(at, name), { recursive: true, force: true });
+    found.push(name);
+  }
+  // What the tool remembers of a backend is made by each init. A link is not followed.
+  const data = path.join(at, '.terraform');
+  const isFolder = (await lstat(data).catch(() => undefined))?.isDirectory();
+  if (isFolder) await rm(path.join(data, 'terraform.tfstate'), { recursive: true, force: true });
+  return found;
 }
 
 /** The state is kept by the service: whatever backend the configuration names is replaced by a file, for this run. */
@@ -107,18 +133,24 @@ function quoted(text: string): string {
 /** Variables that would lead the tool to another state or to another service than this run's. */
 const withheld = /^(TF_WORKSPACE|TF_CLOUD_.*|TF_FORCE_LOCAL_BACKEND|TF_CLI_CONFIG_FILE|TF_DATA_DIR)$/;
 
-function environmentOf(options: {
-  jobFolder: JobFolder;
-  isolation: Isolation;
-  job: RunJob;
-  inputs: JobInputs;
-  settings: ToolSettings;
-}): Record<string, string> {
-  const { jobFolder, isolation, job, inputs, settings } = options;
+interface EnvironmentParts {
+  readonly jobFolder: JobFolder;
+  readonly isolation: Isolation;
+  readonly job: RunJob;
+  readonly inputs: JobInputs;
+  readonly settings: ToolSettings;
+  readonly product: Binary['product'];
+}
+
+/** What OpenTofu may need to open a plan that the configuration encrypts: the settings, their variables, and key services. */
+const opensPlans = /^(TF_ENCRYPTION|TF_VAR_.+|(AWS|GOOGLE|AZURE|ARM|VAULT|BAO)_.+)$/;
+
+/** The environment of the service's own commands: nothing that users set, but for what opens an encrypted plan. */
+function serviceEnvironment({ jobFolder, isolation, job, inputs, settings, product }: EnvironmentParts) {
   const home = isolation.inside(jobFolder);
-  const chosen = inputs.environment.filter(({ key }) => !withheld.test(key)).map(({ key, value }) => [key, value]);
-  const ssh = `ssh -i ${home}/home/.ssh/run -o IdentitiesOnly=yes -o StrictHostKeyChecking=accept-new`;
+  const keys = product === 'OpenTofu' ? inputs.environment.filter(({ key }) => opensPlans.test(key)) : [];
   return {
+    ...Object.fromEntries(keys.map(({ key, value }) => [key, value])),
     PATH: cleanPath,
     LANG: 'C.UTF-8',
     HOME: `${home}/home`,
@@ -126,15 +158,26 @@ function environmentOf(options: {
     TF_IN_AUTOMATION: '1',
     TF_INPUT: '0',
     CHECKPOINT_DISABLE: '1',
+    ...settings.environment,
+    TF_CLI_CONFIG_FILE: `${home}/${files.settings}`,
+    TF_WORKSPACE: job.workspaceName,
+  };
+}
+
+/** The environment of the tool's own work: init, plan and apply. */
+function toolEnvironment(parts: EnvironmentParts): Record<string, string> {
+  const { jobFolder, isolation, job, inputs } = parts;
+  const home = isolation.inside(jobFolder);
+  const chosen = inputs.environment.filter(({ key }) => !withheld.test(key)).map(({ key, value }) => [key, value]);
+  const ssh = `ssh -i ${home}/home/.ssh/run -o IdentitiesOnly=yes -o StrictHostKeyChecking=accept-new`;
+  return {
+    ...(inputs.sshKey === undefined ? {} : { GIT_SSH_COMMAND: ssh }),
+    ...(job.debuggingMode ? { TF_LOG: 'TRACE' } : {}),
+    ...serviceEnvironment(parts),
     TFC_RUN_ID: job.runId,
     TFC_WORKSPACE_NAME: job.workspaceName,
     TFC_WORKSPACE_SLUG: `${job.organizationName}/${job.workspaceName}`,
-    ...(job.debuggingMode ? { TF_LOG: 'TRACE' } : {}),
-    ...(inputs.sshKey === undefined ? {} : { GIT_SSH_COMMAND: ssh }),
-    ...settings.environment,
     ...Object.fromEntries(chosen),
-    TF_CLI_CONFIG_FILE: `${home}/${files.settings}`,
-    TF_WORKSPACE: job.workspaceName,
   };
 }
 
