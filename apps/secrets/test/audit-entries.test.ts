@@ -42,7 +42,7 @@ describe('lines of the audit table', () => {
   it('are not written for probes of the health', async () => {
     await secrets.nobody.read('sys/health').expect(200);
     await secrets.root.read('sys/health?standbyok=true').expect(200);
-    await secrets.root.write('sys/policies/acl/after-a-probe', { policy: '' }).expect(204);
+    await secrets.root.write('sys/policies/acl/after-a-probe', { policy: 'path "a" {}' }).expect(204);
     const written = paths(await search({ path: 'sys/' }));
     expect(written).toContain('sys/policies/acl/after-a-probe');
     expect(written).not.toContain('sys/health');
