@@ -104,4 +104,20 @@ describe('resources of a workspace', () => {
     const absent = await stranger.get('workspaces/ws-absent/resources').expect(404);
     expect(refused.body).toEqual(absent.body);
   });
+
+  it('are all listed and counted beyond ten thousand; where some are not, it is said how many', async () => {
+    const { id: large } = await workspaces.workspace('acme', 'large');
+    const many = Array.from({ length: 12_050 }, (_, index) => managed('null_resource', `n${index}`, 'provider.null'));
+    const bytes = Buffer.from(JSON.stringify({ ...JSON.parse(state.toString()), resources: many }));
+    const md5 = createHash('md5').update(bytes).digest('hex');
+    await admin.post(`workspaces/${large}/actions/lock`, {}).expect(200);
+    const body = resource('state-versions', { serial: 1, md5, state: bytes.toString('base64') });
+    await admin.post(`workspaces/${large}/state-versions`, body).expect(201);
+    const last = await admin.get(`workspaces/${large}/resources?page[size]=50&page[number]=241`).expect(200);
+    expect(last.body.data).toHaveLength(50);
+    expect(last.body.meta.pagination['total-count']).toBe(12_050);
+    expect(last.body.meta).not.toHaveProperty('not-listed');
+    await workspaces.service.pool.query('UPDATE workspace SET resource_count = 12051 WHERE id = $1', [large]);
+    expect((await admin.get(`workspaces/${large}/resources`).expect(200)).body.meta['not-listed']).toBe(1);
+  });
 });

@@ -324,4 +324,14 @@ describe.each(['self-hosted', 'hosted'] as const)('attributes of workspaces as s
     await admin.get(`${path}/never`).expect(404);
     expect((await show(id)).attributes).toEqual(attributes);
   });
+
+  it.each(['/infra', '/infra/one/', '//infra', '/', 'infra/one'])(
+    'keep a working directory as it is sent: %j',
+    async (folder) => {
+      const { id } = await made({ name: `folder-${folder.replaceAll('/', '_')}`, 'working-directory': folder });
+      expect((await show(id)).attributes['working-directory']).toBe(folder);
+      for (const wrong of ['/../x', 'a/../../b'])
+        expect((await update(id, { 'working-directory': wrong })).status).toBe(422);
+    },
+  );
 });

@@ -14,6 +14,8 @@ describe('which changes concern a workspace', () => {
     ['every change, without a folder', {}, ['a.tf'], true],
     ['all of them, when not all are known', { workingDirectory: 'net' }, undefined, true],
     ['those in its folder', { workingDirectory: 'net/' }, ['net/a/b.tf'], true],
+    ['those in its folder after a slash', { workingDirectory: '/net' }, ['net/a/b.tf'], true],
+    ['not those beside that', { workingDirectory: '/net' }, ['network/a.tf'], false],
     ['not those beside it', { workingDirectory: 'net' }, ['network/a.tf', 'b.tf'], false],
     ['those below a prefix', { workingDirectory: 'net', triggerPrefixes: ['/modules'] }, ['modules/x.tf'], true],
     ['not those elsewhere, with prefixes', { triggerPrefixes: ['modules'] }, ['net/x.tf'], false],

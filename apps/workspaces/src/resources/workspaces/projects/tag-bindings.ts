@@ -4,6 +4,7 @@ import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 
 const TEXT = /^[A-Za-z0-9_.=+\-@: ]*$/;
+const KEY = /^[A-Za-z0-9_.=+\-@:](?:[A-Za-z0-9_.=+\-@: ]*[A-Za-z0-9_.=+\-@:])?$/;
 const MOST = 10;
 const LONGEST_KEY = 128;
 const LONGEST_VALUE = 256;
@@ -12,7 +13,7 @@ const LONGEST_VALUE = 256;
 export const sentBindings: SentKind = {
   type: 'tag-bindings',
   attributes: {
-    key: { type: 'string', minLength: 1, maxLength: LONGEST_KEY, pattern: TEXT.source },
+    key: { type: 'string', minLength: 1, maxLength: LONGEST_KEY, pattern: KEY.source },
     value: { type: 'string', maxLength: LONGEST_VALUE, pattern: TEXT.source, default: '' },
   },
 };
@@ -34,9 +35,9 @@ export interface Bound {
   readonly workspaceId?: string;
 }
 
-/** Whether a text can be a key of bindings. */
+/** Whether a text can be a key of bindings. Blanks at its ends are no part of one: nothing would show them. */
 export function isBindingKey(key: string): boolean {
-  return key !== '' && key.length <= LONGEST_KEY && TEXT.test(key) && !/^hcp?:/.test(key);
+  return key.length <= LONGEST_KEY && KEY.test(key) && !/^hcp?:/.test(key);
 }
 
 /** The keys and values that were sent; the last of equal keys counts. Throws `invalid`. */

@@ -17,10 +17,11 @@ const name = z.string().min(1).max(90).regex(NAME, 'Name can only include letter
 const textUpTo = (longest: number) => z.string().max(longest).nullable();
 const paths = z.array(z.string().max(4096)).max(MOST_PATHS).nullable();
 
+/** With or without a slash before it, as prefixes of triggers. */
 const folder = z
   .string()
   .max(4096)
-  .refine((value) => !value.startsWith('/') && !value.split('/').includes('..'), 'must be a path below the repository');
+  .refine((value) => !value.split('/').includes('..'), 'must be a path below the repository');
 
 const duration = z
   .string()

@@ -58,13 +58,14 @@ const moduleWords = '("(?:[^"\\\\]|\\\\.)*")|(^|\\.)module\\.';
 
 /**
  * A page of the resources in the current state, one row an instance, by address; what it only reads (`data`) is left out.
- * A state that was read before indexes were kept shows one row a resource.
+ * A state that was read before indexes were kept shows one row a resource; of a very large one not all are listed. `meta` then says
+ * how many are missing.
  */
 export async function listResources(
   db: Database,
   workspace: Workspace,
   page: Page,
-): Promise<{ items: ManagedResource[]; total: number }> {
+): Promise<{ items: ManagedResource[]; total: number; meta?: Record<string, unknown> }> {
   const { id, organizationId, currentStateVersionId } = workspace;
   const managed = Prisma.sql`
     FROM state_version v CROSS JOIN LATERAL json_array_elements(v.resources) WITH ORDINALITY r(said, nth)
@@ -95,7 +96,8 @@ export async function listResources(
       updatedAt: row.created_at,
     };
   });
-  return { items, total };
+  const missing = workspace.resourceCount - total;
+  return { items, total, ...(missing > 0 ? { meta: { 'not-listed': missing } } : {}) };
 }
 
 /** An instance of a managed resource. */

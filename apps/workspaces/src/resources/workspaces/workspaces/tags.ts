@@ -3,23 +3,35 @@ import { notFound } from '@keystead/refusal';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 
-const NAME = /^[A-Za-z0-9:_-]{1,255}$/;
+const LONGEST_NAME = 255;
+const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9:_-]*[A-Za-z0-9])?$/;
 const MOST_TAGS = 1000;
 
 /** Tags by their names instead of their ids; names that are new make tags. */
-export const tagsByName: SentKind = { type: 'tags', attributes: { name: { type: 'string', pattern: NAME.source } } };
+export const tagsByName: SentKind = {
+  type: 'tags',
+  attributes: { name: { type: 'string', maxLength: LONGEST_NAME, pattern: NAME.source } },
+};
 
-/** The names and ids of tags as they were sent. Throws `invalid` for a bad name or an item with neither. */
+function requireName(name: string): void {
+  if (name.length > LONGEST_NAME) throw invalid('tags', `Tags must have no more than ${LONGEST_NAME} characters`);
+  if (!NAME.test(name)) {
+    const may = 'Tags must only contain letters, numbers, colons, hyphens or underscores';
+    throw invalid('tags', `${may}, and begin and end with a letter or number`);
+  }
+}
+
+/** The names and ids of tags as they were sent. Throws `invalid` for an item with neither. */
 export function readTags(sent: readonly SentReference[]): { names: string[]; ids: string[] } {
   if (sent.length > MOST_TAGS) throw invalid('tags', `has too many members (maximum is ${MOST_TAGS})`);
   const names = new Set<string>();
   const ids = new Set<string>();
   for (const { id, attributes } of sent) {
     const name = attributes?.name;
-    if (typeof name === 'string' && NAME.test(name)) {
+    if (typeof name === 'string') {
       names.add(name);
     } else if (name !== undefined) {
-      throw invalid('tags', 'Tags must only contain letters, numbers, colons, hyphens or underscores');
+      throw invalid('tags', 'must have names that are strings');
     } else if (id !== undefined && id !== '') {
       ids.add(id);
     } else {
@@ -29,7 +41,10 @@ export function readTags(sent: readonly SentReference[]): { names: string[]; ids
   return { names: [...names], ids: [...ids] };
 }
 
-/** Attaches tags to a workspace, in the order given; names that are new to the organization are made. */
+/**
+ * Attaches tags to a workspace, in the order given; names that are new to the organization are made. Throws `invalid` for a name
+ * that no tag can have.
+ */
 export async function attachTags(
   db: Database,
   organizationId: string,
@@ -38,6 +53,7 @@ export async function attachTags(
 ): Promise<void> {
   const { names, ids } = readTags(sent);
   const { prisma } = db;
+  for (const name of names) requireName(name);
   if (names.length > 0) {
     // In name order, so that two requests never wait for each other in a circle.
     const data = [...names].sort().map((name) => ({ id: newId('tag'), organizationId, name }));

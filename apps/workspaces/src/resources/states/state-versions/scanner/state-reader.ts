@@ -16,7 +16,7 @@ const fieldBytes = 4 * 1024;
 /** All outputs of a state together; those that come after are left out. */
 const outputBytes = 16 * 1024 * 1024;
 /** Resources listed one by one; counts go on. */
-const listedResources = 10_000;
+const listedResources = 100_000;
 /** Instances listed by their indexes, of all resources together. */
 const listedInstances = 100_000;
 /** What stays for the names of a resource whose indexes are many. */

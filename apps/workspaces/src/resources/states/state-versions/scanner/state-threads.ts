@@ -52,7 +52,9 @@ export class StateThread {
   constructor(private readonly onEnd: () => void) {
     const file = path.join(__dirname, `state-thread${path.extname(__filename)}`);
     // Where the sources run as they are, a thread has to be told how they are read.
-    this.worker = new Worker(file, { execArgv: file.endsWith('.ts') ? ['--conditions=source', '--require', 'tsx/cjs'] : [] });
+    this.worker = new Worker(file, {
+      execArgv: file.endsWith('.ts') ? ['--conditions=source', '--require', 'tsx/cjs'] : [],
+    });
     this.worker.on('message', ({ state, digest }: Answered) => this.waiting.get(state)?.shift()?.answered(digest));
     this.worker.on('error', (error) => this.end(error));
     this.worker.on('exit', () => this.end(new Error('it has ended')));
