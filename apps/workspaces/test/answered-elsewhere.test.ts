@@ -209,6 +209,28 @@ describe('an answer that arrives in one browser', () => {
     expect(await callback({ cookie: begun.cookie, api: admin }, begun, brought)).toBe(303);
   });
 
+  it('gives way to none of a network that begins very many', async () => {
+    const { pool } = workspaces.service;
+    await pool.query('DELETE FROM pending_sign_in');
+    const flow = flows['/ui/sign-in/callback']!;
+    const honest = await flow.begin({ cookie: '', api: admin });
+    await pool.query("UPDATE pending_sign_in SET network_hash = '\\x01'");
+    await pool.query(
+      `INSERT INTO pending_sign_in (state_hash, browser_hash, network_hash, provider_id, client, return_to, created_at, expires_at)
+       SELECT decode(md5(n::text), 'hex'), '\\x00', '\\x02', $1, '', '', now(), now() + interval '20 minutes'
+         FROM generate_series(1, 12000) n`,
+      [oidc],
+    );
+    await flow.begin({ cookie: '', api: admin });
+    const { rows } = await pool.query(
+      `SELECT count(*)::int AS n, count(*) FILTER (WHERE network_hash = '\\x02')::int AS flood FROM pending_sign_in`,
+    );
+    expect(rows).toEqual([{ n: 10_000, flood: 9998 }]);
+    const brought = await flow.answer(honest);
+    expect(await callback({ cookie: honest.cookie, api: admin }, honest, brought)).toBe(303);
+    await pool.query('DELETE FROM pending_sign_in');
+  });
+
   it('is proved again only by the browser that brought it, too', async () => {
     const begin = flows['/users/saml/auth']!;
     const first = await begin.begin({ cookie: '', api: admin });

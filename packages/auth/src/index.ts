@@ -7,6 +7,7 @@ export { audiencesOf, type JwtCheck, verifyJwt } from './jwt';
 export { firstKeys, isRotationDue, type RotatingKeys, type RotationRule, rotateKeys, shownKeys } from './key-rotation';
 export { discoveryOf, type FetchJson, foreignIssuer, importPublicKey, KeySets, type KeySource } from './key-sets';
 export { mintToken, randomBase62, randomId } from './mint';
+export { networkOf } from './network';
 export {
   type Algorithm,
   algorithms,

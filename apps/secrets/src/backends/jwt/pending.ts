@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { equalSecrets, randomBase62 } from '@keystead/auth';
+import { equalSecrets, networkOf, randomBase62 } from '@keystead/auth';
 import type { Login } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 
@@ -37,7 +37,7 @@ interface StoredLogin {
 const prefix = 'oidc/';
 const lifetimeSeconds = 600;
 const places = 8192;
-/** How many places are looked at for one that is free; a login that still waits in the last of them ends. */
+/** How many places are looked at for one that is free. Else a login ends of the network that has most of these: who floods a mount ends their own. */
 const looks = 8;
 /** Logins of earlier versions, each under a name of its own that begins with its end, go with new ones. */
 const sweptPerNew = 16;
@@ -50,18 +50,28 @@ export async function keep(storage: Storage, pending: PendingLogin, nowMs: numbe
     if (name < timeText(now)) storage.delete(prefix + name);
   }
   const endsAt = now + lifetimeSeconds;
-  for (let look = 1; ; look++) {
+  const seen: { place: string; state: string; network: string; endsAt: number }[] = [];
+  const put = (tx: Storage, place: string, state: string) =>
+    tx.put(place, JSON.stringify({ digest: digestOf(state), endsAt, pending } satisfies StoredLogin));
+  while (seen.length < looks) {
     const state = `${timeText(endsAt)}.${randomBase62(32)}`;
     const place = placeOf(state);
-    const isMine = await storage.transaction(place, async (tx) => {
+    const waiting = await storage.transaction(place, async (tx) => {
       const text = await tx.get(place);
-      const isFree = text === undefined || (JSON.parse(text) as StoredLogin).endsAt < now;
-      if (!isFree && look < looks) return false;
-      tx.put(place, JSON.stringify({ digest: digestOf(state), endsAt, pending } satisfies StoredLogin));
-      return true;
+      const stored = text === undefined ? undefined : (JSON.parse(text) as StoredLogin);
+      if (stored !== undefined && stored.endsAt >= now) return stored;
+      put(tx, place, state);
+      return undefined;
     });
-    if (isMine) return state;
+    if (waiting === undefined) return state;
+    seen.push({ place, state, network: networkOf(waiting.pending.address), endsAt: waiting.endsAt });
   }
+  const sizeOf = (network: string) => seen.filter((one) => one.network === network).length;
+  const [{ place, state }] = seen.sort((a, b) => sizeOf(b.network) - sizeOf(a.network) || a.endsAt - b.endsAt) as [
+    (typeof seen)[number],
+  ];
+  await storage.transaction(place, async (tx) => put(tx, place, state));
+  return state;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { networkOf } from '@keystead/auth';
 import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../../kernel/database/database';
 import type { SignInProvider } from './provider';
@@ -29,7 +30,7 @@ export interface ComeBack {
 export type Pending = Pick<ComeBack, 'providerId' | 'nonce' | 'sessionHash' | 'beganAtMs'>;
 
 const lifetimeMs = 10 * 60_000;
-/** Anybody may begin one, without a token. Beyond these the oldest give way. */
+/** Anybody may begin one, without a token. Beyond these the oldest of the network that began most of them give way. */
 const mostPending = 10_000;
 /** Random bytes in base64url: 32 of them. */
 const form = /^[\w-]{43}$/;
@@ -39,17 +40,22 @@ export async function leave(
   db: Database,
   keyring: Keyring,
   provider: Pick<SignInProvider, 'id' | 'issuer' | 'clientId'>,
-  begun: { browser: string; returnTo: string; sessionHash?: Uint8Array<ArrayBuffer> },
+  begun: { browser: string; address: string; returnTo: string; sessionHash?: Uint8Array<ArrayBuffer> },
   nowMs: number,
 ): Promise<Leaving> {
   const state = randomBytes(32).toString('base64url');
   await db.prisma.$executeRaw`
-    DELETE FROM pending_sign_in WHERE expires_at < ${new Date(nowMs)} OR expires_at <=
-      (SELECT expires_at FROM pending_sign_in ORDER BY expires_at DESC OFFSET ${mostPending - 1} LIMIT 1)`;
+    DELETE FROM pending_sign_in WHERE expires_at < ${new Date(nowMs)} OR state_hash IN (
+      SELECT p.state_hash FROM pending_sign_in p
+       WHERE p.network_hash IS NOT DISTINCT FROM (
+               SELECT network_hash FROM pending_sign_in GROUP BY 1 ORDER BY count(*) DESC LIMIT 1)
+       ORDER BY p.expires_at
+       LIMIT (SELECT greatest(count(*) - ${mostPending - 1}, 0) FROM pending_sign_in))`;
   await db.prisma.pendingSignIn.create({
     data: {
       stateHash: hashOf(keyring, 'state', state),
       browserHash: hashOf(keyring, 'browser', begun.browser),
+      networkHash: hashOf(keyring, 'network', networkOf(begun.address)),
       providerId: provider.id,
       client: clientOf(provider),
       returnTo: begun.returnTo,
@@ -155,6 +161,10 @@ function derived(keyring: Keyring, state: string): { nonce: string; verifier: st
   return { nonce: of('nonce'), verifier: of('verifier') };
 }
 
-function hashOf(keyring: Keyring, what: 'state' | 'browser' | 'handle', text: string): Uint8Array<ArrayBuffer> {
+function hashOf(
+  keyring: Keyring,
+  what: 'state' | 'browser' | 'handle' | 'network',
+  text: string,
+): Uint8Array<ArrayBuffer> {
   return new Uint8Array(keyring.mac(`workspace-provider-${what}`, text));
 }

@@ -57,13 +57,17 @@ export class SignIn implements ProviderSignIn {
   }
 
   /** Where the browser goes. Throws `missing`, or `upstream` while the provider is away. */
-  async leave({ provider: id, browser, returnTo = '/ui/', session }: Leave): Promise<string> {
+  async leave(
+    { provider: id, browser, returnTo = '/ui/', session }: Leave,
+    { address }: Pick<From, 'address'>,
+  ): Promise<string> {
     const { db, keyring, publicUrl, sessions } = this.parts;
     if (session !== undefined && (await sessions.find(session))?.['sign-in-provider']?.id !== id) {
       throw new Refusal('denied', 'This session did not come from this provider.');
     }
     const begun = {
       browser,
+      address,
       returnTo: ownPage.test(returnTo) ? returnTo : '/ui/',
       sessionHash: session === undefined ? undefined : sessions.hashOf(session),
     };

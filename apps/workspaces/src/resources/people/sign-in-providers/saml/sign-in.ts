@@ -24,6 +24,7 @@ export class SamlSignIn {
   /** Where the browser goes. Throws `missing`. */
   async leave(begun: {
     browser: string;
+    address: string;
     returnTo: string;
     sessionHash: Uint8Array<ArrayBuffer> | undefined;
   }): Promise<string> {

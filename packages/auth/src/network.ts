@@ -1,0 +1,17 @@
+import { isIPv6 } from 'node:net';
+
+/** The network that an address stands for where callers share something: itself, or the 64 bits of IPv6 that one customer has. */
+export function networkOf(address: string): string {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
+  if (mapped !== undefined) return mapped;
+  if (!isIPv6(address)) return address;
+  const [head = '', tail] = address.split('::');
+  const first = head === '' ? [] : head.split(':');
+  const last = tail === undefined || tail === '' ? [] : tail.split(':');
+  const gap = tail === undefined ? 0 : Math.max(8 - first.length - last.length, 0);
+  const whole = [...first, ...Array<string>(gap).fill('0'), ...last];
+  return `${whole
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`;
+}
