@@ -6,7 +6,7 @@ import request from 'supertest';
 import { ProviderStandIn } from '../../secrets/test/stand-ins/oidc';
 import { system } from '../src/kernel/audit/audit';
 import * as tokens from '../src/resources/people/tokens/service';
-import { team } from './members';
+import { type Member, member, team } from './members';
 import { PASSWORD, resource, startWorkspaces } from './start-workspaces';
 
 jest.setTimeout(120_000);
@@ -52,6 +52,7 @@ describe('an address that anybody may write down', () => {
       )
     ).rows.map(({ name }) => name);
   let [provider, strong] = ['', ''];
+  let count = 0;
   /** Signs in at the provider as somebody with the group of `devs`: the cookie of the session. */
   const enter = async (claims: Record<string, unknown>) => {
     const left = await request(workspaces.server).get(`/ui/sign-in/${provider}`).expect(303);
@@ -111,6 +112,57 @@ describe('an address that anybody may write down', () => {
       .expect(201);
     const own = await workspaces.as(boss.body.data.attributes.token).get('account/details').expect(200);
     expect(own.body.data.attributes).toMatchObject({ 'unconfirmed-email': 'boss@corp.example' });
+  });
+
+  const sql = (text: string, id: string) => workspaces.service.pool.query(text, [id]);
+  /** How the one who invited loses the right to. */
+  const losses: readonly (readonly [string, (inviter: Member) => Promise<unknown>])[] = [
+    ['removed', ({ membershipId }) => admin.delete(`organization-memberships/${membershipId}`).expect(204)],
+    [
+      'taken out of the team',
+      ({ membershipId }) => sql('DELETE FROM team_member WHERE membership_id = $1', membershipId),
+    ],
+    ['suspended', ({ id }) => sql('UPDATE user_account SET suspended_at = now() WHERE id = $1', id)],
+    ['deleted', ({ id }) => sql('DELETE FROM user_account WHERE id = $1', id)],
+  ];
+
+  it.each(losses)('makes no member of whom someone invited who was %s since', async (how, lose) => {
+    const owners = (
+      await sql(
+        'SELECT t.id FROM team t JOIN organization o ON o.id = t.organization_id WHERE is_owners AND o.name = $1',
+        'works',
+      )
+    ).rows[0].id;
+    const inviter = await member(workspaces, 'works', [owners]);
+    const [kept, lost] = await Promise.all(
+      ['kept', 'lost'].map(async (what) => {
+        const teams = { data: [{ type: 'teams', id: owners }] };
+        const email = `${what}-${how.replaceAll(' ', '-')}@corp.example`;
+        const { body } = await inviter
+          .post(path, resource('organization-memberships', { email }, { teams }))
+          .expect(201);
+        return {
+          id: body.data.id as string,
+          link: new URL(body.meta['invite-url']).pathname.replace('/app/', '/api/v2/'),
+        };
+      }),
+    );
+    const accept = async (link: string) => {
+      const person = await workspaces.person(`invited-${++count}`);
+      return { status: (await person.post(link)).status, teams: await teamsOf(person.username) };
+    };
+    expect(await accept(kept!.link)).toEqual({ status: 200, teams: ['owners'] });
+    await lose(inviter);
+    expect(await accept(lost!.link)).toEqual({ status: 403, teams: [] });
+    const chosen = resource('one-time-links', { username: `chosen-${count}`, password: PASSWORD });
+    await workspaces.anyone.post(lost!.link, chosen).expect(403);
+    const left = await admin.get(`organization-memberships/${lost!.id}`).expect(200);
+    expect(left.body.data.attributes.status).toBe('invited');
+    const audited = await sql(
+      "SELECT count(*)::int AS n FROM audit_event WHERE action = 'membership.accept-refuse' AND target_id = $1",
+      lost!.id,
+    );
+    expect(audited.rows).toEqual([{ n: 2 }]);
   });
 
   it('adds the teams of an invitation to a membership that came with a group', async () => {

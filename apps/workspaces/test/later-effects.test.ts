@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { jobsOf } from '../src/housekeeping';
 import { configured, startRun } from './configurations';
 import { grant, type Member, member, team, teamToken } from './members';
 import { startRuns } from './run-fixture';
@@ -127,5 +128,58 @@ describe('what was asked for before a right was lost', () => {
     await runs.worker.plan();
     await runs.worker.apply();
     expect(await runs.statusOf(second)).toBe('applied');
+  });
+
+  /** Whose right each background job acts on. A job that is not here has not been asked that question. */
+  const jobs: Readonly<Record<string, readonly string[]>> = {
+    'what is decided when a worker begins, or when the plan is done': [
+      'start triggered runs',
+      'destroy what workspaces manage by their time',
+      'start assessments',
+      'heed what Git hosts told',
+    ],
+    'the workspace, whose members alone are told': [
+      'deliver notifications',
+      'remind of automatic destruction',
+      'tell the state of commits',
+      'tell of commits that concern nobody',
+      'comment on pull requests',
+    ],
+    'the connection, while it is there': [
+      'adopt repositories of older nodes',
+      'look after repositories',
+      'look where apps are installed',
+      'renew tokens of Git hosts',
+    ],
+    'the policy as it is now': ['apply retention policies'],
+    'no one: it ends, forgets or reads what is there': [
+      'settle runs of lost workers',
+      'end runs whose version no worker has',
+      'forget requests that nobody waits for',
+      'forget what Git hosts told',
+      'forget assessments',
+      'forget delivered notifications',
+      'forget mail that tried a configuration',
+      'revoke credentials of runs that are over',
+      'forget workers that are gone',
+      'forget old audit events',
+      'erase removed organizations',
+      'remove unfinished uploads',
+      'empty expired exports of plans',
+      'delete objects of removed blobs',
+      'end locks without a heartbeat',
+      'read unread states',
+      'empty the quarantine',
+      'forget console sessions that are over',
+      'forget idempotency keys',
+    ],
+  };
+
+  it('is known of every background job: on whose right it acts', () => {
+    const { db, env } = workspaces.service;
+    const vcs = { reach: undefined as never, publicUrl: '', pollSeconds: 60, settings: () => env.settings() };
+    const parts = { ...env, log: undefined as never, outage: undefined as never, clockTrouble: () => undefined };
+    const names = jobsOf(db, { ...parts, consoleIdleMinutes: 30, vcs }).map(({ name }) => name);
+    expect(Object.values(jobs).flat().sort()).toEqual([...names].sort());
   });
 });

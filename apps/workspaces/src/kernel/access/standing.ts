@@ -1,6 +1,6 @@
 import type { Database } from '../database/database';
 import type { KeyedRead } from '../database/keyed-reads';
-import type { WorkspaceTarget } from './access';
+import type { Access, WorkspaceTarget } from './access';
 import { readAccess } from './access-store';
 import type { WorkspaceCapability } from './capabilities';
 import type { Principal, PrincipalKind } from './principal';
@@ -61,18 +61,28 @@ export async function findHolder(db: Database, { kind, id }: LinkHolder): Promis
   };
 }
 
+/** Who asked for something earlier, as rows name them. */
+interface EarlierAsker {
+  readonly type: string | null;
+  readonly id: string | null;
+}
+
+/** What they may do in an organization now; undefined for those who are suspended or gone. */
+export async function accessNow(db: Database, by: EarlierAsker, organizationId: string): Promise<Access | undefined> {
+  const kind = kindOf.get(by.type ?? '');
+  const holder = kind && by.id ? await findHolder(db, { kind, id: by.id }) : undefined;
+  return holder && readAccess(db, holder, organizationId);
+}
+
 /**
  * May the one who asked for something earlier still do it? To be asked where it takes effect, by the capability that
- * asking for it needs. `by`: as rows name them.
+ * asking for it needs.
  */
 export async function mayStill(
   db: Database,
-  by: { readonly type: string | null; readonly id: string | null },
+  by: EarlierAsker,
   capability: WorkspaceCapability,
   workspace: WorkspaceTarget,
 ): Promise<boolean> {
-  const kind = kindOf.get(by.type ?? '');
-  const holder = kind && by.id ? await findHolder(db, { kind, id: by.id }) : undefined;
-  if (holder === undefined) return false;
-  return (await readAccess(db, holder, workspace.organizationId)).has(workspace, capability);
+  return (await accessNow(db, by, workspace.organizationId))?.has(workspace, capability) === true;
 }

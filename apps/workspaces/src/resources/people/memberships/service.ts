@@ -90,7 +90,9 @@ export async function invite(
     const { id: userId } = await users.create(tx, { username: newId('invited'), email });
     const { id } = await tx.prisma.membership.create({ data: { id: newId('ou'), organizationId, userId } });
     for (const team of teams) await addMembers(tx, actor, team, [id]);
-    const inviteSecret = await createLink(tx, keyring, { kind: 'invitation', userId, membershipId: id }, now);
+    const teamIds = teams.map((team) => team.id);
+    const link = { kind: 'invitation', userId, membershipId: id, inviter: actor, teamIds } as const;
+    const inviteSecret = await createLink(tx, keyring, link, now);
     await recordChange(tx, actor, {
       organizationId,
       action: 'membership.create',

@@ -1,10 +1,11 @@
 import { invalid, invalidAll } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
 import { notFound, Refusal } from '@keystead/refusal';
-import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import { type Actor, recordChange, system } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { reclaimName } from '../../../kernel/database/released-names';
 import type { Environment } from '../../../kernel/endpoints/environment';
+import { mayStillInvite } from '../memberships/inviter';
 import * as memberships from '../memberships/service';
 import { changeAddress, holderOf, unreachable } from '../users/addresses';
 import { prove } from '../users/attempts';
@@ -61,6 +62,7 @@ export async function useLink(
   const joinsAsKnown = link.kind === 'invitation' && callerId !== undefined && input.username === undefined;
   const isNewAccount = link.kind === 'invitation' && !joinsAsKnown;
   const userId = joinsAsKnown ? callerId : link.userId;
+  await requireInviter(db, link, callerId);
   if (link.kind === 'address-change') await requirePassword(db, { keyring, now }, userId, input.password ?? '');
   else if (!joinsAsKnown) requireChosen(isNewAccount, input);
   return db.transaction(async (tx) => {
@@ -73,6 +75,17 @@ export async function useLink(
     if (link.membershipId !== null) await memberships.accept(tx, actor, link.membershipId, userId);
     return still(await users.find(tx, userId));
   });
+}
+
+/** Who invited may have lost the right to do so since: then the invitation counts no more. Throws `denied`. */
+async function requireInviter(db: Database, link: OpenedLink, callerId: string | undefined): Promise<void> {
+  if (link.membershipId === null) return;
+  const { organizationId, email } = still(await memberships.find(db, link.membershipId));
+  if (await mayStillInvite(db, link, organizationId)) return;
+  const target = { type: 'organization-memberships', id: link.membershipId, name: email };
+  const after = { invitedBy: link.createdById, acceptedBy: callerId ?? null };
+  await recordChange(db, system, { organizationId, action: 'membership.accept-refuse', target, after });
+  throw new Refusal('denied', 'The one who invited you may not do so any more: ask for another invitation');
 }
 
 /** The inviter knows the link as well, so that the address is not proven by it: where an account has it, it is only asked for. */

@@ -1,5 +1,6 @@
 import { randomBase62 } from '@keystead/auth';
 import type { Keyring } from '@keystead/keyring';
+import type { Actor } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 
 /** What a link is good for: accepting an invitation, setting a new password, or proving an address. */
@@ -13,6 +14,10 @@ export interface OneTimeLink {
   readonly kind: LinkKind;
   readonly userId: string;
   readonly membershipId: string | null;
+  /** Who invited, and into which teams; null of links of earlier versions. */
+  readonly createdByType: string | null;
+  readonly createdById: string | null;
+  readonly teamIds: readonly string[];
   readonly expiresAt: Date;
 }
 
@@ -20,11 +25,11 @@ export interface OneTimeLink {
 export async function createLink(
   db: Database,
   keyring: Keyring,
-  link: { kind: LinkKind; userId: string; membershipId?: string },
+  link: { kind: LinkKind; userId: string; membershipId?: string; inviter?: Actor; teamIds?: readonly string[] },
   now: number,
 ): Promise<string> {
   const secret = randomBase62(48);
-  const { kind, userId, membershipId = null } = link;
+  const { kind, userId, membershipId = null, inviter, teamIds = [] } = link;
   await db.prisma.oneTimeLink.deleteMany({ where: { kind, userId, membershipId } });
   await db.prisma.oneTimeLink.create({
     data: {
@@ -32,6 +37,9 @@ export async function createLink(
       kind,
       userId,
       membershipId,
+      createdByType: inviter?.type,
+      createdById: inviter?.id,
+      teamIds: [...teamIds],
       expiresAt: new Date(now + linkMs),
     },
   });
@@ -52,7 +60,8 @@ export async function findLink(
 ): Promise<OneTimeLink | undefined> {
   const row = await db.prisma.oneTimeLink.findUnique({ where: { hash: new Uint8Array(hashLink(keyring, secret)) } });
   if (!row || row.expiresAt.getTime() <= now) return undefined;
-  return { kind: row.kind as LinkKind, userId: row.userId, membershipId: row.membershipId, expiresAt: row.expiresAt };
+  const { hash: _, kind, ...link } = row;
+  return { ...link, kind: kind as LinkKind };
 }
 
 /** Spends the link: true for one caller only. */
