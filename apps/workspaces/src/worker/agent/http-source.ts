@@ -81,9 +81,18 @@ export class HttpSource implements JobSource {
     }
   }
 
-  async heartbeat(job: RunJob) {
+  heartbeat(job: RunJob) {
+    return this.beat(job, this.leaseSeconds);
+  }
+
+  /** The lease that the dead one left proves that it had the job; it is cut short. */
+  async abandon(job: RunJob): Promise<void> {
+    await this.beat(job, wire.shortestLease);
+  }
+
+  private async beat(job: RunJob, leaseSeconds: number) {
     try {
-      const json = { 'lease-seconds': this.leaseSeconds };
+      const json = { 'lease-seconds': leaseSeconds };
       const answer = await this.ask(job, { method: 'POST', path: '/heartbeat', json, silenceMs: this.patienceMs });
       const { cancel } = wire.BeatAnswer.parse(answer);
       return { mine: cancel !== 'force-cancel', cancel };

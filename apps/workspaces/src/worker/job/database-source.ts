@@ -42,6 +42,9 @@ export function databaseSource(parts: {
       return undefined;
     },
     heartbeat: (job) => board.heartbeat(db, job, { workerId, leaseSeconds }),
+    async abandon(job, as) {
+      await board.heartbeat(db, job, { workerId: as, leaseSeconds: 0 });
+    },
     started: (job) => board.started(db, keyring, job, workerId),
     inputs: (job) => board.jobInputs(db, keyring, job),
     async appendLog(job, bytes) {

@@ -21,6 +21,8 @@ export interface JobSource {
   claim(closing: AbortSignal): Promise<RunJob | undefined>;
   /** Keeps a job for another lease. */
   heartbeat(job: RunJob): Promise<Heartbeat>;
+  /** Says that a job will not be carried on: `as`, the worker that had it, is dead. It is for others, or over, within seconds. */
+  abandon(job: RunJob, as: string): Promise<void>;
   /** The tool is about to run. False: the job is not this worker's any more. */
   started(job: RunJob): Promise<boolean>;
   inputs(job: RunJob): Promise<JobInputs>;

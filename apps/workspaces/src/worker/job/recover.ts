@@ -6,8 +6,9 @@ import { stateFile } from '../tool/job-files';
 import type { WorkerParts } from './carry-out';
 
 /**
- * Cleans up after workers of this machine that did not live to do it: their processes, their folders. The state of an
- * apply that was under way is handed in first: as the run's own while nobody else was given the job, else to quarantine.
+ * Cleans up after workers of this machine that did not live to do it: their processes, their folders, and their jobs, which
+ * nobody need wait for. The state of an apply that was under way is handed in first: as the run's own while nobody else was given
+ * the job, else to quarantine.
  */
 export async function recoverStates(parts: WorkerParts): Promise<void> {
   const { executor, log } = parts;
@@ -17,20 +18,28 @@ export async function recoverStates(parts: WorkerParts): Promise<void> {
 
 async function handIn(parts: WorkerParts, { jobFolder, note }: Leftover): Promise<void> {
   const { source, log, executor } = parts;
-  const { job, workerId, installation, stateMd5 } = (note ?? {}) as Note;
-  if (job?.kind !== 'apply' || !workerId) return;
-  if (installation !== executor.installation)
-    throw new Error('the state of another installation, left for its workers');
+  const { job, workerId, installation, applies, stateMd5 } = (note ?? {}) as Note;
+  if (!job || !workerId) return;
+  const isOurs = installation === executor.installation;
+  if (!applies) return isOurs ? source.abandon(job, workerId) : undefined;
   const limit = executor.limits.stateBytes;
-  const state = await readInside(jobFolder.folder, stateFile(job), { limit, uid: jobFolder.owner?.uid });
-  if (!state || createHash('md5').update(state).digest('hex') === stateMd5) return;
-  const errorMessage = 'The worker was killed while applying; the state it left was found';
+  const left = await readInside(jobFolder.folder, stateFile(job), { limit, uid: jobFolder.owner?.uid });
+  const isNew = left !== undefined && createHash('md5').update(left).digest('hex') !== stateMd5;
+  if (!isOurs && isNew) throw new Error('the state of another installation, left for its workers');
+  if (!isOurs) return;
+  const found = isNew
+    ? 'the state it left was found'
+    : 'it left no newer state, so compare the infrastructure with the state';
+  const result = {
+    outcome: 'errored',
+    ...(isNew ? { state: left } : {}),
+    errorMessage: `The worker was killed while applying; ${found}`,
+  } as const;
   try {
-    const result = { outcome: 'errored', state, errorMessage } as const;
     const own = await source.finishApply(job, result, workerId);
-    log.warn({ run: job.runId, own }, 'the state of an interrupted apply was handed in');
+    log.warn({ run: job.runId, own, state: isNew }, 'an interrupted apply was ended');
   } catch (error) {
-    log.error({ err: error, run: job.runId }, 'the state of an interrupted apply was not taken');
+    log.error({ err: error, run: job.runId }, 'an interrupted apply could not be ended');
     throw error;
   }
 }

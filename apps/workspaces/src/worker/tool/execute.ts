@@ -56,11 +56,13 @@ export interface Executor {
   readonly stateEveryMs: number;
 }
 
-/** What a slot remembers of an apply for whoever comes after. */
+/** What a slot remembers of a job for the worker that comes after one that was killed. */
 export interface Note {
   readonly job?: RunJob;
   readonly workerId?: string;
   readonly installation?: string;
+  /** The tool applies: what it changed may be known from the state alone. */
+  readonly applies?: boolean;
   /** The state the apply began with. */
   readonly stateMd5?: string;
 }
@@ -204,6 +206,7 @@ async function inSlot<T>(
   const disk = watchDisk(path.dirname(slot.jobFolder.folder), { ...executor.limits.disk, stopping });
   const work = new Work(executor, running, slot);
   try {
+    await work.note();
     const result = await run(work);
     await log.flush();
     return result;
@@ -414,11 +417,15 @@ class Work {
   async noteApply(): Promise<Buffer | undefined> {
     const state = await this.state();
     const stateMd5 = state && createHash('md5').update(state).digest('hex');
-    const { job } = this.running;
-    const { workerId, installation } = this.executor;
-    const note: Note = { job: { ...job, variables: [] }, workerId, installation, stateMd5 };
-    await this.slot.note(note);
+    await this.note({ applies: true, stateMd5 });
     return state;
+  }
+
+  /** Leaves word of whose job this is. */
+  note(more: Pick<Note, 'applies' | 'stateMd5'> = {}): Promise<void> {
+    const { workerId, installation } = this.executor;
+    const note: Note = { job: { ...this.running.job, variables: [] }, workerId, installation, ...more };
+    return this.slot.note(note);
   }
 
   /** Hands on what the apply has written so far, every so often, so that little is lost with the worker. */

@@ -42,7 +42,9 @@ export const Registered = z.looseObject({
   forwards: z.boolean().default(false),
 });
 
-const leaseSeconds = z.number().int().min(5).max(3600);
+/** A job is held for no shorter time after a sign of life. */
+export const shortestLease = 5;
+const leaseSeconds = z.number().int().min(shortestLease).max(3600);
 
 /** Asks for a job; `holds` are those that the agent knows it has. */
 export const Claim = z.strictObject({
