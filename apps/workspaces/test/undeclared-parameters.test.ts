@@ -25,7 +25,7 @@ const names = [
   'filter[tagged][x][key]',
   'search[name]',
   'search[exclude-tags]',
-  'fields[workspaces]',
+  'fields[nothing]',
   'constructor',
 ];
 

@@ -1,6 +1,6 @@
 import { badParameter } from './errors';
 
-/** The parameters of a request's query string, brackets decoded; of a repeated one the last counts. */
+/** The parameters of a request's query string, brackets decoded; of a repeated one the last counts, but of a list (`name[]`) all do. */
 export class Query {
   private constructor(readonly entries: ReadonlyMap<string, string>) {}
 
@@ -9,7 +9,8 @@ export class Query {
     const entries = new Map<string, string>();
     if (search !== '') {
       for (const [name, value] of new URLSearchParams(search)) {
-        entries.set(name, value);
+        const before = name.endsWith('[]') ? entries.get(name) : undefined;
+        entries.set(name, before === undefined ? value : `${before},${value}`);
       }
     }
     return new Query(entries);

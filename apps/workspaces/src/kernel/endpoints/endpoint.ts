@@ -58,6 +58,9 @@ export interface LookupBy<Name extends string> extends Omit<Lookup<string>, 'par
   readonly params: { readonly [N in Name]: string };
 }
 
+/** The attributes and relationships that a request asks for, by type of resource. */
+export type SparseFields = ReadonlyMap<string, ReadonlySet<string>>;
+
 /** What `run` is given: the caller, the target, and the parsed request. */
 export interface Call<P extends string, Body, Target> extends Lookup<P> {
   /** Loaded for the target's organization. */
@@ -68,6 +71,8 @@ export interface Call<P extends string, Body, Target> extends Lookup<P> {
   readonly page: Page | undefined;
   readonly sort: readonly { key: string; descending: boolean }[];
   readonly include: readonly string[];
+  /** Undefined: resources are shown whole. */
+  readonly fields: SparseFields | undefined;
   readonly settings: SiteSettings;
   /** The revision the caller requires the target to have, from `If-Match`. */
   readonly ifMatch: bigint | undefined;

@@ -1,5 +1,6 @@
 import { badParameter, type Query } from '@keystead/jsonapi';
 import type { Endpoint } from './endpoint';
+import { asksForFields } from './sparse-fields';
 
 /** Whoever pages through everything sends these, also where there is but one page. */
 const always: ReadonlySet<string> = new Set(['page[number]', 'page[size]', 'sort', 'include']);
@@ -19,7 +20,8 @@ const meansSomething = /^[a-z]+(\[|$)/;
 export function requireDeclared(endpoint: Endpoint, query: Query): void {
   if (query.entries.size === 0 || endpoint.outside) return;
   for (const name of query.entries.keys()) {
-    if (always.has(name) || !meansSomething.test(name) || Object.hasOwn(endpoint.query, name)) continue;
+    if (always.has(name) || asksForFields(name) || !meansSomething.test(name)) continue;
+    if (Object.hasOwn(endpoint.query, name)) continue;
     const counted = Object.keys(endpoint.query).filter((declared) => declared.includes('[i]'));
     if (!counted.some((declared) => anyNumber(declared).test(name))) {
       throw badParameter(name, `${name} is no parameter of this request`);

@@ -24,6 +24,7 @@ import { claimKey, type IdempotentCreate, isClaimed } from './idempotency';
 import { includedFor } from './include';
 import { withKeptSecrets } from './kept-secrets';
 import { requireDeclared } from './parameters';
+import { sparseFields, withFields } from './sparse-fields';
 
 /** A request as the kernel sees it: nothing of HTTP but its words. */
 export interface Request {
@@ -236,6 +237,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   const query = Query.parse(request.search);
   requireStorable(request.params, query);
   requireDeclared(endpoint, query);
+  const fields = sparseFields(endpoint, kernel.includables, query);
   const holder = endpoint.link === undefined ? undefined : await holderBehind(endpoint, kernel, request, query);
   const principal = holder === undefined ? caller : withinRules(holder, request.settings);
   const env = environmentFor(kernel.env, principal);
@@ -298,6 +300,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
     page: endpoint.paging === 'none' ? undefined : pageOf(query, endpoint.paging),
     sort: query.sort(endpoint.sort),
     include: [...endpoint.alwaysIncludes, ...query.include(endpoint.include)],
+    fields,
     body,
     settings,
     ifMatch: wanted,
@@ -409,7 +412,7 @@ async function show(
     defaultFeatureSet: env.defaultFeatureSet,
   };
   const { cached } = endpoint;
-  if (cached !== undefined && isPlain(endpoint, call) && result !== null) {
+  if (cached !== undefined && isPlain(endpoint, call) && call.fields === undefined && result !== null) {
     const document = kernel.fragments.document(fragmentKey(cached, serializer, result, view));
     if (document !== undefined) return { status: endpoint.status, body: document, etag: etagOf(result) };
   }
@@ -417,14 +420,16 @@ async function show(
   let texts = cached === undefined ? [] : await cachedTexts(kernel, cached, serializer, items, view);
   if (listed === undefined && result !== null && (fresh ?? texts).length === 0) throw notFound();
   const rest: Record<string, unknown> = {};
-  if (call.include.length > 0) {
+  if (call.include.length > 0 || call.fields !== undefined) {
     // Whoever was found to see the resource is not asked about again for what is beside it, of the same organization.
     const accessTo = (more: readonly string[]) =>
       more.length > 0 && more.every((id) => ids.includes(id)) ? Promise.resolve(access) : call.accessTo(more);
     const context = { db: kernel.db, env, includables: kernel.includables, view, accessTo };
     const resources = fresh ?? texts.map((text) => parseExact(text) as ResourceObject);
-    rest.included = await includedFor(context, resources, call.include);
-    texts = resources.map((resource) => exactJson(resource));
+    const included = await includedFor(context, resources, call.include);
+    const shown = (all: ResourceObject[]) => (call.fields ? all.map((one) => withFields(one, call.fields!)) : all);
+    if (call.include.length > 0) rest.included = shown(included);
+    texts = shown(resources).map((resource) => exactJson(resource));
   } else if (fresh !== undefined) {
     texts = fresh.map((resource) => exactJson(resource));
   }

@@ -1,0 +1,47 @@
+import { badParameter, type Query, type ResourceObject } from '@keystead/jsonapi';
+import type { Endpoint, Includable, SparseFields } from './endpoint';
+
+const parameter = /^fields\[([a-z_-]+)\](?:\[\])?$/;
+
+/**
+ * Reads `fields[workspaces]=name,locked` and `fields[workspace][]=name`, which JSON:API has for every read. Undefined where none
+ * is sent. Throws `malformed` for a type that the answer cannot hold.
+ */
+export function sparseFields(
+  { method, serializer, include, outside }: Endpoint,
+  includables: ReadonlyMap<string, Includable>,
+  query: Query,
+): SparseFields | undefined {
+  let found: Map<string, Set<string>> | undefined;
+  if (outside) return undefined;
+  for (const name of query.entries.keys()) {
+    const asked = parameter.exec(name)?.[1]?.replaceAll('_', '-');
+    if (asked === undefined) continue;
+    const type = [asked, `${asked}s`].find(
+      (one) =>
+        method === 'GET' && serializer && (one === serializer.type || (include.length > 0 && includables.has(one))),
+    );
+    if (type === undefined) throw badParameter(name, `${name} names no type of resource in this answer`);
+    found ??= new Map();
+    const fields = found.get(type) ?? new Set();
+    for (const field of query.list(name)) fields.add(field.replaceAll('_', '-'));
+    found.set(type, fields);
+  }
+  return found;
+}
+
+/** Whether a parameter asks for fields. */
+export const asksForFields = (name: string): boolean => parameter.test(name);
+
+/** A resource with those of its fields that were asked for; all of them where its type was not named. */
+export function withFields(resource: ResourceObject, asked: SparseFields): ResourceObject {
+  const fields = asked.get(resource.type);
+  if (fields === undefined) return resource;
+  const only = <T>(all: Record<string, T>): Record<string, T> =>
+    Object.fromEntries(Object.entries(all).filter(([name]) => fields.has(name)));
+  return {
+    ...resource,
+    attributes: only(resource.attributes),
+    ...(resource.relationships && { relationships: only(resource.relationships) }),
+  };
+}
