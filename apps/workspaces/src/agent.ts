@@ -10,6 +10,7 @@ import type { AgentConfig } from './worker/agent-config';
 import { startFetching } from './worker/fetch/fetch-loop';
 import { httpFetches } from './worker/fetch/http-fetches';
 import { startForwarding } from './worker/forwarding/requests';
+import { Failing } from './worker/job/failing';
 import { type Means, NoWorker } from './worker/means';
 import { startWork } from './worker/work';
 
@@ -82,12 +83,13 @@ export async function startAgent(
 
 /** Tries until the service answers, be it by a refusal: it may start later than the agent. */
 async function persist<T>(work: () => Promise<T>, log: Logger): Promise<T> {
+  const failing = new Failing(log, 'the service cannot be reached yet');
   for (let pauseMs = 500; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
     try {
       return await work();
     } catch (error) {
       if (isRefusal(error)) throw error;
-      log.warn({ err: error }, 'the service cannot be reached yet');
+      failing.failed(error);
       await sleep(pauseMs);
     }
   }

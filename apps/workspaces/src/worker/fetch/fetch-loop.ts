@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '@keystead/server';
 import type { Fetch } from '../../resources/runs/vcs/fetches';
+import { Failing } from '../job/failing';
 import { type Fetcher, fetchCommit } from './fetch-commit';
 import { FetchFailed } from './git';
 
@@ -37,17 +38,23 @@ async function fail(source: FetchSource, log: Logger, fetch: Fetch, error: Error
   await source.fail(fetch, reason, !known || error.again);
 }
 
+const longestPauseMs = 10_000;
+
 /** Fetches commits, one at a time, until it is closed. */
 export function startFetching(source: FetchSource, log: Logger, pollMs: number): { close(): Promise<void> } {
+  const failing = new Failing(log, 'no commit could be taken');
+  let pauseMs = pollMs;
   let closing = false;
   const waiting = new AbortController();
   const looping = (async () => {
     while (!closing) {
       const more = await fetchNext(source, log, waiting.signal).catch((error) => {
-        if (!closing) log.error({ err: error }, 'no commit could be taken');
-        return false;
+        if (!closing) failing.failed(error);
+        return undefined;
       });
-      if (!more && !closing) await sleep(pollMs, undefined, { signal: waiting.signal }).catch(() => undefined);
+      if (more !== undefined) failing.worked();
+      pauseMs = more === undefined ? Math.min(pauseMs * 2, longestPauseMs) : pollMs;
+      if (!more && !closing) await sleep(pauseMs, undefined, { signal: waiting.signal }).catch(() => undefined);
     }
   })();
   return {

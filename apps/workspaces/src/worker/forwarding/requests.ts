@@ -5,6 +5,7 @@ import type { Logger } from '@keystead/server';
 import type { z } from 'zod';
 import * as wire from '../../resources/runs/agents/protocol';
 import { type AgentClient, type AgentRequest, isOver } from '../agent/client';
+import { Failing } from '../job/failing';
 import { insist } from '../job/insist';
 import type { Forwarding } from './forwarding';
 
@@ -12,6 +13,8 @@ const waitSeconds = 20;
 const mostAtOnce = 8;
 const longestReason = 300;
 const longestCallMs = 30_000;
+const shortestPauseMs = 500;
+const longestPauseMs = 5000;
 const pausesMs = [200, 1000, 3000];
 
 type Given = z.infer<typeof wire.RequestGiven>;
@@ -77,16 +80,21 @@ export function startForwarding(
       .finally(() => underWay.delete(work));
     underWay.add(work);
   };
+  const failing = new Failing(log, 'no request could be taken');
+  let pauseMs = shortestPauseMs;
   const looping = (async () => {
     while (!signal.aborted) {
       if (underWay.size >= mostAtOnce) await Promise.race(underWay);
       try {
         await take();
+        failing.worked();
+        pauseMs = shortestPauseMs;
       } catch (error) {
         if (signal.aborted) break;
         // Whoever claims jobs registers again where that is needed.
-        if (!isOver(error)) log.warn({ err: error }, 'no request could be taken');
-        await sleep(1000, undefined, { signal }).catch(() => undefined);
+        if (!isOver(error)) failing.failed(error);
+        pauseMs = Math.min(pauseMs * 2, longestPauseMs);
+        await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
       }
     }
   })();

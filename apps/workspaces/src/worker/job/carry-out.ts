@@ -10,6 +10,7 @@ import { RunLog } from '../tool/run-log';
 import { Stopwatch } from '../tool/stopwatch';
 import { Concealer } from './conceal';
 import { type JobCredentials, NoCredentials } from './credentials';
+import { Failing } from './failing';
 import { doubling, insist } from './insist';
 import type { JobSource } from './job-source';
 
@@ -169,18 +170,20 @@ function keepHold(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logg
   const { source } = parts;
   const { leaseSeconds } = source;
   let heldUntilMs = performance.now() + leaseSeconds * 1000;
+  const failing = new Failing(log, 'no heartbeat');
   let over = false;
   const ended = new AbortController();
   const beat = async () => {
     const askedAtMs = performance.now();
     try {
       const { mine, cancel } = await source.heartbeat(job);
+      failing.worked();
       if (mine) heldUntilMs = askedAtMs + leaseSeconds * 1000;
       if (cancel === 'force-cancel') stopping.kill('force-canceled');
       else if (!mine) stopping.kill('lost');
       else if (cancel === 'cancel') stopping.interrupt('canceled');
     } catch (error) {
-      log.warn({ err: error }, 'no heartbeat');
+      failing.failed(error);
     }
   };
   const fence = () => {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Carrying, carryOut, type WorkerParts } from './carry-out';
+import { Failing } from './failing';
 
 /** A worker at work. */
 export interface Claiming {
@@ -17,6 +18,7 @@ export function startClaiming(parts: WorkerParts, options: { parallel: number; p
   const stopped = new AbortController();
   const carrying = new Set<Carrying>();
   const executing = new Set<Carrying>();
+  const failing = new Failing(log, 'no job could be taken');
   let closing = false;
   let wake = () => {};
   const rest = (ms: number) =>
@@ -55,10 +57,11 @@ export function startClaiming(parts: WorkerParts, options: { parallel: number; p
         const hasRoom = executing.size < options.parallel && carrying.size < options.parallel * 2;
         const more = hasRoom && (await claim());
         pauseMs = options.pollMs;
+        failing.worked();
         if (more) continue;
       } catch (error) {
         if (closing) break;
-        log.error({ err: error }, 'no job could be taken');
+        failing.failed(error);
         pauseMs = Math.min(pauseMs * 2, longestPauseMs);
       }
       if (!closing) await rest(pauseMs);
