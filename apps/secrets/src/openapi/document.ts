@@ -251,7 +251,7 @@ const ref = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}
 function distinct(id: string, taken: Set<string>): string {
   const folded = (one: string) => one.replaceAll('-', '');
   let unique = id;
-  for (let i = 2; taken.has(folded(unique)); i++) unique = `${id}-${i}`;
+  for (let i = 2; taken.has(folded(unique)); i++) unique = `${id}${i}`;
   taken.add(folded(unique));
   return unique;
 }

@@ -5,6 +5,7 @@ import type { PathTemplate } from '../kernel/policy/types';
 import { isListing, isReading, type Verb } from '../sdk/call';
 import type { AnyOperation, ParamRule, Path } from '../sdk/path';
 import { enveloped, type JsonSchema, jsonSchema, type RefusalStatus } from './json-schema';
+import { operationId, typeName } from './operation-id';
 
 /** An operation as the document shows it, and what a caller must be allowed for it to be shown. */
 export interface OperationEntry {
@@ -48,7 +49,7 @@ export function pathEntry(mount: LiveMount, declared: Path, namespacePath: strin
   const pattern = declared.pattern.replace(/:(\w+)\*?/g, '{$1}');
   const names = [...declared.pattern.matchAll(/:(\w+)\*?/g)].map(([, name]) => name!);
   const key = `/${mount.path}${pattern}`.replace(/\/$/, '') || '/';
-  const mountParameter = `${mount.type}_mount_path`;
+  const mountParameter = `${typeName(mount).replaceAll('-', '_')}_mount_path`;
   const generic = !builtIn.has(mount.type);
   const area = mount.path.startsWith('auth/') ? 'auth/' : '';
   const verbs = Object.entries(declared.operations) as [Verb, AnyOperation][];
@@ -192,24 +193,8 @@ function templateOf(pattern: string, verb: Verb): PathTemplate {
   return { segments };
 }
 
-function operationId(mount: LiveMount, declared: Path, verb: Verb, operation: AnyOperation): string {
-  const place = slug(mount.path);
-  // Mounts that can stand anywhere name their operations by where they stand.
-  if (operation.operationId)
-    return builtIn.has(mount.type) ? operation.operationId : `${place}-${operation.operationId}`;
-  const words = declared.pattern.replace(/:(\w+)\*?/g, '$1');
-  return [place, verb, slug(words)].filter(Boolean).join('-');
-}
-
 function tagOf(mount: LiveMount): string {
   if (mount.type === 'system') return 'system';
   if (mount.type === 'identity') return 'identity';
   return mount.path.startsWith('auth/') ? 'auth' : 'secrets';
-}
-
-function slug(text: string): string {
-  return text
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, '-')
-    .replace(/^-|-$/g, '');
 }

@@ -81,7 +81,10 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
   readonly auditHidesKeys?: boolean;
   /** Leaves the service without its keys: what goes to the audit table is written before it runs. */
   readonly dropsKeys?: boolean;
-  /** The generated operation id, where the derived one would read badly. */
+  /**
+   * The operation id, where the derived one would be another than clients know: whole for system, identity and token, of all
+   * other types without what begins every id of the type.
+   */
   readonly operationId?: string;
   run(call: Call<P, z.output<I>> & { readonly stored: S | undefined }): Promise<Reply> | Reply;
 }

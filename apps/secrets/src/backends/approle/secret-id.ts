@@ -124,12 +124,13 @@ export function secretIdPaths(): Path[] {
       folds: roleFolds,
       summary: 'Destroys secret ids.',
       write: destroy,
-      delete: destroy,
+      delete: { ...destroy, operationId: 'destroy-secret-id2' },
     }),
     path('role/:role_name/secret-id-accessor/lookup', {
       folds: roleFolds,
       summary: 'Looks up secret ids by accessor.',
       write: {
+        operationId: 'look-up-secret-id-by-accessor',
         summary: 'Read the properties of the secret id of an accessor.',
         output: Properties,
         input: AccessorInput,
@@ -141,12 +142,13 @@ export function secretIdPaths(): Path[] {
     path('role/:role_name/secret-id-accessor/destroy', {
       folds: roleFolds,
       summary: 'Destroys secret ids by accessor.',
-      write: destroyByAccessor,
-      delete: destroyByAccessor,
+      write: { ...destroyByAccessor, operationId: 'destroy-secret-id-by-accessor' },
+      delete: { ...destroyByAccessor, operationId: 'destroy-secret-id-by-accessor2' },
     }),
     path('tidy/secret-id', {
       summary: 'Removes expired secret ids.',
       write: {
+        operationId: 'tidy-secret-id',
         summary: 'Remove the expired secret ids of all roles.',
         status: 202,
         async run({ storage, nowMs, warn }) {

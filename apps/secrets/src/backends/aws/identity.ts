@@ -30,12 +30,14 @@ export const identityPath = path('config/identity', {
   summary: 'What names the aliases of who logs in, and what is said of them.',
   stored: ({ storage }) => identityInForce(storage),
   read: {
+    operationId: 'read-identity-integration-configuration',
     summary: 'Read what names aliases.',
     output: z.object({ iam_alias: z.string(), iam_metadata: z.array(z.string()), ec2_alias: z.string() }),
     // The alias of machines is the only one that can be written: existing clients look for it.
     run: async ({ storage }) => data({ ...(await identityInForce(storage)), ec2_alias: 'role_id' }),
   },
   write: {
+    operationId: 'configure-identity-integration',
     summary: 'Say what names aliases; what is not named stays.',
     update: 'merge',
     defaults: { ...none, ec2_alias: '', ec2_metadata: [] },

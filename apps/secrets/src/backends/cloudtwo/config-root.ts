@@ -85,6 +85,7 @@ export const rootPath = (cloud: CloudTwo) =>
     summary: 'Root credentials and how the cloud provider is reached.',
     spec: 'Cloud-provider engine',
     read: {
+      operationId: 'read-root-iam-credentials-configuration',
       summary: 'Read the root configuration, without the secret.',
       async run({ storage }) {
         const stored = await root.find(storage);
@@ -103,6 +104,7 @@ export const rootPath = (cloud: CloudTwo) =>
       },
     },
     write: {
+      operationId: 'configure-root-iam-credentials',
       summary: 'Configure the engine; replaces everything. Credentials are not tried.',
       update: 'replace',
       defaults,

@@ -56,12 +56,13 @@ export function credsPaths(cloud: CloudTwo) {
         return { ...(await made), reuseKey: key };
       },
     });
+    const id = where === 'creds' ? 'generate-credentials' : 'generate-sts-credentials';
     return path(`${where}/:name`, {
       summary: 'Credentials of the cloud provider, made from a role.',
       spec: 'Cloud-provider engine',
       params: { name: 'name-at' },
-      read: issue,
-      write: issue,
+      read: { ...issue, operationId: id },
+      write: { ...issue, operationId: `${id}-with-parameters` },
     });
   };
   return [issueAt('creds'), issueAt('sts')];

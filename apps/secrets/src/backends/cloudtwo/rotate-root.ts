@@ -33,6 +33,7 @@ export const rotateRootPath = (cloud: CloudTwo, tryForMs = 25_000) =>
     summary: 'Replaces the root access key.',
     spec: 'Cloud-provider engine',
     write: {
+      operationId: 'rotate-root-iam-credentials',
       summary: 'Make a new root key, switch to it and delete the old one.',
       output: z.object({ access_key: z.string() }),
       async run({ storage, nowMs, warn }) {

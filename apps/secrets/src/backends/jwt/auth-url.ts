@@ -29,6 +29,7 @@ export const authUrlPath = (provider: OidcProvider) =>
     summary: 'Where to sign in at the provider.',
     auth: 'none',
     write: {
+      operationId: 'oidc-request-authorization-url',
       summary: 'Begin a login by browser or device, and answer the address that the person opens.',
       judges: 'nothing',
       input: Input,

@@ -53,6 +53,7 @@ export const callbackPath = (provider: OidcProvider) =>
     summary: 'Where a login by browser ends.',
     auth: 'none',
     read: {
+      operationId: 'oidc-callback',
       summary: 'Finish a login with the code that the provider sent the browser back with.',
       judges: 'unguessable',
       page: true,
@@ -60,6 +61,7 @@ export const callbackPath = (provider: OidcProvider) =>
       run: (call) => comeBack(provider, call),
     },
     write: {
+      operationId: 'oidc-callback-form-post',
       summary: 'Take the code that the provider sent by form; a call with code=no_code finishes the login.',
       judges: 'unguessable',
       page: true,

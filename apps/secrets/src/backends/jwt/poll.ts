@@ -15,6 +15,7 @@ export const pollPath = (provider: OidcProvider) =>
     summary: 'What came of a login that is finished elsewhere.',
     auth: 'none',
     write: {
+      operationId: 'oidc-poll',
       summary:
         'Ask for the token of a login by device or direct callback; 400 authorization_pending until it is there.',
       judges: 'unguessable',

@@ -27,7 +27,7 @@ export const configPath = path('config', {
   stored: ({ storage }) => config.find(storage),
   read: {
     summary: 'Read the configuration of the mount.',
-    operationId: 'kv-v2-read-configuration',
+    operationId: 'read-configuration',
     output: fields.output.extend({ delete_version_after: z.string() }),
     auditClear: 'all',
     async run({ storage }) {
@@ -37,7 +37,7 @@ export const configPath = path('config', {
   },
   write: {
     summary: 'Configure the mount.',
-    operationId: 'kv-v2-configure',
+    operationId: 'configure',
     input: fields.input,
     update: 'merge',
     defaults: fields.defaults,

@@ -46,7 +46,7 @@ export const dataPath = path('data/:path*', {
   exists: async ({ storage, params }) => (await findKey(storage, params.path)) !== undefined,
   read: {
     summary: 'Read a version of a secret.',
-    operationId: 'kv-v2-read',
+    operationId: 'read',
     responses: { 404: 'There is no such secret; of a version that was deleted the metadata is told.' },
     input: ReadInput,
     output: z.object({ data: z.looseObject({}).nullable(), metadata: versionOutput }),
@@ -54,7 +54,7 @@ export const dataPath = path('data/:path*', {
   },
   write: {
     summary: 'Write a new version of a secret.',
-    operationId: 'kv-v2-write',
+    operationId: 'write',
     input: WriteInput,
     output: versionOutput,
     freeform: true,
@@ -62,7 +62,7 @@ export const dataPath = path('data/:path*', {
   },
   patch: {
     summary: 'Write a new version that differs from the newest in the pairs given.',
-    operationId: 'kv-v2-patch',
+    operationId: 'patch',
     input: WriteInput,
     output: versionOutput,
     freeform: true,
@@ -70,7 +70,7 @@ export const dataPath = path('data/:path*', {
   },
   delete: {
     summary: 'Delete the newest version; it can be undeleted.',
-    operationId: 'kv-v2-delete',
+    operationId: 'delete',
     run: (call) => changeVersions(call, 'newest', (version) => ({ ...version, deletedAtMs: call.nowMs })),
   },
 });
@@ -85,7 +85,7 @@ export const versionPaths = [
     summary: 'Deletes versions so that they can come back.',
     write: operation<SecretParams, typeof VersionsInput>({
       summary: 'Delete versions of a secret.',
-      operationId: 'kv-v2-delete-versions',
+      operationId: 'delete-versions',
       input: VersionsInput,
       run: (call) =>
         changeVersions(call, versionsOf(call.input), (version) =>
@@ -99,7 +99,7 @@ export const versionPaths = [
     summary: 'Brings deleted versions back.',
     write: operation<SecretParams, typeof VersionsInput>({
       summary: 'Undelete versions of a secret.',
-      operationId: 'kv-v2-undelete-versions',
+      operationId: 'undelete-versions',
       input: VersionsInput,
       run: (call) =>
         changeVersions(call, versionsOf(call.input), (version) =>
@@ -111,7 +111,7 @@ export const versionPaths = [
     summary: 'Destroys versions for good.',
     write: operation<SecretParams, typeof VersionsInput>({
       summary: 'Destroy versions of a secret.',
-      operationId: 'kv-v2-destroy-versions',
+      operationId: 'destroy-versions',
       stepUp: true,
       input: VersionsInput,
       run: (call) =>

@@ -40,7 +40,7 @@ export const metadataPath = path('metadata/:path*', {
   exists: async ({ storage, params }) => (await findKey(storage, params.path)) !== undefined,
   read: {
     summary: 'Read the metadata of a secret.',
-    operationId: 'kv-v2-read-metadata',
+    operationId: 'read-metadata',
     output: z.looseObject({ current_version: z.int(), versions: z.record(z.string(), z.looseObject({})) }),
     async run({ storage, params }) {
       const key = await findKey(storage, params.path);
@@ -49,21 +49,21 @@ export const metadataPath = path('metadata/:path*', {
   },
   list: {
     summary: 'List the secrets below a folder; folders end in /.',
-    operationId: 'kv-v2-list',
+    operationId: 'list',
     output: z.object({ keys: z.array(z.string()) }),
     input: PageInput,
     run: async ({ storage, params, input }) => keys(await listKeys(storage, params.path, pageOf(input))),
   },
   scan: {
     summary: 'List all secrets below a folder, however deep.',
-    operationId: 'kv-v2-scan',
+    operationId: 'scan',
     output: z.object({ keys: z.array(z.string()) }),
     input: PageInput,
     run: async ({ storage, params, input }) => keys(await scanKeys(storage, params.path, pageOf(input))),
   },
   write: {
     summary: 'Write the metadata of a secret.',
-    operationId: 'kv-v2-write-metadata',
+    operationId: 'write-metadata',
     input: Metadata,
     async run({ storage, params, input, nowMs }) {
       if (params.path === '') throw new Refusal('invalid', 'missing path');
@@ -77,7 +77,7 @@ export const metadataPath = path('metadata/:path*', {
   },
   patch: {
     summary: 'Change what is named of the metadata of a secret.',
-    operationId: 'kv-v2-patch-metadata',
+    operationId: 'patch-metadata',
     input: Metadata,
     async run({ storage, params, input, nowMs, fields }) {
       const found = await changeKey(storage, params.path, async (tx) => {
@@ -94,7 +94,7 @@ export const metadataPath = path('metadata/:path*', {
   },
   delete: {
     summary: 'Remove a secret with all its versions. Removing nothing succeeds.',
-    operationId: 'kv-v2-delete-metadata-and-all-versions',
+    operationId: 'delete-metadata-and-all-versions',
     stepUp: true,
     async run({ storage, params }) {
       await changeKey(storage, params.path, async (tx) => {
@@ -117,7 +117,7 @@ export const detailedMetadataPath = path('detailed-metadata/:path*', {
   paramDocs: { path: 'The folder.' },
   list: {
     summary: 'List the secrets below a folder with their metadata; folders end in / and have none.',
-    operationId: 'kv-v2-list-detailed-metadata',
+    operationId: 'list-detailed-metadata',
     output: DetailedKeys,
     input: PageInput,
     run: async ({ storage, params, input }) =>
@@ -125,7 +125,7 @@ export const detailedMetadataPath = path('detailed-metadata/:path*', {
   },
   scan: {
     summary: 'List all secrets below a folder with their metadata, however deep.',
-    operationId: 'kv-v2-scan-detailed-metadata',
+    operationId: 'scan-detailed-metadata',
     output: DetailedKeys,
     input: PageInput,
     run: async ({ storage, params, input }) =>
@@ -157,7 +157,7 @@ export const subkeysPath = path('subkeys/:path*', {
   summary: 'The shape of a secret, its values left out.',
   read: {
     summary: 'Read the keys of a secret.',
-    operationId: 'kv-v2-read-subkeys',
+    operationId: 'read-subkeys',
     responses: { 404: 'There is no such secret; of a version that was deleted the metadata is told.' },
     input: SubkeysInput,
     output: z.object({ subkeys: z.looseObject({}).nullable(), metadata: z.looseObject({}) }),

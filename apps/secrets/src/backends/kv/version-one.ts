@@ -19,7 +19,7 @@ export const kvOne = backend({
       read: {
         summary: 'Read the pairs at a path.',
         output: z.looseObject({}),
-        operationId: 'kv-v1-read',
+        operationId: 'read',
         async run({ storage, params, mount }) {
           requirePath(params.path);
           const text = await storage.get(params.path);
@@ -31,20 +31,20 @@ export const kvOne = backend({
       list: {
         summary: 'List the names below a folder; folders end in /.',
         output: z.object({ keys: z.array(z.string()) }),
-        operationId: 'kv-v1-list',
+        operationId: 'list',
         input: PageInput,
         run: async ({ storage, params, input }) => keys(await storage.list(params.path, pageOf(input))),
       },
       scan: {
         summary: 'List all that lies below a folder, however deep.',
         output: z.object({ keys: z.array(z.string()) }),
-        operationId: 'kv-v1-scan',
+        operationId: 'scan',
         input: PageInput,
         run: async ({ storage, params, input }) => keys(await storage.scan(params.path, pageOf(input))),
       },
       write: {
         summary: 'Store pairs at a path.',
-        operationId: 'kv-v1-write',
+        operationId: 'write',
         freeform: true,
         run(call) {
           requirePath(call.params.path);
@@ -55,7 +55,7 @@ export const kvOne = backend({
       },
       delete: {
         summary: 'Delete what is stored at a path. Deleting nothing succeeds.',
-        operationId: 'kv-v1-delete',
+        operationId: 'delete',
         run({ storage, params }) {
           requirePath(params.path);
           storage.delete(params.path);

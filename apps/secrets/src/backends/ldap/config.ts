@@ -85,6 +85,7 @@ export const configPath = path('config', {
   summary: 'Which directory people are looked up in, how, and what their tokens are.',
   stored: ({ storage }) => config.find(storage),
   read: {
+    operationId: 'read-auth-configuration',
     summary: 'Read the configuration, without the secrets in it; the defaults where there is none.',
     output: z.object({ ...shownFields.output.shape, ...tokenParamsOutput.shape }),
     async run({ storage, warn }) {
@@ -95,6 +96,7 @@ export const configPath = path('config', {
     },
   },
   write: {
+    operationId: 'configure-auth',
     summary: 'Configure the method, or change what is named.',
     update: 'merge',
     defaults,

@@ -75,6 +75,7 @@ export function userPaths(passwords: Passwords): Path[] {
       summary: 'The password of a user.',
       ...usernameParam,
       write: {
+        operationId: 'reset-password',
         summary: 'Change the password of a user; a lock after wrong ones ends.',
         stepUp: true,
         input: z.object({ password: secretString().optional().describe('The new password.') }),
@@ -92,6 +93,7 @@ export function userPaths(passwords: Passwords): Path[] {
       summary: 'The policies of a user.',
       ...usernameParam,
       write: {
+        operationId: 'update-policies',
         summary: 'Change the policies of a user.',
         input: z.object({
           token_policies: anyCase(commaList()).optional().describe('Policies of the tokens.'),

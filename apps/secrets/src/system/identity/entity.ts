@@ -130,6 +130,7 @@ export function entityPaths(identity: Identity, mounts: Mounts): Path[] {
     path('entity/batch-delete', {
       summary: 'Deletes many entities.',
       write: {
+        operationId: 'entity-batch-delete',
         summary: 'Delete entities with their aliases.',
         input: z.object({ entity_ids: idList().optional().describe('Entities to delete.') }),
         async run({ input, namespace }) {
@@ -142,6 +143,7 @@ export function entityPaths(identity: Identity, mounts: Mounts): Path[] {
     path('entity/merge', {
       summary: 'Makes one entity of several.',
       write: {
+        operationId: 'entity-merge',
         summary: 'Merge entities into one.',
         input: MergeInput,
         async run({ input, namespace }) {

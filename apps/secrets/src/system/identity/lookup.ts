@@ -23,6 +23,7 @@ export function lookupPaths({ entities, groups, entityAliases, groupAliases }: I
     path('lookup/entity', {
       summary: 'Finds an entity.',
       write: {
+        operationId: 'entity-look-up',
         summary: 'Find an entity by id, name or alias; 204 when there is none.',
         output: entityOutput,
         input: LookupInput,
@@ -44,6 +45,7 @@ export function lookupPaths({ entities, groups, entityAliases, groupAliases }: I
     path('lookup/group', {
       summary: 'Finds a group.',
       write: {
+        operationId: 'group-look-up',
         summary: 'Find a group by id, name or alias; 204 when there is none.',
         output: groupOutput,
         input: LookupInput,

@@ -121,6 +121,7 @@ export function totpMethodPaths({ methods }: Mfa, namespaces: Namespaces): Path[
       summary: 'A method under a type that this service does not have.',
       params: { type: /^(duo|okta|pingid)$/, method_id: 'uuid' },
       read: {
+        operationId: 'mfa-read-method-of-other-type',
         summary: 'Say that there is no such method.',
         run({ params }) {
           throw new Refusal('invalid', `failed to find the method ID under MFA type ${params.type}.`);

@@ -45,6 +45,7 @@ export function totpSecretPaths(mfa: Mfa, { views }: Identity): Path[] {
       summary: "The calling entity's own secret.",
       spec: 'TOTP MFA',
       write: {
+        operationId: 'mfa-generate-totp-secret',
         summary: 'Make a secret for the entity of the calling token, unless it has one.',
         stepUp: true,
         input: OwnInput,
@@ -61,6 +62,7 @@ export function totpSecretPaths(mfa: Mfa, { views }: Identity): Path[] {
       summary: 'Secrets of entities.',
       spec: 'TOTP MFA',
       write: {
+        operationId: 'mfa-admin-generate-totp-secret',
         summary: 'Make a secret for an entity, unless it has one.',
         stepUp: true,
         input: AdminInput,
@@ -75,6 +77,7 @@ export function totpSecretPaths(mfa: Mfa, { views }: Identity): Path[] {
       summary: 'Removes secrets of entities.',
       spec: 'TOTP MFA',
       write: {
+        operationId: 'mfa-admin-destroy-totp-secret',
         summary: 'Destroy the secret of an entity, so that a new one can be made. An absent secret is no error.',
         stepUp: true,
         input: AdminInput,
@@ -88,6 +91,7 @@ export function totpSecretPaths(mfa: Mfa, { views }: Identity): Path[] {
     path('mfa/method/totp/admin-unlock', {
       summary: 'Ends locks after too many wrong codes.',
       write: {
+        operationId: 'mfa-admin-unlock-totp-secret',
         summary: 'Let an entity try again at once, and forget its wrong codes.',
         input: AdminInput,
         async run(call) {
@@ -101,6 +105,7 @@ export function totpSecretPaths(mfa: Mfa, { views }: Identity): Path[] {
       summary: 'Makes a secret during a login that asks for one.',
       auth: 'none',
       write: {
+        operationId: 'mfa-self-enroll-totp-secret',
         summary: 'Make a secret that counts once a code of it validates the login. Works once per login.',
         input: EnrolInput,
         judges: 'unguessable',

@@ -42,7 +42,7 @@ export function lookupPaths(parts: TokenParts) {
     path('lookup-self', {
       summary: 'Look up the own token.',
       read: lookupSelf,
-      write: { ...lookupSelf, operationId: 'token-look-up-self-post' },
+      write: { ...lookupSelf, operationId: 'token-look-up-self2' },
     }),
     path('lookup-accessor', {
       summary: 'Look up a token by its accessor.',

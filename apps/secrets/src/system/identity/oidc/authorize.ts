@@ -49,8 +49,8 @@ export function authorizePath(identity: Identity, publicUrl: PublicUrl) {
   return path('oidc/provider/:name/authorize', {
     summary: 'The authorization endpoint of a provider, for who has a token.',
     responseFormat: 'raw',
-    read: authorize,
-    write: { ...authorize, operationId: 'oidc-provider-authorize-by-form' },
+    read: { ...authorize, operationId: 'oidc-provider-authorize' },
+    write: { ...authorize, operationId: 'oidc-provider-authorize-with-parameters' },
   });
 }
 

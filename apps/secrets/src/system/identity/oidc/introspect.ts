@@ -18,6 +18,7 @@ export const introspectPath = (identity: Identity, publicUrl: PublicUrl) =>
     summary: 'Whether an identity token is good, and its entity still there.',
     responseFormat: 'raw',
     write: {
+      operationId: 'oidc-introspect',
       summary: 'Verify an identity token.',
       input: z.object({
         token: secretString().optional().describe('The token.'),

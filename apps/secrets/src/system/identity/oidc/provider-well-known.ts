@@ -20,7 +20,7 @@ export const providerWellKnownPaths = (publicUrl: PublicUrl) => [
     responseFormat: 'raw',
     read: {
       summary: 'Read the discovery document of a provider.',
-      operationId: 'oidc-provider-discovery',
+      operationId: 'oidc-read-provider-open-id-configuration',
       output: z.looseObject({
         issuer: z.string(),
         jwks_uri: z.string(),
@@ -63,7 +63,7 @@ export const providerWellKnownPaths = (publicUrl: PublicUrl) => [
     responseFormat: 'raw',
     read: {
       summary: 'Read the key set of a provider.',
-      operationId: 'oidc-provider-keys',
+      operationId: 'oidc-read-provider-public-keys',
       output: KeySet,
       async run({ params: { name }, storage, nowMs }) {
         const provider = await findProvider(storage, name);

@@ -15,6 +15,7 @@ export const tokenPath = (identity: Identity, publicUrl: PublicUrl) =>
   path('oidc/token/:name', {
     summary: 'A signed token that says who the caller is.',
     read: {
+      operationId: 'oidc-generate-token',
       summary: 'Generate an identity token by a role.',
       stepUp: true,
       output: z.object({ client_id: z.string(), token: z.string(), ttl: z.int() }),

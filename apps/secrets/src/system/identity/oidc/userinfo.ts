@@ -25,8 +25,8 @@ export function userinfoPath(identity: Identity) {
     summary: 'The userinfo endpoint of a provider.',
     auth: 'none',
     responseFormat: 'raw',
-    read: { ...userinfo, operationId: 'oidc-provider-userinfo' },
-    write: { ...userinfo, operationId: 'oidc-provider-userinfo-by-form' },
+    read: { ...userinfo, operationId: 'oidc-provider-user-info' },
+    write: { ...userinfo, operationId: 'oidc-provider-user-info2' },
   });
 }
 

@@ -43,7 +43,7 @@ export const wellKnownPaths = (publicUrl: PublicUrl) => [
     responseFormat: 'raw',
     read: {
       summary: 'Read the discovery document.',
-      operationId: 'oidc-discovery',
+      operationId: 'oidc-read-open-id-configuration',
       output: z.object({
         issuer: z.string(),
         jwks_uri: z.string(),
@@ -70,7 +70,7 @@ export const wellKnownPaths = (publicUrl: PublicUrl) => [
     responseFormat: 'raw',
     read: {
       summary: 'Read the key set.',
-      operationId: 'oidc-keys',
+      operationId: 'oidc-read-public-keys',
       output: KeySet,
       run: async ({ storage, nowMs }) => keySet(await keysOfRoles(storage, nowMs)),
     },

@@ -123,7 +123,7 @@ export function leasePaths(parts: LeaseParts) {
     }),
     path('leases/lookup', {
       summary: 'What is known of a lease.',
-      list: { ...list, operationId: 'leases-look-up' },
+      list: { ...list, operationId: 'leases-look-up-all' },
       write: {
         summary: 'Look up a lease.',
         operationId: 'leases-read-lease',
@@ -157,22 +157,22 @@ export function leasePaths(parts: LeaseParts) {
       summary: 'Lease ids under a prefix.',
       sudo: true,
       paramDocs: { prefix: 'Where leases were issued, for example `scheduler/creds/ops`.' },
-      list: { ...list, operationId: 'leases-look-up-prefix' },
+      list: { ...list, operationId: 'leases-look-up' },
     }),
     ...['leases/renew', 'renew'].flatMap((base) => [
-      path(base, { summary: 'Prolong a lease.', write: { ...renew, operationId: `${base.replace('/', '-')}-lease` } }),
+      path(base, { summary: 'Prolong a lease.', write: { ...renew, operationId: `leases-renew-lease${older(base)}` } }),
       path(`${base}/:lease_id*` as 'leases/renew/:lease_id*', {
         summary: 'Prolong the lease named in the path.',
         paramDocs: { lease_id: 'The id of the lease.' },
-        write: { ...renew, operationId: `${base.replace('/', '-')}-lease-with-id` },
+        write: { ...renew, operationId: `leases-renew-lease-with-id${older(base)}` },
       }),
     ]),
     ...['leases/revoke', 'revoke'].flatMap((base) => [
-      path(base, { summary: 'End a lease.', write: { ...revoke, operationId: `${base.replace('/', '-')}-lease` } }),
+      path(base, { summary: 'End a lease.', write: { ...revoke, operationId: `leases-revoke-lease${older(base)}` } }),
       path(`${base}/:lease_id*` as 'leases/revoke/:lease_id*', {
         summary: 'End the lease named in the path.',
         paramDocs: { lease_id: 'The id of the lease.' },
-        write: { ...revoke, operationId: `${base.replace('/', '-')}-lease-with-id` },
+        write: { ...revoke, operationId: `leases-revoke-lease-with-id${older(base)}` },
       }),
     ]),
     path('leases/revoke-prefix/:prefix*', {
@@ -270,3 +270,6 @@ function parseLimit(text: string | undefined): number {
 }
 
 const timeText = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString());
+
+/** Of two paths that do the same, the older one has the id with a number. */
+const older = (base: string) => (base.startsWith('leases/') ? '' : '2');

@@ -16,6 +16,7 @@ export function mfaValidatePath(logins: MfaLogins): Path {
     summary: 'The second step of a login.',
     auth: 'none',
     write: {
+      operationId: 'mfa-validate',
       summary: 'Finish a login with second factors.',
       judges: 'one-time code',
       input: ValidateInput,

@@ -21,6 +21,7 @@ export function capabilitiesPaths(authority: Authority): Path[] {
       summary: 'What a token may do.',
       responseFormat: 'injected',
       write: {
+        operationId: 'query-token-capabilities',
         summary: 'List the capabilities of a token on paths.',
         input: Paths.extend({ token: secretString().optional().describe('The token.') }),
         output: capabilitiesOutput,
@@ -38,6 +39,7 @@ export function capabilitiesPaths(authority: Authority): Path[] {
       summary: 'What the token of an accessor may do.',
       responseFormat: 'injected',
       write: {
+        operationId: 'query-token-accessor-capabilities',
         summary: 'List the capabilities of the token of an accessor on paths.',
         input: Paths.extend({ accessor: string().optional().describe('The accessor.') }),
         output: capabilitiesOutput,
@@ -53,6 +55,7 @@ export function capabilitiesPaths(authority: Authority): Path[] {
       summary: 'What the calling token may do.',
       responseFormat: 'injected',
       write: {
+        operationId: 'query-token-self-capabilities',
         summary: 'List the capabilities of the calling token on paths.',
         input: Paths.extend({
           token: secretString().optional().describe('Not used: the calling token is asked about.'),

@@ -54,6 +54,7 @@ export function explainPath(authority: Authority): Path {
       'Answers for the calling token, or with sudo for another one, which rule of which policy decides about a request, ' +
       'which matching rules lost and why, and what besides policies stands in the way.',
     write: {
+      operationId: 'policies-explain',
       summary: 'Explain a decision.',
       input: ExplainInput,
       output: ExplainOutput,

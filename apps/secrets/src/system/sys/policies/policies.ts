@@ -43,7 +43,12 @@ export function policyPaths(policies: PolicyStore, methods: StepUp): Path[] {
   return [
     path('policies/acl', {
       summary: 'The policies of the namespace.',
-      list: { summary: 'List the policies.', output: namesOutput, run: async (call) => keys(await list(call)) },
+      list: {
+        operationId: 'policies-list-acl-policies',
+        summary: 'List the policies.',
+        output: namesOutput,
+        run: async (call) => keys(await list(call)),
+      },
     }),
     path('policies/acl/:name*', {
       summary: 'A policy: what its holders may do on which paths.',
@@ -55,6 +60,7 @@ export function policyPaths(policies: PolicyStore, methods: StepUp): Path[] {
         run: async (call) => keys(await list(call, call.params.name)),
       },
       read: {
+        operationId: 'policies-read-acl-policy',
         summary: 'Read a policy.',
         output: z.object({ ...policyFields, policy: z.string() }),
         async run({ namespace, params }) {
@@ -62,8 +68,17 @@ export function policyPaths(policies: PolicyStore, methods: StepUp): Path[] {
           return found ? data({ ...shown(found), policy: found.text }) : missing;
         },
       },
-      write: { summary: 'Create a policy, or replace its text.', input: PolicyInput, run: write },
-      delete: { summary: 'Delete a policy. Deleting an absent one succeeds.', run: remove },
+      write: {
+        operationId: 'policies-write-acl-policy',
+        summary: 'Create a policy, or replace its text.',
+        input: PolicyInput,
+        run: write,
+      },
+      delete: {
+        operationId: 'policies-delete-acl-policy',
+        summary: 'Delete a policy. Deleting an absent one succeeds.',
+        run: remove,
+      },
     }),
     path('policies/detailed/acl', {
       summary: 'The policies of the namespace, with their texts.',
@@ -85,8 +100,18 @@ export function policyPaths(policies: PolicyStore, methods: StepUp): Path[] {
     path('policy', {
       summary: 'The policies of the namespace, in an older form.',
       responseFormat: 'injected',
-      read: { summary: 'List the policies.', output: namesOutput, run: async (call) => bothNames(await list(call)) },
-      list: { summary: 'List the policies.', output: namesOutput, run: async (call) => bothNames(await list(call)) },
+      read: {
+        operationId: 'policies-list-acl-policies2',
+        summary: 'List the policies.',
+        output: namesOutput,
+        run: async (call) => bothNames(await list(call)),
+      },
+      list: {
+        operationId: 'policies-list-acl-policies3',
+        summary: 'List the policies.',
+        output: namesOutput,
+        run: async (call) => bothNames(await list(call)),
+      },
     }),
     path('policy/:name*', {
       summary: 'A policy, in an older form.',
@@ -94,6 +119,7 @@ export function policyPaths(policies: PolicyStore, methods: StepUp): Path[] {
       folds: { name: 'case' },
       responseFormat: 'injected',
       read: {
+        operationId: 'policies-read-acl-policy2',
         summary: 'Read a policy.',
         output: z.object({ ...policyFields, rules: z.string() }),
         async run({ namespace, params }) {
@@ -102,11 +128,16 @@ export function policyPaths(policies: PolicyStore, methods: StepUp): Path[] {
         },
       },
       write: {
+        operationId: 'policies-write-acl-policy2',
         summary: 'Create a policy, or replace its text.',
         input: PolicyInput.extend({ rules: olderName(string(), 'policy') }),
         run: (call) => write({ ...call, input: { ...call.input, policy: call.input.policy ?? call.input.rules } }),
       },
-      delete: { summary: 'Delete a policy. Deleting an absent one succeeds.', run: remove },
+      delete: {
+        operationId: 'policies-delete-acl-policy2',
+        summary: 'Delete a policy. Deleting an absent one succeeds.',
+        run: remove,
+      },
     }),
   ];
 }

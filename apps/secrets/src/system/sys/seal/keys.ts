@@ -22,7 +22,7 @@ export function keyPaths(rotation: Rotation, root: RootGeneration): Path[] {
       summary: 'Rotate the key that values are sealed under.',
       sudo: true,
       rootNamespaceOnly: true,
-      write: rotate('rotate'),
+      write: rotate('encryption-key-rotate'),
     }),
     path('rotate/keyring', {
       summary: 'Rotate the key that values are sealed under.',

@@ -20,16 +20,17 @@ export function rekeyPaths(rekeys: { readonly recovery: Rekey; readonly barrier:
     ...ceremonyPaths('rekey', rekeys.barrier, 'raw'),
     ...ceremonyPaths('rotate/recovery', rekeys.recovery, 'standard'),
     ...ceremonyPaths('rotate/root', rekeys.barrier, 'standard'),
-    backupPath('rekey/recovery-key-backup', rekeys.recovery),
-    backupPath('rekey-recovery-key/backup', rekeys.recovery, 'rekey-recovery-key-backup-again'),
-    backupPath('rekey/backup', rekeys.barrier),
-    backupPath('rotate/recovery/backup', rekeys.recovery),
-    backupPath('rotate/root/backup', rekeys.barrier),
+    backupPath('rekey/recovery-key-backup', rekeys.recovery, ['rekey', 'backup-recovery-key']),
+    backupPath('rekey-recovery-key/backup', rekeys.recovery, ['rekey-recovery-key', 'backup-key']),
+    backupPath('rekey/backup', rekeys.barrier, ['rekey', 'backup-key']),
+    backupPath('rotate/recovery/backup', rekeys.recovery, ['rotate-recovery', 'backup-key']),
+    backupPath('rotate/root/backup', rekeys.barrier, ['rotate-root', 'backup-key']),
   ];
 }
 
 function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'standard'): Path[] {
   const id = (what: string) => `${base.replaceAll('/', '-')}-${what}`;
+  const ofAttempt = (what: string) => id(base === 'rekey' ? `attempt-${what}` : what);
   const answer = (body: Record<string, unknown>): Reply => (responseFormat === 'raw' ? raw(body) : data(body));
   const decodedInto = (name: string) => (responseFormat === 'raw' ? name : undefined);
   const noKey = operation({
@@ -46,14 +47,14 @@ function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'stan
       summary: 'Begin, watch or cancel the replacement of key shares.',
       read: {
         summary: 'Read how a rekey is getting on.',
-        operationId: id('read-progress'),
+        operationId: ofAttempt('read-progress'),
         output: statusOutput,
         // Whoever asks below sys/rotate whether something is under way is told that, whatever the seal.
         run: async () => answer(statusBody(await (responseFormat === 'raw' ? rekey.status() : rekey.progress()))),
       },
       write: {
         summary: 'Start a rekey. One can be under way at a time.',
-        operationId: id('initialize'),
+        operationId: ofAttempt('initialize'),
         stepUp: true,
         input: startInput,
         decodedInto: decodedInto('RekeyRequest'),
@@ -71,7 +72,7 @@ function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'stan
       },
       delete: {
         summary: 'Cancel the rekey; the shares in force stay in force.',
-        operationId: id('cancel'),
+        operationId: ofAttempt('cancel'),
         async run() {
           await rekey.cancel();
           return empty;
@@ -85,7 +86,7 @@ function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'stan
       read: noKey,
       write: {
         summary: 'Give one share; the last one brings the new shares.',
-        operationId: id('update'),
+        operationId: ofAttempt('update'),
         stepUp: true,
         input: shareInput,
         decodedInto: decodedInto('RekeyUpdateRequest'),
@@ -143,14 +144,14 @@ function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'stan
   ];
 }
 
-function backupPath(at: string, rekey: Rekey, id = at.replaceAll('/', '-')): Path {
+function backupPath(at: string, rekey: Rekey, [of, key]: readonly [string, string]): Path {
   return path(at, {
     ...common,
     responseFormat: 'injected',
     summary: 'The encrypted shares that the last rekey with a backup kept.',
     read: {
       summary: 'Read the kept shares by fingerprint.',
-      operationId: `${id}-read`,
+      operationId: `${of}-read-${key}`,
       output: z.object({
         nonce: z.string(),
         keys: z.record(z.string(), z.union([z.string(), z.array(z.string())])),
@@ -168,7 +169,7 @@ function backupPath(at: string, rekey: Rekey, id = at.replaceAll('/', '-')): Pat
     },
     delete: {
       summary: 'Delete the kept shares.',
-      operationId: `${id}-delete`,
+      operationId: `${of}-delete-${key}`,
       async run() {
         await rekey.deleteBackup();
         return empty;

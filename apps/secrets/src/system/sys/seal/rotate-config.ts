@@ -64,16 +64,16 @@ export function rotateConfigPaths(port: RotationPlanAccess) {
     },
   });
   const paths = [
-    ['rotate/config', 'rotate'],
-    ['rotate/keyring/config', 'rotate-keyring'],
+    ['rotate/config', 'encryption-key-read-rotation-configuration', 'encryption-key-configure-rotation'],
+    ['rotate/keyring/config', 'rotate-keyring-read-configuration', 'rotate-keyring-configure'],
   ] as const;
-  return paths.map(([at, id]) =>
+  return paths.map(([at, readId, writeId]) =>
     path(at, {
       summary: 'When the key that values are sealed under is rotated by itself.',
       sudo: true,
       rootNamespaceOnly: true,
-      read: { ...read, operationId: `${id}-read-configuration` },
-      write: { ...write, operationId: `${id}-configure` },
+      read: { ...read, operationId: readId },
+      write: { ...write, operationId: writeId },
     }),
   );
 }

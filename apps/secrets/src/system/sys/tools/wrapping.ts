@@ -29,7 +29,7 @@ export function wrappingPaths(wrapping: Wrapping) {
       auth: 'wrapping',
       read: {
         summary: 'Look up a wrapping token.',
-        operationId: 'read-wrapping-properties-2',
+        operationId: 'read-wrapping-properties2',
         input: tokenInput,
         output: lookupOutput,
         run: ({ input, namespace, sentToken }) => lookup(namespace.uuid, input.token ?? sentToken),

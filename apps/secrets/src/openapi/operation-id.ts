@@ -1,0 +1,88 @@
+import type { LiveMount } from '../kernel/mounts/mount';
+import { isListing, type Verb } from '../sdk/call';
+import type { AnyOperation, Path } from '../sdk/path';
+
+/** Types whose operations are named otherwise than the type; `oidc` would be named like the identity provider's. */
+const prefixes = new Map([
+  ['approle', 'app-role'],
+  ['oidc', 'oidc-auth'],
+  ['system', 'sys'],
+]);
+/** Auth methods of clouds that have a secrets engine, too: their roles and settings are said to be for logins. */
+const besideEngines = new Set(['aws', 'azure', 'cloudone', 'kubernetes']);
+/** Their declared ids are whole; those of all other types follow the prefix of the type. */
+const namedWhole = new Set(['system', 'identity', 'cubbyhole', 'token']);
+const actions = new Map([
+  ['destroy', 'destroy'],
+  ['lookup', 'look-up'],
+  ['rotate', 'rotate'],
+]);
+
+/** What the operations and the path parameter of mounts of this type are named by: never where a mount stands. */
+export function typeName({ type, options }: Pick<LiveMount, 'type' | 'options'>): string {
+  return type === 'kv' ? `kv-v${options?.version ?? '1'}` : type;
+}
+
+/**
+ * The id of an operation: what it belongs to, a verb and a noun, as generators of clients for services of this kind have
+ * named them for years. It says nothing of where the mount stands.
+ */
+export function operationId(mount: LiveMount, declared: Path, verb: Verb, operation: AnyOperation): string {
+  const prefix = prefixes.get(mount.type) ?? typeName(mount);
+  if (operation.operationId)
+    return namedWhole.has(mount.type) ? operation.operationId : `${prefix}-${operation.operationId}`;
+  const segments = declared.pattern.split('/').filter(Boolean);
+  const parameter = segments.findIndex((one) => one.startsWith(':'));
+  const literal = (some: readonly string[]) => some.filter((one) => !one.startsWith(':')).map(slug);
+  const head = literal(parameter < 0 ? segments : segments.slice(0, parameter));
+  const tail = literal(parameter < 0 ? [] : segments.slice(parameter));
+  if (mount.type === 'system') return join(prefix, verb, ...head, ...tail);
+  if (mount.type === 'identity') return ofIdentity(head, tail, verb, segments[parameter]);
+  const beside = mount.kind === 'auth' && besideEngines.has(mount.type) && head.length === 1 && tail.length === 0;
+  return join(prefix, ...named(head, tail, verb, beside ? 'auth' : ''));
+}
+
+function named(head: readonly string[], tail: readonly string[], verb: Verb, kind: string): string[] {
+  const last = head.at(-1) ?? '';
+  const action = actions.get(tail.at(-1) ?? '');
+  if (last === 'login') return ['login'];
+  if (last === 'creds') return ['generate-credentials'];
+  if (head[0] === 'config') {
+    const of = [kind, ...head.slice(1), ...tail];
+    return verb === 'write' ? ['configure', ...of] : [verb, ...of, 'configuration'];
+  }
+  if (action) return [action, ...(tail.length > 1 ? tail.slice(0, -1) : [singular(last)])];
+  const noun = tail.length > 0 ? tail.join('-') : singular(last);
+  if (head[0] === 'map' && !isListing(verb)) return [verb, noun, 'mapping'];
+  return [verb, kind, isListing(verb) ? plural(noun) : noun];
+}
+
+/** Objects of the identity store: `entity-read-alias-by-id`, `mfa-update-totp-method`, `oidc-list-keys`. */
+function ofIdentity(
+  head: readonly string[],
+  tail: readonly string[],
+  verb: Verb,
+  parameter: string | undefined,
+): string {
+  const [area = '', ...within] = head[0]?.endsWith('-alias') ? [...head[0].split('-'), ...head.slice(1)] : head;
+  const key = within.at(-1) === 'id' || within.at(-1) === 'name' ? within.at(-1) : undefined;
+  const made = key || parameter?.endsWith('_id') ? 'update' : parameter ? 'write' : 'create';
+  const said = verb === 'write' && (area !== 'oidc' || parameter) ? made : verb;
+  if (!key && area !== 'entity' && area !== 'group') {
+    const names = named(within[0] === 'method' ? [[...within].reverse().join('-')] : within, tail, verb, '');
+    return join(area, ...names.map((one) => (one === 'write' ? said : one)));
+  }
+  const of = key ? within.slice(0, -1) : within;
+  return join(area, said, ...of.map((one) => (isListing(verb) ? plural(one) : one)), key ? `by-${key}` : '');
+}
+
+const singular = (noun: string) => (noun === 'certs' ? 'certificate' : noun).replace(/ies$/, 'y').replace(/s$/, '');
+const plural = (noun: string) => (noun === 'alias' ? 'aliases' : noun.endsWith('s') ? noun : `${noun}s`);
+const join = (...parts: readonly string[]) => parts.filter(Boolean).join('-');
+
+function slug(text: string): string {
+  return text
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '');
+}
