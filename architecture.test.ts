@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { readOrders, wrongArrows } from './docs/architecture/arrows';
-import { latePromises } from './docs/architecture/late-promises';
-import { readSources, type Source } from './docs/architecture/sources';
-import { sectionTitles, specs } from './docs/conformance/rows';
+import { readOrders, wrongArrows } from './docs/internals/architecture/arrows';
+import { latePromises } from './docs/internals/architecture/late-promises';
+import { readSources, type Source } from './docs/internals/architecture/sources';
+import { sectionTitles, specs } from './docs/internals/conformance/rows';
 
 const root = __dirname;
 const sources = readSources(root);
@@ -29,7 +29,7 @@ const withoutReach: Readonly<Record<string, string>> = {
 };
 
 describe('imports', () => {
-  it('follow the arrows of docs/architecture.md', () => {
+  it('follow the arrows of docs/internals/architecture.md', () => {
     const orders = readOrders(root);
     expect(orders.kernel).toContain('storage');
     expect(orders.rooms).toContain('database');
@@ -100,7 +100,7 @@ describe('imports', () => {
 
   it('send named statements where decision 0005 says why, and nowhere else', () => {
     const page = readFileSync(
-      join(root, 'docs/decisions/0005-prisma-for-ordinary-paths-named-statements-for-hot-ones.md'),
+      join(root, 'docs/internals/decisions/0005-prisma-for-ordinary-paths-named-statements-for-hot-ones.md'),
       'utf8',
     );
     const places = [...page.matchAll(/^\| (`kernel\/.*?) \|/gm)].flatMap(([, cell = '']) => reasonedPlaces(cell));
@@ -139,7 +139,7 @@ describe('imports', () => {
 });
 
 describe('waiting', () => {
-  const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
+  const page = readFileSync(join(root, 'docs/internals/architecture.md'), 'utf8');
   const section = page.slice(page.indexOf('## Who waits for what'), page.indexOf('## Words'));
   const services = product.filter(({ file }) => /^(apps\/(secrets|workspaces)\/src|packages)\//.test(file));
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createContext, Script } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
 import { parseSync } from '@swc/core';
-import { readSources } from './docs/architecture/sources';
+import { readSources } from './docs/internals/architecture/sources';
 
 // What is matched may be as long as a body. A pattern that starts over at every character of a run, or that can divide a
 // run in many ways, takes the square of its length or more: megabytes would take hours. So every pattern in the sources is

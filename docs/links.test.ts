@@ -45,7 +45,7 @@ describe('the links of all pages', () => {
   });
 
   it('reach every guide and decision from its list', () => {
-    for (const list of ['docs/guides', 'docs/decisions']) {
+    for (const list of ['docs/guides', 'docs/internals/decisions']) {
       const named = proseOf(path.join(root, list, 'README.md'));
       const here = pages
         .filter((page) => path.dirname(page) === path.join(root, list))

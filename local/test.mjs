@@ -82,7 +82,7 @@ async function jest(jestArgs, extra) {
 
 /** Plays every mutant of the rows of the specifications; its last line has the counts. */
 function mutants() {
-  const command = ['--conditions=source', '--require=tsx/cjs', path.join('docs', 'mutants', 'run.ts')];
+  const command = ['--conditions=source', '--require=tsx/cjs', path.join('docs', 'internals', 'mutants', 'run.ts')];
   return new Promise((resolve, reject) => {
     const stdio = ['ignore', 'pipe', 'inherit'];
     const child = spawn(process.execPath, command, { cwd: root, env: toolEnvironment(), stdio });

@@ -1,0 +1,172 @@
+import path from 'node:path';
+import * as circus from 'jest-circus';
+import { idsIn } from '../conformance/report';
+import { type Restorable, restorable } from './database-pool';
+import { STEP_LIMIT_MS, TooLong, within } from './limits';
+
+type State = ReturnType<typeof circus.getState>;
+type Test = State['currentlyRunningTest'] & object;
+type Block = State['rootDescribeBlock'];
+type Hook = 'beforeAll' | 'beforeEach' | 'afterEach' | 'afterAll';
+
+/** `alone` runs the tests of the row and nothing else; `after others` also those before them, which they build upon. */
+export type Manner = 'alone' | 'after others';
+
+interface Placed {
+  readonly test: Test;
+  /** Rows that its titles name. */
+  readonly ids: ReadonlySet<string>;
+  /** The describes around it below the outermost. */
+  readonly inside: readonly Block[];
+}
+
+const root = path.resolve(__dirname, '../../..');
+
+async function hooks(blocks: readonly Block[], kind: Hook): Promise<void> {
+  for (const block of blocks) {
+    for (const hook of block.hooks) {
+      if (hook.type === kind) await within(STEP_LIMIT_MS, kind, hook.fn as () => unknown);
+    }
+  }
+}
+
+/** An outermost describe, or what stands outside of any. */
+interface Declared {
+  readonly around: readonly Block[];
+  readonly tests: readonly Placed[];
+}
+
+/** What is set up for tests failed, or putting it back did: which may be the fault of a mutant, and may not. */
+export class SetUpFailed extends Error {}
+
+const asSetUp = (error: unknown): never => {
+  throw new SetUpFailed(String((error as Error)?.stack ?? error));
+};
+
+/**
+ * The tests of an outermost describe, with what is set up for them. The database is put back before each run, so that the
+ * same tests run any number of times; where a service remembers more than its database, it is started anew for each.
+ */
+export class Suite {
+  private databases: readonly Restorable[] | undefined;
+  private around: readonly Block[];
+  private tests: readonly Placed[];
+
+  constructor(
+    private readonly read: () => Declared,
+    private readonly reuses: boolean,
+  ) {
+    ({ around: this.around, tests: this.tests } = read());
+  }
+
+  /** Do any of its tests name the row? */
+  names(row: string): boolean {
+    return this.tests.some(({ ids }) => ids.has(row));
+  }
+
+  /** Sets up what runs share, or puts it back, while no mutant is in force. What does not go back is set up anew. */
+  async prepare(): Promise<void> {
+    if (!this.reuses) return;
+    try {
+      for (const { restore } of this.databases ?? []) await within(STEP_LIMIT_MS, 'putting a database back', restore);
+    } catch {
+      await this.close();
+    }
+    if (this.databases === undefined) await this.open();
+  }
+
+  /**
+   * Runs the tests that name a row until one fails; answers the failure. A mutant may keep a test waiting for ever: then
+   * it fails when the limit has passed, and all is set up anew for the next, as what was left waiting may still act.
+   */
+  async run(row: string, manner: Manner, limitMs: number): Promise<Error | undefined> {
+    let keep = this.reuses;
+    try {
+      if (!this.reuses) await this.open();
+      const last = this.tests.findLastIndex(({ ids }) => ids.has(row));
+      const chosen = this.tests.filter(({ ids }, index) => ids.has(row) || (manner === 'after others' && index < last));
+      const failure = await this.runTests(chosen, row, limitMs);
+      keep &&= !(failure instanceof TooLong);
+      return failure;
+    } catch (error) {
+      keep = false;
+      return error as Error;
+    } finally {
+      if (!keep) await this.close();
+    }
+  }
+
+  /** Ends what was set up. */
+  async close(): Promise<void> {
+    if (this.databases === undefined) return;
+    this.databases = undefined;
+    await hooks(this.around, 'afterAll').catch(() => undefined);
+  }
+
+  private async open(): Promise<void> {
+    const made = restorable();
+    // What the file remembers from test to test is forgotten, too.
+    ({ around: this.around, tests: this.tests } = this.read());
+    try {
+      await hooks(this.around, 'beforeAll');
+      this.databases = await made(this.reuses);
+    } catch (error) {
+      await hooks(this.around, 'afterAll').catch(() => undefined);
+      asSetUp(error);
+    }
+  }
+
+  private async runTests(chosen: readonly Placed[], row: string, limitMs: number): Promise<Error | undefined> {
+    const entered: Block[] = [];
+    try {
+      for (const { test, ids, inside } of chosen) {
+        const fresh = inside.filter((block) => !entered.includes(block));
+        entered.push(...fresh);
+        await hooks(fresh, 'beforeAll').catch(asSetUp);
+        const blocks = [...this.around, ...inside];
+        await hooks(blocks, 'beforeEach').catch(asSetUp);
+        try {
+          await within(limitMs, test.name, test.fn as () => unknown);
+        } catch (error) {
+          if (ids.has(row)) return error as Error;
+        } finally {
+          await hooks(blocks, 'afterEach').catch(() => undefined);
+        }
+      }
+      return undefined;
+    } finally {
+      await hooks(entered, 'afterAll').catch(() => undefined);
+    }
+  }
+}
+
+function testsIn(block: Block, titles: readonly string[], inside: readonly Block[]): Placed[] {
+  return block.children.flatMap((child): Placed[] => {
+    const named = [...titles, child.name];
+    if (child.type === 'describeBlock') return testsIn(child, named, [...inside, child]);
+    return child.mode === 'skip' || child.mode === 'todo'
+      ? []
+      : [{ test: child, ids: new Set(named.flatMap(idsIn)), inside }];
+  });
+}
+
+/** Reads a test file anew, with all other modules as they are loaded already. */
+function declaredIn(file: string): Declared[] {
+  const target = path.join(root, file);
+  circus.resetState();
+  delete require.cache[target];
+  require(target);
+  const { rootDescribeBlock } = circus.getState();
+  const outermost = rootDescribeBlock.children.flatMap((child): Declared[] =>
+    child.type === 'describeBlock'
+      ? [{ around: [rootDescribeBlock, child], tests: testsIn(child, [child.name], []) }]
+      : [],
+  );
+  const loose = { ...rootDescribeBlock, children: rootDescribeBlock.children.filter(({ type }) => type === 'test') };
+  return [...outermost, { around: [rootDescribeBlock], tests: testsIn(loose as Block, [], []) }];
+}
+
+/** The outermost describes of a test file. */
+export function suitesOf(file: string, reuses: boolean): Suite[] {
+  return declaredIn(file).map((_, index) => new Suite(() => declaredIn(file)[index]!, reuses));
+}

@@ -1,0 +1,90 @@
+#!/usr/bin/env node
+// `npm run stryker -- keyring auth`: StrykerJS alters the sources of these parts (parts.mjs) bit by bit and runs their tests;
+// what they notice is recorded in docs/internals/conformance/stryker.json and shown in stryker.md.
+//   --concurrency N   processes that run tests; half of the processors unless told
+// It is fetched when called, and alters the sources where they are, so it wants them committed and puts them back.
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import path from 'node:path';
+import { prepare, root, toolEnvironment } from '../../../../local/bootstrap.mjs';
+import { giveUp, Stop } from '../../../../local/progress.mjs';
+import { parts } from './parts.mjs';
+import { record, summarize } from './report.mjs';
+
+// The last line that runs on Node 20.
+const version = '9.5.1';
+
+function readArguments(args) {
+  const at = args.indexOf('--concurrency');
+  const concurrency = at < 0 ? Math.ceil(availableParallelism() / 2) : Number(args.splice(at, 2)[1]);
+  if (!Number.isInteger(concurrency) || concurrency < 1) throw new Stop('--concurrency wants a number of processes.');
+  const unknown = args.find((name) => !(name in parts));
+  if (unknown !== undefined || args.length === 0) {
+    const what = unknown === undefined ? 'Name a part' : `There is no part "${unknown}"`;
+    throw new Stop(`${what}: ${Object.keys(parts).join(', ')}.`);
+  }
+  return { names: args, concurrency };
+}
+
+function git(...args) {
+  return execFileSync('git', args, { cwd: root, encoding: 'utf8' });
+}
+
+/** Globs as git takes them. */
+function pathspecs(globs) {
+  return globs.map((glob) => (glob.startsWith('!') ? `:(exclude,glob)${glob.slice(1)}` : `:(glob)${glob}`));
+}
+
+/** Runs StrykerJS on one part; answers its report. */
+async function alter(name, concurrency) {
+  const box = mkdtempSync(path.join(tmpdir(), 'keystead-stryker-'));
+  const given = {
+    mutate: parts[name].mutate,
+    tests: git('ls-files', '-z', '--', ...pathspecs(parts[name].tests))
+      .split('\0')
+      .filter(Boolean),
+    concurrency,
+    report: path.join(box, 'report.json'),
+    facts: path.join(box, 'facts.json'),
+    backup: path.join(box, 'backup'),
+  };
+  const config = 'docs/internals/mutants/stryker/config.mjs';
+  try {
+    const code = await new Promise((resolve, reject) => {
+      const child = spawn('npx', ['--yes', `--package=@stryker-mutator/core@${version}`, 'stryker', 'run', config], {
+        cwd: root,
+        env: { ...toolEnvironment(), KEYSTEAD_STRYKER: JSON.stringify(given) },
+        stdio: 'inherit',
+      });
+      child.once('error', reject);
+      child.once('close', resolve);
+    });
+    if (code !== 0 || !existsSync(given.report)) throw new Stop(`StrykerJS ended with exit code ${code}.`);
+    return JSON.parse(readFileSync(given.report, 'utf8'));
+  } finally {
+    rmSync(box, { recursive: true, force: true });
+  }
+}
+
+async function main() {
+  const { names, concurrency } = readArguments(process.argv.slice(2));
+  await prepare();
+  // Ctrl-C reaches StrykerJS as well, which puts back what it altered; this process waits for it.
+  process.on('SIGINT', () => undefined);
+  for (const name of names) {
+    const sources = pathspecs(parts[name].mutate);
+    if (git('status', '--porcelain', '--', ...sources) !== '') {
+      throw new Stop(`Commit what you changed in ${name} first: its sources are altered where they are.`);
+    }
+    try {
+      const result = summarize(await alter(name, concurrency));
+      record(root, name, result);
+      process.stdout.write(`${name}: ${result.killed} of ${result.mutants} mutants killed\n`);
+    } finally {
+      git('checkout', '--', ...sources);
+    }
+  }
+}
+
+main().catch(giveUp);
