@@ -14,11 +14,12 @@ import type { Scenario } from '../src/scenario';
 import { secretsFamily } from '../src/secrets-family';
 import { workspacesFamily } from '../src/workspaces-family';
 
-const usage = `npm run bench -- --budget [--only NAME]... [--beside TREE] [--rounds N] [--keep] [--write]
+const usage = `npm run bench -- --budget [--only NAME]... [--beside TREE] [--rounds N] [--statements] [--keep] [--write]
 
   --only NAME     only requests whose name contains NAME; may be repeated
   --beside TREE   another built tree, whose services are measured in turns with these
   --rounds N      rounds of which the median is shown (5)
+  --statements    also show the statements of each request, the dearest first
   --keep          take what was measured as the budget from now on
   --write         also write the table to bench/results/
 
@@ -80,19 +81,28 @@ async function kilobytesPerRequest({ run, pid = 0 }: Scenario, folder: string): 
 }
 
 /** Statements of a request, and what they take in PostgreSQL in µs. */
-async function inPostgres({ run, name }: Scenario, url: string): Promise<Pick<Cost, 'statements' | 'postgres'>> {
+async function inPostgres(
+  { run }: Scenario,
+  url: string,
+  showsEach: boolean,
+): Promise<Pick<Cost, 'statements' | 'postgres'>> {
   await withClient(url, (client) => client.query('SELECT pg_stat_statements_reset()'));
   const { requests } = await run(CONNECTIONS, SECONDS);
   const { rows } = await withClient(url, (client) =>
-    client.query(
-      `SELECT coalesce(sum(calls), 0)::float8 AS calls, coalesce(sum(total_exec_time + total_plan_time), 0)::float8 AS ms
-         FROM pg_stat_statements JOIN pg_database d ON d.oid = dbid WHERE d.datname = current_database()
-          AND query NOT LIKE '%pg_stat_statements%'`,
+    client.query<{ query: string; calls: number; ms: number }>(
+      `SELECT query, calls::float8, total_exec_time + total_plan_time AS ms
+         FROM pg_stat_statements JOIN pg_database d ON d.oid = dbid
+        WHERE d.datname = current_database() AND query NOT LIKE '%pg_stat_statements%'
+        ORDER BY ms DESC`,
     ),
   );
-  const [row] = rows;
-  if (row === undefined) throw new Error(`no statistics of ${name}`);
-  return { statements: row.calls / requests, postgres: (row.ms * 1000) / requests };
+  const perRequest = (total: number) => total / requests;
+  for (const { query, calls, ms } of showsEach ? rows.slice(0, 12) : []) {
+    const text = query.replaceAll(/\s+/g, ' ').slice(0, 160);
+    process.stderr.write(`  ${perRequest(calls).toFixed(3)} × ${perRequest(ms * 1000).toFixed(1)} µs  ${text}\n`);
+  }
+  const sum = (figure: 'calls' | 'ms') => perRequest(rows.reduce((total, row) => total + row[figure], 0));
+  return { statements: sum('calls'), postgres: sum('ms') * 1000 };
 }
 
 /** The requests whose cost is kept, of the services in a tree. */
@@ -119,13 +129,14 @@ async function startTree(tree: string | undefined, ground: Ground, setting: Omit
 interface Options {
   readonly only: readonly string[];
   readonly rounds: number;
+  readonly statements: boolean;
   readonly beside?: string;
 }
 
 async function measureAll(
   ground: Ground,
   pinning: Pinning | undefined,
-  { only, rounds, beside }: Options,
+  { only, rounds, statements, beside }: Options,
 ): Promise<Map<string, Cost[]>> {
   pinProcess(pinning?.others, process.pid);
   pinProcess(pinning?.others, ground.postgres.pid);
@@ -155,7 +166,7 @@ async function measureAll(
     for (const [index, { scenarios, url }] of trees.entries()) {
       const scenario = scenarios[at]!;
       await withClient(url(name), (client) => client.query('CREATE EXTENSION IF NOT EXISTS pg_stat_statements'));
-      const database = await inPostgres(scenario, url(name));
+      const database = await inPostgres(scenario, url(name), statements);
       const kilobytes = await kilobytesPerRequest(scenario, ground.folder);
       found.push({ bare: median(ratios[index]!), kilobytes, ...database });
     }
@@ -183,12 +194,18 @@ async function main(args: string[]): Promise<boolean> {
       only: { type: 'string', multiple: true, default: [] },
       beside: { type: 'string' },
       rounds: { type: 'string', default: '5' },
+      statements: { type: 'boolean', default: false },
       keep: { type: 'boolean', default: false },
       write: { type: 'boolean', default: false },
     },
   });
   const settings = { max_connections: '200', shared_preload_libraries: 'pg_stat_statements' };
-  const options = { only: values.only, beside: values.beside, rounds: Number(values.rounds) };
+  const options = {
+    only: values.only,
+    beside: values.beside,
+    rounds: Number(values.rounds),
+    statements: values.statements,
+  };
   const pinning = choosePinning();
   const costs = await onGround(settings, (ground) => measureAll(ground, pinning, options));
   const budget = JSON.parse(readFileSync(budgetFile, 'utf8')) as Budget;
