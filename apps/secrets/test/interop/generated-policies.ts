@@ -81,6 +81,10 @@ const lists: fc.Arbitrary<Lists> = fc
     { maxLength: 3, selector: ([name]) => name.toLowerCase() },
   )
   .map((entries) => Object.fromEntries(entries));
+/** A lone `*` denies every value here, and the text `*` there. */
+const deniedLists = lists.map((entries) =>
+  Object.fromEntries(Object.entries(entries).map(([name, values]) => [name, values.filter((value) => value !== '*')])),
+);
 const sometimes = <T>(weight: number, arbitrary: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 10 - weight, arbitrary: fc.constant(undefined) }, { weight, arbitrary });
 
@@ -91,7 +95,7 @@ const freeBlock = fc.record({
   capabilities,
   legacy: sometimes(1, fc.constantFrom('read', 'write', 'deny', 'sudo')),
   allowed: sometimes(2, lists),
-  denied: sometimes(2, lists),
+  denied: sometimes(2, deniedLists),
   required: sometimes(1, fc.uniqueArray(fc.oneof(parameterName, fc.constant('limit')), { maxLength: 2 })),
   min: sometimes(1, seconds),
   max: sometimes(1, seconds),
