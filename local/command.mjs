@@ -2,7 +2,7 @@
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** Writes `keystead` into a project's folder. It can be linked into a folder of PATH; what moves writes it anew. */
+/** Writes `keystead` into a project's folder. It can be linked into a folder of PATH; moving the folder means writing it again. */
 export function writeCommand(root) {
   const program = path.join(root, 'apps', 'cli', 'dist', 'main.js');
   const text = `#!/bin/sh\n# Made by npm start.\nexec node '${program.replaceAll("'", "'\\''")}' "$@"\n`;

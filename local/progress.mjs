@@ -24,7 +24,7 @@ export async function step(name, work) {
   }
 }
 
-/** A failure the reader can do something about: its message is shown alone, without a stack. */
+/** A failure that the reader can fix: only its message is shown, without a stack. */
 export class Stop extends Error {
   constructor(message, details = '') {
     super(message);

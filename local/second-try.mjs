@@ -1,5 +1,5 @@
-// Test files that failed are run once more, alone: on a busy machine a foreign program or the scheduler fails a test now
-// and then. What fails twice has failed; what fails once is named, so that somebody mends it.
+// Test files that failed run once more, by themselves: on a busy machine another program or the scheduler fails a test now
+// and then. What fails twice has failed; what fails once is named, so that it gets fixed.
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 
@@ -40,7 +40,7 @@ export function together(first, second, secondCode) {
   };
 }
 
-/** A line for each test that failed at first and passed alone. */
+/** A line for each test that failed at first and then passed by itself. */
 export function chances(first, second, root) {
   const passed = new Set(
     (second?.testResults ?? []).flatMap(({ name, assertionResults }) =>

@@ -4,7 +4,7 @@ import path from 'node:path';
 
 const OLDEST = 15;
 
-/** The folder with the newest PostgreSQL programs this machine has of its own, from version 15 on; or undefined. */
+/** The folder with the newest PostgreSQL programs installed on this machine, version 15 or later; or undefined. */
 export function findSystemPostgres() {
   const onPath = (process.env.PATH ?? '').split(path.delimiter);
   const candidates = [

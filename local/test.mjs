@@ -5,8 +5,8 @@
 //   --long              both, their long forms, and every mutant of the specifications' rows
 //   --interop           instead: sessions of real clients (apps/*/test/interop)
 //   --system-postgres   on the machine's own PostgreSQL programs, in a temporary folder; skipped when there are none
-//   --second-try      files that fail, if few, are run once more alone; what passes then is named
-//   anything else       goes to Jest, for example a path
+//   --system-postgres   on the PostgreSQL installed on this machine, in a temporary folder; skipped when there is none
+//   --second-try      files that fail, if few, run once more by themselves; what passes then is named
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -129,7 +129,7 @@ async function inTurn(works) {
   return counts;
 }
 
-/** Which of the two parts of the tests; named files are run whatever part they belong to. */
+/** Which of the two parts of the tests; named files run whichever part they belong to. */
 function tier() {
   if (wants('--thorough')) return ['--testMatch', '**/*.thorough.test.ts', '--'];
   if (wants('--long') || forJest.length > 0) return [];
@@ -143,7 +143,7 @@ async function main() {
   if (wants('--system-postgres')) {
     const bin = findSystemPostgres();
     if (!bin) {
-      process.stdout.write('skipped: this machine has no PostgreSQL 15 or newer of its own\n0 passed, 0 failed\n');
+      process.stdout.write('skipped: PostgreSQL 15 or newer is not installed on this machine\n0 passed, 0 failed\n');
       return 0;
     }
     process.stdout.write(`on the PostgreSQL in ${bin}\n`);

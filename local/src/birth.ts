@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 
 /**
  * Tells a process from a later one with the same id: when it was started, where the system says so, else `-`.
- * `undefined` when there is none, or only what is left of one that nobody has reaped yet.
+ * `undefined` when there is no such process, or only one that has ended and waits to be reaped.
  */
 export function birthOf(pid: number): string | undefined {
   if (!Number.isInteger(pid) || pid <= 0) return undefined;

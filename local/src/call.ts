@@ -5,7 +5,7 @@ import type { ServiceConfig } from './config';
 /** An answer of a service, its body parsed when there was one. */
 export interface ServiceAnswer {
   status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: bodies of two services, read by whoever asked
+  // biome-ignore lint/suspicious/noExplicitAny: bodies of two services, read by the caller
   body: any;
 }
 

@@ -44,7 +44,7 @@ describe('the lock of a data folder', () => {
   });
 
   const onLinux = process.platform === 'linux' ? it : it.skip;
-  onLinux('is taken over from a killed process that nobody has reaped', async () => {
+  onLinux('is taken over from a killed process that was never reaped', async () => {
     // A shell that becomes a program which never asks for its children; only then may its child end.
     const { child, number: zombie } = await run('exec 3<&0; cat <&3 & echo $!; exec sleep 1000 3<&-');
     await until(() => readFileSync(`/proc/${child.pid}/comm`, 'utf8') === 'sleep\n');

@@ -21,7 +21,7 @@ export interface DataFolderLock {
   release(): void;
 }
 
-/** Makes the data folder, for its owner alone. Throws `Stop` when it cannot be written. */
+/** Makes the data folder, readable only by its owner. Throws `Stop` when it cannot be written. */
 export function prepareDataFolder(dataDir: string): void {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -37,7 +37,7 @@ export function prepareDataFolder(dataDir: string): void {
 
 /**
  * Takes the data folder for this process, so that two starts never share one. A lock left by a killed process is taken
- * over, also while nobody has reaped that process. Throws `Stop` when the other one lives.
+ * over, even before that process is reaped. Throws `Stop` when the other one lives.
  */
 export function lockDataFolder(dataDir: string): DataFolderLock {
   const file = path.join(dataDir, LOCK_FILE);

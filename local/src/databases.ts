@@ -42,7 +42,7 @@ export async function startDatabase(dataDir: string, before?: EmbeddedServer): P
 
 /**
  * Makes sure a service's database exists on a server that is new enough, and returns its connection string. On the
- * embedded server each service has a role of its own, which owns its database and may not enter the other's.
+ * embedded server each service has its own role, which owns its database and may not enter the other's.
  */
 export async function prepareDatabase(service: ServiceConfig, embedded: EmbeddedServer | undefined): Promise<string> {
   const url = service.databaseUrl ?? (await ensureOwnDatabase(embedded!, service.name));

@@ -75,7 +75,7 @@ async function sharesFor(service: ServiceConfig): Promise<object> {
     : { recovery_shares: SHARES, recovery_threshold: THRESHOLD };
 }
 
-/** Written whole or not at all, for its owner alone, and on the disk before the call returns. */
+/** Written whole or not at all, readable only by its owner, and on disk before the call returns. */
 function writeSecret(file: string, value: unknown): void {
   const fresh = `${file}.new`;
   rmSync(fresh, { force: true });

@@ -44,7 +44,7 @@ export class Installation {
     this.embedded = await startDatabase(this.config.dataDir);
     this.watchDatabase(this.embedded);
     const { socketFolder, port } = this.embedded;
-    return `embedded PostgreSQL on ${socketFolder === undefined ? `port ${port}` : 'a socket of its own'}`;
+    return `embedded PostgreSQL on ${socketFolder === undefined ? `port ${port}` : 'its own socket'}`;
   }
 
   /** Creates and migrates both databases and answers their connection strings. */
@@ -165,7 +165,7 @@ function serviceEnvironment(
   return {
     // Every request is audited unless the operator said where to, or that it goes to the output.
     ...(name === 'secrets' ? { SECRETS_AUDIT_FILE: path.join(config.dataDir, 'audit.log') } : {}),
-    // No balancer stands before these services: Ctrl-C need not wait for one to notice.
+    // There is no load balancer in front of these services: Ctrl-C need not wait for one to notice.
     [`${prefix}_DRAIN_DELAY_SECONDS`]: '0',
     // Links must lead here also when the service listens on all addresses.
     ...(name === 'workspaces'

@@ -63,7 +63,7 @@ function keysText(config: LocalConfig, names: ServiceName[]): string[] {
   return [
     '',
     'Made for this installation; keep a copy of each elsewhere:',
-    ...names.map((name) => `  ${sealKeyFile(config.dataDir, name)}: whoever loses it loses ${loss[name]}`),
+    ...names.map((name) => `  ${sealKeyFile(config.dataDir, name)}: if you lose it, you lose ${loss[name]}`),
   ];
 }
 

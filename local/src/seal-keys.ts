@@ -20,7 +20,7 @@ export function ensureSealKeys(config: LocalConfig): ServiceName[] {
   for (const name of missing) {
     const file = sealKeyFile(config.dataDir, name);
     if (hasDatabase(config.dataDir) && !config.services[name].databaseUrl) {
-      throw new Stop(`${file} is missing: put it back, without it nobody can read the ${name} database`);
+      throw new Stop(`${file} is missing: put it back, without it the ${name} database cannot be read`);
     }
     createSealKeyFile(file);
   }
@@ -30,7 +30,7 @@ export function ensureSealKeys(config: LocalConfig): ServiceName[] {
 /** Where this program keeps the token with which its worker takes remote runs from the workspace service. */
 export const agentTokenFile = (dataDir: string) => path.join(dataDir, 'agent.token');
 
-/** Makes that token anew: nobody has to keep it, so one that came into wrong hands is good until the next start at most. */
+/** Makes that token at each start: it need not be kept, so a stolen one works until the next start at most. */
 export function makeAgentToken(dataDir: string): void {
   writeFileSync(agentTokenFile(dataDir), `${randomBytes(32).toString('hex')}\n`, { mode: 0o600 });
 }

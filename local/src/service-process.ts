@@ -20,7 +20,7 @@ export interface ServiceProcessOptions {
   program: string;
   env: NodeJS.ProcessEnv;
   logFile: string;
-  /** Holds the process id while it runs, for whoever wants to look. */
+  /** Holds the process id while the service runs. */
   pidFile: string;
   onLaunch(pid: number): void;
   /** Told in one sentence when the process ended by itself and was started again. */
@@ -30,7 +30,7 @@ export interface ServiceProcessOptions {
 }
 
 /**
- * One service as a process of its own, started again when it ends unasked. A process that keeps ending right after
+ * One service as a child process, started again when it ends unexpectedly. A process that keeps ending right after
  * its start is given up. Its output goes to its log file.
  */
 export class ServiceProcess {
@@ -87,7 +87,7 @@ export class ServiceProcess {
     this.logFrom = existsSync(logFile) ? statSync(logFile).size : 0;
     const output = openSync(logFile, 'a', 0o600);
     this.child = fork(program, [], {
-      // What threads of their own give back to the C library it would keep for each of them.
+      // The C library would keep memory that threads give back, separately for each of them.
       env: { MALLOC_ARENA_MAX: '2', ...env },
       execArgv: ['--require', path.resolve(__dirname, '../parent-watch.cjs')],
       stdio: ['ignore', output, output, 'ipc'],

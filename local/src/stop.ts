@@ -1,4 +1,4 @@
-/** A failure the reader can do something about. Its message is shown alone: one line that says what to do. */
+/** A failure that the reader can fix. Only its message is shown: one line that says what to do. */
 export class Stop extends Error {
   override readonly name = 'Stop';
 }

@@ -65,7 +65,7 @@ export function workerEnvironment(config: LocalConfig, url: string, env: NodeJS.
     WORKSPACES_WORKER_CLOSED: [placeOf(url), ...(env.WORKSPACES_WORKER_CLOSED || '').split(',')].filter(Boolean).join(),
     // That no run reads it is tried at the start.
     WORKSPACES_FIRST_RUN_FILE: firstRunFile(dataDir),
-    // It is next door, whatever proxy leads out of here.
+    // The service is on this machine: no proxy leads to it.
     ...Object.fromEntries(['NO_PROXY', 'no_proxy'].map((name) => [name, [env[name], hostname].filter(Boolean).join()])),
     ...(certificate === undefined ? {} : trustIn(certificate, hostname, env.WORKSPACES_TLS_CERT_FILE)),
   };
@@ -97,7 +97,7 @@ export function restartAfter(failuresBefore: number, livedMs: number): { failure
   return { failures, pauseMs: Math.min(100 * 2 ** failures, LONGEST_PAUSE_MS) };
 }
 
-/** One worker as a process of its own, started again when it ends unasked. */
+/** One worker as a child process, started again when it ends unexpectedly. */
 export class WorkerProcess {
   private child: ChildProcess | undefined;
   private stopping = false;
@@ -132,7 +132,7 @@ export class WorkerProcess {
     rmSync(this.options.pidFile, { force: true });
   }
 
-  /** Ends the process at once, and with it whatever its runs are doing. */
+  /** Ends the process and everything its runs are doing, at once. */
   kill(): void {
     this.stopping = true;
     this.child?.kill('SIGKILL');

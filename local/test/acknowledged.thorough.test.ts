@@ -33,7 +33,7 @@ describe('what was acknowledged', () => {
     await upstream.stop();
   });
 
-  it('survives kill -9 of every process under writing load, and leases stay one with what they stand for', async () => {
+  it('survives kill -9 of every process under writing load, and each lease still matches its credential', async () => {
     const { secrets, workspaces } = installation.firstRun();
     const secretsHeaders = { 'X-Service-Token': secrets.root_token };
     const workspacesHeaders = {
@@ -50,7 +50,7 @@ describe('what was acknowledged', () => {
     expect(await send(api, workspacesHeaders, organization('kept'))).toMatchObject({ status: 201 });
 
     const promised: Promised[] = [];
-    /** What leases that were acknowledged stand for, as the other system knows it. */
+    /** The credentials behind acknowledged leases, as the other system knows them. */
     const credentials: string[] = [];
     const refused: number[] = [];
     let running = true;

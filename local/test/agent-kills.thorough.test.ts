@@ -17,7 +17,7 @@ import { type Ran, runLoop } from './run-loop';
 import { waitFor } from './start';
 
 // What would be lost: a run that never ends, a state that was acknowledged, a lock. What would be doubled: an apply, which a run
-// has once, whoever dies: it is counted where it takes effect.
+// carries out once, whatever is killed: it is counted where it takes effect.
 
 const rounds = Number(process.env.KEYSTEAD_KILLS ?? 200);
 const loops = 3;
@@ -32,7 +32,7 @@ const victims = giteaProgram
 type Victim = 'agent' | 'workspaces' | 'gitea' | 'tool' | 'postgres' | 'worker';
 const program = path.resolve(__dirname, '../../apps/workspaces/dist/worker-main.js');
 
-// Stands in for the tool: what an apply does is told to the address of the ledger, by the run that does it.
+// Replaces the tool: each apply reports what it does to the address of the ledger.
 const tool = (ledger: string) => `#!/bin/sh
 case $1 in
   version) echo "Terraform v1.11.4" ;;
@@ -58,9 +58,9 @@ type Runs = {
 };
 
 // Most of an hour: each kill waits for everything to be well again.
-(process.env.KEYSTEAD_LONG ? describe : describe.skip)('runs of agents, whatever is killed under them', () => {
+(process.env.KEYSTEAD_LONG ? describe : describe.skip)('runs of agents while processes are killed', () => {
   const box = mkdtempSync('/var/tmp/keystead-agent-kills-');
-  // No process of anybody else has this name.
+  // No other process has this name.
   const binary = path.join(box, `terraform-${process.pid}`);
   const effects: string[] = [];
   const ledger = createServer((request, response) => {

@@ -21,7 +21,7 @@ const retryMs = 100;
 const patienceMs = 300_000;
 type Version = { data: { id: string; attributes: Record<string, string> } };
 
-/** What stands in the state of a serial, so that it can be known again. */
+/** What the state of a serial contains, so that it can be recognized. */
 export const noteOf = (workspace: string, serial: number): string =>
   `${workspace} ${serial} ${'x'.repeat(serial % 5000)}`;
 
@@ -46,7 +46,7 @@ export async function applyLoop(
     for (let again = false; ; ) {
       const answer = await call(url, key, method, body);
       if (answer && answer.status > 0 && answer.status < 500) return { ...answer, again };
-      // What reached nobody has done nothing.
+      // A request that reached no service has done nothing.
       if (answer?.status !== 0) {
         again = true;
         unanswered++;
@@ -61,7 +61,7 @@ export async function applyLoop(
 
   for (let serial = 1; goesOn(acknowledged.length); serial++) {
     const lock = await insist(`${at}/actions/lock`, token, 'POST', { reason: 'apply' });
-    // Nobody else locks here: held already means that our own call had worked.
+    // Only this loop locks here: a lock that is already held means our own call had worked.
     expectStatus('lock', lock.status, lock.again ? [200, 409] : [200]);
     const { bytes, md5 } = smallState(serial, noteOf(workspace, serial));
     const body = document('state-versions', { serial, md5, lineage: 'one' });

@@ -10,7 +10,7 @@ import { eventually, Gitea, giteaProgram } from '../../apps/workspaces/test/inte
 import { createInstallation, type TestInstallation } from './installation';
 
 const it = giteaProgram ? test : test.skip;
-/** Nobody else's, where we may choose. */
+/** A user id that no one else has, where we may choose. */
 const uid = process.getuid?.() === 0 ? 58_000 + (process.pid % 1000) : undefined;
 
 // Stands in for the tool and a provider: of the configuration it reads the lines `crane "name" {}`, and has what is outside told and done
@@ -50,8 +50,8 @@ esac
 
 type Item = { id: string; attributes: Record<string, never>; relationships: Record<string, { data: { id: string } }> };
 
-// A real Git host, both services as `npm start` has them, an agent as somebody else, and a browser.
-describe('a change, from its push until somebody undoes it by hand', () => {
+// A real Git host, both services as `npm start` runs them, an agent under another user, and a browser.
+describe('a change, from its push until it is undone by hand', () => {
   const box = mkdtempSync('/var/tmp/keystead-demo-');
   const gitea = new Gitea(box);
   /** Where cranes stand. */
@@ -228,7 +228,7 @@ describe('a change, from its push until somebody undoes it by hand', () => {
       expect(about('environ')).not.toContain('DATABASE');
     }
 
-    // Somebody changes what is there by hand.
+    // Someone changes the resource by hand.
     cranes.get('one')!.place = 'adrift';
     await api('PATCH', `workspaces/${workspace.id}`, document('workspaces', { 'assessments-enabled': true }));
     await withClient(await installation.databaseUrl('workspaces'), (client) =>

@@ -8,7 +8,7 @@ import { type Started, start, waitFor } from './start';
 
 /** A real installation in a temporary folder, started with the program behind `npm start`. */
 export interface TestInstallation {
-  /** The folder a person would stand in: it has the data folder in it. */
+  /** The folder a person would work in: it contains the data folder. */
   folder: string;
   dataDir: string;
   secretsUrl: string;
@@ -25,11 +25,11 @@ export interface TestInstallation {
   workerPid(): number;
   /** The database of a service, for those who look behind its back. */
   databaseUrl(service: 'secrets' | 'workspaces'): Promise<string>;
-  /** Ends whatever runs and removes the folder. */
+  /** Ends all that runs and removes the folder. */
   remove(): Promise<void>;
 }
 
-/** Prepares an installation of its own folder and ports; nothing is started yet. */
+/** Prepares an installation with its own folder and ports; nothing is started yet. */
 export async function createInstallation(env: Record<string, string> = {}): Promise<TestInstallation> {
   const folder = mkdtempSync(path.join(tmpdir(), 'keystead-installation-'));
   const dataDir = path.join(folder, 'data');

@@ -67,7 +67,7 @@ describe('a first start', () => {
     expect(first.output()).toContain('fake-root');
     expect(first.output()).toContain('recovery key 5');
     expect(first.output()).toContain('Warning: root token, recovery keys and seal key');
-    expect(first.output()).toMatch(/secrets\.key: whoever loses it loses every secret/);
+    expect(first.output()).toMatch(/secrets\.key: if you lose it, you lose every secret/);
     const file = path.join(dataDir, 'first-run.json');
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
       secrets: {
@@ -101,7 +101,7 @@ describe('a first start', () => {
     renameSync(dataDir, seed);
   });
 
-  it('gives each service a database of its own that the other may not enter', async () => {
+  it('gives each service its own database, which the other may not enter', async () => {
     const program = run();
     await program.says(/Ctrl-C stops everything/);
     const { database } = (await answer(ports[0]!, '/')) as { database: string };
@@ -284,7 +284,7 @@ describe('a start that cannot go well says why in one line', () => {
     const next = run();
     expect(await next.ended).toBe(1);
     expect(lastLine(next)).toBe(
-      `${path.join(dataDir, 'secrets.key')} is missing: put it back, without it nobody can read the secrets database`,
+      `${path.join(dataDir, 'secrets.key')} is missing: put it back, without it the secrets database cannot be read`,
     );
   });
 

@@ -2,7 +2,7 @@ import { expect } from '@jest/globals';
 import { call } from '@keystead/testing';
 
 /**
- * Makes things in the workspace service at an address, as whoever has the token; each call answers the new id. What got no
+ * Makes things in the workspace service at an address, with a token; each call answers the new id. What got no
  * answer, such as the first request on a connection whose other end was killed, is sent again: a body that is made for each
  * time can name something else then.
  */

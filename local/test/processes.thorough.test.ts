@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { freePort, freshDatabase, type TestDatabase } from '@keystead/testing';
 import { type Started, start, waitFor } from './start';
 
-// One service in several processes behind one port: nobody notices which of them answers, nor that one was killed.
+// One service in several processes behind one port: clients notice neither which of them answers, nor that one was killed.
 
 const root = path.resolve(__dirname, '../..');
 
@@ -130,7 +130,7 @@ describe.each([
     expect(program.output().match(/^.*ECONNREFUSED.*$/gm)).toHaveLength(1);
   });
 
-  it('leaves nobody at the port when the first of them is killed', async () => {
+  it('leaves no process at the port when the first of them is killed', async () => {
     begin();
     await bothRun();
     const both = childrenOf(program.process.pid!);

@@ -6,8 +6,8 @@ import { freePort, freshDatabase, type TestDatabase } from '@keystead/testing';
 import { Balancer } from './balancer';
 import { waitFor } from './start';
 
-// Two nodes of each service behind a balancer, ended and started again one after the other while everybody goes on asking:
-// nobody may notice. Some hundred requests always, ten thousand in the long form.
+// Two nodes of each service behind a load balancer, restarted one after the other while clients go on asking:
+// no client may notice. Some hundred requests always, ten thousand in the long form.
 
 const long = process.env.KEYSTEAD_LONG === '1';
 const ENOUGH = long ? 10_000 : 400;
@@ -17,7 +17,7 @@ const root = path.resolve(__dirname, '../..');
 
 type Name = 'secrets' | 'workspaces';
 
-/** A node of a service, in a process of its own. */
+/** A node of a service, in a child process. */
 class Node {
   private child: ChildProcess | undefined;
   private said = '';
@@ -157,7 +157,7 @@ describe('a rolling restart behind a balancer', () => {
     }
   }
 
-  it('breaks no connection, kept or new, and answers everybody', async () => {
+  it('breaks no connection, kept or new, and answers every client', async () => {
     const callers = Array.from({ length: 8 }, (_, index) => caller(index, index % 2 === 0));
     const total = () => counts.kept + counts.fresh;
     let restarts = 0;

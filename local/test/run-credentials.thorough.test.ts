@@ -18,7 +18,7 @@ import { makeExecutor } from '../../apps/workspaces/test/worker-fixture';
 const issuer = 'https://workspaces.test';
 const audience = 'https://secrets.test';
 
-// Stands in for the tool: a plan says what it was given, and what the secrets service makes of it.
+// Replaces the tool: a plan says what it was given, and what the secrets service makes of it.
 const standIn = `#!/bin/sh
 case $1 in
   plan)
@@ -136,7 +136,7 @@ describe('a run with a role of the secrets service', () => {
     return { said, tokens, run };
   }
 
-  it('works with a token that ends with it and never stands in its log', async () => {
+  it('works with a token that ends with it and is never in its log', async () => {
     const { id } = await workspaces.workspace('acme', 'web', { 'secrets-role': 'deploy' });
     const { said, tokens, run } = await carried(id);
     expect(run.data.attributes.status).toBe('planned');
@@ -184,7 +184,7 @@ describe('a run with a role of the secrets service', () => {
     expect(none.run.data.attributes.status).toBe('planned');
   });
 
-  it('is told apart by workspace and phase', async () => {
+  it('is distinct for each workspace and phase', async () => {
     const { id } = await workspaces.workspace('acme', 'exact', { 'secrets-role': 'exact' });
     const { organizationId, projectId } = await workspaces.service.db.prisma.workspace.findUniqueOrThrow({
       where: { id },
@@ -224,7 +224,7 @@ describe('a run with a role of the secrets service', () => {
     await lost.end();
   });
 
-  it('is signed by keys that anybody can look up', async () => {
+  it('is signed by keys that are published', async () => {
     const found = await workspaces.anyone.get('/.well-known/openid-configuration').expect(200);
     expect(found.body).toMatchObject({ issuer, jwks_uri: `${issuer}/.well-known/jwks` });
     const { keys } = (await workspaces.anyone.get('/.well-known/jwks').expect(200)).body;

@@ -6,7 +6,7 @@ import { killAndRecover, type Victim } from './kills';
 import { makerOf } from './maker';
 import { numbered, runLoop } from './run-loop';
 
-// With the real tool, so only where it is, and in the long form alone: applies that never stop are killed always.
+// With the real tool, so only where it is installed, and only in the long form: applies that never stop are killed always.
 const rounds = 60;
 const loops = 2;
 const victims: readonly Victim[] = ['worker', 'workspaces', 'postgres', 'worker', 'program'];
@@ -24,7 +24,7 @@ const hasTool = findProgram(['terraform', 'tofu']) !== undefined;
   });
   afterAll(() => installation.remove());
 
-  it('end, with the state they acknowledged, whatever is killed under them, and leave no lock behind', async () => {
+  it('end, with the state they acknowledged, even when their processes are killed, and leave no lock behind', async () => {
     const { address: origin, token } = installation.firstRun().workspaces;
     const api = `${origin}/api/v2`;
     const made = makerOf(api, token);

@@ -49,7 +49,7 @@ describe('the second try of failed test files', () => {
     expect(evaluate(`m.worthASecondTry(${many})`)).toEqual([]);
   });
 
-  it('counts what passed alone as passed, and names it', () => {
+  it('counts what passed by itself as passed, and names it', () => {
     const second = report({ '/project/b.test.ts': ['passed', 'passed'], '/project/c.test.ts': ['passed'] });
     expect(evaluate(`m.together(${first}, ${second}, 0)`)).toEqual({ passed: 5, failed: 0, skipped: 1 });
     expect(evaluate(`m.chances(${first}, ${second}, '/project')`)).toEqual([

@@ -14,7 +14,7 @@ export interface Started {
   ended: Promise<number | null>;
 }
 
-/** Starts a program of this folder in a process of its own, as a terminal would. */
+/** Starts a program of this folder in a child process, as a terminal would. */
 export function start(command: string[], env: Record<string, string>): Started {
   const child = spawn(process.execPath, command, {
     cwd: path.resolve(__dirname, '../..'),
@@ -55,7 +55,7 @@ export async function waitFor(
   const giveUpAt = Date.now() + 300_000;
   while (!(await done())) {
     if (child && (child.exitCode !== null || child.signalCode !== null)) throw new Error(`ended early: ${said()}`);
-    if (Date.now() > giveUpAt) throw new Error(`waited in vain: ${said()}`);
+    if (Date.now() > giveUpAt) throw new Error(`gave up waiting: ${said()}`);
     await sleep(20);
   }
 }

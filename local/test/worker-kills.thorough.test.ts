@@ -12,13 +12,13 @@ import { makerOf } from './maker';
 import { runLoop } from './run-loop';
 import { waitFor } from './start';
 
-// What would be lost: the state of an apply whose worker died, a lock, or a token of the secrets service that nobody revokes.
+// What would be lost: the state of an apply whose worker died, a lock, or a token of the secrets service that is never revoked.
 
 const rounds = 30;
 const loops = 3;
 const version = { root: path.resolve(__dirname, '../..'), built: true };
 
-// Stands in for the tool: its state has the number it was given as output, and everything takes a moment.
+// Replaces the tool: its state has the number it was given as output, and everything takes a moment.
 const tool = `#!/bin/sh
 case $1 in
   version) echo "Terraform v1.11.4" ;;
@@ -103,14 +103,14 @@ esac
     }
     workers.push(await startWorker(), await startWorker());
     const killsMs: number[] = [];
-    // Whoever is killed before the answer to its login is recorded leaves a token that nobody knows, for the role's time.
+    // A worker killed before the answer to its login is recorded leaves a token unknown to the service, until the role's time is up.
     const jwtTokens = (known: boolean) =>
       `SELECT count(*)::int AS n FROM token WHERE path LIKE 'auth/jwt/%' AND ${
         known ? 'NOT' : ''
       } EXISTS (SELECT FROM unnest('{${killsMs}}'::bigint[]) AS k WHERE created_at_ms BETWEEN k - 5000 AND k)`;
     let withCredential = 0;
     for (let round = 0; round < rounds; round++) {
-      // Somebody has work with a credential then, so the kill has something to leave behind.
+      // A run is working with a credential then, so the kill has something to leave behind.
       await waitFor(async () => (await count('workspaces', 'SELECT count(*)::int AS n FROM run_credential')) > 0);
       await sleep(Math.random() * 1500);
       if ((await count('workspaces', 'SELECT count(*)::int AS n FROM run_credential')) > 0) withCredential++;
