@@ -25,8 +25,8 @@ function read(name) {
   const text = readFileSync(path.join(folder, name), 'utf8');
   const [, kind, service, body] = /^kind: (.+)\nservice: (.+)\n\n([\s\S]+)$/.exec(text) ?? [];
   if (!(kind in kinds) || !(service in services)) throw new Error(`changes/${name}: no such kind or service`);
-  // Every line below its bullet; a blank line between paragraphs stays blank.
-  const lines = body.trim().split('\n');
+  // Links go from the folder above. Every line below its bullet; a blank line between paragraphs stays blank.
+  const lines = body.trim().replaceAll('](../', '](').split('\n');
   const below = lines.map((line) => (line === '' ? '' : `  ${line}`)).join('\n');
   return { name, kind, service, item: body.startsWith('- ') ? lines.join('\n') : `- ${below.trimStart()}` };
 }

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import { version as secretsVersion } from '../apps/secrets/src/service/version';
@@ -15,6 +16,21 @@ const kinds = ['Added', 'Changed', 'Deprecated', 'Removed', 'Fixed', 'Security']
 it('every change says what kind it is and of which service, so that a release can fold it into the changelog', () => {
   const changes = readdirSync(join(root, 'changes')).filter((name) => name.endsWith('.md') && name !== 'README.md');
   expect(changes.filter((name) => !form.test(read(`changes/${name}`)))).toEqual([]);
+});
+
+it('a release folds all changes into the changelog, with links that lead from there', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'keystead-changes-'));
+  try {
+    for (const name of ['changes', 'CHANGELOG.md']) cpSync(join(root, name), join(folder, name), { recursive: true });
+    writeFileSync(join(folder, 'changes/one.md'), 'kind: added\nservice: both\n\nSee [a page](../docs/metrics.md).\n');
+    execFileSync(process.execPath, [join(folder, 'changes/fold.mjs'), '99.0.0', '2099-01-01']);
+    const [, newest] = readFileSync(join(folder, 'CHANGELOG.md'), 'utf8').split(/^## /m);
+    expect(newest).toContain('- See [a page](docs/metrics.md).');
+    expect(newest).not.toContain('](../');
+    expect(readdirSync(join(folder, 'changes')).filter((name) => name.endsWith('.md'))).toEqual(['README.md']);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 it('every program and package has the version of the newest release in the changelog', () => {
