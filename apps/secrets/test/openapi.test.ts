@@ -207,6 +207,8 @@ describe('the OpenAPI document', () => {
         schema: { type: 'string', enum: ['true'] },
         required: true,
       },
+      expect.objectContaining({ name: 'after', in: 'query', required: false }),
+      expect.objectContaining({ name: 'limit', in: 'query', required: false }),
     ]);
     const named = ({ parameters }: Json) => parameters.map(({ name, schema }: Json) => [name, schema]);
     expect(named(paths['/sys/leases/jobs/{id}'])).toEqual([['id', { type: 'string', format: 'uuid' }]]);
@@ -299,6 +301,16 @@ describe('the OpenAPI document', () => {
     const names = (key: string) => paths[key].get.parameters.map(({ name }: Json) => name);
     expect(names('/cubbyhole/{path}')).toEqual(['list', 'scan', 'after', 'limit']);
     expect(names('/sys/leases/lookup/{prefix}')).toEqual(['list', 'after', 'limit']);
+  });
+
+  it('has pages of every listing', async () => {
+    const listings = everyVisit(secrets).filter(({ verb }) => verb === 'list' || verb === 'scan');
+    const whole = listings.filter(({ operation }) => !operation.input?.shape.after || !operation.input.shape.limit);
+    expect(whole.map(({ name }) => name)).toEqual([]);
+    expect(listings.length).toBeGreaterThan(30);
+    const listed = await secrets.root.list('sys/policies/acl?after=default&limit=1').expect(200);
+    expect(listed.body.data.keys).toEqual(['root']);
+    await secrets.root.list('sys/policies/acl?after=zzz').expect(404);
   });
 
   it('shows only what the caller may do, path by path and operation by operation (SA.5, SP.10, SP.20)', async () => {

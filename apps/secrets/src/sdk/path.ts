@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type Call, type Verb, verbs } from './call';
 import type { Fold } from './canonical-path';
 import type { Judged } from './guesses';
+import { cutPage, PageInput } from './paging';
 import { type ParameterReading, readingOf } from './parameter-reading';
 import type { Reply } from './reply';
 
@@ -150,6 +151,7 @@ export interface Path {
 /**
  * Declares an endpoint. Patterns: `role/:name` captures one segment, `:path*` the rest (also with something after it,
  * as in `:path*` + `/tune`), everything else is literal. A more literal pattern wins over a looser one.
+ * Every listing takes `after` and `limit`.
  */
 export function path<
   const P extends string,
@@ -173,8 +175,10 @@ export function path<
 ): Path {
   const operations: Partial<Record<Verb, AnyOperation>> = {};
   for (const verb of verbs) {
-    const declared = spec[verb] as unknown as AnyOperation | undefined;
-    if (declared) operations[verb] = { ...declared, reading: readingOf(declared) };
+    const given = spec[verb] as unknown as AnyOperation | undefined;
+    if (!given) continue;
+    const declared = verb === 'list' || verb === 'scan' ? inPages(given) : given;
+    operations[verb] = { ...declared, reading: readingOf(declared) };
   }
   return {
     pattern,
@@ -193,6 +197,16 @@ export function path<
     exists: spec.exists as Path['exists'],
     stored: spec.stored as Path['stored'],
     operations,
+  };
+}
+
+/** A listing that can be asked for in pages. What declares pages itself reads no more than the page. */
+function inPages(listing: AnyOperation): AnyOperation {
+  if (listing.input?.shape.after) return listing;
+  return {
+    ...listing,
+    input: (listing.input ?? noInput).extend(PageInput.shape),
+    run: async (call) => cutPage(await listing.run(call), call.input),
   };
 }
 

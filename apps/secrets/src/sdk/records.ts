@@ -2,6 +2,7 @@ import { jsonText } from '@keystead/envelope';
 import { z } from 'zod';
 import type { Call } from './call';
 import type { Collection } from './collection';
+import { PageInput, pageOf } from './paging';
 import { type Operation, type Params, type Path, type PathSpec, path } from './path';
 import { data, dataText, empty, keys, missing } from './reply';
 
@@ -15,8 +16,9 @@ export function namesPath<T>(
     ...about,
     list: {
       summary: list,
+      input: PageInput,
       output: z.object({ keys: z.array(z.string()) }),
-      run: async ({ storage }) => keys(await records.list(storage)),
+      run: async ({ input, storage }) => keys(await records.list(storage, pageOf(input))),
     },
   });
 }

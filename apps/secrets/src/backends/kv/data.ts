@@ -63,6 +63,7 @@ export const dataPath = path('data/:path*', {
   patch: {
     summary: 'Write a new version that differs from the newest in the pairs given.',
     operationId: 'patch',
+    responses: { 404: 'There is no such secret; of a newest version that was deleted the metadata is told.' },
     input: WriteInput,
     output: versionOutput,
     freeform: true,
@@ -155,18 +156,19 @@ async function writeVersion(
   const given = input.data;
   const cas = casOf(input.options);
   const config = await configOf(storage);
-  const written = await changeKey(storage, params.path, async (tx) => {
+  return changeKey(storage, params.path, async (tx): Promise<Reply> => {
     const key = await findKey(tx, params.path);
     checkCas(key, config, cas);
     const before = verb === 'patch' ? await newestValue(tx, params.path, key, nowMs) : undefined;
-    if (verb === 'patch' && before === undefined) return undefined;
+    if (verb === 'patch' && before === undefined) {
+      return key?.versions[key.currentVersion] ? gone(JSON.stringify(showMetadata(key, key.currentVersion))) : missing;
+    }
     const made = withNextVersion(key ?? newKey(nowMs), config, nowMs);
     putKey(tx, params.path, made.key);
     tx.put(valueKey(params.path, made.version), jsonText(next(given, before)));
     for (const number of made.dropped) tx.delete(valueKey(params.path, number));
-    return showMetadata(made.key, made.version);
+    return data(showMetadata(made.key, made.version));
   });
-  return written === undefined ? missing : data(written);
 }
 
 async function newestValue(storage: Storage, path: string, key: KeyMetadata | undefined, nowMs: number) {

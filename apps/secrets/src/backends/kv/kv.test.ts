@@ -127,6 +127,16 @@ describe('kv version 2', () => {
     await secrets.root.patch(`${kv}/data/s`, { data: { a: null, b: { c: 9 }, e: 5 } }).expect(200);
     const { body } = await secrets.root.read(`${kv}/data/s`).expect(200);
     expect(body.data.data).toEqual({ b: { c: 9, d: 2 }, e: 5 });
+    await secrets.root.delete(`${kv}/data/s`).expect(204);
+    const deleted = await secrets.root.patch(`${kv}/data/s`, { data: { a: 1 } }).expect(404);
+    expect(deleted.body.data).toMatchObject({
+      version: 2,
+      deletion_time: expect.stringMatching(/^2/),
+      destroyed: false,
+    });
+    await secrets.root.write(`${kv}/destroy/s`, { versions: [2] }).expect(204);
+    const destroyed = await secrets.root.patch(`${kv}/data/s`, { data: { a: 1 } }).expect(404);
+    expect(destroyed.body.data).toMatchObject({ version: 2, destroyed: true });
     await secrets.root.patch(`${kv}/metadata/s`, { custom_metadata: { x: 'y' } }).expect(204);
     await secrets.root.patch(`${kv}/metadata/s`, { custom_metadata: { x: null, z: 'w' } }).expect(204);
     expect((await secrets.root.read(`${kv}/metadata/s`)).body.data.custom_metadata).toEqual({ z: 'w' });

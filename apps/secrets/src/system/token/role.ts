@@ -2,6 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { collection } from '../../sdk/collection';
 import { anyCase, bool, commaList, duration, int, olderName, oneOf, string } from '../../sdk/fields';
+import { PageInput, pageOf } from '../../sdk/paging';
 import { path } from '../../sdk/path';
 import { recordFields } from '../../sdk/record-fields';
 import { data, empty, keys, missing } from '../../sdk/reply';
@@ -55,8 +56,9 @@ export const rolePaths = [
     list: {
       summary: 'List the token roles.',
       operationId: 'token-list-roles',
+      input: PageInput,
       output: z.object({ keys: z.array(z.string()) }),
-      run: async ({ storage }) => keys(await roles.list(storage)),
+      run: async ({ input, storage }) => keys(await roles.list(storage, pageOf(input))),
     },
   }),
   path('roles/:name', {

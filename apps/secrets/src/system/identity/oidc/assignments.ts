@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { IdentityView } from '../../../kernel/identity/types';
 import { collection } from '../../../sdk/collection';
 import { idList } from '../../../sdk/fields';
-import { PageInput, pageOf } from '../../../sdk/paging';
 import { path } from '../../../sdk/path';
 import { data, empty, keys, missing } from '../../../sdk/reply';
 import type { Storage } from '../../../sdk/storage';
@@ -36,16 +35,8 @@ export const assignmentPaths = [
     summary: 'Who may sign in to applications.',
     list: {
       summary: 'List the assignments.',
-      input: PageInput,
       output: z.object({ keys: z.array(z.string()) }),
-      async run({ input, storage }) {
-        const { after = '', limit } = pageOf(input);
-        return keys(
-          withName(await assignments.list(storage), allowAll)
-            .filter((name) => name > after)
-            .slice(0, limit),
-        );
-      },
+      run: async ({ storage }) => keys(withName(await assignments.list(storage), allowAll)),
     },
   }),
   path('oidc/assignment/:name', {

@@ -2,7 +2,6 @@ import { type SigningAlgorithm, signingAlgorithms } from '@keystead/auth';
 import { z } from 'zod';
 import type { Collection } from '../../../sdk/collection';
 import { announced, commaList, duration, string } from '../../../sdk/fields';
-import { PageInput, pageOf } from '../../../sdk/paging';
 import { path } from '../../../sdk/path';
 import { data, empty, keys, missing } from '../../../sdk/reply';
 import type { Storage } from '../../../sdk/storage';
@@ -39,9 +38,8 @@ export const keyPaths = [
     summary: 'The keys that identity tokens are signed with.',
     list: {
       summary: 'List the keys.',
-      input: PageInput,
       output: z.object({ keys: z.array(z.string()) }),
-      run: async ({ input, storage }) => keys(await namesWithDefault(storage, pageOf(input))),
+      run: async ({ storage }) => keys(withName(await namedKeys.list(storage), defaultKeyName)),
     },
   }),
   path('oidc/key/:name', {
@@ -127,12 +125,6 @@ async function checkUsers(tx: Storage, name: string, { verification_ttl: ttl }: 
 
 async function usersOf<T extends { readonly key: string }>(tx: Storage, kind: Collection<T>, key: string) {
   return (await allOf(tx, kind)).filter(([, user]) => user.key === key).map(([name]) => name);
-}
-
-/** The one that is always there counts as any other, in its place. */
-async function namesWithDefault(storage: Storage, { after = '', limit }: { after?: string; limit?: number }) {
-  const names = withName(await namedKeys.list(storage), defaultKeyName).filter((name) => name > after);
-  return names.slice(0, limit);
 }
 
 const isAlgorithm = (text: string): text is SigningAlgorithm => signingAlgorithms.some((one) => one === text);

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { commaList, string } from '../../../sdk/fields';
-import { PageInput, pageOf } from '../../../sdk/paging';
 import { path } from '../../../sdk/path';
 import { data, empty, keys, missing } from '../../../sdk/reply';
 import type { Storage } from '../../../sdk/storage';
@@ -33,19 +32,17 @@ export function providerPaths(publicUrl: PublicUrl) {
       summary: 'The OpenID providers of this namespace.',
       list: {
         summary: 'List the providers, or those that serve a client.',
-        input: PageInput.extend({
+        input: z.object({
           allowed_client_id: string().optional().describe('Only providers that serve this client.'),
         }),
         output: z.object({ keys: texts, key_info: z.record(z.string(), Output) }),
         async run({ input, storage, namespace }) {
-          const { after = '', limit } = pageOf(input);
           const { allowed_client_id: clientId } = input;
-          const names = withName(await providers.list(storage), defaultProviderName).filter((name) => name > after);
+          const names = withName(await providers.list(storage), defaultProviderName);
           const found = await Promise.all(names.map(async (name) => (await findProvider(storage, name))!));
           const listed = names
             .map((name, i) => [name, found[i]!] as const)
-            .filter(([, provider]) => !clientId || serves(provider, clientId))
-            .slice(0, limit);
+            .filter(([, provider]) => !clientId || serves(provider, clientId));
           return keys(
             listed.map(([name]) => name),
             Object.fromEntries(listed.map(([name, one]) => [name, shown(one, name, namespace.path)])),
