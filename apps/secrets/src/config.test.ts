@@ -53,6 +53,13 @@ describe('configuration', () => {
       'ten',
       'SECRETS_TRUSTED_PROXIES: trusted proxy "ten" is not an IP address or CIDR block',
     ],
+    [
+      'SECRETS_TRUSTED_PROXY_SECRET',
+      'x'.repeat(32),
+      'SECRETS_TRUSTED_PROXY_SECRET needs SECRETS_TRUSTED_PROXIES: no other peer is asked for it',
+    ],
+    ['SECRETS_TRUSTED_PROXY_SECRET', 'short', 'SECRETS_TRUSTED_PROXY_SECRET: must have at least 32 characters'],
+    ['SECRETS_TRUSTED_PROXY_SECRET', ' , ', 'SECRETS_TRUSTED_PROXY_SECRET: must have at least 32 characters'],
     ['SECRETS_PUBLIC_URL', 'nowhere', /^SECRETS_PUBLIC_URL: /],
     ['SECRETS_TLS_CERT_FILE', '/nowhere', 'SECRETS_TLS_CERT_FILE and SECRETS_TLS_KEY_FILE go together'],
     [

@@ -1,4 +1,7 @@
-import { describe, expect, it } from '@jest/globals';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, describe, expect, it } from '@jest/globals';
 import { startSecrets } from './start-secrets';
 
 describe('tokens of one address', () => {
@@ -47,5 +50,33 @@ describe('tokens of one address', () => {
     expect(body.errors[0]).toContain("'token_strictly_bind_ip' conflicts with 'token_bound_cidrs'");
     await secrets.root.write('auth/pass/users/ann', { ...both, token_strictly_bind_ip: false }).expect(204);
     await secrets.root.write('auth/pass/users/ann', { token_strictly_bind_ip: true }).expect(400);
+  });
+});
+
+describe('a proxy that has a secret', () => {
+  const secret = 'what-the-proxy-in-front-has-to-send';
+  const folder = mkdtempSync(path.join(tmpdir(), 'proxy-secret-'));
+  const file = path.join(folder, 'audit.log');
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const secrets = startSecrets({
+    env: { SECRETS_TRUSTED_PROXIES: '127.0.0.1', SECRETS_TRUSTED_PROXY_SECRET: secret, SECRETS_AUDIT_FILE: file },
+  });
+
+  it('is believed with it only, and no audit line shows it', async () => {
+    const header = 'X-Keystead-Proxy-Secret';
+    await secrets.root.write(`sys/config/auditing/request-headers/${header}`, { hmac: false }).expect(204);
+    await secrets.root.write('sys/auth/userpass', { type: 'userpass' }).expect(204);
+    const user = { password: 'right', token_bound_cidrs: ['203.0.113.5/32'] };
+    await secrets.root.write('auth/userpass/users/ann', user).expect(204);
+    const login = (headers: Record<string, string>) =>
+      secrets
+        .as(undefined, { 'X-Forwarded-For': '203.0.113.5', ...headers })
+        .write('auth/userpass/login/ann', { password: 'right' });
+    await login({}).expect(403);
+    await login({ [header]: `${secret}x` }).expect(403);
+    await login({ [header]: secret }).expect(200);
+    const lines = readFileSync(file, 'utf8');
+    expect(lines).toContain('203.0.113.5');
+    expect(lines).not.toContain(secret);
   });
 });

@@ -36,6 +36,11 @@ describe('configuration', () => {
       { WORKSPACES_TRUSTED_PROXIES: '10.0.0.0/8, somewhere' },
       'WORKSPACES_TRUSTED_PROXIES:',
     ],
+    [
+      'a short secret of proxies',
+      { WORKSPACES_TRUSTED_PROXIES: '10.0.0.0/8', WORKSPACES_TRUSTED_PROXY_SECRET: 'short' },
+      'WORKSPACES_TRUSTED_PROXY_SECRET: must have',
+    ],
     ['a public address that is none', { WORKSPACES_PUBLIC_URL: 'nowhere' }, 'WORKSPACES_PUBLIC_URL:'],
     ['a certificate without its key', { WORKSPACES_TLS_CERT_FILE: __filename }, 'WORKSPACES_TLS_CERT_FILE and'],
     ['a blob store that is no address', { WORKSPACES_BLOB_STORE: 'https://x' }, 'WORKSPACES_BLOB_STORE is not'],

@@ -8,11 +8,12 @@ function from(remoteAddress: string | undefined, forwarded?: string | string[]):
 }
 
 describe('clientAddress', () => {
+  const none = trustedProxies([]);
   const proxies = trustedProxies(['10.0.0.0/8', '192.0.2.7', 'fd00::/8']);
 
   it.each([
-    ['the peer, when nobody is trusted', [], '203.0.113.9', '198.51.100.1', '203.0.113.9'],
-    ['the peer as IPv4 when it is mapped', [], '::ffff:203.0.113.9', undefined, '203.0.113.9'],
+    ['the peer, when nobody is trusted', none, '203.0.113.9', '198.51.100.1', '203.0.113.9'],
+    ['the peer as IPv4 when it is mapped', none, '::ffff:203.0.113.9', undefined, '203.0.113.9'],
     ['the peer, when it is no trusted proxy', proxies, '203.0.113.9', '198.51.100.1', '203.0.113.9'],
     ['what a trusted proxy saw', proxies, '10.1.2.3', '198.51.100.1', '198.51.100.1'],
     ['what a mapped trusted proxy saw', proxies, '::ffff:10.1.2.3', '198.51.100.1', '198.51.100.1'],
@@ -25,8 +26,8 @@ describe('clientAddress', () => {
     ['the proxy, when an entry only ends like one', proxies, '10.1.2.3', '1:198.51.100.1:80', '10.1.2.3'],
     ['the first of many proxies', proxies, '10.1.2.3', '10.9.9.9, 192.0.2.7', '10.9.9.9'],
     ['the last of several headers', proxies, '10.1.2.3', ['1.1.1.1', '198.51.100.1'], '198.51.100.1'],
-    ['no IPv4 where none is mapped', [], '::ffff:1:2', undefined, '::ffff:1:2'],
-    ['nothing, when the connection is gone', [], undefined, undefined, ''],
+    ['no IPv4 where none is mapped', none, '::ffff:1:2', undefined, '::ffff:1:2'],
+    ['nothing, when the connection is gone', none, undefined, undefined, ''],
     ['nothing, when that of a proxy may be gone', proxies, undefined, '198.51.100.1', ''],
   ] as const)('is %s', (_what, trusted, peer, forwarded, expected) => {
     expect(clientAddress(from(peer, forwarded as string | string[] | undefined), trusted)).toBe(expected);

@@ -1,20 +1,22 @@
 import type { IncomingMessage } from 'node:http';
-import type { TrustedProxies } from '@keystead/settings';
+import { provesProxy, type TrustedProxies } from '@keystead/settings';
 import ipaddr from 'ipaddr.js';
+import { proxySecretOf } from './proxy-secret';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 /**
- * The address a request came from: the TCP peer, unless that peer is a trusted proxy.
+ * The address a request came from: the TCP peer, unless that peer is a trusted proxy, with its secret if it has one.
  *
  * Behind trusted proxies it is the last entry of `X-Forwarded-For` that is not itself one of them; an entry that is no
  * address ends the search, because everything before it may be invented. IPv4-mapped IPv6 is shown as IPv4.
  */
 export function clientAddress(req: IncomingMessage, trusted: TrustedProxies): string {
   const peer = req.socket.remoteAddress ?? '';
-  if (trusted.length === 0) return unmapped(peer);
+  if (trusted.networks.length === 0) return unmapped(peer);
   let client = parse(peer);
   if (client === undefined) return peer;
+  if (!isTrusted(client, trusted) || !isProven(req, trusted)) return client.toString();
   const forwarded = req.headers['x-forwarded-for'];
   const hops = (typeof forwarded === 'string' ? forwarded : (forwarded ?? []).join(',')).split(',');
   while (hops.length > 0 && isTrusted(client, trusted)) {
@@ -25,14 +27,18 @@ export function clientAddress(req: IncomingMessage, trusted: TrustedProxies): st
   return client.toString();
 }
 
-/** Whether a request comes from a trusted proxy itself. */
-export function isFromProxy(req: IncomingMessage, trusted: TrustedProxies): boolean {
-  const peer = trusted.length === 0 ? undefined : parse(req.socket.remoteAddress ?? '');
+/** Whether a request comes from the address of a trusted proxy, be it that proxy or not. */
+export function isFromProxyAddress(req: IncomingMessage, trusted: TrustedProxies): boolean {
+  const peer = trusted.networks.length === 0 ? undefined : parse(req.socket.remoteAddress ?? '');
   return peer !== undefined && isTrusted(peer, trusted);
 }
 
-function isTrusted(address: Address, trusted: TrustedProxies): boolean {
-  return trusted.some(([network, bits]) => network.kind() === address.kind() && address.match(network as never, bits));
+/** Whether a request has the secret of the trusted proxies, if they have one. */
+export const isProven = (req: IncomingMessage, trusted: TrustedProxies): boolean =>
+  provesProxy(trusted, proxySecretOf(req));
+
+function isTrusted(address: Address, { networks }: TrustedProxies): boolean {
+  return networks.some(([network, bits]) => network.kind() === address.kind() && address.match(network as never, bits));
 }
 
 function parse(text: string): Address | undefined {

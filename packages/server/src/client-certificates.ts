@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { TrustedProxies } from '@keystead/settings';
-import { isFromProxy } from './client-address';
+import { isFromProxyAddress, isProven } from './client-address';
 
 /** What a trusted proxy sent in place of a client's certificate is none. */
 export class BadClientCertificate extends Error {
@@ -25,13 +25,13 @@ const most = 10;
  * verified but that the client has the key of the first.
  *
  * They are those of the connection. Of a connection from a trusted proxy they would be the proxy's own, so there they are
- * those in the header of its choice: PEM with percent signs, or the form of RFC 9440 with further ones in `<header>-chain`.
- * Nobody else's header is looked at. Throws `BadClientCertificate`.
+ * those in the header of its choice: PEM with percent signs, or the form of RFC 9440 with further ones in `<header>-chain`;
+ * none where it lacks the secret of the proxies. No header of another peer is looked at. Throws `BadClientCertificate`.
  */
 export function clientCertificates(req: IncomingMessage, rules: CertificateRules): readonly Buffer[] {
   const { trustedProxies, certificateHeader } = rules;
-  if (!isFromProxy(req, trustedProxies)) return ofConnection(req);
-  return certificateHeader === undefined ? [] : ofHeader(req, certificateHeader);
+  if (!isFromProxyAddress(req, trustedProxies)) return ofConnection(req);
+  return certificateHeader === undefined || !isProven(req, trustedProxies) ? [] : ofHeader(req, certificateHeader);
 }
 
 const shown = Symbol('certificates of the client');

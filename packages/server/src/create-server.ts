@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import type { Tls } from '@keystead/settings';
 import type express from 'express';
 import { messageClasses } from './app';
+import { takeProxySecret } from './proxy-secret';
 
 /** Limits of a server; every one has a default. */
 export interface Limits {
@@ -49,6 +50,7 @@ export function createServer(app: express.Express, options: ServerOptions = {}, 
   };
   const refusal = options.refusal ?? plainText;
   const listener: Handler = (req, res) => {
+    takeProxySecret(req);
     if (hasOneTarget(req)) handler(req, res);
     else refuseTarget(res, refusal);
   };

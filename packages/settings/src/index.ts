@@ -17,4 +17,4 @@ export {
   webAddress,
   wholeNumber,
 } from './settings';
-export { type TrustedProxies, trustedProxies } from './trusted-proxies';
+export { provesProxy, type TrustedProxies, trustedProxies } from './trusted-proxies';

@@ -4,7 +4,7 @@ import { wrongWithDatabaseUrl } from '@keystead/addresses';
 import { readHeaders } from '@keystead/tracing';
 import { z } from 'zod';
 import type { Tls } from './listen';
-import { type TrustedProxies, trustedProxies } from './trusted-proxies';
+import { trustedProxies } from './trusted-proxies';
 
 /** The environment is not usable; each problem names its variable. */
 export class BadConfig extends Error {
@@ -50,7 +50,18 @@ const processes = z
     error: 'is neither auto nor a number from 1 to 256',
   })
   .default(1);
-const proxies = parsed((text): TrustedProxies => trustedProxies(entriesOf(text)));
+const proxies = parsed((text) => {
+  const entries = entriesOf(text);
+  trustedProxies(entries);
+  return entries;
+});
+const shortestProxySecret = 32;
+const proxySecrets = parsed((text) => {
+  const secrets = entriesOf(text);
+  if (secrets.length === 0 || secrets.some(({ length }) => length < shortestProxySecret))
+    throw new Error(`must have at least ${shortestProxySecret} characters`);
+  return secrets;
+});
 
 /** Where traces are sent. */
 export const tracesUrl = z
@@ -83,6 +94,11 @@ const shared = (prefix: string, standard: { port: number; connections: number })
   TRUSTED_PROXIES: proxies
     .optional()
     .describe('Comma-separated addresses or CIDR blocks of proxies whose X-Forwarded-For is believed.'),
+  TRUSTED_PROXY_SECRET: proxySecrets
+    .optional()
+    .describe(
+      `Trusted proxies are believed only if they send this in X-Keystead-Proxy-Secret; two with a comma between while it changes. At least ${shortestProxySecret} characters. Also as ${prefix}_TRUSTED_PROXY_SECRET_FILE.`,
+    ),
   TLS_CERT_FILE: z.string().optional().describe('PEM certificate; with it the service speaks TLS.'),
   TLS_KEY_FILE: z.string().optional().describe('PEM private key of the certificate.'),
   METRICS_PORT: port.optional().describe('Port for Prometheus metrics at /metrics; off unless set.'),
@@ -143,7 +159,7 @@ export function sharedSettings<P extends string>(prefix: P, standard: { port: nu
 }
 
 /** Those of the shared settings that may instead name a file that holds the value. */
-export const sharedFromFile = ['DATABASE_URL', 'TRACES_HEADERS'] as const;
+export const sharedFromFile = ['DATABASE_URL', 'TRUSTED_PROXY_SECRET', 'TRACES_HEADERS'] as const;
 
 /** The shared part of a configuration. Adds to `problems` what is wrong with it. */
 export function readShared(prefix: string, values: Readonly<Record<string, unknown>>, problems: string[]) {
@@ -156,6 +172,9 @@ export function readShared(prefix: string, values: Readonly<Record<string, unkno
     problems.push(
       `${prefix}_PRIMARY_URL needs ${prefix}_STANDBY_MAX_LAG: only a node that reads from a standby uses it`,
     );
+  }
+  if (given.TRUSTED_PROXY_SECRET?.length && !given.TRUSTED_PROXIES?.length) {
+    problems.push(`${prefix}_TRUSTED_PROXY_SECRET needs ${prefix}_TRUSTED_PROXIES: no other peer is asked for it`);
   }
   return {
     listen: {
@@ -171,7 +190,7 @@ export function readShared(prefix: string, values: Readonly<Record<string, unkno
     migrate: given.MIGRATE && given.STANDBY_MAX_LAG === undefined,
     allowNewerSchema: given.ALLOW_NEWER_SCHEMA,
     clockToleranceSeconds: given.CLOCK_TOLERANCE,
-    trustedProxies: given.TRUSTED_PROXIES ?? [],
+    trustedProxies: trustedProxies(given.TRUSTED_PROXIES ?? [], given.TRUSTED_PROXY_SECRET),
     apiPage: given.API_PAGE,
     logLevel: given.LOG_LEVEL,
     traces:

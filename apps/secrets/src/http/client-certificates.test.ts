@@ -59,7 +59,9 @@ describe('the certificates of a client behind a proxy', () => {
       const headers = { 'client-cert': [text] };
       expect(clientCertificates(from('192.0.2.1', headers), rules)).toEqual([]);
       expect(clientCertificates(from('10.1.2.3', headers), { trustedProxies: proxies })).toEqual([]);
-      expect(clientCertificates(from('10.1.2.3', headers), { trustedProxies: [], certificateHeader })).toEqual([]);
+      expect(
+        clientCertificates(from('10.1.2.3', headers), { trustedProxies: trustedProxies([]), certificateHeader }),
+      ).toEqual([]);
     }
   });
 });
