@@ -100,7 +100,7 @@ describe('imports', () => {
 
   it('send named statements where decision 0005 says why, and nowhere else', () => {
     const page = readFileSync(
-      join(root, 'docs/internals/decisions/0005-prisma-for-ordinary-paths-named-statements-for-hot-ones.md'),
+      join(root, 'docs/internals/decisions/0005-prisma-for-ordinary-queries-prepared-statements-for-hot-ones.md'),
       'utf8',
     );
     const places = [...page.matchAll(/^\| (`kernel\/.*?) \|/gm)].flatMap(([, cell = '']) => reasonedPlaces(cell));

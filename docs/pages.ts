@@ -25,7 +25,6 @@ export const notRun: Readonly<Record<string, string>> = {
   'README.md': 'start and test everything: local/test does the one, whoever reads this the other',
   'CONTRIBUTING.md': 'run all the tests',
   'docs/deploy.md': needsDocker,
-  'docs/internals/decisions/0198-one-database-not-shards.md': 'needs PostgreSQL with Citus',
   'docs/several-nodes.md': needsDocker,
   'docs/kubernetes.md': 'needs a cluster; docs/deploy/helm has tests of its own',
   'docs/version-control.md': 'needs a Git host of yours; apps/workspaces/test does the same with a Gitea',

@@ -16,7 +16,7 @@ function schemaOf(field: z.ZodType): Record<string, unknown> {
 const repeated = (count: number, line: (n: number) => string) =>
   Array.from({ length: count }, (_, n) => line(n)).join('');
 
-// What a caller may have compared, merged and listed is bounded: Decision 0079.
+// What a caller may have compared, merged and listed is bounded: Decision 0060.
 describe('what a known caller may have done at once', () => {
   const secrets = startSecrets();
   beforeAll(() => mountEveryKind(secrets));

@@ -11,7 +11,7 @@ import { authOf, everyVisit, mountEveryKind, type Visit } from './visits';
 const KiB = 1024;
 const MiB = 1024 * KiB;
 
-// What a request costs is bounded by what its sender paid, and that is looked at before it is read: Decision 0066.
+// What a request costs is bounded by what its sender paid, and that is looked at before it is read: Decision 0060.
 describe('what a request may cost', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'cost-'));
   const file = path.join(folder, 'audit.log');

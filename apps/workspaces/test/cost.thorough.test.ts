@@ -14,7 +14,7 @@ const takers = endpoints.filter(({ body }) => body !== undefined);
 const pathOf = ({ path, outside }: Endpoint) => `${outside ? '' : '/api/v2'}${path.replace(/:\w+/g, 'visited')}`;
 const nameOf = ({ method, path }: Endpoint) => `${method} ${path}`;
 
-// What a request costs is bounded by what its sender paid, and that is looked at before it is read: Decision 0066.
+// What a request costs is bounded by what its sender paid, and that is looked at before it is read: Decision 0060.
 describe('what a request may cost', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;

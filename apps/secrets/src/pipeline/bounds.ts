@@ -11,7 +11,7 @@ const freeForm: BodyBounds = { bytes: 32 * 1024 * 1024, values: 50_000 };
 
 const text = 'http: request body too large';
 
-/** How much of a request's body is read, once it is known where it leads and who sends it. Decision 0066. */
+/** How much of a request's body is read, once it is known where it leads and who sends it. Decision 0060. */
 export function boundsOf(match: RouteMatch, known: boolean): BodyBounds {
   if (!known) return unknownCaller;
   return match.operation?.freeform || match.operation?.largeBody ? freeForm : declaredFields;

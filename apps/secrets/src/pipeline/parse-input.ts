@@ -25,7 +25,7 @@ export class InputParsers {
 
   /**
    * Parses the fields of a request; unknown fields are left out. Null empties a list or a map, and gives back its default to
-   * a field of one value (Decision 0216). With `update`, what was given is laid over what is stored (merge) or over the
+   * a field of one value (Decision 0011). With `update`, what was given is laid over what is stored (merge) or over the
    * defaults. Throws `invalid` with the text clients know.
    */
   parse(operation: AnyOperation, fields: InputFields, exact: boolean, stored: unknown): InputFields {

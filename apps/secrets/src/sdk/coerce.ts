@@ -14,7 +14,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
 }
 
-/** Most elements of a list, and of a map of texts, in a field that is declared as one. Decision 0079. */
+/** Most elements of a list, and of a map of texts, in a field that is declared as one. Decision 0060. */
 export const maxElements = 10_000;
 
 /** So much of a value is printed in a refusal. */

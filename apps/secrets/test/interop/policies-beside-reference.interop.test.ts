@@ -5,7 +5,7 @@ import { existingKeys, type GeneratedCase, type GeneratedRequest, generateCases 
 import { type Answer, type ReferenceServer, type Sent, Speaker, startReferenceServer } from './reference-server';
 
 // The policy language beside a reference server, where KEYSTEAD_REFERENCE_SERVER names its program: the same policies, the
-// same tokens, the same requests, and the same verdict from both. What differs on purpose is decision 0078.
+// same tokens, the same requests, and the same verdict from both. What differs on purpose is decision 0035.
 
 const program = process.env.KEYSTEAD_REFERENCE_SERVER;
 const beside = program ? it : it.skip;

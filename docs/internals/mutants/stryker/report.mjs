@@ -46,7 +46,7 @@ function page(results) {
 
 StrykerJS alters operators, conditions, texts and blocks one at a time; a mutant is killed when a test fails or never ends.
 Written by \`npm run stryker -- <part>\`, never edited by hand; what survived is listed in [stryker.json](stryker.json), and
-what is not altered, and why, is said in [0097](../decisions/0097-code-is-altered-too.md).
+what is not altered, and why, is said in [0077](../decisions/0077-tests-fuzzing-mutants-conformance-rows-speed.md).
 
 | Part | Mutants | Killed | Score | Date |
 |---|---|---|---|---|

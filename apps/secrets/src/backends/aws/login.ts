@@ -21,7 +21,7 @@ interface Who {
   readonly full: string;
 }
 
-/** Login with a signed request for the token service. Decision 0165. */
+/** Login with a signed request for the token service. Decision 0025. */
 export const loginPath = (parts: AwsParts) =>
   path('login', {
     summary: 'Log in with a signed request for the token service of AWS.',

@@ -23,7 +23,7 @@ const Input = z.object({
 const usualPollSeconds = 5;
 const longestNonce = 256;
 
-/** `oidc/auth_url`: a login by browser or device begins. Decision 0114. */
+/** `oidc/auth_url`: a login by browser or device begins. Decision 0041. */
 export const authUrlPath = (provider: OidcProvider) =>
   path('oidc/auth_url', {
     summary: 'Where to sign in at the provider.',

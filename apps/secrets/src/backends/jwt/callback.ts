@@ -47,7 +47,7 @@ const known = new Set([
   'consent_required',
 ]);
 
-/** `oidc/callback`: the browser comes back from the provider. Decision 0114. */
+/** `oidc/callback`: the browser comes back from the provider. Decision 0041. */
 export const callbackPath = (provider: OidcProvider) =>
   path('oidc/callback', {
     summary: 'Where a login by browser ends.',

@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { maxPolicyBytes, parsePolicy } from './parse-policy';
 import type { ParameterLists, PathRule, Policy, PolicyValue } from './types';
 
-/** Most rules in the policies of one caller, values of their parameters counted as rules. Decision 0079. */
+/** Most rules in the policies of one caller, values of their parameters counted as rules. Decision 0060. */
 export const maxRulesOfCaller = 50_000;
 /** Most characters in the texts of all of them. */
 export const maxTextOfCaller = 16 * 1024 * 1024;

@@ -145,7 +145,7 @@ export const bodyBytes = 2 * 1024 * 1024;
 /** Most values of any kind, at any depth, in a body. */
 export const bodyValues = 50_000;
 
-/** The same of somebody who is not known yet: signing in needs no more. Decision 0066. */
+/** The same of somebody who is not known yet: signing in needs no more. Decision 0060. */
 export const unknownBody = { bytes: 64 * 1024, values: 1000 } as const;
 
 /**

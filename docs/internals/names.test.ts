@@ -1,0 +1,140 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+
+const root = join(__dirname, '../..');
+const decisions = 'docs/internals/decisions';
+const files = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' })
+  .trim()
+  .split('\n')
+  .filter((file) => existsSync(join(root, file)));
+const read = (file: string) => readFileSync(join(root, file), 'utf8');
+const pages = files.filter((file) => file.startsWith(`${decisions}/`) || file === 'docs/internals/architecture.md');
+const code = files.filter(
+  (file) =>
+    /\.(tsx?|[cm]?js|prisma|sql|sh|ya?ml)$|(^|\/)(package\.json|run|Dockerfile|\.env\.example)$/.test(file) &&
+    !file.startsWith('prisma/released/') &&
+    file !== 'docs/internals/names.test.ts',
+);
+
+/** Names of other systems and programs that pages mention and that we never write. */
+const foreign = new Set(
+  `SCHED_NONE SO_REUSEPORT GetCallerIdentity AWS_ GOOGLE_ AZURE_ ARM_ VAULT_ BAO_ stream-json HttpOnly
+  NODE_COMPILE_CACHE target_session_attrs network.aws_subnet.this["a"]`.split(/\s+/),
+);
+
+/** Files and folders, with and without the ending of a source, by every way to shorten them from the front. */
+const places = new Set(
+  files.flatMap((file) => {
+    const whole = [file, file.replace(/\.\w+$/, '')];
+    for (let folder = dirname(file); folder !== '.'; folder = dirname(folder)) whole.push(folder);
+    return whole.flatMap((path) => {
+      const parts = path.split('/');
+      return parts.map((_, index) => parts.slice(index).join('/'));
+    });
+  }),
+);
+const folders = new Set([
+  'apps',
+  'packages',
+  'docs',
+  'bench',
+  'local',
+  'prisma',
+  'kernel',
+  'sdk',
+  'worker',
+  'pipeline',
+]);
+
+const text = code.map((file) => read(file).replace(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*$/gm, '')).join('\n');
+const words = new Set([...(text.match(/[\w$]+(?:-[\w$]+)*/g) ?? [])].flatMap((word) => [word, ...word.split('-')]));
+const declared = new Set([
+  ...[...text.matchAll(/\b(?:class|interface|type|const|let|function|enum|model)\s+(\w+)/g)].map(([, name]) => name!),
+  ...[...text.matchAll(/\bimport\b[^;{]*\{([^}]*)\}/g)].flatMap(([, names]) => names!.match(/\w+/g) ?? []),
+  ...Object.getOwnPropertyNames(globalThis),
+]);
+
+/** What is in back ticks, outside of blocks. */
+const namesIn = (page: string) => [
+  ...new Set([...page.replace(/^```[\s\S]*?^```/gm, '').matchAll(/`([^`\n]+)`/g)].map(([, name]) => name!)),
+];
+
+/** Settings that both services have are declared without the prefix of each. */
+const known = (word: string) => words.has(word) || words.has(word.replace(/^WORKSPACES_/, 'SECRETS_'));
+
+/** Whether a name that a page mentions is there: as a file, a folder, a declaration, or a word of the sources. */
+function isThere(name: string): boolean {
+  if (foreign.has(name) || places.has(name.replace(/\/$/, ''))) return true;
+  const isSource = /^[\w./*-]+\.(tsx?|[cm]js|json|md)$/.test(name);
+  if (isSource || (folders.has(name.split('/')[0]!) && /^[\w./*<>-]+\/[\w./*<>-]+$/.test(name))) {
+    const pattern = name.replace(/[.]/g, '\\.').replace(/\*\*?|<\w+>/g, '[^/]+');
+    return files.some((file) => new RegExp(`(^|/)${pattern}($|/)`).test(file));
+  }
+  if (/^[A-Z][a-z]\w*$/.test(name)) return declared.has(name);
+  return (name.match(/[A-Za-z_$][\w$]*(?:-[\w$]+)*…?/g) ?? []).every((word) => {
+    const isName = /[a-z][A-Z]|_/.test(word) || /^\w+\($/.test(word) || (/-/.test(word) && name === word);
+    if (!isName || known(word)) return true;
+    return word.endsWith('…') && [...words].some((one) => one.startsWith(word.slice(0, -1)));
+  });
+}
+
+describe('the pages for builders', () => {
+  it('name files, folders and names that exist', () => {
+    const missing = pages.flatMap((page) =>
+      namesIn(read(page))
+        .filter((name) => !isThere(name))
+        .map((name) => `${basename(page)}: ${name}`),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it('are told from pages that name what is gone', () => {
+    for (const gone of ['kernel/together.ts', 'kernel/waves', 'Together', 'keptForAWhile', 'SECRETS_NO_SUCH_SETTING']) {
+      expect([gone, isThere(gone)]).toEqual([gone, false]);
+    }
+    for (const here of ['kernel/storage', 'architecture.test.ts', 'Refusal', 'withKeptSecrets', 'SECRETS_PUBLIC_URL']) {
+      expect([here, isThere(here)]).toEqual([here, true]);
+    }
+  });
+});
+
+describe('the decisions', () => {
+  const names = readdirSync(join(root, decisions)).filter((name) => name !== 'README.md');
+  const numbers = names.map((name) => name.slice(0, 4));
+
+  it('have a number of their own each, also counting the pages that they replace', () => {
+    const replaced = names.flatMap(
+      (name) => /^Replaces (.*)\.$/m.exec(read(`${decisions}/${name}`))?.[1]?.split(', ') ?? [],
+    );
+    const all = [...numbers, ...replaced];
+    expect(all.filter((number, index) => all.indexOf(number) !== index)).toEqual([]);
+  });
+
+  it('are named by their titles', () => {
+    const slug = (title: string) =>
+      title
+        .toLowerCase()
+        .replaceAll("'s", 's')
+        .replace(/[^a-z0-9]+/g, '-')
+        .replace(/^-|-$/g, '');
+    const wrong = names.filter((name) => {
+      const title = /^# (\d{4}) · (.*)$/m.exec(read(`${decisions}/${name}`));
+      return name !== `${title?.[1]}-${slug(title?.[2] ?? '')}.md`;
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it('exist wherever a source or a page cites one', () => {
+    const citing = files.filter(
+      (file) => /\.(tsx?|[cm]?js|prisma|sql|sh|ya?ml|md)$/.test(file) && !/^(CHANGELOG|prisma\/released)/.test(file),
+    );
+    const wrong = citing.flatMap((file) =>
+      [...read(file).matchAll(/\b[Dd]ecisions? (\d{4})\b/g)]
+        .filter(([, number]) => !numbers.includes(number!))
+        .map(([cited]) => `${file}: ${cited}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+});
