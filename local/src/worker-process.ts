@@ -3,6 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { listenersClosedToRuns } from './closed-to-runs';
 import type { LocalConfig } from './config';
 import { endProcess, hasEnded } from './end-process';
 import { firstRunFile } from './first-run';
@@ -62,7 +63,13 @@ export function workerEnvironment(config: LocalConfig, url: string, env: NodeJS.
     AGENT_TRACES_HEADERS: env.WORKSPACES_TRACES_HEADERS,
     AGENT_TRACES_HEADERS_FILE: env.WORKSPACES_TRACES_HEADERS_FILE,
     AGENT_LOG_LEVEL: env.WORKSPACES_LOG_LEVEL || 'info',
-    WORKSPACES_WORKER_CLOSED: [placeOf(url), ...(env.WORKSPACES_WORKER_CLOSED || '').split(',')].filter(Boolean).join(),
+    WORKSPACES_WORKER_CLOSED: [
+      placeOf(url),
+      ...listenersClosedToRuns(config, env),
+      ...(env.WORKSPACES_WORKER_CLOSED || '').split(','),
+    ]
+      .filter(Boolean)
+      .join(),
     // That no run reads it is tried at the start.
     WORKSPACES_FIRST_RUN_FILE: firstRunFile(dataDir),
     // The service is on this machine: no proxy leads to it.

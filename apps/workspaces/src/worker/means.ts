@@ -184,5 +184,5 @@ async function placeText(place: ClosedPlace, config: OwnConfig, isolation: Isola
   if (reach === 'closed') return `${name} is closed to runs`;
   if (reach === undefined && !problem) return `${name} is closed to runs, by rules that could not be tried`;
   const reached = reach === 'open' ? 'RUNS REACH' : 'RUNS MAY REACH';
-  return `${reached} ${name}, without its password: ${problem ?? 'its socket is open to them'}`;
+  return `${reached} ${name}: ${problem ?? 'its socket is open to them'}`;
 }
