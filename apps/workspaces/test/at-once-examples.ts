@@ -412,6 +412,12 @@ export const examples: Readonly<Record<string, Making>> = {
     );
     return { at: { token_id: made.id }, ...once };
   },
+  'DELETE /organizations/:organization_name/team-tokens': async (world) => {
+    const path = `teams/${await idOf(team)(world)}/authentication-token`;
+    const { id } = await world.root('POST', path, resource('authentication-tokens'));
+    const at = { organization_name: world.organization };
+    return { at, body: () => ({ data: [{ type: 'authentication-tokens', id }] }), ...taken };
+  },
   'POST /teams/:team_id/authentication-token': tokenOf('team_id', idOf(team), 'POST'),
   'POST /teams/:team_id/authentication-tokens': onThing('team_id', team, (n) =>
     resource('authentication-tokens', { description: `t${n}` }),
@@ -582,6 +588,11 @@ export const examples: Readonly<Record<string, Making>> = {
     ...(await variableIn(world, 'own')),
     body: (n) => resource('vars', { value: `v${n}` }),
   }),
+  'PATCH /workspaces/:workspace_id/relationships/vars': async (world) => {
+    const { at } = await variableIn(world, 'workspace');
+    const change = (n: number) => ({ type: 'vars', id: at.variable_id, attributes: { value: `v${n}` } });
+    return { at: { workspace_id: at.workspace_id }, body: (n) => ({ data: [change(n)] }) };
+  },
   'DELETE /workspaces/:workspace_id/vars/:variable_id': async (world) => ({
     ...(await variableIn(world, 'workspace')),
     ...once,
@@ -699,6 +710,8 @@ export const examples: Readonly<Record<string, Making>> = {
     body: () => notification(world.fresh(), false),
   }),
   'POST /notification-configurations/:notification_configuration_id/actions/verify':
+    'sends to an address that has to answer: notifications.test.ts',
+  'POST /notification-configurations/:notification_configuration_id/actions/enable':
     'sends to an address that has to answer: notifications.test.ts',
   'DELETE /notification-configurations/:notification_configuration_id': async (world) => ({
     ...(await ofNotification(world)),

@@ -73,6 +73,12 @@ describe('configuration versions', () => {
     const bytes = await fetchUrl(workspaces, found.headers.location!).expect(200);
     expect(bytes.body.equals(archive)).toBe(true);
     expect(await currentOf()).toEqual({ type: 'configuration-versions', id });
+    const [run] = await runsOf();
+    const ofRun = await admin.get(`runs/${run.id}/configuration-version`).expect(200);
+    expect(ofRun.body.data).toEqual(await show(id));
+    const again = await admin.get(`runs/${run.id}/configuration-version/download`).expect(302);
+    expect((await fetchUrl(workspaces, again.headers.location!).expect(200)).body.equals(archive)).toBe(true);
+    await admin.get('runs/run-1234567812345678/configuration-version').expect(404);
     await admin.get(`configuration-versions/${id}/ingress-attributes`).expect(404);
   });
 

@@ -183,6 +183,16 @@ describe('notifications', () => {
     const tried = await admin.post(`${type}/${silent.id}/actions/verify`).expect(200);
     const codes = tried.body.data.attributes['delivery-responses'].map((one: { code: string }) => one.code);
     expect(codes).toEqual(['204', '500']);
+    receiver.status = 500;
+    await admin.post(`${type}/${silent.id}/actions/enable`).expect(422);
+    expect((await admin.get(`${type}/${silent.id}`).expect(200)).body.data.attributes.enabled).toBe(false);
+    receiver.status = 204;
+    for (const _ of ['off', 'on']) {
+      receiver.got.length = 0;
+      const { body: on } = await admin.post(`${type}/${silent.id}/actions/enable`).expect(200);
+      expect(on.data.attributes.enabled).toBe(true);
+      expect(triggersGot()).toEqual(['verification']);
+    }
   });
 
   it('are refused where what they name does not go together', async () => {

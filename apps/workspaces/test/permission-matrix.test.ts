@@ -215,6 +215,9 @@ describe('who may do what', () => {
       422,
       [...admins, ...organization],
     ],
+    ['read the schemas of the plan', get('runs/:run/plan/json-schema'), 204, seers],
+    ['see the configuration of the run', get('runs/:run/configuration-version'), 200, seers],
+    ['download the configuration of the run', get('runs/:run/configuration-version/download'), 302, seers],
     ['read the plan redacted', get('runs/:run/plan/json-output-redacted'), 204, seers],
     [
       'announce a configuration',
@@ -256,6 +259,12 @@ describe('who may do what', () => {
     [
       'write variables',
       post('workspaces/:workspace/vars', wrong('vars')),
+      422,
+      [...writers, ...organization, ...custom.variables],
+    ],
+    [
+      'write several variables',
+      (client) => client.patch(at('workspaces/:workspace/relationships/vars'), { data: [wrong('vars').data] }),
       422,
       [...writers, ...organization, ...custom.variables],
     ],

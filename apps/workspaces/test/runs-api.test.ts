@@ -200,12 +200,15 @@ describe('runs over the API', () => {
     expect(await window(7, 4)).toBe('line');
     expect(await window(70_012)).toBe('');
     await admin.get(`plans/${job.planId}/json-output`).expect(204);
+    await admin.get(`runs/${id}/plan/json-schema`).expect(204);
+    const schemas = '{"a.test/b/c":{"resource_schemas":{"c_d":{"version":12345678901234567890}}}}';
+    const redacted = `{"plan_format_version":"1.2","provider_format_version":"1.0","provider_schemas":${schemas}}`;
     await runs.worker.endPlan(job, {
       outcome: 'planned',
       hasChanges: true,
       additions: 3,
       jsonPlan: Buffer.from('{"full":1}'),
-      redactedJsonPlan: Buffer.from('{"redacted":1}'),
+      redactedJsonPlan: Buffer.from(redacted),
     });
     expect(await window(70_000)).toBe(`${'x'.repeat(12)}\x03`);
     expect(await window(70_013)).toBe('');
@@ -222,7 +225,9 @@ describe('runs over the API', () => {
     for (const [path, text] of [
       [`plans/${job.planId}/json-output`, '{"full":1}'],
       [`runs/${id}/plan/json-output`, '{"full":1}'],
-      [`plans/${job.planId}/json-output-redacted`, '{"redacted":1}'],
+      [`plans/${job.planId}/json-output-redacted`, redacted],
+      [`plans/${job.planId}/json-schema`, `{"format_version":"1.0","provider_schemas":${schemas}}`],
+      [`runs/${id}/plan/json-schema`, `{"format_version":"1.0","provider_schemas":${schemas}}`],
     ] as const) {
       const found = await admin.get(path).expect(307);
       expect((await fetchUrl(workspaces, found.headers.location!).expect(200)).body.toString()).toBe(text);

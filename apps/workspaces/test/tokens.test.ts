@@ -166,6 +166,28 @@ describe('tokens', () => {
     expect(ids).toEqual([weak]);
   });
 
+  it('ends several tokens of teams at once, or none where one is not of a team that the caller manages', async () => {
+    const path = 'organizations/acme/team-tokens';
+    const [one, other] = [await team(workspaces, 'acme', 'one'), await team(workspaces, 'acme', 'other')];
+    const made = async (id: string) => (await workspaces.admin.post(`teams/${id}/authentication-token`)).body.data;
+    const [mine, theirs] = [await made(one), await made(other)];
+    const references = (...ids: string[]) => ({ data: ids.map((id) => ({ type: 'authentication-tokens', id })) });
+    const ann = await workspaces.person('some other');
+    const ofPerson = (await ann.post(`users/${ann.id}/authentication-tokens`, tokenBody())).body.data;
+    for (const foreign of [ofPerson.id, 'at-1234567812345678']) {
+      const { body } = await workspaces.admin.delete(path, references(mine.id, foreign)).expect(422);
+      expect(body.errors.map(({ source }: { source: object }) => source)).toEqual([{ pointer: '/data/1/id' }]);
+    }
+    const powerless = await member(workspaces, 'acme');
+    await powerless.delete(path, references(mine.id)).expect(422);
+    await workspaces.admin.delete(path).expect(422);
+    await workspaces.as(mine.attributes.token).get('account/details').expect(200);
+    await workspaces.admin.delete(path, references(mine.id, theirs.id)).expect(204);
+    for (const { attributes } of [mine, theirs]) {
+      await workspaces.as(attributes.token).get('account/details').expect(401);
+    }
+  });
+
   it('lists the tokens of teams, sorted and searched', async () => {
     const all = await workspaces.admin.get('organizations/acme/team-tokens?sort=-team-name').expect(200);
     const names = async (query: string) => {

@@ -3,6 +3,11 @@ import { withClient } from '@keystead/postgres';
 import { grant, member, project, team } from './members';
 import { ref, resource, startWorkspaces } from './start-workspaces';
 
+interface Shown {
+  attributes: { key: string; name: string };
+  relationships: { overwriter: { data: { id: string } | null }; overwritten: { data: { id: string }[] } };
+}
+
 const varBody = (attributes: object) => resource('vars', attributes);
 const plain = { key: 'region', value: 'eu-1', category: 'terraform' };
 
@@ -116,6 +121,43 @@ describe('variables of a workspace', () => {
     const other = await workspaces.workspace('acme', 'other');
     const foreign = await workspaces.admin.post(`workspaces/${other.id}/vars`, varBody(plain)).expect(201);
     await workspaces.admin.get(`${path}/${foreign.body.data.id}`).expect(404);
+  });
+});
+
+describe('several variables of a workspace', () => {
+  const workspaces = startWorkspaces();
+
+  it('are changed in one request, all or none', async () => {
+    await workspaces.organization('acme');
+    const { id } = await workspaces.workspace('acme', 'web');
+    const { id: other } = await workspaces.workspace('acme', 'other');
+    const make = async (workspace: string, key: string) =>
+      (await workspaces.admin.post(`workspaces/${workspace}/vars`, varBody({ ...plain, key })).expect(201)).body.data.id;
+    const [first, second, foreign] = [await make(id, 'a'), await make(id, 'b'), await make(other, 'c')];
+    const change = (...changes: [unknown, object][]) =>
+      workspaces.admin.patch(`workspaces/${id}/relationships/vars`, {
+        data: changes.map(([one, attributes]) => ({ type: 'vars', id: one, attributes })),
+      });
+    const values = async () =>
+      (await workspaces.admin.get(`workspaces/${id}/vars`).expect(200)).body.data.map(
+        ({ attributes }: { attributes: Record<string, string> }) => `${attributes.key}=${attributes.value}`,
+      );
+    await change([second, { value: '2', description: 'x' }], [first, { value: '1' }]).expect(204);
+    expect(await values()).toEqual(['a=1', 'b=2']);
+    for (const [wrong, pointer] of [
+      [[second, { key: 'a' }], '/data/1/attributes/key'],
+      [[second, { hcl: 'x', value: 7 }], '/data/1/attributes/value'],
+      [[first, { value: 'twice' }], '/data/1/id'],
+      [[foreign, { value: 'x' }], '/data/1/id'],
+      [[undefined, { value: 'x' }], '/data/1/id'],
+    ] as [[unknown, object], string][]) {
+      const { body } = await change([first, { value: 'lost' }], wrong).expect(422);
+      expect(body.errors.map(({ source }: { source: { pointer: string } }) => source.pointer)).toContain(pointer);
+      expect(await values()).toEqual(['a=1', 'b=2']);
+    }
+    await workspaces.admin.patch(`workspaces/${id}/relationships/vars`, { data: {} }).expect(422);
+    const many = Array.from({ length: 101 }, (): [string, object] => [first, { value: 'x' }]);
+    await change(...many).expect(400);
   });
 });
 
@@ -278,7 +320,43 @@ describe('variable sets', () => {
     expect(of('own')).toMatchObject({ value: 'priority', priority: true, 'varset-name': 'strong' });
     expect(of('own').hides).toMatchObject([{ origin: 'workspace', 'varset-id': null }]);
     expect(of('secret')).toMatchObject({ value: null, sensitive: true, 'varset-id': body.data.id, hides: [] });
+    const mine = (await workspaces.admin.get(`workspaces/${id}/vars`).expect(200)).body.data;
+    const idOf = (key: string) =>
+      mine.find(({ attributes }: { attributes: { key: string } }) => attributes.key === key).id as string;
+    const inSet = async (setId: string) => {
+      const path = `workspaces/${id}/varsets/${setId}/relationships/vars`;
+      const listed = (await workspaces.admin.get(path).expect(200)).body.data;
+      for (const one of listed) {
+        expect((await workspaces.admin.get(`${path}/${one.id}`).expect(200)).body.data).toEqual(one);
+      }
+      return Object.fromEntries(
+        listed.map(({ attributes, relationships }: Shown) => [
+          attributes.key,
+          [relationships.overwriter.data?.id, relationships.overwritten.data.map((one: { id: string }) => one.id)],
+        ]),
+      );
+    };
+    const sets = (await workspaces.admin.get(`${collection}?q=strong`).expect(200)).body.data;
+    expect(await inSet(body.data.id)).toEqual({ hidden: [idOf('hidden'), []], shown: [undefined, []], secret: [undefined, []] });
+    expect(await inSet(sets[0].id)).toEqual({ own: [undefined, [idOf('own')]] });
+    await workspaces.admin.get(`workspaces/${id}/varsets/${sets[0].id}/relationships/vars/${idOf('own')}`).expect(404);
     const none = await member(workspaces, 'acme', [await team(workspaces, 'acme', 'nothing')]);
+    await none.get(`workspaces/${id}/varsets/${body.data.id}/relationships/vars`).expect(404);
+    await none.get(`workspaces/${id}/applicable-varsets`).expect(404);
+    const { id: elsewhere } = await workspaces.workspace('acme', 'elsewhere');
+    await workspaces.admin.get(`workspaces/${elsewhere}/varsets/${body.data.id}/relationships/vars`).expect(404);
+    const owner = await project(workspaces, 'acme', 'owner of sets');
+    const parent = ref('projects', owner);
+    await workspaces.admin.post(collection, setBody({ name: 'of a project' }, { parent })).expect(201);
+    const applicable = async (workspaceId: string) =>
+      (await workspaces.admin.get(`workspaces/${workspaceId}/applicable-varsets`).expect(200)).body.data
+        .map(({ attributes }: Shown) => attributes.name)
+        .filter((name: string) => ['for all', 'strong', 'of a project'].includes(name));
+    expect(await applicable(id)).toEqual([]);
+    expect(await applicable(elsewhere)).toEqual(['for all', 'strong']);
+    const inside = resource('workspaces', { name: 'owned' }, { project: ref('projects', owner) });
+    const { body: made } = await workspaces.admin.post('organizations/acme/workspaces', inside).expect(201);
+    expect(await applicable(made.data.id)).toEqual(['for all', 'of a project', 'strong']);
     await none.get(`workspaces/${id}/all-vars`).expect(404);
     await none.get(`workspaces/${id}/effective-variables`).expect(404);
     await workspaces.admin.delete(`varsets/${body.data.id}`).expect(204);

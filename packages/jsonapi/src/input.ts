@@ -409,6 +409,52 @@ export function references(...kinds: (string | SentKind)[]): BodyShape<SentRefer
   };
 }
 
+/** The issues of one of several documents, under its place in the list. */
+export function issuesAt(index: number, { issues, message }: Refusal): Issue[] {
+  if (issues.length === 0) return [{ path: ['data', String(index)], message }];
+  return issues.map(({ path: [first, ...rest], message: said }) => ({
+    path: [
+      'data',
+      String(index),
+      ...(first === 'data' ? rest : ['attributes', ...(first === undefined ? [] : [first]), ...rest]),
+    ],
+    message: said,
+  }));
+}
+
+/** Changes of several resources of a type at once: `{"data":[{"type","id","attributes"}]}`, each named once. */
+export function documents<T>(one: BodyShape<T>, most: number): BodyShape<{ id: string; value: T }[]> {
+  return {
+    optional: false,
+    parse(raw, options) {
+      const data = dataOf(raw);
+      if (!Array.isArray(data)) throw invalidAll([{ path: ['data'], message: 'data must be a list' }]);
+      if (data.length > most) throw new Refusal('malformed', `data has too many members (maximum is ${most})`);
+      const issues: Issue[] = [];
+      const seen = new Map<string, T>();
+      for (const [index, item] of data.entries()) {
+        try {
+          const { id, value } = one.parse({ data: item }, options);
+          if (id === undefined || seen.has(id)) {
+            const message = id === undefined ? "can't be blank" : 'stands there twice';
+            issues.push({ path: ['data', String(index), 'id'], message });
+          } else seen.set(id, value);
+        } catch (error) {
+          if (!(error instanceof Refusal)) throw error;
+          issues.push(...issuesAt(index, error));
+        }
+      }
+      if (issues.length > 0) throw invalidAll(issues);
+      return { value: [...seen].map(([id, value]) => ({ id, value })), pointers: new Map() };
+    },
+    jsonSchema(edition) {
+      const { data } = one.jsonSchema(edition).properties as { data: { properties: object; required?: string[] } };
+      const items = { ...data, required: ['type', 'id'], properties: { id: { type: 'string' }, ...data.properties } };
+      return { type: 'object', required: ['data'], properties: { data: { type: 'array', maxItems: most, items } } };
+    },
+  };
+}
+
 /**
  * A few attributes that stand bare in the body, or in a document of any type, as actions take them; or no body. What stands in
  * both places must be the same there.

@@ -1,3 +1,4 @@
+import { exactJson, parseExact } from '@keystead/envelope';
 import { choice, flag, hasMany, text, timestamps, toMany, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { Policy } from '../../kernel/access/policy';
@@ -59,6 +60,12 @@ const show = both(
   },
 );
 
+/** The schemas that the tool renders a redacted plan by, in the form in which it shows schemas by themselves. */
+function schemasIn(redacted: string): string {
+  const { provider_format_version, provider_schemas } = parseExact(redacted) as Record<string, unknown>;
+  return exactJson({ format_version: provider_format_version, provider_schemas });
+}
+
 /** Plans, their logs and their results. */
 export const planResource: Resource = {
   name: 'plans',
@@ -80,6 +87,15 @@ export const planResource: Resource = {
       mayRead: readsRun,
       blobOf: ({ redactedBlobId }) => redactedBlobId,
       absent: 204,
+    }),
+    ...resultOf({
+      path: 'plans',
+      name: 'json-schema',
+      summary: 'Follow to the schemas of the providers that a plan works with.',
+      mayRead: readsRun,
+      blobOf: ({ redactedBlobId }) => redactedBlobId,
+      absent: 204,
+      partOf: schemasIn,
     }),
   ],
   includable: {

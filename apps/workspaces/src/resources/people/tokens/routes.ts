@@ -1,4 +1,4 @@
-import { badParameter, type Query } from '@keystead/jsonapi';
+import { badParameter, invalidAll, type Query } from '@keystead/jsonapi';
 import { notFound } from '@keystead/refusal';
 import { actorOf } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
@@ -10,7 +10,7 @@ import { seesTeam, teamPolicy } from '../teams/policy';
 import * as teams from '../teams/service';
 import { requireFreshSession } from './fresh-session';
 import { type JudgedToken, ownsOrganization, tokenPolicy } from './policy';
-import { CreateToken } from './schema';
+import { CreateToken, Tokens } from './schema';
 import { tokenSerializer } from './serializer';
 import * as tokens from './service';
 import { listTeamTokens, teamTokenSorts } from './team-tokens';
@@ -107,6 +107,30 @@ const teamTokens = ofOrganizations.list('/organizations/:organization_name/team-
     listTeamTokens(db, access, target.id, { q: query.get('q'), sort, page }),
 });
 
+const removeTeamTokens = ofOrganizations.command('DELETE')('/organizations/:organization_name/team-tokens', {
+  summary: 'End the tokens of teams that the document names, all or none.',
+  visible: (access, organization) => access.isMember(organization.id),
+  body: Tokens,
+  load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
+  run: ({ db, access, target, body, ...call }) =>
+    db.transaction(async (tx) => {
+      const found = await findWithTeams(
+        tx,
+        body.map(({ id }) => id ?? ''),
+      );
+      const ended = found.filter(
+        (token) =>
+          token.kind === 'team' && token.organizationId === target.id && tokenPolicy['can-manage'](access, token),
+      );
+      const unknown = body.flatMap(({ id }, index) => (ended.some((token) => token.id === id) ? [] : [index]));
+      if (unknown.length > 0) {
+        const message = 'is no token of a team that you manage';
+        throw invalidAll(unknown.map((index) => ({ path: ['data', String(index), 'id'], message })));
+      }
+      for (const token of ended) await tokens.remove(tx, actorOf(call), token);
+    }),
+});
+
 type OrganizationLookup = Lookup<'/organizations/:organization_name/authentication-token'>;
 const loadOrganization = ({ db, env, params }: OrganizationLookup) =>
   organizations.findByName(db, env, params.organization_name);
@@ -201,6 +225,7 @@ export const tokenResource: Resource = {
     showOfTeam,
     removeOfTeam,
     teamTokens,
+    removeTeamTokens,
     createForOrganization,
     showOfOrganization,
     listOfOrganization,

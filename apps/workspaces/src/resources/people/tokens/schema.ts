@@ -1,4 +1,4 @@
-import { document } from '@keystead/jsonapi';
+import { document, references } from '@keystead/jsonapi';
 import { z } from 'zod';
 
 /** An instant as ISO 8601, with or without an offset; null means never. */
@@ -13,6 +13,9 @@ const attributes = { description: z.string().max(255).nullish(), 'expired-at': i
 const otherTypes = ['authentication-token', ''];
 
 export const CreateToken = document('authentication-tokens', { attributes, otherTypes, optional: true });
+
+/** Which tokens to end. */
+export const Tokens = references('authentication-tokens');
 
 /** Agents' tokens must say what they are for. */
 export const CreateAgentToken = document('authentication-tokens', {

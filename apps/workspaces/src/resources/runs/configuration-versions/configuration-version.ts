@@ -40,6 +40,15 @@ export async function find(db: Database, id: string): Promise<ConfigurationVersi
   return (await findMany(db, [id]))[0];
 }
 
+/** The configuration version that a run works on; undefined also for a run without one. */
+export async function findOfRun(db: Database, runId: string): Promise<ConfigurationVersion | undefined> {
+  const run = await db.prisma.run.findFirst({
+    where: { id: runId, isAssessment: false },
+    select: { configurationVersionId: true },
+  });
+  return run?.configurationVersionId ? find(db, run.configurationVersionId) : undefined;
+}
+
 /** A page of a workspace's configuration versions, newest first. */
 export async function list(
   db: Database,

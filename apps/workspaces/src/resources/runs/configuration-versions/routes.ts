@@ -6,12 +6,25 @@ import { actorOf } from '../../../kernel/audit/audit';
 import { backingDataActions } from '../../../kernel/blobs/backing-data';
 import { readBlob } from '../../../kernel/blobs/blobs';
 import { signedUrl } from '../../../kernel/blobs/signed-urls';
-import { type Call, endpoints, includable, type LookupBy, type Resource } from '../../../kernel/endpoints/endpoint';
+import {
+  both,
+  type Call,
+  endpoints,
+  includable,
+  type LookupBy,
+  type Resource,
+} from '../../../kernel/endpoints/endpoint';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
 import * as workspaces from '../../workspaces/workspaces/service';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
 import { organizationsOf, type RunTarget, readsRun } from '../runs/policy';
-import { type ConfigurationVersion, find, findMany, list as listConfigurations } from './configuration-version';
+import {
+  type ConfigurationVersion,
+  find,
+  findMany,
+  findOfRun,
+  list as listConfigurations,
+} from './configuration-version';
 import { findIngress, type Ingress, ingressIncluded, ingressSerializer } from './ingress';
 import { readmeIncluded } from './readme';
 import { configurationVersionSerializer } from './serializer';
@@ -41,6 +54,11 @@ const include = ['ingress_attributes', 'run', 'workspace'];
 
 const loadWorkspace = ({ db, params }: LookupBy<'workspace_id'>) => workspaces.find(db, params.workspace_id);
 const load = ({ db, params }: LookupBy<'configuration_version_id'>) => find(db, params.configuration_version_id);
+/** A configuration by its id, and by that of a run that works on it. */
+const places = (below: string) => ({
+  [`${byId}${below}`]: load,
+  [`/runs/:run_id/configuration-version${below}`]: ({ db, params }: LookupBy<'run_id'>) => findOfRun(db, params.run_id),
+});
 
 const flag = z.boolean().nullish();
 const CreateConfiguration = document('configuration-versions', {
@@ -71,21 +89,20 @@ const index = ofWorkspace.list(inWorkspace, {
   run: ({ db, target, page }: Call<string, undefined, Workspace>) => listConfigurations(db, target.id, page!),
 });
 
-const show = ofConfiguration.get(byId, {
+type ConfigurationCall = Call<string, undefined, ConfigurationVersion>;
+
+const show = both(ofConfiguration.get, places(''), {
   summary: 'Show a configuration.',
   spec,
   include,
-  load,
-  run: async ({ target }) => target as ConfigurationVersion,
+  run: async ({ target }: ConfigurationCall) => target,
 });
 
-const download = ofConfiguration.raw('GET')(`${byId}/download`, {
+const download = both(ofConfiguration.raw('GET'), places('/download'), {
   summary: 'Follow to the archive of a configuration.',
   answers: { 302: { description: 'There it is.' } },
   discloses: { action: 'configuration-version.download' },
-  load,
-  run: async ({ env, target }) => {
-    const { id, status } = target as ConfigurationVersion;
+  run: async ({ env, target: { id, status } }: ConfigurationCall) => {
     if (status !== 'uploaded') throw notFound();
     return { status: 302, headers: { Location: signedUrl(env, 'GET', contentPath(id)) }, body: '' };
   },
@@ -158,7 +175,7 @@ const backingData = backingDataActions.map((name) =>
 /** Configurations that runs work on. */
 export const configurationVersionResource: Resource = {
   name: 'configuration-versions',
-  endpoints: [create, index, show, download, ingress, content, upload, archiving, ...backingData],
+  endpoints: [create, index, ...show, ...download, ingress, content, upload, archiving, ...backingData],
   includable: {
     'configuration-versions': includable<ConfigurationVersion>({
       serializer: configurationVersionSerializer,

@@ -231,6 +231,17 @@ export async function verify(
   return still(await find(db, sender.keyring, configuration.id));
 }
 
+/** Enables a configuration once it has been tried; throws `invalid` where nothing answers well. */
+export async function enable(
+  db: Database,
+  sender: Sender,
+  actor: Actor,
+  before: NotificationConfiguration,
+): Promise<NotificationConfiguration> {
+  if (before.enabled) return verify(db, sender, before);
+  return update(db, sender, actor, before, { enabled: true, users: before.userIds.map((id) => ({ id })) });
+}
+
 /** Tells nobody any more; what waits to be told is dropped. */
 export async function remove(db: Database, actor: Actor, configuration: NotificationConfiguration): Promise<void> {
   await db.transaction(async (tx) => {

@@ -1,6 +1,13 @@
 import { hasMany, hasOne, invalid, toMany, toOne } from '@keystead/jsonapi';
 import { actorOf } from '../../../kernel/audit/audit';
-import { endpoints, includable, type Lookup, type Resource, serializerOf } from '../../../kernel/endpoints/endpoint';
+import {
+  endpoints,
+  includable,
+  type Lookup,
+  type LookupBy,
+  type Resource,
+  serializerOf,
+} from '../../../kernel/endpoints/endpoint';
 import { projectPolicy } from '../../workspaces/projects/policy';
 import * as projects from '../../workspaces/projects/service';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
@@ -38,10 +45,11 @@ const ofConfiguration = endpoints(notificationPolicy, notificationSerializer, { 
 const inWorkspace = '/workspaces/:workspace_id/notification-configurations';
 const inProject = '/projects/:project_id/notification-configurations';
 const byId = '/notification-configurations/:notification_configuration_id';
+const enablePath = `${byId}/actions/enable` as const;
 const verifyPath = `${byId}/actions/verify` as const;
 const loadWorkspace = ({ db, params }: Lookup<typeof inWorkspace>) => workspaces.find(db, params.workspace_id);
 const loadProject = ({ db, params }: Lookup<typeof inProject>) => projects.find(db, params.project_id);
-const load = ({ db, env, params }: Lookup<typeof byId> | Lookup<typeof verifyPath>) =>
+const load = ({ db, env, params }: LookupBy<'notification_configuration_id'>) =>
   configurations.find(db, env.keyring, params.notification_configuration_id);
 
 const checked = (asked: unknown) => asked as configurations.CheckedNotification;
@@ -115,6 +123,13 @@ const verify = ofConfiguration.action(verifyPath, {
   run: ({ db, env, target }) => configurations.verify(db, new Sender(env), target),
 });
 
+const enable = ofConfiguration.action(enablePath, {
+  summary: 'Enable it, once the address has answered well.',
+  requires: 'can-update',
+  load,
+  run: ({ db, env, target, ...call }) => configurations.enable(db, new Sender(env), actorOf(call), target),
+});
+
 const destroy = ofConfiguration.remove(byId, {
   summary: 'Tell nobody any more.',
   requires: 'can-update',
@@ -125,7 +140,17 @@ const destroy = ofConfiguration.remove(byId, {
 /** Who is told of what happens to runs. */
 export const notificationResource: Resource = {
   name: 'notification-configurations',
-  endpoints: [listOfWorkspace, createOfWorkspace, listOfProject, createOfProject, show, update, verify, destroy],
+  endpoints: [
+    listOfWorkspace,
+    createOfWorkspace,
+    listOfProject,
+    createOfProject,
+    show,
+    update,
+    verify,
+    enable,
+    destroy,
+  ],
   includable: {
     'notification-configurations': includable<NotificationConfiguration>({
       serializer: notificationSerializer,

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { text } from 'node:stream/consumers';
 import { badParameter, type Query } from '@keystead/jsonapi';
 import { notFound } from '@keystead/refusal';
 import type { Policy, Rule } from '../../../kernel/access/policy';
@@ -100,17 +101,19 @@ export interface ResultForm {
   readonly blobOf: (phase: Phase) => string | null;
   /** What it is answered while there is none: 204, or 404. */
   readonly absent: 204 | 404;
+  /** The part of what is stored that is the result; all of it, unless told. */
+  readonly partOf?: (stored: string) => string;
 }
 
 /** The endpoints of a result: a redirect from the plan or apply and from its run, and the bytes behind a link. */
-export function resultOf({ path, name, summary, mayRead, blobOf, absent }: ResultForm): Endpoint[] {
+export function resultOf({ path, name, summary, mayRead, blobOf, absent, partOf }: ResultForm): Endpoint[] {
   const at = (id: string) => contentPath(path, id, name);
   const followed: Answers = { 307: { description: 'There it is.' } };
   const kind = path === 'plans' ? 'plan' : 'apply';
   // The link that the first leads to may be used by others: the trail has who was given it, and its use.
   const discloses = {
     action: `${kind}.read-${name}`,
-    when: ({ status }: Raw) => status !== 204 && !name.endsWith('redacted'),
+    when: ({ status }: Raw) => status !== 204 && mayRead !== readsRun,
   };
   const redirect = {
     summary,
@@ -139,7 +142,8 @@ export function resultOf({ path, name, summary, mayRead, blobOf, absent }: Resul
         const id = blobOf(target as Phase);
         const body = id === null ? undefined : await readBlob(db, env.keyring, id);
         if (!body) throw notFound();
-        return { status: 200, headers: { 'Content-Type': 'application/json' }, body };
+        const shown = partOf === undefined ? body : partOf(await text(body));
+        return { status: 200, headers: { 'Content-Type': 'application/json' }, body: shown };
       },
     }),
   ];

@@ -1,5 +1,5 @@
 import type { Database } from '../../../kernel/database/database';
-import { findMany } from '../variables/service';
+import { findMany, list } from '../variables/service';
 import type { Variable } from '../variables/variable';
 
 /** A stored variable, with what decides which of several with one key counts: higher ranks win. */
@@ -90,6 +90,22 @@ export async function effectiveVariables(
     const variable = variables.get(strongest!.id);
     if (variable === undefined) return [];
     return { ...sourceOf(strongest!), organizationId, variable, hides: hidden.map(sourceOf) };
+  });
+}
+
+/** The variables of a set that reaches a workspace, each with what hides it there, and what it hides. */
+export async function variablesStanding(
+  db: Database,
+  workspace: { readonly id: string; readonly organizationId: string },
+  variableSetId: string,
+): Promise<Variable[]> {
+  const { items } = await list(db, { organizationId: workspace.organizationId, variableSetId });
+  const effective = await effectiveVariables(db, workspace);
+  const chains = effective.map(({ variable, hides }) => [variable.id, ...hides.map(({ variableId }) => variableId)]);
+  return items.map((variable) => {
+    const chain = chains.find((ids) => ids.includes(variable.id)) ?? [variable.id];
+    const place = chain.indexOf(variable.id);
+    return { ...variable, standing: { overwriter: place > 0 ? chain[0]! : null, overwritten: chain.slice(place + 1) } };
   });
 }
 

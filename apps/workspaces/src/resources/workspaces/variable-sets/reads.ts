@@ -13,6 +13,8 @@ export interface VariableSetSearch {
   readonly q?: string;
   /** Only sets that reach this workspace, by itself, by its project, or as global ones. */
   readonly workspace?: { readonly id: string; readonly projectId: string };
+  /** Only sets that do not reach this workspace, and can be assigned to it. */
+  readonly applicableTo?: { readonly id: string; readonly projectId: string };
   /** Only sets that reach this project. */
   readonly projectId?: string;
   readonly page?: { readonly offset: number; readonly size: number };
@@ -23,13 +25,16 @@ export async function listVariableSets(
   db: Database,
   access: Access,
   organizationId: string,
-  { q, workspace, projectId, page }: VariableSetSearch,
+  { q, workspace, applicableTo, projectId, page }: VariableSetSearch,
 ): Promise<{ items: VariableSet[]; total: number }> {
   const conditions = [
     Prisma.sql`s.organization_id = ${organizationId}`,
     visibleSets(access, organizationId),
     q === undefined ? Prisma.sql`TRUE` : Prisma.sql`position(${q.toLowerCase()} IN lower(s.name)) > 0`,
     workspace === undefined ? Prisma.sql`TRUE` : reaching(workspace.projectId, workspace.id),
+    applicableTo === undefined
+      ? Prisma.sql`TRUE`
+      : Prisma.sql`coalesce(s.parent_project_id = ${applicableTo.projectId}, TRUE) AND NOT ${reaching(applicableTo.projectId, applicableTo.id)}`,
     projectId === undefined ? Prisma.sql`TRUE` : reaching(projectId),
   ];
   const where = Prisma.join(conditions, ' AND ');
@@ -39,6 +44,18 @@ export async function listVariableSets(
   const [count] = await db.prisma.$queryRaw<{ total: bigint }[]>`
     SELECT count(*) AS total FROM variable_set s WHERE ${where}`;
   return { items: await inOrder(ids, (some) => findMany(db, some)), total: Number(count?.total ?? 0) };
+}
+
+/** Does a variable set reach a workspace? */
+export async function reaches(
+  db: Database,
+  setId: string,
+  workspace: { readonly id: string; readonly projectId: string; readonly organizationId: string },
+): Promise<boolean> {
+  const found = await db.prisma.$queryRaw<unknown[]>`
+    SELECT 1 FROM variable_set s WHERE s.id = ${setId} AND s.organization_id = ${workspace.organizationId}
+       AND ${reaching(workspace.projectId, workspace.id)}`;
+  return found.length > 0;
 }
 
 function reaching(projectId: string, workspaceId?: string): Prisma.Sql {

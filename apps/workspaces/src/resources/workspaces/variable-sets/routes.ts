@@ -197,9 +197,18 @@ const removeProjects = ofSet.command('DELETE')(projectsPath, {
   },
 });
 
-const ofWorkspace = endpoints(workspacePolicy, variableSetSerializer, {
+const inWorkspace = endpoints(workspacePolicy, variableSetSerializer, {
   visible: workspacePolicy['can-read-settings'],
-}).list('/workspaces/:workspace_id/varsets', {
+});
+const applicable = inWorkspace.list('/workspaces/:workspace_id/applicable-varsets', {
+  summary: 'List the variable sets that do not reach a workspace, and can be assigned to it.',
+  query: search,
+  include,
+  load: ({ db, params }) => workspaces.find(db, params.workspace_id),
+  run: ({ db, access, target, query, page }) =>
+    listVariableSets(db, access, target.organizationId, { q: query.get('q'), applicableTo: target, page }),
+});
+const ofWorkspace = inWorkspace.list('/workspaces/:workspace_id/varsets', {
   summary: 'List the variable sets that reach a workspace, global ones included.',
   query: search,
   include,
@@ -234,6 +243,7 @@ export const variableSetResource: Resource = {
     addProjects,
     removeProjects,
     ofWorkspace,
+    applicable,
     ofProject,
     ...variableEndpoints,
   ],

@@ -11,7 +11,8 @@ import { workspacePolicy } from '../workspaces/policy';
 import * as workspaces from '../workspaces/service';
 import { effectiveVariableSerializer } from './effective-serializer';
 import { variableSetPolicy } from './policy';
-import { effectiveVariables, variablesInForce } from './reaching';
+import { effectiveVariables, variablesInForce, variablesStanding } from './reaching';
+import { reaches } from './reads';
 import * as sets from './service';
 import type { VariableSet } from './variable-set';
 
@@ -32,10 +33,11 @@ const listVariables = ofVariables.list(varsPath, {
   load: ({ db, params }) => sets.find(db, params.varset_id),
   run: ({ db, target, page }) => variables.list(db, ownerOf(target), page),
 });
-const inForce = endpoints(workspacePolicy, variableSerializer, {
+const ofWorkspace = endpoints(workspacePolicy, variableSerializer, {
   visible: workspacePolicy['can-read-settings'],
   organizationsOf,
-}).list('/workspaces/:workspace_id/all-vars', {
+});
+const inForce = ofWorkspace.list('/workspaces/:workspace_id/all-vars', {
   summary:
     'List the variables in force in a workspace: its own, and those of variable sets that nothing stronger hides.',
   paging: 'none',
@@ -53,6 +55,30 @@ const effective = endpoints(workspacePolicy, effectiveVariableSerializer, {
   requires: 'can-read-variable',
   load: ({ db, params }) => workspaces.find(db, params.workspace_id),
   run: async ({ db, target }) => ({ items: await effectiveVariables(db, target) }),
+});
+
+const standingPath = '/workspaces/:workspace_id/varsets/:varset_id/relationships/vars';
+async function loadReached(db: Database, workspaceId: string, setId: string) {
+  const workspace = await workspaces.find(db, workspaceId);
+  return workspace && (await reaches(db, setId, workspace)) ? workspace : undefined;
+}
+const standing = ofWorkspace.list(standingPath, {
+  summary: 'List the variables of a set that reaches a workspace, with what each hides there, and what hides it.',
+  paging: 'none',
+  requires: 'can-read-variable',
+  load: ({ db, params }) => loadReached(db, params.workspace_id, params.varset_id),
+  run: async ({ db, target, params }) => ({ items: await variablesStanding(db, target, params.varset_id) }),
+});
+const oneStanding = ofWorkspace.get(`${standingPath}/:variable_id`, {
+  summary: 'Show a variable of a set that reaches a workspace, with what it hides there, and what hides it.',
+  requires: 'can-read-variable',
+  load: async ({ db, params }) => {
+    const workspace = await loadReached(db, params.workspace_id, params.varset_id);
+    const all = workspace && (await variablesStanding(db, workspace, params.varset_id));
+    const variable = all?.find(({ id }) => id === params.variable_id);
+    return workspace && variable && { ...workspace, variable };
+  },
+  run: async ({ target }) => target.variable,
 });
 const createVariable = ofVariables.post(varsPath, {
   summary: 'Create a variable in a set.',
@@ -123,6 +149,8 @@ async function findOwned(db: Database, ids: readonly string[]): Promise<OwnedVar
 export const variableEndpoints = [
   inForce,
   effective,
+  standing,
+  oneStanding,
   listVariables,
   createVariable,
   showVariable,

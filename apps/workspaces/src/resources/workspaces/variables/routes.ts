@@ -7,7 +7,7 @@ import type { Database } from '../../../kernel/database/database';
 import { both, endpoints, type Lookup, type LookupBy, type Resource } from '../../../kernel/endpoints/endpoint';
 import { workspacePolicy } from '../workspaces/policy';
 import * as workspaces from '../workspaces/service';
-import { CreateVariable, CreateVariableSomewhere, UpdateVariable, type VariableInput } from './schema';
+import { CreateVariable, CreateVariableSomewhere, UpdateVariable, UpdateVariables, type VariableInput } from './schema';
 import { variableSerializer } from './serializer';
 import * as variables from './service';
 import type { Variable } from './variable';
@@ -51,6 +51,16 @@ const create = ofWorkspace.post(inPath, {
   body: CreateVariable,
   load: loadWorkspace,
   run: ({ db, env, target, body, ...call }) => variables.create(db, env.keyring, actorOf(call), ownerOf(target), body),
+});
+
+const updateSeveral = ofWorkspace.command('PATCH')('/workspaces/:workspace_id/relationships/vars', {
+  summary: 'Change several variables of a workspace, all or none; what is not given stays.',
+  requires: 'can-update-variable',
+  refuses: [400],
+  body: UpdateVariables,
+  load: ({ db, params }) => workspaces.find(db, params.workspace_id),
+  run: ({ db, env, target, body, ...call }) =>
+    variables.updateSeveral(db, env.keyring, actorOf(call), ownerOf(target), body),
 });
 
 async function findIn(db: Database, workspaceId: string | null, id: string): Promise<VariableTarget | undefined> {
@@ -132,5 +142,5 @@ async function requireOn(
 /** Variables of workspaces. */
 export const variableResource: Resource = {
   name: 'variables',
-  endpoints: [list, create, show, ...update, ...destroy, listSomewhere, createSomewhere],
+  endpoints: [list, create, show, updateSeveral, ...update, ...destroy, listSomewhere, createSomewhere],
 };

@@ -1,4 +1,4 @@
-import { document, type ParsedDocument, requiredOne } from '@keystead/jsonapi';
+import { document, documents, type ParsedDocument, requiredOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { variableAttributes } from './attributes';
 
@@ -9,6 +9,9 @@ export const NewVariable = z.object(create);
 
 export const CreateVariable = document('vars', { attributes: create });
 export const UpdateVariable = document('vars', { attributes: update });
+
+/** Changes of several variables at once. */
+export const UpdateVariables = documents(UpdateVariable, 100);
 
 /** The older form, where the workspace is named in the document. */
 export const CreateVariableSomewhere = document('vars', {

@@ -1,4 +1,4 @@
-import { hasOne, sometimes, toOne } from '@keystead/jsonapi';
+import { hasMany, hasOne, sometimes, toMany, toOne } from '@keystead/jsonapi';
 import { serializerOf } from '../../../kernel/endpoints/endpoint';
 import { variableAttributes } from './attributes';
 import type { Variable } from './variable';
@@ -9,15 +9,25 @@ const { shape, show } = variableAttributes;
 export const variableSerializer = serializerOf<Variable>()({
   type: 'vars',
   shape,
-  relations: { varset: sometimes(hasOne('varsets')), configurable: sometimes(hasOne('workspaces')) },
+  relations: {
+    varset: sometimes(hasOne('varsets')),
+    configurable: sometimes(hasOne('workspaces')),
+    overwriter: sometimes(hasOne('vars')),
+    overwritten: sometimes(hasMany('vars')),
+  },
   id: (variable) => variable.id,
   self: ({ id, workspaceId, variableSetId }) =>
     workspaceId === null
       ? `/api/v2/varsets/${variableSetId}/relationships/vars/${id}`
       : `/api/v2/workspaces/${workspaceId}/vars/${id}`,
   attributes: show,
-  relationships: ({ workspaceId, variableSetId }) =>
-    workspaceId === null
+  relationships: ({ workspaceId, variableSetId, standing }) => ({
+    ...(workspaceId === null
       ? { varset: toOne('varsets', variableSetId) }
-      : { configurable: toOne('workspaces', workspaceId, `/api/v2/workspaces/${workspaceId}`) },
+      : { configurable: toOne('workspaces', workspaceId, `/api/v2/workspaces/${workspaceId}`) }),
+    ...(standing && {
+      overwriter: toOne('vars', standing.overwriter),
+      overwritten: toMany('vars', standing.overwritten),
+    }),
+  }),
 });

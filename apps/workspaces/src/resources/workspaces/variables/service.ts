@@ -1,12 +1,13 @@
 import { randomBase62 } from '@keystead/auth';
-import { invalid } from '@keystead/jsonapi';
+import { invalid, invalidAll, issuesAt } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
-import { notFound } from '@keystead/refusal';
+import { isRefusal, notFound } from '@keystead/refusal';
 import { Prisma } from '../../../generated/prisma/client';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
+import { refusalOf } from '../../../kernel/database/lost-races';
 import { variableAttributes } from './attributes';
 import type { VariableInput } from './schema';
 import type { Variable } from './variable';
@@ -118,6 +119,31 @@ export async function update(
     await recordChange(tx, actor, { ...change, before: shown(before), after: shown(variable, said) });
     if (sensitive && !before.sensitive) await forgetValues(tx, owner, id);
     return variable;
+  });
+}
+
+/** Changes several variables, all or none. Throws `invalid` for the first that cannot be changed, by its place. */
+export async function updateSeveral(
+  db: Database,
+  keyring: Keyring,
+  actor: Actor,
+  owner: Owner,
+  changes: readonly { readonly id: string; readonly value: VariableInput }[],
+): Promise<void> {
+  const placed = changes.map((change, index) => ({ ...change, index }));
+  // In one order for everybody: two such requests would otherwise wait for each other.
+  placed.sort((one, other) => (one.id < other.id ? -1 : 1));
+  await db.transaction(async (tx) => {
+    for (const { id, value, index } of placed) {
+      try {
+        await update(tx, keyring, actor, owner, id, value);
+      } catch (error) {
+        const refusal = refusalOf(error);
+        if (isRefusal(refusal) && refusal.kind === 'invalid') throw invalidAll(issuesAt(index, refusal));
+        if (!isRefusal(refusal) || refusal.kind !== 'missing') throw error;
+        throw invalid(['data', String(index), 'id'], 'was not found');
+      }
+    }
   });
 }
 
