@@ -34,6 +34,8 @@ const ofMembers = [
   'GET /organizations/:organization_name/organization-memberships :membership_id :user_id',
   'GET /organization-memberships/:membership_id :user_id',
   'GET /organizations/:organization_name/team-tokens',
+  // Each token is judged by itself.
+  'DELETE /organizations/:organization_name/team-tokens: 422',
   'GET /organizations/:organization_name/projects',
   'GET /organizations/:organization_name/agent-pools :pool_id',
   'GET /agent-pools/:pool_id',

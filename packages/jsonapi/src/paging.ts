@@ -6,6 +6,8 @@ export interface Page {
   number: number;
   size: number;
   offset: number;
+  /** The page that begins behind an item, in the form of `cursorOf`; empty for the first. `number` says nothing then. */
+  after?: string;
 }
 
 /** The largest page; a request for more is cut to it. */
@@ -23,11 +25,17 @@ function positive(query: Query, name: string): number | undefined {
 
 /**
  * The page a request asks for. With `optional`, a request without both parameters asks for the whole list (undefined).
+ * With `cursors` it may say behind which item the page begins, instead of a number.
  * Spec: What the service does
  */
-export function pageOf(query: Query, paging: 'always' | 'optional'): Page | undefined {
+export function pageOf(query: Query, paging: 'always' | 'optional', cursors = false): Page | undefined {
   const number = positive(query, 'page[number]');
   const size = positive(query, 'page[size]');
+  const after = cursors ? query.entries.get('page[after]')?.trim() : undefined;
+  if (after !== undefined) {
+    if (number !== undefined) throw badParameter('page[number]', 'page[number] cannot stand beside page[after]');
+    return { number: 1, size: Math.min(size ?? DEFAULT_SIZE, LARGEST_PAGE), offset: 0, after };
+  }
   if (number === undefined && size === undefined && paging === 'optional') return undefined;
   const page = { number: Math.min(number ?? 1, LARGEST_NUMBER), size: Math.min(size ?? DEFAULT_SIZE, LARGEST_PAGE) };
   return { ...page, offset: (page.number - 1) * page.size };
@@ -63,6 +71,42 @@ export interface PageLinks {
   prev: string | null;
   next: string | null;
   last: string;
+}
+
+/** A place in a list: behind an item, and what the list is ordered by there, so that it is found when the item is gone. */
+export interface Cursor {
+  readonly id: string;
+  readonly key: string;
+}
+
+/** A place as it stands in `page[after]`. */
+export const cursorOf = ({ id, key }: Cursor): string => `${id}.${Buffer.from(key).toString('base64url')}`;
+
+/**
+ * The place that `page[after]` names, by the text of `cursorOf` or by the id of an item; undefined for the start of the list.
+ * `find` answers what the list is ordered by at an item. Throws `malformed` where it knows of none.
+ */
+export async function cursorAt(
+  after: string,
+  find: (id: string) => Promise<string | undefined>,
+): Promise<Cursor | undefined> {
+  if (after === '') return undefined;
+  const [id, sent] = after.split('.') as [string, string | undefined];
+  const key = sent === undefined ? await find(id) : Buffer.from(sent, 'base64url').toString('utf8');
+  if (key === undefined || key.includes('\0'))
+    throw badParameter('page[after]', 'page[after] names nothing in this list');
+  return { id, key };
+}
+
+/** Links of a page that begins behind an item; null for `next` where nothing follows. */
+export function cursorLinks(url: string, query: Query, { size }: Page, next: Cursor | undefined) {
+  const link = (after: string): string => {
+    const all = new URLSearchParams([...query.entries]);
+    all.set('page[after]', after);
+    all.set('page[size]', String(size));
+    return `${url}?${all}`;
+  };
+  return { self: link(query.entries.get('page[after]') ?? ''), next: next ? link(cursorOf(next)) : null };
 }
 
 /** Absolute links of a page: the request's other parameters are kept, brackets are percent-encoded. */

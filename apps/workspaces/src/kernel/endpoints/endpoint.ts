@@ -97,6 +97,8 @@ export interface Call<P extends string, Body, Target> extends Lookup<P> {
 export interface Listed<T> {
   readonly items: readonly T[];
   readonly total?: number;
+  /** Of a page that begins behind an item: whether more follow. */
+  readonly more?: boolean;
   readonly meta?: Record<string, unknown>;
 }
 
@@ -181,6 +183,7 @@ export interface Endpoint {
   readonly paging: 'always' | 'optional' | 'none';
   readonly query: Readonly<Record<string, string>>;
   readonly sort: readonly string[];
+  cursorKey?(item: unknown): string;
   readonly include: readonly string[];
   readonly alwaysIncludes: readonly string[];
   readonly body?: BodyShape<unknown>;
@@ -239,6 +242,8 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
    */
   query?: Readonly<Record<string, string>>;
   sort?: readonly string[];
+  /** What a list is ordered by at an item, beside its id: pages may then begin behind an item (`page[after]`). */
+  cursorKey?: (item: T) => string;
   include?: readonly string[];
   alwaysIncludes?: readonly string[];
   body?: BodyShape<Body>;
@@ -321,6 +326,11 @@ function ownOrganization(item: unknown): readonly string[] {
   return organizationId === undefined || organizationId === null ? [] : [organizationId];
 }
 
+const cursorQuery = {
+  'page[after]':
+    'Instead of a page number: the id of the last item seen, or what `links.next` names; empty for the first page. Such pages have no totals.',
+};
+
 const linkQuery = { expires: 'When the link ends, in seconds since 1970.', signature: 'The secret of the link.' };
 
 /**
@@ -368,8 +378,13 @@ function declare(
     status: given.status ?? status,
     shows,
     paging: shows === 'many' ? (given.paging ?? 'always') : 'none',
-    query: { ...given.query, ...(given.link === undefined || path.includes('/:signature') ? {} : linkQuery) },
+    query: {
+      ...given.query,
+      ...(given.cursorKey === undefined ? {} : cursorQuery),
+      ...(given.link === undefined || path.includes('/:signature') ? {} : linkQuery),
+    },
     sort: given.sort ?? [],
+    cursorKey: given.cursorKey,
     include: given.include ?? [],
     alwaysIncludes: given.alwaysIncludes ?? [],
     body: given.body,

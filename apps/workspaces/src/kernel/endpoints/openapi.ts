@@ -49,7 +49,8 @@ function parameter(where: 'query' | 'path' | 'header', name: string, description
 }
 
 function parametersOf(endpoint: Endpoint): Json[] {
-  const { path, query, paging, sort, include, alwaysIncludes, idempotent, method, shows } = endpoint;
+  const { path, query, paging, sort, include, alwaysIncludes, idempotent, method, shows, serializer, outside } =
+    endpoint;
   const text = { type: 'string' };
   const found = [...path.matchAll(/:([A-Za-z_]+)/g)].map(([, name]) =>
     parameter('path', name!, `The ${name!.replace(/_/g, ' ')}.`, text),
@@ -76,6 +77,10 @@ function parametersOf(endpoint: Endpoint): Json[] {
   if (include.length > 0) {
     const always = alwaysIncludes.length > 0 ? ` Always included: ${alwaysIncludes.join(', ')}.` : '';
     found.push(parameter('query', 'include', `Comma-separated: ${include.join(', ')}.${always}`, text));
+  }
+  if (method === 'GET' && serializer?.type && !outside) {
+    const what = `Comma-separated: the attributes and relationships of ${serializer.type} to show, instead of all.`;
+    found.push(parameter('query', `fields[${serializer.type}]`, what, text));
   }
   if (idempotent) {
     found.push(parameter('header', 'Idempotency-Key', 'Makes a repetition within a day harmless.', text));

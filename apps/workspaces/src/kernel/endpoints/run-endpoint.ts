@@ -1,6 +1,7 @@
 import { exactJson, parseExact } from '@keystead/envelope';
 import {
   badParameter,
+  cursorLinks,
   MissingPermission,
   pageLinks,
   pageOf,
@@ -297,7 +298,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
     ...lookup,
     access: at.access,
     target: at.target,
-    page: endpoint.paging === 'none' ? undefined : pageOf(query, endpoint.paging),
+    page: endpoint.paging === 'none' ? undefined : pageOf(query, endpoint.paging, endpoint.cursorKey !== undefined),
     sort: query.sort(endpoint.sort),
     include: [...endpoint.alwaysIncludes, ...query.include(endpoint.include)],
     fields,
@@ -434,7 +435,7 @@ async function show(
     texts = fresh.map((resource) => exactJson(resource));
   }
   if (listed !== undefined) {
-    describeList(rest, env.publicUrl + request.path, call, listed);
+    describeList(rest, env.publicUrl + request.path, endpoint, call, listed);
   } else if (endpoint.documentMeta !== undefined && result !== null) {
     rest.meta = endpoint.documentMeta(result);
   }
@@ -515,11 +516,16 @@ async function cachedTexts(
 function describeList(
   document: Record<string, unknown>,
   url: string,
+  { cursorKey, serializer }: Endpoint,
   call: Call<string, unknown, unknown>,
   listed: Listed<unknown>,
 ): void {
   const meta: Record<string, unknown> = { ...listed.meta };
-  if (call.page !== undefined && listed.total !== undefined) {
+  if (call.page?.after !== undefined) {
+    const last = listed.more ? listed.items.at(-1) : undefined;
+    const next = last === undefined ? undefined : { id: serializer!.spec.id(last), key: cursorKey!(last) };
+    document.links = cursorLinks(url, call.query, call.page, next);
+  } else if (call.page !== undefined && listed.total !== undefined) {
     const numbers = pagination(call.page, listed.total);
     document.links = pageLinks(url, call.query, numbers);
     meta.pagination = numbers;

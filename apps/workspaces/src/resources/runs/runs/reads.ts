@@ -1,4 +1,4 @@
-import { badParameter, type Page, type Query } from '@keystead/jsonapi';
+import { badParameter, cursorAt, type Page, type Query } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
 import { Prisma } from '../../../generated/prisma/client';
 import type { Access } from '../../../kernel/access/access';
@@ -114,9 +114,33 @@ async function count(db: Database, where: Prisma.Sql): Promise<number> {
   return found.total;
 }
 
+/** What a page of runs begins behind. */
+export const runKey = ({ number }: Pick<Run, 'number'>): string => String(number);
+
+/** A page that begins behind a run, or with the newest. */
+async function readBehind(db: Database, keyring: Keyring, where: Prisma.Sql, after: string, size: number) {
+  const place = await cursorAt(after, async (id) => {
+    const [run] = await db.prisma.$queryRaw<{ number: bigint }[]>`
+      SELECT r.number ${raw(fromRuns)} WHERE r.id = ${id} AND ${where}`;
+    return run && runKey(run);
+  });
+  if (place && !/^\d{1,18}$/.test(place.key))
+    throw badParameter('page[after]', 'page[after] names nothing in this list');
+  const behind = place ? Prisma.sql`${where} AND r.number < ${BigInt(place.key)}` : where;
+  const found = await read(db, keyring, behind, newestFirst, { size: size + 1, offset: 0 });
+  return { items: found.slice(0, size), more: found.length > size };
+}
+
 /** A page of a workspace's runs, newest first. */
-export async function listOfWorkspace(db: Database, keyring: Keyring, workspaceId: string, query: Query, page: Page) {
+export async function listOfWorkspace(
+  db: Database,
+  keyring: Keyring,
+  workspaceId: string,
+  query: Query,
+  page: Page,
+): Promise<{ items: Run[]; total?: number; more?: boolean }> {
   const where = Prisma.join([Prisma.sql`r.workspace_id = ${workspaceId}`, ...conditions(query, false)], ' AND ');
+  if (page.after !== undefined) return readBehind(db, keyring, where, page.after, page.size);
   return { items: await read(db, keyring, where, newestFirst, page), total: await count(db, where) };
 }
 
@@ -131,7 +155,8 @@ export async function listOfOrganization(
 ): Promise<{ items: Run[]; more: boolean }> {
   const mine = [Prisma.sql`w.organization_id = ${organizationId}`, visibleWorkspaces(access, organizationId)];
   const where = Prisma.join([...mine, ...conditions(query, true)], ' AND ');
-  const { size, offset } = page;
+  const { size, offset, after } = page;
+  if (after !== undefined) return readBehind(db, keyring, where, after, size);
   const found = await read(db, keyring, where, newestFirst, { size: size + 1, offset });
   return { items: found.slice(0, size), more: found.length > size };
 }

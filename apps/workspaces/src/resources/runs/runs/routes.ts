@@ -29,6 +29,7 @@ import {
   listParameters,
   listQueue,
   organizationParameters,
+  runKey,
 } from './reads';
 import { find, findMany, type Run } from './run';
 import { CreateRun, Remark, type Remarked } from './schema';
@@ -136,6 +137,7 @@ const listInWorkspace = ofWorkspace.list('/workspaces/:workspace_id/runs', {
   summary: 'List the runs of a workspace, newest first.',
   spec,
   query: listParameters,
+  cursorKey: runKey,
   include,
   load: ({ db, params }) => workspaces.find(db, params.workspace_id),
   run: ({ db, env, target, query, page }: Call<string, undefined, Workspace>) =>
@@ -146,10 +148,12 @@ const listInOrganization = ofOrganization.list('/organizations/:organization_nam
   summary: 'List the runs of an organization that the caller sees, newest first, without counting them.',
   uncounted: true,
   query: organizationParameters,
+  cursorKey: runKey,
   include,
   load: loadOrganization,
   run: async ({ db, env, access, target, query, page }: Call<string, undefined, Organization>) => {
     const { items, more } = await listOfOrganization(db, env.keyring, access, target.id, query, page!);
+    if (page!.after !== undefined) return { items, more };
     const pagination = {
       'current-page': page!.number,
       'page-size': page!.size,

@@ -20,7 +20,7 @@ import {
   workspaceOutputSerializer,
 } from './serializers';
 import * as states from './service';
-import { find, findCurrent, findMany, list as listVersions, type StateVersion } from './state-version';
+import { find, findCurrent, findMany, list as listVersions, type StateVersion, stateVersionKey } from './state-version';
 
 /** Anything whose rights are those of a workspace. */
 interface StateTarget {
@@ -132,14 +132,15 @@ const index = ofState.list('/state-versions', {
     'filter[workspace][name]': 'The workspace; needed.',
     'filter[status]': 'Only versions of this status.',
   },
+  cursorKey: stateVersionKey,
   include,
   run: async ({ db, env, query, page, accessTo }) => {
     const organization = query.get('filter[organization][name]') ?? '';
     const workspace = await workspaces.findByName(db, organization, query.get('filter[workspace][name]') ?? '');
     const access = workspace && (await accessTo([workspace.organizationId]));
     if (!workspace || !access || !workspacePolicy['can-read-state-versions'](access, workspace)) throw notFound();
-    const { items, total } = await listVersions(db, workspace.id, query.get('filter[status]'), page!);
-    return { items: items.map((item) => withLinks(env, item)), total };
+    const { items, ...rest } = await listVersions(db, workspace.id, query.get('filter[status]'), page!);
+    return { items: items.map((item) => withLinks(env, item)), ...rest };
   },
 });
 

@@ -1,3 +1,4 @@
+import { badParameter, cursorAt, type Page } from '@keystead/jsonapi';
 import type { Prisma } from '../../../generated/prisma/client';
 import type { WorkspaceTarget } from '../../../kernel/access/access';
 import type { Database, KeyedRow } from '../../../kernel/database/database';
@@ -84,14 +85,41 @@ export async function findCurrent(db: Database, workspaceId: string): Promise<St
   return row && versionOf(row);
 }
 
+/** What a page of state versions begins behind. */
+export const stateVersionKey = ({ createdAt }: Pick<StateVersion, 'createdAt'>): string => createdAt.toISOString();
+
+/** A page that begins behind a version, or with the newest. */
+async function listBehind(
+  db: Database,
+  where: { workspaceId: string; status?: string },
+  after: string,
+  size: number,
+): Promise<{ items: StateVersion[]; more: boolean }> {
+  const place = await cursorAt(after, async (id) => {
+    const found = await db.prisma.stateVersion.findFirst({ where: { ...where, id }, select: { createdAt: true } });
+    return found ? stateVersionKey(found) : undefined;
+  });
+  const at = place && new Date(place.key);
+  if (at && Number.isNaN(at.getTime())) throw badParameter('page[after]', 'page[after] names nothing in this list');
+  const behind = at && { createdAt: { lte: at }, OR: [{ createdAt: { lt: at } }, { id: { lt: place!.id } }] };
+  const rows = await db.prisma.stateVersion.findMany({
+    where: { ...where, ...behind },
+    include: whole,
+    orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
+    take: size + 1,
+  });
+  return { items: rows.slice(0, size).map(stateVersionOf), more: rows.length > size };
+}
+
 /** A page of a workspace's state versions, newest first. */
 export async function list(
   db: Database,
   workspaceId: string,
   status: string | undefined,
-  page: { offset: number; size: number },
-): Promise<{ items: StateVersion[]; total: number }> {
+  page: Page,
+): Promise<{ items: StateVersion[]; total?: number; more?: boolean }> {
   const where = { workspaceId, ...(status ? { status } : {}) };
+  if (page.after !== undefined) return listBehind(db, where, page.after, page.size);
   const rows = await db.prisma.stateVersion.findMany({
     where,
     include: whole,

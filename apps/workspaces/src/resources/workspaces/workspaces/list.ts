@@ -1,4 +1,4 @@
-import { badParameter, type Page, type Query } from '@keystead/jsonapi';
+import { badParameter, cursorAt, type Page, type Query } from '@keystead/jsonapi';
 import { Prisma } from '../../../generated/prisma/client';
 import type { Access } from '../../../kernel/access/access';
 import { visibleWorkspaces } from '../../../kernel/access/visible';
@@ -121,9 +121,15 @@ export async function list(
   query: Query,
   sort: Sort,
   page: Page,
-): Promise<{ items: WorkspaceStamp[]; total: number }> {
+): Promise<{ items: WorkspaceStamp[]; total?: number; more?: boolean }> {
   const visible = visibleWorkspaces(access, organizationId);
   const filters = conditions(query);
+  if (page.after !== undefined) {
+    if (sort.some(({ key, descending }) => key !== 'name' || descending)) {
+      throw badParameter('sort', 'sort cannot stand beside page[after], which goes by name');
+    }
+    return listBehind(db, organizationId, [visible, ...filters], page.after, page.size);
+  }
   if (filters.length === 0 && sort.length === 0 && visible.sql === 'TRUE') {
     return findStampPage(db, organizationId, page);
   }
@@ -145,6 +151,30 @@ export async function list(
       JOIN organization o ON o.id = ${organizationId}
      ORDER BY chosen.place`;
   return { items: rows, total: all ?? (await countWhere(db, where, rows.length, page)) };
+}
+
+/** The workspaces behind a place in their order by name, read from there. */
+async function listBehind(
+  db: Database,
+  organizationId: string,
+  conditions: readonly Prisma.Sql[],
+  after: string,
+  size: number,
+): Promise<{ items: WorkspaceStamp[]; more: boolean }> {
+  const where = Prisma.join([Prisma.sql`w.organization_id = ${organizationId}`, ...conditions], ' AND ');
+  const place = await cursorAt(after, async (id) => {
+    const [found] = await db.prisma.$queryRaw<{ name: string }[]>`
+      SELECT w.name FROM workspace w WHERE w.id = ${id} AND ${where}`;
+    return found?.name;
+  });
+  const behind = place ? Prisma.sql`(w.name COLLATE "C", w.id) > (${place.key}, ${place.id})` : Prisma.sql`TRUE`;
+  const rows = await db.prisma.$queryRaw<WorkspaceStamp[]>`
+    SELECT w.id, w.name, w.project_id AS "projectId", o.id AS "organizationId", w.revision,
+           o.revision AS "organizationRevision", p.revision AS "projectRevision"
+      FROM (SELECT w.* FROM workspace w WHERE ${where} AND ${behind} ORDER BY w.name COLLATE "C", w.id LIMIT ${size + 1}) w
+      JOIN project p ON p.id = w.project_id JOIN organization o ON o.id = ${organizationId}
+     ORDER BY w.name COLLATE "C", w.id`;
+  return { items: rows.slice(0, size), more: rows.length > size };
 }
 
 /** The total; known without counting when the first page is not full. */

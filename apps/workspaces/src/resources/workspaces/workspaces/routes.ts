@@ -99,6 +99,8 @@ const index = list<typeof collection, undefined, Organization, WorkspaceStamp>(c
   spec,
   query: listParameters,
   sort: sortKeys,
+  // Only pages that begin behind an item read it.
+  cursorKey: ({ name }) => name ?? '',
   include,
   cached: cachedWorkspaces,
   loadsEarly: true,

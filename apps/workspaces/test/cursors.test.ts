@@ -1,0 +1,131 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { resources } from '../src/resources/registry';
+import { grant, member, team } from './members';
+import { startWorkspaces } from './start-workspaces';
+
+interface Page {
+  data: { id: string }[];
+  links: { self: string; next: string | null };
+  meta?: object;
+}
+
+describe('lists of which a page may begin behind an item', () => {
+  const workspaces = startWorkspaces();
+  const { admin } = workspaces;
+  const count = 7;
+  const lists = new Map<string, { path: string; table: string; all: string[] }>();
+
+  const read = async (path: string, client = admin): Promise<Page> => (await client.get(path).expect(200)).body;
+  const below = (url: string): string => url.split('/api/v2/')[1]!;
+  const at = (path: string, after: string) =>
+    `${path}${path.includes('?') ? '&' : '?'}page[size]=2&page[after]=${after}`;
+  /** All ids from a page on, as `links.next` leads; `between` is called after each page. */
+  const follow = async (path: string, between: (page: Page) => Promise<void> = async () => {}, client = admin) => {
+    const ids: string[] = [];
+    for (let next: string | null = path; next !== null; ) {
+      const page = await read(next, client);
+      ids.push(...page.data.map(({ id }) => id));
+      await between(page);
+      next = page.links.next === null ? null : below(page.links.next);
+    }
+    return ids;
+  };
+
+  /** Rows of one moment: among states of the same time the id decides. */
+  const fill = async () => {
+    const { prisma } = workspaces.service.db;
+    for (const name of ['e', 'B', 'a', 'd', 'c', 'A_1', 'z']) await workspaces.workspace('acme', name);
+    const { id: workspaceId } = await workspaces.workspace('acme', 'history');
+    const createdAt = new Date();
+    for (let n = 1; n <= count; n++) {
+      await prisma.run.create({
+        data: { id: `run-${'x'.repeat(15)}${n}`, workspaceId, status: 'applied', finishedAt: createdAt },
+      });
+      await prisma.runPhase.create({
+        data: { id: `plan-${n}`, runId: `run-${'x'.repeat(15)}${n}`, kind: 'plan', status: 'finished' },
+      });
+      await prisma.runPhase.create({
+        data: { id: `apply-${n}`, runId: `run-${'x'.repeat(15)}${n}`, kind: 'apply', status: 'finished' },
+      });
+      const version = { id: `sv-${'x'.repeat(15)}${n}`, workspaceId, serial: n, md5: `${n}`, status: 'finalized' };
+      await prisma.stateVersion.create({
+        data: { ...version, createdAt, createdByType: 'users', createdById: 'user-x' },
+      });
+    }
+    const states = 'state-versions?filter[organization][name]=acme&filter[workspace][name]=history';
+    for (const [name, path, table] of [
+      ['GET /state-versions', states, 'state_version'],
+      ['GET /workspaces/:workspace_id/runs', `workspaces/${workspaceId}/runs`, 'run'],
+      ['GET /organizations/:organization_name/runs', 'organizations/acme/runs', 'run'],
+      ['GET /organizations/:organization_name/workspaces', 'organizations/acme/workspaces', 'workspace'],
+    ] as const) {
+      lists.set(name, { path, table, all: (await read(path)).data.map(({ id }) => id) });
+    }
+  };
+
+  beforeAll(async () => {
+    await workspaces.organization('acme');
+    await fill();
+  });
+
+  const declared = resources.flatMap(({ endpoints }) =>
+    endpoints.flatMap(({ method, path, cursorKey }) => (cursorKey === undefined ? [] : [`${method} ${path}`])),
+  );
+
+  it('are those of workspaces, runs and states', () => {
+    expect([...lists.keys()].sort()).toEqual([...declared].sort());
+  });
+
+  it.each(declared)('%s goes on where it is told, in the order of pages by number', async (name) => {
+    const { path, all } = lists.get(name)!;
+    expect(all.length).toBeGreaterThanOrEqual(count);
+    expect(await follow(at(path, ''))).toEqual(all);
+    const { data, links, meta } = await read(at(path, all[1]!));
+    expect(data.map(({ id }) => id)).toEqual(all.slice(2, 4));
+    expect(below(decodeURIComponent(links.self))).toContain(`page[after]=${all[1]}`);
+    expect(meta).toBeUndefined();
+    expect((await read(at(path, all.at(-1)!))).links.next).toBeNull();
+  });
+
+  it.each(declared)('%s names what it does not understand', async (name) => {
+    const { path, all } = lists.get(name)!;
+    for (const [after, parameter] of [
+      ['ws-1234567812345678', 'page[after]'],
+      ['nonsense.AAAA', undefined],
+      [`${all[0]}&page[number]=2`, 'page[number]'],
+    ] as const) {
+      const { status, body } = await admin.get(at(path, after));
+      // What is in the form of a place is one, whether or not something was ever there.
+      if (parameter === undefined) expect([200, 400]).toContain(status);
+      else expect([status, body.errors[0].source.parameter]).toEqual([400, parameter]);
+    }
+  });
+
+  it('shows a member what they see, and takes no place from what they do not', async () => {
+    const { path, all } = lists.get('GET /organizations/:organization_name/workspaces')!;
+    const readers = await team(workspaces, 'acme', 'readers');
+    for (const id of [all[1]!, all[4]!, all[6]!]) await grant(workspaces, readers, id, 'read');
+    const reader = await member(workspaces, 'acme', [readers]);
+    expect(await follow(at(path, ''), undefined, reader)).toEqual([all[1], all[4], all[6]]);
+    await reader.get(at(path, all[2]!)).expect(400);
+    await admin.get(`${at(path, '')}&sort=-name`).expect(400);
+    expect(await follow(`${at(path, '')}&search[name]=a`)).toEqual(
+      (await read(`${path}?search[name]=a`)).data.map(({ id }) => id),
+    );
+  });
+
+  it('misses nothing, and shows nothing twice, while whoever reads deletes all that was read', async () => {
+    // Workspaces take their runs and states along, and are the last.
+    for (const [name, { path, table, all }] of lists) {
+      if (name === 'GET /organizations/:organization_name/runs') continue;
+      const left = new Set(all);
+      const seen = await follow(at(path, ''), async ({ data }) => {
+        for (const { id } of data) left.delete(id);
+        const ids = data.map(({ id }) => id);
+        await workspaces.service.pool.query(`DELETE FROM ${table} WHERE id = ANY($1)`, [ids]);
+      });
+      expect([name, seen]).toEqual([name, all]);
+      expect(left.size).toBe(0);
+    }
+  });
+});
