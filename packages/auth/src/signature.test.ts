@@ -35,6 +35,19 @@ describe('a signature', () => {
     expect(await verifySignature(token, check(publicKey, algorithm))).toEqual(claims);
   });
 
+  it('is verified before claims are read otherwise than by the native parser', async () => {
+    const read: string[] = [];
+    const parse = (text: string) => read.push(text) && JSON.parse(text);
+    const [head, body, made] = jwt
+      .sign({ sub: 'me' }, rsa.privateKey, { algorithm: 'RS256', noTimestamp: true })
+      .split('.');
+    const claims = { ...check(rsa.publicKey, 'RS256'), parse };
+    await expect(verifySignature(`${head}.${part({ sub: 'you' })}.${made}`, claims)).rejects.toThrow('signature');
+    expect(read).toEqual([]);
+    expect(await verifySignature(`${head}.${body}.${made}`, claims)).toEqual({ sub: 'me' });
+    expect(read).toEqual(['{"sub":"me"}']);
+  });
+
   it.each([
     ['ed25519', ed],
     ['ed448', ed448],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { propertySettings } from '../../testing/src/index';
-import { ExactNumber, jsonText, mayBeInexact, parseExact, plainNumbers } from './json-text';
+import { decimalValue, ExactNumber, jsonText, mayBeInexact, parseExact, plainNumbers } from './json-text';
 
 fc.configureGlobal(propertySettings);
 
@@ -43,6 +43,36 @@ describe('JSON text', () => {
         expect(jsonText(parseExact(json))).toBe(`{"x${name}":${one},"y":[true,${two}]}`);
       }),
     );
+  });
+
+  it('has one decimal value for every spelling of a number, and only for those', () => {
+    /** Both numbers as whole ones over the same power of ten. */
+    const areEqual = (one: string, other: string) => {
+      const scaled = (digits: string) => {
+        const [mantissa = '', exponent = '0'] = digits.toLowerCase().split('e');
+        const [whole = '', fraction = ''] = mantissa.split('.');
+        return BigInt(whole + fraction) * 10n ** BigInt(60 + Number(exponent) - fraction.length);
+      };
+      return scaled(one) === scaled(other);
+    };
+    const digits = fc.stringMatching(/^-?(0|[1-9][0-2]{0,2})(\.[0-1]{1,3})?([eE][+-]?0{0,2}[0-3])?$/);
+    fc.assert(
+      fc.property(digits, digits, (one, other) => {
+        expect(decimalValue(one) === decimalValue(other)).toBe(areEqual(one, other));
+      }),
+      { numRuns: 5_000 },
+    );
+    expect(decimalValue('-1.0')).not.toBe(decimalValue('1'));
+    expect(decimalValue(`5e${'0'.repeat(40)}`)).toBe(decimalValue('5'));
+    expect(decimalValue('10e999999999999998')).toBe(decimalValue('1e999999999999999'));
+    expect(decimalValue('1e1000000000000000')).toBe('1e1000000000000000');
+  });
+
+  it.each([
+    ['exponent', '', '9'.repeat(5_000_000)],
+    ['mantissa', '9'.repeat(5_000_000), '7'],
+  ])('reads the decimal value of a number with millions of digits in its %s', (_where, mantissa, exponent) => {
+    expect(decimalValue(`1${mantissa}e${exponent}`)).toBe(`1${mantissa}e${exponent}`);
   });
 
   it('has as numbers what a double holds, and as digits what it does not', () => {

@@ -6,21 +6,25 @@ export class ExactNumber {
   }
 }
 
-const numberParts = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
+const numberParts = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?)0*(\d*))?$/;
+
+/** Sums of an exponent of so many digits and of the length of a text are exact in a double. */
+const longestExponent = 15;
 
 /**
  * The one spelling of the decimal value of a number's digits: `42`, `42.0` and `4.2e1` have the same, 42.9 has another,
- * however many digits there are. Undefined for what are no digits of a JSON number.
+ * however many digits there are. What has no such spelling, a longer exponent for example, is its own. It takes as long as the text.
  */
-export function decimalValue(digits: string): string | undefined {
+export function decimalValue(digits: string): string {
   const parts = numberParts.exec(digits);
-  if (!parts) return undefined;
-  const [, sign, whole = '', fraction = '', exponent = '0'] = parts;
+  if (!parts) return digits;
+  const [, sign, whole = '', fraction = '', below = '', exponent = ''] = parts;
   const all = (whole + fraction).replace(/^0+/, '');
   let end = all.length;
   while (end > 0 && all.charCodeAt(end - 1) === 48) end--;
   if (end === 0) return '0';
-  return `${sign}${all.slice(0, end)}e${BigInt(exponent) - BigInt(fraction.length) + BigInt(all.length - end)}`;
+  if (exponent.length > longestExponent) return digits;
+  return `${sign}${all.slice(0, end)}e${Number(`${below}${exponent || 0}`) - fraction.length + (all.length - end)}`;
 }
 
 /** JSON text of a value that came out of a request, every number with the digits it was sent with. */

@@ -1,7 +1,7 @@
 import { decimalValue, ExactNumber, parseExact } from '@keystead/envelope';
 
 /** More digits are in no id. */
-const mostDigits = 1_000;
+const mostDigits = 64;
 
 /**
  * A JSON value so that equal numbers, and only those, have the same text: doubles where a double has that very value, else
@@ -20,7 +20,7 @@ export const parseClaims = (text: string): unknown => comparable(parseExact(text
 function numberOf(exact: ExactNumber): number | bigint | ExactNumber {
   const decimal = decimalValue(exact.digits);
   const double = Number(exact.digits);
-  if (decimal === undefined || decimalValue(String(double)) === decimal) return double;
+  if (decimalValue(String(double)) === decimal) return double;
   const [digits = '', exponent = '0'] = decimal.split('e');
   const zeros = Number(exponent);
   return zeros >= 0 && zeros + digits.length <= mostDigits ? BigInt(digits + '0'.repeat(zeros)) : exact;

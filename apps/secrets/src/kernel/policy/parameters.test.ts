@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { ExactNumber } from '@keystead/envelope';
 import { MergedLists } from './merged-lists';
 import { judgeParameters } from './parameters';
 import { PatternRule } from './rule';
@@ -42,6 +43,17 @@ describe('the parameters of a request', () => {
     if (quick) expect(judge('b'.repeat(length))).toBeUndefined();
     else expect(() => judge('b'.repeat(length))).toThrow(tooMuch);
     expect(judge({ length })).toBeUndefined();
+  });
+
+  it('are compared with numbers as long as that is quick', () => {
+    const judge = (count: number, digits: string) =>
+      judgeParameters(denying(Array(count).fill({ number: '5' })), {
+        parameters: { xyz: new ExactNumber(digits) },
+      } as never);
+    expect(judge(10, `5e${'9'.repeat(1_000_000)}`)).toBeUndefined();
+    expect(judge(10, `5.${'0'.repeat(1_000_000)}`)).toBe('denied-parameter');
+    expect(judge(10, `5e${'0'.repeat(1_000_000)}`)).toBe('denied-parameter');
+    expect(() => judge(13, `6.${'0'.repeat(1_000_000)}`)).toThrow(tooMuch);
   });
 
   it('are lists that are added up, and stay as they are', () => {

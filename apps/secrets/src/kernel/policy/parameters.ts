@@ -136,6 +136,8 @@ class Steps {
 
 /** Any comparison takes as long as so many steps of a search. */
 const stepsOfOne = 50;
+/** Every digit of two numbers is looked at. */
+const stepsOfDigit = 20;
 /** Reading a value of the policy as the operation reads it. */
 const stepsOfReading = 500;
 
@@ -154,7 +156,7 @@ function equals(listed: PolicyValue, value: unknown, steps: Steps): boolean {
     if (!Array.isArray(value) || value.length !== listed.length) return false;
     return listed.every((item, i) => equals(item, value[i], steps));
   }
-  if ('number' in listed) return equalNumbers(listed.number, value);
+  if ('number' in listed) return equalNumbers(listed.number, value, steps);
   if (!('object' in listed) || typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   const entries = Object.entries(value);
   steps.take(entries.length * stepsOfOne);
@@ -165,9 +167,10 @@ function equals(listed: PolicyValue, value: unknown, steps: Steps): boolean {
 }
 
 /** Numbers arrive as numbers, or by their digits. */
-function equalNumbers(listed: string, value: unknown): boolean {
+function equalNumbers(listed: string, value: unknown, steps: Steps): boolean {
   if (typeof value !== 'number' && !(value instanceof ExactNumber)) return false;
   const text = String(value);
+  steps.take((listed.length + text.length) * stepsOfDigit);
   return text === listed || decimalValue(text) === decimalValue(listed);
 }
 
@@ -175,8 +178,8 @@ function equalNumbers(listed: string, value: unknown): boolean {
 function areSame(one: unknown, other: unknown, steps: Steps): boolean {
   steps.take(stepsOfOne);
   if (one === other) return true;
-  if (typeof one === 'number') return equalNumbers(String(one), other);
-  if (one instanceof ExactNumber) return equalNumbers(one.digits, other);
+  if (typeof one === 'number') return equalNumbers(String(one), other, steps);
+  if (one instanceof ExactNumber) return equalNumbers(one.digits, other, steps);
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
   if (Array.isArray(one) !== Array.isArray(other) || other instanceof ExactNumber) return false;
   const entries = Object.entries(one);

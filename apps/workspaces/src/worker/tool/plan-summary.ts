@@ -57,7 +57,7 @@ export function countChanges(plan: PlanDocument) {
  * number. */
 function settled(value: unknown): unknown {
   if (value === null || value === '') return undefined;
-  if (typeof value === 'number' || value instanceof ExactNumber) return new ExactNumber(decimalValue(String(value))!);
+  if (typeof value === 'number' || value instanceof ExactNumber) return new ExactNumber(decimalValue(String(value)));
   if (typeof value !== 'object') return value;
   if (Array.isArray(value)) return value.length === 0 ? undefined : value.map(settled);
   const kept = Object.entries(value).flatMap(([key, one]) => {
