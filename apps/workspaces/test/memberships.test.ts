@@ -169,7 +169,7 @@ describe('memberships', () => {
     await workspaces.organization('small');
     const { env, db } = workspaces.service;
     const { id } = await prisma.organization.findFirstOrThrow({ where: { name: 'small' } });
-    const inviting = { organizationId: id, userLimit: 2, keyring: env.keyring, now: env.now() };
+    const inviting = { organizationId: id, userLimit: 2, mayGive: () => true, keyring: env.keyring, now: env.now() };
     await inviteDirectly(db, system, inviting, 'second@example.org', []);
     await expect(inviteDirectly(db, system, inviting, 'third@example.org', [])).rejects.toMatchObject({
       kind: 'malformed',

@@ -3,6 +3,7 @@ import type { Database } from './database';
 /** Tables whose rows are locked by id while something that depends on them is decided. */
 type LockableTable =
   | 'agent_pool'
+  | 'membership'
   | 'notification_configuration'
   | 'oauth_client'
   | 'organization'

@@ -5,16 +5,22 @@ import { teamPolicy } from '../teams/policy';
 import * as teams from '../teams/service';
 import type { OneTimeLink } from '../users/links';
 
-/** May the one who made an invitation still invite, into the teams that it gives? To be asked when it is accepted. */
+/**
+ * May the one who made an invitation still invite, into every team that the membership has by now? Others may have put it into
+ * teams since, and the inviter has the link. To be asked when it is accepted, with the membership held.
+ */
 export async function mayStillInvite(
-  db: Database,
-  { createdByType: type, createdById: id, teamIds }: OneTimeLink,
-  organizationId: string,
+  tx: Database,
+  { createdByType: type, createdById: id }: OneTimeLink,
+  { organizationId, teams: given }: { organizationId: string; teams: readonly { id: string }[] },
 ): Promise<boolean> {
   // Of an earlier version, or made by the service.
   if (type === null || type === system.type) return true;
-  const access = await accessNow(db, { type, id }, organizationId);
+  const access = await accessNow(tx, { type, id }, organizationId);
   if (access?.can(organizationId, 'manage-membership') !== true) return false;
-  const given = await teams.findMany(db, teamIds);
-  return given.every((team) => teamPolicy['can-update-membership'](access, team));
+  const found = await teams.findMany(
+    tx,
+    given.map((team) => team.id),
+  );
+  return found.every((team) => teamPolicy['can-update-membership'](access, team));
 }

@@ -8,6 +8,7 @@ import { organizationPolicy } from '../../organizations/organizations/policy';
 import * as organizations from '../../organizations/organizations/service';
 import { seesTeam, teamPolicy } from '../teams/policy';
 import * as teams from '../teams/service';
+import type { Team } from '../teams/team';
 import { linkUrl } from '../users/links';
 import { membershipPolicy, seesMembership } from './policy';
 import { listMemberships } from './reads';
@@ -49,7 +50,8 @@ const list = inOrganization.list(inPath, {
 });
 
 const create = inOrganization.post(inPath, {
-  summary: 'Invite a person by e-mail address. The answer has the link that accepts the invitation, this once.',
+  summary:
+    'Invite a person by e-mail address. The answer has the link that accepts the invitation, this once; the former link of another inviter ends.',
   requires: 'can-manage-users',
   stepUp: true,
   alwaysIncludes: ['user'],
@@ -59,7 +61,8 @@ const create = inOrganization.post(inPath, {
   run: async ({ db, env, access, target, body, ...call }) => {
     const wanted = await findTeams(db, access, target.id, body.teams ?? []);
     const { userLimit } = target.entitlements;
-    const inviting = { organizationId: target.id, userLimit, keyring: env.keyring, now: env.now() };
+    const mayGive = (team: Team) => teamPolicy['can-update-membership'](access, team);
+    const inviting = { organizationId: target.id, userLimit, mayGive, keyring: env.keyring, now: env.now() };
     const membership = await memberships.invite(db, actorOf(call), inviting, body.email, wanted);
     return { ...membership, inviteUrl: linkUrl(env.publicUrl, membership.inviteSecret ?? '') };
   },

@@ -6,6 +6,7 @@ import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import { addMembers, requireOwner } from '../teams/members';
+import { findMany as findTeams } from '../teams/service';
 import type { Team } from '../teams/team';
 import { createLink } from '../users/links';
 import * as users from '../users/service';
@@ -61,46 +62,74 @@ export interface Inviting {
   readonly organizationId: string;
   /** How many people the plan allows; null is no limit. */
   readonly userLimit: number | null;
+  /** May the one who invites give a team? */
+  readonly mayGive: (team: Team) => boolean;
   readonly keyring: Keyring;
   readonly now: number;
 }
 
 /**
  * Invites whoever is given the link, into teams if given. The invitation names an address and no account: an account that
- * has the address may be anybody's. Throws `invalid` for a second invitation, `malformed` when the plan allows no more people.
+ * has the address may be anybody's. Another who may give every team that an open invitation has invites again: the former
+ * link ends, and only theirs works. Throws `invalid` for any other second invitation, `malformed` when the plan allows no more
+ * people.
  */
 export async function invite(
   db: Database,
   actor: Actor,
-  { organizationId, userLimit, keyring, now }: Inviting,
+  { organizationId, userLimit, mayGive, keyring, now }: Inviting,
   email: string,
   teams: readonly Team[],
 ): Promise<Membership> {
   return db.transaction(async (tx) => {
-    if ((await roomIn(tx, organizationId, userLimit)) === 0) {
-      throw new Refusal('malformed', `The plan of this organization allows ${userLimit} users`);
-    }
     await lockRow(tx, 'organization', organizationId);
-    const [known] = await tx.prisma.$queryRaw<{ status: string }[]>`
-      SELECT m.status FROM membership m JOIN user_account u ON u.id = m.user_id
+    const [known] = await tx.prisma.$queryRaw<{ id: string; userId: string; status: string }[]>`
+      SELECT m.id, m.user_id AS "userId", m.status FROM membership m JOIN user_account u ON u.id = m.user_id
        WHERE m.organization_id = ${organizationId} AND lower(u.email) = lower(${email}) ORDER BY m.status LIMIT 1`;
-    if (known) {
-      throw invalid('email', known.status === 'active' ? 'User is already a member' : 'User has already been invited');
+    if (known?.status === 'active') throw invalid('email', 'User is already a member');
+    if (known && !(await mayReplace(tx, actor, known.id, mayGive, now))) {
+      throw invalid('email', 'User has already been invited');
     }
-    const { id: userId } = await users.create(tx, { username: newId('invited'), email });
-    const { id } = await tx.prisma.membership.create({ data: { id: newId('ou'), organizationId, userId } });
+    const { id, userId } = known ?? (await addInvited(tx, organizationId, userLimit, email));
     for (const team of teams) await addMembers(tx, actor, team, [id]);
-    const teamIds = teams.map((team) => team.id);
-    const link = { kind: 'invitation', userId, membershipId: id, inviter: actor, teamIds } as const;
+    const link = { kind: 'invitation', userId, membershipId: id, inviter: actor } as const;
     const inviteSecret = await createLink(tx, keyring, link, now);
     await recordChange(tx, actor, {
       organizationId,
-      action: 'membership.create',
+      action: known ? 'membership.invite-again' : 'membership.create',
       target: { type: 'organization-memberships', id, name: email },
       after: { email, teams: teams.map(({ name }) => name) },
     });
     return { ...still(await find(tx, id)), inviteSecret };
   });
+}
+
+/** May this one take the place of the one who invited: no link of their own works, and they may give all that it gives? */
+async function mayReplace(
+  tx: Database,
+  actor: Actor,
+  membershipId: string,
+  mayGive: (team: Team) => boolean,
+  now: number,
+): Promise<boolean> {
+  if (!(await lockRow(tx, 'membership', membershipId))) return false;
+  const own = { membershipId, createdByType: actor.type, createdById: actor.id, expiresAt: { gt: new Date(now) } };
+  if ((await tx.prisma.oneTimeLink.count({ where: own })) > 0) return false;
+  const given = await tx.prisma.teamMember.findMany({ where: { membershipId }, select: { teamId: true } });
+  const found = await findTeams(
+    tx,
+    given.map(({ teamId }) => teamId),
+  );
+  return found.every(mayGive);
+}
+
+/** The place of someone invited: an account that only names the address, until the invitation is accepted. */
+async function addInvited(tx: Database, organizationId: string, userLimit: number | null, email: string) {
+  if ((await roomIn(tx, organizationId, userLimit)) === 0) {
+    throw new Refusal('malformed', `The plan of this organization allows ${userLimit} users`);
+  }
+  const { id: userId } = await users.create(tx, { username: newId('invited'), email });
+  return tx.prisma.membership.create({ data: { id: newId('ou'), organizationId, userId } });
 }
 
 /** How many more people the plan of an organization allows, until the transaction ends; null is no limit. */

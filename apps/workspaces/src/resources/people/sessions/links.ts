@@ -3,6 +3,7 @@ import type { Keyring } from '@keystead/keyring';
 import { notFound, Refusal } from '@keystead/refusal';
 import { type Actor, recordChange, system } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
+import { lockRow } from '../../../kernel/database/lock-row';
 import { reclaimName } from '../../../kernel/database/released-names';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { mayStillInvite } from '../memberships/inviter';
@@ -62,10 +63,10 @@ export async function useLink(
   const joinsAsKnown = link.kind === 'invitation' && callerId !== undefined && input.username === undefined;
   const isNewAccount = link.kind === 'invitation' && !joinsAsKnown;
   const userId = joinsAsKnown ? callerId : link.userId;
-  await requireInviter(db, link, callerId);
   if (link.kind === 'address-change') await requirePassword(db, { keyring, now }, userId, input.password ?? '');
   else if (!joinsAsKnown) requireChosen(isNewAccount, input);
-  return db.transaction(async (tx) => {
+  const account = await db.transaction(async (tx) => {
+    if (!(await isStillInvited(tx, link, callerId))) return undefined;
     if (!(await spendLink(tx, keyring, link.secret))) throw notFound();
     if (isNewAccount) await becomeAccount(tx, userId, input.username);
     const { username } = still(await users.find(tx, userId));
@@ -75,17 +76,24 @@ export async function useLink(
     if (link.membershipId !== null) await memberships.accept(tx, actor, link.membershipId, userId);
     return still(await users.find(tx, userId));
   });
+  if (account !== undefined) return account;
+  throw new Refusal('denied', 'The one who invited you may not do so any more: ask for another invitation');
 }
 
-/** Who invited may have lost the right to do so since: then the invitation counts no more. Throws `denied`. */
-async function requireInviter(db: Database, link: OpenedLink, callerId: string | undefined): Promise<void> {
-  if (link.membershipId === null) return;
-  const { organizationId, email } = still(await memberships.find(db, link.membershipId));
-  if (await mayStillInvite(db, link, organizationId)) return;
+/**
+ * Who invited may have lost the right to do so since, or the membership may have more than they may give: then the invitation
+ * counts no more, and the trail says so. Holds the membership, so that it gets nothing else meanwhile.
+ */
+async function isStillInvited(tx: Database, link: OpenedLink, callerId: string | undefined): Promise<boolean> {
+  if (link.membershipId === null) return true;
+  if (!(await lockRow(tx, 'membership', link.membershipId))) throw notFound();
+  const membership = still(await memberships.find(tx, link.membershipId));
+  if (await mayStillInvite(tx, link, membership)) return true;
+  const { organizationId, email } = membership;
   const target = { type: 'organization-memberships', id: link.membershipId, name: email };
   const after = { invitedBy: link.createdById, acceptedBy: callerId ?? null };
-  await recordChange(db, system, { organizationId, action: 'membership.accept-refuse', target, after });
-  throw new Refusal('denied', 'The one who invited you may not do so any more: ask for another invitation');
+  await recordChange(tx, system, { organizationId, action: 'membership.accept-refuse', target, after });
+  return false;
 }
 
 /** The inviter knows the link as well, so that the address is not proven by it: where an account has it, it is only asked for. */

@@ -14,10 +14,9 @@ export interface OneTimeLink {
   readonly kind: LinkKind;
   readonly userId: string;
   readonly membershipId: string | null;
-  /** Who invited, and into which teams; null of links of earlier versions. */
+  /** Who invited; null of links of earlier versions. */
   readonly createdByType: string | null;
   readonly createdById: string | null;
-  readonly teamIds: readonly string[];
   readonly expiresAt: Date;
 }
 
@@ -25,11 +24,11 @@ export interface OneTimeLink {
 export async function createLink(
   db: Database,
   keyring: Keyring,
-  link: { kind: LinkKind; userId: string; membershipId?: string; inviter?: Actor; teamIds?: readonly string[] },
+  link: { kind: LinkKind; userId: string; membershipId?: string; inviter?: Actor },
   now: number,
 ): Promise<string> {
   const secret = randomBase62(48);
-  const { kind, userId, membershipId = null, inviter, teamIds = [] } = link;
+  const { kind, userId, membershipId = null, inviter } = link;
   await db.prisma.oneTimeLink.deleteMany({ where: { kind, userId, membershipId } });
   await db.prisma.oneTimeLink.create({
     data: {
@@ -39,7 +38,6 @@ export async function createLink(
       membershipId,
       createdByType: inviter?.type,
       createdById: inviter?.id,
-      teamIds: [...teamIds],
       expiresAt: new Date(now + linkMs),
     },
   });
