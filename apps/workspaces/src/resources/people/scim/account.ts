@@ -4,6 +4,7 @@ import type { Database } from '../../../kernel/database/database';
 import { lockRow } from '../../../kernel/database/lock-row';
 import { freeName, isFreeAddress } from '../sign-in-providers/accounts';
 import { isLastSiteAdmin } from '../sign-in-providers/filling';
+import { endDoors } from '../users/doors';
 
 /** The address of a person: the primary one, else the one for work, else the first that is one. */
 export function addressOf(attributes: Readonly<Record<string, unknown>>): string | undefined {
@@ -24,9 +25,7 @@ export async function suspend(tx: Database, actor: Actor, userId: string, nowMs:
   if (user.siteAdmin && user.suspendedAt === null && (await isLastSiteAdmin(tx, userId))) {
     throw new Refusal('denied', 'Somebody has to stay a site administrator.');
   }
-  await tx.prisma.token.deleteMany({ where: { userId } });
-  await tx.prisma.oneTimeLink.deleteMany({ where: { userId, kind: { not: 'invitation' } } });
-  await tx.prisma.loginCode.deleteMany({ where: { userId } });
+  await endDoors(tx, userId, 'suspension');
   if (user.suspendedAt !== null) return false;
   await tx.prisma.user.update({ where: { id: userId }, data: { suspendedAt: new Date(nowMs) } });
   await recordChange(tx, actor, {

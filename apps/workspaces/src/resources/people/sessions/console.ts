@@ -181,6 +181,7 @@ export class ConsoleSessions {
     const row = await this.read(id);
     await db.prisma.consoleSession.deleteMany({ where: { hash: hashConsoleId(keyring, id) } });
     if (row === undefined) return;
+    await db.prisma.loginCode.deleteMany({ where: { tokenId: row.token_id } });
     await this.record('delete', row, requestId);
     const [owned] = row.owns_token ? await tokens.findMany(db, [row.token_id]) : [];
     if (owned) await tokens.remove(db, actorOf({ principal: principalOf(row), request: { id: requestId } }), owned);

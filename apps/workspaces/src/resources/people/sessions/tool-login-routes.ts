@@ -62,7 +62,7 @@ const makeCode = post('/account/login-codes', {
   body: NewLoginCode,
   run: async ({ db, env, principal, body }) => {
     await requireFreshSession(db, principal, env.now());
-    return createLoginCode(db, env.keyring, principal.id, body, env.now());
+    return createLoginCode(db, env.keyring, principal, body, env.now());
   },
 });
 

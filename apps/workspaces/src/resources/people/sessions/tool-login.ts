@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { equalSecrets, randomBase62 } from '@keystead/auth';
 import { invalid } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
+import type { Principal } from '../../../kernel/access/principal';
 import type { Actor } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import * as tokens from '../tokens/service';
@@ -47,11 +48,11 @@ export interface LoginCode {
   readonly expiresAt: Date;
 }
 
-/** Makes the code that the tool exchanges for a token of the person who signed in. Throws `invalid`. */
+/** Makes the code that the tool exchanges for a token of the person who signed in; it ends with their session. Throws `invalid`. */
 export async function createLoginCode(
   db: Database,
   keyring: Keyring,
-  userId: string,
+  { id: userId, tokenId }: Pick<Principal, 'id' | 'tokenId'>,
   request: LoginRequest,
   now: number,
 ): Promise<LoginCode> {
@@ -68,6 +69,7 @@ export async function createLoginCode(
     data: {
       hash: hashOf(keyring, code),
       userId,
+      tokenId,
       clientId: request.clientId,
       redirectUri: request.redirectUri,
       challenge: request.codeChallenge,

@@ -5,6 +5,7 @@ import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { isReleased } from '../../../kernel/database/released-names';
 import { holderOf, unreachable } from '../users/addresses';
+import { endDoors } from '../users/doors';
 import * as users from '../users/service';
 import type { Person } from './openid';
 import type { SignInProvider } from './provider';
@@ -86,10 +87,9 @@ async function linkable(
        AND NOT EXISTS (SELECT 1 FROM external_identity i WHERE i.user_id = u.id) FOR UPDATE`;
   if (!found) return undefined;
   const { id: userId } = found;
-  await tx.prisma.user.update({ where: { id: userId }, data: { passwordHash: null, emailProven: true } });
-  await tx.prisma.token.deleteMany({ where: { userId } });
-  await tx.prisma.twoFactor.deleteMany({ where: { userId } });
-  await tx.prisma.oneTimeLink.deleteMany({ where: { userId } });
+  const data = { passwordHash: null, emailProven: true, unconfirmedEmail: null };
+  await tx.prisma.user.update({ where: { id: userId }, data });
+  await endDoors(tx, userId, 'link');
   return { ...found, isNew: false };
 }
 

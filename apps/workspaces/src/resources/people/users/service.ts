@@ -7,6 +7,7 @@ import { reclaimName } from '../../../kernel/database/released-names';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { askForProof } from './addresses';
 import { prove } from './attempts';
+import { endDoors } from './doors';
 import { checkPassword, hashPassword, shortestPassword } from './password';
 
 /** A person, or the service account that stands for the token of a team or an organization. */
@@ -193,9 +194,7 @@ export async function setPassword(
       where: { id },
       data: { passwordHash, confirmed: true },
     });
-    const others = { not: keepTokenId ?? '' };
-    await tx.prisma.token.deleteMany({ where: { userId: id, kind: 'session', id: others } });
-    await tx.prisma.consoleSession.deleteMany({ where: { token: { userId: id }, tokenId: others } });
+    await endDoors(tx, id, 'password', keepTokenId);
     await recordChange(tx, actor, {
       organizationId: null,
       action: 'account.change-password',

@@ -1,0 +1,25 @@
+import type { Database } from '../../../kernel/database/database';
+
+/** What ends the ways into an account: another password, a person whom a provider vouches for, or a suspension. */
+export type DoorsEnd = 'password' | 'link' | 'suspension';
+
+/**
+ * Ends what opens an account. All of it when its person comes from a provider for the first time, since another may have made
+ * the account; all but the second factor and its invitations when the directory suspends it; with another password, what
+ * stands on the former one: sessions but for the one kept, codes and reset links. API tokens outlive a password.
+ */
+export async function endDoors(tx: Database, userId: string, by: DoorsEnd, keepTokenId = ''): Promise<void> {
+  const { prisma } = tx;
+  const others = { not: keepTokenId };
+  await prisma.loginCode.deleteMany({ where: { userId } });
+  if (by === 'password') {
+    await prisma.token.deleteMany({ where: { userId, kind: 'session', id: others } });
+    await prisma.consoleSession.deleteMany({ where: { token: { userId }, tokenId: others } });
+    await prisma.oneTimeLink.deleteMany({ where: { userId, kind: 'password-reset' } });
+    return;
+  }
+  await prisma.token.deleteMany({ where: { userId } });
+  const links = by === 'link' ? {} : { kind: { not: 'invitation' } };
+  await prisma.oneTimeLink.deleteMany({ where: { userId, ...links } });
+  if (by === 'link') await prisma.twoFactor.deleteMany({ where: { userId } });
+}
