@@ -181,10 +181,14 @@ function toolEnvironment(parts: EnvironmentParts): Record<string, string> {
   };
 }
 
-function environmentText(environment: Readonly<Record<string, string>>): string {
+/** Names whose values shells compute with, even as they are set; what is no number ends the shell. */
+const computed = /^(OPTIND|HISTCMD|SRANDOM)$/;
+
+/** A script for the job's shell that sets an environment. `command`: a name that the shell keeps for itself must not end it. */
+export function environmentText(environment: Readonly<Record<string, string>>): string {
   return Object.entries(environment)
-    .filter(([name]) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
-    .map(([name, value]) => `export ${name}='${value.replaceAll('\0', '').replaceAll("'", `'\\''`)}'\n`)
+    .filter(([name]) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !computed.test(name))
+    .map(([name, value]) => `command export ${name}='${value.replaceAll('\0', '').replaceAll("'", `'\\''`)}'\n`)
     .join('');
 }
 
