@@ -34,11 +34,9 @@ export function pageOf(query: Query, paging: 'always' | 'optional', cursors = fa
   const after = cursors ? query.entries.get('page[after]')?.trim() : undefined;
   if (after !== undefined) {
     if (number !== undefined) throw badParameter('page[number]', 'page[number] cannot stand beside page[after]');
-    return { number: 1, size: Math.min(size ?? DEFAULT_SIZE, LARGEST_PAGE), offset: 0, after };
-  }
-  if (number === undefined && size === undefined && paging === 'optional') return undefined;
+  } else if (number === undefined && size === undefined && paging === 'optional') return undefined;
   const page = { number: Math.min(number ?? 1, LARGEST_NUMBER), size: Math.min(size ?? DEFAULT_SIZE, LARGEST_PAGE) };
-  return { ...page, offset: (page.number - 1) * page.size };
+  return { ...page, offset: (page.number - 1) * page.size, ...(after !== undefined && { after }) };
 }
 
 /** `meta.pagination` of a page. */
