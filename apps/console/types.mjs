@@ -28,7 +28,7 @@ function document() {
   return withReached({ ...whole, paths: Object.fromEntries(paths) });
 }
 
-/** A document with those schemas alone that its paths lead to. */
+/** A document with only the schemas that its paths reach. */
 function withReached({ components, ...document }) {
   const reached = {};
   const follow = (part) => {

@@ -15,7 +15,7 @@ export default defineConfig({
     emptyOutDir: true,
     target: 'es2023',
     modulePreload: { polyfill: false },
-    // An image in a style sheet would be an address of its own kind; the policy knows files alone.
+    // An image in a style sheet would become a data: address; the policy allows only files.
     assetsInlineLimit: 0,
     reportCompressedSize: false,
     chunkSizeWarningLimit: 700,

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { type Browser, type BrowserContext, type CDPSession, chromium, type Page } from 'playwright-core';
 import type { FirstRun } from '../../../local/src/first-run';
 import { start } from '../../../local/test/start';
-// Not by the name of the package: much of it is for Jest alone.
+// Not by the name of the package: much of it works only in Jest.
 import { findBrowser } from '../../../packages/testing/src/browser';
 import { freePort } from '../../../packages/testing/src/free-port';
 
@@ -77,7 +77,7 @@ async function paintOf({ url, context }: Shown, under: Conditions): Promise<numb
   }
 }
 
-/** The slowest answer to a key or click, in ms, while somebody looks around. Browsers tell it in steps of 8. */
+/** The slowest response to a key or click, in ms, while a person looks around. Browsers report it in steps of 8. */
 async function answerOf({ url, context }: Shown, under: Conditions): Promise<number> {
   const page = await context.newPage();
   try {

@@ -15,7 +15,7 @@ interface Chunk {
 
 const packed = (file: string): number => statSync(path.join(built, `${file}.br`)).size;
 
-// `npm test` builds the console before it tests; who runs this file alone does the same.
+// `npm test` builds the console first; so does running only this file.
 describe('what a browser loads, packed', () => {
   const manifest = () => JSON.parse(readFileSync(path.join(built, 'manifest.json'), 'utf8')) as Record<string, Chunk>;
 

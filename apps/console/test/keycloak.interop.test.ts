@@ -138,7 +138,7 @@ const tool = findProgram(['terraform', 'tofu']);
     await prove(page);
     await inside();
     expect(await asks(page, '/v1/kept/data/door')).toBe(403);
-    // Who is shut out there does not come in, and is told why.
+    // A user without access there is not let in, and is given the reason.
     await signOut(page);
     await keycloak.enable(false);
     await keycloak.signOut();

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll } from '@jest/globals';
 import { hostile } from './stand-in-tool';
 
-/** What stands outside: an address that is told of runs, and a Git host with one repository. */
+/** The outside: an address that receives notifications, and a Git host with one repository. */
 export interface Outside {
   readonly url: string;
   /** Bodies that came to `/hooks/…`, newest last. */

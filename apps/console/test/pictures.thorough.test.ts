@@ -6,7 +6,7 @@ import { waitFor } from '../../../local/test/start';
 import { journey, stage } from './stage';
 import { standInTool, tarOf } from './stand-in-tool';
 
-/** KEYSTEAD_PICTURES=docs/console pnpm jest apps/console/test/pictures: the pictures of the documents, made anew. */
+/** KEYSTEAD_PICTURES=docs/console pnpm jest apps/console/test/pictures renews the pictures of the documents. */
 const wanted = process.env.KEYSTEAD_PICTURES === undefined ? it.skip : journey;
 
 const secretsPages: readonly (readonly [string, string])[] = [
@@ -61,7 +61,7 @@ describe('the pictures of the documents', () => {
   const make = async (path: string, type: string, attributes: object, relationships: object = {}) =>
     (await v2(path, { data: { type, attributes, relationships } })).data;
 
-  /** Answers the accessor of somebody who may not read a secret. */
+  /** Returns the accessor of a token that may not read a secret. */
   async function fillSecrets(): Promise<string> {
     await v1('sys/mounts/kv', { type: 'kv', options: { version: '2' } });
     for (const password of ['one', 'two', 'three']) {
@@ -73,7 +73,7 @@ describe('the pictures of the documents', () => {
     return auth.accessor;
   }
 
-  /** Answers a run that waits for somebody, after one that was applied. */
+  /** Returns a run that waits for confirmation, after one that was applied. */
   async function fillWorkspaces(): Promise<string> {
     await make('organizations', 'organizations', { name: 'net', email: 'net@example.com' });
     const ids: string[] = [];

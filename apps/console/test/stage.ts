@@ -13,7 +13,7 @@ export type Theme = 'light' | 'dark';
 interface OpenOptions {
   readonly theme?: Theme;
   readonly width?: number;
-  /** Where else the page may lead to, as an origin; whoever is asked there says yes. */
+  /** An origin that the page may also lead to, where every request is approved. */
   readonly leadsTo?: string;
   /** Where else the page really goes, as origins: a provider that people sign in at. */
   readonly visits?: readonly string[];
@@ -116,7 +116,7 @@ export function stage(env: Record<string, string> = {}): Stage {
     });
     page.on('console', (message) => {
       if (elsewhere(message.location().url)) return;
-      // What a service refuses is shown on the page; the browser tells of it as well.
+      // What a service refuses is shown on the page; the browser logs it as well.
       if (message.type() === 'error' && !/Failed to load resource: .* status of 4\d\d/.test(message.text())) {
         troubles.push(`console: ${message.text()}`);
       }

@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-/** What somebody may have written anywhere: none of it may become markup or run. */
+/** Text that an attacker may have written anywhere: none of it may become markup or run. */
 export const hostile = `"'><img src=x onerror="window.harmed=1"><script>window.harmed=1</script>{{7*7}}`;
 
 const plan = {

@@ -23,7 +23,7 @@ export const addressBlocks = z.string().transform((text, context) => {
   return blocks;
 });
 
-/** Tokens that somebody made up: long enough that nobody else does. */
+/** Tokens that an operator made up: long enough that they cannot be guessed. */
 const workerTokens = z.string().transform((text, context): readonly string[] => {
   const tokens = text.split(',').flatMap((entry) => entry.trim() || []);
   if (tokens.length === 0 || !tokens.every((token) => /^[\x21-\x7e]{32,512}$/.test(token))) {

@@ -40,14 +40,14 @@ import { releaseExpired } from './resources/workspaces/workspaces/lock';
 interface Job {
   readonly name: string;
   readonly everySeconds: number;
-  /** It ends what is over by the clock, and is left out while nobody can tell what time it is. */
+  /** It ends what has expired, and is skipped while the clock cannot be trusted. */
   readonly byTime?: boolean;
   /** Where it calls hosts of organizations: which it does not wait for. */
   readonly turns?: Turns;
   run(): Promise<unknown>;
 }
 
-/** What the metrics endpoint tells of the jobs of this process. */
+/** What the metrics endpoint reports about the jobs of this process. */
 class JobMetrics {
   readonly runs: Counter<'job'>;
   readonly failures: Counter<'job'>;
@@ -116,7 +116,7 @@ export interface Housekeeping {
 
 const DAY_MS = 86_400_000;
 
-/** A host that has not answered in this time holds up nobody but its own organization. */
+/** A host that has not answered in this time delays only its own organization. */
 const patienceMs = 1000;
 
 /** A job that calls the hosts of organizations. */

@@ -16,7 +16,7 @@ function sealKeys(source: SealKeySource, isFirstStart: boolean, warn: (line: str
 
 /**
  * The service's keyring, kept in the database under the seal key; made at the first start, of several nodes by one.
- * A ring that only the previous seal key opens is wrapped anew under the current one. `readsOnly`: only what is there is opened.
+ * A ring that only the previous seal key opens is rewrapped under the current one. `readsOnly`: nothing is written.
  */
 export async function openKeyring(
   db: Database,

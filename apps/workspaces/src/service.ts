@@ -74,7 +74,7 @@ export interface Service {
   readonly outage: Outage;
   /** Why this node must end nothing by the time; undefined when it may. */
   readonly clockTrouble: () => string | undefined;
-  /** Makes the first site administrator, once; undefined when somebody is there. */
+  /** Makes the first site administrator, once; undefined when there is one. */
   firstRun(options?: { username?: string; email?: string; password?: string }): Promise<FirstRun | undefined>;
   ready(): Promise<{ ready: boolean; reasons: string[] }>;
   close(): Promise<void>;

@@ -26,7 +26,7 @@ export class ApiError extends Error {
     super(issues.map(({ detail }) => detail).join('; ') || meaningOf(status));
   }
 
-  /** What is wrong with one field; its name stands at the end of a JSON pointer. */
+  /** What is wrong with one field, which is the last part of a JSON pointer. */
   of(field: string): string | undefined {
     return this.issues.find((issue) => issue.field === field || issue.field?.endsWith(`/${field}`))?.detail;
   }

@@ -3,13 +3,13 @@ import { ApiError, type Refused, readError } from './api-error';
 
 /** What the transport tells the page around it. */
 export interface TransportEvents {
-  /** The service wants to know again who sits here; answers whether it was told. */
+  /** Asks the person to prove their identity again; answers whether they did. */
   stepUp(): Promise<boolean>;
   /** The session has ended. */
   signedOut(): void;
 }
 
-/** Whoever sits there has done something within this time; after it, what a page asks is asked by nobody. */
+/** How long after the last key or click requests still count as made by a person. */
 const attendedMs = 60_000;
 
 /** Sends requests as our page: the cookie goes by itself, and counts only beside this header. */
@@ -54,7 +54,7 @@ export class Transport {
 
   private send(request: Request): Promise<Response> {
     request.headers.set('X-Keystead-Console', '1');
-    // A page that looks again by itself does not keep a session that nobody uses.
+    // A page that polls does not keep an unused session alive.
     if (Date.now() - this.attendedAt > attendedMs) request.headers.set('X-Keystead-Background', '1');
     for (const [name, value] of this.headers) if (!request.headers.has(name)) request.headers.set(name, value);
     return fetch(request);

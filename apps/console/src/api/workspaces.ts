@@ -14,7 +14,7 @@ type Reads<Path extends keyof paths> = paths[Path] extends { get: infer Get exte
 /** What reading an address answers. */
 export type AnswerTo<Path extends keyof paths> = NonNullable<FetchResponse<Reads<Path>, object, MediaType>['data']>;
 export type Pagination = Schemas['Pagination'];
-/** Of lists that nobody counts. */
+/** Of lists without a total. */
 export type UncountedPagination = Schemas['UncountedPagination'];
 
 const made = new WeakMap<Transport, WorkspacesApi>();

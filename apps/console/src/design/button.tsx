@@ -8,7 +8,7 @@ export interface ButtonProps {
   readonly type?: 'button' | 'submit';
   /** Why it cannot be pressed now: the rule that forbids it, and whom to ask. It stays reachable, so that all can read it. */
   readonly forbidden?: string | undefined;
-  /** Said below the reason, to whoever presses it all the same. */
+  /** Shown below the reason when the button is pressed anyway. */
   readonly why?: ReactNode;
   /** While what it began goes on. */
   readonly busy?: boolean;

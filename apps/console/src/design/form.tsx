@@ -24,7 +24,7 @@ export interface FormProps {
   readonly forbidden?: string | undefined;
   readonly onSend: () => void;
   readonly onBack?: (() => void) | undefined;
-  /** Stands beside the button. */
+  /** Shown beside the button. */
   readonly beside?: ReactNode;
   readonly children: ReactNode;
 }
@@ -82,7 +82,7 @@ export function Form({
   );
 }
 
-/** A form in a dialog of its own. */
+/** A form in a dialog. */
 export function FormDialog({
   title,
   onBack,

@@ -1,4 +1,4 @@
-/** A drawing of a few lines, 16 px square, in the colour of its text. Whoever uses it says in words what it means. */
+/** A drawing of a few lines, 16 px square, in the colour of its text. The caller says in words what it means. */
 export function Icon({ path }: { readonly path: string }) {
   return (
     <svg

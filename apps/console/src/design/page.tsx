@@ -5,7 +5,7 @@ import { CopyButton } from './copy';
 export interface Crumb {
   readonly label: string;
   readonly to?: string;
-  /** What stands behind the question mark. */
+  /** The query of the address. */
   readonly search?: Readonly<Record<string, unknown>>;
 }
 
@@ -61,7 +61,7 @@ export interface TabProps {
   readonly exact?: boolean;
 }
 
-/** Parts of one thing, each with an address of its own. */
+/** Parts of one thing, each with its own address. */
 export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: readonly TabProps[] }) {
   return (
     <nav className="tabs" aria-label={label}>

@@ -19,7 +19,7 @@ export function Counts() {
   const { data } = useQuery<readonly (readonly [Counted, number])[]>({
     queryKey: ['v1', 'counts'],
     queryFn: async () => {
-      // Asked first: whoever may not count sees no refusals.
+      // Permissions are read first, so that people who may not count see no refusals.
       const paths = counted.map(([what]) => `sys/internal/counters/${what}`);
       const asked = await transport.call<{ data: Readonly<Record<string, readonly string[]>> }>(
         'POST',

@@ -8,7 +8,7 @@ import { type Explanation, operationOf, pathOf, RuleLine, wouldBecomeYes } from 
 
 type PolicyVerb = 'create' | 'update' | 'delete' | 'read' | 'list' | 'patch' | 'sudo';
 
-/** What a button is told of a rule that forbids it; nothing where it may be pressed. */
+/** Props of a button that a policy forbids; empty if it may be pressed. */
 export interface Forbidding {
   readonly forbidden?: string;
   readonly why?: ReactNode;

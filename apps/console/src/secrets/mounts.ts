@@ -25,7 +25,7 @@ export function useMounts() {
   return { known: data !== undefined, error, refetch, secret: listed(data?.secret), auth: listed(data?.auth) };
 }
 
-/** What may be looked into: where people keep values of their own. */
+/** Whether a mount can be browsed: people keep values in it. */
 export const holdsValues = ({ type }: Pick<Mount, 'type'>): boolean => type === 'kv' || type === 'cubbyhole';
 
 /** Whether a mount keeps versions. */

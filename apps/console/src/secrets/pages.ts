@@ -35,7 +35,7 @@ export interface Pages {
   '/audit': AuditSearch;
 }
 
-/** Where a link or `navigate` leads; a page that is not there, or does not know what it is told, is a type error. */
+/** Props for a link or `navigate`; an unknown page or a search that it does not take is a type error. */
 export const page = <A extends keyof Pages>(to: A, search?: Pages[A]) => ({
   to: to as string,
   search: search as never,

@@ -53,5 +53,5 @@ export function useChange<T = unknown>(onDone?: (answer: T, change: ChangeCall) 
   });
 }
 
-/** A path as it stands in an address: each part encoded, slashes kept. */
+/** A path as written in an address: each part encoded, slashes kept. */
 export const encodedPath = (path: string): string => path.split('/').map(encodeURIComponent).join('/');

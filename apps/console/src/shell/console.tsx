@@ -35,7 +35,7 @@ export function Console({ children, before }: ConsoleProps) {
     () =>
       new QueryClient({
         defaultOptions: {
-          // What was sent, and tokens that were answered, are nobody's business once their page is left.
+          // Forms that were sent, and tokens in answers, are dropped once their page is left.
           mutations: { gcTime: 0 },
           queries: {
             staleTime: 5000,
@@ -67,7 +67,7 @@ export function Console({ children, before }: ConsoleProps) {
     [],
   );
 
-  // What another window does to the session is done to this one: its person may have left, or be somebody else.
+  // Another window may have ended the session or signed in as someone else: this window follows.
   const known = useRef<Session | null>(null);
   known.current = session ?? null;
   const others = useMemo(() => new BroadcastChannel('keystead.session'), []);

@@ -1,7 +1,7 @@
 import { ErrorNotice } from '../design/error-notice';
 import { PageHead } from '../design/page';
 
-/** What stands in place of a page that could not be shown: a part of it did not come, or it has a fault. */
+/** Shown instead of a page that failed to load or to render. */
 export function PageFault({ error }: { readonly error: unknown }) {
   return (
     <div className="stack">

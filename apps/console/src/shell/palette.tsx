@@ -17,7 +17,7 @@ function rank(_value: string, text: string, [label = '']: string[] = []): number
   return at < 0 ? 0 : at === 0 ? 1 : 0.5;
 }
 
-/** Nobody is asked for every letter. */
+/** Wait for a pause in typing before asking the service. */
 const pauseMs = 200;
 
 /** All that can be reached, by a few letters of its name. */

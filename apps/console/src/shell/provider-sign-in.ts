@@ -13,7 +13,7 @@ interface Begun {
   readonly to?: string;
 }
 
-/** Leaves for the provider of a mount. Throws `ApiError`, or says why nobody can be sent there. */
+/** Leaves for the provider of a mount. Throws `ApiError`, or says why the provider cannot be used. */
 export async function leaveForProvider(
   transport: Transport,
   { mount, namespace, role }: { mount: string; namespace: string; role: string },

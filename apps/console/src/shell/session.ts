@@ -29,7 +29,7 @@ export interface SignInMethod {
   readonly name?: string;
 }
 
-/** What the page knows before anybody has signed in. */
+/** What the page knows before sign-in. */
 export interface ConsoleConfig {
   readonly service: 'secrets' | 'workspaces';
   readonly version: string;

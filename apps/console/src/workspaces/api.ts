@@ -39,7 +39,7 @@ export function useRead<T>(
   });
 }
 
-/** Reads what the interface describes by its address alone: states and plans. Kept nowhere once nobody looks at it. */
+/** Reads states and plans, whose addresses other resources give. Dropped once no page shows them. */
 export function useContent<T>(path: string | undefined) {
   const { transport } = useSession();
   return useQuery({
@@ -100,7 +100,7 @@ export function organizationCrumbs(organization: string, ...more: { label: strin
   ];
 }
 
-/** Why a button may not be pressed; undefined where it may. `may` is undefined while nobody has said yet. */
+/** Why a button may not be pressed; undefined if it may. `may` is undefined until the permission is known. */
 export function rule(may: boolean | undefined, permission: string, whom = 'an owner'): string | undefined {
   if (may === true) return undefined;
   return may === undefined ? 'Not known yet.' : `Needs ${permission}, which none of your teams has. Ask ${whom}.`;

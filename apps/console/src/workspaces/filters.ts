@@ -15,7 +15,7 @@ export function keeps<Name extends string>(...names: readonly Name[]) {
   };
 }
 
-/** The filters of a page, which stand in its address, and how to set them. A new filter begins at the first page. */
+/** The filters of a page, kept in its address, and how to set them. A new filter begins at the first page. */
 export function useFilters<Name extends string>() {
   const filters = useSearch({ strict: false }) as { readonly [name in Name]?: string };
   const navigate = useNavigate();

@@ -20,7 +20,7 @@ const organizationPages = [
   { label: 'Settings', path: '/settings', key: 's' },
 ] as const;
 
-/** Where one can go from here: the organization that the address names, and what is everybody's own. */
+/** The navigation: the organization that the address names, and the person's own pages. */
 export function useNavigation(): readonly NavGroup[] {
   const { organization, workspace } = useParams({ strict: false }) as { organization?: string; workspace?: string };
   const { session } = useSession();

@@ -1,6 +1,6 @@
 /**
  * How many streams all pages of this browser hold at the same time. Over HTTP/1.1 a browser keeps six connections to a
- * service, whatever number of windows looks at it: what streams hold is taken from everything else.
+ * service for all windows: each stream takes one from everything else.
  */
 const slots = 3;
 

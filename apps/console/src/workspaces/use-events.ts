@@ -45,7 +45,7 @@ export function useEvents(path: string | undefined, tell: (event: SentEvent) => 
           const tellNow = (event: SentEvent) => latest.current(event);
           const connected = () => {
             setLive(lasting);
-            // What happened while nobody listened is told of by some streams alone.
+            // Some streams do not replay what happened while the page was disconnected.
             if (!lasting) tellNow({ event: 'missed', data: undefined });
           };
           return follow(transport, path, state, { signal: mine.signal, lasting }, tellNow, connected);
@@ -73,7 +73,7 @@ export function useEvents(path: string | undefined, tell: (event: SentEvent) => 
 interface Following {
   lastId: string | undefined;
   failures: number;
-  /** All was said, or nobody listens any more. */
+  /** The stream has ended, or no listener is left. */
   over: boolean;
 }
 

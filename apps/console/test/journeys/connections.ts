@@ -132,7 +132,7 @@ describe('what stands outside of the workspace service', () => {
     await page.getByText('It arrived.').waitFor();
     expect(elsewhere.told.length).toBe(before + 1);
     await rows.filter({ hasText: 'arrived' }).nth(1).waitFor();
-    // What nobody answers any more is shown as soon as it was tried.
+    // A disabled configuration is saved without a test; a failing one is shown when it is tested.
     await page.getByLabel('Enabled').uncheck();
     await page.getByLabel('Address', { exact: true }).fill(`${elsewhere.url}/hooks/closed`);
     await page.getByRole('button', { name: 'Save changes' }).click();

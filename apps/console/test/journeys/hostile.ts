@@ -4,7 +4,7 @@ import type { TestInstallation } from '../../../../local/test/installation';
 import { waitFor } from '../../../../local/test/start';
 import { hostile, tarOf } from '../stand-in-tool';
 
-/** Ids of what stands in the garden. */
+/** Ids of the planted resources. */
 export interface Planted {
   readonly project: string;
   readonly team: string;
@@ -26,7 +26,7 @@ async function send(url: string, headers: Record<string, string>, body?: unknown
 let vault: Promise<void> | undefined;
 let garden: Promise<Planted> | undefined;
 
-/** A secrets service in which every text that somebody can write is hostile. Made once. */
+/** A secrets service in which every text that a person can write is hostile. Made once. */
 export function vaultOf({ secretsUrl, firstRun }: TestInstallation): Promise<void> {
   const write = (path: string, body: object) =>
     send(`${secretsUrl}/v1/${path}`, { 'X-Service-Token': firstRun().secrets.root_token }, body);
@@ -49,7 +49,7 @@ export function vaultOf({ secretsUrl, firstRun }: TestInstallation): Promise<voi
   return vault;
 }
 
-/** An organization in which every text that somebody can write is hostile, with a run that waits. Made once. */
+/** An organization in which every text that a person can write is hostile, with a run that waits. Made once. */
 export function gardenOf({ workspacesUrl, firstRun }: TestInstallation, outside: string): Promise<Planted> {
   interface Answer {
     readonly data: { readonly id: string; readonly attributes: Readonly<Record<string, string>> };

@@ -3,7 +3,7 @@ import { outside } from '../outside';
 import { stage } from '../stage';
 import { standInTool } from '../stand-in-tool';
 
-/** The one installation and the one browser of all journeys: each makes what it needs under names of its own. */
+/** The one installation and the one browser of all journeys: each journey uses its own names for what it makes. */
 export const at = stage({
   SECRETS_AUDIT_TABLE: 'on',
   WORKSPACES_RATE_LIMIT: '0',
@@ -12,10 +12,10 @@ export const at = stage({
   WORKSPACES_WORKER_BINARY: standInTool(),
 });
 
-/** What the installation tells of runs, and where its repositories are. */
+/** Receives the installation's notifications and hosts its repositories. */
 export const elsewhere = outside();
 
-/** Whatever anybody proved when they signed in was too long ago. */
+/** Makes every proof of identity too old to count. */
 export async function forgetProofs(service: 'secrets' | 'workspaces'): Promise<void> {
   const client = new pg.Client(await at.installation.databaseUrl(service));
   await client.connect();

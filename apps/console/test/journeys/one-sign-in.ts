@@ -113,7 +113,7 @@ describe('an installation with one sign-in', () => {
         iss: `${secretsUrl}/v1/identity/oidc/provider/company`,
       });
       await page.waitForURL((url) => url.origin === workspacesUrl);
-      // Asked to prove anew, the person does, and comes through.
+      // Asked to sign in again, the person does, and comes through.
       await page.goto(address({ prompt: 'login' }));
       const allowed = arrives();
       await prove(page);
@@ -151,7 +151,7 @@ describe('an installation with one sign-in', () => {
       await page.waitForURL((url) => url.origin === workspacesUrl);
       return signedIn - before;
     };
-    // Not signed in, signed in too long ago, and asked to be signed in anew in either way that there is.
+    // Not signed in, signed in too long ago, and told to sign in again by each of the two parameters.
     const requests: Record<string, string>[] = [
       { max_age: '1' },
       { max_age: '1' },

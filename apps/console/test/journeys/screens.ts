@@ -57,7 +57,7 @@ const settled = async (page: Page): Promise<void> => {
   await page.waitForFunction(() => document.querySelector('main .skeleton') === null);
 };
 
-/** What stands in the rail of the page that is open. */
+/** The links in the rail of the open page. */
 async function rail(page: Page): Promise<string[]> {
   const links = page.getByRole('navigation', { name: 'Pages' }).locator('a[href^="/ui"]');
   await links.first().waitFor();
@@ -124,7 +124,7 @@ interface Tab {
   readonly asked: string[];
 }
 
-/** Every screen of a service, each in a window of its own. */
+/** Every screen of a service, each in its own window. */
 async function openAll(service: Service): Promise<Tab[]> {
   const first = await at.signedIn(service);
   const tabs: Tab[] = [];

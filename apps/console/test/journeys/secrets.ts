@@ -143,7 +143,7 @@ describe('the console of the secrets service', () => {
     const page = await at.open(`${at.installation.secretsUrl}/ui/secrets?at=deck/open/flag`);
     await page.getByLabel('Token', { exact: true }).fill(auth.client_token);
     await button(page, 'Sign in').click();
-    // A button that may not be pressed says so to whoever points at it, and more to whoever presses it.
+    // A forbidden button gives its reason on hover, and more when pressed.
     await page.locator('button[title^="Needs update on deck/data/open/flag"]').waitFor();
     await button(page, 'New version').click({ force: true });
     const reason = page.locator('.reason:popover-open');

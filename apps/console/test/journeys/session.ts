@@ -61,7 +61,7 @@ describe.each(services)('a session of the %s console', (service) => {
     await page.goto(`${address()}/ui/`);
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-    // Nobody touched it, and it asked for nothing by itself.
+    // It was not used, and made no requests by itself.
     await left.getByText('Your session has ended.').waitFor();
     // What a kept page would show when it comes back: as the browser tells it.
     const kept = await at.signedIn(service);
@@ -75,7 +75,7 @@ describe.each(services)('a session of the %s console', (service) => {
     await seat.clock.install();
     await seat.goto(`${address()}${service === 'secrets' ? '/ui/operations' : '/ui/admin/runs'}`);
     await seat.getByRole('heading', { level: 1 }).waitFor();
-    // One that was sent before the key was pressed may be told of only now.
+    // A request sent before the key was pressed may be reported only now.
     const asked = (background: boolean) =>
       seat.waitForRequest(
         (one) => /\/(v1|api\/v2)\//.test(one.url()) && 'x-keystead-background' in one.headers() === background,
@@ -129,7 +129,7 @@ describe.each(services)('a session of the %s console', (service) => {
   });
 });
 
-// What a page was answered once, or sent, is not kept for whoever looks into its memory afterwards.
+// Answers and forms of a page are not kept in memory after it is left.
 describe('a page of the workspaces console that is left', () => {
   journey('has forgotten the token that it made, and the secret that was typed', async () => {
     const page = await at.signedIn('workspaces', '/ui/account');

@@ -28,7 +28,7 @@ const dialog = (page: Page, name: string) => page.getByRole('dialog').getByRole(
 const status = (page: Page, text: string) =>
   page.getByRole('status', { name: 'Status of the run' }).filter({ hasText: text });
 
-/** Starts a run by the console, and answers when its plan waits for somebody. */
+/** Starts a run in the console, and returns when its plan waits for confirmation. */
 async function planned(page: Page, message: string): Promise<void> {
   await button(page, 'New run').click();
   await page.getByLabel('Message').fill(message);
@@ -54,7 +54,7 @@ describe('the first day in the workspace console', () => {
       await page.getByLabel('Name', { exact: true }).fill('hedge');
       await dialog(page, 'Create workspace').click();
       await page.getByRole('heading', { name: 'hedge', level: 1 }).waitFor();
-      // What to type is there, also for a tool that asks for https alone.
+      // The settings are there, also for a tool that accepts only https.
       await page.getByText('Nothing has run here').waitFor();
       const { host, origin } = new URL(page.url());
       await page.getByText(`credentials "${host}"`).waitFor();
@@ -152,7 +152,7 @@ describe('the first day in the workspace console', () => {
       await page.getByLabel('Show values').check();
       await page.getByText('stone.wall').click();
       await page.locator('details', { hasText: 'stone.wall' }).locator('.attributes').waitFor();
-      // Nobody locked it: it is locked for as long as going back takes.
+      // It was unlocked: it is locked only while the state is rolled back.
       await button(page, 'Roll back').first().click();
       const asked = page.getByRole('dialog');
       await soon(async () => expect(await asked.evaluate((one) => one.scrollWidth - one.clientWidth)).toBe(0));
@@ -168,7 +168,7 @@ describe('the first day in the workspace console', () => {
       await button(page, 'Roll back').first().click();
       await dialog(page, 'Roll back').click();
       await newest.filter({ hasText: '4' }).waitFor();
-      // Whoever held the lock still has it.
+      // The holder of the lock keeps it.
       await button(page, 'Unlock').waitFor();
     },
     patient,
@@ -247,7 +247,7 @@ describe('the first day in the workspace console', () => {
       await soon(async () => expect(await confirm.getAttribute('title')).toMatch(/can-apply.*owner/));
       await confirm.click({ force: true });
       await soon(async () => expect(await page.getByRole('dialog').count()).toBe(0));
-      // While she looks, somebody else confirms: she sees it happen.
+      // While she looks, another person confirms: she sees it happen.
       await button(admin, 'Confirm & apply').click();
       await dialog(admin, 'Confirm & apply').click();
       await status(page, 'applied').waitFor();
@@ -283,7 +283,7 @@ describe('the first day in the workspace console', () => {
       await page.getByLabel('Type web to go on').fill('web');
       await forgetProofs('workspaces');
       await dialog(page, 'Delete workspace').click();
-      // Whoever mistypes a proof is told so, and stays.
+      // A wrong proof gives an error, and the page stays.
       const again = page.getByRole('dialog', { name: 'Prove again that it is you' });
       await again.getByLabel('Password').fill('mistyped');
       await again.getByRole('button', { name: 'Go on' }).click();

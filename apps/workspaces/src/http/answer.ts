@@ -104,7 +104,7 @@ function sendText(res: ServerResponse, status: number, type: string, text: strin
   res.end(text);
 }
 
-/** Sends a caller to a node that writes, with whatever they sent. */
+/** Redirects a caller to a node that writes; 307 keeps the method and the body. */
 export function sendToPrimary(res: ServerResponse, address: string, headers: string[]): void {
   res.writeHead(307, [...headers, 'Location', address, 'Content-Length', '0']).end();
 }

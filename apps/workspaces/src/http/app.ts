@@ -29,7 +29,7 @@ export interface AppParts {
   readonly trustedProxies: TrustedProxies;
   readonly log: Logger;
   readonly outage: Outage;
-  /** While the database answers nothing nobody waits for it, whether they came before or come now. */
+  /** While the database does not answer, requests fail at once, including those already waiting. */
   readonly silence: Pick<Silence, 'lasts' | 'whenItLasts'>;
   /** This node only reads, from a standby; `primaryUrl` is where others write. */
   readonly standby: { readonly lag: Pick<ReplayLag, 'trouble'>; readonly primaryUrl: string | undefined } | undefined;
@@ -47,7 +47,7 @@ const AGENTS_OF_A_POOL = 20;
 
 const UNLIMITED: RateVerdict = { allowed: true, limit: 0, remaining: 0, resetSeconds: 0 };
 
-/** The HTTP application: finds the endpoint, finds the caller, reads the body, answers; the error edge is here alone. */
+/** The HTTP application: finds the endpoint and the caller, reads the body, answers; errors become answers only here. */
 export function buildApp(parts: AppParts): express.Express {
   const { env } = parts.kernel;
   const fixed = fixedHeaders(env.edition, env.aliases);
@@ -146,7 +146,7 @@ export function buildApp(parts: AppParts): express.Express {
     }
   };
 
-  // What a request that waited too long has begun goes on; only nobody waits for it any more.
+  // Work begun by a request that timed out goes on; only its answer is dropped.
   const giveUp = (req: IncomingMessage, res: ServerResponse): void => {
     if (!res.headersSent) sendRefusal(res, silent(), commonHeaders(fixed, requestId(req), UNLIMITED));
   };
@@ -199,7 +199,7 @@ export function buildApp(parts: AppParts): express.Express {
   return app;
 }
 
-/** Where somebody signs in, or is about to. */
+/** Paths that browsers use to sign in. */
 const OF_BROWSERS = /^\/(ui|app|auth)\//;
 
 /** A node that reads from a standby lets nothing else through, and nothing at all while it is too far behind. */

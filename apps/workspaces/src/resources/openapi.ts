@@ -6,7 +6,7 @@ import { openapiDocument } from '../kernel/endpoints/openapi';
 
 const { raw } = endpoints({} as Policy<undefined>, undefined);
 
-/** The description of all other resources, at `/api/v2/openapi.json`. Open to everybody: it tells nothing of anybody. */
+/** The description of all other resources, at `/api/v2/openapi.json`. Public: it contains no data. */
 export function openapiResource(described: readonly Resource[]): Resource {
   // Made when first asked for, and the same as long as the service runs: each request has an environment, each service one keyring.
   const made = new WeakMap<Environment['keyring'], { readonly body: Buffer; readonly etag: string }>();

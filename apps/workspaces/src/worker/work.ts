@@ -16,7 +16,7 @@ export interface Work {
   close(): Promise<void>;
 }
 
-/** What a worker does, whoever gives it its jobs. */
+/** What a worker does, with any source of jobs. */
 export async function startWork(options: {
   source: JobSource;
   config: OwnConfig;

@@ -3,7 +3,7 @@ import type { Transport } from '../../api/transport';
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** The id of an entity that somebody named by its name, or by its id. Throws where nobody is called so. */
+/** The id of an entity given by name or id. Throws if there is none. */
 export async function entityIdOf(transport: Transport, given: string): Promise<string> {
   const text = given.trim();
   if (uuid.test(text)) return text;

@@ -13,7 +13,7 @@ export interface RemoveFactorProps {
   readonly onClose: () => void;
 }
 
-/** Takes away somebody's secret at a method, as after the loss of a device. */
+/** Deletes a person's secret for a method, for example after they lost a device. */
 export function RemoveFactor({ method, entity, onClose }: RemoveFactorProps) {
   const { transport } = useSession();
   const [typed, setTyped] = useState('');

@@ -34,7 +34,7 @@ interface TokenRecord {
 }
 const pageSize = 100;
 
-/** Tokens by their accessors: what can be told of them, and their end. Nobody can read a token itself. */
+/** Tokens by their accessors: their details and how to revoke them. The token itself cannot be read. */
 export function Tokens() {
   const { accessor } = useAddress('/access/tokens');
   const navigate = useNavigate();

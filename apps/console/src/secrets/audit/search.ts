@@ -1,4 +1,4 @@
-/** What is searched for; it stands in the address, so that a search can be sent to somebody. */
+/** What is searched for; it is kept in the address, so that a search can be shared. */
 export interface AuditSearch {
   readonly path?: string;
   readonly accessor?: string;

@@ -15,11 +15,11 @@ interface Answer {
   readonly errors?: readonly string[];
 }
 
-/** Brings whoever is signed in here to the application that asked, with a code; or says why not. */
+/** Sends the signed-in person back to the application that asked, with a code; or says why not. */
 export function Authorize({ request }: { readonly request: AuthorizeRequest }) {
   const { session, isFresh, transport, signOut } = useSession();
   const { provider, namespace } = request;
-  // Whoever signed in at this address did so for this request. When, `auth_time` tells the application.
+  // A sign-in at this address was made for this request. `auth_time` tells the application when.
   const parameters = useMemo(
     () => (isFresh ? afterSignIn(request.parameters) : request.parameters),
     [isFresh, request.parameters],

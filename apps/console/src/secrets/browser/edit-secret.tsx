@@ -6,7 +6,7 @@ import { encodedPath, useChange, useRead } from '../reads';
 import { FieldEditor, type FieldRow, fieldsOf, repeated, rowsOf } from './field-editor';
 import { type Secret, valuesAt } from './values';
 
-/** Writes a secret anew. Where versions are kept it refuses to go over one that came meanwhile. */
+/** Overwrites a secret. Where versions are kept it refuses to overwrite one that was written meanwhile. */
 export function EditSecret({
   mount,
   path,

@@ -1,4 +1,4 @@
-/** Where in the secret browser somebody is; it stands in the address and is never a value. */
+/** What the secret browser shows; it is kept in the address and is never a value. */
 export interface SecretSearch {
   /** Path with its mount; folders end in a slash. */
   readonly at?: string | undefined;

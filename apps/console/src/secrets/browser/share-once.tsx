@@ -22,7 +22,7 @@ const times = [
   { value: '72h', label: '3 days' },
 ];
 
-/** A link that shows the secret once: whoever opens it second learns that somebody else was there. */
+/** A link that shows the secret once: a second person who opens it learns that it was opened before. */
 export function ShareOnce({
   mount,
   path,

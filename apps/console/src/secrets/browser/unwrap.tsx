@@ -20,7 +20,7 @@ function takeToken(): string {
   return token;
 }
 
-/** Opens what somebody shared once. It needs no account: the token is the right. */
+/** Opens a secret that was shared once. It needs no account: the token is the permission. */
 export function Unwrap({ transport }: { readonly transport: Transport }) {
   const [token, setToken] = useState(takeToken);
   const [opened, setOpened] = useState<Unwrapped>();
@@ -86,7 +86,7 @@ function fieldsIn({ data, auth }: Unwrapped): Readonly<Record<string, unknown>> 
   return data ?? auth ?? {};
 }
 
-/** The same for somebody who is signed in. */
+/** The same for a signed-in person. */
 export function UnwrapPage() {
   return <Unwrap transport={useSession().transport} />;
 }

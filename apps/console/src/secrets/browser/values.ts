@@ -44,7 +44,7 @@ export function useSecret(mount: Mount, path: string, version: number | undefine
         return hasVersions(mount) ? secretOf(data) : { data };
       } catch (error) {
         if (!(error instanceof ApiError) || error.status !== 404) throw error;
-        // What was deleted is told beside the 404.
+        // The 404 of a deleted version carries its metadata.
         const gone = (error.body as { data?: VersionTwo } | undefined)?.data;
         return gone?.metadata ? secretOf(gone) : null;
       }

@@ -58,7 +58,7 @@ export function PlaceForm({
     },
   });
   const setting = isSetting(place);
-  // What is set stands in the form as soon as it is known which one is meant.
+  // The form shows the stored settings as soon as the path is known.
   const stored = useMutation<PathAnswer | undefined, Error, string>({
     gcTime: 0,
     mutationFn: async (from) => {

@@ -6,11 +6,11 @@ import { Unseal } from './unseal';
 
 const Unwrap = lazy(() => import('../browser/unwrap').then((m) => ({ default: m.Unwrap })));
 
-/** What a service needs before anybody can sign in; undefined where it needs nothing. */
+/** What a service needs before anyone can sign in; undefined if nothing. */
 export function before(config: ConsoleConfig, transport: Transport, again: () => void): ReactNode {
   if (config.initialized === false) return <Begin transport={transport} onDone={again} />;
   if (config.sealed) return <Unseal transport={transport} onDone={again} />;
-  // Whoever was sent something that is opened once needs no account.
+  // Opening a shared secret needs no account.
   if (location.pathname === '/ui/unwrap') {
     return (
       <main className="sign-in">

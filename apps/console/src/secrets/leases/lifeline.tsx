@@ -1,4 +1,4 @@
-/** A lease as `sys/leases/timeline` tells of it. */
+/** A lease as `sys/leases/timeline` returns it. */
 export interface Lease {
   readonly lease_id: string;
   readonly path: string;

@@ -1,4 +1,4 @@
-/** Which leases are shown; it stands in the address. */
+/** Which leases are shown; kept in the address. */
 export interface LeaseSearch {
   readonly prefix?: string;
   /** Of the token that asked for them. */

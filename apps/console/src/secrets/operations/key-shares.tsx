@@ -9,7 +9,7 @@ import { useSession } from '../../shell/session';
 import { KeyFiles } from '../first-run/key-files';
 import { Ceremony, type CeremonyState } from './ceremony';
 
-/** What holders of keys do together: a root token when nobody has one, and new keys. */
+/** What key holders do together: generate a root token, and rekey. */
 export function KeyShares() {
   const { transport } = useSession();
   const { data: seal } = useQuery({

@@ -32,7 +32,7 @@ interface Nodes {
 }
 interface RotationProgress {
   readonly running: boolean;
-  /** How many have been sealed anew. */
+  /** How many have been rewrapped. */
   readonly values: number;
   readonly failures: number;
 }

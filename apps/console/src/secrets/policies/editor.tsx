@@ -2,7 +2,7 @@ import { useEffect, useId, useRef } from 'react';
 
 const intoSight = (line: HTMLSpanElement | null) => line?.scrollIntoView({ block: 'nearest' });
 
-/** Text with numbered lines; the one that is wrong is marked, and the cursor stands in it. */
+/** Text with numbered lines; the line with the error is marked and holds the cursor. */
 export function Editor({
   label,
   value,
@@ -14,7 +14,7 @@ export function Editor({
   readonly value: string;
   readonly onChange: (value: string) => void;
   readonly wrongLine: number | undefined;
-  /** The one that somebody was led here for. */
+  /** The line that a link led to. */
   readonly shownLine?: number | undefined;
 }) {
   const id = useId();

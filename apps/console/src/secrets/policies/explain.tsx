@@ -26,7 +26,7 @@ const reasons: ReadonlyMap<string, string> = new Map([
   ['pagination', 'the rule asks for smaller pages'],
 ]);
 
-/** May somebody do something: the answer, the rule that decides, and those that lost. */
+/** Whether a person may do something: the answer, the rule that decides, and those that lost. */
 export function Explain() {
   const { transport } = useSession();
   const search = useAddress('/policies/explain');

@@ -32,7 +32,7 @@ const lineIn = (message: string): number | undefined => {
   return line === undefined ? undefined : Number(line);
 };
 
-/** One policy: its rules, edited; what is wrong with them stands beside the line. */
+/** One policy and an editor for its rules; errors are shown at their line. */
 export function PolicyPage() {
   const { name } = useParams({ strict: false }) as { name: string };
   const { line } = useAddress('/policies/$name');

@@ -1,4 +1,4 @@
-/** What is asked: may somebody do something? It stands in the address. */
+/** The question: who may do what? Kept in the address. */
 export interface ExplainSearch {
   readonly path?: string;
   readonly operation?: string;

@@ -10,7 +10,7 @@ import { TokenList } from '../parts/token-list';
 import { Password, Profile } from './profile';
 import { TwoFactor } from './two-factor';
 
-/** Everybody's own: who they are here, their tokens, their second factor, this session. */
+/** The person's own account: name, tokens, second factor, this session. */
 export function Account() {
   const account = useRead(['account'], (api) => api.GET('/api/v2/account/details'));
   return (

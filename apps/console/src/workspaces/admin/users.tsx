@@ -43,7 +43,7 @@ const onlyThem = [
   { value: 'false', label: 'only others' },
 ];
 
-/** Everybody who has an account. */
+/** All accounts. */
 export function AdminUsers() {
   const { session } = useSession();
   const [filters, setFilters] = useFilters<'q' | 'admin' | 'suspended' | 'page'>();

@@ -1,4 +1,4 @@
-/** What is searched for, with its label; it stands in the address, so that a search can be sent to somebody. */
+/** The search fields with their labels; they are kept in the address, so that a search can be shared. */
 export const auditFilters = [
   ['actor', 'Who, by name or id'],
   ['action', 'Action, or its first part'],

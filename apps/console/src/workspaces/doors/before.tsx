@@ -6,7 +6,7 @@ const OneTimeLink = lazy(() => import('./one-time-link').then((m) => ({ default:
 
 let wantsSignIn = false;
 
-/** What somebody who has not signed in sees instead of the sign-in: the link that they were sent. */
+/** What people see before sign-in if they opened a one-time link. */
 export function before(_config: ConsoleConfig, transport: Transport, again: () => void): ReactNode {
   if (location.pathname !== '/ui/one-time-link' || wantsSignIn) return undefined;
   const signIn = () => {

@@ -26,9 +26,9 @@ type LinkAttributes = Resource<'OneTimeLinksResource'>['attributes'];
 
 interface OneTimeLinkProps {
   readonly transport: Transport;
-  /** Who is signed in; undefined for nobody. */
+  /** The name of the signed-in person, if any. */
   readonly name?: string;
-  /** Asks for a sign-in first: an account that is there already joins by itself alone. */
+  /** Asks for a sign-in first: people with an account join by signing in. */
   readonly onSignIn?: () => void;
 }
 
@@ -211,7 +211,7 @@ function Use({
   );
 }
 
-/** The same for somebody who is signed in. */
+/** The same for a signed-in person. */
 export function OneTimeLinkPage() {
   const { session, transport } = useSession();
   return (

@@ -3,7 +3,7 @@ import { type Draft, fieldsOf } from '../parts/draft';
 import { typedLines, typedText } from '../parts/typed';
 import { type Configuration, type Destination, destinations, type Trigger, triggerGroups } from './triggers';
 
-/** A configuration as it stands in the form. */
+/** A configuration as typed in the form. */
 export interface TypedConfiguration {
   readonly name: string;
   readonly 'destination-type': Destination;
@@ -24,7 +24,7 @@ export const newConfiguration: TypedConfiguration = {
   enabled: true,
 };
 
-/** A stored configuration, for the form. Its token is told to nobody. */
+/** A stored configuration, for the form. Its token is never returned. */
 export const typedConfiguration = ({ attributes }: Configuration): TypedConfiguration => ({
   name: attributes.name,
   'destination-type': attributes['destination-type'],

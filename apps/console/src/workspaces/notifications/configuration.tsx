@@ -24,7 +24,7 @@ export const useConfiguration = (id: string) =>
     { everyMs: 30_000 },
   );
 
-/** One configuration: whom it tells of what, what became of the last deliveries, and a try; `to` is the list it is in. */
+/** One configuration: its recipients and triggers, the last deliveries, and a test; `to` is the list it is in. */
 export function NotificationConfiguration({ id, to }: { readonly id: string; readonly to: string }) {
   const configuration = useConfiguration(id);
   return (

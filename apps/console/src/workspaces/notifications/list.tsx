@@ -13,7 +13,7 @@ import { ResourceTable } from '../parts/resource-table';
 import { ConfigurationFields, newConfiguration, sentConfiguration } from './configuration-fields';
 import { type Configuration, destinations } from './triggers';
 
-/** Whose runs are told of. */
+/** Whose runs people are notified of. */
 export interface Subject {
   readonly type: 'workspaces' | 'projects';
   readonly id: string;
@@ -24,7 +24,7 @@ interface Listed {
   readonly meta?: { readonly pagination?: Pagination };
 }
 
-/** Who is told of the runs of a workspace, or of all workspaces of a project; `to` is the address of this list. */
+/** The notifications of a workspace, or of all workspaces of a project; `to` is the address of this list. */
 export function NotificationList({
   subject,
   to,

@@ -10,7 +10,7 @@ import { NotificationList } from './list';
 
 const useId = () => (useParams({ strict: false }) as { notification?: string }).notification ?? '';
 
-/** Who is told of the runs of a workspace. */
+/** The notifications of a workspace. */
 export function WorkspaceNotifications() {
   const { to, workspace, error } = useWorkspace();
   return (
@@ -62,7 +62,7 @@ function useProject() {
   return { id, found, error: project.error, to, crumbs };
 }
 
-/** Who is told of the runs of all workspaces of a project. */
+/** The notifications of all workspaces of a project. */
 export function ProjectNotifications() {
   const { id, found, error, to, crumbs } = useProject();
   return (

@@ -6,7 +6,7 @@ export type Configuration = NonNullable<
 export type Trigger = Configuration['attributes']['triggers'][number];
 export type Destination = Configuration['attributes']['destination-type'];
 
-/** Of what somebody can be told, in the words of the field. */
+/** The triggers, as the field names them. */
 export const triggerGroups: readonly (readonly [string, readonly (readonly [Trigger, string])[]])[] = [
   [
     'Runs',

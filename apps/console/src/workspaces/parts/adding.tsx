@@ -3,7 +3,7 @@ import { Button } from '../../design/button';
 
 /** What can be added on a page. */
 export interface Adding {
-  /** What stands on the button: "New project". */
+  /** The text of the button: "New project". */
   readonly label: string;
   readonly forbidden?: string | undefined;
   readonly form: (close: () => void) => ReactNode;

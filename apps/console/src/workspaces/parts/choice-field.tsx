@@ -9,7 +9,7 @@ export interface ChoiceFieldProps {
   /** The id; empty for none. */
   readonly value: string;
   readonly onChange: (id: string) => void;
-  /** What stands there while none is chosen. */
+  /** The text while none is chosen. */
   readonly none: string;
   readonly leaveOut?: (choice: Choice) => boolean;
 }

@@ -6,7 +6,7 @@ export interface Draft<T extends object> {
   readonly set: <Name extends keyof T>(name: Name) => (value: T[Name]) => void;
 }
 
-/** What a form shows: the stored values with what was changed here, which alone is sent. */
+/** What a form shows: the stored values overlaid with the changes made here; only the changes are sent. */
 export function useDraft<T extends object>(stored: T) {
   const [changes, change] = useState<Partial<T>>({});
   return {

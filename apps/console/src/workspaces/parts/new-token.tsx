@@ -41,7 +41,7 @@ export function NewToken({
   readonly making: Making;
   readonly action: string;
   readonly forbidden?: string | undefined;
-  /** Tokens of this kind have no end of their own. */
+  /** Tokens of this kind have no expiry. */
   readonly endless?: boolean;
   /** Days that one can choose, the empty ones being what the service takes unless told. */
   readonly lengths?: readonly { readonly value: string; readonly label: string }[];

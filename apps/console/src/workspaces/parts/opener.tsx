@@ -12,7 +12,7 @@ export function Opener({
 }: {
   /** What it does, and to which of many: "Delete web". */
   readonly label: string;
-  /** What stands on it, where that is less. */
+  /** The text of the button, if shorter than the label. */
   readonly text?: string;
   readonly kind?: 'primary' | 'danger' | 'quiet';
   readonly small?: boolean;

@@ -7,9 +7,9 @@ import { Opener } from './opener';
 export interface RemoveButtonProps {
   /** What happens: "Delete workspace". */
   readonly label: string;
-  /** What stands on the button, where that is less. */
+  /** The text of the button, if shorter than the label. */
   readonly text?: string;
-  /** What stands on the button that does it, where that is not the label. */
+  /** The text of the confirming button, if it is not the label. */
   readonly action?: string;
   readonly title: string;
   readonly call: ApiCall;

@@ -5,11 +5,11 @@ const longest = 256 * 1024;
 const drawMs = 100;
 
 /**
- * The log of a phase as it grows. What comes is read once, whatever was there before; who draws it is told at most ten
+ * The log of a phase as it grows. Each chunk is parsed once, however long the log; listeners are called at most ten
  * times a second.
  */
 export class Log {
-  /** How often it was told: another number, another picture. */
+  /** How often listeners were called: another number, another picture. */
   version = 0;
   private readonly lines: LogLine[] = [];
   private latest = new Map<string, ResourceProgress>();

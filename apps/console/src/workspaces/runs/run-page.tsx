@@ -41,7 +41,7 @@ function OneRun({ org, ws, id }: { readonly org: string; readonly ws: string; re
   const author = includedOf(whole.data?.included, whole.data?.data?.relationships['created-by']);
   const queries = useQueryClient();
   const events = run?.events;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what happened is read anew when something has
+  // biome-ignore lint/correctness/useExhaustiveDependencies: events are read again when the run changes
   useEffect(() => {
     void queries.invalidateQueries({ queryKey: ['api', 'runs', id] });
   }, [events, id, queries]);

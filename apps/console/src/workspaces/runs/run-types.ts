@@ -17,7 +17,7 @@ export interface Phase {
 /** A run, as the service shows it. */
 export type RunAttributes = Resource<'RunsResource'>['attributes'];
 
-/** What the stream of a run tells of it. */
+/** A run as its stream sends it. */
 export interface LiveRun extends RunAttributes {
   readonly id: string;
   readonly phases: readonly Phase[];

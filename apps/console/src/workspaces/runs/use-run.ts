@@ -9,7 +9,7 @@ export interface RunLogs {
   readonly apply: Log;
 }
 
-/** What is told of a run while it is looked at. */
+/** A run that is being watched. */
 export interface WatchedRun {
   readonly run: LiveRun | undefined;
   readonly logs: RunLogs;

@@ -3,7 +3,7 @@ interface Host {
   readonly label: string;
   /** Where it is, for those that are in one place. */
   readonly at?: { readonly http: string; readonly api: string };
-  /** Where it mostly is, for those that companies have of their own as well. */
+  /** The usual address, for hosts that companies can also run themselves. */
   readonly usually?: string;
   /** What follows its address in that of its interface. */
   readonly below?: string;

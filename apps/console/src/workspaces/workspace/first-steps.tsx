@@ -10,7 +10,7 @@ const cloudOf = (host: string, org: string, ws: string): string =>
   }
 }`;
 
-/** What the tool is told where it can find the service by nothing else: it asks for https. */
+/** The service addresses for the tool's settings: it discovers services only over https. */
 const settingsOf = (host: string, api: string): string =>
   `host "${host}" {
   services = {

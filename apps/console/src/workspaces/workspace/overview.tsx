@@ -53,7 +53,7 @@ export function Overview() {
   );
 }
 
-/** As much of whoever holds a lock as names it. */
+/** The names of a lock holder. */
 interface Holder {
   readonly attributes: { readonly username?: string; readonly name?: string | null; readonly message?: string | null };
 }

@@ -48,7 +48,7 @@ function typed({ attributes }: Workspace) {
 }
 type TypedRepository = ReturnType<typeof typed>;
 
-/** What is sent of what stands in the form. */
+/** The attributes to send for what is in the form. */
 function sent(value: TypedRepository) {
   const { starts } = value;
   return {

@@ -129,7 +129,7 @@ export function States() {
   }
 }
 
-/** What whoever made something is called, where that is known. */
+/** The name of the creator, if it is known. */
 const nameOf = (one: { readonly attributes: object } | undefined): string | undefined => {
   const { username, name } = (one?.attributes ?? {}) as { username?: string; name?: string };
   return username ?? name;
@@ -152,7 +152,7 @@ function RollBack({ workspace, state }: { readonly workspace: Workspace; readonl
         const body = { data: { type: 'state-versions' as const, attributes: {}, relationships } };
         const goBack = () => api.PATCH('/api/v2/workspaces/{workspace_id}/state-versions', { params, body });
         if (locked) return goBack();
-        // The service writes a state for nobody but the holder of the lock.
+        // The service accepts a state only from the holder of the lock.
         const reason = `Going back to serial ${state.attributes.serial}`;
         const lock = await api.POST('/api/v2/workspaces/{workspace_id}/actions/lock', { params, body: { reason } });
         if (!lock.response.ok) return lock;

@@ -32,7 +32,7 @@ interface WorkspaceRow {
   readonly project: Resource<'ProjectsResource'> | undefined;
 }
 
-/** The workspaces of an organization, however many; the filters stand in the address. */
+/** The workspaces of an organization; the filters are kept in the address. */
 export function Workspaces() {
   const org = useOrganizationName();
   const filters = useSearch({ strict: false }) as WorkspaceFilters;

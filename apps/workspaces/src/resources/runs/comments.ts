@@ -9,7 +9,7 @@ import { organizationsOf, type RunTarget, readsRun, runPolicy } from './runs/pol
 import { find as findRun } from './runs/run';
 import { accountOf } from './runs/serializer';
 
-/** What somebody said about a run, with what its rights depend on. */
+/** A comment on a run, with what its permissions depend on. */
 interface Comment extends Row, RunTarget {}
 
 const commentSerializer = serializerOf<Comment>()({

@@ -27,7 +27,7 @@ const largestText = 64 * 1024 * 1024;
 
 /** What was asked about was ended, or given to another. */
 export const isLost = (error: unknown): boolean => isRefusal(error) && error.kind === 'transition';
-/** The same, or the agent itself is nobody any more: there is nothing left to say. */
+/** The same, or the agent is no longer registered: there is nothing left to report. */
 export const isOver = (error: unknown): boolean =>
   isLost(error) || (isRefusal(error) && ['denied', 'missing', 'unauthenticated'].includes(error.kind));
 
@@ -81,7 +81,7 @@ export class AgentClient {
     return status === 204 ? undefined : JSON.parse(text);
   }
 
-  /** Ends connections that nobody uses. */
+  /** Closes idle connections. */
   close(): void {
     this.connections.destroy();
   }

@@ -33,8 +33,8 @@ export async function register(
 }
 
 /**
- * Jobs of a pool, over HTTP. `again` registers anew where the service does not know this agent any more; `revoked` is told
- * when its token is none any more.
+ * Jobs of a pool, over HTTP. `again` registers again if the service does not know this agent any more; `revoked` is called
+ * when its token is no longer valid.
  */
 export class HttpSource implements JobSource {
   /** Jobs that this agent knows it has, each with the lease that it proves. */
@@ -142,7 +142,7 @@ export class HttpSource implements JobSource {
       try {
         await this.ask(job, { method: 'PUT', path: '/log', query: { offset: String(offset) }, bytes: piece });
       } catch (error) {
-        // Somebody else has the job: what this agent says of it is nothing any more, and the next heartbeat stops it.
+        // Another agent has the job: reports of this one no longer count, and the next heartbeat stops it.
         if (!isOver(error)) throw error;
         return;
       }
@@ -207,7 +207,7 @@ export class HttpSource implements JobSource {
     return Math.max(2000, (this.leaseSeconds * 1000) / 4);
   }
 
-  /** Asks again while the job is held, as when the service is started anew. */
+  /** Retries while the job is held, for example while the service restarts. */
   private persist<T>(work: () => Promise<T>): Promise<T> {
     const untilMs = performance.now() + this.leaseSeconds * 1000;
     return insist(
@@ -262,7 +262,7 @@ export class HttpSource implements JobSource {
       await this.saveState(job, state);
       return undefined;
     } catch (error) {
-      // Who is nobody any more has not handed anything in: the state stays where it is.
+      // An agent that is no longer registered has not uploaded the state: it stays where it is.
       const isKept = isLost(error) || !isOver(error);
       if (!isKept || !(isRefusal(error) || error instanceof SyntaxError)) throw error;
       return `The state after the apply could not be saved: ${error.message || 'its workspace is gone'}`;

@@ -21,7 +21,7 @@ function isExempt({ hostname, port, protocol }: URL, list: string): boolean {
   });
 }
 
-/** Whom a service must prove to be: by certificates of its own, under a name of its own. What is left out is as usual. */
+/** The CA certificates, and the name, by which a service is verified. What is left out has its usual value. */
 export interface ServerTrust {
   ca?: string;
   servername?: string;

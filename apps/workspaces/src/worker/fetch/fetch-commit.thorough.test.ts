@@ -61,7 +61,7 @@ describe('fetching a commit', () => {
   let trick: Trick = () => false;
   let served = 0;
   let asked: IncomingMessage[] = [];
-  /** Hosts before protocol 2 give away the tips of branches and tags alone. */
+  /** Hosts before protocol 2 serve only the tips of branches and tags. */
   let old = false;
   const server = createServer((req, res) => {
     asked.push(req);

@@ -33,7 +33,7 @@ function reasonOf(said: string): string {
 }
 
 /**
- * Fetches a commit as a run would: confined, within limits of time and size, and in a folder of its own that is gone
+ * Fetches a commit as a run would: confined, within limits of time and size, and in a separate folder that is deleted
  * afterwards. `take` is given the archive. Throws FetchFailed.
  */
 export async function fetchCommit(
@@ -60,7 +60,7 @@ export async function fetchCommit(
     await writeGitFiles(isolation, slot.jobFolder, fetch, { place, ...fetcher });
     const { lay, pack } = fetchCommands(fetch);
     await run(fetcher, slot, stopping, lay, () => undefined);
-    // What came quickly has been seen by nobody.
+    // What came quickly was not measured before.
     if ((await usedBelow(folder)) > limits.bytes) throw tooLarge(limits);
     const archive = new PassThrough();
     const packing = run(fetcher, slot, stopping, pack, (bytes) => {

@@ -96,7 +96,7 @@ function onlyTo(origins: ReadonlySet<string>, cloneUrl: string): [string, string
 const sshHosts = (origins: ReadonlySet<string>): string =>
   `Host ${[...origins].map((origin) => new URL(origin).hostname).join(' ')}\n  ProxyCommand none\nHost *\n  ProxyCommand /bin/false\n`;
 
-/** What Git is told to do and to leave, whatever the repository says. */
+/** The configuration Git gets, which the repository cannot change. */
 function settingsOf(fetch: Fetch, { place, origins }: Given): [string, string][] {
   return [
     ...(origins ? onlyTo(origins, fetch.cloneUrl) : []),

@@ -11,7 +11,7 @@ import { type FetchSettings, fetcherOf } from './fetch-parts';
 const waitSeconds = 20;
 const pausesMs = [500, 2000, 8000];
 
-/** Whoever took or answered it meanwhile has it. Of what nobody hears the service gives the commit to somebody else after a while. */
+/** Another worker may have claimed or answered it meanwhile. The service reassigns a commit that its worker does not report on. */
 const leaveIfOver = (error: unknown): void => {
   if (!isOver(error)) throw error;
 };
@@ -67,7 +67,7 @@ export function httpFetches(
   };
 }
 
-/** An agent that forwards has networks of its own, and says itself which hosts it calls. */
+/** A forwarding agent has its own networks, and decides itself which hosts it calls. */
 const forwardingOf = (forwarding: Forwarding) => ({
   reach: forwarding.reach,
   origins: forwarding.origins,

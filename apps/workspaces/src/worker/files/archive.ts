@@ -26,7 +26,7 @@ export interface Owner {
 export interface UnpackOptions {
   readonly limits: ArchiveLimits;
   readonly owner?: Owner;
-  /** The only names that may stand at the top. */
+  /** The only names allowed at the top. */
   readonly only?: readonly string[];
   /** Leaves out what cannot be made, instead of refusing the archive for it. */
   readonly lenient?: boolean;

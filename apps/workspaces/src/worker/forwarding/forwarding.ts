@@ -7,7 +7,7 @@ export type ForwardingTo = 'any' | readonly string[];
 const privateNetworks = ['10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'];
 const everywhere = ['0.0.0.0/0', '::/0'];
 
-/** What of the network an agent opens to the connections of its pool, as whoever runs it says. */
+/** The part of its network that an agent opens to the connections of its pool, as its operator configured. */
 export class Forwarding {
   /** Addresses that may be called; those where clouds hand out credentials never are. */
   readonly reach: Reach;

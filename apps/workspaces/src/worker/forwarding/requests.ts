@@ -75,7 +75,7 @@ export function startForwarding(
     if (answer === undefined) return;
     const given = wire.RequestGiven.parse(answer);
     const work: Promise<void> = carryOut(client, id, forwarding, given)
-      // What it is about, and with what, is nobody's here.
+      // The content of the request is not logged.
       .catch((error) => log.error({ err: error, request: given.id }, 'a request was not carried out'))
       .finally(() => underWay.delete(work));
     underWay.add(work);
@@ -91,7 +91,7 @@ export function startForwarding(
         pauseMs = shortestPauseMs;
       } catch (error) {
         if (signal.aborted) break;
-        // Whoever claims jobs registers again where that is needed.
+        // The loop that claims jobs registers again if needed.
         if (!isOver(error)) failing.failed(error);
         pauseMs = Math.min(pauseMs * 2, longestPauseMs);
         await sleep(pauseMs, undefined, { signal }).catch(() => undefined);

@@ -63,8 +63,8 @@ export interface Outlets {
 const leftoverMs = 3_000;
 
 /**
- * Runs a confined command to its end: no input, a process group of its own, output handed on as it comes. When told to
- * stop, the group is interrupted or killed; whatever outlives the command is killed as well.
+ * Runs a confined command to its end: no input, its own process group, output handed on as it comes. When told to
+ * stop, the group is interrupted or killed; processes that outlive the command are killed as well.
  */
 export async function runCommand(
   launch: Launch,
@@ -87,7 +87,7 @@ export async function runCommand(
   if (pid === undefined) return exited;
   outlets.started?.(pid);
   const drained = Promise.all([drain(child.stdout!, outlets.stdout), drain(child.stderr!, outlets.stderr)]);
-  // Reported below; until then nobody waits for it.
+  // Reported below; until then it is not awaited.
   drained.catch(() => stopping.kill('lost'));
   const deaf = stopping.listen((kill) => {
     signalGroup(pid, kill ? 'SIGKILL' : 'SIGINT');
@@ -97,7 +97,7 @@ export async function runCommand(
     const ended = await exited;
     signalGroup(pid, 'SIGKILL');
     if (options.endAll) await end(options.endAll);
-    // Somebody who left the group may still hold the pipes where neither namespace nor uid tells whose they are.
+    // A process that left the group may still hold the pipes if neither namespace nor uid shows whose it is.
     const giveUp = setTimeout(() => {
       child.stdout?.destroy();
       child.stderr?.destroy();
@@ -111,7 +111,7 @@ export async function runCommand(
 
 const closeOnExec = 0o2000000;
 
-/** Files that whoever started this process left open for it, and which every child would have as well. */
+/** Files that the parent of this process left open for it, and which every child would inherit. */
 function inheritedDescriptors(): number[] {
   if (process.platform !== 'linux') return [];
   return readdirSync('/proc/self/fdinfo')
@@ -141,11 +141,11 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // Everybody in it is gone.
+    // All its processes are gone.
   }
 }
 
-/** Runs a short command of the worker's own and waits for it, whatever comes of it. */
+/** Runs a short command for the worker itself and waits for it; its result is ignored. */
 export async function end(launch: Launch): Promise<void> {
   await new Promise<void>((resolve) => {
     const child = spawn(launch.file, launch.args, { cwd: '/', env: { PATH: cleanPath }, stdio: 'ignore' });

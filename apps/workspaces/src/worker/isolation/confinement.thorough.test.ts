@@ -19,7 +19,7 @@ const kinds = kindsTried();
 const x64 = process.arch === 'x64';
 const owner = { uid: testUids.firstUid, gid: testUids.firstUid };
 
-// What a run is told when it asks the kernel itself; perl is what it would bring along.
+// The kernel's answers to a run's direct system calls, made with perl.
 const ask = (calls: Record<string, string>) => `perl -e '
   ${Object.entries(calls)
     .map(([name, call]) => `$! = 0; my $r = syscall(${call}); print "${name} ", $r < 0 ? $! + 0 : "given", "\\n";`)

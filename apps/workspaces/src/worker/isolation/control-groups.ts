@@ -13,7 +13,7 @@ export interface Share {
   readonly cpus: number | undefined;
 }
 
-/** What a run asked for in vain. */
+/** The limit that a run hit. */
 export type Exceeded = 'memory' | 'processes';
 
 /** The kernel's groups of processes, one for each run. */
@@ -34,7 +34,7 @@ export const joinScript = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; 
 const parent = 'keystead-runs';
 const periodMicroseconds = 100_000;
 
-/** A controller: where its groups lie, what is written into one, and where it tells of refusals. */
+/** A controller: where its groups are, what is written into one, and where it counts refusals. */
 interface Controller {
   readonly folder: string;
   readonly settings: readonly (readonly [file: string, value: string, optional?: 'optional'])[];
@@ -87,7 +87,7 @@ async function unifiedController(root: string, at: string, share: Share): Promis
   await mkdir(folder, { recursive: true });
   const enable = needed.map((name) => `+${name}`).join(' ');
   await writeFile(path.join(above, 'cgroup.subtree_control'), enable).catch(async (error) => {
-    // A group with processes of its own cannot share out: the worker moves down, where it was given the group alone.
+    // A group that contains processes cannot have subgroups: the worker moves down, if it has the group to itself.
     const processes = (await readFile(path.join(above, 'cgroup.procs'), 'utf8')).trim();
     if (processes !== String(process.pid)) throw error;
     await mkdir(path.join(above, 'keystead-worker'), { recursive: true });

@@ -105,7 +105,7 @@ describe.each(isolationKinds)('a command run with %s', (kind) => {
   });
 
   itApart('has no right, and regains none from a program that would give it', async () => {
-    // A program of root's that anybody runs as root; shown to runs that have a root of their own.
+    // A setuid-root program; shown to runs that have a private root.
     const folder = mkdtempSync('/var/tmp/given-');
     const given = path.join(folder, 'whoami');
     copyFileSync(realpathSync('/usr/bin/id'), given);
@@ -172,7 +172,7 @@ describe('the choice of isolation', () => {
     const scratch = mkdtempSync(path.join(tmpdir(), 'choice-'));
     try {
       await makeScratch(scratch);
-      // Everybody may read what every root of its own shows.
+      // World-readable files that every private root shows.
       const secrets = ['/etc/hosts'];
       const owner = { uid: testUids.firstUid, gid: testUids.firstUid };
       const trial = { options, scratch, owner, secrets };

@@ -9,7 +9,7 @@ import { folderInside, layRoot, privateRootScript, toolInside } from './private-
 
 /**
  * How the tool is kept apart, strongest first. `private-root`: own uid, own mount and process namespaces.
- * `user-namespace`: the same namespaces made without being root. `own-user`: another uid alone. `same-user`: not at all.
+ * `user-namespace`: the same namespaces made without being root. `own-user`: only another uid. `same-user`: not at all.
  */
 export const isolationKinds = ['private-root', 'user-namespace', 'own-user', 'same-user'] as const;
 /** One of them. */
@@ -25,7 +25,7 @@ export interface Command {
   readonly environment?: string;
 }
 
-/** Where one job runs: a folder of its own and, where uids are, a uid of its own. */
+/** Where one job runs: a separate folder and, where uids are configured, a separate uid. */
 export interface JobFolder {
   /** The job's folder on the machine; `home`, `tmp` and the rest lie in it. */
   readonly folder: string;
@@ -62,7 +62,7 @@ export interface Isolation {
   toolInside(tool: string): string;
   /** What to spawn. The first one for a job lays its root, with the tool it was asked for with. */
   launch(jobFolder: JobFolder, tool: string, command: Command): Launch;
-  /** What ends whatever a job left running; undefined where nothing can be left. */
+  /** Kills what a job left running; undefined where nothing can be left. */
   endAll(jobFolder: JobFolder): Launch | undefined;
 }
 

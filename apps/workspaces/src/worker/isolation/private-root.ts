@@ -14,10 +14,10 @@ import {
 import path from 'node:path';
 import type { Owner } from '../files/archive';
 
-/** Where a job's folder is inside a root of its own. */
+/** Where a job's folder is inside a private root. */
 export const folderInside = '/workspace';
 
-/** Where the tool's binary is inside a root of its own. */
+/** Where the tool's binary is inside a private root. */
 export const toolInside = '/run/tool';
 
 /** What programs need of the machine: programs, libraries, certificates, name resolution. No other file is there. */
@@ -29,7 +29,7 @@ const shown: readonly string[] = [
 ];
 
 /**
- * Shell text that makes a root of its own, inside new mount and process namespaces, and goes on with the rest of its
+ * Shell text that makes a private root, inside new mount and process namespaces, and goes on with the rest of its
  * arguments there: root, the list of what is mounted in it, both laid by `layRoot`, and the command.
  *
  * What is shown is read-only; only the job's folder can be written. The old root is gone, not hidden. The command's root
@@ -46,7 +46,7 @@ umount -l old
 exec chroot /inside "$@"
 `;
 
-/** What a root of its own is made of. */
+/** What a private root is made of. */
 interface RootParts {
   /** An empty folder, in which it is laid. */
   readonly mountPoint: string;
@@ -61,8 +61,8 @@ interface RootParts {
 }
 
 /**
- * Lays what the root of a job is mounted on, once for all of its commands: each command mounts it in namespaces of its own,
- * and with hundreds of programs for that a plan that does nothing took a second longer. Answers the list of the mounts.
+ * Lays what the root of a job is mounted on, once for all of its commands: each command mounts it in its own namespaces,
+ * and doing that with hundreds of programs made an empty plan a second slower. Returns the list of the mounts.
  */
 export function layRoot({ mountPoint, folder, tool, owner, show }: RootParts): string {
   const list = `${mountPoint}.mounts`;
@@ -78,7 +78,7 @@ export function layRoot({ mountPoint, folder, tool, owner, show }: RootParts): s
   for (const name of ['proc', 'dev', 'dev/shm', 'tmp', 'etc', toolInside, folderInside])
     mkdirSync(at(name), { recursive: true });
   bind(mountPoint, mountPoint, 'bind,ro,nosuid,nodev');
-  // A mount of its own, so that the root of the command is not that of its namespace.
+  // A separate mount, so that the root of the command is not that of its namespace.
   bind(root, root, 'bind,ro,nosuid,nodev');
   for (const name of [...shown, ...show]) {
     const found = statSync(name, { throwIfNoEntry: false });
@@ -110,7 +110,7 @@ export function layRoot({ mountPoint, folder, tool, owner, show }: RootParts): s
   bind(path.join(folder, 'tmp'), at('tmp'), 'bind,nosuid,nodev');
   mount('proc', at('proc'), 'nosuid,nodev,noexec', 'proc');
   for (const name of readdirSync(root)) symlinkSync(`inside/${name}`, path.join(mountPoint, name));
-  // Readable for whoever the worker is; the last of all, so that it is whole where it is there.
+  // Readable for the worker's uid, which may be any; written last, so that it is complete if it exists.
   writeFileSync(`${list}.new`, lines.join(''), { mode: 0o644 });
   renameSync(`${list}.new`, list);
   return list;
@@ -127,7 +127,7 @@ const deviceLinks = {
 const escaped = (text: string): string =>
   text.replace(/[\s\\#]/g, (one) => `\\${one.charCodeAt(0).toString(8).padStart(3, '0')}`);
 
-/** What a mount may not lose when it is shown elsewhere: a kernel refuses that to whoever is not root outside. */
+/** Flags that a mount must keep when it is shown elsewhere: the kernel refuses to drop them unless the caller is root outside. */
 function keptFlags(): (source: string) => string {
   const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
     .split('\n')
@@ -145,12 +145,12 @@ function keptFlags(): (source: string) => string {
 
 const isBelow = (at: string, above: string): boolean => above === '/' || at === above || at.startsWith(`${above}/`);
 
-/** Places that a root of its own has for itself. */
+/** Paths that a private root provides itself. */
 const ownPlaces = ['/proc', '/dev', '/tmp', toolInside, folderInside];
 /** What it makes by itself; what lies in them can be shown, they cannot. */
 const made = ['/', '/etc'];
 
-/** Why a path cannot be shown in a root of its own, to be read after the path; undefined where it can. */
+/** Why a path cannot be shown in a private root, to be read after the path; undefined if it can. */
 export function cannotBeShown(at: string): string | undefined {
   if (!path.isAbsolute(at)) return 'is no absolute path';
   if (made.includes(path.resolve(at))) return 'cannot be shown as a whole: name what runs need of it';

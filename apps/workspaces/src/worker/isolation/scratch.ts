@@ -10,7 +10,7 @@ export interface Slot {
   /** Of its folder and of its control group. */
   readonly name: string;
   readonly jobFolder: JobFolder;
-  /** Remembers a process group of the job, for whoever cleans up after a worker that was killed. */
+  /** Records a process group of the job, for the cleanup after a worker that was killed. */
   group(pid: number): Promise<void>;
   /** Remembers what the job is, for the same. */
   note(note: object): Promise<void>;
@@ -41,7 +41,7 @@ export interface ScratchOptions {
 
 const slotFile = (root: string, index: number): string => path.join(root, `slot-${index}`);
 
-/** Makes the folder; nobody else may look around in it, but a job may reach its own below it. */
+/** Makes the folder; other users may not list it, but a job may reach its own folder below it. */
 export async function makeScratch(root: string): Promise<void> {
   await mkdir(root, { recursive: true, mode: 0o711 });
   const found = await lstat(root);
@@ -82,7 +82,7 @@ export async function takeSlot(options: ScratchOptions, isolation: Isolation, ru
     }
     let writing: Promise<void> = Promise.resolve();
     const write = () => {
-      // In one step, so that whoever comes after a kill finds all or nothing of it.
+      // Written atomically, so that the cleanup after a kill finds all or nothing of it.
       writing = writing.then(async () => {
         await writeFile(`${file}.new`, JSON.stringify(holder), { mode: 0o600 });
         await rename(`${file}.new`, file);
@@ -213,7 +213,7 @@ async function endLeftovers(holder: SlotHolder, owner: Owner | undefined): Promi
   await end({ file: 'setpriv', args });
 }
 
-/** When a process started, in the kernel's own count; empty when there is none. A number reused is told apart by it. */
+/** When a process started, by the kernel's clock; empty when there is none. It tells reused process ids apart. */
 async function startOf(pid: number): Promise<string> {
   try {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8');

@@ -7,9 +7,9 @@ export type Processor = (typeof processors)[number];
 type Numbers = readonly [x64: number, arm64: number | undefined];
 
 /**
- * What a run may not ask of the kernel. Whatever needs a right is refused anyway, since a run has none; these need none,
- * and no program that runs need uses them. The choice follows the profile that container engines load unless told
- * otherwise (docs.docker.com/engine/security/seccomp).
+ * System calls that are refused to a run. Calls that need a capability fail anyway, since a run has none; these need none,
+ * and no program that runs need uses them. The choice follows the default profile of container engines
+ * (docs.docker.com/engine/security/seccomp).
  */
 const refused: Readonly<Record<string, Numbers>> = {
   // Namespaces would give all rights back inside.
@@ -34,7 +34,7 @@ const refused: Readonly<Record<string, Numbers>> = {
   open_tree: [428, 428],
   lookup_dcookie: [212, 18],
   move_pages: [279, 239],
-  // The kernel's log, where the machine lets everybody read it.
+  // The kernel's log, on machines where all users may read it.
   syslog: [103, 116],
   // Memory and files of other processes.
   ptrace: [101, 117],

@@ -49,7 +49,7 @@ export async function findIsolation(trial: Trial): Promise<IsolationFindings> {
     lacking.push(`${kind}: ${problem}`);
   }
   if (!root) lacking.push('own-user: only root can run the tool as another user');
-  // What was asked for is never quietly left out, also where the operator trusts whoever starts runs.
+  // What was asked for is never quietly left out, even if the operator trusts the people who start runs.
   const trusted = trial.trustSameUser && trial.options.network === 'host';
   return { isolation: trusted ? isolationOf('same-user', trial.options) : undefined, lacking };
 }

@@ -93,7 +93,7 @@ async function carry(
     const result = await execute(parts, job, { inputs, stopping, log, toolTime });
     clearTimeout(limit);
     executed();
-    // A plan that was not finished is done again by somebody else, once this worker's hold on it is over.
+    // Another worker does an unfinished plan again, once this worker's lease has ended.
     if (job.kind === 'plan' && (stopping.reason === 'lost' || stopping.reason === 'shutdown')) return undefined;
     const kept = await step('hand in', undefined, () => finish(parts, job, result, log));
     const [ms, toolMs] = [performance.now() - startedAtMs, toolTime.ms].map(Math.round);
@@ -156,15 +156,15 @@ async function execute(
   }
 }
 
-/** Credentials join the environment; what somebody set by hand stays. */
+/** Credentials join the environment; variables that users set are kept. */
 function withCredentials(inputs: JobInputs, { environment }: JobCredentials): JobInputs {
   const set = new Set(inputs.environment.map(({ key }) => key));
   return { ...inputs, environment: [...inputs.environment, ...environment.filter(({ key }) => !set.has(key))] };
 }
 
 /**
- * Keeps the lease of a job and looks for its cancel. A worker that cannot reach whoever gives out jobs stops the tool before its
- * lease is over: somebody else will have the workspace then.
+ * Renews the lease of a job and checks for its cancellation. A worker that cannot reach the service stops the tool before its
+ * lease ends: after that another run may have the workspace.
  */
 function keepHold(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logger): { stop(): Promise<void> } {
   const { source } = parts;

@@ -8,7 +8,7 @@ import type { JobSource } from './job-source';
 /** What a job is given of the secrets service; nothing where its workspace has no role there. */
 export interface JobCredentials {
   readonly environment: readonly JobVariable[];
-  /** Texts that must not stand in the log. */
+  /** Texts that must not appear in the log. */
   readonly secrets: readonly string[];
   /** The job is over: the token and everything made with it ends. */
   end(): Promise<void>;
@@ -33,8 +33,8 @@ const attempts = 3;
 const none: JobCredentials = { environment: [], secrets: [], end: async () => {} };
 
 /**
- * Logs a job in at the secrets service with an identity token of its own, and keeps what it was given alive until the
- * end. The token is recorded before it is used, so that whoever cleans up after a dead worker can end it. Throws
+ * Logs a job in at the secrets service with its own identity token, and keeps the token it gets alive until the
+ * end. The token is recorded before it is used, so that the cleanup after a dead worker can revoke it. Throws
  * NoCredentials.
  */
 export async function credentialsFor(source: JobSource, log: Logger, job: RunJob): Promise<JobCredentials> {

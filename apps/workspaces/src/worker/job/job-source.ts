@@ -13,7 +13,7 @@ import type {
  * is refused is thrown as a `Refusal`; anything else thrown may be tried again.
  */
 export interface JobSource {
-  /** Who this worker is to whoever gives out jobs. */
+  /** The id under which this worker takes jobs. */
   readonly workerId: string;
   /** How long a job is held after a sign of life. */
   readonly leaseSeconds: number;
@@ -38,7 +38,7 @@ export interface JobSource {
   release(job: RunJob): Promise<void>;
   /** Signs this worker off. */
   retire(): Promise<void>;
-  /** Where a job logs in at the secrets service, with an identity token of its own; undefined where it has no role. */
+  /** Where a job logs in at the secrets service, with its own identity token; undefined where it has no role. */
   login(job: RunJob): Promise<JobLogin | undefined>;
   /** Records what a job was given there, so that it ends also when the worker does not live to end it. Answers its id. */
   keepToken(job: RunJob, token: KeptToken): Promise<string>;

@@ -6,9 +6,9 @@ import { stateFile } from '../tool/job-files';
 import type { WorkerParts } from './carry-out';
 
 /**
- * Cleans up after workers of this machine that did not live to do it: their processes, their folders, and their jobs, which
- * nobody need wait for. The state of an apply that was under way is handed in first: as the run's own while nobody else was given
- * the job, else to quarantine.
+ * Cleans up after workers of this machine that died: their processes, their folders, and their jobs, so that
+ * these are not waited for. The state of an unfinished apply is uploaded first: as the run's own while the job was not given
+ * to another worker, else to quarantine.
  */
 export async function recoverStates(parts: WorkerParts): Promise<void> {
   const { executor, log } = parts;

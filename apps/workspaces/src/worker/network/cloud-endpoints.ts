@@ -1,4 +1,4 @@
-/** Addresses at which a cloud, or the machine below, talks to whoever asks from inside: never for a run. */
+/** Metadata addresses of clouds and host machines, which trust every caller from inside: never for a run. */
 export interface CloudEndpoint {
   /** An address, or a range in CIDR notation. */
   readonly to: string;
@@ -21,7 +21,7 @@ export const cloudEndpoints: readonly CloudEndpoint[] = [
       'link-local: metadata of AWS, Azure, Google Cloud, Oracle, IBM, DigitalOcean, Hetzner, OpenStack, Akamai, Vultr',
     source: 'RFC 3927; cloud-init, reference/datasources',
     known: [
-      // Nearly everybody.
+      // Nearly all clouds.
       '169.254.169.254',
       // Amazon ECS task credentials; Amazon EKS pod identity.
       '169.254.170.2',
@@ -89,5 +89,5 @@ export const cloudEndpoints: readonly CloudEndpoint[] = [
   },
 ];
 
-/** Single addresses that stand for all of them when it is tried whether they are closed. */
+/** A sample address for each endpoint, to test whether it is closed. */
 export const endpointsToTry: readonly string[] = cloudEndpoints.flatMap(({ to, known }) => known ?? [to]);

@@ -40,7 +40,7 @@ async function listening(host: string, port: number): Promise<DatabaseAddress> {
   return { port, addresses, local: addresses.some((address) => isLoopback(address) || own.includes(address)) };
 }
 
-/** Every address under which this machine reaches itself, those that stand for all of them included. */
+/** Every address under which this machine reaches itself, wildcard addresses included. */
 export function ownAddresses(): string[] {
   const found = Object.values(networkInterfaces()).flatMap((entries) => entries ?? []);
   // An address of one link says nothing without that link's name.

@@ -29,7 +29,7 @@ export async function blockCloudEndpoints(uids: Uids): Promise<string | undefine
   return closing && `this machine itself has addresses of ${own.join(', ')}, and ${closing}`;
 }
 
-/** Whether an address of this machine lies in a range. Addresses of one link alone stand for nobody else. */
+/** Whether an address of this machine is in a range. Link-local addresses are skipped: they are valid only on their interface. */
 function isOwn(range: string): boolean {
   const [address = '', bits] = range.split('/');
   const family = isIPv6(address) ? 'ipv6' : 'ipv4';

@@ -34,7 +34,7 @@ export async function tryTargets(
   return answers === undefined ? undefined : (JSON.parse(answers) as string[]);
 }
 
-// Refused by this machine; or there is no such network, or no way into it, for anybody.
+// Refused by this machine; or there is no such network, or no route to it.
 const unreachable = ['EACCES', 'EPERM', 'ECONNREFUSED', 'ENETUNREACH', 'EADDRNOTAVAIL', 'EAFNOSUPPORT', 'EINVAL'];
 
 /** The addresses that clouds use, as a run would write them: those of a link with each link there is. */

@@ -28,7 +28,7 @@ const namedIn: Readonly<Record<Product, (index: { versions?: unknown }) => strin
     Array.isArray(versions) ? versions.map((one: { id?: unknown } | null) => String(one?.id)) : undefined,
 };
 
-/** The stable versions that an index names, oldest first. Nobody has signed it: it only says where to look. */
+/** The stable versions that an index names, oldest first. The index is not signed: it only says where to look. */
 async function listVersions(product: Product, { indexes, reach, milliseconds }: Releases): Promise<string[]> {
   const pieces: Buffer[] = [];
   const address = new URL(indexes[product]);

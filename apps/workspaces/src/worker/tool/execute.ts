@@ -61,7 +61,7 @@ export interface Note {
   readonly job?: RunJob;
   readonly workerId?: string;
   readonly installation?: string;
-  /** The tool applies: what it changed may be known from the state alone. */
+  /** The tool applies: only the state may show what it changed. */
   readonly applies?: boolean;
   /** The state the apply began with. */
   readonly stateMd5?: string;
@@ -87,7 +87,7 @@ const form = (job: RunJob): string[] => (job.structuredOutput ? ['-json'] : []);
 const jsonLimit = 512 * 1024 * 1024;
 const lockLimit = 1024 * 1024;
 
-/** Plans a run. Whatever goes wrong with the configuration or the tool is an outcome; what is thrown is a fault. */
+/** Plans a run. Errors of the configuration or the tool are outcomes; only faults are thrown. */
 export async function executePlan(executor: Executor, running: RunningJob): Promise<PlanResult> {
   return inSlot(executor, running, async (work) => {
     const { job, log, inputs } = running;
@@ -152,8 +152,8 @@ function planArguments(job: RunJob, up: string): string[] {
 }
 
 /**
- * Applies the plan of a run and brings back the state, whatever the outcome: of an apply that failed, was interrupted or
- * killed as well.
+ * Applies the plan of a run and returns the state in every case: also of an apply that failed, was interrupted or
+ * killed.
  */
 export async function executeApply(executor: Executor, running: RunningJob): Promise<ApplyResult> {
   return inSlot(executor, running, async (work) => {
@@ -301,7 +301,7 @@ class Work {
     return step(args[0] ?? 'tool', undefined, () => this.tool(args, write, write));
   }
 
-  /** Runs the tool for what it prints, whatever the user's environment asks of it. */
+  /** Runs the tool for its output, ignoring the user's environment. */
   async output(args: readonly string[], limit: number): Promise<Buffer> {
     const pieces: Buffer[] = [];
     let size = 0;

@@ -101,7 +101,7 @@ export async function setStatesAside({ folder }: JobFolder, working: string): Pr
   return found;
 }
 
-/** The state is kept by the service: whatever backend the configuration names is replaced by a file, for this run. */
+/** The service keeps the state: the backend in the configuration is replaced by a file, for this run. */
 function backend(folder: string): string {
   const up = path.relative(folder, files.state);
   return `terraform {
@@ -192,7 +192,7 @@ export function environmentText(environment: Readonly<Record<string, string>>): 
     .join('');
 }
 
-/** Writes a file anew that belongs to the job; one that the configuration brought along is replaced, never followed. */
+/** Writes a file that belongs to the job; one that came with the configuration is replaced, never followed. */
 async function writeOwn(jobFolder: JobFolder, name: string, content: string): Promise<void> {
   const at = path.join(jobFolder.folder, name);
   await rm(at, { force: true, recursive: true });

@@ -124,7 +124,7 @@ export function wantedSchemas(plan: PlanDocument): WantedSchemas {
   };
 }
 
-/** The form in which the tool renders a plan that somebody else made: changes without sensitive values, and the schemas
+/** The form in which the tool renders the plan of a remote run: changes without sensitive values, and the schemas
  * of the resource types they are of. Configuration, variables and prior state are left out. */
 export function redactPlan(plan: PlanDocument, schemas: ProviderSchemas): object {
   const resources = (list: PlanDocument['resource_changes'] = []) =>

@@ -25,8 +25,8 @@ const lists = ['resource_schemas', 'data_source_schemas'] as const;
 const isList = (name: string): name is (typeof lists)[number] => (lists as readonly string[]).includes(name);
 
 /**
- * Picks schemas out of what the tool prints, as it prints it: large providers have tens of megabytes of them, of which a plan
- * needs a few kilobytes, and neither memory nor anybody who waits is to notice.
+ * Extracts schemas from the tool's output as it is printed: large providers have tens of megabytes of them, of which a plan
+ * needs a few kilobytes, and this must cost neither memory nor waiting time.
  */
 export class SchemaReader {
   private readonly keys: string[] = [];

@@ -19,8 +19,8 @@ export class NoDownload extends Error {
 }
 
 /**
- * Downloads a file, piece by piece. Redirects are followed to allowed addresses alone, and never from https to http. Throws
- * `NoDownload` for any other answer than 200, for one that is cut off, and where time or size are over.
+ * Downloads a file, piece by piece. Redirects are followed only to allowed addresses, and never from https to http. Throws
+ * `NoDownload` for any status but 200, for a download that is cut off, and past the limits of time or size.
  */
 export async function* download(address: URL, limits: DownloadLimits): AsyncGenerator<Buffer> {
   const end = AbortSignal.timeout(limits.milliseconds);

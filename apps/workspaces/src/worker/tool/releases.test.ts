@@ -15,7 +15,7 @@ import { findBinaries } from './binaries';
 import { findReleased } from './catalogue';
 import { fetchTool, type Releases, wantedTool } from './releases';
 
-// What would be lost: a program that nobody vouches for, run with the credentials of every workspace.
+// What is at risk: an unverified program would run with the credentials of every workspace.
 
 /** A zip archive of stored files. */
 function zipOf(files: readonly (readonly [name: string, text: string])[]): Buffer {
@@ -201,7 +201,7 @@ describe('releases of the tool', () => {
         one,
       ]),
     );
-    // Nobody downloads an archive for that.
+    // No archive is downloaded for that.
     expect(asked.filter((path) => path.endsWith('.zip'))).toEqual([]);
     // Signed by a stranger, changed, gone, or the list of another version: left out, and named.
     await release('4.5.0', archive('4.5.0'), { privateKey: others.privateKey });

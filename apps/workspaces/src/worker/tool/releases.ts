@@ -159,7 +159,7 @@ function sumOf(sums: string, name: string): Buffer {
   throw new BadRelease(`the release has no ${name}`);
 }
 
-/** Writes one program of an archive to a file. Whatever else is in it stays there. */
+/** Writes one program of an archive to a file. Other files are ignored. */
 async function unpackProgram(archive: string, program: string, to: string): Promise<void> {
   const zip = await openPromise(archive, { strictFileNames: true });
   try {

@@ -5,7 +5,7 @@ import { typedText, typedWords } from '../../parts/typed';
 
 export type ProviderResource = Resource<'SignInProvidersResource'>;
 
-/** A provider as it stands in the form: lists are texts, and nothing is ''. */
+/** A provider as typed in the form: lists are texts, and nothing is ''. */
 export interface TypedProvider {
   readonly name: string;
   readonly issuer: string;
@@ -45,7 +45,7 @@ export const newProvider: TypedProvider = {
   'ca-certificate': '',
 };
 
-/** A stored provider, for the form. Its secret is told to nobody. */
+/** A stored provider, for the form. Its secret is never returned. */
 export function typedProvider({ attributes }: ProviderResource): TypedProvider {
   const { 'created-at': _created, kind: _kind, ...kept } = attributes;
   return {

@@ -232,7 +232,7 @@ export async function update(db: Database, actor: Actor, pool: AgentPool, input:
   });
 }
 
-/** Deletes a pool nobody uses. Throws `invalid` while a workspace, a project, a connection to a Git host or the organization does. */
+/** Deletes an unused pool. Throws `invalid` while a workspace, project, Git host connection or the organization uses it. */
 export async function remove(db: Database, actor: Actor, pool: AgentPool): Promise<void> {
   await db.transaction(async (tx) => {
     await lockRow(tx, 'agent_pool', pool.id);

@@ -58,7 +58,7 @@ export async function poolsThatForward(db: Database, poolIds: readonly string[])
   return new Set(rows.map(({ id }) => id));
 }
 
-/** What to say where nobody can carry a request. */
+/** The message when no agent can carry a request. */
 export const noForwarder = 'no agent of the connection’s pool that forwards requests is connected';
 
 /**
@@ -144,12 +144,12 @@ export async function takeRequest(
   return { ...request, id: row.id };
 }
 
-/** Gives a request back that nobody began to carry out. */
+/** Gives back a request that no agent began to carry out. */
 export async function releaseRequest(db: Database, id: string, agentId: string): Promise<void> {
   await db.prisma.forwardedRequest.updateMany({ where: { id, workerId: agentId }, data: { workerId: null } });
 }
 
-/** Takes what a host answered. False where nobody waits for it any more. */
+/** Stores what a host answered. False if no caller waits for it any more. */
 export async function answerRequest(
   { db, keyring }: Means,
   { id, agentId }: { readonly id: string; readonly agentId: string },
@@ -165,7 +165,7 @@ export async function answerRequest(
   return taken > 0;
 }
 
-/** Notes why a host did not answer. False where nobody waits any more. */
+/** Records why a host did not answer. False if no caller waits any more. */
 export async function failRequest(
   db: Database,
   { id, agentId }: { readonly id: string; readonly agentId: string },

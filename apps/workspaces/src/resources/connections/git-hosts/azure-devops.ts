@@ -23,7 +23,7 @@ const person = 'keystead';
 /** The words of Azure DevOps for how a commit fares. */
 const states = { pending: 'pending', success: 'succeeded', failure: 'failed', error: 'error' } as const;
 
-/** What deliveries are asked for of: each kind by a subscription of its own. */
+/** The kinds of events that are delivered, each by its own subscription. */
 const subscribed = ['git.push', 'git.pullrequest.created', 'git.pullrequest.updated'] as const;
 
 /** The parts of `organization/project/_git/repository`; a project's own repository may be named without the project. */
@@ -101,7 +101,7 @@ const statusOf = ({ state, context, description, url }: CommitStatus) => ({
   context: { genre: context.split('/')[0], name: context.split('/').slice(1).join('/') },
 });
 
-/** A personal access token is the password of nobody; one by OAuth is a JWT. */
+/** A personal access token is sent as a password without a user name; an OAuth token is a JWT. */
 const isJwt = (token: string): boolean => /^eyJ[\w-]*\.[\w-]+\.[\w-]*$/.test(token);
 const authorized = (token: string): string => (isJwt(token) ? `Authorization: Bearer ${token}` : basic('', token));
 
@@ -187,7 +187,7 @@ export const azureDevops: GitHost = {
       messagesToSend: 'none',
       detailedMessagesToSend: 'none',
     };
-    // Those of a try that was not heard of: all are made anew, as some of them may be missing.
+    // Left over from a try whose answer was lost: all are made again, because some may be missing.
     for (const one of listAt(await api.find(hooks(at)), 'value')) {
       if (textAt(one, 'consumerInputs', 'url') === url) await api.remove(hooks(at, `/${part(textAt(one, 'id'))}`));
     }
@@ -206,7 +206,7 @@ export const azureDevops: GitHost = {
         made.push(textAt(await api.call('POST', hooks(at), subscription), 'id'));
       }
     } catch (error) {
-      // All or none: half of them would be made anew with the next try.
+      // All or none: the next try would repeat a part.
       for (const id of made) await api.remove(hooks(at, `/${part(id)}`)).catch(() => undefined);
       throw error;
     }
@@ -243,7 +243,7 @@ export const azureDevops: GitHost = {
 
   async setStatus(api, at, sha, status) {
     await api.call('POST', repo(at, `/commits/${sha}/statuses`), statusOf(status));
-    // A pull request shows its own statuses alone.
+    // A pull request shows only its own statuses.
     if (status.number === undefined) return;
     await api.call('POST', repo(at, `/pullRequests/${status.number}/statuses`), statusOf(status));
   },

@@ -92,7 +92,7 @@ export const bitbucketCloud: GitHost = {
     basic: true,
     person: { path: '/user', name: 'display_name' },
   },
-  // A name before the token: an API token of a person, an app password. Alone: an access token, or one by OAuth.
+  // With a name before the token: an API token of a person, or an app password. Without: an access token or OAuth token.
   authorization: (token) => ({
     authorization: token.includes(':') ? `Basic ${Buffer.from(token).toString('base64')}` : `Bearer ${token}`,
   }),
@@ -220,7 +220,7 @@ export const bitbucketCloud: GitHost = {
   gitAuthorization(token) {
     if (!token.includes(':')) return basic('x-token-auth', token);
     const [name = '', ...rest] = token.split(':');
-    // Git is given an API token by a name that stands for every person.
+    // For Git, an API token needs this user name, which is the same for every person.
     return basic(name.includes('@') ? 'x-bitbucket-api-token-auth' : name, rest.join(':'));
   },
 };

@@ -22,7 +22,7 @@ const part = encodeURIComponent;
 /** The words of Bitbucket for how a commit fares. */
 const states = { pending: 'INPROGRESS', success: 'SUCCESSFUL', failure: 'FAILED', error: 'FAILED' } as const;
 
-/** Where its interfaces are, whether the address of a connection names one of them or the host alone. */
+/** The base of its APIs, whether the address of a connection names one of them or only the host. */
 const root = ({ base }: HostApi): string => base.replace(/\/rest(?:\/[\w.-]+){0,2}$/, '');
 
 /** The address of a repository, `PROJECT/repository` or `~person/repository`. */

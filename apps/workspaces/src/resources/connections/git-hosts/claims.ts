@@ -4,7 +4,7 @@ import type { Database } from '../../../kernel/database/database';
 /** SQL: for how long work is taken that is kept while it goes on; that of a node that died is for others soon. */
 export const keptFor = "interval '45 seconds'";
 
-/** Rows that are work, due at some time, and for how long whoever takes one has it. */
+/** A table of work: which column makes a row due, and how long a claim lasts. */
 interface WorkRows<K extends string> {
   readonly table: string;
   readonly keys: readonly K[];
@@ -19,8 +19,8 @@ interface WorkRows<K extends string> {
 export type Claimed<K extends string> = Readonly<Record<K, string | number>> & { readonly claim: number };
 
 /**
- * Who has a row of a table of work. Taking one counts its number up, and so does ending that: whatever is written by its old number,
- * by a node that was slow or in a statement that was late, changes nothing. A row that somebody makes due while it is taken stays due.
+ * Claims on the rows of a work table. Claiming a row increments its number, and so does ending the claim: a write with an old number,
+ * by a slow node or in a late statement, changes nothing. A row that becomes due while it is claimed stays due.
  */
 export class Claims<K extends string> {
   private readonly table: Prisma.Sql;
@@ -52,7 +52,7 @@ export class Claims<K extends string> {
       UPDATE ${this.table} SET ${this.due} = now() + ${this.lease} WHERE ${this.has(taken)} AND ${this.due} > now()`;
   }
 
-  /** Gives it back, due at `next`, which is SQL, and writes what came of it. False: it was somebody else's, and nothing is written. */
+  /** Gives it back, due at `next`, which is SQL, and writes the result. False, and nothing is written, if another node has claimed it. */
   async end({ prisma }: Database, taken: Claimed<K>, next: Prisma.Sql, columns?: Prisma.Sql): Promise<boolean> {
     const ended = await prisma.$executeRaw`
       UPDATE ${this.table} SET ${this.claim} = ${this.claim} + 1, ${columns ? Prisma.sql`${columns},` : Prisma.empty}
@@ -61,7 +61,7 @@ export class Claims<K extends string> {
     return ended > 0;
   }
 
-  /** Deletes it, unless it is somebody else's. */
+  /** Deletes it, unless another node has claimed it. */
   async remove({ prisma }: Database, taken: Claimed<K>): Promise<void> {
     await prisma.$executeRaw`DELETE FROM ${this.table} WHERE ${this.has(taken)}`;
   }

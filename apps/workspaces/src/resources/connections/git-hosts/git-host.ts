@@ -41,7 +41,7 @@ export interface HostTag {
   readonly sha: string;
 }
 
-/** Something that happened in a repository. Whatever it says is looked up again before it counts. */
+/** Something that happened in a repository. Nothing it says is trusted before it is looked up. */
 export type HostEvent = { readonly repositoryId: string; readonly sender: Sender } & (
   | { readonly kind: 'push'; readonly branch: string; readonly before: string | null; readonly after: string | null }
   | { readonly kind: 'tag'; readonly tag: string; readonly after: string | null }
@@ -86,14 +86,14 @@ export interface OauthDoor {
 
 /** How one kind of Git host is spoken to. `at` is a repository's identifier. */
 export interface GitHost {
-  /** Undefined where people bring a token of their own. */
+  /** Undefined where people provide their own token. */
   readonly oauth?: OauthDoor;
   /** Headers by which a token is given to the interface. */
   authorization(token: string): Readonly<Record<string, string>>;
   findRepository(api: HostApi, at: string): Promise<HostRepository>;
   /** The commit a branch is at; undefined where there is no such branch. */
   findHead(api: HostApi, at: string, branch: string): Promise<HostCommit | undefined>;
-  /** The commit a tag stands for. */
+  /** The commit a tag points to. */
   findTag(api: HostApi, at: string, tag: string): Promise<HostCommit | undefined>;
   /** The tags of a repository, newest first where the host can tell; of very many some. */
   listTags(api: HostApi, at: string): Promise<readonly HostTag[]>;
@@ -107,7 +107,7 @@ export interface GitHost {
   /** Asks for deliveries; answers what removes them again. What was made before, unheard, is not made twice. */
   createHook(api: HostApi, at: string, hook: { url: string; secret: string }): Promise<string>;
   deleteHook(api: HostApi, at: string, id: string): Promise<void>;
-  /** Whether a delivery was made by whoever has the secret; takes the same time whatever is wrong. */
+  /** Whether the sender of a delivery has the secret; takes constant time. */
   isGenuine(headers: DeliveryHeaders, body: Buffer, secret: string): boolean;
   /** The host's name of a delivery; undefined where it gives none. */
   deliveryId(headers: DeliveryHeaders, body: unknown): string | undefined;
@@ -116,7 +116,7 @@ export interface GitHost {
   setStatus(api: HostApi, at: string, sha: string, status: CommitStatus): Promise<void>;
   /** The oldest comment on a pull request that has a text in it, by its id. */
   findComment(api: HostApi, at: string, number: number, text: string): Promise<string | undefined>;
-  /** Writes a comment on a pull request, or anew where `id` is; answers its id. */
+  /** Creates a comment on a pull request, or replaces the one with `id`; returns its id. */
   writeComment(api: HostApi, at: string, number: number, text: string, id: string | null): Promise<string>;
   /** The HTTP header by which Git is given a token. */
   gitAuthorization(token: string): string;

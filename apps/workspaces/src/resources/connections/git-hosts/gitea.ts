@@ -43,7 +43,7 @@ function pullRequestOf(json: unknown): PullRequest {
     head: textAt(json, 'head', 'sha'),
     headBranch: textAt(json, 'head', 'ref'),
     baseBranch: textAt(json, 'base', 'ref'),
-    // A repository that is gone was somebody else's.
+    // A repository that is gone counts as a fork.
     fromFork: from === '' || from !== to,
   };
 }

@@ -83,7 +83,7 @@ export async function mintToken(
   const json = await api.call('POST', `/app/installations/${installationId}/access_tokens`, {});
   const token = textAt(json, 'token');
   if (!/^[\x21-\x7e]{1,1024}$/.test(token)) throw new Unreachable('the Git host answered something else than a token');
-  // How long it is good counts from now, whatever clock the host has; none is good for more than an hour.
+  // Seconds from now; an expiry that is not within the next hour, as by a wrong clock, counts as one hour.
   const left = Math.floor((Date.parse(textAt(json, 'expires_at')) - nowMs) / 1000);
   return { token, seconds: left > 0 && left < usualSeconds ? left : usualSeconds };
 }
@@ -97,7 +97,7 @@ export interface MadeApp {
 
 /** Exchanges a code for the app that was made. Throws HostRefused, and `upstream` where the host says something else. */
 export async function convertManifest(apiUrl: string, code: string, call: HostCall): Promise<MadeApp> {
-  // Whoever has the code needs to be nobody else.
+  // The code is the only credential that is needed.
   const { authorization: _, ...headers } = github.authorization('');
   const path = `/app-manifests/${encodeURIComponent(code)}/conversions`;
   const json = await new HostApi(apiUrl, headers, call).call('POST', path);
@@ -112,7 +112,7 @@ export async function convertManifest(apiUrl: string, code: string, call: HostCa
   return app;
 }
 
-/** GitHub, by an app that is installed there: one webhook of the app tells of all its repositories. */
+/** GitHub, by an installed app: one webhook of the app reports on all its repositories. */
 export const githubApp: GitHost = {
   ...github,
   oauth: undefined,

@@ -38,7 +38,7 @@ export class HostApi {
     this.base = base.replace(/(?<!\/)\/+$/, '');
   }
 
-  /** Throws HostRefused for statuses of 300 and above, `upstream` where nobody answers. */
+  /** Throws HostRefused for statuses of 300 and above, `upstream` if there is no answer. */
   async call(method: Method, path: string, json?: unknown): Promise<unknown> {
     const url = path.startsWith('/') ? this.base + path : path;
     const answer = await this.send(url, { method, headers: this.headers, json }, timeoutMs);

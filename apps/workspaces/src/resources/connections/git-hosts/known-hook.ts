@@ -11,8 +11,8 @@ interface HookList {
 }
 
 /**
- * The id of the webhook to an address, if there is one: whoever made it may have died before it heard so. The address has an
- * id of its own, so that a webhook to it is ours.
+ * The id of the webhook to an address, if there is one: a node may have created it and died before it read the answer. The
+ * address contains a unique id, so a webhook to it is ours.
  */
 export async function findHook(
   api: HostApi,

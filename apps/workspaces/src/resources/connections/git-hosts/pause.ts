@@ -1,6 +1,6 @@
 const usualLongestSeconds = 6 * 3600;
 
-/** Tries of what somebody waits for that come sooner than those of other calls: after 2.5 and 5 seconds, before the 10 of all. */
+/** Retries of a call that a person waits for come sooner than others: after 2.5 and 5 seconds, before the 10 of all. */
 export const quickTries = 2;
 
 /** Until what failed `attempts` times is tried again: twice as long each time, and half as long for each one below none. */

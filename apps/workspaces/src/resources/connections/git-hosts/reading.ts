@@ -56,7 +56,7 @@ export function header(headers: DeliveryHeaders, name: string): string {
   return (Array.isArray(value) ? value[0] : value) ?? '';
 }
 
-/** A commit named in full; null for anything else, such as the zeros that stand for none. */
+/** A full commit hash; null for anything else, such as the zeros that mean none. */
 function commitOf(text: string): string | null {
   return /^[0-9a-f]{40}$|^[0-9a-f]{64}$/.test(text) && !/^0+$/.test(text) ? text : null;
 }
@@ -67,7 +67,7 @@ export function sameSecret(given: string, expected: string): boolean {
   return timingSafeEqual(digest(given), digest(expected)) && expected !== '';
 }
 
-/** Whether a header holds the hexadecimal HMAC-SHA256 of a body, alone or after `sha256=`. */
+/** Whether a header holds the hexadecimal HMAC-SHA256 of a body, bare or after `sha256=`. */
 export const signedIn =
   (name: string) =>
   (headers: DeliveryHeaders, body: Buffer, secret: string): boolean =>

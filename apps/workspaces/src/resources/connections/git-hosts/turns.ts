@@ -9,8 +9,8 @@ const keepEveryMs = 10_000;
 const mostWaitedFor = 8;
 
 /**
- * Whose hosts a background job waits for. One that takes longer than `patienceMs` is not waited for before the hosts of other
- * organizations are called; of its own organization nothing is done meanwhile. Without a patience, all are waited for.
+ * The organizations whose hosts a background job waits for. A call that takes longer than `patienceMs` no longer delays other
+ * organizations; its own organization is skipped until it ends. Without a patience, all are waited for.
  */
 export class Turns {
   private readonly underWay = new Map<string, Promise<void>>();
@@ -27,7 +27,7 @@ export class Turns {
   }
 
   /**
-   * Does what is due, at most so much of it. `take` answers one thing, or none, and is told which organizations to pass over;
+   * Does what is due, at most so much of it. `take` returns one thing, or none, and is given the organizations to skip;
    * `keep` takes it for another while.
    */
   async each<T extends OwnedWork>(
@@ -55,7 +55,7 @@ export class Turns {
   private async kept(keep: () => Promise<unknown>, work: Promise<unknown>): Promise<void> {
     let keeping: Promise<unknown> = Promise.resolve();
     const timer = setInterval(() => {
-      // Whoever cannot reach the database any more loses it, as one that died does.
+      // A node that lost the database loses its claim, as if it had died.
       keeping = keeping.then(keep).catch(() => undefined);
     }, this.keepMs);
     try {

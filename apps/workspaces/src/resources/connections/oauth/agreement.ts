@@ -52,7 +52,7 @@ function requireDoor({ serviceProvider, key }: OauthClient): { host: GitHost; do
   return { host, door: host.oauth };
 }
 
-/** Begins to connect a host in the browser; good for ten minutes and for this caller alone. Throws `invalid`. */
+/** Begins to connect a host in the browser; valid for ten minutes and only for this caller. Throws `invalid`. */
 export async function leave(
   db: Database,
   keyring: Keyring,
@@ -92,7 +92,7 @@ export async function leave(
   return { url: url.href, expiresAt };
 }
 
-/** Takes away what a state stands for: it counts once, and for the caller that began it alone. */
+/** Takes what a state refers to: it is valid once, and only for the caller that began it. */
 async function comeBack(
   db: Database,
   keyring: Keyring,
@@ -175,7 +175,7 @@ async function personOf(
       null
     );
   } catch (error) {
-    // It may be away, or tell nobody: the token is good nevertheless.
+    // The host may be down or refuse to say: the token is valid nevertheless.
     if (error instanceof HostRefused || (isRefusal(error) && error.kind === 'upstream')) return null;
     throw error;
   }

@@ -57,7 +57,7 @@ const isStateOf = (keyring: Keyring, id: string, given: string): boolean => {
 /** Where a person is led from here, and where the host leads them back to. */
 export const manifestPageUrl = (publicUrl: string, id: string): string => `${publicUrl}/github-app/${id}`;
 
-/** Begins to have an app made; good for an hour and for this caller alone. Throws `invalid`. */
+/** Begins to create an app; valid for an hour and only for this caller. Throws `invalid`. */
 export async function begin(
   db: Database,
   organizationId: string,
@@ -93,8 +93,8 @@ export async function organizationOf(db: Database, id: string): Promise<string |
 }
 
 /**
- * What is posted to the host; undefined but for the first minutes. Whoever finds the address later finds nothing behind it, and
- * looking at it uses nothing up.
+ * What is posted to the host; undefined after the first minutes, so that an address found later is useless. Reading
+ * it does not use it up.
  */
 export async function findPage(
   db: Database,

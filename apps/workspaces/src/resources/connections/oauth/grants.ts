@@ -86,7 +86,7 @@ async function renew(means: CallMeans, due: TokenDue, now: () => number): Promis
   const door = row && hostOf(row.oauthClient.serviceProvider)?.oauth;
   if (!row?.refreshToken || !door) return;
   const refresh = keyring.open(row.refreshToken, tokenCell(row.id, 'refresh_token')).toString('utf8');
-  // Whoever gave the connection another token meanwhile keeps that one.
+  // If the connection was given another token meanwhile, that one stays.
   const same = { id: row.id, refreshToken: row.refreshToken };
   try {
     const given = { grant_type: 'refresh_token', refresh_token: refresh };

@@ -70,7 +70,7 @@ export async function list(
   return page ? { items, total: await db.prisma.githubAppInstallation.count({ where }) } : { items };
 }
 
-/** Organizations that have an app, among those of somebody. */
+/** Organizations with an app, among those of a principal. */
 export async function organizationsWithApps(db: Database, principal: Principal): Promise<string[]> {
   const rows = await db.prisma.$queryRaw<{ id: string }[]>`
     SELECT o.id FROM organization o WHERE o.removed_at IS NULL AND ${belonging(principal)}

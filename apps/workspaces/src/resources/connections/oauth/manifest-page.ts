@@ -3,11 +3,11 @@ import type { ManifestPage } from './app-manifests';
 
 const escaped = (text: string): string => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
 
-/** Nothing is loaded, nothing runs, nobody frames it; and it posts to one host alone. */
+/** No loading, no scripts, no framing; and it posts only to one host. */
 const policyOf = (origin: string): string =>
   ["default-src 'none'", `form-action ${origin}`, "frame-ancestors 'none'", "base-uri 'none'"].join('; ');
 
-/** The page from which a person posts a manifest to a host: the pages of the console post to nobody else. */
+/** The page from which a person posts a manifest to a host: the console's own pages may not post to other origins. */
 export function manifestPage({ action, manifest, account }: ManifestPage): Raw {
   const { origin } = new URL(action);
   return {

@@ -8,7 +8,7 @@ interface InOrganization {
 const manages = (access: Access, { organizationId }: InOrganization): boolean =>
   access.can(organizationId, 'manage-vcs-settings');
 
-/** Whoever administers a workspace may see the connections it can be linked through. */
+/** Administrators of a workspace may see the connections it can be linked through. */
 export const oauthPolicy = policy<InOrganization>()({
   'can-read': (access, target) => manages(access, target) || access.administersSome(target.organizationId),
   'can-update': manages,

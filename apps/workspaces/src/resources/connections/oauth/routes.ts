@@ -53,7 +53,7 @@ const create = ofClients.post('/organizations/:organization_name/oauth-clients',
     if (input.serviceProvider !== 'github_app') return;
     clients.requireAppInput(input);
     const { keyring, vcsReach: reach } = env;
-    // Before it is asked anything: the pool of somebody else is sent nothing.
+    // Before any request: another organization's pool must not receive any.
     await clients.requirePool(db, target.organizationId, input.agentPool);
     const place = { ...input, agentPoolId: input.agentPool ?? null };
     if (reach) await requireApp({ db, keyring, reach }, place, env.now());
@@ -198,7 +198,7 @@ const appMade = ofBrowsers.raw('GET')('/github-app/:manifest_id/callback', {
   },
 });
 
-/** Leads a browser to the page of a connection; what goes along behind the mark is sent to nobody, and in no log. */
+/** Redirects a browser to the page of a connection; the part after the `#` is never sent to a server or logged. */
 async function leadToClient({ db, env }: { db: Database; env: Environment }, id: string, mark: string): Promise<Raw> {
   const client = await clients.find(db, id);
   if (!client || !env.hasConsole) throw notFound();

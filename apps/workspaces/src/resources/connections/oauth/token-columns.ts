@@ -5,7 +5,7 @@ import { sealedBytes } from './sealed';
 export interface Granted {
   readonly token: string;
   readonly refreshToken: string | null;
-  /** How long the token is good; null: until somebody ends it. */
+  /** The lifetime of the token; null: no expiry. */
   readonly seconds: number | null;
 }
 
@@ -35,7 +35,7 @@ export function grantColumns(
   };
 }
 
-/** What is stored of a token that somebody brings: it ends when its owner says so. */
+/** The columns of a token that a person provides: it has no expiry. */
 export const broughtColumns = (value: Uint8Array<ArrayBuffer>) => ({
   value,
   refreshToken: null,

@@ -53,7 +53,7 @@ export async function takeDue(
   return [{ row: { ...found, claim: taken.claim }, used: taken.used, organization_id: found.organizationId }];
 }
 
-/** Removes the webhook of a repository that nobody is connected to, and forgets it. Again later where the host is away. */
+/** Removes the webhook of a repository without connections, and forgets it. Retried later if the host is down. */
 export async function removeHook(means: VcsMeans, row: VcsRepository): Promise<void> {
   const { db } = means;
   const reached = await reachRepository(means, row);

@@ -10,8 +10,8 @@ export interface KeyFacts {
 }
 
 /**
- * Reads a private key (OpenSSH, PEM, PKCS #8, PuTTY). Throws `invalid` for text that is none, and for keys with a
- * passphrase, which nobody would be there to type.
+ * Reads a private key (OpenSSH, PEM, PKCS #8, PuTTY). Throws `invalid` for text that is no key, and for keys with a
+ * passphrase, which cannot be typed in here.
  */
 export function readPrivateKey(value: string): KeyFacts {
   try {

@@ -63,7 +63,7 @@ export async function secretsLoginOf(db: Database, workspaceId: string): Promise
   return row?.role ? { ...row, role: row.role, namespace: row.namespace ?? '' } : undefined;
 }
 
-/** A token that says which run's plan or apply somebody is; good for five minutes. Its subject is made of ids, which no other ever has. */
+/** Proves which run's plan or apply the bearer is; good for five minutes. Its subject consists of ids, which are never reused. */
 export async function identityToken(
   db: Database,
   keyring: Keyring,

@@ -7,7 +7,7 @@ const owner = (access: Access, { id }: Organization): boolean => access.isOwner(
 const ownToken = (access: Access, { id }: Organization): boolean => access.isOrganizationToken(id);
 
 /**
- * Who may do what in an organization, by the names the API shows. What is not built, or not in the plan, nobody may.
+ * Who may do what in an organization, by the names the API shows. What is not built, or not in the plan, is denied to all.
  * Spec: Organization (type `organizations`; id is the organization name)
  */
 export const organizationPolicy = policy<Organization>()({

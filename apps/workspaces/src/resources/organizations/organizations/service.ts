@@ -26,7 +26,7 @@ function mapped(db: Database, env: PlanEnvironment, row: Record<string, unknown>
   return db.remembered(`organization ${row.id}`, revision, async () => organizationOf(row, env));
 }
 
-/** The organization with a name, whatever its case. */
+/** The organization with a name, ignoring case. */
 export async function findByName(db: Database, env: PlanEnvironment, name: string): Promise<Organization | undefined> {
   const row = await db.readOne(readByName, name.toLowerCase());
   return row && mapped(db, env, row);
@@ -50,7 +50,7 @@ async function requireOrganization(db: Database, env: PlanEnvironment, id: strin
   return found;
 }
 
-/** What a list is narrowed by; each is a part of the text, whatever its case. */
+/** What a list is filtered by; each is a part of the text, ignoring case. */
 export interface OrganizationSearch {
   /** In name or address; wins over the others. */
   any?: string;
@@ -211,7 +211,7 @@ export async function update(
   });
 }
 
-/** Marks an organization as removed: it is gone for everybody; a worker deletes the rest. */
+/** Marks an organization as removed, which hides it at once; a worker deletes the rest. */
 export async function remove(db: Database, actor: Actor, organization: Organization): Promise<void> {
   await db.transaction(async (tx) => {
     const { count } = await tx.prisma.organization.updateMany({

@@ -9,8 +9,8 @@ import type { Agent } from './agent';
 import type { Claim } from './protocol';
 
 /**
- * How often it is looked whether anything is queued while an agent waits and nobody says so, and in how many of these looks for
- * all else.
+ * How often a waiting agent's request checks for queued jobs when no notification arrives, and in how many of these checks for
+ * everything else.
  */
 const lookMs = 200;
 const wholeLooks = 5;
@@ -23,7 +23,7 @@ const releaseUnheard = ({ prisma }: Database, workerId: string, holds: readonly 
   });
 
 /**
- * The next job for an agent; waits for one as long as it asks for, and until `left`: then nobody would hear of it. Throws
+ * The next job for an agent; waits for one as long as it asks for, and until the agent disconnects (`left`). Throws
  * `unauthenticated` when its token ends meanwhile.
  */
 export async function claimFor(

@@ -18,8 +18,8 @@ const macOf = (keyring: Keyring, agentId: string, { id, attempt }: Lease, what: 
   keyring.mac(what, `${agentId}\n${id}\n${attempt}`).toString('base64url');
 
 /**
- * What an agent proves with that a job was given to it, and in which attempt. It is good for this job alone, for this agent
- * alone, and as long as the job is held.
+ * Proves that a job was given to an agent, and in which attempt. It is valid only for this job and this agent,
+ * and as long as the job is held.
  */
 export function mintLease(keyring: Keyring, agentId: string, lease: Lease, what: Leased = 'agent-lease'): string {
   return `${lease.attempt}.${macOf(keyring, agentId, lease, what)}`;
@@ -61,7 +61,7 @@ export function nameUpload(keyring: Keyring, lease: Lease, name: UploadName, blo
   return `${blobId}.${uploadMac(keyring, lease, name, blobId)}`;
 }
 
-/** The bytes that a name stands for. Throws `denied` where they were not handed in for this job under this name. */
+/** The bytes behind a name. Throws `denied` if they were not uploaded for this job under this name. */
 export function openUpload(
   keyring: Keyring,
   lease: Lease,

@@ -29,7 +29,7 @@ export const Registration = z.strictObject({
   forwards: z.boolean().default(false),
 });
 
-/** What an agent is told when it registered. */
+/** The answer to a registration. */
 export const Registered = z.looseObject({
   id: z.string(),
   protocol: z.number(),

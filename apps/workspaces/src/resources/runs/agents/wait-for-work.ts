@@ -1,13 +1,13 @@
 import type { Environment } from '../../../kernel/endpoints/environment';
 
-/** Work that an agent asks for, and how it is given back where nobody hears of it. */
+/** Work that an agent asks for, and how it is given back if the answer is not delivered. */
 interface WorkToTake<Work> {
   /** Takes what there is; undefined: nothing now. */
   take(): Promise<Work | undefined>;
   release(work: Work): Promise<void>;
 }
 
-/** Takes work for an agent, looked for every `lookMs` for as long as it waits, and until `left`: then nobody would hear of it. */
+/** Takes work for an agent, checking every `lookMs` for as long as it waits, and until it disconnects (`left`). */
 export async function waitForWork<Work>(
   { queuedBell }: Pick<Environment, 'queuedBell'>,
   { take, release }: WorkToTake<Work>,

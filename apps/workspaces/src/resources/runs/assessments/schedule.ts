@@ -18,7 +18,7 @@ const FIRST_MINUTES = 10;
 const SPREAD = 0.1;
 const KEPT_DAYS = 30;
 
-// As the indexes say it. Null: nobody has said yet, so it is due.
+// As the indexes say it. Null: not scheduled yet, so it is due.
 const dueAt = Prisma.sql`coalesce(w.assessment_due_at, timestamptz '-infinity')`;
 const hasResources = Prisma.sql`w.current_state_version_id IS NOT NULL AND w.resource_count > 0`;
 
@@ -94,7 +94,7 @@ async function take({ prisma }: Database, { id, assessmentDueAt }: Workspace, in
   return taken > 0;
 }
 
-/** What an assessment works on; undefined where there is nothing, or nobody who may. */
+/** What an assessment works on; undefined if there is no configuration, or the workspace may not use its agent pool. */
 async function partsOf(tx: Database, workspace: Workspace) {
   const { mode, poolId } = effectiveMode(workspace);
   if (mode === 'agent' && (poolId === null || (await isPoolOpen(tx, workspace, poolId)) !== true)) return undefined;

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { extract, type Header } from 'tar-stream';
 
-/** An upload that cannot be a configuration; the message is for whoever uploaded it. */
+/** An upload that cannot be a configuration; the message is shown to the uploader. */
 export class BadArchive extends Error {
   override readonly name = 'BadArchive';
 }
@@ -68,7 +68,7 @@ export class ArchiveCheck {
   async write(piece: Uint8Array): Promise<void> {
     if (this.over) return this.reading;
     if (this.gunzip.write(piece)) return;
-    // What is no gzip ends the wait in words of its own; what it means is said by whoever reads.
+    // A stream that is not gzip ends the wait with zlib's error; the reader reports what it means.
     await Promise.race([once(this.gunzip, 'drain').catch(() => this.reading), this.reading]);
   }
 

@@ -14,7 +14,7 @@ export interface ConfigurationVersion extends Row {
   readonly uploadUrl?: string;
 }
 
-// Whoever uploads a configuration asks for it again and again: one statement, and not one for each table.
+// Clients poll this after an upload: one statement, and not one for each table.
 const select = Prisma.sql`
   SELECT c.*, w.project_id, w.organization_id, i.id AS ingress_id, coalesce(i.changed_files, '{}') AS changed_files
     FROM configuration_version c JOIN workspace w ON w.id = c.workspace_id

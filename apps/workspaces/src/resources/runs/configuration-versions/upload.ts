@@ -116,7 +116,7 @@ async function requireSame(
   if (!again.digest().equals(digest)) throw uploadedAlready();
 }
 
-/** Nobody is to unpack an archive only because somebody looks at a workspace. */
+/** Stored, so that showing a workspace does not unpack an archive. */
 async function keepReadme(db: Database, keyring: Keyring, readme: Buffer | undefined): Promise<string | undefined> {
   if (readme === undefined) return undefined;
   const { id } = await writeBlob(db, keyring, Readable.from([readme]), { limit: readme.length, provisional: true });
@@ -215,7 +215,7 @@ async function take(
     });
     // A run may wait for its commit.
     if (configuration.status === 'fetching') await advance(tx, workspaceId);
-    // With what it works on, or not at all: nobody would come back for a run that was still to be made.
+    // In the same transaction as its inputs: no later job would create the missing run.
     if (queues) await queueRun(tx, keyring, configuration);
     return 'taken';
   });

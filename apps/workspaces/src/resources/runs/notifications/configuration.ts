@@ -17,7 +17,7 @@ const { initial, plain } = notificationAttributes;
 /** So many of a workspace or a project. */
 const MOST = 20;
 
-/** What is told of: the runs of one workspace, or those of all workspaces of a project. */
+/** The subject of notifications: the runs of one workspace, or those of all workspaces of a project. */
 export type Subscribed =
   | { readonly workspace: WorkspaceTarget & { readonly name: string } }
   | { readonly project: ProjectTarget & { readonly name: string } };
@@ -140,7 +140,7 @@ const ofInput = (input: NewNotification) => ({
 type NewColumns = ReturnType<typeof ofInput>;
 
 /**
- * Looks at what is to be told to whom. One that is enabled is tried: throws `invalid` where what it names does not answer well.
+ * Checks the recipients and the destination. One that is enabled is tested: throws `invalid` where a destination does not answer well.
  * To be called outside any transaction. Decision 0129.
  */
 export async function check(
@@ -157,7 +157,7 @@ export async function check(
   return { made, tried: made.enabled ? await sender.requireAnswer(db, checked) : undefined };
 }
 
-/** Tells somebody of runs from now on, once that has been checked. */
+/** Creates a configuration that has been checked. */
 export async function create(
   db: Database,
   keyring: Keyring,
@@ -186,7 +186,9 @@ export async function create(
 }
 
 /**
- * Changes what is said, and takes away the people whom it does not name, as existing clients expect of this relationship alone; where it is enabled and goes elsewhere, that is tried first. */
+ * Changes the attributes, and removes recipients that are not named: existing clients expect this, only of this relationship.
+ * If it is enabled and the destination changed, the destination is tested first.
+ */
 export async function update(
   db: Database,
   sender: Sender,
@@ -219,7 +221,7 @@ export async function update(
   });
 }
 
-/** Tries a configuration now, whatever it is told of; throws `invalid` where nothing answers well. */
+/** Tests a configuration now, with any triggers; throws `invalid` if no destination answers well. */
 export async function verify(
   db: Database,
   sender: Sender,
@@ -242,7 +244,7 @@ export async function enable(
   return update(db, sender, actor, before, { enabled: true, users: before.userIds.map((id) => ({ id })) });
 }
 
-/** Tells nobody any more; what waits to be told is dropped. */
+/** Deletes a configuration and its queued notifications. */
 export async function remove(db: Database, actor: Actor, configuration: NotificationConfiguration): Promise<void> {
   await db.transaction(async (tx) => {
     const { count } = await tx.prisma.notificationConfiguration.deleteMany({ where: { id: configuration.id } });

@@ -25,8 +25,8 @@ interface Due {
 }
 
 /**
- * Delivers what is due, each by one node at a time; answers how many it tried. What was not answered well is tried again,
- * later and later. Whoever dies while it sends leaves it to others, after a minute: then it may arrive twice.
+ * Delivers what is due, each by one node at a time; returns how many it tried. What failed is tried again,
+ * later and later. If a node dies while it sends, another sends it after a minute: then it may arrive twice.
  */
 export async function deliverDue(db: Database, sender: Sender, publicUrl: string): Promise<number> {
   let tried = 0;
@@ -84,7 +84,7 @@ async function deliver(db: Database, sender: Sender, publicUrl: string, due: Due
            done_at = CASE WHEN ${over} THEN now() END, due_at = now() + ${wait} * interval '1 second'
      WHERE id = ${due.id} AND done_at IS NULL AND (attempts = ${due.attempts} OR ${successful})`;
   if (ended > 0 || reached.length === 0) return;
-  // Somebody else has taken it since; nobody needs the mail twice.
+  // Another node has taken it since; the mail must not be sent twice.
   await db.prisma.$executeRaw`
     UPDATE notification_delivery SET mailed_to = mailed_to || ${[...reached]}::text[] WHERE id = ${due.id}`;
 }
@@ -133,12 +133,12 @@ async function workspaceFactsOf(
   };
 }
 
-/** Who did something, as people know them; null for whatever is no person. */
+/** The name of the person who did something; null if it was not a person. */
 async function nameOf({ prisma }: Database, type: string | null, id: string | null): Promise<string | null> {
   if (type !== 'users' || id === null) return null;
   return (await prisma.user.findUnique({ where: { id }, select: { username: true } }))?.username ?? null;
 }
 
-/** Forgets what was told, or given up, thirty days ago. */
+/** Deletes notifications that were sent, or given up, thirty days ago. */
 export const forgetDelivered = ({ prisma }: Database) =>
   prisma.$executeRaw`DELETE FROM notification_delivery WHERE done_at < now() - interval '30 days'`;

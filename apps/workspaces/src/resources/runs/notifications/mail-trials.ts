@@ -14,13 +14,13 @@ const ofConfiguration: Budget = { atOnce: 2, everySeconds: 60 };
 /** Mail that is about to be sent only to see whether it arrives. */
 interface Trial {
   readonly addresses: readonly string[];
-  /** The configuration that somebody has verified; undefined where it is only about to be made or changed. */
+  /** The configuration that is verified; undefined if it is only being created or changed. */
   readonly verified: string | undefined;
 }
 
 /**
- * Counts mail that tries a configuration against what each of its addresses may have, from whatever configurations, and against what the
- * configuration may send, on all nodes together. Throws `limited`, and counts nothing, where one of them has had enough.
+ * Counts test mail against the limit of each address, across all configurations, and against the limit of the
+ * configuration, on all nodes together. Throws `limited`, and counts nothing, if one limit is reached.
  */
 export async function takeTrial(db: Database, keyring: Keyring, { addresses, verified }: Trial): Promise<void> {
   const key = (text: string) => new Uint8Array(keyring.mac('mail-trial', text));

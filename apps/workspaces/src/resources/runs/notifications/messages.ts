@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { headlineOf, workspaceHeadlineOf } from '../runs/notification-triggers';
 
-/** What is told of a workspace. */
+/** What a notification says about a workspace. */
 export interface WorkspaceFacts {
   readonly workspaceId: string;
   readonly workspaceName: string;
@@ -10,7 +10,7 @@ export interface WorkspaceFacts {
   readonly url: string;
 }
 
-/** What is told of a run. */
+/** What a notification says about a run. */
 export interface RunFacts extends WorkspaceFacts {
   readonly id: string;
   readonly message: string | null;
@@ -18,7 +18,7 @@ export interface RunFacts extends WorkspaceFacts {
   readonly createdBy: string | null;
 }
 
-/** What happened, to a run or to a workspace. Both are left out where somebody only tries whether it arrives. */
+/** What happened, to a run or to a workspace. Both are left out in a test. */
 export interface Told {
   readonly configurationId: string;
   readonly configurationUrl?: string;
@@ -29,7 +29,7 @@ export interface Told {
   readonly by: string | null;
   readonly run?: RunFacts;
   readonly workspace?: WorkspaceFacts;
-  /** What is told of a workspace besides, by its names in bodies. */
+  /** More details about a workspace, by their names in bodies. */
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
@@ -39,7 +39,7 @@ function titleOf({ run, name, status, trigger }: Told): string {
   return run && status !== null ? headlineOf(status) : `Verification of ${name}`;
 }
 
-/** What is told of a workspace, in the second shape of bodies. */
+/** What is said about a workspace, in the second shape of bodies. */
 function workspaceBody(told: Told) {
   const { run, status } = told;
   const of = run ?? told.workspace;
@@ -60,7 +60,7 @@ function workspaceBody(told: Told) {
   };
 }
 
-/** The body that generic addresses get: of runs the first shape, with the same members whatever happened. */
+/** The body for generic addresses: for runs the first shape, which always has the same members. */
 export function genericBody(told: Told) {
   if (workspaceHeadlineOf(told.trigger) !== undefined) return workspaceBody(told);
   const { run } = told;
@@ -91,7 +91,7 @@ export function genericBody(told: Told) {
 export const signatureOf = (token: string, body: unknown): string =>
   createHmac('sha512', token).update(JSON.stringify(body)).digest('hex');
 
-/** Slack's mark-up has three letters of its own. */
+/** Slack's mark-up has three special characters. */
 const slackText = (text: string) => text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
 const inOneLine = (text: string) => text.replace(/\s+/g, ' ').trim().slice(0, 300);
 

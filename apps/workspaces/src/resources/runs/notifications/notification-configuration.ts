@@ -13,7 +13,7 @@ export interface Tried {
   readonly body: string | null;
 }
 
-/** Who is told what of the runs of a workspace, or of all workspaces of a project. */
+/** Whom to notify of which events in the runs of a workspace, or of all workspaces of a project. */
 export interface NotificationConfiguration extends Omit<Row, 'url' | 'token'> {
   readonly organizationId: string;
   readonly workspace: (WorkspaceTarget & { readonly name: string }) | null;

@@ -12,7 +12,7 @@ const manages = (access: Access, { workspace, project }: NotificationConfigurati
 
 export const notificationPolicy = policy<NotificationConfiguration>()({ 'can-update': manages });
 
-/** Whether somebody may know that it is there. */
+/** Whether a caller may know that it exists. */
 export const sees = (access: Access, { workspace, project }: NotificationConfiguration): boolean =>
   workspace
     ? workspacePolicy['can-read-settings'](access, workspace)

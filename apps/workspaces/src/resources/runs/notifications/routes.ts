@@ -54,7 +54,7 @@ const load = ({ db, env, params }: LookupBy<'notification_configuration_id'>) =>
 
 const checked = (asked: unknown) => asked as configurations.CheckedNotification;
 
-/** The path says what is told of; a body may repeat it, not contradict it. */
+/** The path names the subject; a body may repeat it, not contradict it. */
 function requireSame(id: string, given: string | null | undefined): void {
   if (given !== undefined && given !== id) throw invalid('subscribable', 'must be what the path names');
 }
@@ -137,7 +137,7 @@ const destroy = ofConfiguration.remove(byId, {
   run: ({ db, target, ...call }) => configurations.remove(db, actorOf(call), target),
 });
 
-/** Who is told of what happens to runs. */
+/** Notifications of run events. */
 export const notificationResource: Resource = {
   name: 'notification-configurations',
   endpoints: [

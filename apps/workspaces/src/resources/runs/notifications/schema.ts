@@ -16,6 +16,6 @@ export const UpdateConfiguration = document('notification-configurations', {
   unserved,
 });
 
-/** What a request may say of a configuration, beside what it is told of. */
+/** The fields of a configuration that a request may set, without its subject. */
 export type NotificationInput = ParsedDocument<typeof UpdateConfiguration>;
 export type NewNotification = Omit<ParsedDocument<typeof CreateConfiguration>, 'subscribable'>;

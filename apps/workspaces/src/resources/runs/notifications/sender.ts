@@ -34,7 +34,7 @@ export interface Receiver {
 const TIMEOUT_MS = 10_000;
 const KEPT_CHARACTERS = 1000;
 
-/** Sends what is told to where it goes. Nothing of it is kept here. */
+/** Sends notifications to their destination. It keeps no state. */
 export class Sender {
   constructor(private readonly parts: Pick<Environment, 'keyring' | 'notificationReach' | 'mailer' | 'now'>) {}
 
@@ -52,7 +52,7 @@ export class Sender {
     }
   }
 
-  /** A try that tells of no run. `verified`: of a configuration that is there. Throws `limited` where its mail is too much. */
+  /** Sends a test. `verified`: for an existing configuration. Throws `limited` if too much test mail was sent. */
   async tryNow(db: Database, receiver: Receiver, verified = false): Promise<Attempt> {
     if (receiver.destinationType === 'email' && this.parts.mailer) {
       const addresses = await addressesOf(db, receiver);
@@ -63,7 +63,7 @@ export class Sender {
     return this.send(db, receiver, { configurationId, name, trigger: 'verification', status: null, at, by: null });
   }
 
-  /** The same; throws `invalid` where nothing answers well. Where everybody named is only invited, nobody could answer. */
+  /** The same; throws `invalid` if no destination answers well. If all recipients are only invited, none could answer. */
   async requireAnswer(db: Database, receiver: Receiver): Promise<Attempt> {
     const tried = await this.tryNow(db, receiver);
     if (!tried.waits) this.requireWell(tried);

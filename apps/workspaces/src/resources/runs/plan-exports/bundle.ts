@@ -25,12 +25,12 @@ strip_index = func(addr) {
 
 const fileOf = { 'tfconfig/v2': 'tfconfig-v2', 'tfplan/v2': 'tfplan-v2', 'tfstate/v2': 'tfstate-v2', tfrun: 'tfrun' };
 
-/** What tells the policy tool which file stands for which import. */
+/** Tells the policy tool which file provides which import. */
 const mapping = Object.entries(fileOf)
   .map(([name, file]) => `mock "${name}" {\n  module {\n    source = "mock-${file}.sentinel"\n  }\n}\n`)
   .join('\n');
 
-/** A plan, scrubbed already, and what is known of its run, as a gzip tar of files that stand for the imports of policies. */
+/** A plan, scrubbed already, and the data of its run, as a gzip tar of the files that policies import. */
 export async function* bundle(
   plan: PlanDocument,
   run: Readonly<Record<string, unknown>>,

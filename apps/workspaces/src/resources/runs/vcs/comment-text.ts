@@ -1,5 +1,5 @@
 /**
- * A text of somebody's as the cell of a table in a comment: it formats nothing, and names nobody and nothing that the host would tell of it
+ * A user's text as the cell of a table in a comment: it formats nothing, and mentions no person or item that the host would notify
  * (`@person`, `#12`, `!12`).
  */
 export const cellText = (text: string): string =>

@@ -123,7 +123,7 @@ export async function lookForTags(db: Database, reached: Reached, workspaces: re
   }
 }
 
-/** Whether hosts are told of proposed commits that concern nobody: by the organization, or the whole installation. */
+/** Whether a passing status is reported for commits that concern no workspace: set by the organization or the installation. */
 async function tellsPassing(db: Database, id: string, settings: SiteSettings): Promise<boolean> {
   if (settings.sendPassingStatusesForUntriggeredSpeculativePlans) return true;
   const found = await db.prisma.organization.findUnique({ where: { id }, select: { sendPassingStatuses: true } });

@@ -56,7 +56,7 @@ const claiming = raw('POST')(fetches, {
     const { configurationVersionId, attempt, ref = null, sshKey = null } = fetch;
     const lease = mintLease(env.keyring, id, { id: configurationVersionId, attempt }, 'agent-fetch');
     const { configurationBytes } = env;
-    // What is private to this service is nothing to agents elsewhere: they have networks of their own.
+    // This service's private networks do not apply to agents elsewhere: those configure their own.
     const networks = agent.agentPoolId === undefined ? env.vcsNetworks : [];
     return json(toWire({ ...fetch, ref, sshKey, networks, configurationBytes, lease }));
   },

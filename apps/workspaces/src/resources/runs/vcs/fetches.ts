@@ -20,7 +20,7 @@ export interface Fetch {
   readonly attempt: number;
   readonly cloneUrl: string;
   readonly commit: string;
-  /** Where it was seen: for hosts that give a commit by the name of its branch or tag alone. */
+  /** Where it was seen: for hosts that serve a commit only by the name of its branch or tag. */
   readonly ref: string | undefined;
   readonly submodules: boolean;
   /** An HTTP header for the host of the repository. */
@@ -29,7 +29,7 @@ export interface Fetch {
   readonly sshKey: string | undefined;
 }
 
-/** Whoever has taken a commit is gone. Workers are heard of, whether they fetch or not. */
+/** Whether the worker that took a commit is gone. Workers send heartbeats, whether they fetch or not. */
 const workerIsGone = (ingress: string): string => `(${ingress}.fetch_worker_id IS NOT NULL AND NOT EXISTS (
   SELECT 1 FROM run_worker k WHERE k.id = ${ingress}.fetch_worker_id AND k.ended_at IS NULL
      AND k.seen_at > now() - interval '${workerSilenceSeconds} seconds'))`;
@@ -40,8 +40,8 @@ const poolOf = `(SELECT CASE WHEN o.id IS NULL THEN v.agent_pool_id ELSE o.agent
   WHERE v.id = j.repository_id)`;
 
 /**
- * Takes one commit that is to be fetched, for a while; of all workers, one. Commits of hosts that agents of a pool call are for
- * these alone.
+ * Claims one commit that is to be fetched, for a while. Commits of hosts that the agents of a pool call are only
+ * for these agents.
  */
 export async function claimFetch(
   db: Database,
@@ -102,7 +102,7 @@ export async function claimFetch(
   };
 }
 
-/** Lets others have what was given to a worker in an answer that it never saw: whoever asks for a commit has none. */
+/** Releases commits given to a worker in an answer that it never received: a worker that asks for one has none. */
 export async function releaseUnheard(db: Database, workerId: string): Promise<void> {
   await db.prisma.$executeRaw`
     UPDATE ingress_attributes i SET fetch_at = now(), fetch_worker_id = NULL
@@ -111,14 +111,14 @@ export async function releaseUnheard(db: Database, workerId: string): Promise<vo
        AND c.id = i.configuration_version_id AND c.status = 'fetching'`;
 }
 
-/** Gives a commit back that nobody began to fetch. */
+/** Gives back a commit whose fetch did not begin. */
 export async function releaseFetch(db: Database, { configurationVersionId, attempt }: Fetch): Promise<void> {
   await db.prisma.$executeRaw`
     UPDATE ingress_attributes SET fetch_at = now(), fetch_worker_id = NULL
      WHERE configuration_version_id = ${configurationVersionId} AND fetch_attempts = ${attempt}`;
 }
 
-/** What was taken to be fetched, as long as nobody else took it after. */
+/** The claimed commit, unless another worker has claimed it since. */
 export async function findTaken(
   db: Database,
   configurationVersionId: string,
@@ -161,8 +161,8 @@ async function hostIsBack(db: Database, configurationVersionId: string): Promise
 }
 
 /**
- * A commit could not be fetched: it is tried again where that may help, for hours, and else its configuration ends in error. Nothing
- * where somebody else took it after.
+ * Records a failed fetch: it is retried for hours where that may help, else its configuration ends in error. Does nothing
+ * if another worker has claimed it since.
  */
 export async function failFetch(
   db: Database,

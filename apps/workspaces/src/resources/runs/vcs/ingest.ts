@@ -15,13 +15,13 @@ export interface Arrival extends CommitSeen {
   readonly before: string | null;
   /** Files that differ from a commit; undefined where not all are known. */
   changesSince(base: string | null): Promise<readonly string[] | undefined>;
-  /** Nobody told of it: it was found by looking. */
+  /** Found by polling, not by a webhook. */
   readonly looked?: boolean;
-  /** Where it does not concern the workspace, the host is told that nothing is wrong with it. */
+  /** If it does not concern the workspace, the host gets a passing status. */
   readonly passing?: boolean;
 }
 
-/** Runs of a workspace begin by themselves when it says so, or once somebody has started one; then not by connecting it. */
+/** A push starts runs if the workspace says so, or after its first run; the first look after connecting only if it says so. */
 async function startsByItself(tx: Database, workspace: Workspace, isFirst: boolean): Promise<boolean> {
   if (workspace.queueAllRuns || isFirst) return workspace.queueAllRuns;
   return (await tx.prisma.run.count({ where: { workspaceId: workspace.id, planOnly: false } })) > 0;
@@ -57,13 +57,13 @@ async function ingestFor(
   const where = { workspaceId_ref: { workspaceId: workspace.id, ref } };
   const files = await arrival.changesSince(seen ?? arrival.before);
   const isFirst = seen === undefined && arrival.looked === true;
-  // Of pull requests that were there before the workspace was connected, nobody waits for a plan.
+  // No plan is made for pull requests older than the connection.
   const isConcerned = arrival.tag !== undefined || concerns(workspace, files);
   const wanted = isConcerned && !(isFirst && pull);
   await db.transaction(async (tx) => {
     if (!(await lockRow(tx, 'workspace', workspace.id))) return;
     const now = await tx.prisma.vcsHead.findUnique({ where });
-    // Somebody else was faster; what they saw is looked at again by whoever tells of it.
+    // Another node recorded a commit first: later events compare with that one.
     if (now?.commit !== seen) return;
     const head = { workspaceId: workspace.id, ref, commit: commit.sha };
     await tx.prisma.vcsHead.upsert({ where, create: head, update: { commit: commit.sha } });

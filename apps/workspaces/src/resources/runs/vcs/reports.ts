@@ -49,7 +49,7 @@ const linkOf = ({ publicUrl }: VcsMeans, row: ReportRow): string =>
 /** Remembered of a report that the host never took. */
 const givenUp = 'given up';
 
-/** Nothing is left to tell, unless somebody starts another run of the commit: the last was told, given up, or will not come. */
+/** Nothing is left to report, unless another run of the commit starts: the last status was sent, given up, or will not come. */
 const isOver = `(c.created_at <= now() - interval '30 days' OR i.repository_id IS NULL OR i.status_sent IS NOT DISTINCT FROM '${givenUp}'
    OR coalesce(i.status_sent LIKE 'done %', false)
       AND (c.status = 'errored' OR r.finished_at IS NOT NULL AND i.status_sent LIKE 'done ' || r.id || ' %')
@@ -61,8 +61,8 @@ UPDATE ingress_attributes o SET status_open = false
   FROM (${select} WHERE i.status_open AND ${isOver} LIMIT 1000) t WHERE o.id = t.id AND o.status_at = t."statusAt"`;
 
 /**
- * Tells hosts how their commits fare: what was told last is compared with what there is to tell, so that nothing is lost
- * with a process, and a host that was away hears of the newest alone. For any number of callers.
+ * Reports the status of commits to hosts: what was sent last is compared with the current status, so that nothing is lost
+ * with a process, and a host that was down gets only the newest. Safe with any number of callers.
  */
 export async function reportStatuses(means: VcsMeans, turns = new Turns()): Promise<void> {
   const { db } = means;
@@ -84,7 +84,7 @@ export async function reportStatuses(means: VcsMeans, turns = new Turns()): Prom
   );
 }
 
-/** Rows of one key are told of together. */
+/** Rows with the same key are reported together. */
 const keyOf = ({ isAggregated, repositoryId, sha, organizationId, id }: ReportRow): string =>
   isAggregated ? `${repositoryId} ${sha} ${organizationId}` : id;
 
@@ -107,7 +107,7 @@ async function tell(means: VcsMeans, rows: readonly ReportRow[]): Promise<void> 
     const standing = standingOf(row);
     return standing ? [{ row, ...standing, workspace: row.workspace, hasChanges: row.hasChanges }] : [];
   });
-  // Of several nodes the one that takes the first tells of all. One that was given up waits for nobody, and holds nobody up.
+  // Across nodes, the one that claims the first row reports all. A row that was given up does not count.
   const leaders = known.map(({ row }) => row).filter(({ statusSent }) => statusSent !== givenUp);
   const [leader] = leaders.sort((a, b) => (a.id < b.id ? -1 : 1));
   if (!leader) return;
@@ -187,7 +187,7 @@ async function wantComment(db: Database, repositoryId: string, number: number): 
 
 const icons = { pending: '⏳', success: '✅', failure: '❌', error: '⚠️' } as const;
 
-/** What tells our comment on a pull request from others: nobody can have written it before. */
+/** Marks our comment on a pull request: a marker that others cannot have written before. */
 const markOf = ({ keyring }: VcsMeans, { repository_id: id, number }: CommentDue): string =>
   `keystead ${keyring.mac('vcs-comment', `${id}\n${number}`).toString('hex').slice(0, 24)}`;
 interface CommentDue extends OwnedWork {
@@ -200,7 +200,7 @@ interface CommentDue extends OwnedWork {
 }
 
 const commentClaims = new Claims({ table: 'vcs_comment', keys: ['repository_id', 'number'], lease });
-/** Far away: until a status is told that changes it. */
+/** Far in the future: until a status is sent that changes it. */
 const whenTold = Prisma.sql`timestamptz '9999-01-01T00:00:00Z'`;
 
 /** Keeps one comment on each pull request: the newest plan of every workspace that it concerns. */
@@ -239,7 +239,7 @@ async function comment(means: VcsMeans, due: CommentDue): Promise<void> {
       return;
     }
     const { host, api, row } = reached;
-    // Whoever tried before may have died after the host had the comment, and before it was recorded.
+    // A node that tried before may have died after the host created the comment, and before that was recorded.
     const isRecorded = due.comment_id !== null || due.attempts <= 1;
     const known = isRecorded ? due.comment_id : await host.findComment(api, row.identifier, due.number, mark);
     const commentId = await host.writeComment(api, row.identifier, due.number, text, known ?? null);

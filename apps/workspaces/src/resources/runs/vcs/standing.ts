@@ -13,7 +13,7 @@ export interface Progress {
   readonly destructions: number | null;
 }
 
-/** What is told beside a commit. */
+/** The status of a commit. */
 export interface Standing {
   readonly state: CommitState;
   readonly description: string;
@@ -56,7 +56,7 @@ function planned({ hasChanges, additions, changes, destructions }: Progress): st
   return `${additions ?? 0} to add, ${changes ?? 0} to change, ${destructions ?? 0} to destroy`;
 }
 
-/** What to tell of a commit; undefined where there is nothing to say. */
+/** The status to report for a commit; undefined if there is nothing to say. */
 export function standingOf(progress: Progress): Standing | undefined {
   const { configurationStatus, configurationError, runStatus } = progress;
   const told = (state: CommitState, text: string) => ({ state, description: text.slice(0, longest) });

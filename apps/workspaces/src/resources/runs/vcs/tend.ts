@@ -11,8 +11,8 @@ import { branchMoved, branchOf, lookForTags, pullMoved, workspacesOf } from './e
 const longestPauseSeconds = 60;
 
 /**
- * Looks after the repositories that are due: makes and removes webhooks, and looks for commits that nobody told of. For any
- * number of callers.
+ * Maintains the repositories that are due: creates and removes webhooks, and polls for commits without an event. Safe with
+ * any number of callers.
  */
 export async function tendRepositories(
   means: VcsMeans,

@@ -26,8 +26,8 @@ function expressionOf(pattern: string): RE2JS {
 }
 
 /**
- * Whether changed files concern a workspace. Undefined, for all of them are not known, always does. Prefixes count beside
- * the working directory; patterns alone.
+ * Whether changed files concern a workspace. Undefined (not all files are known) always does. Prefixes add to
+ * the working directory; patterns replace it.
  */
 export function concerns(triggers: Triggers, files: readonly string[] | undefined): boolean {
   const { fileTriggersEnabled, triggerPrefixes, triggerPatterns, workingDirectory } = triggers;

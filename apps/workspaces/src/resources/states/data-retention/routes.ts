@@ -101,7 +101,7 @@ interface PolicyOwner<Target> {
 /** The four endpoints of one place where a policy can stand. */
 function policyAt<Target>(owner: PolicyOwner<Target>): Endpoint[] {
   const { path, of, spec, load, holder, visible, mayChange, siteAdmin } = owner;
-  // A policy that is shown has no rules of its own: only the place it stands at does.
+  // A policy itself has no permissions: only its owner does.
   const organizationsOf = (target: Target) => owner.organizationsOf(target).filter((id) => id !== undefined);
   const common = { spec, edition: 'self-hosted', load, organizationsOf, visible, siteAdmin } as const;
   type TargetCall<Body> = Call<string, Body, Target>;

@@ -25,7 +25,7 @@ export function withLinks(env: Environment, version: StateVersion): ShownStateVe
   };
 }
 
-/** Adds the signed links to write what is still missing: for the answer to whoever created the version, and nobody else. */
+/** Adds the signed links for missing uploads: only for the answer to the creator of the version. */
 export function withUploadLinks(version: ShownStateVersion, env: Environment): ShownStateVersion {
   const { id, status, rawBlobId, jsonBlobId } = version;
   const pending = status === 'pending';

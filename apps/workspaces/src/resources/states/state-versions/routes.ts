@@ -276,7 +276,7 @@ const listKept = endpoints(workspacePolicy, quarantineSerializer, {
 const promote = ofState.action('/quarantined-states/:quarantined_id/actions/promote', {
   summary: 'Make a refused upload the current state of its locked workspace.',
   status: 201,
-  // What was promoted is not there any more for whoever sends it again.
+  // A repeated request finds the promoted version gone.
   idempotent: false,
   requires: 'can-create-state-versions',
   load: async ({ db, params }) => {

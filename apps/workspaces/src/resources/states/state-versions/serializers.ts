@@ -115,7 +115,7 @@ export const outputSerializer = serializerOf<StateOutput>()({
   }),
 });
 
-/** An output as workspaces include it, under a type of its own. */
+/** An output as workspaces include it, under its own type. */
 export const workspaceOutputSerializer = serializerOf<StateOutput>()({
   type: 'workspace-outputs',
   shape: {

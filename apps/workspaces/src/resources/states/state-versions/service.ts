@@ -179,7 +179,7 @@ export async function rollback(
 /** Why the serial of an encrypted state stays. */
 const sealedSerial = 'is encrypted, and only the tool that encrypted it can give it another serial: use its state push';
 
-/** Makes a quarantined state the current one, whatever its history. The caller must hold the lock. */
+/** Makes a quarantined state the current one, without lineage or serial checks. The caller must hold the lock. */
 export async function promote(
   db: Database,
   env: KeyringEnv,

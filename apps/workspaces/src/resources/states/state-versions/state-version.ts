@@ -53,7 +53,7 @@ function versionOf(row: KeyedRow): StateVersion {
   return { ...read, workspace: { id: read.workspaceId, projectId, organizationId: read.organizationId } };
 }
 
-/** A version that was just added to a workspace, from its row alone. */
+/** A version that was just added to a workspace, only from its row. */
 export function addedVersion(
   row: Record<string, unknown>,
   { projectId, organizationId }: WorkspaceTarget,

@@ -8,12 +8,12 @@ import { find } from './state-version';
 import { watch } from './watch';
 
 const claimSeconds = 600;
-/** A state at which so many nodes died is left alone. */
+/** A state at which so many nodes died is not tried again. */
 const attempts = 5;
 
 /**
- * Reads the finalized states that nobody has read yet: their outputs and resources appear. Each is claimed in the
- * database, so that one node does it, and another one after a crash. Answers how many.
+ * Reads the finalized states that have not been read yet, for their outputs and resources. Each is claimed in the
+ * database, so that one node does it, and another one after a crash. Returns how many.
  */
 export async function readUnread(db: Database, keyring: Keyring): Promise<number> {
   let done = 0;

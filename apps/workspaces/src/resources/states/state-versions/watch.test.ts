@@ -20,7 +20,7 @@ function watched(bytes: Uint8Array, pieceBytes: number, at = db) {
       const next = bytes.subarray(from, from + pieceBytes);
       piece.set(next);
       await seen(piece.subarray(0, next.length));
-      // Whoever sent a piece may use its bytes again.
+      // The caller may reuse the bytes of a piece.
       piece.fill(0);
     }
     return bytes.length;

@@ -32,7 +32,7 @@ export function projectHasBinding(key: string, value?: string): Prisma.Sql {
 }
 
 /**
- * SQL: the binding is in force for the workspace w: its own or its project's. One of its own hides the project's with that
+ * SQL: the binding applies to the workspace w: its own or its project's. Its own hides the project's with that
  * key, unless the key is reserved and may not be overridden.
  */
 export function workspaceHasBinding(key: string, value?: string): Prisma.Sql {

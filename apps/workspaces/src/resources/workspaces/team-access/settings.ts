@@ -14,7 +14,7 @@ export const shownDial = ({ values }: Dial) =>
     .custom<string | boolean>()
     .meta(values.includes(true) ? { type: 'boolean' } : { type: 'string', enum: [...values] });
 
-/** Where the dials stand in a mask. */
+/** The dial values of a mask. */
 export function settingsOf<D extends Record<string, Dial>>(dials: D, mask: Mask): DialValues<D> {
   return Object.fromEntries(
     Object.entries(dials).map(([name, dial]) => [name, dialValue(dial, mask)]),

@@ -7,7 +7,7 @@ import type { VariableSet } from './variable-set';
 
 const { setting, lenient, shown, table } = attributesOf<VariableSet, View>();
 
-/** Whoever changes the assignments has to see them whole; to others a workspace or project is there where they see it itself. */
+/** Callers who may change the assignments see them whole; others see only the workspaces and projects they may see anyway. */
 export function assigned(set: VariableSet, { access }: View) {
   if (variableSetPolicy['can-update'](access, set)) return set;
   const { organizationId } = set;

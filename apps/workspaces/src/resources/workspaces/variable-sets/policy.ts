@@ -17,8 +17,8 @@ function manages(access: Access, set: JudgedSet): boolean {
   return id !== null && projectPolicy['can-manage-varsets'](access, { id, organizationId, isDefault: false });
 }
 
-// Whoever reads the variables of a workspace also reads the sets that reach it. Those that a project owns are read by whom its
-// grants let read them, and by whom a grant on one of its workspaces does, not by all who see it.
+// A caller who may read the variables of a workspace may read the sets that reach it. Sets owned by a project need a
+// grant on it, or on one of its workspaces, that allows reading variables: seeing the project is not enough.
 function reads(access: Access, set: JudgedSet): boolean {
   const { organizationId, parentProjectId } = set;
   if (access.can(organizationId, 'read-workspaces') || manages(access, set)) return true;

@@ -16,8 +16,8 @@ export interface Candidate {
 
 /**
  * All variables that reach a workspace. Ranks: global, project and workspace sets, the workspace itself, [the run], and
- * above them sets with priority: the wider, the stronger. Of sets of one rank the first by name counts. A set that a
- * project owns reaches nothing outside of it, whatever it was once assigned to.
+ * above them sets with priority: the wider, the stronger. Among sets of one rank the first by name wins. A set that a
+ * project owns reaches nothing outside of it, even if it was assigned there.
  */
 export async function candidates(db: Database, workspaceId: string): Promise<Candidate[]> {
   return db.prisma.$queryRaw<Candidate[]>`
@@ -38,7 +38,7 @@ export async function candidates(db: Database, workspaceId: string): Promise<Can
      ORDER BY rank, r.name COLLATE "C" DESC NULLS LAST, v.id`;
 }
 
-/** Where a value comes from: the workspace itself, or a set that reaches it by itself, by its project, or as everybody's. */
+/** Where a value comes from: the workspace itself, or a set assigned to it, to its project, or to all. */
 export type Origin = 'workspace' | 'workspace-varset' | 'project-varset' | 'global-varset';
 
 /** One of the values that a key has, with where it comes from. `set` is undefined for the workspace's own. */

@@ -117,7 +117,7 @@ const removeVariable = ofVariables.remove(varPath, {
   run: ({ db, target, ...call }) => variables.remove(db, actorOf(call), ownerOf(target), target.variable),
 });
 
-/** A variable with whatever protects it, for answers that include it. */
+/** A variable with its sensitive flag and owner, for answers that include it. */
 interface OwnedVariable extends Variable {
   readonly organizationId: string;
   readonly workspace?: WorkspaceTarget;

@@ -83,8 +83,8 @@ export async function create(
 }
 
 /**
- * Changes what is named. Throws `invalid` for making a sensitive variable readable again, and for a new key of a
- * sensitive one without a new value: nobody could tell what it would be renamed with.
+ * Changes the given fields. Throws `invalid` for making a sensitive variable readable again, and for a new key of a
+ * sensitive one without a new value: the value is unknown to the caller.
  */
 export async function update(
   db: Database,
@@ -131,7 +131,7 @@ export async function updateSeveral(
   changes: readonly { readonly id: string; readonly value: VariableInput }[],
 ): Promise<void> {
   const placed = changes.map((change, index) => ({ ...change, index }));
-  // In one order for everybody: two such requests would otherwise wait for each other.
+  // Always in one order: two such requests could otherwise deadlock.
   placed.sort((one, other) => (one.id < other.id ? -1 : 1));
   await db.transaction(async (tx) => {
     for (const { id, value, index } of placed) {

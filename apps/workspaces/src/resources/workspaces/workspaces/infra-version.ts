@@ -32,7 +32,7 @@ interface VersionsRow {
   pooled: string[];
 }
 
-/** Versions to choose from, and the newest stable one that can be run: what a workspace gets when nobody chooses. */
+/** Versions to choose from, and the newest stable one that can run: the default for workspaces. */
 export interface Catalogue {
   readonly versions: readonly string[];
   /** Those that workers have which were heard of lately. */
@@ -97,8 +97,8 @@ export async function resolveVersion(db: Database, text: string): Promise<string
 }
 
 /**
- * Gives runs that wait for their turn the version their workspace now asks for. A speculative plan may have been asked for in a
- * version of its own: it keeps one that was not the workspace's. To be called with the workspace held.
+ * Gives queued runs the version their workspace now asks for. A speculative plan may have asked for its own
+ * version: it keeps one that was not the workspace's. The caller must hold the workspace lock.
  */
 export async function repinWaiting(
   tx: Database,

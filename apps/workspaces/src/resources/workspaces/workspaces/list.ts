@@ -94,8 +94,8 @@ function ordering(sort: Sort, backwards: boolean): Prisma.Sql {
 }
 
 /**
- * The ids on a page of workspaces named `w`, as rows `chosen`: an index has them in their order, all else is looked up for them
- * alone. A page in the second half of `total`, where that is known, is read from the end of the index.
+ * The ids on a page of workspaces named `w`, as rows `chosen`: an index has them in their order, and only for them is the rest
+ * looked up. A page in the second half of `total`, where that is known, is read from the end of the index.
  */
 export function pageOf(where: Prisma.Sql, sort: Sort, page: Page, total?: number): Prisma.Sql {
   const { backwards, take, skip } = fromNearerEnd(page, total);

@@ -4,18 +4,18 @@ import type { LockTerms } from './schema';
 import type { Workspace } from './workspace';
 import { auditColumns, auditJson } from './writes';
 
-/** Somebody gives a lock back. */
+/** A request to release a lock. */
 export interface UnlockRequest {
   readonly actor: Actor;
   readonly workspace: Workspace;
 }
 
-/** Somebody wants a lock. */
+/** A request to take a lock. */
 export interface LockRequest extends UnlockRequest {
   readonly terms: LockTerms;
 }
 
-/** What became of a request; `workspace` as it is now, where nobody but us has changed it since it was read. */
+/** The result of a request; `workspace` as it is now, unless another request has changed it since it was read. */
 export interface Outcome<Name extends string> {
   readonly name: Name;
   readonly workspace?: Workspace;
@@ -90,7 +90,7 @@ const unlockAll: NamedStatement = {
 
 type LockChange = UnlockRequest & Partial<LockRequest>;
 
-/** The workspace after the change; undefined where it was read before somebody else changed it. */
+/** The workspace after the change; undefined if another request changed it after it was read. */
 function after(
   { actor, workspace, terms }: LockChange,
   { was, revision, locked_at: lockedAt }: LockRow,
@@ -145,14 +145,14 @@ function requested<Name extends string>(
   };
 }
 
-/** Takes locks: `done`, `held` by somebody, or `expired`: held by somebody who shows no life. */
+/** Takes locks: `done`, `held`, or `expired`: held, but its holder sends no heartbeats. */
 export const locking: Batched<LockRequest, Outcome<'done' | 'held' | 'expired'>> = {
   ...lockAll,
   holds,
   batch: (requests) => requested(requests, (row) => (row?.expired ? 'expired' : 'held')),
 };
 
-/** Gives locks back: `done`, or why not: nobody holds it, somebody else does, an announced upload has not come yet. */
+/** Releases locks: `done`, or why not: it is free, another holds it, an announced upload has not come yet. */
 export const unlocking: Batched<UnlockRequest, Outcome<'done' | 'free' | 'other' | 'pending'>> = {
   ...unlockAll,
   holds,

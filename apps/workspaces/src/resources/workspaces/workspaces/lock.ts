@@ -89,7 +89,7 @@ async function locked(db: Database, id: string): Promise<Workspace> {
   return current;
 }
 
-/** Ends the caller's own lock. Throws `conflict` when there is none, or when somebody else holds it. */
+/** Releases the caller's own lock. Throws `conflict` when there is none, or when another holds it. */
 export async function unlock(db: Database, actor: Actor, stamp: WorkspaceStamp): Promise<Workspace> {
   const workspace = await workspaceAt(db, stamp);
   const outcome = await db.write(unlocking, { actor, workspace });
@@ -142,7 +142,7 @@ async function databaseNow(db: Database): Promise<Date> {
   return row!.now;
 }
 
-/** Ends anybody's lock. Throws `conflict` when there is none. */
+/** Releases any lock. Throws `conflict` when there is none. */
 export async function forceUnlock(db: Database, actor: Actor, workspace: Workspace): Promise<Workspace> {
   return db.transaction(async (tx) => release(tx, actor, await locked(tx, workspace.id)));
 }

@@ -18,7 +18,7 @@ async function erase(db: Database, actor: Actor, workspace: Workspace, action: s
 }
 
 /**
- * Deletes a workspace whatever it manages. Throws `denied` when it manages resources and the organization leaves that
+ * Deletes a workspace even if it manages resources. Throws `denied` when it does and the organization leaves that
  * to its owners.
  */
 export async function remove(db: Database, caller: WorkspaceCaller, workspace: Workspace): Promise<void> {

@@ -148,7 +148,7 @@ const update = both(
     requires: 'can-update',
     include,
     loadsEarly: true,
-    // A move may end the caller's own rights: then the answer is told from the access there was.
+    // A move may end the caller's own permissions: the answer uses those from before.
     keepsAccess: true,
     turns: false,
     cached: cachedWorkspaces,

@@ -158,7 +158,7 @@ export async function update(
 ): Promise<Workspace> {
   const wanted = changes.infraVersion || undefined;
   const isRepinned = wanted !== undefined && wanted !== (await workspaceAt(db, workspace)).infraVersion;
-  // What it has already is kept, whoever has the version now: clients send everything they know.
+  // The current value is always accepted, even if the version is gone: clients send all fields.
   if (isRepinned) await requireVersion(db, wanted, workspace);
   if (isPlainEdit(workspace, changes) && !isRepinned && !db.inTransaction) {
     return writeEdit(db, workspace, {
@@ -194,7 +194,7 @@ export async function update(
   });
 }
 
-/** Nobody waits for a Git host with the workspace held. */
+/** Called without the workspace lock: a Git host may be slow. */
 async function checkNewLink(db: Database, caller: WorkspaceCaller, { id }: WorkspaceStamp, changes: WorkspaceChanges) {
   const current = await requireWorkspace(db, id);
   const before = workspaceAttributes.stored(current);

@@ -24,7 +24,7 @@ function modeAsked(changes: Changes): ExecutionMode | null | undefined {
   return changes.operations === undefined ? undefined : changes.operations ? 'remote' : 'local';
 }
 
-/** Mode and pool after a change; `inherited` is what holds without a value of its own. */
+/** Mode and pool after a change; `inherited` is the mode if the workspace sets none. */
 function executionAfter(before: WorkspaceSettings, changes: Changes, inherited: ExecutionMode, issues: Issue[]) {
   const asked = modeAsked(changes);
   const pool = poolOf(changes);
@@ -50,7 +50,7 @@ function executionAfter(before: WorkspaceSettings, changes: Changes, inherited: 
   if (mode === 'agent' && poolId === null) {
     issues.push({ path: [named], message: "Agent pool must be specified when using 'agent' execution mode" });
   }
-  // A pool of its own needs a mode of its own: the two overwrites move together.
+  // Setting a pool also sets a mode: the two overwrites move together.
   if (mode === null && pool !== undefined && pool !== null && effective === 'agent') {
     return { executionMode: 'agent' as const, agentPoolId: pool };
   }

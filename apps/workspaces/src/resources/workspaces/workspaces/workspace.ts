@@ -67,7 +67,7 @@ export const selectWorkspaces = `${columns},
 export const selectNewWorkspaces = `${columns},
        '{}'::text[] AS tag_names, '{}'::text[] AS variable_ids, '{}'::text[] AS output_ids, NULL::json AS kpis`;
 
-/** The tables behind `selectWorkspaces`; `rows` names what stands for the table of workspaces. */
+/** The tables behind `selectWorkspaces`; `rows` replaces the workspace table. */
 export const fromWorkspaces = (rows = 'workspace'): string => `
   FROM ${rows} w
   JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
@@ -90,7 +90,7 @@ export const readById = {
   text: `${selectWorkspaces}, w.id AS key ${fromWorkspaces(workspacesById)}`,
 };
 
-/** Workspaces by organization and name, `acme/web`; the organization whatever its case. */
+/** Workspaces by organization and name, `acme/web`; the organization ignoring case. */
 export const readByName = {
   name: 'workspace_by_name',
   text: `${selectWorkspaces}, k.key ${fromWorkspaces()}
@@ -106,7 +106,7 @@ interface Mode {
   readonly poolId: string | null;
 }
 
-/** The project's value, else the organization's: what holds for a workspace without one of its own. */
+/** The value of the project, else of the organization: for a workspace that sets none. */
 export function inheritedMode(workspace: Workspace): Mode {
   return workspace.projectMode === null
     ? { mode: workspace.organizationMode, poolId: workspace.organizationPoolId }

@@ -153,7 +153,7 @@ export interface Proposed extends Edit {
   readonly current: Workspace;
 }
 
-/** The workspace was changed by somebody else in between: the edit has to be made again. */
+/** Another request changed the workspace in between: the edit has to be made again. */
 class Overtaken extends Error {}
 
 function isSame(one: WorkspaceSettings, other: WorkspaceSettings): boolean {
@@ -281,8 +281,8 @@ const editingUnderLock: Decision<Edit, Workspace> = {
 };
 
 /**
- * Makes an edit together with others that come at the same moment, each on top of the one before. Where somebody else was
- * faster they are made again under the lock of the workspace, where nobody is. Throws what the edit refuses, `missing`,
+ * Makes an edit together with others that come at the same moment, each on top of the one before. Edits overtaken by another
+ * write are made again under the lock of the workspace. Throws what the edit refuses, `missing`,
  * and `precondition`.
  */
 export async function writeEdit(db: Database, stamp: WorkspaceStamp, edit: Edit): Promise<Workspace> {

@@ -15,7 +15,7 @@ enum NumberPart {
 export class JsonNumber {
   private part: NumberPart = NumberPart.Minus;
 
-  /** Begins anew. Answers false where no number begins with this byte. */
+  /** Begins a number. Returns false if no number begins with this byte. */
   begin(byte: number): boolean {
     this.part = byte === 0x2d ? NumberPart.Minus : byte === 0x30 ? NumberPart.Zero : NumberPart.Int;
     return byte === 0x2d || isDigit(byte);

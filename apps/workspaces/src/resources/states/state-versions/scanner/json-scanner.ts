@@ -29,9 +29,9 @@ export class NotJson extends Error {
   override readonly name = 'NotJson';
 }
 
-/** What a listener of `JsonScanner` is told. Depth 0 is the document's own value. */
+/** The events of `JsonScanner`. Depth 0 is the document itself. */
 export interface JsonListener {
-  /** Up to this depth keys and values are told; those below are only checked. */
+  /** Keys and values are reported up to this depth; those below are only checked. */
   readonly deepest: number;
   /** A key of the object at `depth`. */
   key(depth: number, key: string): void;
@@ -138,15 +138,15 @@ export class JsonScanner {
     }
   }
 
-  /** Of what lies deeper than this nobody is told anything. */
+  /** The depth below which nothing is reported. */
   private floor(): number {
     return this.value?.depth ?? Math.max(0, this.listener.deepest);
   }
 
   /**
-   * Checks whole tokens as long as nobody is to be told of them; answers where that ended. Most of a state lies so deep,
-   * therefore this is one loop over local variables, with the most frequent tokens first. Whatever it does not know at
-   * sight (errors among it) is left to the others, which read byte by byte.
+   * Checks whole tokens that are not reported; returns where that ended. Most of a state is that deep,
+   * therefore this is one loop over local variables, with the most frequent tokens first. What it does not recognize at
+   * once (errors included) is left to the others, which read byte by byte.
    */
   private skim(piece: JsonChunk, from: number): number {
     const { objects } = this;

@@ -46,7 +46,7 @@ export class TextBuilder {
       this.parts = undefined;
       this.room = -1;
     } else {
-      // The piece belongs to whoever sent it: what is needed of it is copied.
+      // The caller may reuse the piece: what is needed of it is copied.
       this.parts ??= [];
       this.parts.push(Buffer.from(bytes.subarray(this.from, to)));
     }
@@ -62,7 +62,7 @@ export class TextBuilder {
   }
 }
 
-/** The text that a sound JSON string stands for. */
+/** The value of a valid JSON string. */
 export function stringOf(json: string): string {
   return json.includes('\\') ? (JSON.parse(json) as string) : json.slice(1, -1);
 }

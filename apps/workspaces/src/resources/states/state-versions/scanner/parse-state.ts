@@ -20,7 +20,7 @@ export interface ParsedResource {
   readonly keys?: readonly InstanceKey[];
 }
 
-/** What stands in brackets behind the address of an instance. */
+/** The key in brackets behind the address of an instance. */
 export type InstanceKey = string | number | null;
 
 /** What a state says of itself. */

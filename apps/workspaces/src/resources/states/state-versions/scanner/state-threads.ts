@@ -5,7 +5,7 @@ import type { Database } from '../../../../kernel/database/database';
 import type { Digest } from './state-digest';
 import type { Answered, Asked } from './state-thread';
 
-/** The thread that reads states, begun with the first that is large, and anew where it has ended. */
+/** The thread that reads states; started for the first large one, and restarted if it has ended. */
 export class StateThreads {
   private running: StateThread | undefined;
 
@@ -32,7 +32,7 @@ export function withStateThreads<D extends Database>(db: D, stateThreads: StateT
   return { ...db, transaction, inTurn: (name) => withStateThreads(db.inTurn(name), stateThreads), stateThreads };
 }
 
-/** Undefined where nobody else is waiting for this thread, as in a worker. */
+/** Undefined in a process that serves no other requests, such as a worker. */
 export function stateThreadsOf(db: Database): StateThreads | undefined {
   return (db as Partial<WithThreads>).stateThreads;
 }
@@ -51,7 +51,7 @@ export class StateThread {
 
   constructor(private readonly onEnd: () => void) {
     const file = path.join(__dirname, `state-thread${path.extname(__filename)}`);
-    // Where the sources run as they are, a thread has to be told how they are read.
+    // When running from source, the thread needs the loader for it.
     this.worker = new Worker(file, {
       execArgv: file.endsWith('.ts') ? ['--conditions=source', '--require', 'tsx/cjs'] : [],
     });
