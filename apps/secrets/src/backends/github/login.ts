@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { StoredLogin } from '../../sdk/backend';
 import type { BackgroundCall } from '../../sdk/call';
 import { secretString } from '../../sdk/fields';
+import { keepSecret, secretKeptFor } from '../../sdk/kept-secret';
 import { path } from '../../sdk/path';
 import { type Login, login } from '../../sdk/reply';
 import { loginParams, withinCidrs } from '../../sdk/token-params';
@@ -39,7 +40,7 @@ export const loginPath = (organizations: Organizations) =>
           groupAliases: teams,
           displayName: `${mount.path.replace(/^auth\/|\/$/g, '').replaceAll('/', '-')}-${username}`,
           metadata: { username, org: config.organization },
-          internal: { token, username, policies },
+          internal: { token: keepSecret(token, [config.base_url]), username, policies },
         });
       },
     },
@@ -53,7 +54,7 @@ export const renewLogin =
   (organizations: Organizations) =>
   async ({ internal }: StoredLogin, { storage }: BackgroundCall): Promise<Partial<Login>> => {
     const config = await requireConfig(storage);
-    const member = await organizations.memberBy(config, String(internal.token));
+    const member = await organizations.memberBy(config, secretKeptFor(internal.token, [config.base_url]));
     if (member.username !== internal.username) throw new Refusal('invalid', 'the token is of another user by now');
     const policies = await policiesOf(storage, member);
     if (JSON.stringify(policies) !== JSON.stringify(internal.policies)) {

@@ -3,6 +3,7 @@ import { type Claims, randomBase62 } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import type { StoredLogin } from '../../sdk/backend';
 import type { BackgroundCall, Call } from '../../sdk/call';
+import { keepSecret, secretKeptFor } from '../../sdk/kept-secret';
 import type { Login } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import { loginParams, withinCidrs } from '../../sdk/token-params';
@@ -42,7 +43,7 @@ export function beginning(found: Verifier, role: JwtRole, name: string, call: Be
     nonce: randomBase62(32),
     verifier: randomBase62(64),
     clientNonce: call.clientNonce,
-    provider: providerOf(found),
+    provider: JSON.stringify(placesOf(found)),
     address: call.address,
   };
 }
@@ -95,7 +96,7 @@ export async function finish(
   const found = await browserConfig(storage);
   const role = await browserRole(storage, pending.role);
   // What another provider answers must not be taken for this one's.
-  if (pending.provider !== providerOf(found)) {
+  if (pending.provider !== JSON.stringify(placesOf(found))) {
     throw new Refusal('invalid', `${failed} The configuration changed meanwhile: begin again`);
   }
   if (!withinCidrs(caller.address, role.token_bound_cidrs)) throw new Refusal('denied', 'permission denied');
@@ -105,13 +106,16 @@ export async function finish(
   const claims = await saying('Token verification failed', () => claimsOf(provider, found, role, tokens, asked));
   if (role.verbose_oidc_logging) provider.told(pending.role, claims);
   const login = await identityOf(claims, role, pending.role, caller, mount);
-  return { ...login, internal: internalOf(pending.role, role, claims, tokens.refreshToken) };
+  return { ...login, internal: internalOf(pending.role, role, found, claims, tokens.refreshToken) };
 }
 
 /** Only who asks to act while the person is away keeps what it needs for that. */
-function internalOf(name: string, role: JwtRole, claims: Claims, refreshToken: string | undefined) {
+function internalOf(name: string, role: JwtRole, found: Verifier, claims: Claims, refreshToken: string | undefined) {
   const keeps = refreshToken !== undefined && role.oidc_scopes.includes('offline_access');
-  return { role: name, ...(keeps ? { subject: claims.sub, refresh_token: refreshToken } : {}) };
+  return {
+    role: name,
+    ...(keeps ? { subject: claims.sub, refresh_token: keepSecret(refreshToken, placesOf(found)) } : {}),
+  };
 }
 
 /**
@@ -124,14 +128,19 @@ export async function renewBrowserLogin(
   role: JwtRole,
   { storage, nowMs }: BackgroundCall,
 ): Promise<Partial<Login>> {
-  const { refresh_token: refreshToken, subject, role: name } = internal as Record<string, string | undefined>;
-  if (!refreshToken) return loginParams(role, undefined);
+  const { refresh_token: kept, subject, role: name } = internal;
+  if (kept === undefined) return loginParams(role, undefined);
   const found = await browserConfig(storage);
+  const refreshToken = secretKeptFor(kept, placesOf(found));
   const tokens = await provider.refresh(found, refreshToken).catch((error) => {
     if (!(error instanceof ProviderRefusal)) throw error;
     throw new Refusal('invalid', `the provider has ended this sign-in (${error.code}): log in again`);
   });
-  const next = { role: String(name), subject, refresh_token: tokens.refreshToken ?? refreshToken };
+  const next = {
+    role: String(name),
+    subject,
+    refresh_token: keepSecret(tokens.refreshToken ?? refreshToken, placesOf(found)),
+  };
   // A provider need not say again who it is: then only that the person may still sign in is known.
   if (!tokens.idToken) return { ...loginParams(role, undefined), internal: next };
   const claims = await claimsOf(provider, found, role, tokens, { nonce: undefined, maxAgeSeconds: 0, nowMs });
@@ -141,6 +150,9 @@ export async function renewBrowserLogin(
   return { ...loginParams(role, undefined), groupAliases, internal: next };
 }
 
-function providerOf({ oidc_discovery_url: issuer, oidc_client_id: client }: Verifier): string {
-  return JSON.stringify([issuer, client]);
-}
+/** Where codes and refresh tokens are sent, what is trusted there, and who we are there. */
+const placesOf = (found: Verifier): readonly string[] => [
+  found.oidc_discovery_url,
+  found.oidc_discovery_ca_pem,
+  found.oidc_client_id,
+];
