@@ -31,7 +31,7 @@ describe.each(['self-hosted', 'hosted'] as const)('every document that the %s ed
     expect(taken.map(({ one, key }) => `${one.name} ${key}`)).toEqual([]);
   });
 
-  it('refuses a name that is blank or holds what nobody can see, with its place', () => {
+  it('refuses a name that is blank or holds invisible characters, with its place', () => {
     const fields = operations.flatMap((one) =>
       fieldsOf(one, 'attributes')
         .filter(([key, { type }]) => type === 'string' && key === (one.type === 'vars' ? 'key' : 'name'))

@@ -45,7 +45,7 @@ describe('an address of a bucket', () => {
     expect(() => s3Address(text)).toThrow(message);
   });
 
-  it('is told from a path', () => {
+  it('is distinguished from a path', () => {
     expect(['s3://b/x', 'backups', './s3://b'].map(isS3Address)).toEqual([true, false, false]);
   });
 });

@@ -6,7 +6,7 @@ export interface S3Address {
   readonly region: string;
   /** Undefined for the provider's own. */
   readonly endpoint: string | undefined;
-  /** The bucket stands in the path, not in the host name. */
+  /** The bucket is part of the path, not of the host name. */
   readonly pathStyle: boolean;
 }
 

@@ -130,7 +130,7 @@ describe('the page of an interface', () => {
     expect(headers['x-other']).toBeUndefined();
   });
 
-  it('owns its own addresses alone, and is read, never written', async () => {
+  it('owns only its own addresses, and is read, never written', async () => {
     for (const path of ['/', '/docsx', '/v1/docs', '/doc']) {
       const { headers } = await get(path).expect(404);
       expect(headers['x-other']).toBe('yes');

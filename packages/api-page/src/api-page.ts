@@ -7,8 +7,8 @@ import { type ApiPageOptions, markup } from './markup';
 const root = '/docs';
 
 /**
- * The page at `/docs` that shows the OpenAPI document of a service, and its files. The document is asked for by the
- * browser, as the caller whose token was pasted: the page itself is the same for everybody and knows nothing.
+ * The page at `/docs` that shows the OpenAPI document of a service, and its files. The browser fetches the document as the
+ * caller whose token was pasted: the page itself is the same for all users and holds no data.
  */
 export class ApiPage {
   private files: Promise<ReadonlyMap<string, PageFile>> | undefined;

@@ -1,11 +1,11 @@
-/** What a service tells of its interface. Addresses are relative to the root of the service. */
+/** What the page shows about a service's API. Addresses are relative to the root of the service. */
 export interface ApiPageOptions {
   readonly title: string;
   /** Where its OpenAPI document is. */
   readonly document: string;
   /** Where the paths of the document begin; empty where they begin at the root. */
   readonly server: string;
-  /** The header that takes a token, and what stands before the token there. */
+  /** The header that takes a token, and the text before the token in it. */
   readonly header: string;
   readonly prefix: string;
   /** The header that takes a namespace, where there are any. */

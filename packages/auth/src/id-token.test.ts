@@ -34,7 +34,7 @@ async function verified(
 const invalid = (text: string) => new Refusal('invalid', text);
 
 describe('an ID token', () => {
-  it('says who somebody is', async () => {
+  it('says who the user is', async () => {
     expect(await verified({ groups: ['a'] })).toEqual({
       iss: 'https://p',
       aud: 'us',
@@ -132,7 +132,7 @@ describe('what a provider says beside an ID token', () => {
     expect(withUserInfo(own, { sub: 'me', [name]: 'x' })).not.toHaveProperty(name);
   });
 
-  it('is refused where it is of somebody else', () => {
+  it('is refused for another subject', () => {
     const refusal = invalid('the userinfo is of another subject than the ID token');
     expect(() => withUserInfo(own, { sub: 'you' })).toThrow(refusal);
     expect(() => withUserInfo(own, {})).toThrow(refusal);

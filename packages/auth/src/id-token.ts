@@ -17,10 +17,10 @@ export interface IdTokenCheck extends Omit<SignatureCheck, 'longest'> {
   readonly leeways?: Leeways;
 }
 
-/** A provider answers its client over a connection of its own, and may list thousands of groups. */
+/** A provider answers its client over a separate connection, and may list thousands of groups. */
 const longest = 4 * 1024 * 1024;
 
-/** What an ID token alone may say: a second answer of the provider cannot lay anything over it. */
+/** Claims that only an ID token may set: a second answer of the provider cannot override them. */
 const protocolClaims = [
   'iss',
   'sub',
@@ -54,11 +54,11 @@ export async function verifyIdToken(idToken: string, accessToken: string, check:
   return claims;
 }
 
-/** The claims of an ID token, and beside them those of the userinfo address. Throws `invalid` for those of somebody else. */
+/** The claims of an ID token, merged with those of the userinfo address. Throws `invalid` if these are another subject's. */
 export function withUserInfo(idClaims: Claims, more: Claims | undefined): Claims {
   const { nonce: _spent, ...own } = idClaims;
   if (!more) return own;
-  // Somebody else's access token could have been put in between.
+  // Another user's access token could have been substituted.
   if (more.sub !== own.sub) refuse('the userinfo is of another subject than the ID token');
   const kept = protocolClaims.filter((name) => name in own).map((name) => [name, own[name as keyof typeof own]]);
   const further = Object.entries(more).filter(([name]) => !(protocolClaims as readonly string[]).includes(name));

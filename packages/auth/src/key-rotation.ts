@@ -1,14 +1,14 @@
 /** The signing keys of an issuer, which take over from each other; how a key is kept is the issuer's own affair. */
 export interface RotatingKeys<Key extends object> {
   readonly current: Key;
-  /** Published already, so that whoever keeps our key set for a while knows it before it signs. */
+  /** Already published, so that clients that cache our key set know it before it signs. */
   readonly next: Key;
   /** Sign no more; tokens they signed may still be good. */
   readonly previous: readonly (Key & { readonly retiredAtMs: number })[];
   readonly currentSinceMs: number;
 }
 
-/** How long a key signs, and how long it is shown after that: longer than a token lives, and than anybody keeps a key set. */
+/** How long a key signs, and how long it stays published after that: longer than a token lives, and than clients cache a key set. */
 export interface RotationRule {
   readonly rotateEveryMs: number;
   readonly shownForMs: number;

@@ -79,7 +79,7 @@ describe('the keys of an issuer', () => {
     expect(await found(sets, undefined)).toEqual([]);
   });
 
-  it('are public ones, even where somebody published the private half', async () => {
+  it('are public ones, even where the issuer published the private half', async () => {
     const { sets } = issuer({ 'https://issuer/keys': { keys: [rsa.privateKey.export({ format: 'jwk' })] } });
     expect((await found(sets, undefined)).map(({ type }) => type)).toEqual(['public']);
   });
@@ -120,7 +120,7 @@ describe('the keys of an issuer', () => {
     await expect(verifySignature(token(before), check)).rejects.toThrow('failed to verify signature');
   });
 
-  it('serve for a day while the issuer is down, which is not asked by everybody', async () => {
+  it('serve for a day while the issuer is down, and not every caller asks it', async () => {
     const { sets, asked, state, wait } = issuer({ 'https://issuer/keys': { keys: [jwk(rsa, { kid: 'a' })] } });
     await found(sets, 'a');
     state.down = true;
@@ -181,7 +181,7 @@ describe('what an issuer publishes', () => {
     expect(await sets.document(keySet)).toEqual({});
   });
 
-  it('is fetched anew once it was forgotten', async () => {
+  it('is fetched again once it was forgotten', async () => {
     const { sets, asked, state } = issuer(documents);
     await sets.issuer(source);
     sets.forget();
@@ -260,7 +260,7 @@ describe('what an issuer publishes', () => {
   });
 });
 
-describe('a signing key of our own', () => {
+describe('our own signing key', () => {
   it('signs what its published half verifies, and publishes nothing else', async () => {
     const key = await newSigningKey(0);
     const published = publicJwk(key);

@@ -47,12 +47,12 @@ const freshMs = 60 * 60_000;
 /** How long what was fetched goes on serving while the issuer does not answer. */
 const staleMs = 24 * 60 * 60_000;
 /**
- * An unknown key id, or a signature that no key made, lets us ask again so often in such a time: once would let anybody
- * who sends a forged token keep a new key out for as long.
+ * How many unknown key ids and bad signatures in that time may cause another fetch: after only one, a single forged token
+ * could keep a new key out for as long.
  */
 const mostMisses = 5;
 const missesWithinMs = 30_000;
-/** An issuer that did not answer is not asked again, and waited for, by everybody who comes. */
+/** While an issuer does not answer, other callers neither ask it again nor wait for it. */
 const failedForMs = 5_000;
 const maxSets = 500;
 const maxKeys = 200;
@@ -111,7 +111,7 @@ export class KeySets {
     return true;
   }
 
-  /** Fetches a source now, whatever is known of it. Throws `upstream` where it is not to be had. */
+  /** Fetches a source now, even if it is cached. Throws `upstream` if it is not available. */
   async check(source: KeySource): Promise<{ issuer: string | undefined; usableKeys: number }> {
     const { issuer, keys } = await this.refresh(source);
     return { issuer, usableKeys: keys.length };
@@ -166,7 +166,7 @@ export class KeySets {
       }
       issuer = document.issuer;
       keysAt = document.jwks_uri;
-      // Whoever can change what is sent in the clear could put keys of their own there.
+      // An attacker who can change plaintext traffic could insert their own keys there.
       if (!URL.canParse(keysAt) || (url.startsWith('https:') && !keysAt.startsWith('https:'))) {
         throw new Refusal('upstream', `${this.who} names an address of its keys that cannot be trusted`);
       }
@@ -202,7 +202,7 @@ function fitting({ keys }: KeySet, { algorithm, kid }: SignatureHeader): KeyObje
 const keyTypes = new Set(['RSA', 'EC', 'OKP']);
 const publicParts = ['kty', 'n', 'e', 'crv', 'x', 'y'] as const;
 
-/** A signature key of a key set; undefined for everything else that may stand there. */
+/** A signature key of a key set; undefined for every other entry. */
 function usable(jwk: JsonWebKey & { use?: unknown; key_ops?: unknown; alg?: unknown; kid?: unknown }) {
   if (typeof jwk !== 'object' || jwk === null || !keyTypes.has(String(jwk.kty))) return undefined;
   if (jwk.use !== undefined && jwk.use !== 'sig') return undefined;

@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 
-/** The network that an address stands for where callers share something: itself, or the 64 bits of IPv6 that one customer has. */
+/** The network of an address, where callers share a limit: itself, or the 64 bits of IPv6 that one customer has. */
 export function networkOf(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined) return mapped;

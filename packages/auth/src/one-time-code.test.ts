@@ -108,7 +108,7 @@ describe('one-time codes', () => {
     expect(base32(Buffer.from(text))).toBe(expected),
   );
 
-  it('have keys that are written in base32 and read again, whatever their case and padding', () => {
+  it('have keys that are written in base32 and read again, in any case and with any padding', () => {
     for (let length = 0; length < 70; length++) {
       const key = Buffer.from(Array.from({ length }, (_, i) => (i * 89 + length) % 256));
       const text = base32(key);

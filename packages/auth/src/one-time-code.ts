@@ -56,5 +56,5 @@ const { encode, decode }: { encode(bytes: Buffer): string; decode(text: string):
 /** Base32 (RFC 4648) without padding, as authenticator apps want keys. */
 export const base32 = (bytes: Uint8Array): string => encode(Buffer.from(bytes));
 
-/** The bytes of a base32 text; padding and whatever else is no letter of it are passed over. */
+/** The bytes of a base32 text; padding and characters outside the alphabet are skipped. */
 export const fromBase32 = (text: string): Buffer => Buffer.from(decode(text.toUpperCase().replace(/[^A-Z2-7]/g, '')));

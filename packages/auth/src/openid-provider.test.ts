@@ -233,7 +233,7 @@ describe('what a provider says of a user', () => {
     ]);
   });
 
-  it('is nothing without an address or a token, and then nobody is asked', async () => {
+  it('is nothing without an address or a token, and no request is sent', async () => {
     const without = provider({ json: { sub: 'me' } }, {});
     expect(await without.openid.userInfo(client, 'token')).toBeUndefined();
     const { openid, calls } = provider({ json: { sub: 'me' } });

@@ -1,8 +1,8 @@
 const loopback = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * Whether people may be sent back to an address: it stands on the list as it is; of a listener on the person's own
- * machine the port is free, as it takes any that is (RFC 8252, 7.3), and nothing else.
+ * Whether people may be sent back to an address: it must match the list exactly, except that a listener on the person's own
+ * machine may use any port (RFC 8252, 7.3).
  */
 export function isAllowedRedirect(given: string, allowed: readonly string[]): boolean {
   if (!isPlainAddress(given)) return false;

@@ -28,14 +28,14 @@ const bits = 2048;
 const curves = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' } as const;
 const generate = promisify(generateKeyPair);
 
-/** Makes a key; without an algorithm for RS256, which everybody understands who checks identity tokens. */
+/** Makes a key; the default algorithm is RS256, which every verifier of identity tokens supports. */
 export async function newSigningKey(nowMs: number, algorithm?: SigningAlgorithm): Promise<SigningKey> {
   const { privateKey } = await generatePair(algorithm ?? 'RS256');
   const privatePem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
   return { kid: randomUUID(), privatePem, createdAtMs: nowMs, ...(algorithm && { algorithm }) };
 }
 
-/** The public half of a key, as it stands in a key set. */
+/** The public half of a key, as published in a key set. */
 export function publicJwk({ kid, privatePem, algorithm = 'RS256' }: SigningKey): JsonWebKey & { kid: string } {
   return { ...createPublicKey(privatePem).export({ format: 'jwk' }), kid, use: 'sig', alg: algorithm };
 }

@@ -29,7 +29,7 @@ describe('a signature', () => {
     ['ES256', p256],
     ['ES384', p384],
     ['ES512', p521],
-  ])('by %s is verified, whatever the times say', async (algorithm, { publicKey, privateKey }) => {
+  ])('by %s is verified, with any times', async (algorithm, { publicKey, privateKey }) => {
     const claims = { sub: 'me', exp: 1, nbf: 4_000_000_000 };
     const token = jwt.sign(claims, privateKey, { algorithm: algorithm as jwt.Algorithm, noTimestamp: true });
     expect(await verifySignature(token, check(publicKey, algorithm))).toEqual(claims);

@@ -91,7 +91,7 @@ describe('the host of the console', () => {
 
   it.each([
     ['where the page came over HTTPS', { Origin: 'https://keystead.example' }],
-    ['where the service is reached over HTTPS alone', { 'X-Test-Secure': '1' }],
+    ['where the service is reached only over HTTPS', { 'X-Test-Secure': '1' }],
   ])('binds the cookie to the host %s', async (_where, more) => {
     const { headers } = await signIn({ token: 't' }, { ...own, ...more }).expect(201);
     expect(headers['set-cookie']![0]).toBe(
@@ -222,7 +222,7 @@ describe('the host of the console', () => {
     expect(labels).toEqual(['/ui/session', '/ui/config', '/ui', '/ui', '/ui/sign-in']);
   });
 
-  it('lets people leave for a provider, with a cookie of its own that other sites may lead back with', async () => {
+  it('lets people leave for a provider, with a separate cookie that other sites may lead back with', async () => {
     const left = await request(server).get('/ui/sign-in/corp').redirects(0).expect(303);
     expect(left.headers['set-cookie']).toEqual([
       expect.stringMatching(/^keystead-secrets-sign-in=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax$/),
@@ -243,7 +243,7 @@ describe('the host of the console', () => {
     ]);
   });
 
-  it('ends the session before when somebody signs in again, and only then', async () => {
+  it('ends the session before when the user signs in again, and only then', async () => {
     await signIn({ token: 'wrong' }, { ...own, Cookie: `keystead-secrets=${id}` }).expect(401);
     expect(calls.map(([what]) => what)).toEqual(['signIn']);
     await signIn({ token: 't' }, { ...own, Cookie: `keystead-secrets=${id}` }).expect(201);
@@ -298,7 +298,7 @@ describe('the host of the console', () => {
     expect(body.errors[0].detail).toBe('method not allowed');
   });
 
-  it('leads browsers from / to the console, and leaves other clients and addresses alone', async () => {
+  it('leads browsers from / to the console, and ignores other clients and addresses', async () => {
     const { headers } = await request(server).get('/').set('Accept', 'text/html,*/*').expect(302);
     expect(headers).toMatchObject({
       location: '/ui/',

@@ -12,9 +12,9 @@ export interface ConsoleHostOptions {
   /** The page that is shown, and the name in the cookie. */
   readonly service: 'secrets' | 'workspaces';
   readonly sessions: Sessions;
-  /** Left out, nobody leaves for a provider by these addresses. */
+  /** Without it, these addresses do not lead to a provider. */
   readonly providers?: ProviderSignIn;
-  /** Whether the service is reached over HTTPS alone. */
+  /** Whether the service is reached only over HTTPS. */
   readonly secureOnly: boolean;
   from(req: IncomingMessage): From;
   /** Told what was no refusal. */
@@ -48,7 +48,7 @@ export class ConsoleHost {
     return url.startsWith('/ui') && (url.length === 3 || url[3] === '/' || url[3] === '?');
   }
 
-  /** The id of the session whose page makes this request; undefined for requests of anybody else. */
+  /** The id of the session whose page makes this request; undefined for all other requests. */
   idOf(req: IncomingMessage): string | undefined {
     return this.cookie.idOf(req);
   }
@@ -86,14 +86,14 @@ export class ConsoleHost {
         const id = this.cookie.idOf(req);
         const view = id === undefined ? undefined : await sessions.show(id);
         if (view !== undefined) return json(res, 200, view);
-        // Nobody is signed in: that is no error, and browsers would report one.
+        // No session is no error: browsers would report one.
         res.setHeader('Set-Cookie', this.cookie.clear(req));
         res.writeHead(204, { 'Cache-Control': 'no-store' }).end();
       },
       POST: async (req, res) => {
         const before = this.cookie.idOf(req);
         const made = await sessions.signIn(await readProof(req), from(req));
-        // Whoever signs in again gets a new id, and the old one ends.
+        // A second sign-in gets a new id, and the old session ends.
         if (before !== undefined) await sessions.signOut(before, from(req));
         res.setHeader('Set-Cookie', this.cookie.set(req, made.id, made.seconds));
         json(res, 201, made.view);
@@ -137,7 +137,7 @@ export class ConsoleHost {
   }
 }
 
-/** What is said where a service gives no reason, so that nobody learns which part of a proof was right. */
+/** Shown where a service gives no reason, so that the answer does not reveal which part of a proof was right. */
 const wordless: Readonly<Partial<Record<Refusal['kind'], string>>> = {
   unauthenticated: 'The name, the password, the code or the token is wrong.',
   limited: 'Too many attempts: wait a while.',

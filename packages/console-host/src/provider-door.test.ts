@@ -77,7 +77,7 @@ describe('the door to providers', () => {
     expect(calls[1]).toEqual(['comeBack', '', undefined, from]);
   });
 
-  it('asks for a new proof of who has a session, for a page of its own alone', async () => {
+  it('asks the owner of a session for a new proof, only for its own page', async () => {
     const post = (headers: object) =>
       request(server)
         .post('/ui/sign-in/corp?to=/ui/y')
@@ -149,7 +149,7 @@ describe('the door to providers', () => {
     expect(faults).toEqual([]);
   });
 
-  it('tells nobody what went wrong inside, but the log', async () => {
+  it('shows what went wrong inside only in the log', async () => {
     failure = new Error('a secret reason');
     const page = await get('/ui/sign-in/corp').expect(500);
     expect(page.text).toContain('Something went wrong here.');

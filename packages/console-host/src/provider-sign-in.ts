@@ -1,11 +1,11 @@
 import type { From, NewSession } from './sessions';
 
-/** Somebody leaves for a provider. */
+/** A user leaves for a provider. */
 export interface Leave {
   readonly provider: string;
-  /** What this browser alone holds: 32 random bytes in base64url. */
+  /** A secret that only this browser holds: 32 random bytes in base64url. */
   readonly browser: string;
-  /** The page to come back to, as it was asked for: anybody may have written it. */
+  /** The page to come back to, as the request named it: untrusted input. */
   readonly returnTo?: string;
   /** The session whose person is to prove again who they are. */
   readonly session?: string;
@@ -31,6 +31,6 @@ export interface ProviderSignIn {
   /** Where the browser goes. Throws `missing`. */
   leave(leaving: Leave, from: From): Promise<string>;
   comeBack(coming: ComingBack, from: From): Promise<CameBack>;
-  /** A provider says that sessions of its own are over. Throws `malformed` for a token that does not say so. */
+  /** A provider says that some of its sessions are over. Throws `malformed` for a token that does not say so. */
   endSessions(provider: string, logoutToken: string, from: From): Promise<void>;
 }

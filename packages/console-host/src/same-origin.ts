@@ -5,7 +5,7 @@ const consoleHeader = 'x-keystead-console';
 
 /**
  * Whether a request was made by a page of this service: it carries our header, and the browser says that the page and
- * the service have the same origin. Browsers say so over HTTPS and on loopback alone; elsewhere the `Origin` that they
+ * the service have the same origin. Browsers say so only over HTTPS and on loopback; elsewhere the `Origin` that they
  * add to writes is compared with the address that was asked.
  */
 export function isOwnPage(req: IncomingMessage): boolean {

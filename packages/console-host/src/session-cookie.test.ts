@@ -10,7 +10,7 @@ describe('the cookie of a session', () => {
 
   it.each<[string, IncomingMessage, boolean]>([
     ['a plain connection', asked({}), false],
-    ['TLS of our own', asked({}, { encrypted: true }), true],
+    ['our own TLS', asked({}, { encrypted: true }), true],
     ['TLS before a proxy', asked({ origin: 'https://keystead.example' }), true],
     ['an origin that only mentions it', asked({ origin: 'http://https:1' }), false],
   ])('is bound to the host where the browser came by %s, or not', (_how, req, isBound) => {

@@ -13,7 +13,7 @@ export class SessionCookie {
   private readonly plain: string;
   private readonly hosted: string;
 
-  /** @param secureOnly The service is reached over HTTPS alone: a cookie without `__Host-` is never believed. */
+  /** @param secureOnly The service is reached only over HTTPS: a cookie without `__Host-` is never believed. */
   constructor(
     service: string,
     private readonly secureOnly: boolean,
@@ -24,7 +24,7 @@ export class SessionCookie {
     this.hosted = `__Host-${this.plain}`;
   }
 
-  /** The id in a request that one of our pages made; undefined for every other request, whatever cookies it has. */
+  /** The id in a request that one of our pages made; undefined for every other request, even with cookies. */
   idOf(req: IncomingMessage): string | undefined {
     return isOwnPage(req) ? this.sentId(req) : undefined;
   }
@@ -57,7 +57,7 @@ export class SessionCookie {
     return { httpOnly: true, sameSite: this.sameSite, path: '/', secure } as const;
   }
 
-  // The page tells in its origin how the browser reached us, through whatever proxies.
+  // The page's origin says how the browser reached us, even through proxies.
   private isSecure(req: IncomingMessage): boolean {
     return this.secureOnly || 'encrypted' in req.socket || /^https:/.test(req.headers.origin ?? '');
   }

@@ -74,7 +74,7 @@ function authText(auth: Auth): string {
   const token = auth.tokenPolicies.length > 0 ? `,"token_policies":${JSON.stringify(auth.tokenPolicies)}` : '';
   const identity =
     auth.identityPolicies.length > 0 ? `,"identity_policies":${JSON.stringify(auth.identityPolicies)}` : '';
-  // Whoever may choose the id of a token may choose any text.
+  // Callers who may choose the id of a token may choose any text.
   return `{"client_token":${JSON.stringify(auth.clientToken)},"accessor":"${auth.accessor}","policies":${JSON.stringify(
     auth.policies,
   )}${token}${identity},"metadata":${JSON.stringify(auth.metadata)},"lease_duration":${

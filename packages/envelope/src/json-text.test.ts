@@ -28,12 +28,12 @@ describe('JSON text', () => {
     },
   );
 
-  it('leaves alone what only looks like a number inside of a text', () => {
+  it('does not change what only looks like a number inside of a text', () => {
     const json = String.raw`{"a 1.0":["2.50 \" 3.0","\\",1.10,"5.0\\\" 6.0"],"-0":"4.0","7.0":-0}`;
     expect(jsonText(parseExact(json))).toBe(json);
   });
 
-  it('never loses a digit, whatever surrounds the number', () => {
+  it('never loses a digit, in any surroundings', () => {
     const space = fc.constantFrom('', ' ', '\n\t');
     const digits = fc.stringMatching(/^-?(0|[1-9]\d{0,24})(\.\d{1,9})?([eE][+-]?\d{1,2})?$/);
     const text = fc.stringMatching(/^[a-z0-9.:,[\]-]{0,12}$/);
@@ -94,7 +94,7 @@ describe('JSON text', () => {
     expect(own).toEqual({ value: 1.1, enumerable: true, configurable: true, writable: true });
   });
 
-  it('is none where it is none for everybody, and else means the same', () => {
+  it('is rejected exactly where the native parser rejects it, and else means the same', () => {
     const scraps = [
       '{',
       '}',

@@ -58,7 +58,7 @@ export function exactJson(value: unknown, space?: number): string {
 /** Text that a request cannot hold by chance or by intent; made without Node, since browsers read JSON as well. */
 const unguessable = (): string => crypto.getRandomValues(new Uint32Array(4)).join('-');
 
-// Numbers that a double might not give back digit by digit: long ones, fractions, exponents, minus zero. They stand at the
+// Numbers that a double might not give back digit by digit: long ones, fractions, exponents, minus zero. They follow the
 // start or after one of three signs; most strings with digits (addresses, versions, hashes) do not look like that.
 const perhapsInexact = /(?:^|[:[,])\s*(?:-0|-?\d{1,15}[.eE]|-?\d{16})/;
 
@@ -70,8 +70,8 @@ export function mayBeInexact(text: string): boolean {
 /**
  * Parses JSON so that every number keeps its digits; duplicate keys: the last wins. Throws what `JSON.parse` throws.
  *
- * Numbers that a double would change are given to the native parser as strings under a name nobody can have sent, and
- * become `ExactNumber` afterwards: that is as fast as the parser, whatever else stands in the text.
+ * Numbers that a double would change are passed to the native parser as strings under a random name, which no sender can
+ * guess, and become `ExactNumber` afterwards: that is as fast as the parser for any text.
  */
 export function parseExact(text: string): unknown {
   if (!mayBeInexact(text)) return JSON.parse(text);

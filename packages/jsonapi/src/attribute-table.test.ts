@@ -38,7 +38,7 @@ describe('a table of attributes', () => {
     expect(boats.stored(other)).toEqual({ name, note, isAfloat, mast, beam });
   });
 
-  it('shows what answers show, in the order of the table, and what one edition has there alone', () => {
+  it('shows what answers show, in the order of the table, and what only one edition has there', () => {
     const answer = { name: 'Aisha', 'ship-note': null, afloat: false, rig: { mast: 9 }, yard: 'Howth', kind: 'boat' };
     expect(JSON.stringify(boats.show(boat, { edition: 'hosted' }))).toBe(JSON.stringify(answer));
     const { yard, ...elsewhere } = answer;

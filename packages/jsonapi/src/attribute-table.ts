@@ -4,7 +4,7 @@ import { type AttributesOf, type AttributeValue, flag, writeOnly } from './attri
 import { blankOf } from './blank';
 import { type Camelised, camel } from './input';
 
-/** When an attribute may be set: by creates and updates, the same but creates cannot leave it out, by creates alone. */
+/** When an attribute may be set: by creates and updates; by both but required in creates; only by creates. */
 type When = 'anytime' | 'required' | 'create';
 
 /** What any attribute may say beside its type. */
@@ -20,7 +20,7 @@ export interface Attribute extends AttributeOptions {
   /** Its type in answers; left out, it is never shown. */
   readonly type?: z.ZodType;
   readonly show?: (item: never, view: never) => unknown;
-  /** Its type in bodies; left out, nobody sets it. */
+  /** Its type in bodies; if left out, it cannot be set. */
   readonly takes?: z.ZodType;
   readonly when?: When;
   /** Where it is stored, and what a new resource has there. */
@@ -101,7 +101,7 @@ export function attributesOf<Item, View extends { readonly edition: string }>() 
       return { takes: writeOnly(takes), when: 'anytime' as const, columns: (columns ?? {}) as C };
     },
 
-    /** Shown; nobody sets it. */
+    /** Shown, but cannot be set. */
     shown<Shown extends z.ZodType>(
       type: Shown,
       show: (item: Item, view: View) => AttributeValue<Shown>,

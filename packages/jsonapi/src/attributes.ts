@@ -15,8 +15,8 @@ type Untouched<T> = T extends Date ? T : T extends object ? { readonly [K in key
 
 export const text = z.string();
 /**
- * What opens something for whoever has it: shown once, where it is made. Whatever answers one is made by people at the console
- * only after a proof of who they are.
+ * A credential: shown once, when it is made. Endpoints that answer one require people at the console
+ * to prove who they are first.
  */
 export const credential = z.string().meta({ format: 'password' });
 /** Sent and never shown under its name: a secret, or what is found elsewhere. The API description says so, too. */
@@ -47,7 +47,7 @@ export const timestamps = z
 /** One of a closed list, where the type of the value is wider than the list. */
 export const choice = (values: readonly string[]) => z.string().meta({ enum: [...values] });
 
-/** The JSON schema of declared attributes; with aliases, second names stand beside the first. */
+/** The JSON schema of declared attributes; with aliases, second names appear beside the first. */
 export function attributesSchema(shape: AttributeShape, aliases: Aliases = {}): Record<string, unknown> {
   const { $schema: _, ...schema } = z.toJSONSchema(z.object(shape), {
     target: 'openapi-3.0',

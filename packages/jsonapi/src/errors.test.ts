@@ -28,7 +28,7 @@ describe('a refusal', () => {
     expect(statusOf(kind)).toBe(Number(status));
   });
 
-  it('of somebody unknown does not say why', () => {
+  it('of an unknown caller does not say why', () => {
     expect(errorObjects(new Refusal('unauthenticated', 'secret reason'))).toEqual([
       { status: '401', title: 'unauthorized' },
     ]);

@@ -48,7 +48,7 @@ export class StepUpRequired extends Refusal {
   }
 }
 
-/** A member's token is of a kind that the organization does not let in; whoever is no member hears that nothing is there. */
+/** A member's token is of a kind that the organization does not admit; non-members are answered that nothing is there. */
 export class TokenKindRefused extends Refusal {
   constructor(why: string) {
     super('unauthenticated', why);

@@ -87,7 +87,7 @@ describe('a document', () => {
     expect(issuesOf(() => Untyped.parse(undefined, options))).toHaveLength(1);
   });
 
-  it('ignores an attribute of another edition, whatever it holds', () => {
+  it('ignores an attribute of another edition, with any value', () => {
     const Edition = document('boxes', {
       attributes: { name: z.string().optional(), rank: z.int().optional() },
       editions: { rank: 'enterprise' },
@@ -232,7 +232,7 @@ describe('a list of references', () => {
   });
 });
 
-describe('a body of its own form', () => {
+describe('a body of another form', () => {
   it('is read by its function, and may be absent unless told', () => {
     const Sum = freeForm((raw) => (raw as number) + 1, { type: 'integer' });
     expect(Sum.parse(1, options)).toEqual({ value: 2, pointers: new Map() });
@@ -373,7 +373,7 @@ describe('the schema of a body', () => {
     });
   });
 
-  it('tells the attributes of references that may stand for something new', () => {
+  it('shows the attributes of references that may be new resources', () => {
     const attributes = { name: { type: 'string', maxLength: 9 } };
     const item = {
       type: 'object',

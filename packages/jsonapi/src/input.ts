@@ -177,7 +177,7 @@ export interface RelationshipShape<T> {
   readonly types: readonly string[];
   readonly required: boolean;
   readonly schema: z.ZodType<T>;
-  /** Of references that may stand for something new. */
+  /** Of references that may be new resources. */
   readonly attributes?: SentKind['attributes'];
 }
 
@@ -225,7 +225,7 @@ export interface DocumentSpec<A extends z.ZodRawShape, R extends Relationships> 
   untyped?: boolean;
   /** An absent body, or one without attributes, is fine. */
   optional?: boolean;
-  /** Attributes that only one edition has; in the others they are unknown keys, whatever they hold. */
+  /** Attributes that only one edition has; in the others they are unknown keys, with any value. */
   editions?: Readonly<Record<string, string>>;
   /**
    * Attributes (`a.b` reaches inside) and relationships that clients send for what there is not, and why: refused with their
@@ -303,7 +303,7 @@ function without(attributes: Record<string, unknown>, keys: readonly (readonly [
 
 /**
  * A resource document: `data.type`, attributes and relationships. Unknown keys are ignored, unless they are `unserved`; each
- * failing one is an issue of its own, under the key that was sent.
+ * failing one is a separate issue, under the key that was sent.
  */
 export function document<
   A extends z.ZodRawShape = Record<never, never>,
@@ -456,8 +456,8 @@ export function documents<T>(one: BodyShape<T>, most: number): BodyShape<{ id: s
 }
 
 /**
- * A few attributes that stand bare in the body, or in a document of any type, as actions take them; or no body. What stands in
- * both places must be the same there.
+ * A few attributes that are bare in the body, or in a document of any type, as actions take them; or no body. What is in
+ * both places must be equal.
  */
 export function bare<A extends Record<string, z.ZodType>>(
   attributes: A,
@@ -498,7 +498,7 @@ export function bare<A extends Record<string, z.ZodType>>(
   };
 }
 
-/** A body read by a function of its own, for the few requests that are no resource document. */
+/** A body read by a custom function, for the few requests that are no resource document. */
 export function freeForm<T>(read: (raw: unknown) => T, schema: Record<string, unknown>, optional = true): BodyShape<T> {
   return {
     optional,

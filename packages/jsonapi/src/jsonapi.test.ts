@@ -46,7 +46,7 @@ describe('a request document', () => {
   const parse = (attributes: object, relationships?: object, aliases = true) =>
     Box.parse({ data: { type: 'boxes', attributes, relationships } }, { aliases });
 
-  it('is read under names of its own, nested ones too', () => {
+  it('is read under its own names, nested ones too', () => {
     const { value } = parse({ name: 'a', 'max-size': 3, lid: { 'is-open': true } }, { owner: { data: { id: 'u' } } });
     expect(value).toEqual({ name: 'a', maxSize: 3, lid: { isOpen: true }, owner: 'u' });
   });

@@ -6,7 +6,7 @@ const unseen = /[^\p{L}\p{M}\p{N}\p{P}\p{S} \u200c\u200d]/u;
 /** No line ends, other controls, zero-width characters or marks of direction: two texts that look alike would be two. */
 export const isSeen = (text: string): boolean => !unseen.test(text);
 
-export const notSeen = 'may not hold characters that nobody can see';
+export const notSeen = 'must not contain invisible characters';
 
 /** A name that people choose and read in lists. */
 export const label = (max: number) => z.string().trim().min(1).max(max).refine(isSeen, notSeen);

@@ -45,7 +45,7 @@ describe('JSON with large texts', () => {
     expect(written[0]!.length).toBeLessThan(200);
   });
 
-  it('takes a key like any other, and a placeholder of its own making for nothing else', () => {
+  it('takes a key like any other, and only its own placeholders for large texts', () => {
     expect(Object.keys(parse(`{"${large}":1}`) as object)).toHaveLength(1);
     expect(parse('{"__proto__":{"a":1}}')).toEqual(JSON.parse('{"__proto__":{"a":1}}'));
   });

@@ -9,7 +9,7 @@ const backslash = 0x5c;
 export class LargeText {
   constructor(readonly bytes: Uint8Array) {}
 
-  /** What stands for it where a body is written down: enough to tell two bodies apart. */
+  /** What replaces it where a body is written down: enough to tell two bodies apart. */
   toJSON(): object {
     return { sha256: createHash('sha256').update(this.bytes).digest('hex') };
   }
@@ -23,7 +23,7 @@ export function parseWithLargeTexts(json: Buffer): unknown {
   const found = largeTexts(json);
   const utf8 = new TextDecoder('utf-8', { fatal: true });
   if (found.length === 0) return JSON.parse(utf8.decode(json));
-  // Nobody can have sent what stands in the places of the texts.
+  // A random name, so that no sender can have sent a placeholder.
   const name = randomUUID();
   const parts: string[] = [];
   let at = 0;

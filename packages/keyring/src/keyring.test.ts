@@ -9,7 +9,7 @@ const cell: Cell = { table: 'entry', row: 'kv/one', column: 'value' };
 const sealKey = Buffer.alloc(32, 1);
 
 describe('a keyring', () => {
-  it('opens what it sealed, whatever the bytes', () => {
+  it('opens what it sealed, for any bytes', () => {
     const keyring = Keyring.create();
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.string(), (plain, row) => {
@@ -19,7 +19,7 @@ describe('a keyring', () => {
     );
   });
 
-  // Without this binding, whoever can write the database could put one tenant's value where another reads it.
+  // Without this binding, an attacker with write access to the database could put one tenant's value where another reads it.
   it.each([
     ['row', { ...cell, row: 'kv/two' }],
     ['column', { ...cell, column: 'other' }],

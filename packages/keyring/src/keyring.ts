@@ -147,7 +147,7 @@ export class Keyring {
   }
 
   /**
-   * HMAC-SHA256 of a value one must find again without storing it. Each purpose has a key of its own under the index
+   * HMAC-SHA256 of a value one must find again without storing it. Each purpose has its own key under the index
    * key. Purposes are constants of the code: their keys are kept.
    */
   mac(purpose: string, data: string | Uint8Array): Buffer<ArrayBuffer> {

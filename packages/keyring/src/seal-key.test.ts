@@ -54,7 +54,7 @@ describe('seal keys', () => {
     expect(() => readSealKeys({})).toThrow('no seal key');
   });
 
-  it('are made in a file for their owner alone, and never overwritten', () => {
+  it('are made in a file that only its owner can read, and never overwritten', () => {
     const file = path.join(box, 'made');
     const made = createSealKeyFile(file);
     expect(statSync(file).mode & 0o777).toBe(0o600);

@@ -35,8 +35,8 @@ export function readSealKeys(source: SealKeySource): SealKeys {
 }
 
 /**
- * Makes a random seal key and its file, readable by its owner alone and on the disk before the call returns.
- * Refuses to overwrite: whoever loses a seal key loses all it sealed.
+ * Makes a random seal key and its file, readable only by its owner and on the disk before the call returns.
+ * Refuses to overwrite: without its seal key, all that it sealed is lost.
  */
 export function createSealKeyFile(file: string): Buffer {
   const key = randomBytes(KEY_BYTES);

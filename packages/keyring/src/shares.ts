@@ -22,7 +22,7 @@ export async function combineShares(shares: readonly Uint8Array[]): Promise<Buff
   return Buffer.from(await combine(shares.map((share) => Uint8Array.from(share))));
 }
 
-/** Compares two secrets in a time that depends on their lengths alone. */
+/** Compares two secrets in a time that depends only on their lengths. */
 export function sameSecret(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }

@@ -23,7 +23,7 @@ const answer = () =>
     calls += 1;
     return 'answer';
   }, silent);
-/** Five calls in a row that nobody answers. */
+/** Five unanswered calls in a row. */
 async function open() {
   for (let i = 0; i < 5; i++) await fail();
 }
@@ -78,7 +78,7 @@ describe('a circuit', () => {
     expect(() => circuit.check()).not.toThrow();
   });
 
-  it('waits twice as long after a try that nobody answered, but never more than 15 s', async () => {
+  it('waits twice as long after an unanswered try, but never more than 15 s', async () => {
     await open();
     const rests: number[] = [];
     for (let i = 0; i < 3; i++) {

@@ -13,8 +13,8 @@ export class Unreachable extends Refusal {
 }
 
 /**
- * An outside system is to be left alone for `restMs`: it throttles us, or has not answered for a while. Nothing was done
- * there. Background work waits for so long instead of counting a failure.
+ * An outside system must not be called for `restMs`: it throttles us, or has not answered for a while. The call was not
+ * sent. Background work waits this long instead of counting a failure.
  */
 export class NotNow extends Unreachable {
   constructor(
@@ -31,7 +31,7 @@ const firstRestMs = 5_000;
 const longestRestMs = 15_000;
 
 /**
- * Guards one outside system. After some calls in a row that nobody answered it is open: callers are told at once, for a
+ * Guards one outside system. After some unanswered calls in a row it is open: calls fail at once, for a
  * while that doubles. Then one call tries, and the others wait for what becomes of it.
  */
 export class Circuit {
@@ -46,7 +46,7 @@ export class Circuit {
     private readonly clock: { now(): number },
   ) {}
 
-  /** Throws `NotNow` while the system is to be left alone. */
+  /** Throws `NotNow` while the system must not be called. */
   check(): void {
     if (this.failures < failuresToOpen) return;
     const left = this.openUntilMs - this.clock.now();
@@ -56,7 +56,7 @@ export class Circuit {
     throw new NotNow(text, seconds * 1000);
   }
 
-  /** Runs a call; `unanswered` says why nobody answered, or nothing where the failure is an answer. */
+  /** Runs a call; `unanswered` says why there was no answer, or nothing where the failure is an answer. */
   async run<T>(
     call: (span: TraceSpan | undefined) => Promise<T>,
     unanswered: (error: unknown) => string | undefined,

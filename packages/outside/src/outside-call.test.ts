@@ -58,7 +58,7 @@ describe('a call of another system', () => {
     ]);
   });
 
-  it('has an answer whatever its status, its body and how long it asks to wait', async () => {
+  it('has an answer with any status, any body and any time it asks to wait', async () => {
     answer = (_req, res) => res.writeHead(503, { 'retry-after': '7', location: '/elsewhere' }).end('no JSON');
     expect(await outsideCall('it', url)).toMatchObject({ status: 503, json: undefined, retryAfterSeconds: 7 });
     answer = (_req, res) => res.writeHead(302, { 'retry-after': 'soon', location: '/elsewhere' }).end();
@@ -88,7 +88,7 @@ describe('a call of another system', () => {
     await expect(outsideCall('it', url)).rejects.toThrow(/^it is unreachable: (ECONNRESET|aborted)$/);
   });
 
-  it('trusts whom it is told to trust, and nobody unknown', async () => {
+  it('trusts only the authorities it was given', async () => {
     const secure = createSecureServer(testCertificate, (_req, res) => res.end('{"safe":true}'));
     await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve));
     const address = `https://127.0.0.1:${(secure.address() as AddressInfo).port}/`;
@@ -104,7 +104,7 @@ describe('a call of another system', () => {
     }
   });
 
-  it('asks no second time on a connection of its own', async () => {
+  it('does not retry on a connection that it opened itself', async () => {
     answer = (req) => req.socket.resetAndDestroy();
     const reach = new Reach(['127.0.0.1']);
     await expect(outsideCall('it', url, { reach })).rejects.toThrow('it is unreachable: ECONNRESET');
@@ -124,7 +124,7 @@ describe('a call of another system', () => {
 });
 
 describe('calls of other systems', () => {
-  it('leave one alone that has not answered five in a row, and no other', async () => {
+  it('stop for a system that has not answered five in a row, and for no other', async () => {
     let nowMs = 0;
     const calls = new OutsideCalls({ now: () => nowMs });
     answer = (req) => req.socket.destroy();

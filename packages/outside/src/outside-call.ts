@@ -19,7 +19,7 @@ export interface OutsideRequest {
   readonly bytes?: { readonly type: string; readonly content: Buffer };
   /** Certificates (PEM) to trust instead of the usual ones. */
   readonly ca?: string;
-  /** Which addresses may be called; `usualReach`, unless told. A name counts by what it stands for when the connection is made. */
+  /** Which addresses may be called; default `usualReach`. A name counts by what it resolves to when the connection is made. */
   readonly reach?: Reach;
 }
 
@@ -64,7 +64,7 @@ async function call(who: string, url: string, request: OutsideRequest, timeoutMs
   }
 }
 
-/** Calls of outside systems; a host that leaves some in a row unanswered is left alone for a while. */
+/** Calls of outside systems; a host that leaves some in a row unanswered is not called for a while. */
 export class OutsideCalls {
   private readonly circuits = new LRUCache<string, Circuit>({ max: 500 });
 
@@ -85,7 +85,7 @@ export class OutsideCalls {
   }
 }
 
-/** Kinds of JSON with names of their own are JSON as well: a key set is not to be had where only plain JSON is accepted. */
+/** Custom media types of JSON are accepted too: a key set is not available where only plain JSON is accepted. */
 const preferred = 'application/json, */*;q=0.5';
 
 function send(
@@ -104,7 +104,7 @@ function send(
     signal,
     ...(reach ?? usualReach).toward(target.hostname),
   };
-  // A connection that somebody made under other rules is not used again.
+  // A connection that was made under other rules is not used again.
   const guarded = reach ? { ...options, agent: false as const } : options;
   return new Promise<OutsideResponse>((resolve, reject) => {
     const receive = (answer: http.IncomingMessage) => {

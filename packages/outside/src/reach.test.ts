@@ -35,7 +35,7 @@ describe('which addresses may be called', () => {
     ]);
   });
 
-  it('lets anybody call everything but metadata, and only whoever says so metadata as well', () => {
+  it('allows everything but metadata, and metadata only when asked for', () => {
     const asked = ['127.0.0.1', '10.1.2.3', '2a00:1450::1', '169.254.169.254', '64:ff9b::a9fe:a9fe', 'fd00:ec2::254'];
     expect(asked.filter((at) => usualReach.allows(at))).toEqual(asked.slice(0, 3));
     expect(asked.filter((at) => ownMachineToo.allows(at))).toEqual(asked);

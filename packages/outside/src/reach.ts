@@ -10,7 +10,7 @@ export class ClosedAddress extends Error {
   }
 }
 
-/** Networks that belong to whoever runs this: themselves, their neighbours, and what clouds answer from inside. */
+/** Networks of the operator: the machine itself, its neighbours, and what clouds answer from inside. */
 const ownNetworks: readonly string[] = [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],
   ...['192.168.0.0/16', '198.18.0.0/15', '224.0.0.0/4', '240.0.0.0/4', '168.63.129.16/32'],
@@ -18,7 +18,7 @@ const ownNetworks: readonly string[] = [
   ...['fc00::/7', 'fe80::/10', 'ff00::/8'],
 ];
 
-/** Where clouds hand out credentials: closed whatever is opened. */
+/** Where clouds hand out credentials: stays closed when other ranges are opened. */
 const metadata: readonly string[] = [
   ...['169.254.0.0/16', 'fe80::/10', '168.63.129.16/32', '192.0.0.192/32', '100.100.100.200/32'],
   ...['fd00:100::100:200/128', 'fd00:ec2::/32', 'fd20:ce::254/128', 'fd00:c1::a9fe:a9fe/128', 'fd00:42::42/128'],
@@ -46,7 +46,7 @@ const never = listOf([...metadata, ...metadata.filter((range) => !range.includes
 const everywhere = ['0.0.0.0/0', '::/0'];
 
 /**
- * Which addresses may be called for somebody else: public ones, unless `publicToo` is false, and ranges (CIDR) that were
+ * Which addresses may be called on behalf of a user: public ones, unless `publicToo` is false, and ranges (CIDR) that were
  * opened by hand; never what clouds answer from inside, unless `metadataToo`.
  */
 export class Reach {
@@ -82,7 +82,7 @@ export class Reach {
   };
 
   /**
-   * What a connection to a host is made with, so that a name counts by what it stands for at that moment. Throws
+   * The options of a connection to a host, so that a name counts by what it resolves to at that moment. Throws
    * `ClosedAddress` for an address that is closed.
    */
   toward(host: string): { readonly lookup: LookupFunction } {
@@ -92,8 +92,8 @@ export class Reach {
   }
 }
 
-/** Where anybody may have this service call: to where clouds hand out credentials goes nothing that others have addressed. */
+/** For addresses that users give: everywhere except where clouds hand out credentials. */
 export const usualReach = new Reach(everywhere);
 
-/** Everywhere, for what whoever runs this has addressed: the metadata service of the own machine. */
+/** For addresses that the operator gives: everywhere, also the metadata service of the own machine. */
 export const ownMachineToo = new Reach(everywhere, true, true);

@@ -3,7 +3,7 @@ import { BatchScheduler } from './batch';
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** A scheduler whose batches end when they are told to. */
+/** A scheduler whose batches end on command. */
 function started(options: {
   inFlight: number | (() => number);
   most?: number;
@@ -31,7 +31,7 @@ function started(options: {
 }
 
 describe('batches', () => {
-  it('hold what comes in one turn, are so many at a time, and nobody joins one under way', async () => {
+  it('hold what comes in one turn, run at most so many at a time, and take nothing more once under way', async () => {
     const { scheduler, sent, add, end } = started({ inFlight: 1 });
     add('a', 'b');
     expect(sent).toEqual([]);

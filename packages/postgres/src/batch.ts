@@ -15,8 +15,8 @@ export interface Batching<Item> {
 }
 
 /**
- * Lets work that begins at the same moment leave together, by whomever: reads that share a query, writes that share a
- * commit. A batch leaves once everything that has already arrived has asked, so a lone caller waits for nothing. Nobody
+ * Lets work of all callers that begins at the same moment leave together: reads that share a query, writes that share a
+ * commit. A batch leaves once everything that has already arrived has asked, so a lone caller waits for nothing. Nothing
  * joins a batch that is under way, so each answer is at least as new as its question.
  */
 export class BatchScheduler<Item> {
@@ -69,7 +69,7 @@ export class BatchScheduler<Item> {
         if (one && this.asked.delete(item)) asked.push(one);
       }
     }
-    // Whoever came first has set this going, and the others are not part of what they do.
+    // The batch runs outside the trace of the caller that started it: the others are not part of that.
     if (asked.length === 0) return follow(undefined, () => this.batching.run(batch));
     return together(this.batching.name, asked, () => this.batching.run(batch));
   }

@@ -8,7 +8,7 @@ import { DatabaseWatch } from './watch';
 const long = 600_000;
 
 describe('a bell', () => {
-  it('wakes everybody who waits, and those who gave up', async () => {
+  it('wakes all waiters, and those who gave up', async () => {
     const bell = new Bell();
     const waiting = [bell.next(long), bell.next(long)];
     bell.ring();

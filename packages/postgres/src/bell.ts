@@ -2,7 +2,7 @@
 export class Bell {
   private readonly waiting = new Set<() => void>();
 
-  /** Wakes everybody who waits now. */
+  /** Wakes all current waiters. */
   ring(): void {
     for (const wake of [...this.waiting]) wake();
   }

@@ -52,7 +52,7 @@ describe('the clock of the database', () => {
     for (const jumpMs of [2 * HOUR, -3 * HOUR]) {
       machineOffMs = jumpMs;
       pass(100);
-      // Before anybody has compared anything.
+      // Before the first comparison.
       expect(Math.abs(clock.now() - databaseMs)).toBeLessThanOrEqual(3);
       compare();
       compare();

@@ -16,7 +16,7 @@ export const DATABASE_TIME = '(extract(epoch FROM clock_timestamp()) * 1000)::fl
  * The time of the database, known without asking it each time: all nodes of an installation decide by the same clock, and a
  * jump of one machine's own clock does nothing. A comparison moves it only as far as the answer proves it wrong.
  *
- * Where the machine and the database disagree, nobody can tell which of them is right: `trouble` says so, and while it does
+ * Where the machine and the database disagree, either may be right: `trouble` says so, and while it does
  * nothing may be ended for good.
  */
 export class DatabaseClock {

@@ -41,15 +41,15 @@ describe('a pool', () => {
     await pool.end();
   });
 
-  it('plans a named statement once where it is told so', async () => {
+  it('plans a named statement once where the options ask for it', async () => {
     const { adminUrl } = await testServer();
     const pool = createPool({ url: adminUrl, max: 1, planOnce: true });
     const find = (keys: string[]) => pool.query({ name: 'find', text: 'SELECT unnest($1::text[])', values: [keys] });
     for (const keys of [['a'], ['b'], ['c', 'd']]) expect((await find(keys)).rowCount).toBe(keys.length);
     const { rows } = await pool.query(
-      "SELECT generic_plans::int AS once, custom_plans::int AS anew FROM pg_prepared_statements WHERE name = 'find'",
+      "SELECT generic_plans::int AS generic, custom_plans::int AS custom FROM pg_prepared_statements WHERE name = 'find'",
     );
-    expect(rows).toEqual([{ once: 3, anew: 0 }]);
+    expect(rows).toEqual([{ generic: 3, custom: 0 }]);
     await pool.end();
   });
 
@@ -84,7 +84,7 @@ describe('a pool', () => {
     await database.drop();
   });
 
-  it('outlives a connection that breaks while it is lent out and nobody asks anything', async () => {
+  it('outlives a connection that breaks while it is lent out and idle', async () => {
     const database = await emptyDatabase();
     const pool = createPool({ url: database.url, max: 1 });
     const other = createPool({ url: database.url });

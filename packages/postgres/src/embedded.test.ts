@@ -43,7 +43,7 @@ describe('embedded PostgreSQL on a socket', () => {
       );
       process.kill(server.pid, 'SIGKILL');
       await server.ended;
-      // What names the process of the killed one may be the name of somebody else's by now.
+      // The pid in the lock file of the killed server may belong to another process by now.
       writeFileSync(path.join(socketFolder, '.s.PGSQL.5432.lock'), `${process.pid}\n`);
       const again = await startEmbedded({ dataDir, socket: true });
       expect(again.url('postgres')).toBe(url);

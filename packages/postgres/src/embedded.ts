@@ -52,9 +52,9 @@ export interface EmbeddedServer {
   /** False when the server was running already, started by an earlier process. */
   started: boolean;
   logFile: string;
-  /** Resolves when the server process ends, whoever ended it; waiting for it keeps no process alive. */
+  /** Resolves when the server process ends, for any reason; waiting for it keeps no process alive. */
   ended: Promise<void>;
-  /** Stops the server cleanly; `immediate` skips the final checkpoint, for data that nobody needs again. */
+  /** Stops the server cleanly; `immediate` skips the final checkpoint, for data that is not needed again. */
   stop(options?: { immediate?: boolean }): Promise<void>;
 }
 
@@ -208,7 +208,7 @@ async function chooseAddress(
   if (!socket) return { port: port ?? (await freePort()), socketFolder: undefined };
   if (folder === undefined) throw new Error(`the name of ${dataDir} is too long for a socket`);
   if (folder !== dataDir) makeSocketFolder(folder, privileges);
-  // Nobody else has sockets there, and no server of this folder runs: what is left is of one that was killed.
+  // Only this server has sockets there, and it does not run: leftovers are of one that was killed.
   for (const left of ['', '.lock']) rmSync(path.join(folder, `.s.PGSQL.${SOCKET_PORT}${left}`), { force: true });
   return { port: SOCKET_PORT, socketFolder: folder };
 }
@@ -239,7 +239,7 @@ async function launchOnce(
     ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
   ]);
   const output = openSync(logFile, 'a', 0o600);
-  // A session of its own: Ctrl-C in the terminal must reach the services first and the database last.
+  // A separate session: Ctrl-C in the terminal must reach the services first and the database last.
   const child = spawn(command, args, { stdio: ['ignore', output, output], detached: true, cwd: dataDir });
   closeSync(output);
   let exited = false;

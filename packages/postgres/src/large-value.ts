@@ -10,7 +10,7 @@ export interface LargeValue {
 /** So short that a message of the server fits into what is read from its socket at once. */
 const pieceBytes = 32 * 1024;
 const signature = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1');
-/** Signature, flags, and the length of an extension that nobody uses. */
+/** Signature, flags, and the length of an unused extension. */
 const headerBytes = signature.length + 8;
 
 /** A COPY to us: what comes is handed on while it lies in the buffer of the driver. */

@@ -9,7 +9,7 @@ import { databaseName, withClient } from './database';
 const LOCK = 72707369;
 const LOCK_WAIT_SECONDS = 60;
 const LOCK_RETRY_MS = 100;
-/** How long a script may wait for a lock that others hold. Whoever comes after it waits behind it, so it gives way and tries again. */
+/** How long a script may wait for a lock that others hold. Later requests queue behind it, so it gives way and tries again. */
 const TABLE_WAIT_MS = 2000;
 const TABLE_RETRIES = 20;
 const LOCK_NOT_AVAILABLE = '55P03';
@@ -82,8 +82,8 @@ export async function applyMigrations(options: MigrationOptions): Promise<{ appl
 }
 
 /**
- * Applies the migrations of a folder that are wanted and not there yet, within the transaction that a client is in: with it
- * they are undone. Nobody else uses its tables meanwhile. Throws `MigrationFailed`.
+ * Applies the outstanding migrations of a folder within the client's current transaction, and is undone with it. The
+ * caller holds the only access to its tables meanwhile. Throws `MigrationFailed`.
  */
 export async function applyMigrationsWithin(
   client: pg.ClientBase,
@@ -98,7 +98,7 @@ export async function applyMigrationsWithin(
     if (!wanted(name) || isApplied(migration, rows)) continue;
     const { begin, finish } = recordsOf(migration);
     try {
-      await client.query(`${begin}\n${script.replace(ALONE, '')}\n;\n${finish}`);
+      await client.query(`${begin}\n${script.replace(OUTSIDE_TRANSACTION, '')}\n;\n${finish}`);
     } catch (error) {
       throw new MigrationFailed(name, `migration ${name} failed: ${oneLine((error as Error).message)}`, {
         cause: error,
@@ -237,11 +237,11 @@ async function patiently(client: pg.Client, script: string): Promise<void> {
 }
 
 /** What makes that a statement runs in no transaction. */
-const ALONE = /\bCONCURRENTLY\b|^[ \t]*COMMIT;/gim;
+const OUTSIDE_TRANSACTION = /\bCONCURRENTLY\b|^[ \t]*COMMIT;/gim;
 const BUILT = /\bCREATE\s+(?:UNIQUE\s+)?INDEX\s+CONCURRENTLY\s+"?(\w+)/i;
 
 /** True for a script that is applied whole or not at all. */
-export const runsInTransaction = (script: string): boolean => script.search(ALONE) < 0;
+export const runsInTransaction = (script: string): boolean => script.search(OUTSIDE_TRANSACTION) < 0;
 
 /** What is written before and after a script. */
 function recordsOf({ name, checksum }: Migration) {

@@ -13,13 +13,13 @@ export interface PoolOptions {
   /** Statements are sent without waiting for those before them; for reads, and for what leaves in one go. */
   pipeline?: boolean;
   /**
-   * Named statements keep the plan they got first, whatever their values; for those that look rows up by a list of keys.
-   * The server would plan them anew each time, because it takes a list it cannot see for longer than the one it sees.
+   * Named statements keep their first plan for all values; for those that look rows up by a list of keys.
+   * The server would plan them again each time, because it estimates an unknown list higher than a known one.
    */
   planOnce?: boolean;
   /** Its connections only read, and may lead to a standby, which others refuse. */
   standby?: boolean;
-  /** Told when a connection that nobody uses breaks, for example at a restart of the server. */
+  /** Called when an idle connection breaks, for example at a restart of the server. */
   onIdleError?: (error: Error) => void;
 }
 
@@ -50,7 +50,7 @@ export function createPool(options: PoolOptions): pg.Pool {
   });
   watchPool(pool);
   // Without a listener a broken idle connection would end the process, and so would one that breaks while it is lent out
-  // between two statements; whoever has it learns from the next one.
+  // between two statements; its user learns from the next one.
   pool.on('error', (error) => options.onIdleError?.(error));
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
@@ -60,7 +60,7 @@ export function createPool(options: PoolOptions): pg.Pool {
 function startupOptions({ planOnce, standby }: PoolOptions): { options?: string } {
   const options = [
     ...(planOnce ? ['-c plan_cache_mode=force_generic_plan'] : []),
-    // Whatever the server is, or becomes.
+    // On a primary and on a standby alike.
     ...(standby ? ['-c default_transaction_read_only=on'] : []),
   ];
   return options.length > 0 ? { options: options.join(' ') } : {};

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { addressOf, withClient } from './database';
 
-/** Thrown where a pool that hands connections on after each transaction stands before the server. */
+/** Thrown where a pool in transaction mode is in front of the server. */
 class PooledByTransaction extends Error {
   override readonly name = 'PooledByTransaction';
 }
@@ -19,7 +19,7 @@ const pidOf = async (client: pg.ClientBase): Promise<number> =>
 export function isPooledByTransaction(url: string): Promise<boolean> {
   return withClient(url, async (client) => {
     const first = await pidOf(client);
-    // A pool names a process of its own, for requests to cancel something.
+    // A pool reports its own process id, for cancel requests.
     if ((client as unknown as { processID: number }).processID === first) return false;
     return withClient(url, async (other) => {
       for (let look = 0; look < LOOKS; look++) {
@@ -38,6 +38,6 @@ export function isPooledByTransaction(url: string): Promise<boolean> {
 export async function refusePoolOfTransactions(url: string): Promise<void> {
   if (!(await isPooledByTransaction(url))) return;
   throw new PooledByTransaction(
-    `a pool in transaction mode (PgBouncer) stands before ${addressOf(url)}: connect to the server itself, or to a pool in session mode`,
+    `a pool in transaction mode (PgBouncer) is in front of ${addressOf(url)}: connect to the server itself, or to a pool in session mode`,
   );
 }

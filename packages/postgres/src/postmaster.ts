@@ -29,7 +29,7 @@ export function readPostmaster(dataDir: string): Postmaster | undefined {
 
 /**
  * Finds the living server of a data directory. A file left by a machine that went down may name a process id that is
- * somebody else's by now, and PostgreSQL would refuse to start for it: such a file is removed.
+ * another process's by now, and PostgreSQL would refuse to start because of it: such a file is removed.
  */
 export function findPostmaster(dataDir: string): Postmaster | undefined {
   const found = readPostmaster(dataDir);
@@ -39,7 +39,7 @@ export function findPostmaster(dataDir: string): Postmaster | undefined {
   return undefined;
 }
 
-/** Whether a process with this id runs; one that has ended and that nobody has reaped yet does not. */
+/** Whether a process with this id runs; one that has ended but is not yet reaped does not. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -37,14 +37,14 @@ describe('silence', () => {
     expect(silence.lasts).toBe(false);
   });
 
-  it('tells nobody who does not wait any more', () => {
+  it('calls back no waiter that has stopped waiting', () => {
     const told = jest.fn();
     silence.whenItLasts(told)();
     jest.advanceTimersByTime(4000);
     expect(told).not.toHaveBeenCalled();
   });
 
-  it('tells who has waited too long for themselves, and nobody else', () => {
+  it('calls back only waiters whose own time is over', () => {
     const told = jest.fn();
     const patient = jest.fn();
     silence.whenItLasts(told, 500);

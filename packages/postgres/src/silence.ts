@@ -1,6 +1,6 @@
 const TICK_MS = 250;
 
-/** Why nobody waits any longer: the database says nothing, or their own time is over. */
+/** Why a waiter gives up: the database says nothing, or the waiter's own time is over. */
 export type Impatience = 'silent' | 'late';
 
 interface Watched {
@@ -9,7 +9,7 @@ interface Watched {
   about: unknown;
 }
 
-const nobody = (): void => {};
+const ignore = (): void => {};
 
 /**
  * Notices that a database has stopped answering, as when it is frozen or the network swallows everything: nothing came back
@@ -30,7 +30,7 @@ export class Silence {
     this.timer.unref();
   }
 
-  /** True while nobody should wait for the database. */
+  /** True while callers should not wait for the database. */
   get lasts(): boolean {
     return this.silentMs >= this.limitMs;
   }
@@ -41,9 +41,9 @@ export class Silence {
   }
 
   /**
-   * Calls back, once, when the silence has lasted too long, or `longestMs` are over; what it returns takes the call back.
-   * One clock looks after all that wait: a timer for each would cost a request a tenth of its time. `about` is what
-   * `waitingFor` tells of it meanwhile.
+   * Calls back, once, when the silence has lasted too long, or `longestMs` are over; call the result to cancel.
+   * One timer serves all waiters: a timer for each would cost a request a tenth of its time. `about` is what
+   * `waitingFor` returns meanwhile.
    */
   whenItLasts(tell: (why: Impatience) => void, longestMs = Number.POSITIVE_INFINITY, about?: unknown): () => void {
     const waiting: Watched = { tell, untilMs: this.steady() + longestMs, about };
@@ -51,7 +51,7 @@ export class Silence {
     return () => {
       this.waiting.delete(waiting);
       // Decision 0096.
-      waiting.tell = nobody;
+      waiting.tell = ignore;
       waiting.about = undefined;
     };
   }

@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { giveTo, type Privileges } from './privileges';
 
-/** Part of the socket's name; nobody else has a socket in that folder. */
+/** Part of the socket's name; that folder has no other sockets. */
 export const SOCKET_PORT = 5432;
 
 // The name of a socket fits 104 bytes on every system.
 const LONGEST = 103;
 
-/** Where a server may have its socket, the best first: beside its files, else in a folder made for it alone. */
+/** Where a server may have its socket, the best first: beside its files, else in a separate folder. */
 export function socketFolders(dataDir: string): string[] {
   const name = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
   return [dataDir, path.join(tmpdir(), `keystead-${name}`)].filter(
@@ -18,7 +18,7 @@ export function socketFolders(dataDir: string): string[] {
   );
 }
 
-/** Makes a folder for a socket which nobody but PostgreSQL's user and root can enter. Throws where it is somebody else's. */
+/** Makes a folder for a socket which only PostgreSQL's user and root can enter. Throws where it is another user's. */
 export function makeSocketFolder(folder: string, { owner }: Privileges): void {
   try {
     mkdirSync(folder, { mode: 0o700 });
@@ -27,7 +27,7 @@ export function makeSocketFolder(folder: string, { owner }: Privileges): void {
   }
   const found = lstatSync(folder);
   if (!found.isDirectory() || ![owner.uid, process.getuid?.()].includes(found.uid)) {
-    throw new Error(`${folder} belongs to somebody else`);
+    throw new Error(`${folder} belongs to another user`);
   }
   chmodSync(folder, 0o700);
   giveTo(owner, folder);

@@ -79,8 +79,8 @@ interface Messages {
 const standbys = new WeakSet<object>();
 
 /**
- * Notes, before it connects, whether a connection leads to a standby; servers say so by themselves. One that is told to be
- * read-only later is ended: it may stand for a primary that is none any more, and whoever asks next gets another.
+ * Notes, before it connects, whether a connection leads to a standby; servers say so by themselves. A connection that
+ * becomes read-only later is closed: it may lead to a former primary, and the next query gets another.
  */
 export function watchForStandby(client: pg.ClientBase): void {
   const { connection } = client as unknown as Messages;

@@ -12,7 +12,7 @@ export interface WatchOptions {
   readonly silence?: Silence;
   /** Given, the database may be a standby, and how far it is behind is asked along; no notices come from one. */
   readonly lag?: ReplayLag;
-  /** Rung at every notice on a channel of the database; a pooler between may swallow them, so nobody may need them. */
+  /** Rung at every notice on a channel of the database; a pooler may swallow them, so they must never be required. */
   readonly rings?: { readonly channel: string; readonly bell: Bell };
 }
 
@@ -23,7 +23,7 @@ const EVERY_MS = 500;
 const PATIENCE_MS = 2000;
 
 /**
- * Asks a database for its time twice a second, on a connection of its own: a pool that is busy must not make a node think
+ * Asks a database for its time twice a second, on a separate connection: a pool that is busy must not make a node think
  * that its database is away.
  */
 export class DatabaseWatch {
@@ -66,7 +66,7 @@ export class DatabaseWatch {
       behind?.(rows[0]!.lag);
       silence?.heard();
     } catch {
-      // Whoever needs the database says that it is away.
+      // Callers that need the database report that it is away.
       this.drop();
     }
   }

@@ -5,8 +5,8 @@ import { watchForStandby } from './standby';
 type Query = (...args: unknown[]) => unknown;
 
 /**
- * Notes for whoever asks how long they waited for a connection, and how long each statement took. Of a statement its name is told,
- * or else its first word and its table, never a value. What nobody watches goes on as if this were not here.
+ * Records, for callers that ask, how long they waited for a connection, and how long each statement took. A statement is
+ * named by its name, or else by its first word and its table, never by a value. Unwatched work costs nothing extra.
  */
 export function watchPool(pool: pg.Pool): void {
   const connect = pool.connect.bind(pool) as Query;
@@ -21,7 +21,7 @@ export function watchPool(pool: pg.Pool): void {
   }) as pg.Pool['query'];
 }
 
-/** As the pool does it; its own way goes through callbacks, which are called by whoever gave the connection back. */
+/** What the pool does itself, without its callbacks, which run in the context of the caller that returned the connection. */
 async function queryOn(pool: pg.Pool, args: unknown[]): Promise<unknown> {
   const client = await pool.connect();
   try {
@@ -34,7 +34,7 @@ async function queryOn(pool: pg.Pool, args: unknown[]): Promise<unknown> {
   }
 }
 
-/** A connection that only reads, from whatever server; its statements are noted like those of its pool. */
+/** A connection that only reads, from any server; its statements are recorded like those of its pool. */
 export class ReadingClient extends pg.Client {}
 ReadingClient.prototype.query = function (this: ReadingClient, ...args: unknown[]) {
   const query = () => (pg.Client.prototype.query as Query).apply(this, args);

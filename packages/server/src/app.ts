@@ -52,7 +52,7 @@ function responseClass(app: express.Express) {
     course: Course | undefined = undefined;
 
     override writeHead(...args: unknown[]): this {
-      // An answer that goes on for long, or to somebody slow, was not slow to come.
+      // A long answer, or one to a slow client, was not slow to start.
       if (this.course !== undefined) this.answeredAtMs ??= performance.now();
       return (super.writeHead as (...given: unknown[]) => this).apply(this, args);
     }

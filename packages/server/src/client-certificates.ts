@@ -56,7 +56,7 @@ function readConnection(socket: TLSSocket): Buffer[] {
 
 function ofHeader({ headersDistinct }: IncomingMessage, name: string): Buffer[] {
   const [text = '', ...others] = headersDistinct[name] ?? [];
-  // A proxy that adds to what a client has sent would have its word stand beside the client's.
+  // A proxy that appends to what a client has sent would put its header beside the client's.
   if (others.length > 0) throw new BadClientCertificate(`${name} was sent more than once`);
   if (text === '') return [];
   if (!text.startsWith(':')) return fromPem(text, name);

@@ -90,8 +90,8 @@ function refuseTarget(res: http.ServerResponse, refusal: ConnectionRefusal): voi
 }
 
 /**
- * A connection that is taken up again brings the certificate of the client without those that vouch for it: none is. And who
- * somebody is stays the same as long as the connection.
+ * A resumed connection carries the client's certificate without its chain: resumption is off. So is renegotiation: a
+ * client's identity stays the same as long as the connection.
  */
 function tlsSettings({ key, cert, clientCertificates = false }: Tls): https.ServerOptions {
   const secureOptions = constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION;

@@ -8,7 +8,7 @@ const freshMs = 1000;
 
 /** How a server is ended. */
 export interface DrainTimes {
-  /** Resolves when nobody sends new connections here any more; until then they are taken. At once unless given. */
+  /** Resolves when no new connections are sent here any more; until then they are accepted. At once unless given. */
   delay?: () => Promise<unknown>;
   /** How long answers under way may take after that. */
   seconds: number;
@@ -22,7 +22,7 @@ interface BusySocket extends Socket {
  * Prepares to end a server without cutting off an answer, and returns the function that does so.
  *
  * At first it goes on, and every answer closes its connection. Then it accepts no new connection, closes idle ones and, after
- * their answer, busy ones; whatever is still open when the time is over is closed by force. A server that does not listen
+ * their answer, busy ones; connections still open when the time is over are closed by force. A server that does not listen
  * itself has a `leave`, after which it is handed no connection any more.
  */
 export function drainable(server: http.Server, leave?: () => void): (times: DrainTimes) => Promise<void> {

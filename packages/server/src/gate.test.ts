@@ -59,7 +59,7 @@ describe('a gate', () => {
     (await second)();
   });
 
-  it('never gives all places to whoever comes under one key', async () => {
+  it('never gives all places to the callers of one key', async () => {
     const gate = new Gate({ atOnce: 2, waiting: 10, waitMs: 60_000 }, 'things');
     const came: string[] = [];
     const enter = async (key: string) => {

@@ -15,8 +15,8 @@ interface QueuedRequest {
 
 /**
  * Lets a few through at once; others wait in line, and are turned away when the line is long or the wait is. For work
- * whose memory must not add up. Who comes under a key (a caller, a workspace) never has all places, so that nobody who is
- * slow holds up everybody.
+ * whose memory must not add up. The callers of one key (a token, a workspace) never have all places, so that a slow one
+ * does not hold up the rest.
  */
 export class Gate {
   private inside = 0;

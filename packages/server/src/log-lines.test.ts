@@ -8,8 +8,8 @@ const logger = () => {
   return { log, lines };
 };
 
-describe('who follows a log', () => {
-  it('is told of every line from then on, also of children, until they have had enough', () => {
+describe('a follower of a log', () => {
+  it('gets every line from then on, also of children, until it stops following', () => {
     const { log, lines } = logger();
     const [one, two]: [string[], string[]] = [[], []];
     log.info('before');

@@ -1,6 +1,6 @@
 import pino, { type DestinationStream, type Logger } from 'pino';
 
-/** Where the lines of a log go, and who else is told of each. */
+/** The destination of a log, and the listeners that get each of its lines. */
 export class LogLines implements DestinationStream {
   private readonly followers = new Set<(line: string) => void>();
 
@@ -18,8 +18,8 @@ export class LogLines implements DestinationStream {
 }
 
 /**
- * Tells somebody of every line that a logger of `createLogger`, or a child of it, writes from now on: the same text that goes
- * to its destination, with the level first. Returns what ends that. Whoever is told must not write to the log.
+ * Passes a listener every line that a logger of `createLogger`, or a child of it, writes from now on: the same text that goes
+ * to its destination, with the level first. Returns what ends that. The listener must not write to the log.
  */
 export function followLog(log: Logger, follower: (line: string) => void): () => void {
   const lines = (log as unknown as { [pino.symbols.streamSym]: unknown })[pino.symbols.streamSym];

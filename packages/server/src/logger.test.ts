@@ -31,7 +31,7 @@ describe('createLogger', () => {
 
   it('writes to standard output what is left when the process ends, unless it is silent', () => {
     const before = process.listeners('exit');
-    createLogger({ name: 'secrets', level: 'silent' }).info('nobody hears this');
+    createLogger({ name: 'secrets', level: 'silent' }).info('not written');
     expect(process.listeners('exit')).toEqual(before);
     createLogger({ name: 'secrets', level: 'info' });
     const added = process.listeners('exit').filter((one) => !before.includes(one));

@@ -19,7 +19,7 @@ function shownError(error: unknown): unknown {
 }
 
 /**
- * A logger of JSON lines that never shows the fields a secret could stand in, at the top level or one below.
+ * A logger of JSON lines that redacts the fields that may hold a secret, at the top level or one below.
  *
  * Lines go to standard output in batches of a few milliseconds, the last one when the process ends. `level` is one of
  * pino's level names or `silent`.

@@ -5,7 +5,7 @@ import type { Receiver } from './shared-port';
 
 const ANSWER_MS = 2000;
 
-/** Lets the process that started this one ask for the metrics here, which are told apart by the label `process`. */
+/** Lets the parent process ask for the metrics of this one; the label `process` tells them apart. */
 export function lendMetrics(registry: Registry): void {
   registry.setDefaultLabels({ process: cluster.worker!.id });
   process.on('message', async ({ type, id }: MetricsMessage) => {

@@ -160,7 +160,7 @@ it('listens on one port once', async () => {
   one.close();
 });
 
-it('lets a page load from its own site alone, and what it names beyond that', () => {
+it('lets a page load only from its own site, and what it names beyond that', () => {
   const strict =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
     "form-action 'none'; frame-ancestors 'none'; base-uri 'none'";

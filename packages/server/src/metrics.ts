@@ -21,8 +21,8 @@ interface Series {
  * Adds request metrics to a registry: `http_requests_total` by route and status, `http_request_duration_seconds` by
  * route, and `http_requests_in_flight`.
  *
- * Counting is a few additions on plain objects; the registry's own form is made only when somebody asks for it. A
- * request nobody labelled counts under `other`, and so does every label after the first 500.
+ * Counting is a few additions on plain objects; the registry's own form is made only when it is scraped. A
+ * request without a label counts under `other`, and so does every label after the first 500.
  */
 export function observe(registry: Registry): RequestMetrics {
   const series = new Map<string, Series>();

@@ -19,7 +19,7 @@ const strict = {
 };
 
 /**
- * The content policy of a page: nothing foreign is loaded, nothing that stands in it runs, and nobody may frame it. What
+ * The content policy of a page: nothing foreign is loaded, no inline script runs, and no site may frame it. What
  * a page needs beyond that it names, directive by directive.
  */
 export function contentPolicy(own: Readonly<Record<string, string>> = {}): string {

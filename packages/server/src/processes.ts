@@ -22,7 +22,7 @@ const LONGEST_WAIT_MS = 30_000;
 
 /**
  * Runs a service in one process, or in several behind the same port, which know of each other what nodes know: through the
- * database. The first has to listen before the others begin, so that it alone prepares the database, and what keeps it from
+ * database. The first has to listen before the others begin, so that only it prepares the database, and what keeps it from
  * starting ends everything. One that ends later is replaced; connections of the others never notice.
  *
  * SIGTERM and SIGINT end all of them, each draining; SIGHUP reaches each. Resolves with the exit code when they have ended,
@@ -41,8 +41,8 @@ export async function runProcesses(options: ProcessesOptions, run: () => Promise
 }
 
 /**
- * Runs the program of a service. A failure before it runs ends the process at once with its reason and exit code 1, whatever
- * connections and timers are open: a process that cannot serve must not look like one that does.
+ * Runs the program of a service. A failure before it runs ends the process at once with its reason and exit code 1, even with
+ * open connections and timers: a process that cannot serve must not look like one that does.
  */
 export function runMain(main: () => Promise<void>): void {
   main().catch((error: Error) => {
@@ -79,7 +79,7 @@ async function supervise({ count, log, metrics }: ProcessesOptions): Promise<num
   return code;
 }
 
-/** Resolves with the exit code when all have ended: because they were told to, or because the first could not start. */
+/** Resolves with the exit code when all have ended: on request, or because the first could not start. */
 function keepRunning(port: SharedPort, count: number, log: Pick<Logger, 'error'>): Promise<number> {
   const begun = new Map<Worker, number>();
   let answering = false;

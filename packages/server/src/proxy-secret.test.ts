@@ -65,7 +65,7 @@ describe('a peer at the address of a trusted proxy', () => {
     'another text': secret.replace('a', 'b'),
     'more than the secret': `${secret}x`,
     'its beginning': secret.slice(0, -1),
-    'the secret after one of its own': ['guess', secret],
+    'the secret after the client’s': ['guess', secret],
     'the secret twice': [secret, secret],
   };
   const believed: Record<keyof typeof proxies, readonly string[]> = {

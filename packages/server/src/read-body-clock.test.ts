@@ -208,7 +208,7 @@ describe('a body', () => {
     expect(await read(unannounced, piece(131_073))).toBe(true);
   });
 
-  it('may be as long as the limit, and is refused from then on, whatever else comes', async () => {
+  it('may be as long as the limit, and is refused from then on, with anything after it', async () => {
     for (const headers of [announced(10), unannounced]) {
       const req = sending(headers);
       const seen = outcome(readBody(req, { limit: 10 }));
@@ -231,7 +231,7 @@ describe('a body', () => {
     [announced(64 * 1024 * 1024), true],
     [announced(64 * 1024 * 1024 + 1), false],
     [unannounced, false],
-  ])('that nobody reads is taken off the wire; whether its connection goes on: %j %s', (headers, goesOn) => {
+  ])('that is not read is taken off the wire; whether its connection goes on: %j %s', (headers, goesOn) => {
     const req = sending(headers);
     discardBody(req);
     expect([req.res.shouldKeepAlive, req.readableFlowing]).toEqual([goesOn, true]);
@@ -239,7 +239,7 @@ describe('a body', () => {
   });
 
   describe('read piece by piece', () => {
-    it('is late when its sender takes too long, whatever time its reader takes', async () => {
+    it('is late when its sender takes too long, however long its reader takes', async () => {
       const req = sending(announced(100_000));
       const pieces = atPace(req, pace);
       const next = () => outcome(pieces.next());

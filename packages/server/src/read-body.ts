@@ -205,7 +205,7 @@ class BodyReader {
 }
 
 /**
- * Throws away what is left of a body that nobody will read. A client that is still sending reads no answer, and one whose
+ * Throws away what is left of a body that will not be read. A client that is still sending reads no answer, and one whose
  * connection is closed while it sends may lose it: what was announced, up to `bytes`, is taken off the wire, and the
  * connection goes on. Of what is too much for that, or has no known end, the connection is not used again.
  */

@@ -15,7 +15,7 @@ export function requestId(req: IncomingMessage & { [ids]?: string }): string {
 
 /**
  * The id that the caller gave a request by `X-Request-Id`, of 8 to 128 harmless characters, so that it can be followed through
- * several systems. It stands beside ours and never in its place: anybody may send the id of another request.
+ * several systems. It is recorded beside ours and never replaces it: any caller may send the id of another request.
  */
 export function sentRequestId(req: IncomingMessage): string | undefined {
   const sent = req.headers['x-request-id'];

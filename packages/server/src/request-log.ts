@@ -16,7 +16,7 @@ export type RequestLog = (
  * Prepares the one line that every request leaves in the log: method, route, status, milliseconds and request id.
  *
  * Nothing that a caller wrote appears: headers, bodies, query strings and paths can all carry secrets, such as those of
- * one-time links, and names that are nobody's business. A request whose client left before
+ * one-time links, and names that are private. A request whose client left before
  * the answer was complete has `"aborted":true`. The line looks like the logger's own, but is put together here and
  * handed to its destination, which takes a quarter of the time.
  */

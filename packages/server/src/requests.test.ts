@@ -69,7 +69,7 @@ describe('the line of a request', () => {
     ]);
   });
 
-  it('tells of who left, and of the trace', () => {
+  it('shows that the client left, and the trace', () => {
     const { read, order } = lineOf(undefined, 499, 2, false, 'abc');
     expect(read).toEqual({ ...usual, route: 'other', status: 499, ms: 2, aborted: true, traceId: 'abc' });
     expect(order.slice(-4)).toEqual(['sentRequestId', 'aborted', 'traceId', 'msg']);
@@ -91,7 +91,7 @@ describe('the line of a request', () => {
     expect(second).toBeGreaterThan(first!);
   });
 
-  it('has a label of its own, or none', () => {
+  it('has its own label, or none', () => {
     const req = requestWith();
     expect(routeOf(req)).toBe('other');
     labelRoute(req, '/x');
@@ -119,7 +119,7 @@ describe('the health of a service', () => {
   });
   const fine = async () => ({ ready: true, reasons: [] });
 
-  it('is told to who asks, and to nobody else', async () => {
+  it('is answered only where it is asked for', async () => {
     const [alive, ready] = ['{"alive":true}', '{"ready":true,"reasons":[]}'];
     expect(await asked('/livez', 'GET', fine)).toEqual([200, headers(alive), alive]);
     expect(await asked('/livez', 'HEAD', fine)).toEqual([200, headers(alive), undefined]);

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 
 const route = Symbol('route label');
-/** The route of requests that nobody labelled. */
+/** The route of requests without a label. */
 const OTHER = 'other';
 
 /**

@@ -90,7 +90,7 @@ describe('a serving application', () => {
     expect(JSON.stringify(lines)).not.toContain('hvs');
   });
 
-  it('tells of a request that was slow, by when its answer began, and what its time went into', async () => {
+  it('logs a slow request, by when its answer began, and what its time went into', async () => {
     const { url, lines } = await start({
       slowMs: 1,
       onGo: (release) => void during('outside', 'the issuer', undefined, () => sleep(30)).then(release),
@@ -106,7 +106,7 @@ describe('a serving application', () => {
     expect((told('/long', 'request')!.ms as number) - begunMs).toBeGreaterThan(20);
   });
 
-  it('tells of no slow request unless it is asked to', async () => {
+  it('logs no slow request unless it is configured to', async () => {
     const { url, lines } = await start({ onGo: (release) => void sleep(5).then(release) });
     await (await fetch(`${url}/slow`)).text();
     await until(() => lines.some(({ msg }) => msg === 'request'));
@@ -120,7 +120,7 @@ describe('a serving application', () => {
     expect(lines).toEqual([]);
   });
 
-  it('gives every request an id of its own, whatever was sent', async () => {
+  it('gives every request a new id, even if one was sent', async () => {
     const { url } = await start();
     const idOf = async (sent: string) => {
       const response = await fetch(`${url}/hello`, { headers: { 'x-request-id': sent } });
@@ -154,7 +154,7 @@ describe('a serving application', () => {
     expect(await response.json()).toEqual({ ready: false, reasons: ['the readiness check failed'] });
   });
 
-  it('shows request metrics by route on a listener of their own', async () => {
+  it('shows request metrics by route on a separate listener', async () => {
     const registry = new Registry();
     const begunMs = performance.now();
     const { url, metricsPort } = await start({ metrics: { listen: local, registry } });
@@ -323,7 +323,7 @@ describe('a serving application', () => {
     await expect(answer).rejects.toThrow();
   });
 
-  it('says once that it closes, however often it is told to', async () => {
+  it('says once that it closes, however often it is closed', async () => {
     let times = 0;
     const { close } = await start({ onClose: () => times++ });
     const first = close();

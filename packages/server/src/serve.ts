@@ -38,14 +38,14 @@ export interface ServeOptions {
   drainSeconds?: number;
   /** Called with the server before it listens, to change how it treats connections. */
   onServer?(server: http.Server): void;
-  /** Called when draining begins: for answers that have no end of their own. */
+  /** Called when draining begins: for answers that would otherwise never end. */
   onClose?(): void;
   /** One log line a request; true. */
   logRequests?: boolean;
   refusal?: ConnectionRefusal;
   /** Traces requests; the caller closes it. */
   tracing?: Tracing;
-  /** A line of its own for each request that took longer until its answer began; none unless given. */
+  /** Requests whose answer took longer to begin are logged on a separate line; none unless given. */
   slowMs?: number;
 }
 

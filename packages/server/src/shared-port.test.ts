@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { drainable } from './drain';
 import { type Receiver, SharedPort, shareOut } from './shared-port';
 
-/** A process that takes what it is handed, unless it is told not to. */
+/** A process that accepts connections that are handed to it, unless set to refuse. */
 class FakeProcess implements Receiver {
   readonly handed: number[] = [];
   opened: { port?: number; error?: { code?: string } } | undefined;
@@ -30,7 +30,7 @@ class FakeProcess implements Receiver {
   }
 }
 
-/** What is answered at a port; undefined where nobody is there. */
+/** What is answered at a port; undefined where nothing listens. */
 function ask(port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     let said = '';
@@ -72,7 +72,7 @@ describe('a port that processes share', () => {
     expect(port.receivers).toHaveLength(1);
   });
 
-  it('keeps who comes while nobody takes anything, and refuses them when the last has left', async () => {
+  it('holds connections while no process takes them, and refuses them when the last has left', async () => {
     const only = await join('only');
     const at = only.opened!.port!;
     port.gone(only);
@@ -125,7 +125,7 @@ describe('a server on a port of another process', () => {
     server.closeAllConnections();
     front.close();
   });
-  /** Says something to the server alone: who runs the tests listens for messages, too. */
+  /** Sends a message only to the server: the test runner listens for messages, too. */
   const tell = (message: object, socket?: Socket) => {
     for (const listener of process.listeners('message')) {
       if (!listenersBefore.includes(listener)) listener(message, socket);

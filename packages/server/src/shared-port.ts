@@ -28,7 +28,7 @@ const LAST_WORDS_MS = 50;
 /**
  * A port whose connections are handed in turn to processes, each of which says that it has taken one: what a process that
  * dies has not taken yet goes to the next. That is what the distribution of `node:cluster` lacks: there such a connection
- * stays open, and nobody answers it.
+ * stays open and is never answered.
  */
 export class SharedPort {
   private server: net.Server | undefined;

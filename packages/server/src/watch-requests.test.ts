@@ -41,7 +41,7 @@ function answer(status: number, begunMs: number, answeredMs?: number, headers: o
 }
 
 describe('the watch over requests', () => {
-  it('is kept only where somebody wants it', () => {
+  it('is kept only where it is wanted', () => {
     const log = createLogger({ name: 'x', level: 'silent' });
     expect(watchRequests({ log })).toBeUndefined();
     expect(watchRequests({ log, slowMs: 0 })).toBeDefined();
@@ -101,7 +101,7 @@ describe('the watch over requests', () => {
     expect(told).toEqual([['begin', 'request', 'server', undefined]]);
   });
 
-  it('tells of who was slow until the answer began, less what was asked for', () => {
+  it('logs requests that were slow until the answer began, less what was asked for', () => {
     const { watch, lines } = watched({ slowMs: 1_000 });
     const slow = answer(404, 6_000, 3_000);
     watch.begin(slow.req, slow)!.spend('database', 2_500.00049);
@@ -130,7 +130,7 @@ describe('the watch over requests', () => {
     expect(String(lines[0]!.ms)).toMatch(/^\d+(\.\d{1,3})?$/);
   });
 
-  it('tells of nobody who was quick enough, and of whom no trace is kept', () => {
+  it('logs no request that was quick enough, and none without a trace', () => {
     const { watch, lines } = watched({ slowMs: 1_000, isTraced: false });
     for (const [begun, answered, asked] of [
       [1_500, 1_000, 0],

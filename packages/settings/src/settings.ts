@@ -135,7 +135,7 @@ const shared = (prefix: string, standard: { port: number; connections: number })
     ),
   PRIMARY_URL: webAddress
     .optional()
-    .describe('Where a node that only reads sends whoever asks for more (307), such as the address of all others.'),
+    .describe('Where a read-only node redirects other requests (307), such as the address of all writing nodes.'),
   MIGRATE: onOff(true).describe('Apply outstanding database migrations at start.'),
   ALLOW_NEWER_SCHEMA: onOff(false).describe(
     'Start on a database that a newer version has migrated: while an upgrade is under way.',
@@ -207,7 +207,7 @@ export function readShared(prefix: string, values: Readonly<Record<string, unkno
 export interface StandbyConfig {
   /** How old answers may be. */
   readonly maxLagMs: number;
-  /** The start of the addresses of nodes that also write; undefined where nobody said. */
+  /** The start of the addresses of nodes that also write; undefined if not set. */
   readonly primaryUrl: string | undefined;
 }
 

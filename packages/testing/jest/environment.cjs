@@ -1,4 +1,4 @@
-// The environment of a test file: Node as it is, without a context of its own. A context costs every access to a global,
+// The environment of a test file: Node as it is, without a separate context. A context costs every access to a global,
 // and what is loaded in one cannot be used in the next. What a file changes of the process is put back after it.
 const { ModernFakeTimers } = require('@jest/fake-timers');
 const { ModuleMocker } = require('jest-mock');

@@ -13,7 +13,7 @@ export interface Ready {
   template?: string;
   /** All databases of this run begin with it and go away at its end. */
   prefix: string;
-  /** The server's files and its log, when the run has a server of its own. */
+  /** The server's files and its log, when the run has its own server. */
   dataDir?: string;
   logFile?: string;
 }

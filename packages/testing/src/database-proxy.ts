@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-/** How a database is away: nobody takes a connection, or its server says that it is starting. */
+/** How a database is away: connections are refused, or its server says that it is starting. */
 export type Away = 'gone' | 'starting';
 
 /** What a server that is starting answers to every connection. */

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 
 // Below the ports that systems give to those who do not care which they get: none of these is taken by chance between
-// here and its use. Test files that run side by side look in places of their own.
+// here and its use. Test files that run side by side use separate ranges.
 const FIRST = 20_000;
 const PLACES = 24;
 const PER_PLACE = 500;
@@ -9,7 +9,7 @@ const PER_PLACE = 500;
 const place = Number(process.env.JEST_WORKER_ID ?? process.pid) % PLACES;
 let tried = Math.floor(Math.random() * PER_PLACE);
 
-/** A free port of the loopback address, for a program that has to be told one. */
+/** A free port of the loopback address, for a program that needs its port as a setting. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = FIRST + place * PER_PLACE + (tried++ % PER_PLACE);

@@ -21,7 +21,7 @@ describe('test databases', () => {
     ]);
   });
 
-  it('belong to somebody who may do nothing beyond them', async () => {
+  it('belong to a role that may do nothing beyond them', async () => {
     const all = await Promise.all([freshDatabase('secrets'), freshDatabase('workspaces'), emptyDatabase()]);
     made.push(...all);
     for (const { url } of all) {

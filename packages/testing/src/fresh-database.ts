@@ -49,7 +49,7 @@ export async function asSuperuser(databaseUrl: string): Promise<string> {
   return url.href;
 }
 
-/** The server of this run, started when nobody asked before. */
+/** The server of this run, started at the first call. */
 export async function testServer(): Promise<TestServer> {
   const { adminUrl, dataDir, logFile } = await ask('server');
   return { adminUrl, dataDir, logFile };

@@ -21,7 +21,7 @@ class Keeper {
     this.process = spawn(
       process.execPath,
       ['--conditions=source', '--import', 'tsx', path.join(__dirname, 'keeper.ts')],
-      // A session of its own: after Ctrl-C it still has to clean up. It ends when its input ends, even if we are killed.
+      // A separate session: after Ctrl-C it still has to clean up. It ends when its input ends, even if we are killed.
       { detached: true, stdio: 'pipe', env: { ...process.env, NODE_OPTIONS: '' } },
     );
     this.process.stderr.on('data', (chunk) => {

@@ -15,7 +15,7 @@ import { misunderstood } from './misunderstood';
 import { quickFolder } from './quick-folder';
 
 // The process that holds the PostgreSQL of one test run. Each line on its input names a service, or `server`; each is
-// answered by one line of JSON. When its input ends, for whatever reason, it removes all it made and goes; statements that its
+// answered by one line of JSON. When its input ends, for any reason, it removes all it made and goes; statements that its
 // server could make nothing of are what it says last.
 
 const root = path.resolve(__dirname, '../../..');
@@ -41,7 +41,7 @@ async function start(): Promise<string> {
   server = await startEmbedded({
     dataDir: path.join(box, 'postgres'),
     binaries: bin ? binariesIn(bin) : undefined,
-    // Nobody needs this data after a power cut; what needs a durable server starts its own.
+    // This data need not survive a power cut; tests that need a durable server start their own.
     settings: {
       fsync: 'off',
       full_page_writes: 'off',

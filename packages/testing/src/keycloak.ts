@@ -35,7 +35,7 @@ export const samlClient = (url: string) => ({
   },
 });
 
-/** A real Keycloak with a realm of its own, in which `ada` is among the `operators`. */
+/** A real Keycloak with its own realm, in which `ada` is among the `operators`. */
 export class Keycloak {
   readonly realm = `keystead-${randomUUID().slice(0, 8)}`;
   readonly clientSecret = randomUUID();
@@ -53,7 +53,7 @@ export class Keycloak {
     return `${this.base}/realms/${this.realm}`;
   }
 
-  /** Starts it where only its folder is known, and makes the realm; `clients` stand in it beside `keystead`. */
+  /** Starts it where only its folder is known, and makes the realm, with `clients` beside `keystead`. */
   async start(clients: readonly object[] = []): Promise<void> {
     this.base = keycloakAt!.startsWith('http') ? keycloakAt! : await this.run();
     const groups = [
@@ -122,7 +122,7 @@ export class Keycloak {
     await this.admin('PUT', `/${this.realm}/users/${await this.ada()}`, { enabled });
   }
 
-  /** Ends her sessions, and says so to whoever wants to know. */
+  /** Ends her sessions, and notifies the clients. */
   async signOut(): Promise<void> {
     await this.admin('POST', `/${this.realm}/users/${await this.ada()}/logout`, {});
   }

@@ -15,9 +15,9 @@ const program = process.env.KEYSTEAD_KUBE_APISERVER || findProgram('kube-apiserv
 /** Whether this machine has kube-apiserver (KEYSTEAD_KUBE_APISERVER, or of the PATH) and etcd. */
 export const hasKubeApiServer = etcd !== undefined && program !== undefined && existsSync(program);
 
-/** A real API server of Kubernetes with an etcd of its own. Nothing else of a cluster is there, so nothing runs in it. */
+/** A real API server of Kubernetes with its own etcd. Nothing else of a cluster is there, so nothing runs in it. */
 export class KubeApiServer {
-  /** Of somebody who may do everything. */
+  /** The token of an administrator. */
   readonly token = 'of-the-administrator';
   private folder = '';
   private readonly running: ChildProcess[] = [];

@@ -22,7 +22,7 @@ describe('a history of locks', () => {
     ).toBe(true);
   });
 
-  it('is not when two hold it, or when somebody uploads who does not', () => {
+  it('is not when two hold it, or when a client uploads that does not', () => {
     expect(holds(call('a', 'lock', 'yes', 0, 1), call('b', 'lock', 'yes', 2, 3))).toBe(false);
     expect(holds(call('a', 'lock', 'yes', 0, 1), call('b', 'upload', 'yes', 2, 3))).toBe(false);
     expect(holds(call('a', 'lock', 'yes', 0, 3), call('b', 'lock', 'yes', 1, 2))).toBe(false);

@@ -8,7 +8,7 @@ export interface LockCall {
 }
 export type LockAnswer = 'yes' | 'no';
 
-/** The lock as it should be: the state is who holds it, empty for nobody. */
+/** The lock as it should be: the state names its holder, and is empty when it is free. */
 export const lockModel: Model<LockCall, LockAnswer> = (holder, { who, what }, answer) => {
   const may = what === 'lock' ? holder === '' : what === 'force' ? holder !== '' : holder === who;
   const after = !may || what === 'upload' ? holder : what === 'lock' ? who : '';
@@ -24,7 +24,7 @@ export interface LockClient {
 const mediaType = 'application/vnd.api+json';
 const patienceMs = 15_000;
 
-/** The status and body of an answer; status 0 where nobody could be reached, undefined where nobody knows what happened. */
+/** The status and body of an answer; status 0 where the node was not reached, undefined where the outcome is unknown. */
 export async function call(
   url: string,
   token: string | undefined,
@@ -49,7 +49,7 @@ export const document = (type: string, attributes: object, relationships?: objec
   data: { type, attributes, ...(relationships ? { relationships } : {}) },
 });
 
-/** Makes teams that may write to a workspace, and answers a client for each: a token of its own. */
+/** Makes teams that may write to a workspace, and answers a client for each, with its own token. */
 export async function lockClients(
   origin: string,
   admin: string,
@@ -99,7 +99,7 @@ export function smallState(serial: number, note = ''): { bytes: Buffer; md5: str
 
 /**
  * Clients that fight for one lock through several nodes with random calls; answers all that they did and were answered.
- * What was answered with a fault counts as unanswered; what reached nobody is sent again.
+ * What was answered with a fault counts as unanswered; what reached no node is sent again.
  */
 export async function fightForLock(
   nodes: () => readonly string[],

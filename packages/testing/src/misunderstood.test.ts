@@ -19,7 +19,7 @@ const log = `[00000] LOG:  database system is ready to accept connections
 `;
 
 describe('what a server could make nothing of', () => {
-  it('is told with its statement, each once, and nothing else is', () => {
+  it('is reported with its statement, each once, and nothing else is', () => {
     expect(misunderstood(log)).toEqual([
       'ERROR:  function max(bytea) does not exist at character 8\nSTATEMENT:  SELECT max(hash)\n\t  FROM lease',
       'ERROR:  relation "leases" does not exist at character 15',

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** A Python of its own, with packages from their registry. */
+/** A separate Python, with packages from their registry. */
 export interface Python {
   readonly folder: string;
   /** Runs a program of this Python: `python` itself, or one that a package brought. */

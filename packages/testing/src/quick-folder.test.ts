@@ -11,7 +11,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(memory, { recursive: true }));
 
-describe('the folder for what nobody keeps', () => {
+describe('the folder for short-lived files', () => {
   it('is not in memory where there is no such folder, or not enough of it', () => {
     expect(quickFolder(path.join(memory, 'none'), plenty)).toBe(tmpdir());
     expect(quickFolder(memory, 2 ** 30)).toBe(tmpdir());

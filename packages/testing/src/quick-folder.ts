@@ -5,7 +5,7 @@ import { freemem, tmpdir } from 'node:os';
 const enough = 8 * 2 ** 30;
 
 /**
- * Where files that nobody keeps are made quickest: in memory, where a machine has enough of it, else in its folder for
+ * Where short-lived files are made quickest: in memory, where a machine has enough of it, else in its folder for
  * temporary files. A database is a thousand files; on a disk making them takes ten times as long.
  */
 export function quickFolder(memory = '/dev/shm', free = freemem()): string {

@@ -67,7 +67,7 @@ describe('traces', () => {
     `00-${'0'.repeat(32)}-${'b2'.repeat(8)}-01`,
     `ff-${'a1'.repeat(16)}-${'b2'.repeat(8)}-01`,
     `${parent}-more`,
-  ])('begin anew where they came with %s', async (malformed) => {
+  ])('start afresh where they came with %s', async (malformed) => {
     await begun(1);
     expect(tracing.begin('request', 'server', malformed)!.traceId).not.toBe('a1'.repeat(16));
     await begun(0);
@@ -96,7 +96,7 @@ describe('traces', () => {
     expect(receiver.spans).toEqual([]);
   });
 
-  it('tell of what several asked for at once in the trace of each, and of the time that it took', async () => {
+  it('show what several asked for at once in the trace of each, and the time that it took', async () => {
     await begun(1);
     const courses = ['one', 'other'].map((name) => new Course(tracing.begin(name, 'server', undefined)));
     const timed = new Course(undefined);
@@ -142,7 +142,7 @@ describe('traces', () => {
 });
 
 describe('a course', () => {
-  it('is nobody’s once it is over, and what is nobody’s has none', async () => {
+  it('takes nothing more once it is over, and work outside of one has none', async () => {
     const course = new Course(undefined);
     await follow(course, async () => {
       expect(currentCourse()).toBe(course);

@@ -20,7 +20,7 @@ export class Course {
     private readonly members: readonly Course[] = [],
   ) {}
 
-  /** What it began and nobody waits for is not watched any more. */
+  /** Ends it. Work that it began and did not wait for is not recorded any more. */
   end(): void {
     this.over = true;
   }
@@ -43,13 +43,13 @@ export function currentCourse(): Course | undefined {
   return course === undefined || course.isOver ? undefined : course;
 }
 
-/** Does work as part of a course; `undefined` for work that is nobody's. */
+/** Does work as part of a course; `undefined` for work outside of any. */
 export function follow<T>(course: Course | undefined, work: () => T): T {
   if (course !== undefined) return courses.run(course, work);
   return courses.getStore() === undefined ? work() : courses.exit(work);
 }
 
-/** Does work that a phase of the course under way goes into, in a span of its own. Attributes are names and numbers, never values. */
+/** Does work that belongs to a phase of the current course, in its own span. Attributes are names and numbers, never values. */
 export function during<T>(
   phase: TimeUse,
   name: string,
@@ -80,7 +80,7 @@ async function spend<T>(
   }
 }
 
-/** Does a step of the course under way in a span of its own; what happens within is told below it. */
+/** Does a step of the current course in its own span; nested steps become its children. */
 export async function step<T>(name: string, attributes: Attributes | undefined, work: () => Promise<T>): Promise<T> {
   const course = currentCourse();
   const span = course?.span?.child(name, 'internal', attributes);

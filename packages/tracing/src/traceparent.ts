@@ -1,6 +1,6 @@
 import type { TraceSpan } from './trace-span';
 
-/** The ids of a `traceparent`, in hexadecimal digits, and whether whoever sent it traces. */
+/** The ids of a `traceparent`, in hexadecimal digits, and whether the sender records the trace. */
 export interface TraceParent {
   readonly traceId: string;
   readonly spanId: string;
@@ -19,7 +19,7 @@ export function readTraceparent(text: string | undefined): TraceParent | undefin
   return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }
 
-/** A trace that somebody else began and does not record: it is handed on, and nothing is kept of it. */
+/** A trace that the caller began and does not record: it is passed on, and not recorded here either. */
 export function passedOn({ traceId, spanId }: TraceParent): TraceSpan {
   const span: TraceSpan = {
     traceId,

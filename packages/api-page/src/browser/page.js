@@ -1,4 +1,4 @@
-// Shows the OpenAPI document of this service as whoever's token was pasted may see it. The token lives in one variable
+// Shows the OpenAPI document of this service as the owner of the pasted token may see it. The token lives in one variable
 // here: it is in no element, no address, no storage and no log, and what is shown of a request has a placeholder for it.
 (() => {
   const operations = document.querySelector('#operations');

@@ -67,11 +67,11 @@ const forgetsParents = 0.3;
 const selfEvery = 400;
 const refusedInARow = 6;
 const kindsKept = 40;
-/** When the service is told that nothing more will come: at once where something may be missing. */
+/** How long a request may lack its rest before the connection is half-closed. */
 const hurryMs = 100;
 const wholeMs = 20_000;
 
-/** One caller with a connection, a stream of random choices and a memory of its own. */
+/** One caller with its own connection, random choices and memory. */
 export class Caller {
   private readonly random: Random;
   private readonly requests: Requests;
@@ -99,7 +99,7 @@ export class Caller {
     try {
       await this.loop(goesOn);
     } catch (error) {
-      // Connections are refused or reset: nobody is there any more.
+      // Connections are refused or reset: the service is gone.
       if (!('code' in (error as object))) throw error;
       const what = `the service cannot be reached: ${(error as NodeJS.ErrnoException).code}`;
       if (this.isNew(what)) this.keep(what, this.lately.join('; '));
@@ -249,7 +249,7 @@ export class Caller {
     for (;;) {
       const answer = await next;
       if (typeof answer === 'string') {
-        // Whoever leaves gets no more of an answer that comes in pieces.
+        // A client that leaves gets no more of an answer that comes in pieces.
         ended = answer === 'cut' && left ? 'closed' : answer;
         break;
       }
@@ -289,7 +289,7 @@ export class Caller {
     const repeats = await shows(request);
     const smallest = repeats ? await minimiseRequest(request, shows) : request;
     const said = typeof last === 'string' ? last : `${last.status} ${last.body.toString().slice(0, 400)}`;
-    const history = repeats ? '' : `\n  once, not again alone; before it: ${this.lately.join('; ')}`;
+    const history = repeats ? '' : `\n  once, not repeatable by itself; before it: ${this.lately.join('; ')}`;
     this.keep(what, `${shownRequest(smallest, this.host)}\n  answered: ${said}${history}`);
   }
 
@@ -311,7 +311,7 @@ export class Caller {
     const known = this.tally.findings.get(what);
     if (known) known.times++;
     else if (this.tally.findings.size < kindsKept) {
-      // Before it is looked into, so that nobody else does the same meanwhile.
+      // Before it is examined, so that no other caller does the same meanwhile.
       this.tally.findings.set(what, { what, shown: '', times: 1 });
       return true;
     }

@@ -171,7 +171,7 @@ describe('made-up requests', () => {
     expect(findings).toEqual([]);
   });
 
-  it('find answers that nobody asked for', async () => {
+  it('find answers without a request', async () => {
     const sound = soundService();
     const { findings } = await found((method, path, body) =>
       path === '/found' && method === 'GET' && body === '' ? { status: 204 } : sound(method, path, body),

@@ -14,7 +14,7 @@ export interface FuzzTarget {
   /** A token for the callers; asked for again when one has ended itself. */
   token(): Promise<string>;
   /**
-   * Puts back what callers took away that others need, and tells of requests that are right, and of what lives where;
+   * Restores what callers removed that others need, and reports requests that are right, and the paths of what exists;
    * called once before the callers begin, and again and again.
    */
   restore(): Promise<readonly Example[]>;
@@ -28,7 +28,7 @@ export interface FuzzPlan {
   readonly minutes?: number;
   readonly programs: number;
   readonly callersEach: number;
-  /** Tell of operations that were never answered 2xx why not. */
+  /** Report why operations were never answered 2xx. */
   readonly details?: boolean;
 }
 
@@ -206,7 +206,7 @@ function repeat(everyMs: number, work: () => Promise<void>): { stop(): Promise<v
   let wake = () => {};
   const done = (async () => {
     while (!stopped) {
-      // Whoever asks a busy service may be refused; the next time counts.
+      // A busy service may refuse; the next time counts.
       await work().catch(() => undefined);
       await new Promise<void>((resolve) => {
         wake = resolve;

@@ -2,7 +2,7 @@ import type { Operations } from './operations';
 import type { FuzzRequest } from './requests';
 import type { Answer, NoAnswer } from './wire';
 
-/** Statuses of HTTP itself, which no operation lists: they come before anybody knows which one is meant. */
+/** Statuses of HTTP itself, which no operation lists: they come before the operation is known. */
 const ofHttp: ReadonlySet<number> = new Set([400, 405, 408, 411, 413, 414, 415, 417, 426, 431]);
 const unanswered: Readonly<Record<NoAnswer, string>> = {
   closed: 'the connection was closed without an answer',
@@ -45,7 +45,7 @@ export function judgeRaw(
   const fault = statuses.find((status) => status >= 500 && status !== 502 && !operations.meant.has(status));
   if (fault !== undefined) return `answered ${fault}`;
   if (expected.exactly && String(statuses) !== String(expected.exactly)) {
-    return 'answered something else than each of its requests alone';
+    return 'answered something else than each of its requests by itself';
   }
   if (answers.length > expected.atMost) return `answered ${answers.length} times, at most ${expected.atMost} were due`;
   const odd = statuses.find(

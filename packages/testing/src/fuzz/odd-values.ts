@@ -1,6 +1,6 @@
 import type { Random } from './random';
 
-/** JSON that no value of JavaScript stands for: `1e999`, a name given twice, ten thousand brackets. */
+/** JSON that no value of JavaScript represents: `1e999`, a name given twice, ten thousand brackets. */
 export class Verbatim {
   constructor(readonly text: string) {}
 }

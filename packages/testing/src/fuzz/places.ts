@@ -4,7 +4,7 @@ import type { Random } from './random';
 
 interface Step {
   readonly words: Map<string, Step>;
-  /** What stands for any text here. */
+  /** The step of a parameter that matches any text here. */
   any?: { readonly name: string; readonly step: Step };
   /** A path of the document ends here. */
   ends: boolean;
@@ -29,7 +29,7 @@ export class Places {
   constructor(
     operations: Operations,
     private readonly never: ReadonlySet<string>,
-    /** Told of what stands in parameters that are no ids and no names, such as the secrets of links. */
+    /** Called with the values of parameters that are no ids and no names, such as the secrets of links. */
     private readonly seen: (parameter: string, value: string) => void = () => undefined,
   ) {
     for (const { template } of operations.all) {

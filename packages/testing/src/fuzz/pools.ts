@@ -11,7 +11,7 @@ export class Pools {
   private readonly pools = new Map<string, Few>();
   private readonly plainNames = new Map<string, string>();
 
-  /** `never` is what must not be sent again: what would end the caller itself. `origin` stands before paths in links. */
+  /** `never` is what must not be sent again: what would end the caller itself. `origin` precedes paths in links. */
   constructor(
     private readonly never: ReadonlySet<string>,
     private readonly places: Places,

@@ -4,9 +4,9 @@ import { type Document, Operations } from './operations';
 import { Places } from './places';
 import { Pools } from './pools';
 
-// A program of its own that sends requests made up from a document, so that neither the service nor the test waits for it.
+// A separate program that sends requests made up from a document, so that neither the service nor the test waits for it.
 
-/** What a program is told to do. */
+/** The order that starts a program. */
 export interface FuzzOrder {
   readonly place: Place;
   readonly document: Document;
@@ -29,7 +29,7 @@ export interface Example {
   readonly bytes?: string;
 }
 
-/** What else it is told on the way: another token, and where something lives. */
+/** What it may be sent later: another token, and the paths of what exists. */
 export type FuzzWord = { readonly token: string } | { readonly examples: readonly Example[] };
 
 /** What it tells: how far it is, that its token is gone, and what it found in the end. */

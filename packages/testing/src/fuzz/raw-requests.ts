@@ -1,7 +1,7 @@
 import type { Random } from './random';
 import { encode, type FuzzRequest } from './requests';
 
-/** Bytes for a connection of their own, in the pieces they are sent in, and what may come back. */
+/** Bytes for a separate connection, in the pieces they are sent in, and what may come back. */
 export interface RawCase {
   readonly name: string;
   readonly pieces: readonly (string | Buffer)[];
@@ -14,7 +14,7 @@ export interface RawCase {
 /** What raw cases are made of. */
 export interface RawParts {
   readonly host: string;
-  /** A path that is answered 200 to anybody, and one that is answered 404. */
+  /** A path that is answered 200 to any caller, and one that is answered 404. */
   readonly found: string;
   readonly missing: string;
   /** A path that takes JSON. */

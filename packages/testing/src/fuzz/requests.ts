@@ -26,11 +26,11 @@ export interface FuzzRequest {
 export interface Dialect {
   /** Before every path of the document: `/v1`, or nothing. */
   readonly prefix: string;
-  /** The header that the caller's token goes into, and what stands before it there. */
+  /** The header that the caller's token goes into, and the text before it there. */
   readonly token: { readonly header: string; readonly before: string };
   /** Values for fields and parameters by name. */
   readonly hints: Hints;
-  /** Fields that always have one value where they are sent: any other would refuse everybody else. */
+  /** Fields that always have one value where they are sent: any other would lock out the other callers. */
   readonly fixed: Readonly<Record<string, unknown>>;
   /** Values of a path parameter, by template and name: `/sys/audit/{path} path`. Nothing else is sent there. */
   readonly parameters: Readonly<Record<string, readonly string[]>>;
@@ -105,10 +105,10 @@ export class Requests {
     });
     const there = limited ? undefined : taken?.path;
     const path = link?.split('?')[0] ?? there ?? (known?.path ?? '') + rest;
-    // A segment of dots leads to another path before anybody knows the operation.
+    // A segment of dots leads to another path before the operation is known.
     if (/[^\w./~-]|(^|\/)\.\.?(\/|$)/.test(path)) astray = true;
     const query = link === undefined ? this.query(operation) : [...new URLSearchParams(link.split('?')[1])];
-    // What is too large for a head is refused before anybody knows where it leads.
+    // What is too large for a head is refused before the path is known.
     if (query.some((pair) => pair.some((text) => text.length > 1000))) astray = true;
     const headers: Record<string, string> = {};
     const secret = this.secret(token, operation);

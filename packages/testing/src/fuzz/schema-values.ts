@@ -4,7 +4,7 @@ import type { Operations, Schema } from './operations';
 import type { Pools } from './pools';
 import type { Random } from './random';
 
-/** Values that mean something for a field of this name, whatever the schema says. */
+/** Values that mean something for a field of this name, under any schema. */
 export type Hints = Readonly<Record<string, readonly unknown[]>>;
 
 const deepest = 7;

@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** The main program of a service in a process of its own, which reaches this machine only. */
+/** The main program of a service in a separate process, which reaches this machine only. */
 export interface ServiceProgram {
   readonly url: string;
   readonly pid: number;
-  /** An empty folder, the one that it stands in. */
+  /** An empty folder, its working directory. */
   readonly folder: string;
-  /** Log lines at `error` or above, and whatever came on the error stream. */
+  /** Log lines at `error` or above, and everything on the error stream. */
   readonly complaints: readonly string[];
   /** What it warned of, and how often. */
   readonly warnings: ReadonlyMap<string, number>;

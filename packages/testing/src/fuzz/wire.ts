@@ -86,7 +86,7 @@ export class Wire {
     return this.buffer;
   }
 
-  /** The next answer; `head` for one without a body whatever it says. */
+  /** The next answer; `head` for one that has no body, despite its headers. */
   receive(options: { head?: boolean; patienceMs: number }): Promise<Answer | NoAnswer> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => this.finish('silent'), options.patienceMs);

@@ -4,7 +4,7 @@ import { type FuzzTarget, fuzz } from './fuzz';
 import { fuzzPlan, isFlat, reaches } from './plan';
 import { type ServiceProgram, startServiceProgram } from './service-program';
 
-/** Asks a service as whoever prepares it. */
+/** Calls a service with the token of the test's setup. */
 export interface Asker {
   ask(method: string, at: string, body?: object): Promise<{ status: number; body: Body }>;
   /** The body of an answer; throws when it is not a success. */
@@ -13,7 +13,7 @@ export interface Asker {
 // biome-ignore lint/suspicious/noExplicitAny: bodies of every endpoint
 type Body = any;
 
-/** A service as it stands before it is sent anything. */
+/** A service as it is before it is sent anything. */
 export interface Standing {
   readonly service: ServiceProgram;
   readonly databaseUrl: string;

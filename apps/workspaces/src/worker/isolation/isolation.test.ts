@@ -220,12 +220,12 @@ describe('the folder of runs', () => {
     }
   });
 
-  test('is refused when it belongs to somebody else', async () => {
+  test('is refused when it belongs to another user', async () => {
     const root = mkdtempSync(path.join(tmpdir(), 'foreign-'));
     try {
       symlinkSync('/usr', path.join(root, 'link'));
       chmodSync(root, 0o711);
-      await expect(makeScratch(path.join(root, 'link'))).rejects.toThrow('belongs to somebody else');
+      await expect(makeScratch(path.join(root, 'link'))).rejects.toThrow('belongs to another user');
     } finally {
       rmSync(root, { recursive: true });
     }

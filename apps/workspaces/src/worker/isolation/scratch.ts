@@ -46,7 +46,7 @@ export async function makeScratch(root: string): Promise<void> {
   await mkdir(root, { recursive: true, mode: 0o711 });
   const found = await lstat(root);
   if (!found.isDirectory() || found.uid !== (process.getuid?.() ?? found.uid)) {
-    throw new Error(`${root} belongs to somebody else`);
+    throw new Error(`${root} belongs to another user`);
   }
   await chmod(root, 0o711);
 }
