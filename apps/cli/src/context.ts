@@ -16,11 +16,11 @@ export interface Context {
   progress(what: string, unit: string, total?: number): Progress;
   /** Long work that may be stopped in the middle: every step of its progress looks whether it is. */
   interruption: Interruption;
-  /** What the program ends with where nothing went wrong but an answer is to be told by it, as `status` does. */
+  /** Sets the exit code of a command that succeeded but whose result is a code, such as `status`. */
   exitWith(code: number): void;
 }
 
-/** What the program is given from outside, so that tests can stand in for a terminal. */
+/** The environment of the program, which tests replace with a fake terminal. */
 export interface Surroundings extends Streams {
   env: NodeJS.ProcessEnv;
   ask: Ask;

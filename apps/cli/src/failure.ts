@@ -1,6 +1,6 @@
 import { exitCodes, Problem } from './problem';
 
-/** What a failed call of the system, of a library or of the database tells of itself. */
+/** The fields of an error of the system, of a library or of the database. */
 interface ForeignError extends Error {
   readonly code?: unknown;
   readonly path?: unknown;
@@ -30,7 +30,7 @@ const ofFiles: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** What helps where nobody answers. */
+/** What helps where there is no answer. */
 const ofConnections: readonly (readonly [RegExp, string])[] = [
   [/ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH/, 'is it running there?'],
   [/ETIMEDOUT|ECONNABORTED|no answer in time/, 'it did not answer in time'],
@@ -39,7 +39,7 @@ const ofConnections: readonly (readonly [RegExp, string])[] = [
   [/ECONNRESET|EPIPE|socket hang up|HPE_|terminated unexpectedly/, 'the connection broke'],
 ];
 
-/** Why nobody answered a call, and what may help. */
+/** Why a call was not answered, and what may help. */
 export function whyNoAnswer(thrown: Error): string {
   // `fetch` tells why only behind itself.
   const { code, message } = (isTold(thrown.cause) ? thrown.cause : thrown) as ForeignError;
@@ -54,7 +54,7 @@ export function whyNoAnswer(thrown: Error): string {
 const away = /^(08|53|57P|58)/;
 
 /**
- * The one place where whatever went wrong becomes a sentence and an exit code. What is not foreseen here is a fault of this
+ * The one place that turns every error into a sentence and an exit code. An unforeseen one is a fault of this
  * program, and says so.
  */
 export function asProblem(thrown: unknown): Problem {

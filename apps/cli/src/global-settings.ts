@@ -52,15 +52,15 @@ export const globalSettings = {
   tlsSkipVerify: {
     flag: '--tls-skip-verify',
     variables: named('SKIP_VERIFY'),
-    help: 'believe any certificate: whoever sits between reads the token',
+    help: 'trust any certificate: anyone in between reads the token',
   },
 } as const satisfies Record<string, GlobalSetting>;
 
-/** The same for the workspace service, which has no flags of its own: `--address` names it as well. */
+/** The same for the workspace service, which has no separate flags: `--address` names it as well. */
 export const workspaceSettings = {
   address: {
     variables: ['WORKSPACES_ADDR', 'TFE_ADDRESS', 'TFE_HOSTNAME', 'TF_CLOUD_HOSTNAME'],
-    help: 'address of the workspace service; a host alone means https',
+    help: 'address of the workspace service; a bare host means https',
   },
   token: {
     variables: ['WORKSPACES_TOKEN', 'TFE_TOKEN'],

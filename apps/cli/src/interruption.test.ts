@@ -38,7 +38,7 @@ describe('an interruption', () => {
     expect(exits).toEqual([130]);
   });
 
-  it('leaves Ctrl-C alone before and after', async () => {
+  it('does not handle Ctrl-C before and after', async () => {
     const { interruption, source } = interrupted();
     expect(source.listenerCount('SIGINT')).toBe(0);
     await interruption.during('', async () => expect(source.listenerCount('SIGINT')).toBe(1));

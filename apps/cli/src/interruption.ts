@@ -3,7 +3,7 @@ import { exitCodes, Problem } from './problem';
 const signals = ['SIGINT', 'SIGTERM'] as const;
 
 /**
- * Ctrl-C in the middle of long work: the piece at hand is finished or undone, nothing is left behind, and a person is told
+ * Ctrl-C in the middle of long work: the current step is finished or undone, nothing is left behind, and the user sees
  * how to go on. A second one ends the program at once.
  */
 export class Interruption {
@@ -15,7 +15,7 @@ export class Interruption {
     private readonly source: Pick<NodeJS.Process, 'on' | 'off' | 'exit'> = process,
   ) {}
 
-  /** Does work whose steps ask `check`; `next` tells whoever stops it what is there afterwards, and how to go on. */
+  /** Does work whose steps call `check`; `next` tells the user who stops it what is done by then, and how to go on. */
   async during<T>(next: string, work: () => Promise<T>): Promise<T> {
     const stop = () => {
       if (this.asked) return this.source.exit(exitCodes.stopped);
@@ -31,7 +31,7 @@ export class Interruption {
     }
   }
 
-  /** Throws `Problem` once somebody wants to stop. */
+  /** Throws `Problem` once the user wants to stop. */
   check(): void {
     if (this.asked) throw new Problem(`stopped: ${this.next}`, exitCodes.stopped);
   }

@@ -15,7 +15,7 @@ export interface Streams {
 
 const codes = { red: '\u001b[31m', yellow: '\u001b[33m', bold: '\u001b[1m', none: '\u001b[0m' } as const;
 
-/** Text in a colour, where the stream is a terminal and nobody asked for none. */
+/** Text in a colour, where the stream is a terminal and colours are not turned off. */
 export function painter(streams: Streams, stream: 'out' | 'err') {
   const { env = {} } = streams;
   const off = env.NO_COLOR || env.BAO_CLI_NO_COLOR || env.VAULT_CLI_NO_COLOR || env.TERM === 'dumb';
@@ -79,7 +79,7 @@ export class Output {
     this.streams.out(`${text}\n`);
   }
 
-  /** A value as it is, for whoever pipes it on; a person sees it on a line of its own. */
+  /** A value as it is, to be piped on; a terminal gets a line's end as well. */
   raw(text: string): void {
     this.streams.out(this.streams.terminal?.out ? `${text}\n` : text);
   }
@@ -135,7 +135,7 @@ function cell(value: unknown): string {
 
 const isPlain = (value: unknown): boolean => typeof value !== 'object' || value instanceof ExactNumber;
 
-/** Text that cannot command a terminal: what somebody else has stored may hold anything. */
+/** Text that cannot command a terminal: stored values are untrusted. */
 function visible(text: string, lines = false): string {
   return text.replace(/\p{Cc}/gu, (sign) =>
     lines && (sign === '\n' || sign === '\t') ? sign : `\\x${sign.charCodeAt(0).toString(16).padStart(2, '0')}`,

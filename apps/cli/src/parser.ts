@@ -40,7 +40,7 @@ export function parse(specs: readonly CommandSpec[], groups: Groups, typed: read
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) throw new HelpWanted(written);
-    // A group alone: what it holds is the best answer.
+    // Only a group: its commands are the best answer.
     if (error.code === 'commander.help') throw new Problem(written.trimEnd());
     throw new Problem(`${error.message.replace(/^error: /, '')} (${adviceOn(error, args, specs)})`);
   }
@@ -75,7 +75,7 @@ function adviceOn(error: CommanderError, args: readonly string[], specs: readonl
   return exact ? `keystead ${exact} --help says more` : 'keystead --help lists the commands';
 }
 
-/** All commands as the parsing library wants them. `found` is told which one was called. */
+/** All commands as the parsing library wants them. `found` is called with the parsed one. */
 function makeTree(specs: readonly CommandSpec[], groups: Groups, found: (parsed: Parsed) => void): Command {
   const program = new Command('keystead').description('The command line of both services.');
   program.exitOverride().showSuggestionAfterError(false);

@@ -37,14 +37,14 @@ describe('progress', () => {
     expect(said().endsWith('\r\u001b[K')).toBe(true);
   });
 
-  it('is not written more often than anybody reads', () => {
+  it('is not written more often than a person can read', () => {
     const { progress, pass, said } = watched(true);
     pass(500);
     for (let done = 0; done < 1000; done += 1) progress.at(done);
     expect(said().split('\r')).toHaveLength(2);
   });
 
-  it('says nothing where nobody looks', () => {
+  it('says nothing without a terminal', () => {
     const { progress, pass, said } = watched(false, 10);
     pass(500);
     progress.at(5);
@@ -94,7 +94,7 @@ describe('progress', () => {
     expect(said()).toBe('');
   });
 
-  it('is where work is stopped, whether somebody looks or not', () => {
+  it('is where work is stopped, with a terminal or without', () => {
     const check = () => {
       throw new Error('stopped');
     };

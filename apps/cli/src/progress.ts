@@ -12,7 +12,7 @@ export interface ProgressOptions {
   readonly check?: () => void;
 }
 
-/** Tells a person on a terminal how far something is, on one line that is gone at its end. Nobody else sees it. */
+/** Shows a person on a terminal how far something is, on one line that is gone at its end. Without a terminal, nothing. */
 export class Progress {
   private readonly begunMs: number;
   private readonly now: () => number;

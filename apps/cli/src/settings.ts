@@ -49,7 +49,7 @@ export function readSettings(options: GlobalOptions, env: NodeJS.ProcessEnv): Cl
   }
   const format = given('format') ?? 'table';
   if (!isFormat(format)) throw new Problem(`${format} is no format: use table, json or yaml`);
-  // Also when it is empty: then the caller is told, and not taken for somebody else.
+  // Also when it is empty: that is an error, and must not select another user's token.
   const tokenVariable = globalSettings.token.variables.find((name) => env[name] !== undefined);
   return {
     address: address.replace(/\/$/, ''),
@@ -90,7 +90,7 @@ function isOn(text: string | undefined): boolean {
 
 /** The token to call with: the environment's, else the one that `login` kept. */
 export function findToken({ token, tokenFile, tokenVariable }: CliSettings): string | undefined {
-  // A variable that was to hold a token and does not must not make the caller somebody else.
+  // An empty variable for a token must not turn the caller into another user.
   if (token?.trim() === '') throw new Problem(`${tokenVariable} is set, and empty: unset it to use another token`);
   if (token) return token.trim();
   if (!existsSync(tokenFile)) return undefined;
@@ -99,7 +99,7 @@ export function findToken({ token, tokenFile, tokenVariable }: CliSettings): str
   return readFileSync(tokenFile, 'utf8').trim() || undefined;
 }
 
-/** Keeps a token for the next commands, readable by its owner alone. */
+/** Keeps a token for the next commands, readable only by its owner. */
 export function keepToken({ tokenFile }: CliSettings, token: string): void {
   mkdirSync(dirname(tokenFile), { recursive: true, mode: 0o700 });
   writeFileSync(tokenFile, `${token}\n`, { mode: 0o600 });

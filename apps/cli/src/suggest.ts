@@ -1,12 +1,12 @@
 const MOST = 3;
 
-/** The commands that somebody may have meant who typed words that are none. */
+/** The commands that a user may have meant who typed an unknown one. */
 export function suggest(typed: readonly string[], names: readonly string[]): string[] {
   const last = typed.at(-1) ?? '';
   const scored = names.flatMap((name) => {
     const words = name.split(' ');
     const typedAs = typed.slice(0, words.length).join(' ');
-    // `lookup` alone is `token lookup`; what is only misspelled is nearer than what ends alike by chance.
+    // Plain `lookup` is `token lookup`; what is only misspelled is nearer than what ends alike by chance.
     const found = [
       { edits: distance(typedAs, name), of: typedAs, away: 0 },
       ...(words.length > typed.length ? [{ edits: distance(last, words.at(-1) ?? ''), of: last, away: 1 }] : []),

@@ -13,7 +13,7 @@ export function tlsOptions(tls: TlsSettings): RequestOptions {
   return {
     ...(own ? { ca: caFile ? own : [...rootCertificates, ...own] } : {}),
     ...(certFile ? { cert: readPem(certFile, '--client-cert, SERVICE_CLIENT_CERT') } : {}),
-    // A key may stand in the file of its certificate.
+    // A certificate and its key may be in one file.
     ...(certFile ? { key: readPem(keyFile ?? certFile, '--client-key, SERVICE_CLIENT_KEY') } : {}),
     ...(serverName ? { servername: serverName } : {}),
     ...(skipVerify ? { rejectUnauthorized: false } : {}),

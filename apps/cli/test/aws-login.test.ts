@@ -40,7 +40,7 @@ describe('login by a signed request', () => {
   });
   const command = ['login', '-method=aws', '-path=cloud', 'role=deploy'];
 
-  it('signs with the credentials of the environment, for this server alone', async () => {
+  it('signs with the credentials of the environment, for this server only', async () => {
     const { code, said } = await keystead([...command, 'header_value=secrets.example.com'], env());
     expect({ code, said }).toMatchObject({ code: 0, said: expect.stringContaining('token kept in') });
     const kept = readFileSync(join(home, '.keystead/token'), 'utf8').trim();

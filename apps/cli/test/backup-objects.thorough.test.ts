@@ -79,7 +79,7 @@ describe('backups of a workspace service whose states lie in an object store', (
     }
   }
 
-  it('bring back every state that was saved before them, whole, whatever was being uploaded meanwhile', async () => {
+  it('bring back every state that was saved before them, whole, during any uploads', async () => {
     await workspaces.organization('harbour');
     for (let n = 0; n < writers; n++) {
       const { id } = await workspaces.workspace('harbour', `w${n}`);

@@ -80,7 +80,7 @@ describe('a backup of the secrets service', () => {
     await secrets.root.write('sys/policies/acl/reader', { policy: 'path "kv/*" { capabilities = ["read"] }' });
   });
 
-  it('is made while the service runs, for its owner alone, and never over another file', async () => {
+  it('is made while the service runs, only readable by its owner, and never over another file', async () => {
     const args = ['backup', 'create', 'secrets', file, '--database-url', secrets.database.url];
     const made = await keystead(args, SECRETS_KEY);
     expect([made.code, made.said]).toEqual([0, '']);
@@ -224,7 +224,7 @@ describe('a backup of the secrets service', () => {
     return rows;
   };
 
-  it('is tried in a database of its own, which is gone afterwards; of a folder the newest that was named there', async () => {
+  it('is tried in a separate database, which is gone afterwards; of a folder the newest that was named there', async () => {
     const kept = join(folder, 'kept');
     mkdirSync(kept);
     writeFileSync(join(kept, 'secrets-notes.txt'), 'of people');
@@ -260,7 +260,7 @@ describe('a backup of the secrets service', () => {
     expect(existsSync(join(folder, 'stopped.backup'))).toBe(false);
   });
 
-  it('tells of several what came back before the one that does not, and which that is', async () => {
+  it('reports which of several came back before the one that does not, and which that is', async () => {
     const kept = join(folder, 'mixed');
     mkdirSync(kept);
     await keystead(['backup', 'create', 'secrets', kept, '--database-url', secrets.database.url], SECRETS_KEY);

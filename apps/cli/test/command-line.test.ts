@@ -42,7 +42,7 @@ describe('the program', () => {
     expect(said).toContain(message);
   });
 
-  it('ends with 2 when nobody answers, and with 1 where 2 says that the service is sealed', async () => {
+  it('ends with 2 when there is no answer, and with 1 where 2 says that the service is sealed', async () => {
     expect((await keystead(['list', 'sys/mounts', '--address', 'http://127.0.0.1:9'])).code).toBe(2);
     const { code, said } = await keystead(['status', '--address', 'http://127.0.0.1:9']);
     expect(code).toBe(1);
@@ -143,7 +143,7 @@ describe('the token', () => {
     }
   }
 
-  // Without this a token file that anybody can copy would go unnoticed.
+  // Without this a token file that other users can copy would go unnoticed.
   it('is not taken from a file that others can read', async () => {
     const tokenFile = join(home, 'token');
     writeFileSync(tokenFile, 's.abc', { mode: 0o600 });

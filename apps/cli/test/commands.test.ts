@@ -59,7 +59,7 @@ describe.each(commands.map((spec): [string, CommandSpec] => [spec.name, spec]))(
 });
 
 describe('the commands', () => {
-  it('have names of their own, and groups that say what they are for', () => {
+  it('have unique names, and groups that say what they are for', () => {
     const names = commands.flatMap(namesOf);
     expect(names).toEqual([...new Set(names)]);
     for (const name of names) {

@@ -87,7 +87,7 @@ describe('keystead doctor', () => {
     await sql(secrets.database.url, 'DROP FUNCTION refuse CASCADE', "DELETE FROM intent WHERE kind = 'x'");
   });
 
-  it('finds roles that let runs in by names alone', async () => {
+  it('finds roles that admit runs only by names', async () => {
     await secrets.root.write('sys/auth/runs', { type: 'jwt' }).expect(204);
     await secrets.root
       .write('auth/runs/config', {
@@ -151,7 +151,7 @@ describe('keystead doctor', () => {
     });
     afterAll(() => void server.close());
 
-    it('is told not to be trusted, and not taken for ours', async () => {
+    it('is reported as not ours, and not to be trusted', async () => {
       const { port } = server.address() as AddressInfo;
       const { said } = await ask({ SERVICE_ADDR: `https://127.0.0.1:${port}` });
       expect(said).toContainEqual(expect.stringMatching(/^critical: its certificate is not to be trusted: \w+/));

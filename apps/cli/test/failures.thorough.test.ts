@@ -64,9 +64,9 @@ const workspaceService = { WORKSPACES_TOKEN: 'x', WORKSPACES_ORGANIZATION: 'o', 
 // A copy from another server waits and tries again for minutes; its own tests break its connections.
 const calling = all.filter(({ name }) => !/^(workspaces|backup) /.test(name));
 
-describe('whatever the service does', () => {
+describe('any behaviour of the service', () => {
   const servers: (Server | TcpServer)[] = [];
-  const addresses: Record<string, string> = { 'nobody answers': 'http://127.0.0.1:9' };
+  const addresses: Record<string, string> = { 'no answer': 'http://127.0.0.1:9' };
   const listening = (server: Server | TcpServer): Promise<number> => {
     servers.push(server);
     return new Promise((done) => server.listen(0, '127.0.0.1', () => done((server.address() as AddressInfo).port)));
@@ -109,7 +109,7 @@ describe('whatever the service does', () => {
 
   it.each([
     ...[
-      'nobody answers',
+      'no answer',
       'it speaks plain http',
       'it answers a page',
       'it breaks off',
@@ -142,7 +142,7 @@ describe('whatever the service does', () => {
   });
 });
 
-describe('whatever a file is', () => {
+describe('any file', () => {
   it.each([
     ['is not there', () => join(home, 'absent')],
     ['is a folder', () => join(home, 'folder')],
@@ -174,7 +174,7 @@ describe('whatever a file is', () => {
   });
 });
 
-describe('whatever a database is', () => {
+describe('any database', () => {
   it.each([
     ['is not there', 'postgresql://127.0.0.1:9/none'],
     ['has no address', 'nonsense'],

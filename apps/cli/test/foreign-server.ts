@@ -15,7 +15,7 @@ export interface ForeignWorkspace {
   attributes: Record<string, unknown>;
   tags?: string[];
   variables?: Record<string, unknown>[];
-  /** As they came; the current one is named apart, for somebody may have gone back. */
+  /** In upload order; the current one is named separately, since the state may have been rolled back. */
   states?: ForeignState[];
   current?: string;
 }
@@ -41,7 +41,7 @@ export interface ForeignServer {
   asked: string[];
   /** Answers given before any other, first come first served. */
   moods: Mood[];
-  /** A store of bytes on another address, that refuses whoever shows it a token; off unless set. */
+  /** A store of bytes on another address, that refuses requests with a token; off unless set. */
   storesElsewhere: boolean;
   close(): void;
 }
@@ -57,7 +57,7 @@ export const limited: Mood = (response) => {
   response.end('{"errors":[{"detail":"You have exceeded the API\'s rate limit.","status":429}]}');
 };
 
-/** Whatever stands before the server says that it is away. */
+/** A proxy in front of the server says that it is away. */
 export const away: Mood = (response) => {
   response.writeHead(502, { 'content-type': 'text/html', 'retry-after': '0.02' }).end('<html>Bad Gateway</html>');
 };
@@ -69,8 +69,8 @@ export const broken: Mood = (response) => {
 };
 
 /**
- * A server of the same API that has less of it and does some things its own way: what it does not know is a page of
- * text, lists come whole or pay no heed to the page asked for, settings that nobody made are empty texts, sensitive
+ * A server of the same API that has less of it and does some things differently: what it does not know is a page of
+ * text, lists come whole or ignore the requested page, unset settings are empty texts, sensitive
  * values too, states have neither lineage nor size and are downloaded from a path of the server itself.
  */
 export async function startForeignServer(data: ForeignData): Promise<ForeignServer> {

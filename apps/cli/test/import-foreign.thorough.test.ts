@@ -56,7 +56,7 @@ const data: ForeignData = {
         { key: 'TOKEN', value: '', category: 'env', sensitive: true },
         { key: 'a b', value: '1', category: 'env' },
       ],
-      // Somebody went back from the third to the first.
+      // The state was rolled back from the third to the first.
       states: [...versions('net', [1, 2, 3], 'one'), { id: 'sv-net-back', serial: 1, content: state(1, 'one') }],
       current: 'sv-net-back',
     },
@@ -191,7 +191,7 @@ describe('an import from a server that has less', () => {
     expect((await shown(`workspaces/${id}`)).attributes.locked).toBe(false);
   });
 
-  it('leaves a workspace alone that somebody else has locked, and the rest goes on', async () => {
+  it('skips a workspace that another user has locked, and the rest goes on', async () => {
     const { admin } = workspaces;
     const { id } = await shown('organizations/foreign/workspaces/old');
     await admin.post(`workspaces/${id}/actions/lock`, { reason: 'maintenance' }).expect(200);

@@ -155,7 +155,7 @@ describe('an import of a server of secrets', () => {
     expect(JSON.parse(ran.printed).present).toMatchObject({ secret: 9, version: 11, entity: 1, 'entity alias': 1 });
   });
 
-  it('brings new versions and marks, and leaves alone what somebody wrote here', async () => {
+  it('brings new versions and marks, and does not change what was written here', async () => {
     await other.secrets.root.write('kv/data/many', { data: { n: 9 } }).expect(200);
     await other.secrets.root.write('kv/destroy/many', { versions: [6] }).expect(204);
     await here.root.write('kv/data/app', { data: { mine: true } }).expect(200);

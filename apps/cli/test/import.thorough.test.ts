@@ -221,7 +221,7 @@ describe('an import of organizations', () => {
   });
 
   it.each([
-    ['a token nobody knows', { IMPORT_TOKEN: 'x.kswsv1.y' }, 2, '401'],
+    ['an unknown token', { IMPORT_TOKEN: 'x.kswsv1.y' }, 2, '401'],
     ['no token', { IMPORT_TOKEN: '' }, 1, 'IMPORT_TOKEN'],
   ])('stops at %s', async (_, env, code, message) => {
     const args = [

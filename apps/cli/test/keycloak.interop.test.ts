@@ -11,7 +11,7 @@ import { asker } from '../src/ask';
 import { run } from '../src/program';
 
 jest.setTimeout(120_000);
-if (!keycloakAt) process.stderr.write('skipped: no KEYSTEAD_KEYCLOAK, so nobody signs in at a real provider\n');
+if (!keycloakAt) process.stderr.write('skipped: no KEYSTEAD_KEYCLOAK, so there is no sign-in at a real provider\n');
 const withKeycloak = keycloakAt ? describe : describe.skip;
 
 withKeycloak('sign-in to the secrets service at Keycloak', () => {
@@ -78,7 +78,7 @@ withKeycloak('sign-in to the secrets service at Keycloak', () => {
       .expect(400, /has ended this sign-in/);
   });
 
-  it('takes an answer once, and a code for the sign-in alone that it was asked for', async () => {
+  it('takes an answer once, and a code only for the sign-in that it was asked for', async () => {
     const one = await keycloak.browse((await begin()).auth_url);
     const other = await begin();
     const crossed = new URL(one.location!);
@@ -91,7 +91,7 @@ withKeycloak('sign-in to the secrets service at Keycloak', () => {
     await finish(two.location!).expect(400, /state/i);
   });
 
-  it('lets nobody in with a wrong password', async () => {
+  it('refuses a wrong password', async () => {
     const { location } = await keycloak.browse((await begin()).auth_url, 'wrong');
     expect(location).toBeUndefined();
   });

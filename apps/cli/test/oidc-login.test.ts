@@ -93,7 +93,7 @@ describe('login -method=oidc', () => {
     expect(said).toContain('access_denied');
   });
 
-  it('asks until somebody agreed on another device', async () => {
+  it('asks until the user agreed on another device', async () => {
     provider.deviceAgreed = false;
     const { code, said, printed } = await login(['device', 'port=0'], async () => {
       provider.deviceAgreed = true;

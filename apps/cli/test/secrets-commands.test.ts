@@ -313,7 +313,7 @@ describe('a command that is none', () => {
     ['kv gte a', 'keystead kv get'],
     ['operator unsael', 'keystead operator unseal'],
     ['token create --displayname x', '--display-name'],
-  ])('%s: is told what was meant: %s', async (line, meant) => {
+  ])('%s: suggests what was meant: %s', async (line, meant) => {
     const { code, said } = await keystead(line.split(' '), { HOME: home });
     expect([code, said]).toEqual([1, expect.stringMatching(`did you mean .*${meant}`)]);
   });

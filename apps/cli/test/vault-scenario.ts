@@ -9,7 +9,7 @@ import type { Ran } from './run-keystead';
 export type Write = (path: string, body: object, namespace?: string, method?: string) => Promise<Answer>;
 type Answer = { readonly data?: Readonly<Record<string, unknown>> };
 
-/** What nobody may ever see printed. */
+/** A value that must never be printed. */
 export const confidential = 'correct-horse-battery';
 /** Digits that a double would lose. */
 export const exact = '{"pin":12345678901234567890,"rate":1.50,"__proto__":{"a":1}}';
@@ -170,7 +170,7 @@ export function expectNamed(runs: readonly Ran[], engine: string): void {
   const named = [
     `other/: secrets engines of type ${engine} are not copied`,
     'kv/app/db: deleted versions cannot be read, and are destroyed here: 2',
-    'auth/userpass/: 1 user has a password that nobody knows: set it anew',
+    'auth/userpass/: 1 user has a random password: set a new one',
     'auth/approle/role/ci: 1 secret ids are not shown there: make new ones',
     'auth/ldap/config: bindpass is not shown there: write it with it',
     'rate limits: not copied: all',

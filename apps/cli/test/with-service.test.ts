@@ -73,7 +73,7 @@ describe('the command line', () => {
       await secrets.root.write('auth/userpass/users/ada', { password: 'correct horse' }).expect(204);
     });
 
-    it('keeps the token in a file for its owner alone, and forgets it', async () => {
+    it('keeps the token in a file that only its owner can read, and forgets it', async () => {
       const file = join(home, '.keystead', 'token');
       expect((await run(['login', 'ada', '--method', 'userpass'], ['correct horse'])).code).toBe(0);
       expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -123,7 +123,7 @@ describe('the command line', () => {
     expect((await run(['list', 'cubbyhole/walk'], [], asRoot())).printed).toBe('a\n');
     expect((await run(['delete', 'cubbyhole/walk/a'], [], asRoot())).code).toBe(0);
     expect((await run(['list', 'cubbyhole/walk'], [], asRoot())).code).toBe(2);
-    // If it went, a value stored by somebody else could command the terminal of whoever looks. No name holds such signs.
+    // Otherwise a value that another user stored could command the reader's terminal. No name holds such signs.
     await secrets.root.write('cubbyhole/odd/a%c2%9b2J', { note: 'x' }).expect(400);
     await secrets.root.write('cubbyhole/odd/a', { note: '\u001b[2J\u0007x\ny\u009b2J' }).expect(204);
     const odd = await run(['read', 'cubbyhole/odd/a'], [], asRoot());

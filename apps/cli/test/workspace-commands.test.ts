@@ -130,7 +130,7 @@ describe('the commands of workspaces, against a service', () => {
     expect((await run('var set -env -sensitive KEY', ['hidden'])).code).toBe(0);
     expect(await run('var set -sensitive KEY=seen')).toMatchObject({
       code: 1,
-      said: expect.stringContaining('KEY alone'),
+      said: expect.stringContaining('only KEY'),
     });
     const tfvars = file('prod.tfvars', 'size = 3 # many\nname = "a # b"\nlist = [\n  "x", # one\n  "y",\n]\n');
     await done(`var import ${tfvars}`, `var import ${file('prod.env', 'LEVEL=debug\nQUOTED="a b"\n')}`);

@@ -57,7 +57,7 @@ function digests(sealKey: Uint8Array | undefined) {
 type BackupLine = { header: Header } | { batch: Batch } | { footer: Footer };
 
 /**
- * Writes a backup file, compressed and readable by its owner alone; `-` is standard output. Tells how many rows are saved
+ * Writes a backup file, compressed and readable only by its owner; `-` is standard output. Reports how many rows are saved
  * with each batch. Refuses to overwrite.
  */
 export async function writeArchive(
@@ -71,7 +71,7 @@ export async function writeArchive(
   const gzip = createGzip();
   const target = file === '-' ? process.stdout : createWriteStream(file, { flags: 'wx', mode: 0o600 });
   const written = pipeline(gzip, target);
-  // Seen by whoever awaits it below; an early failure must not end the process before that.
+  // Handled where it is awaited below; an early failure must not end the process before that.
   written.catch(() => {});
   const lines = digests(sealKey);
   const put = async (line: BackupLine) => {
@@ -184,7 +184,7 @@ async function* linesOf(file: string, read?: (bytes: number) => void): AsyncGene
       yield line;
     }
   } catch (error) {
-    // What ends the input may also end the loop over its lines. A failure of whoever takes them is theirs.
+    // What ends the input may also end the loop over its lines. A failure of the consumer is rethrown as it is.
     if (error !== failure) throw error;
   } finally {
     source.destroy();

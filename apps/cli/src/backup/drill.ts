@@ -21,7 +21,7 @@ interface Drilled {
 }
 
 /**
- * Brings a backup back into a database of its own on a server, reads all of it again, and takes it away. Throws `Problem`
+ * Restores a backup into a separate database on a server, reads all of it again, and drops it. Throws `Problem`
  * where anything of it is missing or cannot be opened; the database is gone then as well.
  */
 export async function drill(

@@ -11,7 +11,7 @@ import type { ServiceName } from './service-database';
 
 const named = /^(secrets|workspaces)-\d{8}T\d{9}Z\.backup$/;
 
-/** Whether backups are kept there under names of their own. */
+/** Whether the path is a folder, where backups are named by the program. */
 export function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
@@ -27,7 +27,7 @@ function backupsAmong(names: readonly string[], service: ServiceName): string[] 
   return ours.sort().reverse();
 }
 
-/** Where backups are kept under names of their own: a folder here or in a bucket. */
+/** Where backups are named by the program: a folder here or in a bucket. */
 export interface Shelf {
   names(): Promise<string[]>;
   remove(name: string): Promise<void>;

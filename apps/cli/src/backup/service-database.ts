@@ -124,7 +124,7 @@ export async function* snapshot(client: pg.ClientBase, header: Header): AsyncGen
 }
 
 /**
- * Puts a backup whose file has been checked to its end into a database that nobody uses, and brings it up to this version.
+ * Puts a backup whose file has been checked to its end into an unused database, and brings it up to this version.
  * Everything is one transaction: what fails leaves nothing.
  */
 export async function restore(
@@ -193,7 +193,7 @@ async function load(
 /** Takes a database away again that was made for what then failed, or for a drill. */
 export async function dropDatabase(url: string): Promise<void> {
   const name = pg.escapeIdentifier(databaseName(url));
-  // What failed first is what is told.
+  // The first failure is the one to report.
   await withClient(onDatabase(url, 'postgres'), (client) => client.query(`DROP DATABASE IF EXISTS ${name}`)).catch(
     () => {},
   );

@@ -43,7 +43,7 @@ export async function estimateRows(client: pg.ClientBase): Promise<number> {
   return Number(rows[0]?.rows ?? 0);
 }
 
-/** Every sequence with its position; those never used begin anew anyway. */
+/** Every sequence with its position; unused ones start from the beginning anyway. */
 export async function listSequences(client: pg.ClientBase): Promise<Sequence[]> {
   const { rows } = await client.query<{ name: string; last: string | null }>(SEQUENCES);
   return rows.flatMap(({ name, last }) => (last === null ? [] : [{ name, last, called: true }]));

@@ -90,7 +90,7 @@ export async function verify({ output, env, progress }: Context, options: Instal
   });
 }
 
-/** Brings backups back into databases of their own, reads all of it again, and takes them away. */
+/** Restores backups into separate databases, reads all of them again, and drops them. */
 export async function tryOut({ output, env, progress }: Context, options: Installation, place: string): Promise<void> {
   const results: Awaited<ReturnType<typeof drill>>[] = [];
   const tell = () => {
@@ -208,7 +208,7 @@ interface Stages {
   readonly readAgain: (rows: number, total: number) => void;
 }
 
-/** Shows each stage of a backup with a rate of its own. */
+/** Shows each stage of a backup with its own rate. */
 async function inStages<T>(
   progress: Context['progress'],
   file: string,
@@ -242,7 +242,7 @@ function proofOf(header: Header, options: Installation, env: NodeJS.ProcessEnv):
   return { sealKey, allowUnauthenticated: options.allowUnauthenticated };
 }
 
-/** What cannot be told without the key, said where it cannot be overlooked. */
+/** Says clearly what cannot be verified without the key. */
 function warnUnproven(output: Context['output'], { sealKey, allowUnauthenticated }: Proof): void {
   if (!sealKey)
     output.note(

@@ -67,7 +67,7 @@ export const backupCommands: readonly CommandSpec[] = [
     examples: ['backup drill /backups', 'backup drill /backups -data=data', 'backup drill secrets.backup'],
     more:
       'Its user must be allowed to make databases; the new one needs as much room as the service. The service itself and its\n' +
-      'database are left alone. Exit code 0 if all of every backup came back.',
+      'database are not touched. Exit code 0 if all of every backup came back.',
     async run(context, options: Installation, place: string) {
       const { tryOut }: typeof import('../backup/work') = require('../backup/work');
       await context.interruption.during('the database of the drill is gone again; run it again', () =>

@@ -12,7 +12,7 @@ export function completionCommand(commands: () => readonly CommandSpec[], groups
     args: { '<shell>': shells.join(', ') },
     flags: {},
     examples: ['completion bash', 'completion zsh', 'completion fish'],
-    more: 'For this shell alone: source <(keystead completion bash)',
+    more: 'For this shell only: source <(keystead completion bash)',
     run({ output }, _, shell: string) {
       const known = shells.find((one) => one === shell);
       if (!known) throw new Problem(`there is no completion for ${shell}: use ${shells.join(', ')}`);

@@ -5,7 +5,7 @@ import { exitCodes, Problem } from '../problem';
 import { print, printOrField, printOrSay } from './print';
 import { parseValues, valuesHelp } from './values';
 
-const field = { '--field <name>': 'print this field alone' } as const;
+const field = { '--field <name>': 'print only this field' } as const;
 const values = 'name=value, name:=json, name=@file, or - for an object of JSON';
 
 /** `read`, `list`, `scan`, `write`, `patch`, `delete`, `unwrap`, `path-help`: any path of the service. */

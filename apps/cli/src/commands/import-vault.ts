@@ -75,7 +75,7 @@ export const vaultImportCommands: readonly CommandSpec[] = [
         await interruption.during(afterStop, () => importVault(job));
       } finally {
         progress.end();
-        // Also of an import that ended early it is told how far it came.
+        // An import that ended early also reports how far it came.
         showOutcome(made, report, dryRun);
         from.close();
         to.close();

@@ -29,7 +29,7 @@ export const kvMetadataCommands: readonly CommandSpec[] = [
     name: 'kv metadata get',
     help: 'Show settings, remarks and versions of a secret.',
     args: key,
-    flags: { ...mount, '--field <name>': 'print this field alone' },
+    flags: { ...mount, '--field <name>': 'print only this field' },
     examples: ['kv metadata get kv/app/db', 'kv metadata get -field=current_version kv/app/db'],
     async run(made, flags: KvMetadataFlags, path: string) {
       const found = await findVersioned(made, path, flags.mount);

@@ -8,7 +8,7 @@ import { print, printField, printOrField, printOrSay, saying } from './print';
 import { count, listed, parseValues, valuesHelp } from './values';
 
 const mount = { '--mount <path>': 'where the engine is; else it is found from the path' } as const;
-const field = { '--field <name>': 'print this field alone' } as const;
+const field = { '--field <name>': 'print only this field' } as const;
 const key = { '<path>': 'the secret, for example kv/app/db, or app/db with --mount' } as const;
 const cas = { '--cas <version>': 'only if this is the newest version; 0: only if there is none' } as const;
 const versions = {

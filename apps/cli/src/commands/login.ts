@@ -83,7 +83,7 @@ export const loginCommands: readonly CommandSpec[] = [
       'Token, password, secret id and passcode are asked for, or read from standard input, one a line. aws signs with the credentials ' +
       'of AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; header_value binds the login to one server. oidc opens a browser that comes ' +
       'back to http://localhost:8250/oidc/callback; port, listenaddress, callbackhost, callbackport and callbackmethod change that, ' +
-      'skip_browser prints the address alone, and callbackmode=direct is for roles that the service finishes itself.',
+      'skip_browser only prints the address, and callbackmode=direct is for roles that the service finishes itself.',
     async run(made, flags: LoginFlags, ...values: string[]) {
       const token = flags.method === 'token' ? await givenToken(made, values) : await logIn(made, values, flags);
       if (flags.printOnly) {
@@ -161,7 +161,7 @@ async function tokenOf(made: Context, answer: ServiceResponse): Promise<string> 
   return auth.client_token;
 }
 
-/** A password on the command line would be seen by everybody who lists the processes. */
+/** A password on the command line would be visible to every user who lists the processes. */
 function refuseVisible(name: string, values: readonly string[]): void {
   const given = values.find((value) => value.startsWith(`${name}=`))?.slice(name.length + 1);
   if (given === undefined || given === '-' || given.startsWith('@')) return;

@@ -1,13 +1,13 @@
 import type { CommandSpec } from '../command';
 import { Problem } from '../problem';
 
-/** `mfa enrol`: a second factor for whoever is logged in. */
+/** `mfa enrol`: a second factor for the current user. */
 export const mfaCommands: readonly CommandSpec[] = [
   {
     name: 'mfa enrol',
     help: 'Make a one-time-password secret for yourself and draw its QR code to scan.',
     args: { '<method-id>': 'id of the TOTP method; keystead list identity/mfa/method/totp' },
-    flags: { '--entity <id>': 'enrol somebody else (administrators)' },
+    flags: { '--entity <id>': 'enrol another user (administrators)' },
     examples: ['mfa enrol 3b7e9a50-0c1d-4a55-8a86-2b1f0c6b4c2e'],
     async run({ client, output }, options: { entity?: string }, methodId: string) {
       const path = `identity/mfa/method/totp/${options.entity ? 'admin-generate' : 'generate'}`;

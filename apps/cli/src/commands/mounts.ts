@@ -39,7 +39,7 @@ const tuning = (kind: Kind) => ({
   '--description <text>': 'what it is for',
   '--default-lease-ttl <duration>': 'lifetime of what it gives out, where nothing else is asked for',
   '--max-lease-ttl <duration>': 'longest lifetime of what it gives out',
-  '--listing-visibility <value>': 'unauth: show it to everybody; hidden',
+  '--listing-visibility <value>': 'unauth: show it without a token; hidden',
   '--audit-non-hmac-request-keys <name>': {
     help: 'request field that the audit log shows as it is',
     repeatable: true as const,

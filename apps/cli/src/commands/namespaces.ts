@@ -32,7 +32,7 @@ export const namespaceCommands: readonly CommandSpec[] = [
     name: 'namespace create',
     help: 'Make a namespace.',
     args: path,
-    flags: { ...remarks, '--field <name>': 'print this field alone' },
+    flags: { ...remarks, '--field <name>': 'print only this field' },
     examples: ['namespace create -custom-metadata=owner=ada team'],
     async run(made, flags: NamespaceFlags, name: string) {
       const custom_metadata = flags.customMetadata && parsePairs(flags.customMetadata, '--custom-metadata');
@@ -56,7 +56,7 @@ export const namespaceCommands: readonly CommandSpec[] = [
     flags: {
       ...remarks,
       '--remove-custom-metadata <name>': { help: 'a remark to remove', repeatable: true },
-      '--field <name>': 'print this field alone',
+      '--field <name>': 'print only this field',
     },
     examples: ['namespace patch -custom-metadata=owner=bo -remove-custom-metadata=old team'],
     async run(made, flags: NamespaceFlags, name: string) {

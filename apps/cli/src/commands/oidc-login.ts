@@ -131,7 +131,7 @@ class Listener {
       let taken = false;
       this.server.on('request', async (request: IncomingMessage, response: ServerResponse) => {
         const sent = await read(request).catch(() => undefined);
-        // A browser asks for icons as well, and anybody may knock.
+        // A browser asks for icons as well, and any local program may connect.
         if (!sent || taken) return show(response, 404, 'There is nothing here.');
         taken = true;
         clearTimeout(late);
@@ -181,4 +181,4 @@ function show(response: ServerResponse, status: number, text: string): void {
   response.end(`${text}\n`);
 }
 
-const tooLate = (): Problem => new Problem('nobody signed in within five minutes: begin again', exitCodes.refused);
+const tooLate = (): Problem => new Problem('no one signed in within five minutes: begin again', exitCodes.refused);

@@ -25,10 +25,10 @@ export const operatorCommands: readonly CommandSpec[] = [
     help: 'Make a new root token with enough shares: begin, ask for them one by one, and show the token.',
     flags: {
       '--init': 'only begin, and show the nonce and the one-time password',
-      '--nonce <nonce>': 'give shares for the attempt that somebody began; with --cancel, which one',
+      '--nonce <nonce>': 'give shares for the attempt with this nonce; with --cancel, which one',
       '--decode <text>': 'turn the encoded token into the token, with the one-time password of its attempt',
       '--status': 'show how far an attempt is',
-      '--cancel': 'give an attempt up that nobody has given a share for',
+      '--cancel': 'cancel an attempt that has no shares yet',
       '--replace': 'begin instead of an attempt under way: asks for one of the shares first',
       '--pgp-key <file...>': 'encrypt the token to this public key, instead of by a one-time password',
     },
@@ -36,7 +36,7 @@ export const operatorCommands: readonly CommandSpec[] = [
     more:
       `One person who has all shares:            ${command}\n` +
       `Several, each where they are: one begins:  ${command} --init\n` +
-      `  everybody gives their share:             ${command} --nonce NONCE\n` +
+      `  each key holder gives their share:        ${command} --nonce NONCE\n` +
       `  who began reads the token:               ${command} --decode ENCODED`,
     async run(made, options: OperatorOptions) {
       const chosen = (['init', 'status', 'cancel', 'decode'] as const).filter((name) => options[name] !== undefined);

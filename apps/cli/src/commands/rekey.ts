@@ -28,7 +28,7 @@ export const rekeyCommands: readonly CommandSpec[] = [
     help: 'Walk through new shares: start, collect, show the new ones, verify. Goes on where a rekey stands.',
     flags: {
       '--init': 'only begin, and show the nonce',
-      '--nonce <nonce>': 'give shares for the rekey that somebody began',
+      '--nonce <nonce>': 'give shares for the rekey with this nonce',
       '--status': 'show how far a rekey is',
       '--cancel': 'forget a rekey; the current shares stay valid',
       '--shares <n>': { help: 'number of new shares', also: ['--key-shares'], default: '5' },

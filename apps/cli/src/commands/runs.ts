@@ -175,7 +175,7 @@ async function upload(service: Remote, { id }: RemoteResource, file: string): Pr
   return found.id;
 }
 
-/** Prints what comes until the run has ended, or waits for somebody. */
+/** Prints the run's progress until it has ended, or waits for a decision. */
 async function follow(made: Context, service: Remote, id: string): Promise<void> {
   let log: Log | undefined;
   for (let waitMs = 100; ; waitMs = Math.min(waitMs * 2, 2000)) {

@@ -18,7 +18,7 @@ interface StateFlags extends ServiceFlags {
   force?: boolean;
 }
 
-// Larger ones are uploaded to a link of their own.
+// Larger ones are uploaded to a separate link.
 const INLINE_BYTES = 1024 * 1024;
 const shown = ['serial', 'status', 'created-at', 'size', 'terraform-version'];
 

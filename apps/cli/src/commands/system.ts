@@ -9,7 +9,7 @@ import { count, listed } from './values';
 
 const SEALED = 2;
 
-/** The service itself, before and after anybody has a token; and this program. */
+/** Commands that need no token: about the service itself, and about this program. */
 export const systemCommands: readonly CommandSpec[] = [
   {
     name: 'status',
@@ -110,7 +110,7 @@ export const systemCommands: readonly CommandSpec[] = [
   },
   {
     name: 'operator rotate',
-    help: 'Seal values under a new key from now on; those there are sealed anew in the background.',
+    help: 'Seal values under a new key from now on; stored ones are resealed in the background.',
     flags: {},
     examples: ['operator rotate'],
     async run(made) {

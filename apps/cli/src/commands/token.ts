@@ -33,7 +33,7 @@ interface OneFlags {
 
 const which = { '[token]': 'only -, which asks for it: a token is no argument' } as const;
 const accessor = { '--accessor <accessor>': 'the token with this accessor' } as const;
-const field = { '--field <name>': 'print this field alone' } as const;
+const field = { '--field <name>': 'print only this field' } as const;
 
 /** `token …`: make, look at, renew and end tokens. */
 export const tokenCommands: readonly CommandSpec[] = [
@@ -54,7 +54,7 @@ export const tokenCommands: readonly CommandSpec[] = [
       '--renewable <bool>': 'whether it can be renewed (true or false)',
       '--orphan': 'lives on when your token ends',
       '--no-default-policy': 'without the policy default',
-      '--field <name>': 'print this field alone, for example client_token',
+      '--field <name>': 'print only this field, for example client_token',
     },
     examples: ['token create -policy=readers -ttl=30m', 'token create -field=client_token -period=24h'],
     async run(made, flags: CreateFlags) {

@@ -6,7 +6,7 @@ import { Problem } from '../problem';
 /** How `name=value` arguments are written, for help. */
 export const valuesHelp =
   'Values are text: name=value; name=@file is the content of a file, name=- standard input, name:=value takes JSON.\n' +
-  '@file or - alone is an object of JSON. A name given twice becomes a list; \\@ begins a text with @.';
+  '@file or - without a name is an object of JSON. A name given twice becomes a list; \\@ begins a text with @.';
 
 /** Reads `name=value` arguments. Throws `Problem` naming the bad one. */
 export async function parseValues(values: readonly string[], ask: Ask): Promise<Record<string, unknown>> {

@@ -46,7 +46,7 @@ export const variableCommands: readonly CommandSpec[] = [
       ...category,
       '--hcl': 'values are expressions of the language',
       '--sensitive':
-        'values are never shown again; they come from files or standard input, or are asked for by name alone',
+        'values are never shown again; they come from files or standard input, or are asked for if only a name is given',
       '--description <text>': 'what they are for',
     },
     examples: [
@@ -158,7 +158,7 @@ function askedFor(text: string): string | undefined {
   if (/^(@|-$)/.test(text.slice(at + 1))) return undefined;
   const name = text.slice(0, at).replace(/:$/, '');
   throw new Problem(
-    `a sensitive value is no argument, since it would stay in the history: give ${name} alone, ${name}=@FILE or ${name}=-`,
+    `a sensitive value is no argument, since it would stay in the history: give only ${name}, ${name}=@FILE or ${name}=-`,
   );
 }
 

@@ -116,9 +116,9 @@ export const workspaceCommands: readonly CommandSpec[] = [
   {
     name: 'ws lock',
     also: ['state lock'],
-    help: 'Take the lock of a workspace: nobody else writes its state.',
+    help: 'Take the lock of a workspace: no one else can write its state.',
     args: named,
-    flags: { ...organizationFlag, '--reason <text>': 'what others are told' },
+    flags: { ...organizationFlag, '--reason <text>': 'shown to others' },
     examples: ['ws lock -organization=harbour -reason=maintenance web'],
     async run(made, flags: WorkspaceFlags, name: string) {
       const service = findService(made);
@@ -132,7 +132,7 @@ export const workspaceCommands: readonly CommandSpec[] = [
     also: ['state unlock'],
     help: 'Give the lock of a workspace back.',
     args: named,
-    flags: { ...organizationFlag, '--force': { help: "also where it is somebody else's", also: ['--f'] } },
+    flags: { ...organizationFlag, '--force': { help: "also another user's lock", also: ['--f'] } },
     examples: ['ws unlock -organization=harbour web'],
     async run(made, flags: WorkspaceFlags, name: string) {
       const service = findService(made);

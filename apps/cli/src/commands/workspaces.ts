@@ -52,7 +52,7 @@ export const importCommands: readonly CommandSpec[] = [
         });
       } finally {
         progress.end();
-        // Also of an import that ended early it is told how far it came.
+        // An import that ended early also reports how far it came.
         showOutcome(made, report, job.plan);
       }
     },

@@ -16,14 +16,14 @@ export async function checkTls(findings: Findings, address: string, tls: TlsSett
     findings.ask(
       'critical',
       !isLocal,
-      'spoken to on this machine alone',
-      `${address} is not https: whoever is on the way reads tokens and secrets`,
+      'called only on this machine',
+      `${address} is not https: anyone on the network path reads tokens and secrets`,
       'give the service a certificate (…_TLS_CERT_FILE, …_TLS_KEY_FILE), or put a proxy with one before it',
     );
     return;
   }
   const seen = await certificateOf(hostname, Number(port || 443), tls).catch(() => undefined);
-  // Why nobody answers is told by the first request.
+  // The first request reports why there is no answer.
   if (!seen) return;
   const days = Math.floor((Date.parse(seen.certificate.valid_to) - Date.now()) / DAY_MS);
   const end = `its certificate ends ${days < 0 ? `${-days} days ago` : `in ${days} days`} (${seen.certificate.valid_to})`;

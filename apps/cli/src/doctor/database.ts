@@ -42,14 +42,14 @@ async function answered(findings: Findings, what: string, ask: () => Promise<voi
   }
 }
 
-/** A pool that hands connections on after each transaction breaks locks, notices and prepared statements of ours. */
+/** A pool in transaction mode breaks our locks, notices and prepared statements. */
 async function checkPooling(url: string, client: pg.Client, findings: Findings): Promise<void> {
-  await answered(findings, 'what stands before it', async () => {
+  await answered(findings, 'what is in front of it', async () => {
     findings.ask(
       'critical',
       await isPooledByTransaction(url),
       'no pool of transactions before it',
-      'two connections are one at the server: a pool in transaction mode stands before it (PgBouncer)',
+      'two connections are one at the server: a pool in transaction mode is in front of it (PgBouncer)',
       'connect to the server itself, or to a pool in session mode',
     );
     const { rows } = await client.query(
@@ -61,7 +61,7 @@ async function checkPooling(url: string, client: pg.Client, findings: Findings):
       'notice',
       isProxied,
       'connected directly',
-      'a proxy or pool stands before it',
+      'a proxy or pool is in front of it',
       'see that it is in session mode, and ends connections of a server that is no longer the primary',
     );
   });

@@ -2,7 +2,7 @@
 const named = ['organization_name', 'workspace_name', 'project_name', 'full_workspace'];
 const ids = ['organization_id', 'workspace_id', 'project_id'];
 
-/** Whether a role of a jwt mount lets in runs by names alone, which something else may have later. */
+/** Whether a role of a jwt mount admits runs only by names, which may later belong to something else. */
 export function bindsNamesOnly(role: Readonly<Record<string, unknown>>): boolean {
   const claims = Object.keys((role.bound_claims ?? {}) as object).map((claim) => claim.replace(/^\//, ''));
   const subject = String(role.bound_subject ?? '');

@@ -100,7 +100,7 @@ const workspaces: readonly Question[] = [
     count: `SELECT count(*) FROM user_account u WHERE site_admin AND suspended_at IS NULL AND password_hash IS NOT NULL
             AND NOT EXISTS (SELECT 1 FROM two_factor t WHERE t.user_id = u.id AND t.verified_at IS NOT NULL)`,
     fine: 'administrators have second factors',
-    what: (count) => `${count} administrators sign in with a password alone`,
+    what: (count) => `${count} administrators sign in with only a password`,
     next: 'have them set up a second factor in their account',
   },
 ];

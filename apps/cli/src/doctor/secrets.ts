@@ -63,7 +63,7 @@ async function checkAudit(client: Client, findings: Findings): Promise<void> {
     'warning',
     Object.values(devices).every((device) => typeof (device as { type?: unknown } | null)?.type !== 'string'),
     'audit devices are there',
-    'no audit device: nobody can tell later who read what',
+    'no audit device: there will be no record of who read what',
     'enable one: docs/guides/audit.md',
   );
 }
@@ -91,7 +91,7 @@ async function checkMounts(client: Client, findings: Findings): Promise<void> {
     'notice',
     !types.some((type) => type !== '' && type !== 'token'),
     'people can log in',
-    'nobody can log in but with tokens that somebody else made',
+    'people can log in only with tokens that others made',
     'keystead auth enable userpass, or oidc, ldap, approle',
   );
 }

@@ -5,7 +5,7 @@ import type { Findings } from './finding';
 
 const TIMEOUT_MS = 15_000;
 
-/** Where the workspace service is, as far as somebody said it. */
+/** The address of the workspace service, if one is set. */
 export function workspacesAddress(env: NodeJS.ProcessEnv): string | undefined {
   const said = findVariable(workspaceSettings.address, env)?.value;
   const address = said?.includes('://') ? said : said && `https://${said}`;
@@ -29,6 +29,6 @@ export async function checkWorkspaces(settings: CliSettings, address: string, fi
     answer.status !== 200,
     'ready',
     `it is not ready: ${answer.status} ${text}`,
-    'what it lacks stands in the answer: its database, or the store of its files',
+    'the answer says what it lacks: its database, or the store of its files',
   );
 }

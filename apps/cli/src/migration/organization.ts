@@ -91,7 +91,7 @@ async function copyNamed(job: Import, type: 'projects' | 'teams', base: string, 
   return ids;
 }
 
-/** What exists there and no server gives away, or nobody can agree to for others. */
+/** What exists there but cannot be read, or needs its owner's consent. */
 async function leaveToPeople(job: Import, name: string, base: string): Promise<void> {
   const kinds: [path: string, kind: string, sentence: string][] = [
     ['ssh-keys', 'SSH keys', 'SSH keys cannot be read elsewhere; store them again'],

@@ -11,9 +11,9 @@ export interface Listing {
   items: RemoteResource[];
   /** There is no such list, or none for this token: it makes no difference on the wire. */
   absent: boolean;
-  /** The server does not know such lists at all, of whatever owner. */
+  /** The server does not know such lists at all, for any owner. */
   unknown: boolean;
-  /** How many there are that it did not hand out, whatever page was asked for. */
+  /** How many there are that it did not return on any page. */
   withheld: number;
 }
 
@@ -47,7 +47,7 @@ export class Remote {
     readonly name: string,
     private readonly address: string,
     private readonly token: string,
-    /** Without patience nothing is asked twice: somebody waits for the answer. */
+    /** Without patience no call is retried: a user waits for the answer. */
     private readonly options: { readonly patient: boolean; readonly tokenFrom?: string } = { patient: true },
   ) {
     if (!/^https?:\/\/[^/]+$/.test(address)) throw new Problem(`${address} is no address: use https://host`);
@@ -124,7 +124,7 @@ export class Remote {
     const target = this.absolute(url);
     const wanted = { method: 'GET', accept: '*/*', timeout: BYTES_TIMEOUT_MS };
     let answer = await this.send(target, { ...wanted, signed: this.isOurs(target) });
-    // Some servers keep bytes on a host of their own that wants the token; nobody else's host is ever shown it.
+    // Some servers keep bytes on a related host that wants the token; no other host ever gets it.
     if (answer.status === 401 && !this.isOurs(target) && this.isRelated(target)) {
       answer = await this.send(target, { ...wanted, signed: true });
     }

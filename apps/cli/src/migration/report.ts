@@ -1,4 +1,4 @@
-/** Sentences kept of each kind; the rest is counted, and was told as it came. */
+/** Sentences kept of each kind; the rest is only counted, since it was printed already. */
 const KEPT = 1_000;
 
 /** What an import did or would do, what it cannot do, and what went wrong. */
@@ -18,12 +18,12 @@ export class Report {
     if (count > 0) this.created[kind] = (this.created[kind] ?? 0) + count;
   }
 
-  /** It was there already: an earlier run made it, or somebody else. */
+  /** It was there already: an earlier run made it, or another user. */
   skip(kind: string, count = 1): void {
     if (count > 0) this.present[kind] = (this.present[kind] ?? 0) + count;
   }
 
-  /** Something that somebody must do by hand, in one sentence. */
+  /** Something that a person must do by hand, in one sentence. */
   leave(sentence: string): void {
     this.leftCount += 1;
     if (this.left.length < KEPT) this.left.push(sentence);

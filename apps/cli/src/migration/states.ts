@@ -18,7 +18,7 @@ interface Pair {
 
 interface StateCopy {
   version: RemoteResource;
-  /** It does not follow the one before it by its serial: somebody went back to it. */
+  /** Its serial does not follow that of the one before: the state was rolled back to it. */
   force: boolean;
 }
 
@@ -44,7 +44,7 @@ const listOf = (organization: string, name: string) =>
   `state-versions?filter%5Borganization%5D%5Bname%5D=${encodeURIComponent(organization)}` +
   `&filter%5Bworkspace%5D%5Bname%5D=${encodeURIComponent(name)}`;
 
-/** The states to copy, oldest first. The current one is the last, whatever its serial. */
+/** The states to copy, oldest first. The current one is the last, with any serial. */
 async function statesThere(job: Import, label: string, { organization, source }: Pair): Promise<RemoteResource[]> {
   const current = await job.from.find(`workspaces/${source.id}/current-state-version`);
   if (!current) return [];

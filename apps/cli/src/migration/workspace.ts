@@ -5,7 +5,7 @@ import { copyStates } from './states';
 import { copyBindings, copyTags } from './tags';
 import { copyVariables } from './variables';
 
-/** What a workspace takes and an import does not copy: people see to it, other attributes say it, or it tells of its maker. */
+/** Attributes that an import does not copy: people handle them, other attributes imply them, or they describe its maker. */
 const apart = [
   'agent-pool-id',
   'operations',
@@ -76,7 +76,7 @@ async function makeWorkspace(
   return made;
 }
 
-/** What exists there and no server gives away, or nobody can agree to for others. */
+/** What exists there but cannot be read, or needs its owner's consent. */
 async function leaveToPeople(job: Import, label: string, source: RemoteResource): Promise<void> {
   const { attributes, id } = source;
   const leave = (sentence: string) => job.report.leave(`${label}: ${sentence}`);

@@ -43,7 +43,7 @@ export function findService({ settings, env }: Context): Remote {
 function findToken(address: string, env: NodeJS.ProcessEnv): { token: string; tokenFrom: string } {
   const { variables } = workspaceSettings.token;
   const set = variables.find((name) => env[name] !== undefined);
-  // A variable that was to hold a token and does not must not make the caller somebody else.
+  // An empty variable for a token must not turn the caller into another user.
   if (set && !env[set]?.trim()) throw new Problem(`${set} is set, and empty: unset it to use another token`);
   if (set) return { token: env[set]?.trim() ?? '', tokenFrom: set };
   const file = env.WORKSPACES_TOKEN_FILE;

@@ -51,7 +51,7 @@ const methods: ReadonlyMap<string, AuthMethod> = new Map(
       configs: [
         {
           hidden: { binddn: 'bindpass', client_tls_cert: 'client_tls_key' },
-          // Read before anybody has written it, it shows its defaults.
+          // Before it is first written, it shows its defaults.
           isUnset: ({ url, binddn, userdn }) => url === 'ldap://127.0.0.1' && !binddn && !userdn,
         },
       ],
@@ -64,7 +64,7 @@ const methods: ReadonlyMap<string, AuthMethod> = new Map(
       configs: [{ hidden: {} }],
     },
     aws: {
-      // Ids that AWS has for the bound ones are looked up anew.
+      // The ids of bound principals are looked up again.
       lists: [{ ...role, ignored: ['role_id', 'bound_iam_principal_id'] }],
       configs: [
         // The two go together.
@@ -92,7 +92,7 @@ export async function carryMethod(place: NamespacePair, { path, type }: CarriedM
       const at = `${mount}${folder}/${name}`;
       const there = await attempt(place.job, () => place.from.find(at));
       if (!there) continue;
-      // Users without a password cannot be made: this one is nobody's.
+      // Users cannot be made without a password: this one is random and thrown away.
       const besides = type === 'userpass' ? { password: randomBytes(32).toString('base64url') } : undefined;
       const written = await carry(place, { kind, path: at, there, besides, ignored });
       if (written && besides) passwords += 1;
@@ -101,7 +101,7 @@ export async function carryMethod(place: NamespacePair, { path, type }: CarriedM
   }
   if (passwords > 0) {
     const names = `${passwords} user${passwords === 1 ? ' has' : 's have'}`;
-    place.job.report.leave(`${labelOf(place, mount)}: ${names} a password that nobody knows: set it anew`);
+    place.job.report.leave(`${labelOf(place, mount)}: ${names} a random password: set a new one`);
   }
 }
 
@@ -132,7 +132,7 @@ async function carryConfig(
     job.report.leave(`${label}: ${names} is not shown there: ${whole} with it`);
     if (config.needsHidden) return;
   }
-  // A method that nobody has configured there shows its defaults, or nothing.
+  // A method that was never configured there shows its defaults, or nothing.
   await carry(place, { kind: 'configuration', path, there, ignored: ['status', ...ignored], ...config });
 }
 

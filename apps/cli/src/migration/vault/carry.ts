@@ -50,13 +50,13 @@ export async function carry(
   return done ?? false;
 }
 
-/** Names the settings that are otherwise here than there. Values may be anybody's business, so they stay untold. */
+/** Names the settings that differ from those there. Values may be confidential, so they are not printed. */
 function tellDifferences({ job }: NamespacePair, label: string, there: Data, here: Data): void {
   const names = Object.entries(there).flatMap(([name, value]) => (same(value, here[name]) ? [] : [name]));
   if (names.length > 0) job.report.leave(`${label}: not as it is there: ${names.join(', ')}`);
 }
 
-/** Whether two settings say the same, whatever way they are written in. */
+/** Whether two settings say the same, in any spelling. */
 export function same(one: unknown, other: unknown): boolean {
   return normal(one) === normal(other);
 }

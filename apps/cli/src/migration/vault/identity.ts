@@ -16,7 +16,7 @@ interface Alias extends Data {
 export async function carryIdentity(place: NamespacePair): Promise<void> {
   for await (const id of namesThere(place, 'identity/entity/id')) await carryEntity(place, id);
   const remembered = new Map<string, string | undefined>();
-  // Groups may stand in one another: all are made before any is put into another.
+  // Groups may be members of one another: all are made before any becomes a member.
   for await (const id of namesThere(place, 'identity/group/id')) await carryGroup(place, id, remembered);
   for await (const id of namesThere(place, 'identity/group/id')) await nestGroup(place, id);
 }
@@ -38,7 +38,7 @@ async function carryEntity(place: NamespacePair, id: string): Promise<void> {
     await attempt(job, () => carryAlias(place, 'entity', { name, id: here?.id, known }, alias));
   }
   const factors = Object.keys((there.mfa_secrets ?? {}) as object).length;
-  if (factors > 0) job.report.leave(`${labelOf(place, path)}: second factors are not shown there: enrol anew`);
+  if (factors > 0) job.report.leave(`${labelOf(place, path)}: second factors are not shown there: enrol again`);
 }
 
 async function carryAlias(

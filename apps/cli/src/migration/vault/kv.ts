@@ -12,7 +12,7 @@ interface Facts {
 
 /** What is known of a secret beside its values, and may be set. */
 const settings = ['max_versions', 'cas_required', 'delete_version_after', 'custom_metadata'] as const;
-/** Versions kept where nobody says a number, on either side. */
+/** Versions kept by default, on either side. */
 const KEPT = 10;
 
 /** Copies all secrets of an engine. `mount` ends in a slash. */
@@ -40,7 +40,7 @@ async function copyValue(place: NamespacePair, path: string): Promise<void> {
   const here = await findHere(place, path);
   if (job.dryRun) return here ? job.report.skip('secret') : job.report.add('secret');
   const value = await from.find(path);
-  // Somebody has deleted it since it was listed.
+  // It was deleted since it was listed.
   if (!value) return;
   if (here && !sameValue(here, value)) {
     return job.report.leave(`${labelOf(place, path)}: has another value here, which stays`);
@@ -99,12 +99,12 @@ async function whyNotOurs(place: NamespacePair, mount: string, path: string, the
     // An earlier run may have been interrupted while it passed over numbers: then all that is here is empty.
     for (const number of Object.keys(ours.versions)) {
       const own = await valueAt(place.to, number);
-      if (!isEmpty(own)) return `version ${newest}, the newest here, is gone there: delete it here to copy it anew`;
+      if (!isEmpty(own)) return `version ${newest}, the newest here, is gone there: delete it here to copy it again`;
     }
     return undefined;
   }
   const [value, own] = await Promise.all([valueAt(place.from, newest), valueAt(place.to, newest)]);
-  // A value that could not be read stands here as an empty one that is destroyed.
+  // A value that could not be read was copied as an empty one that is destroyed.
   const equal = value ? !own || sameValue(own, value) : isEmpty(own);
   return equal ? undefined : `version ${newest} has another value here, which stays`;
 }
@@ -124,7 +124,7 @@ async function copyVersion(
     known && !known.destroyed
       ? (await place.from.find(`${mount}data/${path}`, { version: String(number) }))?.data
       : undefined;
-  // Whoever writes here meanwhile is not overwritten: the number must be the next.
+  // A concurrent write here is not overwritten: the number must be the next.
   await place.to.write(`${mount}data/${path}`, { data: value ?? {}, options: { cas: number - 1 } });
 }
 
@@ -163,7 +163,7 @@ function tellUnread({ job }: NamespacePair, label: string, { versions }: Facts, 
     job.report.leave(`${label}: deleted versions cannot be read, and are destroyed here: ${deleted.join(', ')}`);
   }
   if (ending.length > 0) {
-    job.report.leave(`${label}: versions that will be deleted begin their time anew here: ${ending.join(', ')}`);
+    job.report.leave(`${label}: the time until these versions are deleted starts again here: ${ending.join(', ')}`);
   }
 }
 

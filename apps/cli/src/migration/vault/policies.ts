@@ -1,6 +1,6 @@
 import { attempt, findHere, labelOf, type NamespacePair, namesThere } from './job';
 
-/** Policies that no server lets anybody write. */
+/** Policies that cannot be written on any server. */
 const builtIn = ['root', 'response-wrapping', 'control-group'];
 
 /** Copies policies. Accessors and ids of groups in them become those of here. */

@@ -111,7 +111,7 @@ export class SecretsServer {
     const text = body === undefined ? undefined : jsonText(body);
     const { status, said, location } = await this.send(method, target, text);
     const answer = said === '' ? undefined : bodyIn(said);
-    // Of a version that was deleted the metadata is told beside the 404.
+    // For a deleted version, the body of the 404 holds the metadata.
     if (absent.includes(status)) return answer?.data ? answer : undefined;
     if (location) throw new Problem(`${what}: it sends us on to ${location}: name that address`, exitCodes.unreachable);
     if (status < 200 || status >= 300) {
