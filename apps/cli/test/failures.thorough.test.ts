@@ -108,14 +108,7 @@ describe('any behaviour of the service', () => {
   });
 
   it.each([
-    ...[
-      'no answer',
-      'it speaks plain http',
-      'it answers a page',
-      'it breaks off',
-      'it fails',
-      'it answers a list',
-    ],
+    ...['no answer', 'it speaks plain http', 'it answers a page', 'it breaks off', 'it fails', 'it answers a list'],
     ...[
       'it answers null',
       'it answers nothing',
