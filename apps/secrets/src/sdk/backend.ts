@@ -22,7 +22,7 @@ export interface Backend {
   readonly kind: 'secret' | 'auth' | 'system';
   readonly summary: string;
   readonly paths: readonly Path[];
-  /** `per-token` hands every caller a storage of their own, cleared when the token ends. */
+  /** `per-token` gives every token a separate storage, cleared when the token ends. */
   readonly storage: 'shared' | 'per-token';
   readonly secrets: Readonly<Record<string, SecretKind>>;
   /** Auth methods: the login as it would be now, when its token is renewed. Throws a refusal to forbid the renewal. */
@@ -54,7 +54,7 @@ export interface StoredLogin {
   readonly policies: readonly string[];
   readonly displayName: string;
   readonly entityId: string;
-  /** What whoever asks for the renewal has shown: see `Call.certificates`. */
+  /** The certificates that the renewing client has shown: see `Call.certificates`. */
   certificates(): readonly Buffer[];
 }
 

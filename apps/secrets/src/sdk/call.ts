@@ -30,7 +30,7 @@ export interface CallerToken {
   readonly orphan: boolean;
   readonly role?: string;
   readonly createdAtMs: number;
-  /** When somebody logged in for it. */
+  /** When its owner logged in. */
   readonly authenticatedAtMs: number;
   readonly lastRenewalMs?: number;
   /** As given at creation, in seconds; 0 for none. */
@@ -120,7 +120,7 @@ export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<
   warn(message: string): void;
   /**
    * What this caller was given earlier under this key and can go on using: their lease lives, and no other token can end
-   * it sooner. Callers are told apart by entity, else by token; nobody is given what somebody else was.
+   * it sooner. Callers are distinguished by entity, else by token, and never get each other's.
    */
   findReusable(key: string): Promise<ReusableSecret | undefined>;
   /**

@@ -2,8 +2,8 @@ declare const canonical: unique symbol;
 
 /**
  * A path in its one spelling: decoded, without dot segments and doubled slashes, names that are stored in lower case in
- * lower case, no slash at the end but that of a folder. Only `kernel/routing/sent-path.ts` makes one, so whatever is asked,
- * counted, written down or handled under a path is the same text.
+ * lower case, no slash at the end but that of a folder. Only `kernel/routing/sent-path.ts` makes one, so all code that asks,
+ * counts, writes or handles a path sees the same text.
  */
 export type CanonicalPath = string & { readonly [canonical]: true };
 

@@ -16,8 +16,8 @@ interface Handler {
 const answerLimitBytes = 8 * 1024 * 1024;
 
 /**
- * The connections of a client of the provider to endpoints that a mount names. Throws `upstream` for an endpoint that nobody
- * may have called; of names that is found out when they are looked up.
+ * The connections of a client of the provider to endpoints that a mount names. Throws `upstream` for an endpoint that must not
+ * be called; names are checked when they are resolved.
  */
 export function agentsTo(endpoints: readonly string[], options: { keepAlive: boolean; maxSockets: number }) {
   for (const endpoint of endpoints.filter((one) => URL.canParse(one))) {
@@ -33,7 +33,7 @@ export function agentsTo(endpoints: readonly string[], options: { keepAlive: boo
 
 /**
  * Puts limits on a client of the provider: a call with all its retries ends after `timeoutMs`, no answer grows beyond
- * 8 MiB, and a service that does not answer is left alone for a while. The places before and after each call have names
+ * 8 MiB, and a service that does not answer is not called for a while. The places before and after each call have names
  * that begin with `faults` (`cloudtwo:CreateUser`, `cloudtwo:CreateUser:done`). Returns the circuit, and how far the provider's clock was
  * ahead of ours when it last answered.
  */
@@ -78,12 +78,12 @@ function limited(body: Readable): Readable {
     size += chunk.length;
     if (size > answerLimitBytes) body.destroy(new Error('the answer is too large'));
   });
-  // Whoever reads the answer hears of the end, however it came.
+  // The reader of the answer gets any error.
   pipeline(body, through, () => {});
   return through;
 }
 
-/** Why nobody answered; undefined where somebody did, or where the call never left. */
+/** Why there was no answer; undefined where there was one, or where the call never left. */
 function unanswered(error: unknown): string | undefined {
   const { name, code } = error as NodeJS.ErrnoException;
   // Refusals come from what has to happen before the call: there is no fault in this service of the provider.

@@ -24,7 +24,7 @@ const notOurs = new Set([
 /** Also said by a proxy whose provider is away. */
 const fromBefore = new Set([502, 503, 504]);
 
-/** How long we leave an account alone that throttles us even after the retries of the provider's library. */
+/** How long we do not call an account that throttles us even after the retries of the provider's library. */
 const throttledRestMs = 10_000;
 
 /** The provider's own code of a failed call, such as `NoSuchEntity`; empty where it never answered. */

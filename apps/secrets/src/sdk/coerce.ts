@@ -203,13 +203,13 @@ function unparsable(wanted: string, reader: string, text: string, reason: string
   return new Failure(`cannot parse '' as ${wanted}: strconv.${reader}: parsing ${quoted}: ${reason}`);
 }
 
-/** So many are told; of a long list the rest is counted. */
-const toldFailures = 10;
+/** So many are listed; of a long list the rest is counted. */
+const listedFailures = 10;
 
 function severally(failures: readonly string[]): Failure {
-  const told = failures.slice(0, toldFailures).map((text) => `* ${text}`);
-  if (failures.length > toldFailures) told.push(`* and ${failures.length - toldFailures} more`);
-  return new Failure(`${failures.length} error(s) decoding:\n\n${told.join('\n')}`);
+  const listed = failures.slice(0, listedFailures).map((text) => `* ${text}`);
+  if (failures.length > listedFailures) listed.push(`* and ${failures.length - listedFailures} more`);
+  return new Failure(`${failures.length} error(s) decoding:\n\n${listed.join('\n')}`);
 }
 
 function scalarKind(value: unknown): string {

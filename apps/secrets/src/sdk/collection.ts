@@ -77,8 +77,8 @@ export function single<S extends z.ZodType>(key: string, _schema: S): Single<z.o
 }
 
 /**
- * How a mount reaches an outside system, under `key`. Every write and deletion makes another generation. Whatever a node remembers
- * of that system it remembers by the generation: so no node uses it for a configuration that was written later, even the same.
+ * How a mount reaches an outside system, under `key`. Every write and deletion makes another generation. Nodes cache facts
+ * about that system by generation: so no node uses them for a configuration that was written later, even the same.
  * Decision 0186.
  */
 export function configuration<S extends z.ZodType<object>>(key: string, schema: S): MountConfiguration<z.output<S>> {

@@ -207,7 +207,7 @@ describe('wire fields', () => {
     expect(Object.getPrototypeOf(pairs)).toBe(Object.prototype);
   });
 
-  it('marks what must not stand in a refusal', () => {
+  it('marks what must not appear in a refusal', () => {
     const issue = z.object({ f: secretString() }).safeParse({ f: { a: 'hush' } }).error!.issues[0] as unknown as {
       message: string;
       params: object;

@@ -139,8 +139,8 @@ export const header = () => field({ type: 'string' }, toHeader);
 export const secretHeader = () => hiddenText(toHeader);
 
 /**
- * A stored secret that goes where these fields say. Who changes one of them without knowing the secret would have it sent to a
- * place of their own: a write that merges must send it again.
+ * A stored secret that goes where these fields say. A caller without the secret could change one of them to have it sent to
+ * their own address: a write that merges must send it again.
  */
 export const sentTo = <T extends z.ZodType>(secret: T, ...fields: readonly [string, ...string[]]): T =>
   secret.meta({ ...secret.meta(), sentTo: fields });

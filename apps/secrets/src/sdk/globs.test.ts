@@ -20,7 +20,7 @@ describe('a pattern', () => {
     expect(new Globs().fits(glob, text)).toBe(fits);
   });
 
-  // A search for such a part looks at most characters of the text once for each of its own.
+  // A search for such a part looks at most characters of the text once for each of the part's.
   it('is not searched for without end', () => {
     const part = `${'a'.repeat(10_000)}b${'a'.repeat(10_000)}`;
     expect(() => new Globs().fits(`*${part}*`, 'a'.repeat(300_000))).toThrow(

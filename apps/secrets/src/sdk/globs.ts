@@ -8,7 +8,7 @@ const mostSteps = 100_000_000;
 /** Any comparison takes as long as so many steps. */
 const stepsOfOne = 300;
 
-/** Compares texts with patterns in which `*` stands for any text, as far as one request may have them compared. */
+/** Compares texts with patterns in which `*` matches any text, as far as one request may have them compared. */
 export class Globs {
   private left = mostSteps;
 

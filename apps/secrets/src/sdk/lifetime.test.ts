@@ -35,7 +35,7 @@ describe('lifetime', () => {
       hour,
       ['period of "2h" exceeded the effective max_ttl of "1h"; period value is capped accordingly'],
     ],
-    ['a period has no end of its own', { periodSeconds: 600, issuedAtMs: nowMs - 9999 * hour * 1000 }, 600, []],
+    ['a period has no fixed end', { periodSeconds: 600, issuedAtMs: nowMs - 9999 * hour * 1000 }, 600, []],
     [
       'but an explicit maximum ends it',
       { periodSeconds: 600, explicitMaxTtlSeconds: hour, issuedAtMs: nowMs - 3500_000 },

@@ -17,7 +17,7 @@ describe('a circuit', () => {
     return circuit;
   };
 
-  it('opens after five calls that nobody answered, and says for how long', async () => {
+  it('opens after five unanswered calls, and says for how long', async () => {
     const circuit = await opened();
     const refused = (await run(circuit)) as NotNow;
     expect(refused).toBeInstanceOf(NotNow);

@@ -13,7 +13,7 @@ const perTurn = 4;
 
 /**
  * Lets those who call, or are answered, at the same moment go on a few at a time: when hundreds come at once, or a slow
- * system answers them at once, everybody else gets a turn in between.
+ * system answers them at once, other work gets a turn in between.
  */
 export class Throttle {
   private readonly waiting: (() => void)[] = [];

@@ -56,7 +56,7 @@ class FieldsReading implements ParameterReading {
   }
 }
 
-/** What a field says of itself, through whatever is wrapped around it. */
+/** The metadata of a field, through all of its wrappers. */
 export function fieldMeta(field: z.ZodType): FieldMeta {
   let inner = field as z.ZodType & { readonly in?: z.ZodType; unwrap?(): z.ZodType };
   for (;;) {

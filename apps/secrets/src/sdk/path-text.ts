@@ -5,7 +5,7 @@ const dot = 46;
 const unseen = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
 
 /**
- * What keeps a text from being a path: characters that nobody can see, or a spelling that is not the simplest, with dot
+ * What keeps a text from being a path: invisible characters, or a spelling that is not the simplest, with dot
  * segments or doubled slashes. One look at every character: nearly every path is simple and plain ASCII.
  */
 export function pathProblem(text: string): 'unseen' | 'detour' | undefined {

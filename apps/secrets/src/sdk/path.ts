@@ -6,7 +6,7 @@ import { cutPage, PageInput } from './paging';
 import { type ParameterReading, readingOf } from './parameter-reading';
 import type { Reply } from './reply';
 
-/** Who may knock: a token, a token if there is one, nobody in particular, or a wrapping token. */
+/** Which token a path asks for: one, one if there is one, none, or a wrapping token. */
 export type PathAuth = 'token' | 'optional' | 'none' | 'wrapping';
 
 /** The form of an answer: enveloped, enveloped and copied to the top level, or bare. */
@@ -65,8 +65,8 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
   readonly judges?: Judged;
   readonly sudo?: boolean;
   /**
-   * Destroys what nobody brings back, or makes or takes a credential that outlives the session: people at the console have to
-   * have proven, minutes ago, who they are; others are not asked.
+   * Destroys for good, or makes or takes a credential that outlives the session: people at the console must
+   * have proven who they are minutes ago; other callers are not asked.
    */
   readonly stepUp?: boolean;
   readonly responseFormat?: ResponseFormat;
@@ -76,7 +76,7 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
   readonly page?: boolean;
   /** Further statuses for the document, with their description. */
   readonly responses?: Readonly<Record<number, string>>;
-  /** Fields of request and response that may stand in the audit log as they are; `all` for everything. */
+  /** Fields of request and response that the audit log may hold in the clear; `all` for everything. */
   readonly auditClear?: readonly string[] | 'all';
   /** The keys of its answer are texts that were sent: audit lines hash them like values. */
   readonly auditHidesKeys?: boolean;

@@ -29,7 +29,7 @@ export function recordFields<const S extends FieldTypes>(rows: FieldRows<S>): Re
   } as unknown as RecordFields<S>;
 }
 
-/** The type of what a field answers with: lifetimes are told in whole seconds. */
+/** The type of what a field answers with: lifetimes are shown in whole seconds. */
 function shownAs(field: z.ZodType): z.ZodType {
   const carrier = field instanceof z.ZodOptional ? (field.unwrap() as z.ZodType) : field;
   const { json } = carrier.meta() as unknown as FieldMeta;

@@ -126,7 +126,7 @@ export interface AuthReply {
   readonly auth: AuthBlock;
 }
 
-/** A body of its own, without envelope. */
+/** A raw body, without envelope. */
 export interface RawReply {
   readonly kind: 'raw';
   readonly status: number;
@@ -189,7 +189,7 @@ export const secret = (type: string, what: Omit<SecretReply, 'kind' | 'type'>): 
   ...what,
 });
 
-/** 200 with the `auth` of a fresh token for whoever logged in. */
+/** 200 with the `auth` of a fresh token for a login. */
 export const login = (who: Login, origin?: LoginOrigin): LoginReply => ({ kind: 'login', login: who, origin });
 
 /** 200 with the `auth` of a fresh token. */

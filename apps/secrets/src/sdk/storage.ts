@@ -22,10 +22,10 @@ export interface Storage {
   /** Deletes every key that begins with `prefix`. */
   deletePrefix(prefix: string): void;
   /**
-   * Decides about something, when it is its turn among all, on all nodes, who decide about the same: reads, and writes
-   * what it makes of it into a write set of its own, which is committed before this resolves, and only if nothing that it
+   * Decides about something, one caller at a time among all nodes: reads, and writes
+   * its result into a separate write set, which is committed before this resolves, and only if nothing that it
    * read and wrote was changed meanwhile; else it is decided again. `about` is the key that is read first, or a name that
-   * stands for what is changed. `run` may run more than once, so no call to another system belongs inside.
+   * identifies what is changed. `run` may run more than once, so no call to another system belongs inside.
    */
   transaction<T>(about: string, run: (tx: Storage) => Promise<T>): Promise<T>;
   /**

@@ -28,7 +28,7 @@ export const tokenFields = recordFields({
   token_strictly_bind_ip: [bool().describe('Only the address that logged in may use the token.'), false],
 });
 
-/** The older names; set alone they fill their token_* field and are echoed on read. */
+/** The older names; without their token_* field they fill it, and are echoed on read. */
 const tokenAliases = z.object({
   policies: olderName(anyCase(commaList()), 'token_policies'),
   ttl: olderName(duration(), 'token_ttl'),
@@ -155,13 +155,13 @@ export function checkCidrs(cidrs: readonly string[]): void {
   }
 }
 
-/** In full: `10` and `127.1` are numbers that some readers take for an address nobody meant. */
+/** In full: `10` and `127.1` are numbers that some readers take for an unintended address. */
 function isBlock(cidr: string): boolean {
   const [address, bits] = cidr.split('/');
   return isIP(address!) !== 0 && (bits === undefined || (/^\d+$/.test(bits) && ipaddr.isValidCIDR(cidr)));
 }
 
-/** True where `address` lies in one of the blocks; an empty list holds everybody. */
+/** True where `address` lies in one of the blocks; an empty list holds all addresses. */
 export function withinCidrs(address: string, cidrs: readonly string[]): boolean {
   if (cidrs.length === 0) return true;
   if (!ipaddr.isValid(address)) return false;

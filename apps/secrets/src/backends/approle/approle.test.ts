@@ -200,7 +200,7 @@ describe('approle', () => {
     }
   });
 
-  it('reads, changes and resets every field of a role alone', async () => {
+  it('reads, changes and resets every field of a role by itself', async () => {
     const { path } = await role({ token_policies: 'a' });
     for (const [endpoint, field, value, shown, reset] of [
       ['policies', 'token_policies', 'x,y', ['x', 'y'], []],

@@ -8,7 +8,7 @@ import { type AppRole, changeRole, putRole, roleFields, roleFolds, roleMissing, 
 
 const shapes: ReadonlyMap<string, z.ZodType> = new Map(Object.entries(roleFields.input.shape));
 
-/** Endpoint name → the field of the role it stands for. */
+/** The field of the role behind each endpoint, by the endpoint's name. */
 const settable: Readonly<Record<string, keyof typeof roleFields.defaults>> = {
   policies: 'token_policies',
   'bind-secret-id': 'bind_secret_id',
@@ -31,7 +31,7 @@ const olderNames: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** One endpoint per field of a role, to read, change or reset it alone. */
+/** One endpoint per field of a role, to read, change or reset only this field. */
 export function roleFieldPaths(): Path[] {
   return [...Object.entries(settable).map(([endpoint, field]) => fieldPath(endpoint, field)), localPath()];
 }

@@ -5,7 +5,7 @@ export interface Principal {
   readonly partition: string;
   readonly account: string;
   readonly kind: 'user' | 'role';
-  /** Unique among its kind in the account, whatever the path. */
+  /** Unique among its kind in the account, for any path. */
   readonly name: string;
 }
 
@@ -13,7 +13,7 @@ const pattern = /^arn:(aws[a-z-]*):(iam|sts)::(\d{12}):(.+)$/;
 const namePattern = /^[\w+=,.@-]{1,128}$/;
 
 /**
- * The user or role that an ARN is of: itself, or assumed in a session. Throws `invalid` for whatever else there is: an
+ * The user or role that an ARN is of: itself, or assumed in a session. Throws `invalid` for all others: an
  * account’s root, federated users, services.
  */
 export function principalOf(arn: string): Principal {

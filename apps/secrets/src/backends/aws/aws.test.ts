@@ -86,7 +86,7 @@ describe('login by a signed request', () => {
     await configure({ ...addresses, access_key: 'AKIALOOK', secret_key: 'secret of AKIALOOK' }).expect(204);
   });
 
-  it('stands beside the engine of the same name', async () => {
+  it('is listed beside the engine of the same name', async () => {
     const { body } = await secrets.root.read('sys/plugins/catalog').expect(200);
     expect(body.data.auth).toContain('aws');
     expect(body.data.secret).toContain('aws');
@@ -133,7 +133,7 @@ describe('login by a signed request', () => {
     [{ bound_iam_principal_arn: 'ada' }, 'is neither a user nor a role'],
     [{ bound_iam_principal_arn: arn('root') }, 'is neither a user nor a role'],
     [{ bound_iam_principal_arn: 'arn:aws:iam::*' }, 'does not say whose account'],
-    [{ bound_iam_principal_arn: arn('*/x') }, '* stands at the end alone'],
+    [{ bound_iam_principal_arn: arn('*/x') }, '* is allowed only at the end'],
     [{ bound_iam_principal_arn: arn('user/nobody') }, 'NoSuchEntity'],
     [{ bound_iam_principal_arn: 'arn:aws:iam::999999999999:user/ada' }, 'the key is of another account'],
     [{ auth_type: 'ec2' }, 'unrecognized auth_type: ec2'],
@@ -190,7 +190,7 @@ describe('login by a signed request', () => {
     expect((await login('ASIAWEB')).status).toBe(200);
   });
 
-  it('refuses others, and who was made anew under the same name', async () => {
+  it('refuses others, and principals that were recreated under the same name', async () => {
     await role('web', { bound_iam_principal_arn: arn('role/services/web') }).expect(204);
     await login('AKIAADA', 'web').then(({ status, text }) =>
       expect([status, text]).toEqual([403, expect.stringContaining('does not belong to the role')]),
@@ -223,7 +223,7 @@ describe('login by a signed request', () => {
     expect((await login('ASIAWEB', 'wild')).status).toBe(403);
   });
 
-  it('binds by ARN without looking anybody up where it is told to', async () => {
+  it('binds by ARN without looking up principals if configured so', async () => {
     await secrets.root.delete('auth/aws/config/client').expect(204);
     await configure({ sts_endpoint: cloud.address }).expect(204);
     await role('plain', { bound_iam_principal_arn: arn('user/ada'), resolve_aws_unique_ids: false }).expect(204);
@@ -318,7 +318,7 @@ describe('login by a signed request', () => {
     ])('%s is refused', async (_what, status, change) => {
       const before = cloud.calls.length;
       expect((await changed(change)).status).toBe(status);
-      // What can be seen to be wrong reaches nobody.
+      // What is visibly wrong is not sent on.
       if (status === 400) expect(cloud.calls.length).toBe(before);
     });
 

@@ -14,7 +14,7 @@ import type { AwsParts } from './parts';
 import { type AwsRole, boundCanonical, findRole } from './role';
 import { readRequest } from './signed-request';
 
-/** Who logs in: by AWS’s own id, by the ARN without its path, and with it where somebody asked. */
+/** Who logs in: by AWS’s own id, by the ARN without its path, and with it where the role needs it. */
 interface Who {
   readonly id: string;
   readonly canonical: string;
@@ -134,8 +134,8 @@ function admits(role: AwsRole, { id, canonical, full }: Who): boolean {
 }
 
 /**
- * The ARN with its path, by which wildcards are compared: sessions do not say it. Empty where the role has no wildcard, so
- * that nobody needs it.
+ * The ARN with its path, by which wildcards are compared: sessions do not say it. Empty where the role has no wildcard, and
+ * so no need for it.
  */
 async function fullArn(
   { principals }: AwsParts,
@@ -147,7 +147,7 @@ async function fullArn(
 ): Promise<string> {
   if (!isAlias && !role.bound_iam_principal_arn.some((arn) => arn.endsWith('*'))) return '';
   const found = await principals.find(await clientInForce(storage), principal);
-  // Deleted and made anew within the life of a session: another, whose path is not that of who signed.
+  // Deleted and recreated during the session: another principal, whose path is not that of the signer.
   if (found.id !== id) throw denied();
   return found.arn;
 }

@@ -7,7 +7,7 @@ import type { OutsideParts } from '../../sdk/outside';
 import { canonicalArn, type Principal, principalOf } from './arn';
 import type { AskedClient } from './client';
 
-/** What the identity API says of a user or role: an id that nobody gets again, and the ARN with its path. */
+/** What the identity API says of a user or role: an id that is never reused, and the ARN with its path. */
 export interface KnownPrincipal {
   readonly id: string;
   readonly arn: string;
@@ -38,7 +38,7 @@ export class Principals {
     const found = await attempt(`unable to resolve ARN ${JSON.stringify(arn)} to internal ID`, () =>
       wanted.kind === 'user' ? userOf(client, wanted.name) : roleOf(client, wanted.name),
     );
-    // The API looks by name in the account of the key alone, where another account may have the same one.
+    // The API only looks by name in the account of the key, where another account may have the same one.
     if (!found.id || canonicalArn(principalOf(found.arn)) !== arn) {
       throw new Refusal('invalid', `unable to resolve ARN ${JSON.stringify(arn)}: the key is of another account`);
     }

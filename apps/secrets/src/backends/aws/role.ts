@@ -18,12 +18,12 @@ const fields = loginFields({
     'iam',
   ],
   bound_iam_principal_arn: [
-    commaList().describe('ARNs of the users and roles that may log in; a * at the end stands for any text.'),
+    commaList().describe('ARNs of the users and roles that may log in; a * at the end matches any text.'),
     [],
   ],
   resolve_aws_unique_ids: [
     bool().describe(
-      'Users and roles count by the id that AWS gives them, so that one made anew under the same name is another. Looked up when the role is written, with the key of config/client. Once true, it stays.',
+      'Users and roles count by the id that AWS gives them, so that a recreated one with the same name is another. Looked up when the role is written, with the key of config/client. Once true, it stays.',
     ),
     true,
   ],
@@ -104,7 +104,7 @@ export const rolePath = ({ principals }: AwsParts) =>
         const ids: Record<string, string> = {};
         if (settled.resolve_aws_unique_ids) {
           const config = await clientInForce(storage);
-          // What is named again may have been made anew since; what is not named stays what it was.
+          // What is named again may have been recreated since; what is not named keeps its id.
           const isNamed = sent.bound_iam_principal_arn != null;
           for (const arn of exact) {
             ids[arn] = (!isNamed && before?.ids[arn]) || (await principals.find(config, principalOf(arn))).id;
@@ -133,8 +133,8 @@ function checkArn(arn: string): void {
     principalOf(arn);
     return;
   }
-  if (at !== arn.length - 1) refuse('bound_iam_principal_arn: * stands at the end alone');
-  // Whoever may log in must at least be of a known account.
+  if (at !== arn.length - 1) refuse('bound_iam_principal_arn: * is allowed only at the end');
+  // The pattern must at least name an account.
   if (!/^arn:aws[a-z-]*:iam::\d{12}:(?:\*|(?:user|role)\/)/.test(arn)) {
     refuse(`bound_iam_principal_arn: ${JSON.stringify(arn.slice(0, 300))} does not say whose account`);
   }

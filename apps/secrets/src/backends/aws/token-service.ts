@@ -24,7 +24,7 @@ export class TokenService {
     this.calls = new OutsideCalls(clock);
   }
 
-  /** Who signed a request. Throws `denied` where the service says nobody did, `upstream` while it is away. */
+  /** Who signed a request. Throws `denied` where the service rejects the signature, `upstream` while it is away. */
   async ask(request: SignedRequest, config: AwsClient): Promise<CallerIdentity> {
     const endpoint = endpointOf(request.host, config);
     await this.throttle.take();

@@ -7,12 +7,12 @@ import { Responders } from './responders';
 import { roleListPath, rolePath } from './role';
 import { Trust } from './trust';
 
-/** What this method is lent: by whose clock others are left alone that do not answer. */
+/** What this method gets from the service: the clock for pauses after unanswered calls. */
 export interface CertParts {
   readonly clock: { now(): number };
 }
 
-/** Logins of whoever has the key of a certificate that is trusted. Decision 0126. */
+/** Logins with the key of a trusted certificate. Decision 0126. */
 export function cert({ clock }: CertParts): Backend {
   const trust = new Trust(new Responders(clock));
   const source = new ListSource(clock, (storage) => trust.authoritiesIn(storage));

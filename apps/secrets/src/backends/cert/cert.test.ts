@@ -240,7 +240,7 @@ describe('login with a certificate', () => {
 
   it('trusts an intermediate, and a certificate itself', async () => {
     await role('between', { certificate: between.pem }).expect(204);
-    expect((await login(between.issue('anybody'), 'between')).status).toBe(200);
+    expect((await login(between.issue('anyone'), 'between')).status).toBe(200);
     expect((await login(web, 'between')).status).toBe(400);
     const lone = selfSigned('lone');
     await role('lone', { certificate: `${other.pem} and ${lone.pem}` }).expect(204);
@@ -312,7 +312,7 @@ describe('login with a certificate', () => {
     await secrets.root.delete('auth/cert/certs/exact').expect(204);
   });
 
-  it('tells of extensions, and keeps it with the alias where that is wanted', async () => {
+  it('adds extensions to the metadata, and to that of the alias where that is wanted', async () => {
     await role('told', { allowed_metadata_extensions: '1.2.3.4,1.2.3.5,1.2.3.6', display_name: 'machine' }).expect(204);
     await secrets.root.write('auth/cert/config', { enable_identity_alias_metadata: true }).expect(204);
     const { body } = await login(authority.issue('teller', named), 'told');

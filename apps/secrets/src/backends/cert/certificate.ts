@@ -43,7 +43,7 @@ export interface Certificate {
   /** Object identifier; for RSA-PSS followed by a slash and that of the hash. */
   readonly signatureAlgorithm: string;
   readonly key: KeyObject;
-  /** The key as it stands in the certificate, without what kind it is. */
+  /** The key as it is in the certificate, without its kind. */
   readonly keyBits: Buffer;
   readonly isAuthority: boolean;
   /** How many further authorities may stand between it and who was certified in the end; undefined for any number. */
@@ -80,7 +80,7 @@ export class BadCertificate extends Error {
 
 const commonNameId = '2.5.4.3';
 const organizationalUnitId = '2.5.4.11';
-/** Nobody has a name with these; who compares texts up to the first NUL would read another name. */
+/** Names never contain these; a reader that stops at the first NUL would see another name. */
 const controls = /\p{Cc}/u;
 
 /** Reads a certificate. Throws `BadCertificate`. */
@@ -94,7 +94,7 @@ export function readCertificate(der: Buffer): Certificate {
 
 const begin = '-----BEGIN CERTIFICATE-----';
 const end = '-----END CERTIFICATE-----';
-/** The name that OpenSSL gives to certificates with notes of its own. */
+/** The label of certificates that OpenSSL has written with extra trust settings. */
 const unusual = /-----(BEGIN|END) (?:X509|TRUSTED) CERTIFICATE-----/g;
 
 /**

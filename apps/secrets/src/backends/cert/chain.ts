@@ -11,7 +11,7 @@ export type Chain = readonly Certificate[];
 
 const clientAuthentication = '1.3.6.1.5.5.7.3.2';
 const anyPurpose = '2.5.29.37.0';
-/** Deeper ones are nobody's; and so much is compared for one client. */
+/** Real chains are not deeper; this also bounds the work for one client. */
 const deepest = 8;
 const mostSignatures = 60;
 const mostChains = 10;
@@ -41,7 +41,7 @@ export function isIssuedBy(certificate: Certificate, issuer: Certificate): boole
   }
 }
 
-/** Throws `Unverified` for a certificate that no client may show, whoever issued it. */
+/** Throws `Unverified` for a certificate that no client may show, from any issuer. */
 export function checkClient(certificate: Certificate, nowMs: number): void {
   const trouble = troubleOf(certificate, nowMs);
   if (trouble !== undefined) throw new Unverified(`certificate ${trouble}`);
@@ -49,7 +49,7 @@ export function checkClient(certificate: Certificate, nowMs: number): void {
 
 /**
  * The chains from the certificate of a client to trusted ones, by way of `sent` where needed: every signature verified, by
- * RFC 5280 as far as it concerns clients. `trusted` are authorities, which need not be roots. Constraints that nobody minds here (of names, of policies) are a reason to refuse.
+ * RFC 5280 as far as it concerns clients. `trusted` are authorities, which need not be roots. Unsupported constraints (of names, of policies) are a reason to refuse.
  *
  * Throws `Unverified` where no chain is good: with a reason, if there would be one but for it.
  */

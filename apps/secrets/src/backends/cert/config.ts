@@ -9,7 +9,7 @@ import type { Storage } from '../../sdk/storage';
 const fields = recordFields({
   disable_binding: [bool().describe('Renew without the certificate that was shown at login.'), false],
   enable_identity_alias_metadata: [
-    bool().describe('Keep what is told of the certificate with the alias as well.'),
+    bool().describe('Keep the metadata of the certificate with the alias as well.'),
     false,
   ],
   ocsp_cache_size: [

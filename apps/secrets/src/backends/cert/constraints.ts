@@ -4,7 +4,7 @@ import { type Certificate, textOf } from './certificate';
 
 const oid = /^[0-2](?:\.(?:0|[1-9][0-9]{0,38})){1,32}$/;
 
-/** What a role asks of certificates, and what its tokens tell of them. Lists of names hold patterns; an empty one asks for nothing. */
+/** What a role asks of certificates, and which metadata its tokens get. Lists of names hold patterns; an empty one asks for nothing. */
 export interface Constraints {
   readonly allowed_names: readonly string[];
   readonly allowed_common_names: readonly string[];
@@ -71,7 +71,7 @@ export function meets(certificate: Certificate, role: Constraints, compare: Glob
   );
 }
 
-/** What a token tells of the extensions of a certificate: their texts by object identifier, with - for the dots. */
+/** A token's metadata from the extensions of a certificate: their texts by object identifier, with - for the dots. */
 export function extensionMetadata({ extensions }: Certificate, role: Constraints): Record<string, string> {
   const told = role.allowed_metadata_extensions.flatMap((id) => {
     const extension = extensions.get(id);

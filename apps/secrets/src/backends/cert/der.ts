@@ -7,7 +7,7 @@ export interface Element {
 
 export const tags = { boolean: 0x01, integer: 0x02, bits: 0x03, utcTime: 0x17, time: 0x18, sequence: 0x30 } as const;
 
-/** The values that stand in a row, to the last byte. Throws `RangeError` for anything else. */
+/** A sequence of values, to the last byte. Throws `RangeError` for anything else. */
 export function elementsOf(bytes: Buffer): Element[] {
   const found: Element[] = [];
   for (let at = 0; at < bytes.length; ) {
@@ -21,7 +21,7 @@ export function elementsOf(bytes: Buffer): Element[] {
 function elementAt(bytes: Buffer, start: number): { element: Element; end: number } {
   const tag = bytes.readUInt8(start);
   const first = bytes.readUInt8(start + 1);
-  // Neither tags of several bytes nor lengths that are not said stand in what is read here.
+  // Multi-byte tags and indefinite lengths do not occur in what is read here.
   const lengthBytes = first < 0x80 ? 0 : first & 0x7f;
   if ((tag & 0x1f) === 0x1f || first === 0x80 || lengthBytes > 4) throw new RangeError('this is no DER');
   const from = start + 2 + lengthBytes;

@@ -72,7 +72,7 @@ export const listPath = (source: ListSource) =>
         url: string()
           .optional()
           .describe(
-            'Where to fetch it. A certificate of a role must have signed it, because anybody may answer there.',
+            'Where to fetch it. A certificate of a role must have signed it, because the address may be forged.',
           ),
       }),
       async run({ params, input, storage, nowMs }) {
@@ -97,8 +97,8 @@ export const listPath = (source: ListSource) =>
   });
 
 /**
- * An older list in place of a newer one would bring back what was revoked: from an address it is refused. With `again` it takes
- * the place of one from the same address alone, which may have been deleted meanwhile.
+ * An older list in place of a newer one would bring back what was revoked: from an address it is refused. With `again` it only
+ * replaces one from the same address, which may have been deleted meanwhile.
  */
 function keep(
   storage: Storage,

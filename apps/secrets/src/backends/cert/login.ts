@@ -36,7 +36,7 @@ export const loginPath = (trust: Trust) =>
           throw new Refusal('invalid', 'the certificate has no common name, which would name its alias');
         }
         if (unsure)
-          call.warn('nobody could be asked by OCSP whether the certificate still stands; the role lets it pass');
+          call.warn('no OCSP responder could say whether the certificate is still good; the role lets it pass');
         const metadata = metadataOf(own, name, role);
         return login({
           policies: [],
@@ -87,7 +87,7 @@ function read(certificates: readonly Buffer[]): readonly [Certificate, ...Certif
   throw new Refusal('invalid', 'no client certificate found');
 }
 
-/** What cannot be read vouches for nobody. */
+/** An unreadable one vouches for no other. */
 function readOther(der: Buffer): Certificate[] {
   try {
     return [readCertificate(der)];

@@ -17,7 +17,7 @@ export type Standing = 'good' | 'revoked' | 'unknown';
 /** What a responder says of a certificate. */
 export interface OcspAnswer {
   readonly standing: Standing;
-  /** Until when it may be said again; undefined where it is said for this moment alone. */
+  /** Until when it may be reused; undefined where it holds only now. */
   readonly untilMs: number | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface OcspQuestion {
   /** As an extension holds it. */
   readonly nonce: Buffer;
   readonly nowMs: number;
-  /** 0 for no limit of our own. */
+  /** 0 for no further limit. */
   readonly maxAgeMs: number;
 }
 

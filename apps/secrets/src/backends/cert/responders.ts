@@ -51,7 +51,7 @@ export class Responders {
     this.calls = new OutsideCalls(clock);
   }
 
-  /** Throws `upstream` where nobody gives an answer that can be believed, `invalid` where there is nobody to ask. */
+  /** Throws `upstream` where there is no credible answer, `invalid` where there is no responder to ask. */
   async standingOf(
     own: Certificate,
     issuer: Certificate,
@@ -147,7 +147,7 @@ function agreed(answers: readonly OcspAnswer[]): OcspAnswer {
   return { standing: worst, untilMs: limits.length < said.length ? undefined : Math.min(...limits) };
 }
 
-/** What all agree on; revoked for one is revoked, whatever becomes of the others. Throws why one does not answer. */
+/** What all agree on; revoked for one is revoked, even if others fail. Throws why one does not answer. */
 async function allOf(servers: readonly string[], ask: (server: string) => Promise<OcspAnswer>): Promise<OcspAnswer> {
   const settled = await Promise.allSettled(servers.map(ask));
   const answers = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
@@ -157,7 +157,7 @@ async function allOf(servers: readonly string[], ask: (server: string) => Promis
   return revoked ?? agreed(answers);
 }
 
-/** The first that knows; else the first that does not, else why nobody does. */
+/** The first that knows; else the first that does not, else why there is no answer. */
 async function firstOf(servers: readonly string[], ask: (server: string) => Promise<OcspAnswer>): Promise<OcspAnswer> {
   let unknown: OcspAnswer | undefined;
   let failure: unknown;

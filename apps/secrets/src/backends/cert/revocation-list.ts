@@ -82,8 +82,8 @@ function read(bytes: Buffer): RevocationList {
   const extensions = tagged ? AsnConvert.parse(tagged.content, Extensions) : [];
   for (const { extnID, critical } of extensions) {
     if (critical && !harmless.has(extnID))
-      throw bad(`its critical extension ${extnID} is not supported: whole lists alone are`);
-    if (extnID === issuingPoint) throw bad(`its extension ${extnID} is not supported: whole lists alone are`);
+      throw bad(`its critical extension ${extnID} is not supported: only whole lists are`);
+    if (extnID === issuingPoint) throw bad(`its extension ${extnID} is not supported: only whole lists are`);
   }
   const value = <T>(id: string, type: new () => T): T | undefined => {
     const found = extensions.find(({ extnID }) => extnID === id);
@@ -106,12 +106,12 @@ function serialsIn(entries: Buffer): string[] {
   const found = new Set<string>();
   for (const entry of elementsOf(entries)) {
     const [serial, , extensions] = elementsOf(contentOf(entry, tags.sequence));
-    // A critical one says whose certificate it is, or else what nobody can pass over.
+    // A critical one names the certificate's issuer, or something else that must not be ignored.
     for (const extension of extensions ? elementsOf(extensions.content) : []) {
       const isCritical = elementsOf(extension.content).some(
         ({ tag, content }) => tag === tags.boolean && content[0] !== 0,
       );
-      if (isCritical) throw bad('an entry of it has a critical extension: lists of one authority alone are supported');
+      if (isCritical) throw bad('an entry of it has a critical extension: only lists of one authority are supported');
     }
     found.add(unsigned(contentOf(serial, tags.integer)));
     if (found.size > mostSerials) throw bad(`it has more than ${mostSerials} certificates`);

@@ -73,7 +73,7 @@ describe('certificates that were revoked', () => {
       await forget();
     });
 
-    it('are those of its issuer alone', async () => {
+    it('are only those of its issuer', async () => {
       const stranger = makeRoot('Other Root');
       const twin = makeRoot('Acme Root');
       await put({ crl: listPem(listOf(stranger, [web.serial])) }).expect(204);
@@ -133,7 +133,7 @@ describe('certificates that were revoked', () => {
         () => ({
           crl: crl([1n], { entryExtensions: [extension('2.5.29.29', new OctetString(Buffer.from([1])), true)] }),
         }),
-        'lists of one authority alone',
+        'only lists of one authority',
       ],
       ['no address', () => ({ url: 'ftp://a' }), 'invalid CRL url'],
       ['an address with a password', () => ({ url: 'https://a:b@c/' }), 'invalid CRL url'],
@@ -282,7 +282,7 @@ describe('certificates that were revoked', () => {
       clock.advance(-day);
     });
 
-    it('asks anew where the answer is of its moment, or the role trusts none so old', async () => {
+    it('asks again where the answer is of its moment, or the role trusts none so old', async () => {
       says({ toMs: null });
       for (const expected of [1, 2]) {
         expect(await login(asked, 'asked')).toEqual([200, '']);
@@ -343,7 +343,7 @@ describe('certificates that were revoked', () => {
       const [status, said] = await login(asked, 'asked');
       expect([status, said]).toEqual([502, expect.stringContaining(text)]);
       await role({ ocsp_fail_open: true }).expect(204);
-      expect(await login(asked, 'asked')).toEqual([200, expect.stringContaining('nobody could be asked by OCSP')]);
+      expect(await login(asked, 'asked')).toEqual([200, expect.stringContaining('no OCSP responder could say')]);
       Object.assign(host, { status: 200 });
       says({});
       expect(await login(asked, 'asked')).toEqual([200, '']);
@@ -360,7 +360,7 @@ describe('certificates that were revoked', () => {
       expect(await login(asked, 'asked')).toEqual([200, '']);
     });
 
-    it('refuses what nobody knows, and what nobody can be asked about', async () => {
+    it('refuses an unknown certificate, and one without a responder', async () => {
       says({ standing: 'unknown' });
       expect(await login(asked, 'asked')).toEqual([400, 'unknown OCSP status of the certificate']);
       expect(await login(web, 'asked')).toEqual([400, 'the certificate names no OCSP responder']);
@@ -420,7 +420,7 @@ describe('certificates that were revoked', () => {
       expect(await waiting).toEqual([200, '']);
     });
 
-    it('waits five seconds, and then no longer for anybody for a while', async () => {
+    it('waits five seconds, and then does not wait for a while', async () => {
       host.delayMs = 20_000;
       const began = performance.now();
       expect(await login(asked, 'asked')).toEqual([502, expect.stringContaining('no answer in time')]);

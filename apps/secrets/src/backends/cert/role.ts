@@ -14,7 +14,7 @@ import { isStrongKey } from './signature';
 /** So many certificates may be trusted by one role. */
 const most = 100;
 const mostServers = 10;
-const globs = 'Texts of which one must be among them; * stands for any text. None asks for nothing.';
+const globs = 'Texts of which one must be among them; * matches any text. None asks for nothing.';
 
 const fields = loginFields({
   certificate: [
@@ -30,7 +30,7 @@ const fields = loginFields({
   allowed_organizational_units: [commaList().describe(`Organizational units. ${globs}`), []],
   required_extensions: [
     commaList().describe(
-      'Extensions that must all be there, as oid:text, or hex:oid:hexadecimal of their DER; * stands for any text.',
+      'Extensions that must all be there, as oid:text, or hex:oid:hexadecimal of their DER; * matches any text.',
     ),
     [],
   ],
@@ -44,7 +44,7 @@ const fields = loginFields({
     '',
   ],
   ocsp_servers_override: [commaList().describe('Addresses to ask instead of those that the certificate names.'), []],
-  ocsp_fail_open: [bool().describe('Let in whose certificate nobody can be asked about.'), false],
+  ocsp_fail_open: [bool().describe('Accept a certificate when no responder answers.'), false],
   ocsp_query_all_servers: [
     bool().describe('Every address must say that it stands; else the first that knows is believed.'),
     false,

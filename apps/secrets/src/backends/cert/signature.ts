@@ -2,7 +2,7 @@ import { constants, type KeyObject, verify } from 'node:crypto';
 
 /** How an algorithm signs. */
 interface Scheme {
-  /** Null where it has none of its own choice. */
+  /** Null where the algorithm fixes it. */
   readonly hash: string | null;
   readonly isPss?: true;
 }
@@ -24,10 +24,10 @@ const schemes: ReadonlyMap<string, Scheme> = new Map<string, Scheme>([
 ]);
 const curves: ReadonlySet<string> = new Set(['prime256v1', 'secp384r1', 'secp521r1']);
 
-/** Whether nobody can make up a signature of an algorithm, see `algorithmOf`. */
+/** Whether signatures of an algorithm cannot be forged, see `algorithmOf`. */
 export const isStrongAlgorithm = (algorithm: string): boolean => schemes.has(algorithm);
 
-/** Whether nobody can make up a signature of a key. */
+/** Whether signatures of a key cannot be forged. */
 export function isStrongKey({ asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject): boolean {
   if (type === 'rsa' || type === 'rsa-pss') return (details?.modulusLength ?? 0) >= 2048;
   if (type === 'ec') return curves.has(details?.namedCurve ?? '');
@@ -41,7 +41,7 @@ export interface Signed {
   readonly signature: Buffer;
 }
 
-/** Whether a key has signed it, by an algorithm and with a key that nobody can forge. */
+/** Whether a key has signed it, by an algorithm and with a key that resist forgery. */
 export function isSignedBy({ content, algorithm, signature }: Signed, key: KeyObject): boolean {
   const scheme = schemes.get(algorithm);
   if (scheme === undefined || !isStrongKey(key)) return false;

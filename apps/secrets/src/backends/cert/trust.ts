@@ -40,8 +40,8 @@ export class Trust {
   constructor(private readonly responders: Responders) {}
 
   /**
-   * The first of the roles that trusts a certificate, and whose constraints it meets. Throws `invalid` with what clients of
-   * this method are told, `upstream` where it would have to be looked up and cannot be.
+   * The first of the roles that trusts a certificate, and whose constraints it meets. Throws `invalid` with the message
+   * of this method's reference, `upstream` where a needed lookup fails.
    */
   async match(
     [own, ...sent]: readonly [Certificate, ...Certificate[]],
@@ -67,8 +67,8 @@ export class Trust {
     try {
       checkClient(own, court.nowMs);
       const same = trusted.filter(({ certificates }) => certificates.some(({ der }) => der.equals(own.der)));
-      const alone = same.length === 0 ? [] : await standing([[own]], court.storage);
-      const listed = await judge(alone.flatMap((chain) => same.map(({ named }) => ({ named, chain }))));
+      const unchained = same.length === 0 ? [] : await standing([[own]], court.storage);
+      const listed = await judge(unchained.flatMap((chain) => same.map(({ named }) => ({ named, chain }))));
       if (listed) return listed;
       const chains = chainsOf(
         own,

@@ -22,7 +22,7 @@ export const cloudone = (parts: CloudOneParts): Backend =>
   });
 
 /**
- * The same under the name that existing clients know. They take an environment that nobody named for a change, so none is shown:
+ * The same under the name that existing clients know. They take an environment that was not set for a change, so none is shown:
  * the public cloud, or the one of the process environment, is in force.
  */
 export function azure(parts: CloudOneParts): Backend {

@@ -82,7 +82,7 @@ describe('cloud identity login', () => {
       await secrets.root.delete('sys/auth/quay').expect(204);
     });
 
-    it('refuses a cloud nobody knows', async () => {
+    it('refuses an unknown cloud', async () => {
       await secrets.root
         .write('auth/cloudone/config', { environment: 'nope' })
         .expect(400, /no cloud configuration matching the name/);
@@ -398,7 +398,7 @@ describe('cloud identity login', () => {
       ['a key id that is no text', () => directory.sign({}, { kid: 7 })],
       ['a foreign key under a known id', () => directory.sign({}, { kid: directory.signer.kid }, newSigner())],
       [
-        'a key of its own in the header',
+        'another key in the header',
         () => directory.sign({}, { jwk: newSigner().publicKey.export({ format: 'jwk' }) }, newSigner()),
       ],
       ['a key address in the header', () => directory.sign({}, { jku: 'http://127.0.0.1:1/keys' }, newSigner())],
@@ -482,7 +482,7 @@ describe('cloud identity login', () => {
         { oid: 'p-user', xms_az_rid: machineId('flexible_ab12') },
       ],
       [
-        'a set, whatever machine is named too',
+        'a set, even if a machine is named too',
         'sets',
         { vmss_name: 'uniform', vm_name: 'no!name' },
         { oid: 'p-set', xms_mirid: machineId('uniform', 'virtualMachineScaleSets') },
@@ -515,7 +515,7 @@ describe('cloud identity login', () => {
         'xms_az_rid and xms_mirid claims are missing',
       ],
       [
-        'somebody else’s identity',
+        'another user’s identity',
         'machines',
         { vm_name: 'vm1' },
         { oid: 'p-evil', xms_mirid: machineId('vm1') },
@@ -615,7 +615,7 @@ describe('cloud identity login', () => {
   });
 
   describe('keys of the directory', () => {
-    it('are fetched anew when they rotate, and forged ids do not make us ask again and again', async () => {
+    it('are fetched again when they rotate, and forged ids do not make us ask again and again', async () => {
       clock.advance(31_000);
       directory.rotate();
       await login({ ...body, role: 'people', jwt: directory.sign() }).expect(200);

@@ -23,7 +23,7 @@ const holds = (bounds: readonly string[], value: string) =>
   bounds.length === 0 || bounds.some((bound) => bound === '*' || same(bound, value));
 
 /**
- * Refuses a login whose machine, group or subscription is not what the role is bound to; does nothing, and asks nobody,
+ * Refuses a login whose machine, group or subscription is not what the role is bound to; does nothing, without a call,
  * where the role has no such bound. Throws `denied` naming the constraint that failed.
  */
 export async function checkResource(

@@ -44,7 +44,7 @@ export class ResourceClient {
     this.calls = new OutsideCalls(clock);
   }
 
-  /** Gets tokens anew. */
+  /** Drops the tokens, so that new ones are fetched. */
   forget(): void {
     this.tokens.clear();
   }
@@ -109,7 +109,7 @@ export class ResourceClient {
     const ids: string[] = [];
     if (body.identity?.principalId) ids.push(body.identity.principalId);
     for (const [id, assigned] of Object.entries(body.identity?.userAssignedIdentities ?? {})) {
-      // Flexible scale sets leave the principal out; it stands in the identity itself.
+      // Flexible scale sets leave the principal out; the identity itself has it.
       const principal = assigned?.principalId ?? (await this.principalOf(config, id));
       if (principal) ids.push(principal);
     }

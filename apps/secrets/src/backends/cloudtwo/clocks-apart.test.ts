@@ -6,7 +6,7 @@ import { startSecrets } from '../../../test/start-secrets';
 
 const hourMs = 3_600_000;
 
-// What was left half done is told from what is somebody's own by when it was made, and the provider dates that by its
+// The creation time tells leftovers of a failed call from what others own, and the provider dates it by its
 // own clock. Both may be wrong.
 describe.each([
   ['an hour ahead', hourMs],
@@ -57,7 +57,7 @@ describe.each([
     expect(await configured()).toBe(before);
   });
 
-  it('keeps a root key that somebody made by hand after a rotation that made none', async () => {
+  it('keeps a root key that was made by hand after a rotation that made none', async () => {
     const before = await configured();
     failAt = 'cloudtwo:CreateAccessKey';
     cloud.denied.add('iam:ListAccessKeys');

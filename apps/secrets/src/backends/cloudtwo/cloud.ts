@@ -36,7 +36,7 @@ export interface CloudTwoDefaults {
 interface Clients {
   readonly iam: IAMClient;
   readonly sts: STSClient;
-  /** Throws `NotNow` where the identity API is to be left alone: before anything is promised that it would have to do. */
+  /** Throws `NotNow` where the identity API must not be called: before anything is promised that it would have to do. */
   check(): void;
   /** How far the clock of the identity API is ahead of ours, as of its last answer; undefined where it does not say. */
   aheadMs(): number | undefined;

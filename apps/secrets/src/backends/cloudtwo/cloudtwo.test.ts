@@ -362,7 +362,7 @@ describe('cloud provider engine', () => {
       await secrets.root.delete('sys/mounts/unleased').expect(204);
     });
 
-    it('end with all that somebody added to them by hand', async () => {
+    it('end with all that was added to them by hand', async () => {
       const { body } = await secrets.root.read('cloudtwo/creds/deploy').expect(200);
       const [user] = cloud.issued;
       const added = ['LoginProfile', 'MFADevices', 'Certificates', 'SSHPublicKeys', 'ServiceSpecificCredentials'];
@@ -375,7 +375,7 @@ describe('cloud provider engine', () => {
       expect(cloud.issued).toEqual([]);
     });
 
-    it('leave a user alone that was there before under the same name', async () => {
+    it('do not touch a user that was there before under the same name', async () => {
       await configure({ username_template: 'constant-name' }).expect(204);
       const first = await secrets.root.read('cloudtwo/creds/deploy').expect(200);
       expect(await refused(secrets.root.read('cloudtwo/creds/deploy'))).toContain('EntityAlreadyExists');
@@ -481,7 +481,7 @@ describe('cloud provider engine', () => {
     });
     const asked = (action: string) => cloud.calls.find((call) => call.action === action)?.form ?? {};
 
-    it('tell whom they stand for', async () => {
+    it('name the user that they represent', async () => {
       const { body } = await secrets.root.read('cloudtwo/creds/federate').expect(200);
       expect(body.data.arn).toMatch(/^arn:aws:sts::123456789012:federated-user\/service-/);
     });

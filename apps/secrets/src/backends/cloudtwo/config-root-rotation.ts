@@ -4,8 +4,8 @@ import { root } from './config-root';
 import { checkTerms, plan, replan, rotationFields, rotationOutput, shownRotation } from './rotation-plan';
 
 /**
- * When the root key is replaced, to be read and changed by itself: the configuration as a whole could only be written by
- * who knows the key, and after a rotation nobody does. Decision 0024.
+ * When the root key is replaced, to be read and changed by itself: writing the configuration as a whole takes the key,
+ * which is unknown to all after a rotation. Decision 0024.
  */
 export const rootRotationPath = path('config/root/rotation', {
   summary: 'When the root key is replaced by itself.',

@@ -188,5 +188,5 @@ function checkEndpoint(field: string, value: string): void {
   throw new Refusal('invalid', `${field} must be an http or https address, got ${JSON.stringify(value)}`);
 }
 
-/** Existing configurations name a host alone; it is reached as the provider’s own addresses are. */
+/** Existing configurations name only a host; it is reached as the provider’s own addresses are. */
 const addressOf = (value: string): string => (/^[a-z0-9.-]+(:\d+)?$/i.test(value) ? `https://${value}` : value);

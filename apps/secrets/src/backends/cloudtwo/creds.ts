@@ -132,7 +132,7 @@ async function session(cloud: CloudTwo, call: CredsCall, role: CloudTwoRole, typ
     session_token: () => sessionToken(sts, { seconds, device: role.mfa_serial_number ?? '', code }),
   };
   const made = await ask[type]();
-  // The provider counts from when it was asked, by its own clock; the lease never tells of more than was asked for.
+  // The provider counts from the request, by its own clock; the lease never shows more than was asked for.
   const left = Math.min(seconds, Math.max(1, Math.floor((made.expiresAtMs - nowMs) / 1000)));
   return secret(type, {
     data: {

@@ -28,7 +28,7 @@ export function parseCron(text: string): Schedule | undefined {
   const line = text.trim();
   const fields = SHORTHAND.test(line) ? [line] : line.split(/\s+/).map(plainField);
   if (fields.includes(undefined) || ![1, LIMITS.length].includes(fields.length)) return undefined;
-  // A field of days that begins with a star is no limit, whatever its steps.
+  // A field of days that begins with a star is no limit, with any steps.
   const domAndDow = [fields[2], fields[4]].some((field) => field?.startsWith('*'));
   try {
     const cron = new Cron(fields.join(' '), { timezone: 'UTC', mode: '5-part', domAndDow });

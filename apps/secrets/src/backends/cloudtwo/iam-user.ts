@@ -42,7 +42,7 @@ export interface MadeUser {
 /**
  * Makes a user with everything the role gives it, and its access key last: a user whose making stopped half way holds no
  * key. Tags travel with the creation, and what hangs on the user is given at the same time: three round trips. Where the
- * provider would not make the user, `nothingMade` is told: a user of that name is then somebody else's.
+ * provider would not make the user, `nothingMade` is called: a user of that name then has another owner.
  */
 export async function createUser(
   iam: IAMClient,
@@ -102,7 +102,7 @@ async function allOf(steps: readonly Promise<unknown>[]): Promise<void> {
 
 /**
  * Takes back a user whose making was begun at `begunMs` and never accounted for. One that is much older was there before
- * and is somebody else's. `aheadMs` says how far the provider's clock, which users are dated by, is ahead of ours.
+ * and belongs to others. `aheadMs` says how far the provider's clock, which users are dated by, is ahead of ours.
  */
 export async function takeBackUser(
   iam: IAMClient,
@@ -123,7 +123,7 @@ export async function takeBackUser(
 }
 
 /**
- * Ends a user and whatever would block its deletion, its keys first, so that a deletion that stops half way has already
+ * Ends a user and all that would block its deletion, its keys first, so that a deletion that stops half way has already
  * ended the credentials. What an administrator may have added by hand is looked for only where the provider will not
  * delete the user. True if there was such a user; one that is gone counts as ended. Throws a refusal that names the step.
  */

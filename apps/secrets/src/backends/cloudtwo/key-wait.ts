@@ -12,8 +12,8 @@ export interface KeyObserved {
 }
 
 /**
- * Asks with a new key who it belongs to, again and again, until the provider knows it or the time is over. One place of
- * the provider answering says little of the others, so what is told is what was seen. Undefined where not to wait.
+ * Asks with a new key who it belongs to, again and again, until the provider knows it or the time is over. An answer from one
+ * of the provider's servers says little of the others, so the result is what was seen. Undefined where not to wait.
  */
 export async function waitForKey(
   cloud: CloudTwo,
@@ -36,7 +36,7 @@ export async function waitForKey(
         await sts.send(new GetCallerIdentityCommand({}), { abortSignal });
         return observed(true);
       } catch (error) {
-        // Whoever is told that this key may not ask is known by it.
+        // A key that is refused this call is known.
         if (/^AccessDenied/.test(codeOf(error))) return observed(true);
       }
       if (leftMs() <= pauseMs) return observed(false);

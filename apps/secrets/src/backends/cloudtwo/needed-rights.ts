@@ -6,7 +6,7 @@ export interface NeededRight {
   readonly action: string;
   readonly resource: string;
   readonly neededFor: string;
-  /** Without which the trust policy of a role to be assumed lets nobody in. */
+  /** What the trust policy of a role to be assumed requires. */
   readonly trust?: Trust | undefined;
 }
 
@@ -57,7 +57,7 @@ export function neededRights(roles: ReadonlyMap<string, CloudTwoRole>, context: 
         for (const group of role.iam_groups) add(forMembership, iam(`group/${group}`), what);
         continue;
       }
-      // Every user may ask for a session of its own.
+      // Every user may ask for its own session.
       if (type === 'session_token') continue;
       for (const group of role.iam_groups) add(forGroupPolicies, iam(`group/${group}`), what);
       if (type === 'assumed_role') {

@@ -60,7 +60,7 @@ describe('credentials given again', () => {
     expect(again).toMatchObject({ data: made.data, lease_id: made.lease_id, lease_duration: 3000, renewable: true });
   });
 
-  it('are new once less than the role’s share of their lifetime is left, and count anew after a renewal', async () => {
+  it('are new once less than the role’s share of their lifetime is left, and count from the start after a renewal', async () => {
     const made = await creds('kept');
     clock.advance(31 * 60_000);
     await caller.write('sys/leases/renew', { lease_id: made.lease_id }).expect(403);
@@ -112,7 +112,7 @@ describe('credentials given again', () => {
     await caller.write('cloudtwo/sts/assume', {}).expect(400);
   });
 
-  it('are never wrapped, for what is wrapped is for somebody else', async () => {
+  it('are never wrapped, because a wrapped secret is for another recipient', async () => {
     const made = await creds('kept');
     const wrapping = secrets.as(caller.token, { 'X-Service-Wrap-TTL': '60' });
     const opened = [];

@@ -18,7 +18,7 @@ export async function reuseKey(
   where: 'creds' | 'sts',
   role: CloudTwoRole,
 ): Promise<string | undefined> {
-  // What is wrapped is for somebody else to open, each time perhaps another.
+  // A wrapped secret is for another recipient, each time perhaps a different one.
   if (!role.reuse_percent_left || wrapTtlSeconds > 0) return undefined;
   const { generation } = await rootInForce(storage);
   const { role_arn, role_session_name, ttl } = input;

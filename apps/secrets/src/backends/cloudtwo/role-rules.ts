@@ -78,7 +78,7 @@ function arnFault(arn: string, kind: 'policy' | 'role'): string | undefined {
   return undefined;
 }
 
-/** What sessions of the token service may be told, and by which types. Roles of an earlier version say nothing. */
+/** Faults of the session settings, by credential type. Roles of an earlier version have none of them. */
 function sessionFaults(role: CloudTwoRole, type: CredentialType | undefined): string[] {
   const faults: string[] = [];
   const tags = Object.entries(role.session_tags ?? {});

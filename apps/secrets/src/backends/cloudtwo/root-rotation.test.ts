@@ -105,7 +105,7 @@ describe('the rotation of the root key by the clock', () => {
     expect(Date.parse(after.next_rotation)).toBe(clock.now() + 24 * hourMs);
   });
 
-  it('begins its period anew when somebody rotates by hand', async () => {
+  it('restarts its period when the key is rotated by hand', async () => {
     clock.advance(5 * hourMs);
     await secrets.root.write('cloudtwo/config/rotate-root', {}).expect(200);
     const { last_rotation, next_rotation } = await read();
@@ -166,7 +166,7 @@ describe('the rotation of the root key by the clock', () => {
     expect(await read()).toMatchObject({ disable_automated_rotation: true, next_rotation: null });
   });
 
-  it('is told its terms by who does not know the key', async () => {
+  it('takes new terms without the key', async () => {
     await configure({}).expect(204);
     const terms = 'cloudtwo/config/root/rotation';
     await secrets.root.write(terms, { rotation_schedule: '0 3 * * *', rotation_window: '2h' }).expect(204);
@@ -196,7 +196,7 @@ describe('the rotation of the root key by the clock', () => {
     expect(made()).toBe(1);
   });
 
-  it('needs nobody to ask for it', async () => {
+  it('happens without a request', async () => {
     await configure({ rotation_period: '1h' }).expect(204);
     const before = (await read()).access_key;
     clock.advance(hourMs);

@@ -5,7 +5,7 @@ import { root, rootTurn } from './config-root';
 import { rotateRoot } from './rotate-root';
 import { nextDue, type Plan, plan } from './rotation-plan';
 
-/** Nobody else tries while one node may still be at it. */
+/** No other node tries while one may still be at it. */
 const claimMs = 5 * 60_000;
 const firstPauseMs = 60_000;
 const longestPauseMs = 3_600_000;
@@ -63,7 +63,7 @@ function claim({ storage, nowMs }: BackgroundCall, planned: Plan): Promise<Plan 
   });
 }
 
-/** Writes down how it went, unless the configuration was written anew meanwhile: then that begins afresh. */
+/** Records the outcome, unless the configuration was rewritten meanwhile: then the plan starts afresh. */
 function conclude({ storage, nowMs }: BackgroundCall, claimed: Plan, after: (seen: Plan, dueAtMs: number) => Plan) {
   return storage.transaction(rootTurn, async (tx) => {
     const [config, seen] = [await root.find(tx), await plan.find(tx)];

@@ -45,7 +45,7 @@ export const rotateRootPath = (cloud: CloudTwo, tryForMs = 25_000) =>
     },
   });
 
-/** The rotation itself; answers the id of the new key. `warn` is told of an old key that could not be deleted yet. */
+/** The rotation itself; answers the id of the new key. `warn` gets an old key that could not be deleted yet. */
 export async function rotateRoot(
   cloud: CloudTwo,
   { storage, nowMs }: Pick<BackgroundCall, 'storage' | 'nowMs'>,
@@ -105,7 +105,7 @@ export async function resumeRotation(
     cloud.forget();
   }
   if (inUse.access_key !== before) {
-    // Configured anew meanwhile: that configuration is somebody's own, and so is the key it replaced.
+    // Reconfigured meanwhile: that configuration and the key it replaced belong to the operator who wrote it.
     if (inUse === config && config.retiring !== before) return;
     const left = await retire(cloud, inUse, user, before);
     if (left) throw new Refusal('upstream', `error deleting old access key: ${left}`);
@@ -138,7 +138,7 @@ async function keysThere(iam: IAMClient, UserName: string): Promise<string[] | u
   }
 }
 
-/** Whether a key came while a rotation was at it; somebody may have made one by hand since. */
+/** Whether a key was created during a rotation; a later one may have been made by hand. */
 function madeMeanwhile(made: Date | undefined, begunMs: unknown): boolean {
   return typeof begunMs !== 'number' || (made !== undefined && Math.abs(made.getTime() - begunMs) <= rotationMs);
 }

@@ -18,7 +18,7 @@ export const rotationFields = recordFields({
     0,
   ],
   disable_automated_rotation: [
-    bool().describe('Leaves the root key alone while the terms of its rotation stay.'),
+    bool().describe('Does not rotate the root key, and keeps the terms of its rotation.'),
     false,
   ],
 });

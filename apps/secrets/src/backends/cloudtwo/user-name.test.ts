@@ -45,7 +45,7 @@ describe('user names of the cloud provider', () => {
     expect(checkTemplate('{{ .DisplayName }}-{{ .PolicyName }}', world)).toEqual({ IAM: 257, STS: 1 });
   });
 
-  it('takes no more than thousands of characters anywhere, whatever is piped into what', () => {
+  it('takes no more than thousands of characters anywhere, with any pipes', () => {
     const text = fc.constantFrom('""', '"a"', '"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"', '.DisplayName', '(random 1000)');
     const step = fc.oneof(
       fc.tuple(text, text).map(([from, to]) => `replace ${from} ${to}`),

@@ -116,7 +116,7 @@ describe('root credentials by web identity', () => {
     expect(await kids()).toEqual([turned[1], expect.any(String), second]);
   });
 
-  it('has an issuer and keys of its own in every namespace', async () => {
+  it('has its own issuer and keys in every namespace', async () => {
     await secrets.root.write('sys/namespaces/team', {}).expect(200);
     const document = await wellKnown('openid-configuration', 'team/');
     expect(document.issuer).toBe(`${publicUrl}/v1/team/identity/oidc/plugins`);

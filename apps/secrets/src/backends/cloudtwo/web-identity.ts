@@ -12,7 +12,7 @@ export interface WebIdentity {
   readonly tokenTtlSeconds: number;
 }
 
-/** How long the assumed role is asked for, and how long before its end it is asked for anew. */
+/** How long the assumed role is asked for, and how long before its end it is asked for again. */
 const sessionSeconds = 3600;
 const spareMs = 5 * 60_000;
 

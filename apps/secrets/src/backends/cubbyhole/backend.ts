@@ -69,7 +69,7 @@ const scan = operation<{ path: string }, typeof PageInput>({
 });
 
 /**
- * Private storage of every token: nobody else sees it, not even root, and it ends with the token.
+ * Private storage of every token: no other token sees it, not even root, and it ends with the token.
  * Spec: Cubbyhole.
  */
 export const cubbyhole = backend({
@@ -80,7 +80,7 @@ export const cubbyhole = backend({
   paths: [
     path(':path*', {
       summary: 'Pass-through secret storage to a token-specific cubbyhole.',
-      description: 'The path may be anything; what lies there is seen by the token that wrote it and by nobody else.',
+      description: 'The path may be anything; only the token that wrote it can read what is there.',
       spec: 'Cubbyhole',
       paramDocs: { path: 'Where the pairs lie.' },
       exists: async ({ storage, params, caller }) => {

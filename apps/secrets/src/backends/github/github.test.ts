@@ -22,7 +22,7 @@ describe('login by a token of GitHub', () => {
     await configure({ token_ttl: '20m' }).expect(204);
   });
   beforeEach(() => {
-    // What did not answer in another test is not left alone in this one.
+    // Ends the pause after unanswered calls of another test.
     clock.advance(60_000);
     hub.instead = undefined;
     hub.members.clear();
@@ -71,7 +71,7 @@ describe('login by a token of GitHub', () => {
     await secrets.root.list('auth/github/map/users').expect(404);
   });
 
-  it('gives members the policies of their teams, of themselves and of everybody', async () => {
+  it('gives members the policies of their teams, of themselves and of all members', async () => {
     const at = 'auth/github/map';
     await secrets.root.write(`${at}/teams/site-operators`, { value: 'by-slug' }).expect(204);
     await secrets.root.write(`${at}/teams/site operators`, { value: 'by-name' }).expect(204);

@@ -11,14 +11,14 @@ type Mappings = Collection<z.output<typeof Mapping>>;
 const teams: Mappings = collection('map/teams/', Mapping);
 const users: Mappings = collection('map/users/', Mapping);
 
-/** Whoever is let in has the policies of this name, of teams and of users. */
-const everybody = 'default';
+/** The team and the user name whose policies all members get. */
+const allMembers = 'default';
 
-/** The policies of a member: of all their teams, of themselves and of everybody. */
+/** The policies of a member: of all their teams, of themselves and of all members. */
 export async function policiesOf(storage: Storage, { username, teams: names }: Member): Promise<string[]> {
   const wanted = [
-    ...[...names, everybody].map((name) => `map/teams/${name.toLowerCase()}`),
-    ...[username, everybody].map((name) => `map/users/${name.toLowerCase()}`),
+    ...[...names, allMembers].map((name) => `map/teams/${name.toLowerCase()}`),
+    ...[username, allMembers].map((name) => `map/users/${name.toLowerCase()}`),
   ];
   const found = [...(await storage.getMany(wanted)).values()];
   return [...new Set(found.flatMap((text) => (JSON.parse(text) as z.output<typeof Mapping>).value))].sort();
@@ -38,7 +38,7 @@ function pathsOf(folder: 'teams' | 'users', mappings: Mappings, what: string) {
     recordPath(`map/${folder}/:key`, mappings, {
       folds: { key: 'case' },
       params: { key: 'segment' },
-      summary: `Policies of a ${what}; those of the name default are everybody’s.`,
+      summary: `Policies of a ${what}; those of the name default apply to all members.`,
       read: {
         absent: null,
         summary: `Read the policies of a ${what}.`,

@@ -29,7 +29,7 @@ export class Organizations {
     this.calls = new OutsideCalls(clock);
   }
 
-  /** The id of an organization, as anybody may ask for it. Throws `invalid` where it does not say, `upstream` while away. */
+  /** The id of an organization, from its public page of the API. Throws `invalid` where it does not say, `upstream` while away. */
   async idOf({ base_url: base, organization }: Omit<Hub, 'organization_id'>): Promise<number> {
     const answer = await this.ask(base, `orgs/${encodeURIComponent(organization)}`);
     const { id } = Object(answer.json) as { id?: unknown };
@@ -40,8 +40,8 @@ export class Organizations {
   }
 
   /**
-   * The member of the organization that a token is of. Throws `denied` for a token that is none or may not be asked with,
-   * `invalid` for somebody else’s, `upstream` while GitHub is away.
+   * The member of the organization that a token is of. Throws `denied` for a bad token or one that lacks the right to ask,
+   * `invalid` for one of a non-member, `upstream` while GitHub is away.
    */
   async memberBy(hub: Hub, token: string): Promise<Member> {
     const answer = await this.ask(hub.base_url, 'user', token);
@@ -80,7 +80,7 @@ export class Organizations {
   private ask(base: string, path: string, token?: string): Promise<OutsideResponse> {
     const headers = {
       accept: 'application/vnd.github+json',
-      // It answers nobody who does not say who asks.
+      // It refuses requests without a user agent.
       'user-agent': 'keystead',
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     };
@@ -105,7 +105,7 @@ function admitted(answer: OutsideResponse): unknown {
   throw new Refusal('denied', `${who} answered ${answer.status}: the token needs the scope read:org`);
 }
 
-/** Nobody’s fault who logs in: an outage, and a limit on how often it may be asked, which it answers with 403 as well. */
+/** Refusals that are not the user's fault: an outage, and the rate limit, which GitHub answers with 403 as well. */
 function refuseAway({ status, retryAfterSeconds, json }: OutsideResponse): void {
   const limited =
     retryAfterSeconds > 0 || /rate limit/i.test(String((Object(json) as { message?: unknown }).message ?? ''));

@@ -54,7 +54,7 @@ interface Beginning {
   readonly address: string;
 }
 
-/** Where the browser goes to sign in; its query alone where the provider names no such endpoint. */
+/** Where the browser goes to sign in; only its query where the provider names no such endpoint. */
 export function authorizationUrl(
   endpoint: URL | undefined,
   found: Verifier,
@@ -144,7 +144,7 @@ export async function renewBrowserLogin(
   // A provider need not say again who it is: then only that the person may still sign in is known.
   if (!tokens.idToken) return { ...loginParams(role, undefined), internal: next };
   const claims = await claimsOf(provider, found, role, tokens, { nonce: undefined, maxAgeSeconds: 0, nowMs });
-  if (claims.sub !== subject) throw new Refusal('invalid', 'the provider answered for somebody else: log in again');
+  if (claims.sub !== subject) throw new Refusal('invalid', 'the provider answered for another user: log in again');
   // Who is in no group any more has no such claim at some providers: that must not leave them in the groups of before.
   const { groupAliases } = await identityOf(claims, { ...role, groups_claim_optional: true }, String(name));
   return { ...loginParams(role, undefined), groupAliases, internal: next };

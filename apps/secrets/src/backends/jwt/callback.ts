@@ -113,14 +113,14 @@ async function comeBack(provider: OidcProvider, call: Call<object, CallbackInput
   }
 }
 
-/** Who comes back takes the login with them: nobody can come back with the same state again. */
+/** The first callback takes the login: a state cannot be used again. */
 function take(pending: PendingLogin, { code, confirmation = '', error }: CallbackInput) {
   const { mode, taken } = pending;
   if (taken || mode === 'device') return { next: pending, told: undefined };
-  // Who merely knows the state may have sent somebody else to the provider: that person's browser has the rest.
+  // A caller that merely knows the state may have sent another person to the provider: that person's browser has the rest.
   if (code === codeByForm && !isBearer(pending, confirmation)) return { next: pending, told: undefined };
   if (mode === 'client') return { next: undefined, told: { pending, confirm: false } };
-  // Somebody else's code could be confirmed by whoever opens a link: the person is asked first.
+  // Opening a link could confirm another person's code: the person is asked first.
   const confirm = !confirmation && !error;
   return { next: confirm ? pending : { ...pending, taken: true }, told: { pending, confirm } };
 }

@@ -26,7 +26,7 @@ export function checkParties(claims: Claims, role: JwtRole, issuer: string | und
       refuse('invalid audience (aud) claim: it matches no bound audience');
     }
   } else if (audiences.length > 0) {
-    // Otherwise a token meant for somebody else could be carried here.
+    // Otherwise a token meant for another audience could be used here.
     refuse('audience claim found in JWT but no audiences bound to the role');
   }
   if (role.bound_subject && claims.sub !== role.bound_subject) refuse('invalid subject (sub) claim');

@@ -37,7 +37,7 @@ export const configPath = (keys: IssuerKeys) =>
       async run({ input, fields, stored, storage, warn }) {
         const { skip_jwks_validation: unchecked, ...given } = input;
         const wanted = { ...given, default_role: given.default_role.toLowerCase() };
-        // Alone among the fields it stays as it is, as existing clients expect.
+        // The only field that keeps its value, as existing clients expect.
         if (fields.namespace_in_state == null) {
           wanted.namespace_in_state = (stored as JwtConfig | undefined)?.namespace_in_state ?? true;
         }
@@ -45,7 +45,7 @@ export const configPath = (keys: IssuerKeys) =>
         checkBrowserLogin(wanted);
         for (const field of ['oidc_discovery_url', 'jwks_url'] as const) {
           if (leavesInTheClear(wanted[field]))
-            warn(`${field} is not https: whoever is on the way can forge keys, and so logins`);
+            warn(`${field} is not https: anyone on the network path can forge keys, and so logins`);
         }
         const generation = newGeneration();
         await keys.check({ ...wanted, generation }).catch((error) => {
@@ -57,7 +57,7 @@ export const configPath = (keys: IssuerKeys) =>
       },
     },
     delete: {
-      summary: 'Forget the configuration: nobody can log in any more. Tokens made before stay.',
+      summary: 'Forget the configuration: logins stop. Tokens made before stay.',
       run({ storage }) {
         config.delete(storage);
         return empty;

@@ -57,7 +57,7 @@ describe('numbers in claims', () => {
         expect((await secrets.root.read(`auth/jwt/role/${name}`).expect(200)).text).toContain(`{"project":${id}}`);
         expect((await login(name, id).expect(200)).body.auth.metadata.pid).toBe(id);
         await login(name, String(BigInt(id) + 1n)).expect(400);
-        // Changing another field leaves them alone.
+        // Changing another field does not change them.
         await secrets.root.write(`auth/jwt/role/${name}`, { token_ttl: 60 }).expect(204);
         expect((await secrets.root.read(`auth/jwt/role/${name}`).expect(200)).text).toContain(`{"project":${id}}`);
       }),

@@ -28,7 +28,7 @@ describe('login with signed tokens', () => {
     const publicPem = newKey().publicKey.export({ type: 'spki', format: 'pem' }).toString();
     const privatePem = newKey().privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 
-    it('is absent at first, and nobody can log in', async () => {
+    it('is absent at first, and all logins are refused', async () => {
       await secrets.root.read('auth/jwt/config').expect(404);
       expect(await refused({ role: 'ci', jwt: 'x' })).toBe('could not load configuration');
     });
@@ -70,7 +70,7 @@ describe('login with signed tokens', () => {
         () => ({ jwks_url: `${issuer.address}/nothing` }),
         'error checking jwks_url: the issuer answered 404',
       ],
-      ['nobody there', () => ({ jwks_url: 'http://127.0.0.1:1/keys' }), 'the issuer is unreachable: ECONNREFUSED'],
+      ['no server there', () => ({ jwks_url: 'http://127.0.0.1:1/keys' }), 'the issuer is unreachable: ECONNREFUSED'],
       [
         'no document there',
         () => ({ oidc_discovery_url: `${issuer.address}/other` }),
@@ -245,7 +245,7 @@ describe('login with signed tokens', () => {
       }).expect(204);
     });
 
-    it('makes nobody of a name that cannot be shown or is a novel', async () => {
+    it('refuses a name that cannot be shown or is too long', async () => {
       for (const [sub, why] of [
         ['a\0b', 'alias name cannot contain control characters'],
         ['a'.repeat(513), 'alias name is longer than 512 characters'],
@@ -403,7 +403,7 @@ describe('login with signed tokens', () => {
     const sign = (claims: object = {}, header: Record<string, unknown> = {}, key = issuer.key) =>
       issuer.sign({ ...sound, ...claims }, header, key);
 
-    it('are told from right ones', async () => {
+    it('are distinguished from right ones', async () => {
       await login({ role: 'strict', jwt: sign() }).expect(200);
     });
 
@@ -442,7 +442,7 @@ describe('login with signed tokens', () => {
       ['a foreign key without an id', () => sign({}, { kid: undefined }, newKey('RS256')), signature],
       ['a key too short to trust', () => sign({}, {}, weak), 'no such key'],
       [
-        'a key of its own in the header',
+        'another key in the header',
         () => {
           const own = newKey('RS256');
           return sign({}, { kid: issuer.key.kid, jwk: own.publicKey.export({ format: 'jwk' }) }, own);
@@ -501,7 +501,7 @@ describe('login with signed tokens', () => {
       expect(await refused({ role: 'inherited', jwt: issuer.sign() })).toContain('not found in token');
     });
 
-    it('for somebody are refused by a role that binds no audience', async () => {
+    it('with an audience are refused by a role that binds none', async () => {
       await role('open', { bound_subject: 'run-1' }).expect(204);
       expect(await refused({ role: 'open', jwt: issuer.sign() })).toContain('no audiences bound to the role');
       await login({ role: 'open', jwt: issuer.sign({ aud: undefined }) }).expect(200);
@@ -566,7 +566,7 @@ describe('login with signed tokens', () => {
     const asked = () => issuer.calls.filter((call) => call === '/keys').length;
     beforeAll(byDiscovery);
 
-    it('are fetched anew when they rotate, and forged ids do not make us ask again and again', async () => {
+    it('are fetched again when they rotate, and forged ids do not make us ask again and again', async () => {
       clock.advance(31_000);
       issuer.rotate('ES256');
       await login({ role: 'any', jwt: issuer.sign() }).expect(200);

@@ -62,7 +62,7 @@ export class IssuerKeys {
     });
     const refusal = source.kind === 'discovery' && foreignIssuer(config.oidc_discovery_url, found.issuer);
     if (refusal) throw new Refusal('invalid', `error checking ${field}: ${refusal}`);
-    // A provider makes its first key when the first token is signed; an address of keys alone has nothing else to show.
+    // A provider makes its first key when the first token is signed; a key-set address has nothing else to show.
     if (found.usableKeys === 0 && source.kind === 'key-set') {
       throw new Refusal('invalid', `error checking ${field}: no key there can verify a signature`);
     }

@@ -95,7 +95,7 @@ describe('sign-in at an OpenID provider', () => {
       expect(body.errors[0]).toContain(text);
     });
 
-    it('is needed before anybody signs in, with what the provider knows us by', async () => {
+    it('is needed before a sign-in, with what the provider knows us by', async () => {
       await secrets.root.write('sys/auth/bare', { type: 'oidc' }).expect(204);
       const ask = () => secrets.nobody.write('auth/bare/oidc/auth_url', { role: 'r', redirect_uri: back });
       await ask().expect(400, /could not load configuration/);
@@ -174,13 +174,13 @@ describe('sign-in at an OpenID provider', () => {
       'http://127.0.0.1:8250/oidc/callback',
       'javascript:alert(1)',
       '//localhost:8250/oidc/callback',
-    ])('sends nobody to %s', async (redirect_uri) => {
+    ])('does not send the browser to %s', async (redirect_uri) => {
       const { body } = await secrets.nobody.write('auth/oidc/oidc/auth_url', { redirect_uri }).expect(200);
       expect(body.data).toEqual({ auth_url: '' });
       expect(body.warnings).toEqual(['redirect_uri is not among the allowed_redirect_uris of the role']);
     });
 
-    it('lets a listener on the own machine take any port, and nobody else', async () => {
+    it('lets a listener on the own machine take any port, and no other', async () => {
       await role('fixed', { allowed_redirect_uris: 'https://app.example:8443/cb' }).expect(204);
       expect((await begin({ redirect_uri: 'http://localhost:61234/oidc/callback' })).auth_url).not.toBe('');
       expect((await begin({ role: 'fixed', redirect_uri: 'https://app.example:8444/cb' })).auth_url).toBe('');
@@ -219,7 +219,7 @@ describe('sign-in at an OpenID provider', () => {
       expect(provider.authorizations.at(-1)).toBeUndefined();
     });
 
-    it('can be done once for a state, whoever is first', async () => {
+    it('can be done once for a state, by the first caller', async () => {
       const { auth_url } = await begin();
       const sent = provider.signIn(auth_url);
       const all = await Promise.all([1, 2, 3, 4].map(() => callback(sent)));
@@ -280,7 +280,7 @@ describe('sign-in at an OpenID provider', () => {
       expect(text).not.toContain('script');
     });
 
-    it('is another mount’s and another namespace’s business alone', async () => {
+    it('is refused by another mount and another namespace', async () => {
       await secrets.root.write('sys/namespaces/team', {}).expect(200);
       await secrets.root.write('team/sys/auth/oidc', { type: 'oidc' }).expect(204);
       await secrets.root.write('team/auth/oidc/config', settings()).expect(204);
@@ -320,7 +320,7 @@ describe('sign-in at an OpenID provider', () => {
       expect(await refused({ sub: 'ada' })).toContain('token not yet valid');
     });
 
-    it('counts by a key that the provider publishes alone', async () => {
+    it('counts only by a key that the provider publishes', async () => {
       const now = Math.floor(clock.now() / 1000);
       const claims = { iss: provider.address, aud: 'keystead', sub: 'ada', iat: now, exp: now + 60 };
       const none = `${Buffer.from('{"alg":"none"}').toString('base64url')}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.`;
@@ -394,12 +394,12 @@ describe('sign-in at an OpenID provider', () => {
       ['talks nonsense', [200, ['x']]],
       ['throttles', [429, {}]],
       ['sends us elsewhere', [302, {}]],
-    ])('%s, that is told as such', async (_what, answer) => {
+    ])('%s, which is reported as such', async (_what, answer) => {
       provider.tokenFailure = answer;
       expect(await refused({ sub: 'ada' }, {}, 502)).toMatch(/^the provider answered .* to \/token/);
     });
 
-    it('names addresses that cannot be trusted, nobody is sent there', async () => {
+    it('names addresses that cannot be trusted, and the browser is not sent there', async () => {
       for (const authorization_endpoint of ['javascript:alert(1)', 'nowhere', 7]) {
         provider.document = { authorization_endpoint };
         await fetchAnew();
@@ -475,8 +475,8 @@ describe('sign-in at an OpenID provider', () => {
     );
   });
 
-  describe('begun by anybody, without a token,', () => {
-    it('takes no more room than the places of its mount, and leaves alone who is signing in', async () => {
+  describe('begun without a token,', () => {
+    it('takes no more room than the places of its mount, and does not disturb sign-ins under way', async () => {
       await secrets.nobody
         .write('auth/oidc/oidc/auth_url', { redirect_uri: back, client_nonce: 'n'.repeat(257) })
         .expect(400, /client_nonce: at most 256 characters/);
@@ -577,7 +577,7 @@ describe('sign-in at an OpenID provider', () => {
       await renew().expect(200);
       expect(await policiesOf(token)).not.toEqual(['ops-policy']);
       for (const [key] of provider.sessions) provider.sessions.set(key, { sub: 'somebody', groups: ['ops'] });
-      await renew().expect(400, /for somebody else/);
+      await renew().expect(400, /for another user/);
       provider.down = true;
       await secrets.as(other).write('auth/token/renew-self', {}).expect(502);
       provider.down = false;
@@ -601,7 +601,7 @@ describe('sign-in at an OpenID provider', () => {
       expect(await policiesOf(token)).not.toEqual(['ops-policy']);
     });
 
-    it('without it asks nobody', async () => {
+    it('without it asks no one', async () => {
       const { body } = await signIn();
       provider.down = true;
       await secrets.as(body.auth.client_token).write('auth/token/renew-self', {}).expect(200);

@@ -12,7 +12,7 @@ export function page(title: string, text: string, status = 200): RawReply {
   return html(title, `<p>${escaped(text)}</p>`, status);
 }
 
-/** Asks whether it was you who began a login, and says who did: a link that somebody sent looks the same. */
+/** Asks whether it was you who began a login, and says who did: a link sent by an attacker looks the same. */
 export function confirmPage(pending: PendingLogin, fields: Readonly<Record<string, string>>): RawReply {
   const hidden = Object.entries(fields)
     .filter(([, value]) => value !== '')
@@ -21,7 +21,7 @@ export function confirmPage(pending: PendingLogin, fields: Readonly<Record<strin
   const from = escaped(pending.address);
   return html(
     'Is this login yours?',
-    `<p>Somebody at ${from} is signing in with the role ${role}. Go on only if you began this yourself.</p>
+    `<p>Someone at ${from} is signing in with the role ${role}. Go on only if you began this yourself.</p>
 <form method="get">${hidden.join('')}<button type="submit">It is mine: sign in</button></form>`,
   );
 }

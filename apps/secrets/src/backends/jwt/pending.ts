@@ -10,7 +10,7 @@ export interface PendingLogin {
   readonly mode: 'client' | 'direct' | 'device';
   readonly redirectUri: string;
   readonly nonce: string;
-  /** The PKCE verifier; the browser sees its digest alone. */
+  /** The PKCE verifier; the browser only sees its digest. */
   readonly verifier: string;
   /** Chosen by who began it, and asked for at the end; empty where they chose none. */
   readonly clientNonce: string;
@@ -19,7 +19,7 @@ export interface PendingLogin {
   readonly deviceCode?: string;
   /** Who began it, for the page that asks whether it was you. */
   readonly address: string;
-  /** What came by form; it is for the browser that brought it, which alone was given `proof`. */
+  /** What came by form; it is for the browser that brought it, the only one that has `proof`. */
   readonly byForm?: { readonly code: string; readonly proof: string };
   /** The code is being redeemed, or was. */
   readonly taken?: boolean;
@@ -27,7 +27,7 @@ export interface PendingLogin {
   readonly login?: Login;
 }
 
-/** A login in its place. The places of a mount are all it has: without them anybody could fill the database. */
+/** A login in its place. A mount has only so many places: otherwise strangers could fill the database. */
 interface StoredLogin {
   readonly digest: string;
   readonly endsAt: number;
@@ -39,7 +39,7 @@ const lifetimeSeconds = 600;
 const places = 8192;
 /** How many places are looked at for one that is free. Else a login ends of the network that has most of these: who floods a mount ends their own. */
 const looks = 8;
-/** Logins of earlier versions, each under a name of its own that begins with its end, go with new ones. */
+/** Logins of earlier versions, whose keys begin with their end, are removed with new ones. */
 const sweptPerNew = 16;
 const stateForm = /^[0-9a-z]{8}\.[0-9A-Za-z]{32}$/;
 
@@ -75,8 +75,8 @@ export async function keep(storage: Storage, pending: PendingLogin, nowMs: numbe
 }
 
 /**
- * Decides about a login by its state, in turn: `decide` answers what is to stand there afterwards (undefined: nothing more)
- * and what the caller is told. Undefined where there is none, or none any more.
+ * Decides about a login by its state, one caller at a time: `decide` answers what to store afterwards (undefined: nothing)
+ * and the caller's result. Undefined where there is no such login, or none any more.
  */
 export async function decide<T>(
   storage: Storage,
@@ -84,7 +84,7 @@ export async function decide<T>(
   nowMs: number,
   judge: (pending: PendingLogin) => { next: PendingLogin | undefined; told: T },
 ): Promise<T | undefined> {
-  // A namespace that travelled along is for whoever led the person here.
+  // A namespace in the state is for the page that led the person here.
   const state = sent.replace(/,ns=.*$/s, '');
   if (!stateForm.test(state)) return undefined;
   const key = placeOf(state);
@@ -110,7 +110,7 @@ export function isBeginner({ clientNonce }: PendingLogin, sent: string): boolean
 
 const timeText = (seconds: number): string => seconds.toString(36).padStart(8, '0');
 
-// Who reads the database cannot finish a login: the state itself stands nowhere.
+// Read access to the database does not suffice to finish a login: the state itself is not stored.
 const digestOf = (state: string): string => createHash('sha256').update(state).digest('hex');
 
 const placeOf = (state: string): string =>

@@ -9,7 +9,7 @@ import { type OidcProvider, ProviderRefusal } from './provider';
 
 const waiting = new Set(['authorization_pending', 'slow_down']);
 
-/** `oidc/poll`: whoever began a login by device, or one that the browser finishes here, asks for what came of it. */
+/** `oidc/poll`: returns the result of a login by device, or of one that the browser finishes here, to its beginner. */
 export const pollPath = (provider: OidcProvider) =>
   path('oidc/poll', {
     summary: 'What came of a login that is finished elsewhere.',
@@ -27,7 +27,7 @@ export const pollPath = (provider: OidcProvider) =>
         const { input, storage, nowMs } = call;
         const { state = '', client_nonce = '' } = input;
         const found = await decide(storage, state, nowMs, (pending) => {
-          // Whoever does not know the nonce neither learns anything nor ends the login of who does.
+          // A caller without the nonce learns nothing, and does not end the login either.
           if (!isBeginner(pending, client_nonce)) return { next: pending, told: { wrong: true, pending } };
           const next = pending.login ? undefined : pending;
           return { next, told: { wrong: false, pending } };

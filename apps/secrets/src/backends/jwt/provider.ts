@@ -31,7 +31,7 @@ export class OidcProvider extends OpenidProvider<Verifier> {
     this.keys = keys;
   }
 
-  /** Writes what a provider said of somebody, where a role asks for it and the log is that talkative; never a token. */
+  /** Logs a provider's claims about a user, where a role asks for it and the level allows it; never a token. */
   told(role: string, claims: Readonly<Record<string, unknown>>): void {
     this.parts.log.debug({ role, claims }, 'claims of an OIDC login');
   }

@@ -34,7 +34,7 @@ const fields = loginFields({
   ],
   bound_claims_type: [
     oneOf(['string', 'glob'], (given) => `invalid 'bound_claims_type': ${given}`).describe(
-      'string compares bound_claims exactly; in glob every * stands for any text.',
+      'string compares bound_claims exactly; in glob every * matches any text.',
     ),
     'string',
   ],
@@ -160,7 +160,7 @@ function checkBrowser({ allowed_redirect_uris: uris, callback_mode: mode, poll_i
 
 function requireBound(role: JwtRole): void {
   const bounds = [role.bound_audiences, role.token_bound_cidrs, Object.keys(role.bound_claims)];
-  // A role that binds nothing would admit everybody whom the issuer knows.
+  // A role that binds nothing would admit every user of the issuer.
   if (!role.bound_subject && bounds.every((bound) => bound.length === 0)) {
     refuse('must have at least one bound constraint when creating/updating a role');
   }

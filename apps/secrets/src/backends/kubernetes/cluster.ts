@@ -12,7 +12,7 @@ export interface ServiceAccount {
 
 const who = 'the cluster';
 
-/** Where a pod finds certificates and token of its own cluster. */
+/** Where a pod finds the certificates and the token of its cluster. */
 export interface OwnPod {
   readonly caFile: string;
   readonly tokenFile: string;
@@ -55,14 +55,14 @@ export class Cluster {
     if (typeof answer !== 'object' || answer === null) throw new Refusal('upstream', `${who} answered no token review`);
     if (answer.authenticated !== true || answer.error) throw denied();
     const good = Array.isArray(answer.audiences) ? answer.audiences : [];
-    // A cluster that knows nothing of audiences names none, and would take a token meant for somebody else.
+    // A cluster that does not support audiences names none, and would accept a token meant for another audience.
     if (audiences.length > 0 && !audiences.some((audience) => good.includes(audience))) throw denied();
     const [system, kind, namespace, name, ...more] = String(answer.user?.username ?? '').split(':');
     if (system !== 'system' || kind !== 'serviceaccount' || !namespace || !name || more.length > 0) throw denied();
     return { namespace, name, uid: String(answer.user?.uid ?? '') };
   }
 
-  /** The labels of a namespace. Throws `invalid` where nobody is configured who may ask, `upstream` as above. */
+  /** The labels of a namespace. Throws `invalid` where no reviewer is configured, `upstream` as above. */
   async labelsOf(config: KubernetesConfig, namespace: string): Promise<Readonly<Record<string, string>>> {
     const { ca, reviewer } = await this.means(config);
     if (reviewer === undefined) {
@@ -78,7 +78,7 @@ export class Cluster {
     return (json as { metadata?: { labels?: Record<string, string> } } | undefined)?.metadata?.labels ?? {};
   }
 
-  /** The own pod's token goes to the own cluster alone: to who proves itself by the own pod's certificates. */
+  /** The own pod's token goes only to the own cluster, which proves itself by the own pod's certificates. */
   private async means(config: KubernetesConfig): Promise<{ ca: string | undefined; reviewer: string | undefined }> {
     const { kubernetes_ca_cert: given, token_reviewer_jwt: reviewer, disable_local_ca_jwt: foreign } = config;
     const own = foreign || given !== '' ? undefined : await fileText(this.pod.caFile);

@@ -152,13 +152,13 @@ describe('login with a service account', () => {
     ['that begins later', () => cluster.token(web, { nbf: 9_000_000_000 })],
     ['of no account', () => cluster.token(web, { 'kubernetes.io': {} })],
     ['of a namespace that is a path', () => cluster.token({ ...web, namespace: '../../x' })],
-    ['with claims of its own', () => cluster.token(web).replace(/\.[^.]+\./, `.${other.token(web).split('.')[1]}x.`)],
+    ['with other claims', () => cluster.token(web).replace(/\.[^.]+\./, `.${other.token(web).split('.')[1]}x.`)],
   ])('refuses a token %s, telling nothing', async (_what, token) => {
     const { body } = await login(token()).expect(403);
     expect(body.errors).toEqual(['permission denied']);
   });
 
-  it('believes no answer about somebody else, and none that is no answer', async () => {
+  it('believes no answer about another account, and none that is no answer', async () => {
     for (const user of [
       { username: 'system:serviceaccount:shop:admin', uid: 'uid-1' },
       { username: 'system:serviceaccount:shop:web', uid: 'uid-2' },
@@ -206,7 +206,7 @@ describe('login with a service account', () => {
     await configure().expect(204);
   });
 
-  it('verifies signatures itself by keys it is given, and issuers where it is told to', async () => {
+  it('verifies signatures itself by configured keys, and issuers where configured', async () => {
     const pem = (of: ClusterStandIn) => of.key.publicKey.export({ type: 'spki', format: 'pem' }).toString();
     await configure({ pem_keys: [pem(other)] }).expect(204);
     await login(cluster.token(web)).expect(403);
@@ -219,7 +219,7 @@ describe('login with a service account', () => {
     await configure().expect(204);
   });
 
-  it('lets the token vouch for itself where nobody else may ask', async () => {
+  it('lets the token vouch for itself where there is no other reviewer', async () => {
     await configure({ token_reviewer_jwt: '' }).expect(204);
     const token = cluster.token(web);
     await login(token).expect(200);
@@ -238,7 +238,7 @@ describe('login with a service account', () => {
     await login(cluster.token(web)).expect(502, /the cluster answered/);
   });
 
-  it('trusts the certificates it is given alone', async () => {
+  it('trusts only the configured certificates', async () => {
     await configure({ kubernetes_ca_cert: '' }).expect(204);
     await login(cluster.token(web)).expect(502, /the cluster is unreachable/);
     await configure().expect(204);
@@ -254,7 +254,7 @@ describe('login with a service account', () => {
     await renew().expect(400, /role brief does not exist during renewal/);
   });
 
-  it('sends the own pod’s token to whom the own pod’s certificates vouch for, and to nobody else', async () => {
+  it('sends the own pod’s token only to servers with the own pod’s certificates', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'keystead-pod-'));
     const pod = { caFile: join(folder, 'ca.crt'), tokenFile: join(folder, 'token') };
     writeFileSync(pod.caFile, cluster.ca);

@@ -74,8 +74,8 @@ export async function renewLogin({ internal }: StoredLogin, { storage }: Backgro
 }
 
 /**
- * Whether it is left to the labels of the namespace. Throws `denied` with what is not authorized, as clients of this method
- * are told.
+ * Whether the labels of the namespace decide. Throws `denied` with what is not authorized, in the words that clients of this
+ * method expect.
  */
 function checkBounds(role: KubernetesRole, { name, namespace, audiences }: ClaimedAccount): boolean {
   const compare = new Globs();

@@ -11,13 +11,13 @@ import { selectorLabels } from './selector';
 const sources = ['serviceaccount_uid', 'serviceaccount_name', ''] as const;
 
 const fields = loginFields({
-  bound_service_account_names: [commaList().describe('Accounts that may log in; * stands for any text.'), []],
+  bound_service_account_names: [commaList().describe('Accounts that may log in; * matches any text.'), []],
   bound_service_account_namespaces: [commaList().describe('Namespaces of the cluster they may be in, likewise.'), []],
   bound_service_account_namespace_selector: [
     string().describe('Or labels of the namespace, as JSON: {"matchLabels": {"team": "a"}}.'),
     '',
   ],
-  audience: [string().describe('Whom the token must be meant for; empty asks for nobody in particular.'), ''],
+  audience: [string().describe('The audience that the token must have; empty accepts any.'), ''],
   alias_name_source: [
     oneOf(sources, (given) => `unrecognized alias_name_source ${given}`).describe(
       'What names the alias: serviceaccount_uid, or serviceaccount_name as <namespace>/<name>.',

@@ -47,7 +47,7 @@ export const dataPath = path('data/:path*', {
   read: {
     summary: 'Read a version of a secret.',
     operationId: 'read',
-    responses: { 404: 'There is no such secret; of a version that was deleted the metadata is told.' },
+    responses: { 404: 'There is no such secret; for a deleted version the body holds its metadata.' },
     input: ReadInput,
     output: z.object({ data: z.looseObject({}).nullable(), metadata: versionOutput }),
     run: (call) => readVersion(call),
@@ -63,7 +63,7 @@ export const dataPath = path('data/:path*', {
   patch: {
     summary: 'Write a new version that differs from the newest in the pairs given.',
     operationId: 'patch',
-    responses: { 404: 'There is no such secret; of a newest version that was deleted the metadata is told.' },
+    responses: { 404: 'There is no such secret; for a deleted newest version the body holds its metadata.' },
     input: WriteInput,
     output: versionOutput,
     freeform: true,

@@ -105,7 +105,7 @@ export function withNextVersion(
     ...key.versions,
     [version]: { createdAtMs: nowMs, deletedAtMs, destroyed: false },
   };
-  // A version that is written is kept, whatever was stored as a setting once.
+  // A version that is written is kept, even if an old setting says 0.
   const keep = [key.maxVersions, config.max_versions].find((most) => most > 0) ?? defaultMaxVersions;
   const numbers = Object.keys(versions)
     .map(Number)

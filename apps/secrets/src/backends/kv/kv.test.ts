@@ -110,7 +110,7 @@ describe('kv version 2', () => {
     expect(answers.map(({ body }) => body.data?.version).sort()).toEqual([1, 2, 3, 4, 5, 6]);
   });
 
-  it('keeps as many versions as it is told', async () => {
+  it('keeps as many versions as configured', async () => {
     const kv = await fresh('few');
     await secrets.root.write(`${kv}/metadata/s`, { max_versions: 2, custom_metadata: { owner: 'ops' } }).expect(204);
     for (let i = 1; i <= 4; i++) await secrets.root.write(`${kv}/data/s`, { data: { i } }).expect(200);

@@ -158,7 +158,7 @@ export const subkeysPath = path('subkeys/:path*', {
   read: {
     summary: 'Read the keys of a secret.',
     operationId: 'read-subkeys',
-    responses: { 404: 'There is no such secret; of a version that was deleted the metadata is told.' },
+    responses: { 404: 'There is no such secret; for a deleted version the body holds its metadata.' },
     input: SubkeysInput,
     output: z.object({ subkeys: z.looseObject({}).nullable(), metadata: z.looseObject({}) }),
     async run(call) {

@@ -15,7 +15,7 @@ const wait = operation({
   },
 });
 
-/** Stands in for a key/value storage while it gets versions: whoever comes is told to wait. */
+/** Replaces a key/value storage while it gets versions: callers get an error that asks them to wait. */
 export const kvUpgrading = backend({
   type: 'kv',
   kind: 'secret',

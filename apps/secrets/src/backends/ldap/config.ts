@@ -19,8 +19,8 @@ const shownFields = recordFields({
     string().describe('Addresses of the directory, ldap:// or ldaps://, separated by commas; tried in this order.'),
     'ldap://127.0.0.1',
   ],
-  binddn: [string().describe('Name to search with; empty searches as nobody.'), ''],
-  userdn: [string().describe('Below which people stand.'), ''],
+  binddn: [string().describe('Name to search with; empty searches anonymously.'), ''],
+  userdn: [string().describe('Where people are in the tree.'), ''],
   userattr: [string().describe('Attribute that names them.'), 'cn'],
   userfilter: [
     string().describe('How a person is searched for; {{.UserAttr}} and {{.Username}} are filled in, escaped.'),
@@ -33,9 +33,9 @@ const shownFields = recordFields({
     '(|(memberUid={{.Username}})(member={{.UserDN}})(uniqueMember={{.UserDN}}))',
   ],
   groupattr: [string().describe('Attribute of what is found that names the group.'), 'cn'],
-  discoverdn: [bool().describe('Search for people also as nobody.'), false],
-  deny_null_bind: [bool().describe('Refuse empty passwords, which directories take for nobody’s.'), true],
-  anonymous_group_search: [bool().describe('Search for groups as nobody.'), false],
+  discoverdn: [bool().describe('Search for people also anonymously.'), false],
+  deny_null_bind: [bool().describe('Refuse empty passwords, which directories take for an anonymous bind.'), true],
+  anonymous_group_search: [bool().describe('Search for groups anonymously.'), false],
   use_token_groups: [bool().describe('Take the groups that the directory has worked out (tokenGroups).'), false],
   username_as_alias: [bool().describe('The alias is what was typed, and not what the directory calls them.'), false],
   case_sensitive_names: [bool().describe('Names of people and groups differ by case.'), false],
@@ -47,7 +47,7 @@ const shownFields = recordFields({
   ],
   max_page_size: [int().describe('Results a page of a search; 0 and less ask for all at once.'), 0],
   starttls: [bool().describe('Turn connections to ldap:// into TLS before anything is sent.'), false],
-  insecure_tls: [bool().describe('Trust whatever certificate the directory shows.'), false],
+  insecure_tls: [bool().describe('Trust any certificate that the directory shows.'), false],
   certificate: [string().describe('Certificates (PEM) to trust; empty trusts the usual ones.'), ''],
   client_tls_cert: [string().describe('Certificate (PEM) to show.'), ''],
   tls_min_version: [version('tls_min_version').describe('Oldest TLS to speak.'), 'tls12'],
@@ -90,7 +90,7 @@ export const configPath = path('config', {
     output: z.object({ ...shownFields.output.shape, ...tokenParamsOutput.shape }),
     async run({ storage, warn }) {
       const { bindpass: _password, client_tls_key: _key, ...shown } = (await config.find(storage)) ?? defaults;
-      // Existing clients expect 204 of the write, and take a body for a failure: what is amiss is told to who reads.
+      // Existing clients expect 204 of the write, and take a body for a failure: the read carries the warnings.
       if (isInTheClear(shown)) warn('passwords are sent in the clear: use ldaps:// or starttls');
       return data({ ...shown, ...showTokenParams(shown) });
     },

@@ -4,7 +4,7 @@ import { usualReach } from '@keystead/outside';
 import { Client } from 'ldapts';
 import type { LdapConfig } from './config';
 
-/** How long nobody may have used a kept connection: firewalls forget sooner or later, and say so to nobody. */
+/** How long a kept connection may be idle: firewalls drop idle ones sooner or later, silently. */
 const idleMs = 15_000;
 /** How old a kept one may get: a name may lead elsewhere by then, and certificates are looked at when connecting. */
 const longestMs = 300_000;
@@ -12,8 +12,8 @@ const longestMs = 300_000;
 const versionOf = (name: string): SecureVersion => `TLSv1${name === 'tls10' ? '' : `.${name.at(-1)}`}` as SecureVersion;
 
 /**
- * One connection to a directory. A client that was hung up on connects anew by itself: as nobody, and after StartTLS in the
- * clear, where the next bind would send a password. So it connects once.
+ * One connection to a directory. A disconnected client reconnects by itself: anonymously, and after StartTLS in the
+ * clear, where the next bind would send a password. So this one connects only once.
  */
 export class DirectoryConnection {
   readonly bornMs = performance.now();
@@ -61,7 +61,7 @@ export class DirectoryConnection {
     });
   }
 
-  /** Whether nobody is there any more. */
+  /** Whether the other side has closed it. */
   get isOver(): boolean {
     return this.over;
   }
@@ -107,7 +107,7 @@ interface Kept {
   readonly timer: NodeJS.Timeout;
 }
 
-/** Connections that nobody uses for a moment, by all that they were made with. */
+/** Idle connections, by all that they were made with. */
 export class KeptConnections {
   private readonly kept = new Map<string, Kept[]>();
 

@@ -8,7 +8,7 @@ import { DirectoryConnection, KeptConnections } from './connection';
 import { fillTemplate, filterText, foldedName, nameText } from './filter';
 import { tokenGroups } from './token-groups';
 
-/** Somebody the directory knows. */
+/** A person in the directory. */
 export interface Person {
   readonly dn: string;
   /** What the directory calls them. */
@@ -17,11 +17,11 @@ export interface Person {
 }
 
 const who = 'the directory';
-/** Connections at once to one directory; whoever comes then waits. */
+/** Connections at once to one directory; further callers wait. */
 const mostConnections = 32;
 const mostGroups = 100_000;
 /**
- * Asks directories who somebody is. Every question has a connection for itself, as a bind changes who asks; those on which the
+ * Asks directories who a user is. Every question has its own connection, since a bind changes who asks; those on which the
  * configured name searches are kept for the next question, which begins as that name again.
  */
 export class Directory {
@@ -31,7 +31,7 @@ export class Directory {
 
   constructor(private readonly clock: { now(): number }) {}
 
-  /** Who it is, where the password is theirs; undefined for a wrong one or somebody unknown. Throws `upstream`. */
+  /** The person, if the password is right; undefined for a wrong one or an unknown user. Throws `upstream`. */
   logIn(config: DirectoryConfig, username: string, password: string): Promise<Person | undefined> {
     return this.with(config, async (client) => {
       const found = await findPerson(client, config, username);
@@ -40,7 +40,7 @@ export class Directory {
     });
   }
 
-  /** Somebody as the directory knows them now, without their password; undefined where it does not any more. */
+  /** A person as the directory knows them now, without their password; undefined where it does not any more. */
   lookUp(config: DirectoryConfig, username: string): Promise<Person | undefined> {
     return this.with(config, async (client) => {
       const found = await findPerson(client, config, username);
@@ -79,7 +79,7 @@ export class Directory {
     way: string,
     ask: (client: Client) => Promise<T>,
   ): Promise<T> {
-    // Whoever has another secret is somebody else. Where nobody in particular asks, a kept connection would ask as the last one.
+    // Another secret means another user. Anonymous searches keep no connection: it would ask as its last user.
     const key = canLookUp(config)
       ? digestOf([way, config.bindpass, config.client_tls_key, config.generation])
       : undefined;
@@ -167,7 +167,7 @@ async function connected(url: string, config: LdapConfig): Promise<DirectoryConn
   }
 }
 
-/** What of a failure may be told: its short name. Answers of the directory name entries that strangers need not know. */
+/** The part of a failure that may be shown: its short name. Answers of the directory name entries that strangers need not know. */
 function unanswered(error: unknown): unknown {
   const failed = error as NodeJS.ErrnoException;
   if (error instanceof ResultCodeError) {
@@ -191,7 +191,7 @@ interface FoundUser {
 const searches = ({ discoverdn, binddn, bindpass }: LdapConfig): boolean =>
   discoverdn || (binddn !== '' && bindpass !== '');
 
-/** Whether somebody can be looked up without their password. */
+/** Whether people can be looked up without their password. */
 export const canLookUp = (config: LdapConfig): boolean => config.binddn !== '' && config.bindpass !== '';
 
 async function findPerson(client: Client, config: LdapConfig, username: string): Promise<FoundUser | undefined> {
@@ -205,7 +205,7 @@ async function findPerson(client: Client, config: LdapConfig, username: string):
     Username: upndomain ? filterText(`${username}@${upndomain}`) : filterText(username),
   });
   const entries = await search(client, config, userdn, { filter, attributes: [userattr], sizeLimit: 2 });
-  // Two people of one name: nobody can say which of them it is.
+  // Two people of one name: it cannot be decided which of them it is.
   const [entry, ...more] = entries;
   if (!entry || more.length > 0) return undefined;
   return { bindName: entry.dn, dn: entry.dn, alias: textsOf(entry, userattr)[0] ?? entry.dn };
@@ -247,7 +247,7 @@ async function personOf(
 }
 
 /**
- * The name that somebody typed, as their alias. A directory that ignores accents and width knows them by many names: then
+ * The typed name, as an alias. A directory that ignores accents and width knows a person by many names: then
  * theirs is the one that it has on record, or each spelling would be another person.
  */
 function typedAlias(username: string, onRecord: string): string {

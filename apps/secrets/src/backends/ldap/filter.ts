@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 
 /**
- * A text as part of a search filter (RFC 4515): nothing in it can end the comparison it stands in, or begin another. Signs of
+ * A text as part of a search filter (RFC 4515): nothing in it can end its comparison, or begin another. Signs of
  * ASCII are written as bytes. Letters beyond it stay: the client that sends the filter takes each escaped byte for a letter.
  */
 export function filterText(text: string): string {
@@ -9,7 +9,7 @@ export function filterText(text: string): string {
 }
 
 /**
- * A name as directories compare names: without case, accents and width. Two people may have the same, so it stands for
+ * A name as directories compare names: without case, accents and width. Two people may have the same, so it identifies
  * a person only where that does no harm: to count wrong passwords.
  */
 export const foldedName = (name: string): string => name.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
@@ -28,7 +28,7 @@ export function checkTemplate(field: string, template: string, names: readonly s
   for (const [, name] of template.matchAll(slot)) {
     if (!names.includes(name!)) refuse(field, `{{.${name}}} is unknown`, names);
   }
-  if (/\{\{|\}\}/.test(template.replace(slot, ''))) refuse(field, 'only names can stand in braces', names);
+  if (/\{\{|\}\}/.test(template.replace(slot, ''))) refuse(field, 'only names are allowed in braces', names);
 }
 
 /** Fills a template; the values must be parts of filters already. */

@@ -97,7 +97,7 @@ describe('login by a directory', () => {
     [{ certificate: 'x' }, 'certificate: failed to parse'],
     [{ userattr: 'uid=*)(uid' }, 'userattr must be the name of an attribute'],
     [{ userfilter: '(uid={{.Password}})' }, '{{.Password}} is unknown'],
-    [{ groupfilter: '{{range .}}x{{end}}' }, 'only names can stand in braces'],
+    [{ groupfilter: '{{range .}}x{{end}}' }, 'only names are allowed in braces'],
     [{ request_timeout: '2m' }, 'cannot be longer than 90 seconds'],
     [{ dereference_aliases: 'sometimes' }, "invalid 'dereference_aliases'"],
   ])('refuses the configuration %j', async (fields, text) => {
@@ -171,7 +171,7 @@ describe('login by a directory', () => {
 
   it.each([
     ['a wrong password', 'ada', 'wrong'],
-    ['somebody unknown', 'nobody', 'right'],
+    ['an unknown user', 'nobody', 'right'],
     ['a star', '*', 'right'],
     ['another comparison', 'ada)(uid=*', 'right'],
     ['the end of a filter', 'ada)\u0000', 'right'],
@@ -184,14 +184,14 @@ describe('login by a directory', () => {
     if (!name.includes('\u0000')) expect(answer.body.errors[0]).toMatch(wrong);
   });
 
-  it('refuses an empty password before anybody is asked', async () => {
+  it('refuses an empty password before the directory is asked', async () => {
     await login('ada', '').expect(400, /password cannot be of zero length/);
     expect(directory.binds).toEqual([]);
     await configure({ deny_null_bind: false }).expect(204);
     await login('ada', '').expect(200);
   });
 
-  it('lets nobody in whom two entries stand for', async () => {
+  it('refuses a name that two entries have', async () => {
     directory.entries.push({ dn: `uid=ada,ou=guests,${people}`, password: 'right', attributes: { uid: ['ada'] } });
     await login('ada', 'right').expect(400, wrong);
   });
@@ -208,7 +208,7 @@ describe('login by a directory', () => {
     }
   });
 
-  it('binds by a name made of what was typed, or as name@domain, where nobody may search', async () => {
+  it('binds by a name made of what was typed, or as name@domain, where no account may search', async () => {
     await configure({ binddn: '', bindpass: '' }).expect(204);
     const { body } = await login('ada', 'right').expect(200);
     const entity = await secrets.root.read(`identity/entity/id/${body.auth.entity_id}`).expect(200);
@@ -234,7 +234,7 @@ describe('login by a directory', () => {
     await secrets.root.delete('auth/ldap/groups/ops').expect(204);
   });
 
-  it('speaks TLS, to whom it is told to trust', async () => {
+  it('speaks TLS, with the configured authorities', async () => {
     await configure({ url: secure.address }).expect(204);
     await login('ada', 'right').expect(502, /the directory is unreachable: DEPTH_ZERO_SELF_SIGNED_CERT/);
     await configure({ url: secure.address, certificate: testCertificate.cert }).expect(204);
@@ -247,7 +247,7 @@ describe('login by a directory', () => {
     expect(directory.binds.every(({ secure: encrypted }) => encrypted)).toBe(true);
   });
 
-  it('sends no password over a connection that was made anew after StartTLS', async () => {
+  it('sends no password over a new connection after StartTLS', async () => {
     await configure({ starttls: true, certificate: testCertificate.cert, request_timeout: 5 }).expect(204);
     directory.hangUpAfterBinds = 0;
     await login('ada', 'right').expect(502);
@@ -270,7 +270,7 @@ describe('login by a directory', () => {
       const [service, ...others] = asked();
       expect([service, ...others]).toEqual([service, 'ada', service, service, 'bob', service]);
       expect(directory.binds.every(({ secure: encrypted }) => encrypted === 'starttls' in fields)).toBe(true);
-      // That it was hung up on meanwhile is nobody's failure.
+      // That the directory hung up meanwhile is no failure.
       directory.hangUp();
       await login('ada', 'right').expect(200);
       expect(directory.connections - before).toBe(2);
@@ -298,7 +298,7 @@ describe('login by a directory', () => {
       expect(directory.connections - before).toBe(1);
     });
 
-    it('and not where nobody in particular searches', async () => {
+    it('and not where the search is anonymous', async () => {
       await configure({ request_timeout: 10, binddn: '', bindpass: '', discoverdn: true }).expect(204);
       const before = directory.connections;
       await login('ada', 'right').expect(200);
@@ -329,12 +329,12 @@ describe('login by a directory', () => {
       expect(body.errors[0]).not.toContain('dc=directory');
     }
     Object.assign(directory, { failure: undefined, silent: false });
-    const anew = new DirectoryStandIn();
-    anew.entries = entries();
-    await anew.start();
-    await configure({ url: anew.address, request_timeout: 90 }).expect(204);
+    const second = new DirectoryStandIn();
+    second.entries = entries();
+    await second.start();
+    await configure({ url: second.address, request_timeout: 90 }).expect(204);
     await login('ada', 'right').expect(200);
-    await anew.stop();
+    await second.stop();
   });
 
   it('counts wrong passwords and locks the name for a while', async () => {

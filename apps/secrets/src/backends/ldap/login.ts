@@ -17,7 +17,7 @@ export const loginPath = (directory: Directory) =>
   path('login/:username', {
     folds: { username: 'case' },
     params: { username: 'segment' },
-    summary: 'Logs somebody in whom the directory knows.',
+    summary: 'Logs in a user of the directory.',
     auth: 'none',
     write: {
       summary: 'Log in with the password of the directory.',
@@ -30,7 +30,7 @@ export const loginPath = (directory: Directory) =>
         if (!withinCidrs(caller.address, config.token_bound_cidrs)) throw new Refusal('denied', 'permission denied');
         const username = (config.case_sensitive_names ? (written?.shown ?? params.username) : params.username).trim();
         const { password = '' } = input;
-        // A directory takes an empty password for nobody in particular, and agrees.
+        // A directory takes an empty password for an anonymous bind, and accepts it.
         if (password === '' && config.deny_null_bind) {
           throw new Refusal('invalid', 'password cannot be of zero length when passwordless binds are being denied');
         }

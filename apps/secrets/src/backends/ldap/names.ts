@@ -20,7 +20,7 @@ export const userPaths = [
   recordPath('users/:name', users, {
     folds: { name: 'case' },
     params: { name: 'segment' },
-    summary: 'Groups and policies that somebody has beside those of the directory.',
+    summary: 'Groups and policies that a user has beside those of the directory.',
     read: {
       summary: 'Read what is said of a person.',
       output: z.object({ groups: z.string(), policies: z.array(z.string()) }),
@@ -46,7 +46,7 @@ export const groupPaths = [
   recordPath('groups/:name', groupsHere, {
     folds: { name: 'case' },
     params: { name: 'segment' },
-    summary: 'Policies of whoever is in a group.',
+    summary: 'Policies of the members of a group.',
     read: {
       summary: 'Read the policies of a group.',
       output: z.object({ policies: z.array(z.string()) }),

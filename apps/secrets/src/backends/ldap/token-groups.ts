@@ -2,7 +2,7 @@ import type { Client } from 'ldapts';
 
 const mostGroups = 2000;
 
-/** Names of the groups that a directory has worked out for somebody, nested ones among them. */
+/** Names of the groups that a directory has computed for a user, nested ones included. */
 export async function tokenGroups(client: Client, dn: string): Promise<string[]> {
   const { searchEntries } = await client.search(dn, {
     scope: 'base',

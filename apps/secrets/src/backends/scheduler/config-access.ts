@@ -42,8 +42,8 @@ export async function accessInForce(
 }
 
 /**
- * What is stored, and what the environment says where that is silent. Whoever configures a mount cannot have the token of the
- * environment sent to an address of their own.
+ * What is stored, and the environment's values where that is silent. The environment's token is never sent to an address
+ * that a mount configures.
  */
 function resolve(config: typeof fields.defaults, defaults: SchedulerDefaults): SchedulerAccess {
   const address = config.address || defaults.address;

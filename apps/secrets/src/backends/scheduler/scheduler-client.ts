@@ -42,7 +42,7 @@ export class SchedulerRefused extends Error {
 const answerLimitBytes = 32 * 1024 * 1024;
 const attempts = 3;
 const longestPauseMs = 5_000;
-/** How long we leave a scheduler alone that throttles us and does not say for how long. */
+/** How long we do not call a scheduler that throttles us and does not say for how long. */
 const throttledRestMs = 10_000;
 /** Of an error text; some proxies answer with whole pages. */
 const longestText = 500;
@@ -151,7 +151,7 @@ export class SchedulerClient {
     return made.SecretID;
   }
 
-  /** Throws `NotNow` where this scheduler is to be left alone: before anything is promised that it would have to do. */
+  /** Throws `NotNow` where this scheduler must not be called: before anything is promised that it would have to do. */
   checkCircuit(): void {
     this.deps.circuit.check();
   }
@@ -258,7 +258,7 @@ export class SchedulerClient {
 function pauseBefore(error: unknown, { once }: SchedulerRequest, attempt: number, pauseMs: number): number | undefined {
   if (attempt >= attempts || isRefusal(error)) return undefined;
   const refused = error instanceof SchedulerRefused ? error : undefined;
-  // What was throttled was not done; of every other failure nobody knows.
+  // What was throttled was not done; any other failed call may have been.
   if (once ? refused?.status !== 429 : refused && !retryableStatuses.has(refused.status)) return undefined;
   const askedMs = (refused?.retryAfterSeconds ?? 0) * 1000;
   if (askedMs > longestPauseMs) return undefined;

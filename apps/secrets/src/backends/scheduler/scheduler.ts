@@ -15,7 +15,7 @@ import { nameLimitOf } from './token-name';
 interface SchedulerFacts {
   policies?: ReadonlySet<string>;
   nameLimit?: number;
-  /** Under way: whoever wants to know the same meanwhile waits for the one answer. */
+  /** Under way: callers with the same question meanwhile share the answer. */
   asksPolicies?: Promise<ReadonlySet<string> | undefined>;
   asksVersion?: Promise<number>;
 }

@@ -24,7 +24,7 @@ export function loginPath(passwords: Passwords) {
         const { username } = params;
         const { password } = input;
         if (!password) throw new Refusal('invalid', 'missing password');
-        // Names that nobody has are counted and judged like others, so that neither the answer nor its time tells who exists.
+        // Unknown names are counted and judged like others, so that neither the answer nor its time reveals who exists.
         const user = await call.guess(username, async () => {
           const found = await users.find(storage, username);
           const right = await passwords.matches(password, found?.passwordHash);

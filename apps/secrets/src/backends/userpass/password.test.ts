@@ -5,7 +5,7 @@ import { Passwords } from './password';
 describe('a kept password', () => {
   const passwords = new Passwords();
 
-  it('cost what it should, has a salt of its own, and is found again in any spelling of its letters', async () => {
+  it('cost what it should, has its own salt, and is found again in any spelling of its letters', async () => {
     const [kept, again] = await Promise.all([passwords.hash('caf\u00e9'), passwords.hash('caf\u00e9')]);
     expect(kept).toMatchObject({ algorithm: 'scrypt', cost: 16_384, blockSize: 8, parallelization: 5 });
     expect(kept.salt).not.toBe(again.salt);

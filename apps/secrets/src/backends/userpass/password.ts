@@ -1,7 +1,7 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
 
-/** A password as stored: the parameters stand with it, so that they can be raised later. */
+/** A password as stored: with its parameters, so that they can be raised later. */
 export interface PasswordHash {
   readonly algorithm: 'scrypt';
   readonly cost: number;

@@ -75,7 +75,7 @@ describe('userpass', () => {
     await secrets.nobody.write('auth/userpass/login/cara', {}).expect(400, { errors: ['missing password'] });
   });
 
-  it('changes passwords and policies alone', async () => {
+  it('changes only passwords and policies', async () => {
     await mounted();
     await user('dan');
     await secrets.root.write('auth/userpass/users/dan/password', { password: 'new' }).expect(204);
@@ -113,7 +113,7 @@ describe('userpass', () => {
     expect(text).not.toContain('sekret');
   });
 
-  it('lets nobody in from a forbidden address', async () => {
+  it('refuses a login from a forbidden address', async () => {
     await mounted();
     await user('eve', { token_bound_cidrs: '10.0.0.0/8' });
     await login('eve', 'right').expect(403, { errors: ['permission denied'] });
@@ -180,7 +180,7 @@ describe('userpass', () => {
     judged.mockRestore();
   }, 120_000);
 
-  it('counts guesses for names that nobody has as for others', async () => {
+  it('counts guesses for unknown names as for others', async () => {
     await mounted();
     const judged = jest.spyOn(Passwords.prototype, 'matches');
     for (let i = 0; i < 8; i += 1) await login('nobody', 'wrong').expect(400);
