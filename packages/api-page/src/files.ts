@@ -9,7 +9,7 @@ export interface PageFile {
   readonly type: string;
   readonly body: Buffer;
   readonly packed: Buffer;
-  /** Changes with the content; part of the address, so that browsers may keep the file for ever. */
+  /** Changes with the content; part of the address, so that browsers may cache the file forever. */
   readonly digest: string;
 }
 

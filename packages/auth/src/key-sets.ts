@@ -44,7 +44,7 @@ interface KeySet {
 }
 
 const freshMs = 60 * 60_000;
-/** How long what was fetched goes on serving while the issuer does not answer. */
+/** How long a fetched key set stays in use while the issuer does not answer. */
 const staleMs = 24 * 60 * 60_000;
 /**
  * How many unknown key ids and bad signatures in that time may cause another fetch: after only one, a single forged token

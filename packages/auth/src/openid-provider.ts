@@ -119,7 +119,7 @@ export class OpenidProvider<C> {
     };
   }
 
-  /** What the provider says of who holds an access token; undefined where it says nothing. Throws `upstream`. */
+  /** What the provider says about the owner of an access token; undefined where it says nothing. Throws `upstream`. */
   async userInfo(kept: C, accessToken: string): Promise<Readonly<Record<string, unknown>> | undefined> {
     const url = await this.endpoint(kept, 'userinfo_endpoint');
     if (!url || accessToken === '') return undefined;

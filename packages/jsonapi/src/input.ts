@@ -436,7 +436,7 @@ export function documents<T>(one: BodyShape<T>, most: number): BodyShape<{ id: s
         try {
           const { id, value } = one.parse({ data: item }, options);
           if (id === undefined || seen.has(id)) {
-            const message = id === undefined ? "can't be blank" : 'stands there twice';
+            const message = id === undefined ? "can't be blank" : 'is given twice';
             issues.push({ path: ['data', String(index), 'id'], message });
           } else seen.set(id, value);
         } catch (error) {

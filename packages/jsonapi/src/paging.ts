@@ -33,7 +33,7 @@ export function pageOf(query: Query, paging: 'always' | 'optional', cursors = fa
   const size = positive(query, 'page[size]');
   const after = cursors ? query.entries.get('page[after]')?.trim() : undefined;
   if (after !== undefined) {
-    if (number !== undefined) throw badParameter('page[number]', 'page[number] cannot stand beside page[after]');
+    if (number !== undefined) throw badParameter('page[number]', 'page[number] cannot be combined with page[after]');
   } else if (number === undefined && size === undefined && paging === 'optional') return undefined;
   const page = { number: Math.min(number ?? 1, LARGEST_NUMBER), size: Math.min(size ?? DEFAULT_SIZE, LARGEST_PAGE) };
   return { ...page, offset: (page.number - 1) * page.size, ...(after !== undefined && { after }) };
@@ -77,7 +77,7 @@ export interface Cursor {
   readonly key: string;
 }
 
-/** A place as it stands in `page[after]`. */
+/** A place as the value of `page[after]`. */
 export const cursorOf = ({ id, key }: Cursor): string => `${id}.${Buffer.from(key).toString('base64url')}`;
 
 /**

@@ -9,7 +9,7 @@ const LIMIT = 2 ** 32 - 1;
 export class Nonces {
   private readonly nonce = randomBytes(12);
 
-  /** Counts from zero, unless told. */
+  /** `count` is the first value; default 0. */
   constructor(private count = 0) {}
 
   /** The next nonce; the buffer is the same each time and holds until the next call. */

@@ -108,7 +108,7 @@ export async function applyMigrationsWithin(
 }
 
 /**
- * Makes sure that a database has exactly the migrations of this version, for who must not change it; with `allowNewer`
+ * Makes sure that a database has exactly the migrations of this version, for callers that must not change it; with `allowNewer`
  * those of a newer one as well, which are returned. Throws `MigrationFailed`, `SchemaIsNewer` and `DatabaseUnreachable`.
  */
 export async function requireMigrated(options: MigrationOptions): Promise<string[]> {

@@ -4,11 +4,11 @@ import { ReadingClient, WatchedClient, watchPool } from './watched-pool';
 
 export interface PoolOptions {
   url: string;
-  /** Connections at most; 10 unless told. */
+  /** Connections at most; default 10. */
   max?: number;
   /** Shown by the server in its list of connections. */
   applicationName?: string;
-  /** The longest a statement may run; 30 s unless told, 0 for no limit. */
+  /** The longest a statement may run; default 30 s, 0 for no limit. */
   statementSeconds?: number;
   /** Statements are sent without waiting for those before them; for reads, and for what leaves in one go. */
   pipeline?: boolean;

@@ -17,7 +17,7 @@ export function findBrowser(): string | undefined {
 /** A page in a real browser, and all that went wrong or went elsewhere there. */
 export interface Visit {
   readonly page: Page;
-  /** Violations of the content security policy, errors of scripts, and errors that the console told. */
+  /** Violations of the content security policy, errors of scripts, and errors in the browser's console. */
   readonly troubles: string[];
   /** Everything that was requested, other sites included: method and address. */
   readonly requests: string[];

@@ -26,7 +26,7 @@ const methods = ['get', 'post', 'put', 'patch', 'delete'];
 /** A name as all generators fold it that write `snake_case`, `PascalCase` or files that ignore the case. */
 const folded = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
 
-/** What generators of clients can read and write without being told how. */
+/** Media types that client generators support without further options. */
 const isKnown = (type: string): boolean =>
   /^(application\/(json|octet-stream|x-www-form-urlencoded|[\w.-]+\+json)|multipart\/form-data|text\/[\w.-]+)$/.test(
     type,

@@ -1,7 +1,7 @@
 /** What may be said of a span: names of ours and numbers, never what a caller sent or what was stored. */
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
 
-/** As in OpenTelemetry: who does the work, and for whom. */
+/** The span kinds of OpenTelemetry. */
 export type SpanKind = 'internal' | 'server' | 'client';
 
 /** A piece of work in a trace. */

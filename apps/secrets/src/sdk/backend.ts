@@ -41,7 +41,7 @@ export interface Backend {
    * and where it is, makes sure in the database that only one node does it. Failures are logged.
    */
   readonly tick?: (call: BackgroundCall) => Promise<void>;
-  /** What callers are warned of who ask for a path that none of the endpoints is at, because other versions of the type have it. */
+  /** A warning for callers of a path that has no endpoint here, but has one in other versions of the type. */
   readonly elsewhere?: string;
   /** Mount options this type understands, with their defaults (kv: version). */
   readonly optionDefaults?: Readonly<Record<string, string>>;

@@ -18,9 +18,9 @@ export interface DataReply {
   /** The object, or its JSON text in `text`. */
   readonly data: Readonly<Record<string, unknown>> | null;
   readonly text?: string;
-  /** The thing is there but not to be had: 404, with what can be said of it. */
+  /** It exists but is not available: 404, with its metadata. */
   readonly gone?: boolean;
-  /** The handle of what `data` holds; told beside the token that unwraps it. */
+  /** The handle of what `data` holds; returned beside the token that unwraps it. */
   readonly accessor?: string;
   /** For answers that speak of a lease they did not make (renewal). */
   readonly lease?: { readonly id: string; readonly renewable: boolean; readonly durationSeconds: number };

@@ -79,7 +79,7 @@ export class Caller {
   private readonly lately: string[] = [];
   private wire: Wire | undefined;
   private sent = 0;
-  /** How many requests in a row were refused for who sent them. */
+  /** How many requests in a row were refused because of their sender. */
   private refused = 0;
 
   constructor(

@@ -5,7 +5,7 @@ import { type Document, operationsOf } from './operations';
 import type { Example, FuzzNews, FuzzOrder, FuzzResult, FuzzWord } from './program';
 import type { ServiceProgram } from './service-program';
 
-/** What is fuzzed, and as whom. */
+/** What is fuzzed, and with which tokens. */
 export interface FuzzTarget {
   readonly service: ServiceProgram;
   readonly metricsUrl: string;

@@ -6,7 +6,7 @@ const perPool = 48;
 const deepest = 8;
 const longestList = 40;
 
-/** What answers told of (ids, names, accessors, tokens, links), kept by name to be sent again by all callers of a program. */
+/** What answers contained (ids, names, accessors, tokens, links), kept by name to be sent again by all callers of a program. */
 export class Pools {
   private readonly pools = new Map<string, Few>();
   private readonly plainNames = new Map<string, string>();

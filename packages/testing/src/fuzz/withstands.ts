@@ -27,7 +27,7 @@ export interface FuzzSubject {
   readonly main: string;
   /** Variables besides those that every service has, without its name before them; `url` is where it will be. */
   env(url: string): Record<string, string>;
-  /** Prepares it, and says how and as whom it is called. */
+  /** Prepares it, and says how and with which tokens it is called. */
   target(standing: Standing): Promise<Omit<FuzzTarget, 'service' | 'metricsUrl'>>;
   /** Ends what was started beside it. */
   end?(): Promise<void>;

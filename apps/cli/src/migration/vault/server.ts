@@ -9,7 +9,7 @@ import { isWorthAskingAgain, isWorthRepeating, waitOf } from '../patience';
 import { Refused } from '../refused';
 import type { RequestPace } from './pace';
 
-/** Where a server of the secrets API is, and as whom it is spoken to. */
+/** The address of a server of the secrets API, and the token for it. */
 export interface ServerSettings {
   /** What messages call it. */
   readonly name: string;

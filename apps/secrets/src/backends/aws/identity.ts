@@ -17,7 +17,7 @@ const Identity = z.object({
   ),
   iam_metadata: commaList().describe(`Metadata of alias and token: default, or out of ${facts.join(', ')}.`),
 });
-/** What is known of who logs in, as stored. */
+/** The identity of a login, as stored. */
 export type AwsIdentity = z.output<typeof Identity>;
 const identity = single('config/identity', Identity);
 const none: AwsIdentity = { iam_alias: 'role_id', iam_metadata: usualFacts };

@@ -1,7 +1,7 @@
 import type { Certificate } from './certificate';
 import { isStrongAlgorithm, isStrongKey } from './signature';
 
-/** Why a certificate is not believed; the text is for who showed it. */
+/** Why a certificate is not trusted; the client gets the text. */
 export class Unverified extends Error {
   override readonly name = 'Unverified';
 }

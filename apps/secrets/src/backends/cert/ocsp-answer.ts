@@ -21,11 +21,11 @@ export interface OcspAnswer {
   readonly untilMs: number | undefined;
 }
 
-/** What was asked, and by whom an answer may be signed. */
+/** The question, and who may sign its answer. */
 export interface OcspQuestion {
   readonly own: Certificate;
   readonly issuer: Certificate;
-  /** Further certificates that may sign answers, or those of who does. */
+  /** Further certificates that may sign answers, or the certificates of responders. */
   readonly trusted: readonly Certificate[];
   /** As an extension holds it. */
   readonly nonce: Buffer;

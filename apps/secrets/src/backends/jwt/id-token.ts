@@ -15,7 +15,7 @@ interface ExpectedIdToken {
 }
 
 /**
- * What a provider says of who signed in: the claims of a verified ID token, and those of its userinfo address. Throws
+ * What a provider says about the user who signed in: the claims of a verified ID token, and those of its userinfo address. Throws
  * `invalid` for a token that is not for us or answers something else, `upstream` while the provider is away.
  */
 export async function claimsOf(

@@ -126,7 +126,7 @@ export async function list(
   const filters = conditions(query);
   if (page.after !== undefined) {
     if (sort.some(({ key, descending }) => key !== 'name' || descending)) {
-      throw badParameter('sort', 'sort cannot stand beside page[after], which goes by name');
+      throw badParameter('sort', 'sort cannot be combined with page[after], which sorts by name');
     }
     return listBehind(db, organizationId, [visible, ...filters], page.after, page.size);
   }
