@@ -50,9 +50,9 @@ export async function startAgent(
     throw isRefusal(error) ? new NoWorker(`the service refuses this agent: ${sayOf(error)}`) : error;
   });
   const again = async () => {
-    const anew = await registering();
-    log.warn({ agent: anew.id }, 'registered again');
-    return anew;
+    const registered = await registering();
+    log.warn({ agent: registered.id }, 'registered again');
+    return registered;
   };
   const source = new HttpSource(client, agent, config.leaseSeconds, again, over);
   const { installation } = agent;

@@ -45,7 +45,7 @@ const Variables = z.object({
   WORKSPACES_PREVIOUS_SEAL_KEY: z
     .string()
     .optional()
-    .describe('The key before the last change, until everything is sealed anew.'),
+    .describe('The key before the last change, until everything is sealed with the new one.'),
   WORKSPACES_PREVIOUS_SEAL_KEY_FILE: z.string().optional().describe('File with the previous key.'),
   WORKSPACES_PUBLIC_URL: webAddress
     .optional()
@@ -57,7 +57,7 @@ const Variables = z.object({
   WORKSPACES_UI: onOff(true).describe('Serve the web console at /ui/.'),
   WORKSPACES_UI_IDLE_MINUTES: wholeNumber(1, 1440)
     .default(30)
-    .describe('Minutes after which a console session ends that nobody uses.'),
+    .describe('Minutes after which an unused console session ends.'),
   WORKSPACES_UI_SESSION_HOURS: wholeNumber(1, 336)
     .default(12)
     .describe('Hours after which a console session ends in any case.'),
@@ -66,7 +66,7 @@ const Variables = z.object({
     .describe('Where browsers reach the secrets service, for links; unless set, WORKSPACES_SECRETS_ADDR.'),
   WORKSPACES_IP_RANGES: addressBlocks
     .optional()
-    .describe('Addresses or CIDR blocks of the service, which /api/meta/ip-ranges tells everybody; 404 unless set.'),
+    .describe('Addresses or CIDR blocks of the service, which /api/meta/ip-ranges shows to everyone; 404 unless set.'),
   WORKSPACES_VCS: onOff(true).describe(
     'Talk to the Git hosts that workspaces are connected to. Off: repositories are kept and shown, no host is called.',
   ),
@@ -109,7 +109,7 @@ const Variables = z.object({
     'Refuse SSH keys that are no private keys or have a passphrase. Off takes any text.',
   ),
   WORKSPACES_CHECK_SAML_CERTIFICATES: onOff(true).describe(
-    'Refuse SAML settings whose certificates are none. Off takes any text; nobody signs in by it.',
+    'Refuse SAML settings with invalid certificates. Off takes any text, with which sign-in fails.',
   ),
   WORKSPACES_RATE_LIMIT: wholeNumber(0, 1_000_000)
     .optional()
@@ -117,7 +117,7 @@ const Variables = z.object({
   WORKSPACES_DEFAULT_FEATURE_SET: z
     .enum(['free', 'standard', 'plus', 'business', 'trial'])
     .default('business')
-    .describe('Plan of organizations without a subscription of their own.'),
+    .describe('Plan of organizations that have no subscription.'),
   WORKSPACES_BLOB_STORE: z
     .string()
     .default('database')

@@ -19,7 +19,7 @@ const usage = `keystead-workspaces worker: carries out remote runs with terrafor
   worker-main.js check    say what this machine offers, and end: 0 when a worker can run here
   worker-main.js fetch    fetch the versions of the tool that are set, as a worker does when it starts, and end
   worker-main.js refresh  add what the vendors have released since to the versions that workspaces may choose, and end;
-                          refresh terraform or refresh tofu: of one vendor alone
+                          refresh terraform or refresh tofu: only of one vendor
   worker-main.js --help   this text
 
 Any number may run: workers on any machine that reaches the database, agents on any that reaches the service by HTTP. Settings

@@ -429,7 +429,7 @@ describe('notifications', () => {
     const users = { users: { data: [{ type: 'users', id: ada.id }] } };
     const attributes = { 'destination-type': 'email', url: null, triggers: ['run:created'] };
     expect(await refusal(attributes, users)).toEqual([expect.stringContaining('must be members')]);
-    expect(await refusal(attributes)).toEqual([expect.stringContaining('it names nobody')]);
+    expect(await refusal(attributes)).toEqual([expect.stringContaining('it names no recipient')]);
     const teamId = await team(workspaces, 'acme', `mail-${counter}`);
     await workspaces.service.pool.query(
       `INSERT INTO membership (id, organization_id, user_id, status)
@@ -468,7 +468,7 @@ describe('notifications', () => {
     expect(attributes.enabled).toBe(true);
     expect(mails).toEqual([]);
     const refused = await admin.post(`${type}/${id}/actions/verify`).expect(422);
-    expect(refused.body.errors[0].detail).toContain('nobody it names is a member at present');
+    expect(refused.body.errors[0].detail).toContain('no recipient it names is a member at present');
     await workspaces.service.pool.query(`UPDATE membership SET status = 'active' WHERE user_id = $1`, [grace.id]);
     await admin.post(`${type}/${id}/actions/verify`).expect(200);
     expect(mails.map(({ to }) => to)).toEqual([[expect.stringContaining('grace')]]);

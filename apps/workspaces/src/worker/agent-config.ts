@@ -49,7 +49,9 @@ const Variables = z.object({
   AGENT_CA_FILE: z
     .string()
     .optional()
-    .describe('PEM certificates: that of the service must be one of them or signed by one, whatever else is trusted.'),
+    .describe(
+      'PEM certificates: that of the service must be one of them or signed by one, even if others are trusted.',
+    ),
   AGENT_REQUEST_FORWARDING: z
     .string()
     .default('false')
@@ -62,7 +64,7 @@ const Variables = z.object({
       return z.NEVER;
     })
     .describe(
-      'Whether the agent calls the Git hosts of connections that name its pool: true, false, or the addresses of these hosts alone, with commas between. Also as TFC_AGENT_REQUEST_FORWARDING.',
+      'Whether the agent calls the Git hosts of connections that name its pool: true, false, or only the addresses of these hosts, separated by commas. Also as TFC_AGENT_REQUEST_FORWARDING.',
     ),
   AGENT_TRACES_URL: tracesUrl,
   AGENT_TRACES_HEADERS: tracesHeaders('AGENT'),

@@ -73,7 +73,7 @@ const Variables = z.object({
       'What is closed to runs besides the database of a worker and addresses of clouds: host:port or the path of a socket, with commas between.',
     ),
   WORKSPACES_WORKER_SHOW: list.describe(
-    'Further paths that everybody on the machine may read, and runs with them, with commas between.',
+    'Further paths that all users of the machine may read, and runs as well, separated by commas.',
   ),
   WORKSPACES_WORKER_TOOL_CONFIG_FILE: z
     .string()

@@ -27,10 +27,10 @@ export interface Means {
 
 const protectedBy: Readonly<Record<Isolation['kind'], string>> = {
   'private-root': 'runs are kept apart: own user ids, own processes, own file system',
-  'user-namespace': 'runs are kept apart: own processes, own file system; they have no user id of their own',
+  'user-namespace': 'runs are kept apart: own processes, own file system; they have no separate user id',
   'own-user':
-    'runs are kept apart by user ids alone: they see the processes and the world-readable files of this machine',
-  'same-user': 'RUNS ARE NOT KEPT APART: whoever may start one reaches the keys and the database of this worker',
+    'runs are kept apart only by user ids: they see the processes and the world-readable files of this machine',
+  'same-user': 'RUNS ARE NOT KEPT APART: anyone who may start one reaches the keys and the database of this worker',
 };
 
 /** The versions that this worker is to have, fetched one after the other where they are not there yet. Throws NoWorker. */
@@ -84,7 +84,7 @@ export async function findMeans(config: OwnConfig): Promise<Means> {
   const unread = await tryReading(isolation, trial, config.isolation.show);
   if (unread.length > 0) {
     throw new NoWorker(
-      `WORKSPACES_WORKER_SHOW: runs cannot read ${unread.join(', ')}: everybody must be able to, and what a link leads to has to be shown as well`,
+      `WORKSPACES_WORKER_SHOW: runs cannot read ${unread.join(', ')}: all users must be able to, and the target of a link has to be shown as well`,
     );
   }
   const said = [protectedBy[isolation.kind], ...lacking.map((reason) => `not possible here: ${reason}`)];
@@ -130,7 +130,7 @@ const uidsOf = ({ scratch }: OwnConfig) => ({
   last: scratch.firstUid + scratch.slots - 1,
 });
 
-const noUid = 'runs have no user id of their own';
+const noUid = 'runs have no separate user id';
 
 /** What counts is what a run can do, not which rules there are: it is tried. */
 async function endpointsText(config: OwnConfig, isolation: Isolation, trial: Trial): Promise<string> {

@@ -394,7 +394,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
       const uids = { first: testUids.firstUid, last: testUids.firstUid + testUids.slots - 1 };
       const { port } = postgres;
       const place = { port, addresses: ['127.0.0.1'], local: true };
-      const noUid = 'runs have no user id of their own';
+      const noUid = 'runs have no separate user id';
       const databaseOpen = executor.isolation.ownUid ? await blockDatabase(uids, place) : noUid;
       const metadataOpen = executor.isolation.ownUid ? await blockCloudEndpoints(uids) : noUid;
       for (const [what, why] of Object.entries({ database: databaseOpen, metadata: metadataOpen })) {

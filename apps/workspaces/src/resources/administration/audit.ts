@@ -49,7 +49,7 @@ const LARGEST = 100;
 const DEFAULT = 20;
 
 const query = {
-  'filter[actor]': 'Id or name of whoever made the change.',
+  'filter[actor]': 'Id or name of the actor who made the change.',
   'filter[action]': 'An action such as team.update, or its first part.',
   'filter[target]': 'Id or name of what was changed.',
   'filter[request]': 'Id of the request that made the change.',

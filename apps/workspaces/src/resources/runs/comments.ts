@@ -67,7 +67,7 @@ const create = post('/runs/:run_id/comments', {
 });
 
 const show = get('/comments/:comment_id', {
-  summary: 'Show what somebody said about a run.',
+  summary: 'Show a comment on a run.',
   include: ['created_by'],
   load: async ({ db, params }) => (await read(db, { id: { in: [params.comment_id] } }))[0],
   run: async ({ target }) => target as Comment,

@@ -64,7 +64,7 @@ describe('what an agent sends', () => {
   });
   const through = (user = 'agent:p%40ss@') => new URL(`http://${user}127.0.0.1:${portOf(proxy)}`);
 
-  it('goes through a tunnel of the proxy, whose name and password it sends to the proxy alone', async () => {
+  it('goes through a tunnel of the proxy, whose name and password it sends only to the proxy', async () => {
     const client = new AgentClient(new URL(`http://127.0.0.1:${portOf(plain)}/below/`), 'secret', through());
     expect(await client.json({ method: 'POST', path: '/agents', json: { a: 1 } })).toEqual({ fine: true });
     const login = Buffer.from('agent:p@ss').toString('base64');

@@ -169,7 +169,7 @@ describe('fetching a commit', () => {
     return found;
   };
 
-  it('takes its files under whatever names, without history, hooks and filters', async () => {
+  it('takes files with any names, without history, hooks and filters', async () => {
     symlinkSync('../etc/passwd', path.join(work, 'link'));
     const sha = commit('Names', {
       'main.tf': '',
@@ -195,7 +195,7 @@ describe('fetching a commit', () => {
     );
   });
 
-  it('an older commit of a branch, also from a host that gives away its tip alone', async () => {
+  it('an older commit of a branch, also from a host that serves only its tip', async () => {
     const sha = commit('Older', { 'main.tf': 'older' });
     commit('Newer', { 'main.tf': 'newer' });
     expect((await fetched(sha)).get('main.tf')).toBe('older');

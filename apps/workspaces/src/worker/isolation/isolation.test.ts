@@ -45,7 +45,7 @@ describe.each(isolationKinds)('a command run with %s', (kind) => {
   const run = (script: string, { by = isolation, during }: { by?: Isolation; during?: During } = {}) =>
     runScript(by, scratch, script, during);
 
-  it('works in its folder, with an environment of its own, no input and no open files', async () => {
+  it('works in its folder, with its own environment, no input and no open files', async () => {
     const { code, text } = await run(
       'echo x > ../tmp/y && cat ../tmp/y; read line || echo no input; env; ls -l /proc/self/fd',
     );

@@ -49,19 +49,19 @@ const hoard = 'head -c 600000000 /dev/zero | tail -c 500000000 | wc -c | grep -q
 const many = 'i=0; while [ $i -lt 100 ]; do sleep 100 & i=$((i + 1)); done';
 
 describe('a run that takes too much', () => {
-  it('of memory is told so', async () => {
+  it('of memory gets that reason', async () => {
     const { code, why } = await greedy(undefined, hoard);
     expect(code).not.toBe(0);
     expect(why).toBe('a process of the run needed more memory than it may have (256 MiB)');
   });
 
-  itUid('of processes is told so, where it has a user id of its own', async () => {
+  itUid('of processes gets that reason, where it has its own user id', async () => {
     const { code, why } = await greedy(undefined, many);
     expect(code).not.toBe(0);
     expect(why).toBe('the run started more processes than it may (60)');
   });
 
-  itGrouped('as a whole is told so, each process being within its limits', async () => {
+  itGrouped('as a whole gets that reason, each process being within its limits', async () => {
     const groups = await findControlGroups(share);
     if (typeof groups === 'string') throw new Error(groups);
     // The first of them has all it read until the second has read all of that.

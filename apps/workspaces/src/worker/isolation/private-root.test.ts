@@ -10,11 +10,11 @@ test.each([
   ['/', 'cannot be shown as a whole: name what runs need of it'],
   ['/etc', 'cannot be shown as a whole: name what runs need of it'],
   ['/etc/', 'cannot be shown as a whole: name what runs need of it'],
-  ['/proc/sys', 'cannot be shown: runs have a /proc of their own'],
-  ['/dev/kvm', 'cannot be shown: runs have a /dev of their own'],
-  ['/tmp/mirror', 'cannot be shown: runs have a /tmp of their own'],
-  ['/run', 'cannot be shown: runs have a /run/tool of their own'],
-  ['/workspace', 'cannot be shown: runs have a /workspace of their own'],
+  ['/proc/sys', 'cannot be shown: runs have their own /proc'],
+  ['/dev/kvm', 'cannot be shown: runs have their own /dev'],
+  ['/tmp/mirror', 'cannot be shown: runs have their own /tmp'],
+  ['/run', 'cannot be shown: runs have their own /run/tool'],
+  ['/workspace', 'cannot be shown: runs have their own /workspace'],
   ['/usr/absent', 'is not there'],
   ['/usr/share', undefined],
   ['/etc/hostname', undefined],
@@ -34,7 +34,7 @@ test('a worker with a path that cannot be shown does not start, and says each', 
     problems = (error as BadConfig).problems;
   }
   expect(problems).toEqual([
-    'WORKSPACES_WORKER_SHOW: /tmp/mirror cannot be shown: runs have a /tmp of their own',
+    'WORKSPACES_WORKER_SHOW: /tmp/mirror cannot be shown: runs have their own /tmp',
     'WORKSPACES_WORKER_SHOW: /usr/absent is not there',
   ]);
 });

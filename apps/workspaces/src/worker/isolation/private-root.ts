@@ -156,6 +156,6 @@ export function cannotBeShown(at: string): string | undefined {
   if (made.includes(path.resolve(at))) return 'cannot be shown as a whole: name what runs need of it';
   if (path.resolve(at) !== at) return `is written as ${path.resolve(at)}`;
   const taken = ownPlaces.find((place) => at === place || at.startsWith(`${place}/`) || place.startsWith(`${at}/`));
-  if (taken) return `cannot be shown: runs have a ${taken} of their own`;
+  if (taken) return `cannot be shown: runs have their own ${taken}`;
   return existsSync(at) ? undefined : 'is not there';
 }

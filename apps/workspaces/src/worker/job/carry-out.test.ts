@@ -130,7 +130,7 @@ describe('carrying out a job', () => {
     expect(receiver.text()).not.toContain(canary);
   });
 
-  it('does not begin what was given to somebody else', async () => {
+  it('does not begin a job that another worker was given', async () => {
     const { parts, job, results, text } = await start('echo hello', {}, { started: async () => false });
     await carryOut(parts, job).done;
     expect([results, text()]).toEqual([[], '']);
@@ -206,7 +206,7 @@ describe('carrying out a job', () => {
     expect(asked).toBe(1);
   });
 
-  it('ends the run of somebody whose configuration is no archive, and says why', async () => {
+  it('ends a run whose configuration is no archive, and says why', async () => {
     const { parts, job, results, text } = await start('', {
       planFile: Buffer.from('no archive'),
       job: { kind: 'apply' },

@@ -221,7 +221,7 @@ async function finish(parts: WorkerParts, job: RunJob, result: JobResult, log: L
     return await untilTaken(hand, { log, until: () => performance.now() > giveUpAtMs });
   } catch (error) {
     const { state } = result as ApplyResult;
-    if (state) log.error({ file: await keepAside(parts, job, state) }, 'the state of an apply is in this file alone');
+    if (state) log.error({ file: await keepAside(parts, job, state) }, 'the state of an apply is only in this file');
     throw error;
   }
 }

@@ -20,7 +20,7 @@ describe('concealing in a log', () => {
     expect(shown(['s.abc'], 'the end is s.ab')).toBe('the end is s.ab');
   });
 
-  it('leaves everything alone when there is nothing to conceal', () => {
+  it('changes nothing when there is nothing to conceal', () => {
     expect(shown([''], 'as', ' it is')).toBe('as it is');
   });
 });

@@ -66,7 +66,7 @@ describe('schemas that are kept', () => {
     expect([cache.has('a'), cache.has('b')]).toEqual([true, false]);
   });
 
-  it('make room for newer ones, those first that nobody asked for', () => {
+  it('evict the least recently used to make room for newer ones', () => {
     const cache = new SchemaCache(1000);
     const text = 'x'.repeat(180);
     for (const key of ['a', 'b', 'c', 'd', 'e']) {

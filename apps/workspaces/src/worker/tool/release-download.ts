@@ -54,7 +54,8 @@ async function follow(first: URL, reach: Reach, signal: AbortSignal): Promise<ht
     }
     const next = URL.parse(headers.location, at.href);
     const mayFollow = next?.protocol === 'https:' || (next?.protocol === 'http:' && at.protocol === 'http:');
-    if (!next || !mayFollow || next.username !== '') throw new NoDownload(`${at.href} leads to where nobody follows`);
+    if (!next || !mayFollow || next.username !== '')
+      throw new NoDownload(`${at.href} redirects to an address that is not allowed`);
     at = next;
   }
   throw new NoDownload(`${first.href} leads from one place to the next`);

@@ -175,7 +175,7 @@ describe('releases of the tool', () => {
     expect(left()).toEqual([]);
   });
 
-  it('are found for the catalogue by their signed sums, whatever an index says', async () => {
+  it('are found for the catalogue by their signed sums, even if an index says otherwise', async () => {
     const index = (...versions: string[]) =>
       answers.set(
         '/terraform/index.json',
@@ -274,8 +274,8 @@ describe('releases of the tool', () => {
       ['http://[fd00:ec2::254]/', 'is closed to calls from here'],
       ['http://10.0.0.1/', 'is closed to calls from here'],
       ['http://0x7f000002/', 'is closed to calls from here'],
-      ['file:///etc/passwd', 'leads to where nobody follows'],
-      [`http://user:secret@127.0.0.1/`, 'leads to where nobody follows'],
+      ['file:///etc/passwd', 'redirects to an address that is not allowed'],
+      [`http://user:secret@127.0.0.1/`, 'redirects to an address that is not allowed'],
       [`${at}SHA256SUMS`, 'leads from one place to the next'],
     ] as const) {
       leads(location);
@@ -287,7 +287,7 @@ describe('releases of the tool', () => {
     expect(await refusal('4.0.1', { reach: new Reach() })).toContain('is closed to calls from here');
   });
 
-  it('cannot be kept where nobody may write', async () => {
+  it('cannot be kept in a folder without write permission', async () => {
     if (process.getuid?.() === 0) return;
     await release('5.0.0', archive('5.0.0'));
     chmodSync(folder, 0o500);

@@ -71,7 +71,7 @@ const readFlag = (text: string | undefined): boolean | undefined => (text === un
 
 const index = list('/admin/users', {
   ...admin,
-  summary: 'List everybody.',
+  summary: 'List all users.',
   query: {
     q: 'Part of the name or e-mail address.',
     'filter[admin]': 'true or false: only site administrators, or only others.',
@@ -102,7 +102,8 @@ const index = list('/admin/users', {
 async function requireOther(db: Database, actor: Actor, user: AdminUser): Promise<void> {
   if (actor.id === user.id) throw new Refusal('denied', 'You cannot do this to your own account');
   const others = await db.prisma.user.count({ where: { siteAdmin: true, suspendedAt: null, id: { not: user.id } } });
-  if (user.siteAdmin && others === 0) throw new Refusal('denied', 'Somebody has to stay a site administrator');
+  if (user.siteAdmin && others === 0)
+    throw new Refusal('denied', 'At least one active user must remain a site administrator');
 }
 
 async function record(db: Database, actor: Actor, user: AdminUser, verb: string): Promise<void> {
@@ -140,7 +141,7 @@ const set = (data: Prisma.UserUpdateInput) => (db: Database, user: AdminUser) =>
 const changes: readonly AccountAction[] = [
   {
     verb: 'grant_admin',
-    summary: 'Make somebody a site administrator.',
+    summary: 'Make a user a site administrator.',
     guarded: false,
     stepUp: true,
     apply: set({ siteAdmin: true }),
@@ -161,7 +162,7 @@ const changes: readonly AccountAction[] = [
   { verb: 'unsuspend', summary: 'End a suspension.', guarded: false, apply: set({ suspendedAt: null }) },
   {
     verb: 'disable_two_factor',
-    summary: "Take away somebody's second factor, for example after the loss of a device.",
+    summary: "Remove a user's second factor, for example after the loss of a device.",
     guarded: false,
     stepUp: true,
     apply: (db, user) => db.prisma.twoFactor.deleteMany({ where: { userId: user.id } }),

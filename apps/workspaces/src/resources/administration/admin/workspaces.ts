@@ -99,7 +99,7 @@ const show = get(path, {
 
 const destroy = remove(path, {
   ...admin,
-  summary: 'Delete any workspace, whatever it manages.',
+  summary: 'Delete any workspace, even if it manages resources.',
   stepUp: true,
   load,
   async run({ db, target, ...call }) {

@@ -154,7 +154,7 @@ describe.each(Object.entries(hosts))('deliveries of %s', (provider, shapes) => {
   const told = (event: string, body: object) => host.eventsOf(shapes.headers(event, ''), body);
   const { push, pull } = shapes.names;
 
-  it('are genuine with the secret alone, over the bytes as they came', () => {
+  it('are genuine only with the secret, over the bytes as they came', () => {
     const text = JSON.stringify(shapes.push);
     const headers = shapes.headers(push, text);
     expect(host.isGenuine(headers, Buffer.from(text), secret)).toBe(true);
@@ -165,7 +165,7 @@ describe.each(Object.entries(hosts))('deliveries of %s', (provider, shapes) => {
     expect(host.deliveryId(headers, shapes.push)).toBe('d-1');
   });
 
-  it('tell of pushes, tags and pull requests in one shape', () => {
+  it('report pushes, tags and pull requests in one shape', () => {
     expect(told(push, shapes.push)).toEqual([
       expect.objectContaining({ kind: 'push', branch: 'main', before: first, after: second, repositoryId: '42' }),
     ]);

@@ -379,7 +379,7 @@ describe.each(recorded)('what $provider is asked, and how its answers are read',
   const api = () =>
     new HostApi(origin + (one.base ?? ''), host.authorization(one.token), directly(new Reach(['127.0.0.1/32'])));
 
-  it('a repository, with an address to clone that names nobody', async () => {
+  it('a repository, with a clone address without a user name', async () => {
     const found = await host.findRepository(api(), one.at);
     expect(found).toMatchObject({ identifier: one.at, defaultBranch: 'main', id: expect.stringMatching(/./) });
     expect(found.cloneUrl).toMatch(/^https:\/\/[\w.]+\/.*net/);
@@ -416,7 +416,7 @@ describe.each(recorded)('what $provider is asked, and how its answers are read',
     expect(await host.listProposed(api(), one.at, 7)).toEqual(['ü/a.tf']);
   });
 
-  it('webhooks, statuses, and one comment that is written anew', async () => {
+  it('webhooks, statuses, and one comment that is replaced', async () => {
     expect(await host.createHook(api(), one.at, hook)).toBe(one.hookId);
     await host.deleteHook(api(), one.at, one.hookId);
     await host.setStatus(api(), one.at, second, status);

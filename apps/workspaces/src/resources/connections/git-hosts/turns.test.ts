@@ -9,7 +9,7 @@ const from = (left: string[]) => async (busy: string[]) => {
 };
 
 describe('turns', () => {
-  it('wait for everything where nobody is in a hurry', async () => {
+  it('wait for everything without a limit', async () => {
     const done: string[] = [];
     await new Turns().each(5, from(['a', 'a', 'b']), async ({ organization_id }) => void done.push(organization_id));
     expect(done).toEqual(['a', 'a', 'b']);

@@ -42,7 +42,7 @@ const list = ofClients.list('/organizations/:organization_name/oauth-clients', {
 });
 
 const create = ofClients.post('/organizations/:organization_name/oauth-clients', {
-  summary: 'Make a VCS connection. The provider is contacted for a GitHub App alone: whether it takes the key.',
+  summary: 'Make a VCS connection. The provider is contacted only for a GitHub App, to check its key.',
   requires: 'can-update',
   include,
   body: CreateClient,

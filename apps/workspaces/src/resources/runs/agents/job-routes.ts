@@ -107,7 +107,7 @@ const files = (Object.keys(fileNames) as (keyof typeof fileNames)[]).map((name) 
 const logging = raw('PUT')(`${job}/log`, {
   ...spoken,
   summary: 'Add to the log of a job. The same piece sent again is taken once.',
-  query: { offset: 'Where the piece stands in the log, in bytes.' },
+  query: { offset: 'Offset of the piece in the log, in bytes.' },
   refuses: [403, 409, 413],
   takes: octets,
   streams: true,
@@ -201,7 +201,7 @@ const releasing = raw('POST')(`${job}/release`, {
 
 const loggingIn = raw('POST')(`${job}/login`, {
   ...spoken,
-  summary: 'Ask where a job logs in at the secrets service, with an identity token of its own.',
+  summary: 'Ask where a job logs in at the secrets service, with its own identity token.',
   answers: {
     200: described('There, or why it cannot.', wire.LoginAnswer),
     204: { description: 'Its workspace has no role there.' },

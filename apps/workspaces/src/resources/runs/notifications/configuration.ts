@@ -98,15 +98,15 @@ async function requireSense(db: Database, made: Checked): Promise<void> {
   const issues: Issue[] = [];
   const isMail = made.destinationType === 'email';
   if (!isMail && !made.url) issues.push({ path: ['url'], message: "can't be blank" });
-  if (isMail && made.url) issues.push({ path: ['url'], message: 'goes with addresses of the web alone' });
+  if (isMail && made.url) issues.push({ path: ['url'], message: 'must be empty for the destination-type email' });
   if (made.destinationType !== 'generic' && made.token) {
-    issues.push({ path: ['token'], message: 'signs what goes to generic addresses alone' });
+    issues.push({ path: ['token'], message: 'is only for the destination-type generic, whose bodies it signs' });
   }
   if (!isMail && made.emailAddresses.length > 0) {
-    issues.push({ path: ['email-addresses'], message: 'goes with the destination-type email alone' });
+    issues.push({ path: ['email-addresses'], message: 'is only for the destination-type email' });
   }
   if (!isMail && made.userIds.length > 0) {
-    issues.push({ path: ['users'], message: 'goes with the destination-type email alone' });
+    issues.push({ path: ['users'], message: 'is only for the destination-type email' });
   }
   if (issues.length > 0) throw invalidAll(issues);
   const { organizationId, userIds } = made;

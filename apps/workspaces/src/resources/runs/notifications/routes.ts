@@ -60,7 +60,7 @@ function requireSame(id: string, given: string | null | undefined): void {
 }
 
 const listOfWorkspace = ofWorkspace.list(inWorkspace, {
-  summary: 'List who is told of the runs of a workspace.',
+  summary: 'List the notification configurations of a workspace.',
   paging: 'optional',
   requires: 'can-update',
   load: loadWorkspace,
@@ -68,7 +68,7 @@ const listOfWorkspace = ofWorkspace.list(inWorkspace, {
 });
 
 const createOfWorkspace = ofWorkspace.post(inWorkspace, {
-  summary: 'Tell somebody of the runs of a workspace.',
+  summary: 'Create a notification configuration for a workspace.',
   requires: 'can-update',
   body: CreateConfiguration,
   load: loadWorkspace,
@@ -81,7 +81,7 @@ const createOfWorkspace = ofWorkspace.post(inWorkspace, {
 });
 
 const listOfProject = ofProject.list(inProject, {
-  summary: 'List who is told of the runs of all workspaces of a project.',
+  summary: 'List the notification configurations of a project.',
   paging: 'optional',
   requires: 'can-update',
   load: loadProject,
@@ -89,7 +89,7 @@ const listOfProject = ofProject.list(inProject, {
 });
 
 const createOfProject = ofProject.post(inProject, {
-  summary: 'Tell somebody of the runs of all workspaces of a project.',
+  summary: 'Create a notification configuration for all workspaces of a project.',
   requires: 'can-update',
   body: CreateConfiguration,
   load: loadProject,
@@ -102,14 +102,14 @@ const createOfProject = ofProject.post(inProject, {
 });
 
 const show = ofConfiguration.get(byId, {
-  summary: 'Show who is told of what, and how the last deliveries went.',
+  summary: 'Show a notification configuration and its last deliveries.',
   requires: 'can-update',
   load,
   run: async ({ target }) => target,
 });
 
 const update = ofConfiguration.patch(byId, {
-  summary: 'Change who is told of what; an address that is enabled has to answer well first.',
+  summary: 'Change a notification configuration; a new address that is enabled is tested first.',
   requires: 'can-update',
   body: UpdateConfiguration,
   load,
@@ -131,7 +131,7 @@ const enable = ofConfiguration.action(enablePath, {
 });
 
 const destroy = ofConfiguration.remove(byId, {
-  summary: 'Tell nobody any more.',
+  summary: 'Delete a notification configuration.',
   requires: 'can-update',
   load,
   run: ({ db, target, ...call }) => configurations.remove(db, actorOf(call), target),

@@ -90,9 +90,9 @@ export class Sender {
     if (!mailer) return { successful: false, code: '', body: 'no mail server is set (WORKSPACES_SMTP_URL)' };
     const to = await addressesOf(db, receiver);
     if (to.length === 0 && receiver.userIds.length === 0)
-      return { successful: false, code: '', body: 'it names nobody' };
+      return { successful: false, code: '', body: 'it names no recipient' };
     if (to.length === 0) {
-      return { successful: false, code: '', body: 'nobody it names is a member at present', waits: true };
+      return { successful: false, code: '', body: 'no recipient it names is a member at present', waits: true };
     }
     const left = to.filter((address) => !reached.includes(address));
     const { taken, said: answer, problem } = await mailer.send(left, mailOf(told));

@@ -7,7 +7,7 @@ describe('a text in a comment on a pull request', () => {
     ['ask @team/owners, see #12 and !7', 'ask @\u200bteam/owners, see #\u200b12 and !\u200b7'],
     ['a|b\n<img> [x](y) `c`', 'a b \\<img\\> \\[x\\](y) \\`c\\`'],
     ['me at example.com, 100 %!', 'me at example.com, 100 %!'],
-  ])('of %j names nobody and formats nothing', (text, shown) => {
+  ])('of %j mentions no person and formats nothing', (text, shown) => {
     expect(cellText(text)).toBe(shown);
   });
 });

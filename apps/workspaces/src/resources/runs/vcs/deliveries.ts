@@ -13,7 +13,7 @@ import { type DeliveryHeaders, header, textAt } from '../../connections/git-host
 import { type OwnedWork, Turns } from '../../connections/git-hosts/turns';
 import { lookSoon } from '../../connections/oauth/look-soon';
 import { factsOf, hookSecretOf, reachRepository, type VcsMeans } from '../../connections/repositories/repository';
-import { heed } from './events';
+import { applyEvent } from './events';
 
 /** The largest delivery that is read: hosts leave commits out beyond a few megabytes. */
 export const deliveryBytes = 4 * 1024 * 1024;
@@ -149,7 +149,7 @@ async function processOne(means: VcsMeans, taken: Taken, settings: SiteSettings)
       const facts = factsOf(await reached.host.findRepository(reached.api, reached.row.identifier));
       await db.prisma.vcsRepository.updateMany({ where: { id: reached.row.id }, data: facts });
       for (const event of taken.events)
-        await heed(db, { ...reached, row: { ...reached.row, ...facts } }, event, settings);
+        await applyEvent(db, { ...reached, row: { ...reached.row, ...facts } }, event, settings);
     }
     await claims.end(db, taken, Prisma.sql`now()`, Prisma.sql`state = 'done', problem = NULL`);
   } catch (error) {

@@ -163,7 +163,12 @@ export async function pullMoved(
 }
 
 /** Does what an event asks for, by what the host says now. */
-export async function heed(db: Database, reached: Reached, event: HostEvent, settings: SiteSettings): Promise<void> {
+export async function applyEvent(
+  db: Database,
+  reached: Reached,
+  event: HostEvent,
+  settings: SiteSettings,
+): Promise<void> {
   const { host, api, row } = reached;
   if (event.kind === 'push') return branchMoved(db, reached, event.branch, event);
   if (event.kind === 'tag') return tagMoved(db, reached, event.tag, event.sender);

@@ -117,7 +117,7 @@ function policyAt<Target>(owner: PolicyOwner<Target>): Endpoint[] {
     }),
     previews.get(`${path}/preview`, {
       ...common,
-      summary: `Show what the policies in force would delete now of ${of}. For whoever may change them.`,
+      summary: `Show what the policies in force would delete now of ${of}. Only for callers who may change them.`,
       requires: mayChange,
       run: async ({ db, env, target }: TargetCall<undefined>) => {
         const { workspaceId, organizationId } = holder(target);

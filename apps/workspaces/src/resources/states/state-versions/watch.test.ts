@@ -60,7 +60,7 @@ const states = fc
   });
 
 describe('watching a state go by', () => {
-  it('tells of states of any length, in any pieces, what reading them at once tells', async () => {
+  it('finds in states of any length, in any pieces, what reading them at once finds', async () => {
     await fc.assert(
       fc.asyncProperty(states, fc.constantFrom(1000, 16 * 1024, 64 * 1024, 300_000, 2_000_000), async (bytes, size) => {
         const told = { ...digestOf(bytes), result: bytes.length };

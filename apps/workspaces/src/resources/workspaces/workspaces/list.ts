@@ -19,7 +19,7 @@ export const sortKeys = ['name', 'current-run.created-at', 'latest-change-at'] a
 
 /** Query parameters of the list besides paging, for the documentation. */
 export const listParameters = {
-  'search[name]': 'Part of the name, whatever its case.',
+  'search[name]': 'Part of the name, ignoring case.',
   'search[wildcard-name]': 'Name with * at its start, its end, or both.',
   'search[tags]': 'Comma-separated tags or keys of tag bindings; all must be there.',
   'search[exclude-tags]': 'Comma-separated tags; none may be there. Also taken as search[exclude_tags].',

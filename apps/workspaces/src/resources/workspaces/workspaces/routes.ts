@@ -159,7 +159,7 @@ const update = both(
 );
 
 const destroy = both(remove, places, {
-  summary: 'Delete a workspace, whatever it manages.',
+  summary: 'Delete a workspace, even if it manages resources.',
   stepUp: true,
   requires: 'can-destroy',
   run: ({ db, target, ...call }: WorkspaceCall) => removeWorkspace(db, callerOf(call), target),
@@ -199,7 +199,7 @@ const beating = both(action, below('actions/heartbeat'), {
 });
 
 const forcing = both(action, below('actions/force-unlock'), {
-  summary: "Release anybody's lock.",
+  summary: "Release any user's lock.",
   requires: 'can-force-unlock',
   include,
   run: ({ db, target, ...call }: WorkspaceCall) => forceUnlock(db, actorOf(call), target),

@@ -14,7 +14,7 @@ const relationships = {
 
 const { create, update, editions, aliases } = workspaceAttributes;
 const unserved = {
-  'hyok-enabled': 'keys of your own are not built',
+  'hyok-enabled': 'hold your own key (HYOK) is not built',
   'migration-environment': 'there are no environments to migrate',
 };
 
