@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { startAutoDestroy } from '../src/resources/runs/runs/auto-destroy';
+import { CreateRun } from '../src/resources/runs/runs/schema';
 import { startTriggered } from '../src/resources/runs/runs/triggered';
-import { archiveOf, configured, fetchUrl, putUrl, startRun } from './configurations';
+import { announced, archiveOf, configured, fetchUrl, putUrl, startRun } from './configurations';
 import { grant, member, team } from './members';
 import { startRuns, stateOf } from './run-fixture';
 import { type Client, ref, resource } from './start-workspaces';
@@ -106,6 +107,53 @@ describe('runs that are confirmed by no person', () => {
     expect(await runs.statusOf(id)).toBe('apply_queued');
   });
 
+  /** Each attribute of a run that someone chooses: whether a confirmed run with it vouches for its configuration. */
+  const chosen: Record<string, { value?: unknown; vouches: boolean }> = {
+    message: { value: 'looks good', vouches: true },
+    'allow-config-generation': { value: true, vouches: true },
+    'allow-empty-apply': { value: true, vouches: true },
+    'debugging-mode': { value: true, vouches: true },
+    refresh: { value: false, vouches: true },
+    'save-plan': { value: true, vouches: true },
+    'is-destroy': { value: true, vouches: false },
+    'refresh-only': { value: true, vouches: false },
+    'replace-addrs': { value: ['null_resource.harmless'], vouches: false },
+    'target-addrs': { value: ['null_resource.harmless'], vouches: false },
+    variables: { value: [{ key: 'enabled', value: 'false' }], vouches: false },
+    // No person confirms these, or they say nothing of what the plan shows.
+    'auto-apply': { vouches: false },
+    'plan-only': { vouches: false },
+    'infra-version': { vouches: true },
+  };
+
+  it('know of every attribute of a run whether it vouches', () => {
+    // biome-ignore lint/suspicious/noExplicitAny: a JSON schema
+    const schema = CreateRun.jsonSchema() as any;
+    const named = Object.keys(schema.properties.data.properties.attributes.properties);
+    expect(named.sort()).toEqual(Object.keys(chosen).sort());
+  });
+
+  const confirmable = Object.entries(chosen).flatMap(([name, { value, vouches }]) =>
+    value === undefined ? [] : [{ name, value, vouches }],
+  );
+  it.each(confirmable)(
+    'rest on a confirmed run with $name, of a configuration of someone who may plan: $vouches',
+    async (one) => {
+      const planner = await withGrant('plan');
+      const configuration = await configured(workspaces, runs.workspace, {}, planner);
+      await runs.worker.claim();
+      const started = await startRun(admin, runs.workspace, { [one.name]: one.value }, configuration).expect(201);
+      const { id } = started.body.data;
+      await runs.worker.plan();
+      await runs.act(id, 'apply').expect(202);
+      await runs.worker.apply();
+      expect(await runs.statusOf(id)).toBe('applied');
+      const later = await startRun(admin, runs.workspace, { 'auto-apply': true }).expect(201);
+      await runs.worker.plan();
+      expect(await runs.statusOf(later.body.data.id)).toBe(one.vouches ? 'apply_queued' : 'planned');
+    },
+  );
+
   const losses: readonly (readonly [string, (person: Awaited<ReturnType<typeof withGrant>>) => Promise<unknown>])[] = [
     ['removed', ({ membershipId }) => admin.delete(`organization-memberships/${membershipId}`).expect(204)],
     ['suspended', ({ id }) => sql('UPDATE user_account SET suspended_at = now() WHERE id = $1', [id])],
@@ -154,5 +202,25 @@ describe('runs that are confirmed by no person', () => {
     const { headers } = await admin.get(`configuration-versions/${made.id}/download`).expect(302);
     await fetchUrl(workspaces, headers.location!).expect(200);
     expect((await put('# three')).status).toBe(409);
+  });
+
+  it('work on archives that stay, also when one is read while another is sent', async () => {
+    const { id, attributes } = await announced(admin, runs.workspace);
+    const put = async (text: string) =>
+      (await putUrl(workspaces, attributes['upload-url'], await archiveOf([['main.tf', text]]))).status;
+    expect(await put('# one')).toBe(200);
+    const reader = await workspaces.service.pool.connect();
+    try {
+      await reader.query('BEGIN');
+      await reader.query('UPDATE configuration_version SET read_at = now() WHERE id = $1', [id]);
+      const sent = put('# two');
+      const waits =
+        "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ILIKE '%configuration_version%'";
+      while ((await sql(waits)).rowCount === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+      await reader.query('COMMIT');
+      expect(await sent).toBe(409);
+    } finally {
+      reader.release(true);
+    }
   });
 });

@@ -190,7 +190,7 @@ async function take(
     });
     if (before?.digest && blob.digest.equals(before.digest)) return 'same';
     const { count } = await tx.prisma.configurationVersion.updateMany({
-      where: { id, status },
+      where: { id, status, readAt: null },
       data: {
         status: 'uploaded',
         blobId: blob.id,

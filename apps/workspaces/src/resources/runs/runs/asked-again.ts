@@ -58,6 +58,16 @@ async function starterProblem(tx: Database, run: Run): Promise<string | undefine
   return 'the one who started it may not apply here any more';
 }
 
+/** A run whose plan showed all that its configuration does: who confirmed it has seen that. */
+const whole = {
+  refreshOnly: false,
+  isDestroy: false,
+  planOnly: false,
+  targetAddrs: { isEmpty: true },
+  replaceAddrs: { isEmpty: true },
+  variables: null,
+};
+
 async function configurationProblem(tx: Database, run: Run): Promise<string | undefined> {
   const found = await tx.prisma.configurationVersion.findUnique({
     where: { id: run.configurationVersionId ?? '' },
@@ -68,6 +78,6 @@ async function configurationProblem(tx: Database, run: Run): Promise<string | un
   if (await mayStill(tx, by, 'runs:apply', run.workspace)) return undefined;
   const { configurationVersionId } = run;
   const confirmed = { configurationVersionId, status: 'applied', confirmedById: { not: null } };
-  if ((await tx.prisma.run.count({ where: confirmed })) > 0) return undefined;
-  return 'its configuration was uploaded by someone who may not apply here, and no confirmed run has applied it';
+  if ((await tx.prisma.run.count({ where: { ...confirmed, ...whole } })) > 0) return undefined;
+  return 'its configuration was uploaded by someone who may not apply here, and no confirmed run has applied all of it';
 }
