@@ -78,6 +78,15 @@ describe('who gives others what they have themselves', () => {
     expect(givings.map(({ endpoint }) => endpoint).sort()).toEqual([...new Set(all)].sort());
   });
 
+  const refusalsOf = async ({ id }: Member) =>
+    (
+      await workspaces.service.pool.query(
+        `SELECT after ->> 'path' AS path FROM audit_event
+          WHERE action = 'request.refuse' AND actor_id = $1 AND organization_id IS NOT NULL`,
+        [id],
+      )
+    ).rows;
+
   const cases = givings.flatMap((giving) => Object.keys(powers).map((power) => [giving.endpoint, power] as const));
   it.each(cases)('%s needs %s where the team has it', async (endpoint, power) => {
     const { give } = givings.find((one) => one.endpoint === endpoint)!;
@@ -89,6 +98,7 @@ describe('who gives others what they have themselves', () => {
     const target = await member(workspaces, 'acme');
     const before = await admin.get(`teams/${strong}`).expect(200);
     expect([403, 404]).toContain((await give(giver, strong, target)).status);
+    expect(await refusalsOf(giver)).toEqual([{ path: endpoint.replace(/^\w+ /, '') }]);
     expect((await admin.get(`teams/${strong}`).expect(200)).body).toEqual(before.body);
     const listed = await giver.get('organizations/acme/team-tokens').expect(200);
     expect(listed.body.data).toEqual([]);
@@ -109,6 +119,7 @@ describe('who gives others what they have themselves', () => {
     const custom = (runs: string) => ({ access: 'custom', 'workspace-access': { runs } });
     for (const more of [{ access: 'admin' }, { access: 'maintain' }, custom('apply')])
       expect([403, 404]).toContain((await manager.post('team-projects', asked(more))).status);
+    expect(await refusalsOf(manager)).toEqual(Array(3).fill({ path: '/team-projects' }));
     const { body } = await manager.post('team-projects', asked(custom('plan'))).expect(201);
     const change = (settings: object) =>
       manager.patch(`team-projects/${body.data.id}`, resource('team-projects', settings));

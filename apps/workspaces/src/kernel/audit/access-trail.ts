@@ -4,13 +4,28 @@ import { LRUCache } from 'lru-cache';
 import type { Database } from '../database/database';
 import { type Actor, auditRow, type Change, recordChange } from './audit';
 
-/** So many refusals of one caller are kept in a minute, on each node. */
+/** So many refusals of one kind to one caller are kept in a minute, on each node. */
 const mostInMinute = 20;
 const minuteMs = 60_000;
 
+/** A minute of refusals of one kind to one caller. */
+interface Window {
+  readonly sinceMs: number;
+  count: number;
+  /** Says how many were left out. */
+  readonly end: (leftOut: number) => void;
+  timer?: NodeJS.Timeout;
+}
+
 /** What belongs into the trail of changes without being one: what was given out, and who was refused. */
 export class AccessTrail {
-  private readonly refusals = new LRUCache<string, { sinceMs: number; count: number }>({ max: 10_000 });
+  private readonly refusals = new LRUCache<string, Window>({
+    max: 10_000,
+    dispose: ({ count, end, timer }) => {
+      clearTimeout(timer);
+      if (count > mostInMinute) end(count - mostInMinute);
+    },
+  });
 
   constructor(
     private readonly db: Database,
@@ -29,20 +44,28 @@ export class AccessTrail {
   }
 
   /**
-   * Keeps that somebody was refused, up to a number in a minute for each caller, or for what it is about. Never throws: the refusal stands, whether it can be kept or not,
-   * as on a standby.
+   * Keeps that a caller was refused, up to a number in a minute for each caller, or for what it is about, organization and route: many
+   * of one kind leave room for the others. The number left out is kept when the minute ends. Never throws: the refusal stands,
+   * whether it can be kept or not, as on a standby.
    */
   async refused(actor: Actor, change: Change, about = actor.id): Promise<void> {
-    if (!this.takes(`${actor.type} ${about}`)) return;
-    await recordChange(this.db, actor, change).catch(() => undefined);
+    const keep = async (more: object = {}) => {
+      const after = { ...change.after, ...more };
+      await recordChange(this.db, actor, { ...change, after }).catch(() => undefined);
+    };
+    const key = JSON.stringify([actor.type, about, change.organizationId, change.action, change.after]);
+    if (this.takes(key, (leftOut) => void keep({ leftOut }))) await keep();
   }
 
-  private takes(caller: string): boolean {
+  private takes(key: string, end: Window['end']): boolean {
     const nowMs = this.now();
-    const known = this.refusals.get(caller);
-    const window = known && nowMs - known.sinceMs < minuteMs ? known : { sinceMs: nowMs, count: 0 };
+    const known = this.refusals.get(key);
+    const isOver = known === undefined || nowMs - known.sinceMs >= minuteMs;
+    const window: Window = isOver ? { sinceMs: nowMs, count: 0, end } : known;
+    if (isOver) this.refusals.set(key, window);
     window.count++;
-    this.refusals.set(caller, window);
-    return window.count <= mostInMinute;
+    if (window.count <= mostInMinute) return true;
+    window.timer ??= setTimeout(() => this.refusals.delete(key), minuteMs).unref();
+    return false;
   }
 }

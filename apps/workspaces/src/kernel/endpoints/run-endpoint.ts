@@ -242,16 +242,26 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   const holder = endpoint.link === undefined ? undefined : await holderBehind(endpoint, kernel, request, query);
   const principal = holder === undefined ? caller : withinRules(holder, request.settings);
   const env = environmentFor(kernel.env, principal);
-  /** Keeps that a caller who is known was refused what is there; answers what they are told. */
-  const refused = async (refusal: unknown, organizationId: string | null, target: unknown): Promise<unknown> => {
+  /**
+   * Keeps that a caller who is known was refused what is there; answers what they are told. What an organization's trail says is
+   * of its members: others are in the trail of the installation.
+   */
+  const refused = async (
+    refusal: unknown,
+    organizationId: string | null,
+    target: unknown,
+    access?: Access,
+  ): Promise<unknown> => {
     const by = actorOf({ principal, request });
     const about = targetOf(endpoint, target);
     if (holder !== undefined) {
       await keepRefusedLink(env, endpoint, by, organizationId, about);
       return notFound();
     }
-    const after = { method: endpoint.method, path: endpoint.path };
-    const change = { organizationId, action: 'request.refuse', target: about, after };
+    const isMember = organizationId !== null && access?.isMember(organizationId) === true;
+    const foreign = isMember || organizationId === null ? {} : { organization: organizationId };
+    const after = { method: endpoint.method, path: endpoint.path, ...foreign };
+    const change = { organizationId: isMember ? organizationId : null, action: 'request.refuse', target: about, after };
     if (principal.id !== '') await env.trail.refused(by, change);
     return refusal;
   };
@@ -260,7 +270,13 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   const lookup = { db, env, principal, params: request.params, query };
   const accessOf = (who: Principal, ids: readonly string[]): Promise<Access> =>
     ids.length === 0 ? Promise.resolve(new Access(who, [], env.now())) : env.accessStore.load(who, ids);
-  const accessTo = (ids: readonly string[]): Promise<Access> => accessOf(principal, ids);
+  /** The organization that the endpoint itself asked about, where its path names none. */
+  let askedAbout: { readonly id: string; readonly access: Access } | undefined;
+  const accessTo = async (ids: readonly string[]): Promise<Access> => {
+    const access = await accessOf(principal, ids);
+    if (ids.length === 1) askedAbout = { id: ids[0]!, access };
+    return access;
+  };
   const { settings } = request;
   const wanted = endpoint.method === 'GET' ? undefined : ifMatch(request.headers['if-match']);
   /** Who asks may do this to what is there. */
@@ -277,7 +293,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
     try {
       allow(endpoint, access, target);
     } catch (refusal) {
-      throw await refused(refusal, judged[0] ?? null, target);
+      throw await refused(refusal, judged[0] ?? null, target, access);
     }
     requireRevision(target, wanted);
     return { target: target, access, judged };
@@ -319,13 +335,21 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   requireStepUp(endpoint, principal, call.body, env.now());
   const turn = turnFor(endpoint, request.params, principal);
   // Whoever waited judges again: what was found before may have been changed by those who came first.
-  const made =
-    turn === undefined
-      ? await runOnce(within, endpoint, request, call)
-      : await db.mutex.run(turn, async (waited) => {
-          if (waited) Object.assign(call, await judge(principal));
-          return runOnce(within, endpoint, request, { ...call, db: db.inTurn(turn) });
-        });
+  const run = async (): Promise<unknown> => {
+    if (turn === undefined) return runOnce(within, endpoint, request, call);
+    return db.mutex.run(turn, async (waited) => {
+      if (waited) Object.assign(call, await judge(principal));
+      return runOnce(within, endpoint, request, { ...call, db: db.inTurn(turn) });
+    });
+  };
+  let made: unknown;
+  try {
+    made = await run();
+  } catch (refusal) {
+    if (holder !== undefined || !isOfRight(endpoint, refusal)) throw refusal;
+    const [id = askedAbout?.id ?? null] = at.judged;
+    throw await refused(refusal, id, at.target, at.judged.length > 0 ? at.access : askedAbout?.access);
+  }
   const result = endpoint.adds === undefined ? made : endpoint.adds(made, env);
   const { discloses } = endpoint;
   if (discloses !== undefined && (discloses.when?.(result) ?? true)) {
@@ -339,6 +363,12 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   // What a request reads cannot change what its caller may do, so nobody has to ask again.
   const known = endpoint.keepsAccess ? at.judged : [];
   return show(within, endpoint, request, call, result, known);
+}
+
+/** Whether what an endpoint threw as it ran refuses a right, and not only what was sent. A read that finds nothing was refused nothing. */
+function isOfRight({ method }: Endpoint, refusal: unknown): boolean {
+  if (refusal instanceof MissingPermission) return true;
+  return method !== 'GET' && refusal instanceof Refusal && ['missing', 'denied'].includes(refusal.kind);
 }
 
 /** The name under which a request takes its turn; names of organizations are the same in any case. */
