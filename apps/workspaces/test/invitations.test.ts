@@ -220,9 +220,27 @@ describe('an address that anybody may write down', () => {
     const cy = await workspaces.person('cy');
     await cy.patch('account/update', resource('users', { email: 'cy@corp.example' })).expect(200);
     const confirm = `admin/users/${cy.id}/actions/confirm_email`;
-    await cy.post(confirm).expect(404);
-    await admin.post(confirm).expect(200);
-    expect((await cy.get('account/details')).body.data.attributes.email).toBe('cy@corp.example');
+    const naming = (email: string) => resource('users', { email });
+    await cy.post(confirm, naming('cy@corp.example')).expect(404);
     await admin.post(confirm).expect(422);
+    // What was asked for when the administrator looked is not what is asked for by now.
+    const other = await admin.post(confirm, naming('chief@corp.example')).expect(422);
+    expect(other.body.errors[0].source.pointer).toBe('/data/attributes/email');
+    expect((await cy.get('account/details')).body.data.attributes.email).toBe('cy@example.com');
+    await admin.post(confirm, naming('Cy@corp.example')).expect(200);
+    expect((await cy.get('account/details')).body.data.attributes.email).toBe('cy@corp.example');
+    await admin.post(confirm, naming('cy@corp.example')).expect(422);
+  });
+
+  it('goes to the account that a provider makes for who proves it, from one that only wrote it down', async () => {
+    const { prisma } = workspaces.service.db;
+    const squatter = await workspaces.person('squatter-of-new');
+    await prisma.user.update({ where: { id: squatter.id }, data: { email: 'Zoe@corp.example', siteAdmin: true } });
+    await enter({ sub: 'zoe', preferred_username: 'zoe', email: 'zoe@corp.example', email_verified: true });
+    const zoe = await prisma.user.findFirstOrThrow({ where: { username: 'zoe' } });
+    expect(zoe).toMatchObject({ email: 'zoe@corp.example', emailProven: true });
+    expect((await prisma.user.findUniqueOrThrow({ where: { id: squatter.id } })).email).toMatch(/@accounts\.invalid$/);
+    await enter({ sub: 'zoe-two', preferred_username: 'zoe-two', email: 'zoe@corp.example', email_verified: true });
+    expect(await prisma.user.findUniqueOrThrow({ where: { id: zoe.id } })).toMatchObject({ email: 'zoe@corp.example' });
   });
 });

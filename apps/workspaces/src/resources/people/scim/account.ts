@@ -1,9 +1,10 @@
 import { Refusal } from '@keystead/refusal';
-import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import { type Actor, recordChange, system } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { lockRow } from '../../../kernel/database/lock-row';
-import { freeName, isFreeAddress } from '../sign-in-providers/accounts';
+import { freeName } from '../sign-in-providers/accounts';
 import { isLastSiteAdmin } from '../sign-in-providers/filling';
+import { freeAddress } from '../users/addresses';
 import { endDoors } from '../users/doors';
 
 /** The address of a person: the primary one, else the one for work, else the first that is one. */
@@ -42,7 +43,7 @@ export async function resume(tx: Database, { userId, suspends }: { userId: strin
 }
 
 /**
- * Gives an account the name and the address that the directory has changed, where nobody else has them. An account with a
+ * Gives an account the name and the address that the directory has changed, where no one else has the name, or has proven the address. An account with a
  * password keeps its address: a new one would open it by a way past the provider.
  */
 export async function nameAccount(
@@ -55,7 +56,7 @@ export async function nameAccount(
   const data: { username?: string; email?: string; emailProven?: boolean } = {};
   if (userName !== undefined && wanted !== user.username.toLowerCase()) data.username = await freeName(tx, userName);
   const isNew = email !== undefined && email.toLowerCase() !== user.email.toLowerCase();
-  if (isNew && user.passwordHash === null && (await isFreeAddress(tx, email))) {
+  if (isNew && user.passwordHash === null && (await freeAddress(tx, system, email))) {
     data.email = email;
     data.emailProven = true;
   }

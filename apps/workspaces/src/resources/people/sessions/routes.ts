@@ -13,7 +13,7 @@ import { userSerializer } from '../users/serializer';
 import * as users from '../users/service';
 import { createReset, openLink, useLink } from './links';
 import { linkPageEndpoint, tokenPageEndpoint } from './pages';
-import { BeginTwoFactor, EndTwoFactor, SignIn, UseLink, VerifyCode } from './schema';
+import { BeginTwoFactor, ConfirmAddress, EndTwoFactor, SignIn, UseLink, VerifyCode } from './schema';
 import { linkSerializer, sessionSerializer, twoFactorSerializer } from './serializers';
 import { signIn } from './service';
 import { toolLoginEndpoints } from './tool-login-routes';
@@ -131,13 +131,14 @@ const reset = people.action('/admin/users/:user_id/actions/reset_password', {
 });
 
 const confirm = people.action('/admin/users/:user_id/actions/confirm_email', {
-  summary: 'Give a person the address that they asked for, without the mail that proves it.',
+  summary: 'Give a person the address that they asked for, without the mail that proves it. The body names it.',
   siteAdmin: true,
   stepUp: true,
+  body: ConfirmAddress,
   load: ({ db, params }) => users.find(db, params.user_id),
-  run: ({ db, target, ...call }) =>
+  run: ({ db, target, body, ...call }) =>
     db.transaction(async (tx) => {
-      await changeAddress(tx, actorOf(call), target.id);
+      await changeAddress(tx, actorOf(call), target.id, body.email);
       return still(await users.find(tx, target.id));
     }),
 });

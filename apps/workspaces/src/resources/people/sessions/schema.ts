@@ -22,6 +22,9 @@ export const UseLink = document('one-time-links', {
   optional: true,
 });
 
+/** The address that is confirmed: the account may have asked for another meanwhile. */
+export const ConfirmAddress = document('users', { attributes: { email: personAttributes.email } });
+
 export const NewLoginCode = document('login-codes', {
   attributes: {
     'client-id': z.string().max(100),

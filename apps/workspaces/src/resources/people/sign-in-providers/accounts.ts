@@ -1,10 +1,10 @@
 import { randomBase62 } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
-import { recordChange } from '../../../kernel/audit/audit';
+import { recordChange, system } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { isReleased } from '../../../kernel/database/released-names';
-import { holderOf, unreachable } from '../users/addresses';
+import { freeAddress, unreachable } from '../users/addresses';
 import { endDoors } from '../users/doors';
 import * as users from '../users/service';
 import type { Person } from './openid';
@@ -100,7 +100,7 @@ async function newAccount(tx: Database, provider: SignInProvider, { username, em
   return { ...(await addAccount(tx, username, email)), isNew: true };
 }
 
-/** Adds an account without a password, with a name like the one asked for, and with the address where nobody has it. */
+/** Adds an account without a password, with a name like the one asked for, and with the address where no one else has proven it. */
 export async function addAccount(
   tx: Database,
   username: string,
@@ -108,17 +108,11 @@ export async function addAccount(
 ): Promise<{ id: string; username: string }> {
   const name = await freeName(tx, username);
   // Where no address is known to be theirs they have one that nobody can write to.
-  const isFree = email !== undefined && (await isFreeAddress(tx, email));
+  const isFree = email !== undefined && (await freeAddress(tx, system, email));
   const address = isFree ? email : unreachable();
   const { id } = await users.create(tx, { username: name, email: address });
   await tx.prisma.user.update({ where: { id }, data: { confirmed: true, emailProven: isFree } });
   return { id, username: name };
-}
-
-/** Whether nobody has an address yet. */
-export async function isFreeAddress(tx: Database, email: string): Promise<boolean> {
-  if (email.length > 254) return false;
-  return (await holderOf(tx, email)) === undefined;
 }
 
 const longestName = 60;

@@ -58,20 +58,34 @@ export async function askForProof(
 }
 
 /**
- * Gives an account the address that it asked for, as proven. An account that had it without a proof loses it. Throws `invalid`
- * where another has proven it meanwhile, or none was asked for.
+ * Makes an address free for the one who proves it: an account that had it without a proof loses it. False where another has
+ * proven it, and where it is too long to be kept.
  */
-export async function changeAddress(tx: Database, actor: Actor, userId: string): Promise<void> {
+export async function freeAddress(tx: Database, actor: Actor, email: string): Promise<boolean> {
+  if (email.length > 254) return false;
+  const holder = await holderOf(tx, email);
+  if (!holder) return true;
+  if (!(await lockRow(tx, 'user_account', holder.id))) return true;
+  const where = { id: holder.id, emailProven: false, email: { equals: email, mode: 'insensitive' } } as const;
+  const { count } = await tx.prisma.user.updateMany({ where, data: { email: unreachable() } });
+  if (count > 0) await record(tx, actor, holder, { email }, { email: null });
+  return count > 0;
+}
+
+/**
+ * Gives an account the address that it asked for, as proven; with `named`, only that one. Throws `invalid` where it asked for
+ * another or for none, and where another has proven it meanwhile.
+ */
+export async function changeAddress(tx: Database, actor: Actor, userId: string, named?: string): Promise<void> {
   await lockRow(tx, 'user_account', userId);
   const user = await tx.prisma.user.findUniqueOrThrow({ where: { id: userId } });
   const email = user.unconfirmedEmail;
   if (email === null) throw invalid('email', 'is not about to change');
-  const holder = await holderOf(tx, email);
-  if (holder && holder.id !== userId) {
-    if (holder.emailProven) throw invalid('email', 'has already been taken');
-    await tx.prisma.user.update({ where: { id: holder.id }, data: { email: unreachable() } });
-    await record(tx, actor, holder, { email }, { email: null });
+  if (named !== undefined && named.toLowerCase() !== email.toLowerCase()) {
+    throw invalid('email', 'is not the address that this account asks for by now');
   }
+  const holder = await holderOf(tx, email);
+  if (holder?.id !== userId && !(await freeAddress(tx, actor, email))) throw invalid('email', 'has already been taken');
   await tx.prisma.user.update({ where: { id: userId }, data: { email, emailProven: true, unconfirmedEmail: null } });
   await tx.prisma.oneTimeLink.deleteMany({ where: { userId, kind: 'address-change' } });
   await record(tx, actor, user, { email: user.email }, { email });
