@@ -456,8 +456,9 @@ export const examples: Readonly<Record<string, Making>> = {
   'POST /admin/users/:user_id/actions/reset_password': someone(),
   'POST /admin/users/:user_id/actions/confirm_email': async (world) => {
     const { id, token } = await world.person();
-    await world.as(token, 'PATCH', 'account/update', resource('users', { email: `${world.fresh()}@b.co` }));
-    return { at: { user_id: id }, ...once };
+    const asked = resource('users', { email: `${world.fresh()}@b.co` });
+    await world.as(token, 'PATCH', 'account/update', asked);
+    return { at: { user_id: id }, body: () => asked, ...once };
   },
   'POST /account/login-codes': asPerson(loginCode),
   'POST /oauth2/token': async (world) => {
