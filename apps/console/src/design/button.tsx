@@ -6,7 +6,7 @@ export interface ButtonProps {
   readonly kind?: 'primary' | 'danger' | 'danger primary' | 'quiet';
   readonly small?: boolean;
   readonly type?: 'button' | 'submit';
-  /** Why it cannot be pressed now: the rule that forbids it, and whom to ask. It stays reachable, so that all can read it. */
+  /** Why it cannot be pressed now: the rule that forbids it, and whom to ask. It stays focusable, so that all can read it. */
   readonly forbidden?: string | undefined;
   /** Shown below the reason when the button is pressed anyway. */
   readonly why?: ReactNode;

@@ -2,7 +2,7 @@ import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import { Button } from './button';
 import { TextField } from './field';
 
-/** A question that has to be answered before anything else. The browser's own: it keeps the focus inside. */
+/** A modal dialog. The browser's own: it keeps the focus inside. */
 export function Dialog({
   title,
   onClose,

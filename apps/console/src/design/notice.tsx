@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** Something that has to be read; it stays until it is over. */
+/** An important message; it stays until its cause is gone. */
 export function Notice({
   tone,
   children,

@@ -13,7 +13,7 @@ interface Counters {
   readonly counters: Readonly<Record<string, { readonly total: number }>>;
 }
 
-/** What there is how many of, for whom the rules let count; nothing for others. */
+/** How many there are of each kind, for people whose policies allow counting; empty for others. */
 export function Counts() {
   const { transport, session } = useSession();
   const { data } = useQuery<readonly (readonly [Counted, number])[]>({

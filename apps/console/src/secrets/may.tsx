@@ -23,8 +23,8 @@ export interface Need {
 const methods: Partial<Record<PolicyVerb, string>> = { delete: 'DELETE', read: 'GET', patch: 'PATCH' };
 
 /**
- * Asks once what the session may do at the paths of a page, and tells a button why it may not be pressed. Until it is known,
- * and where it cannot be asked, a button may be: the service decides in the end.
+ * Reads once what the session may do at the paths of a page, and disables buttons with the reason. Until that is known,
+ * and where it cannot be read, buttons are enabled: the service decides in the end.
  */
 export function useMay(paths: readonly string[]): (...either: readonly Need[]) => Forbidding {
   const { transport, session } = useSession();

@@ -8,7 +8,7 @@ import { type ConsoleConfig, type Session, SessionContext } from './session';
 import { SignIn } from './sign-in';
 import { StepUp } from './step-up';
 
-/** Of whom a session is, in words to compare. */
+/** The person of a session, as a text to compare. */
 const personOf = (session: Session | null | undefined): string =>
   JSON.stringify([session?.name, session?.kind, session?.['user-id'], session?.accessor]);
 

@@ -9,5 +9,5 @@ const tabs = [
   { to: '/access/applications', label: 'Applications' },
 ];
 
-/** The parts of who may come in, and as whom. */
+/** The tabs of the access pages. */
 export const AccessTabs = () => <Tabs label="Access" tabs={tabs} />;

@@ -19,7 +19,7 @@ export function authorizeRequest({ pathname, search }: Pick<Location, 'pathname'
   } satisfies AuthorizeRequest;
 }
 
-/** Where the browser goes with an answer: never to what would be carried out here. */
+/** Where the browser goes with an answer: never to an address that would run script here. */
 export function addressWith(redirectUri: string, answer: Readonly<Record<string, string | undefined>>): string {
   const url = new URL(redirectUri);
   if (/^(javascript|data|vbscript|blob|file|about):$/.test(url.protocol)) throw new Error('nobody is sent there');

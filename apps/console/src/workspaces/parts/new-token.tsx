@@ -43,7 +43,7 @@ export function NewToken({
   readonly forbidden?: string | undefined;
   /** Tokens of this kind have no expiry. */
   readonly endless?: boolean;
-  /** Days that one can choose, the empty ones being what the service takes unless told. */
+  /** Lifetimes in days to choose from; an empty one is the default of the service. */
   readonly lengths?: readonly { readonly value: string; readonly label: string }[];
   readonly hint?: string;
 }) {

@@ -1,7 +1,7 @@
 import type { Resource } from '../../api/workspaces';
 import { Copied } from '../../design/copy';
 
-/** What the policies in force would delete at this moment. */
+/** What the current policies would delete now. */
 export function Preview({ found }: { readonly found: Resource<'DataRetentionPreviewsResource'> }) {
   const { 'state-versions': states, 'configuration-versions': configurations } = found.attributes;
   return (

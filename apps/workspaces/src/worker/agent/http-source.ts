@@ -256,7 +256,7 @@ export class HttpSource implements JobSource {
     }
   }
 
-  /** Hands the state of an apply in; where that is refused, answers why. */
+  /** Uploads the state of an apply; if it is refused, returns why. */
   private async saveOrSay(job: RunJob, state: Uint8Array): Promise<string | undefined> {
     try {
       await this.saveState(job, state);

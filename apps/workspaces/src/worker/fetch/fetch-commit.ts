@@ -15,7 +15,7 @@ export interface Fetcher {
   readonly reach: Reach;
   /** Why a repository is not fetched from an address; undefined where it is. */
   readonly refusal?: (url: string) => string | undefined;
-  /** The hosts that Git may call, submodules or not; any, unless told. */
+  /** The hosts that Git may call, for submodules as well; all by default. */
   readonly origins?: ReadonlySet<string>;
   readonly proxies: Readonly<Record<string, string>>;
   readonly limits: { readonly seconds: number; readonly bytes: number };

@@ -79,7 +79,7 @@ const bracketed = (address: string): string => (isIP(address) === 6 ? `[${addres
 interface Given {
   readonly place: { readonly origin: string; readonly pinned: string | undefined };
   readonly proxies: Readonly<Record<string, string>>;
-  /** The hosts that may be called; any, unless told. */
+  /** The hosts that may be called; all by default. */
   readonly origins?: ReadonlySet<string>;
 }
 

@@ -21,7 +21,7 @@ export interface Command {
   readonly argv: readonly string[];
   /** Folder to start in, relative to the job's folder. */
   readonly cwd: string;
-  /** The file in the job's folder that sets its environment: that of the tool unless told. */
+  /** The file in the job's folder that sets its environment: by default that of the tool. */
   readonly environment?: string;
 }
 

@@ -62,7 +62,7 @@ function toldIn(tail: string): Exceeded | undefined {
   return undefined;
 }
 
-/** Looks every so often at what a run has on disk, and tells once when it is more than it may be. */
+/** Checks regularly what a run has on disk, and reports once when it is over its limit. */
 export function watchDisk(
   folder: string,
   options: { bytes: number; everyMs: number; stopping: Stopping; graceMs: number },

@@ -86,7 +86,7 @@ async function carry(
   const inputs = await reading;
   const toolTime = new Stopwatch();
   log.info({ workspace: job.workspaceName, attempt: job.attempt }, 'started');
-  // A sign of life every moment tells nothing of the job.
+  // Traces of heartbeats would say nothing about the job.
   const beating = follow(undefined, () => keepHold(parts, job, stopping, log));
   const limit = setTimeout(() => stopSoon(stopping, 'timeout', parts.graceSeconds), job.timeoutSeconds * 1000);
   try {

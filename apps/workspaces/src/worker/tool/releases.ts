@@ -79,7 +79,7 @@ const isThere = (file: string): Promise<boolean> =>
     () => false,
   );
 
-/** Where the files of a release are, up to what tells them apart. */
+/** The addresses of the files of a release, up to the part that differs. */
 function baseOf(wanted: WantedTool, releases: Releases): string {
   return `${folderOf(wanted, releases)}/${names[wanted.product].program}_${wanted.version}_`;
 }

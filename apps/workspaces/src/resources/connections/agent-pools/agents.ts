@@ -6,11 +6,11 @@ import { endpoints, type Lookup, serializerOf } from '../../../kernel/endpoints/
 import { poolPolicy } from './policy';
 import * as pools from './service';
 
-/** What an agent does: `unknown` while nothing is heard of it, `errored` once its token is none any more. */
+/** The state of an agent: `unknown` while it sends no heartbeats, `errored` once its token is no longer valid. */
 const agentStatuses = ['idle', 'busy', 'unknown', 'exited', 'errored'] as const;
 type AgentStatus = (typeof agentStatuses)[number];
 
-/** An agent is unknown when nothing was heard of it for so long. */
+/** An agent is unknown after this long without a heartbeat. */
 const silenceSeconds = 120;
 
 /** An agent as people see it. */
@@ -50,7 +50,7 @@ const agentSerializer = serializerOf<AgentView>()({
   relationships: ({ agentPoolId }) => ({ 'agent-pool': toOne('agent-pools', agentPoolId) }),
 });
 
-/** Agents by pool or by id, the one heard of last first; `total` counts those before the page is cut. */
+/** Agents by pool or by id, the last heartbeat first; `total` counts those before the page is cut. */
 async function read(
   db: Database,
   where: { pool?: string; id?: string; since?: Date },

@@ -44,7 +44,7 @@ export const largestAnswer = 4 * 1024 * 1024;
 
 const cellOf = (row: string, column: 'request' | 'answer') => ({ table: 'forwarded_request', row, column });
 
-/** SQL: agents that forward requests and were heard of lately, as k. */
+/** SQL: agents that forward requests and sent a recent heartbeat, as k. */
 export const forwarders = `run_worker k WHERE k.forwards AND k.ended_at IS NULL AND k.token_id IS NOT NULL
   AND k.seen_at > now() - interval '${workerSilenceSeconds} seconds'`;
 

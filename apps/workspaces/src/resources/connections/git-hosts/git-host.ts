@@ -74,7 +74,7 @@ export interface OauthDoor {
   /** Where the browser goes, and where codes and refresh tokens are exchanged, by the address of the host. */
   authorize(httpUrl: string): string;
   exchange(httpUrl: string): string;
-  /** What is asked for; null where the host has that with the registered application. */
+  /** The scopes to request; null where the host has them with the registered application. */
   readonly scope: string | null;
   /** It binds codes to a verifier (PKCE, S256). */
   readonly pkce: boolean;
@@ -104,14 +104,14 @@ export interface GitHost {
   listChanges(api: HostApi, at: string, base: string, head: string): Promise<readonly string[] | undefined>;
   /** Paths that a pull request changes; undefined where the host cannot tell all of them. */
   listProposed(api: HostApi, at: string, number: number): Promise<readonly string[] | undefined>;
-  /** Asks for deliveries; answers what removes them again. What was made before, unheard, is not made twice. */
+  /** Creates a webhook; returns its id, for `deleteHook`. One made by a try whose answer was lost is not made twice. */
   createHook(api: HostApi, at: string, hook: { url: string; secret: string }): Promise<string>;
   deleteHook(api: HostApi, at: string, id: string): Promise<void>;
   /** Whether the sender of a delivery has the secret; takes constant time. */
   isGenuine(headers: DeliveryHeaders, body: Buffer, secret: string): boolean;
   /** The host's name of a delivery; undefined where it gives none. */
   deliveryId(headers: DeliveryHeaders, body: unknown): string | undefined;
-  /** What a delivery tells; nothing where it tells nothing that matters. */
+  /** The events in a delivery; none if it contains nothing relevant. */
   eventsOf(headers: DeliveryHeaders, body: unknown): readonly HostEvent[];
   setStatus(api: HostApi, at: string, sha: string, status: CommitStatus): Promise<void>;
   /** The oldest comment on a pull request that has a text in it, by its id. */

@@ -61,7 +61,7 @@ function commitOf(text: string): string | null {
   return /^[0-9a-f]{40}$|^[0-9a-f]{64}$/.test(text) && !/^0+$/.test(text) ? text : null;
 }
 
-/** Whether two secrets are the same, in a time that tells nothing. */
+/** Compares two secrets in constant time. */
 export function sameSecret(given: string, expected: string): boolean {
   const digest = (text: string) => createHmac('sha256', 'compare').update(text).digest();
   return timingSafeEqual(digest(given), digest(expected)) && expected !== '';

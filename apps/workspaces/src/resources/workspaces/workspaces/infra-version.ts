@@ -35,7 +35,7 @@ interface VersionsRow {
 /** Versions to choose from, and the newest stable one that can run: the default for workspaces. */
 export interface Catalogue {
   readonly versions: readonly string[];
-  /** Those that workers have which were heard of lately. */
+  /** Those of workers with a recent heartbeat. */
   readonly offered: readonly string[];
   readonly newest: string;
   /** May a workspace of the organization be pinned to this exact version? */

@@ -117,7 +117,7 @@ export async function heartbeat(db: Database, actor: Actor, workspace: Workspace
   return requireWorkspace(db, workspace.id);
 }
 
-/** Ends the locks whose holders opted in to a heartbeat and stopped showing it, by the database's clock; answers how many. */
+/** Ends the locks whose holders opted in to heartbeats and stopped sending them, by the database's clock; returns how many. */
 export async function releaseExpired(db: Database, workspaceId?: string): Promise<number> {
   const expired = await db.prisma.$queryRaw<{ workspace_id: string }[]>`
     SELECT workspace_id FROM workspace_lock WHERE unlocked_at IS NULL AND expires_at < now()

@@ -15,7 +15,7 @@ export interface ManagedResource {
   /** `network.subnets` of `module.network.module.subnets`; `root` for none. */
   readonly module: string;
   readonly provider: string;
-  /** What tells it from other instances of the same resource. */
+  /** The key that tells it from other instances of the same resource. */
   readonly index: string | null;
   readonly stateVersionId: string;
   readonly updatedAt: Date;

@@ -41,7 +41,7 @@ export type NewWorkspace = ParsedDocument<typeof CreateWorkspace>;
 /** What an update says. */
 export type WorkspaceChanges = ParsedDocument<typeof UpdateWorkspace>;
 
-/** Why a lock is taken, and how long it outlives the last sign of life of its holder: for as long as it takes unless told. */
+/** Why a lock is taken, and how long it outlives the last heartbeat of its holder; without that, it does not expire. */
 export const LockBody = bare({
   reason: z.string().max(2048).nullish(),
   'heartbeat-seconds': z.int().min(10).max(86_400).nullish(),
