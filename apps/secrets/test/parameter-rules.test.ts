@@ -24,6 +24,8 @@ function spellingsOf(
   type: ReturnType<typeof fieldMeta>,
 ): Spellings | undefined {
   const read = type.meaning ?? type.read;
+  if (type.meaning && type.several && [read('generic')].flat().includes('kv-v1'))
+    return { same: ['generic', 'kv-v1'], other: 'kv-v2' };
   if (type.meaning && type.several && !Array.isArray(read('v1')))
     return { same: ['{"k":"v"}', '{ "k": "v" }', { k: 'v' }], other: { k: 'w' } };
   if (type.meaning && Array.isArray(read('v1')))
@@ -38,14 +40,23 @@ function spellingsOf(
       if (json.format === 'duration')
         return { same: [60, '60', '1m', '60s', '0h1m', new ExactNumber('60.0')], other: '61s' };
       if (read(id.toUpperCase()) === id) return { same: [id, id.toUpperCase()], other: 'x' };
+      if (read('/v1/') === 'v1') return { same: ['v1', 'v1/', '/v1/'], other: 'x' };
       return { same: type.anyCase ? ['v1', 'V1'] : ['7', 7], other: 'x' };
     case 'integer':
       return { same: [300, '300', '+300', new ExactNumber('3e2')], other: 301 };
+    case 'number':
+      return { same: [1000, '1000', '1e3', '1000.0', new ExactNumber('1e3')], other: 1001 };
     case 'boolean':
       return { same: [true, 'true', 't', '1', 1], other: false };
     case 'array':
       if ((json.items as { type: string }).type === 'object')
         return { same: [{ k: 5 }, [{ k: 5 }]], other: [{ k: 6 }] };
+      if ((json.items as { type: string }).type === 'integer')
+        return {
+          same: [3, '3', '03', '+3', [3], ['0x3'], [new ExactNumber('3.0')], [new ExactNumber('3e0')]],
+          other: [4],
+          among: ['4,3', [4, 3]],
+        };
       return {
         same: ['v1', ['v1'], ['v1', 'v1'], [' v1 ']],
         other: ['x'],
@@ -158,6 +169,53 @@ describe('rules about parameters', () => {
       expect(refuses(operation, 'allowed', name, [], { [name]: [] })).toBe(false);
     }
     expect(several.length).toBeGreaterThan(100);
+  });
+
+  it('leave few fields to the operation to read by itself', () => {
+    const own = judged.filter(({ operation, name }) => fieldMeta(operation.input!.shape[name]!).meaning);
+    expect([...new Set(own.map(({ name }) => name))].sort()).toEqual([
+      'default_lease_ttl',
+      'explicit_max_ttl',
+      'from',
+      'iam_request_headers',
+      'lease',
+      'max_lease_ttl',
+      'metadata',
+      'path',
+      'period',
+      'plugin_name',
+      'to',
+      'ttl',
+      'type',
+    ]);
+  });
+
+  it.each<[string, string, string, readonly string[]]>([
+    [
+      'kv2/destroy/a',
+      '"versions" = [3]',
+      'versions',
+      ['"3"', '["03"]', '["+3"]', '[3.0]', '["0x3"]', '[3e0]', '[" 3"]', '["3.0"]', '[[3]]', '[true, 3]', '{"0": 3}'],
+    ],
+    [
+      'sys/quotas/rate-limit/judged',
+      '"rate" = [1000]',
+      'rate',
+      ['"1e3"', '"1000.0"', '" 1000"', '[1000]', '"0b1111101000"', '1000.0', '1e3'],
+    ],
+    ['sys/quotas/rate-limit/judged', '"path" = ["judged/"]', 'path', ['"judged"', '"judged/"', '"/judged"']],
+    ['sys/remount', '"to" = ["prod/"]', 'to', ['"prod"', '"/prod/"', '"prod/"']],
+    ['sys/auth/judged', '"type" = ["userpass"]', 'plugin_name', ['"userpass"']],
+    ['sys/mounts/judged', '"type" = ["kv"]', 'type', ['"kv"', '"kv-v1"', '"kv-v2"', '"generic"']],
+    ['sys/mounts/judged', '"type" = ["kv"]', 'plugin_name', ['"kv-v2"']],
+  ])('deny at %s what %s means', async (at, denied, field, spellings) => {
+    const limited = await secrets.withPolicy(
+      `path "${at}" { capabilities = ["create", "update", "sudo"]\n denied_parameters = { ${denied} } }`,
+    );
+    for (const spelling of spellings) {
+      const { status } = await limited.write(at, `{"${field}":${spelling}}`);
+      expect([spelling, status]).toEqual([spelling, 403]);
+    }
   });
 
   it.each<[string, string, unknown, number]>([

@@ -55,7 +55,7 @@ export function fieldProblem(field: string, input: string, reason: string): stri
 /** What JSON calls this kind of value, as a decoder that coerces nothing names it. */
 export function jsonKind(value: unknown): string {
   if (Array.isArray(value)) return 'array';
-  if (value instanceof ExactNumber) return `number ${value.digits}`;
+  if (value instanceof ExactNumber) return `number ${shown(value)}`;
   if (typeof value === 'boolean') return 'bool';
   return typeof value;
 }

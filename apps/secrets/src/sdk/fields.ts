@@ -160,6 +160,14 @@ export const oneOf = <const T extends readonly string[]>(values: T, text?: (valu
 /** A whole number, from a number or numeric text. */
 export const int = () => field({ type: 'integer' }, toInt);
 
+/** A number that need not be whole, from a number or its digits; `text` is the whole refusal. */
+export const decimal = (text: string) =>
+  field({ type: 'number' }, (value) => {
+    const digits = typeof value === 'boolean' ? new Failure(text, true) : toText(value);
+    const isNumber = !(digits instanceof Failure) && /^[+-]?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(digits);
+    return isNumber && Number.isFinite(Number(digits)) ? Number(digits) : new Failure(text, true);
+  });
+
 /** True or false, also from text (`"true"`, `"0"`) and from 1 and 0. */
 export const bool = () => field({ type: 'boolean' }, toBool);
 
@@ -184,6 +192,19 @@ export const idList = () =>
     const list = toCommaList(value);
     return list instanceof Failure ? list : list.map(foldId);
   });
+
+/** A list of whole numbers, from an array or from text split at commas; `text` is the whole refusal. */
+export const intList = (text: string) =>
+  several({ ...listOfText, items: { type: 'integer' } }, (value) => {
+    const list = typeof value === 'string' ? splitAtCommas(value) : [value].flat();
+    if (list instanceof Failure) return list;
+    const numbers = list.map((item) => (item === '' ? new Failure(text) : toInt(item)));
+    return numbers.every((number) => typeof number === 'number') ? numbers : new Failure(text, true);
+  });
+
+/** A path that the operation reads with or without slashes at its ends. */
+export const mountPath = () =>
+  readLike(string(), string(), (path) => (typeof path === 'string' ? path.replace(/^\/+|\/+$/g, '') : path));
 
 function toCommaList(value: unknown): string[] | Failure {
   const list = typeof value === 'string' ? splitAtCommas(value) : toList(value);

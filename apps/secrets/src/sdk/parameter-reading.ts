@@ -16,6 +16,8 @@ export interface ParameterReading {
   namesOf(name: string): readonly string[];
   /** Undefined where the operation reads no such parameter, or would refuse the value. */
   read(name: string, value: unknown): ReadValue | undefined;
+  /** Whether the operation has such a parameter. */
+  knows(name: string): boolean;
 }
 
 /** What of an operation says how it reads its parameters. */
@@ -40,9 +42,13 @@ class FieldsReading implements ParameterReading {
     return this.names.get(name) ?? [name];
   }
 
+  knows(name: string): boolean {
+    return Object.hasOwn(this.operation.input?.shape ?? {}, name);
+  }
+
   read(name: string, value: unknown): ReadValue | undefined {
     const shape = this.operation.input?.shape ?? {};
-    if (!Object.hasOwn(shape, name)) return undefined;
+    if (!this.knows(name)) return undefined;
     const meta = fieldMeta(shape[name]!);
     const defaults = this.operation.defaults as Readonly<Record<string, unknown>> | undefined;
     const given = value === null ? (meta.empty ?? defaults?.[name]) : value;

@@ -3,7 +3,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
 import { isObject } from '../../sdk/coerce';
-import { anything, commaList, int, object, readLike } from '../../sdk/fields';
+import { anything, int, intList, object } from '../../sdk/fields';
 import { operation, path } from '../../sdk/path';
 import { data, dataText, empty, gone, missing, type Reply } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
@@ -77,7 +77,7 @@ export const dataPath = path('data/:path*', {
 });
 
 const VersionsInput = z.object({
-  versions: readLike(anything(), commaList()).optional().describe('Numbers of versions.'),
+  versions: intList('versions must be version numbers').optional().describe('Numbers of versions.'),
 });
 
 /** Deleting, undeleting and destroying versions by number. */
@@ -233,10 +233,9 @@ async function changeVersions(
 }
 
 function versionsOf(input: z.output<typeof VersionsInput>): number[] {
-  const list = typeof input.versions === 'string' ? input.versions.split(',') : input.versions;
-  const numbers = (Array.isArray(list) ? list : list === undefined ? [] : [list]).map(Number);
+  const numbers = input.versions ?? [];
   if (numbers.length === 0) throw new Refusal('invalid', 'no version number provided');
-  if (numbers.some((number) => !Number.isSafeInteger(number) || number < 0)) {
+  if (numbers.some((number) => number < 0)) {
     throw new Refusal('invalid', 'versions must be version numbers');
   }
   return numbers;

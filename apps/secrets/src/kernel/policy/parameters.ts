@@ -37,7 +37,7 @@ class Judge {
 
   constructor(private readonly reading: Question['reading']) {}
 
-  /** In doubt a value is denied: it is looked for as it was sent, and as it is read. */
+  /** In doubt a value is denied: it is looked for as it was sent, and as it is read; one that cannot be read is denied. */
   isDenied(denied: ParameterLists, parameters: Parameters): boolean {
     if (denied.has('*')) return true;
     return Object.entries(parameters).some(([name, value]) =>
@@ -45,6 +45,7 @@ class Judge {
         const values = denied.get(listedAs);
         if (values === undefined) return false;
         const read = this.reading?.read(name, value);
+        if (!read && (value ?? null) !== null && this.reading?.knows(name)) return true;
         return (
           values.length === 0 ||
           values.some((one) => one === '*' || matches(one, value, this.steps) || (read && this.isIn(read, name, one)))

@@ -6,7 +6,7 @@ import type { CanonicalPath } from '../../sdk/canonical-path';
 import { type LeaseRow, ROOT_NAMESPACE_ID } from '../storage/types';
 import { newWriteSet } from '../storage/write-set';
 import { Buckets } from './buckets';
-import { Quotas, type RateLimited, type RateNotes } from './quotas';
+import { type NewQuota, Quotas, type RateLimited, type RateNotes } from './quotas';
 import { usualRules } from './rate-rules';
 
 const child = randomUUID();
@@ -26,8 +26,9 @@ beforeAll(async () => {
 });
 afterAll(() => test.close());
 
+const put = (quota: NewQuota) => quotas.change(quota.ownerId, quota.kind, quota.name, () => quota);
 const rate = (name: string, more: object) =>
-  quotas.put({
+  put({
     kind: 'rate-limit',
     ownerId: ROOT_NAMESPACE_ID,
     name,
@@ -42,7 +43,7 @@ const rate = (name: string, more: object) =>
     ...more,
   });
 const count = (name: string, maxLeases: number, more: object = {}) =>
-  quotas.put({
+  put({
     kind: 'lease-count',
     ownerId: ROOT_NAMESPACE_ID,
     name,
@@ -200,5 +201,16 @@ describe('a node that does not hear of a new limit', () => {
     await until(() => elsewhere.quotasOf(place).length === 1);
     await quotas.delete(ROOT_NAMESPACE_ID, 'lease-count', 'unheard');
     await proxy.close();
+  });
+});
+
+describe('two changes of a quota at once', () => {
+  it('are made one after the other, so that neither is lost', async () => {
+    await rate('turns', { rate: 1, blockSeconds: 0 });
+    const change = (more: object) =>
+      quotas.change(ROOT_NAMESPACE_ID, 'rate-limit', 'turns', (before) => ({ ...before!, ...more }) as NewQuota);
+    await Promise.all([...Array(10)].flatMap((_, at) => [change({ rate: at + 2 }), change({ blockSeconds: at + 2 })]));
+    const found = await quotas.find(ROOT_NAMESPACE_ID, 'rate-limit', 'turns');
+    expect(found!.quota).toMatchObject({ rate: 11, blockSeconds: 11 });
   });
 });

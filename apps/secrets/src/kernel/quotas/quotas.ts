@@ -171,15 +171,22 @@ export class Quotas {
     return row ? { quota: quotaOf(row), leases: Number(row.leases) } : undefined;
   }
 
-  /** Creates or replaces a quota; leases that exist already are counted. */
-  async put(quota: NewQuota): Promise<void> {
-    const { ownerId, kind, name } = quota;
+  /** Creates a quota, or replaces it by what is made of it, in turn; leases that exist already are counted. */
+  async change(
+    ownerId: string,
+    kind: Quota['kind'],
+    name: string,
+    next: (before: Quota | undefined) => NewQuota,
+  ): Promise<void> {
     await this.storage.committer.inTurn(
       `quota/${ownerId}/${kind}/${name}`,
       async (tx) => {
         // Leases are made and ended under a lock of their table first, then of the quotas they count towards: so here too.
         if (kind === 'lease-count') await tx.prisma.$executeRaw`LOCK TABLE lease IN SHARE ROW EXCLUSIVE MODE`;
-        await tx.prisma.quota.deleteMany({ where: { ownerId, kind, name } });
+        const where = { ownerId, kind, name };
+        const row = await tx.prisma.quota.findUnique({ where: { ownerId_kind_name: where } });
+        const quota = next(row ? quotaOf(row) : undefined);
+        await tx.prisma.quota.deleteMany({ where });
         const id = randomUUID();
         await tx.prisma.quota.create({ data: { id, ...columnsOf(quota) }, select: { id: true } });
         if (kind === 'lease-count') await this.countExisting(tx, id, quota);

@@ -7,6 +7,7 @@ describe('what is kept wholly in memory', () => {
     let stored = 1;
     let tell = () => {};
     const readings: (() => void)[] = [];
+    const begun = { count: 0 };
     const changes = {
       fresh: true,
       listen: (_topic: string, forget: (key: string) => void) => {
@@ -16,6 +17,7 @@ describe('what is kept wholly in memory', () => {
     const shown = { value: 0 };
     const whole = new WholeTable(changes as unknown as ChangeNotices, 'mount', async () => {
       const read = stored;
+      begun.count++;
       await new Promise<void>((resolve) => readings.push(resolve));
       shown.value = read;
     });
@@ -35,7 +37,7 @@ describe('what is kept wholly in memory', () => {
       await whole.refresh();
       return shown.value;
     };
-    return { changes, change, finish, ask };
+    return { changes, change, finish, ask, begun };
   }
 
   it('shows who asks after a notice nothing that was read before it', async () => {
@@ -46,6 +48,17 @@ describe('what is kept wholly in memory', () => {
     await finish();
     expect(await before).toBe(1);
     expect(await Promise.all(after)).toEqual([2, 2]);
+  });
+
+  it('is read twice for all who ask during a reading, while notices may be missed', async () => {
+    const { changes, change, finish, ask, begun } = table();
+    changes.fresh = false;
+    const first = ask();
+    change(2);
+    const others = [...Array(100)].map(() => ask());
+    await finish();
+    expect([await first, ...new Set(await Promise.all(others))]).toEqual([1, 2]);
+    expect(begun.count).toBe(2);
   });
 
   it('shows who asks while notices may be missed nothing that was read before they asked', async () => {

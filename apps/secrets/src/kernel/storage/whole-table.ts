@@ -7,6 +7,8 @@ import type { ChangeNotices, Topic } from './types';
 export class WholeTable {
   private known = false;
   private loading: Promise<void> | undefined;
+  /** The reading after that one, for all who ask meanwhile. */
+  private next: Promise<void> | undefined;
 
   constructor(
     private readonly changes: ChangeNotices,
@@ -18,11 +20,16 @@ export class WholeTable {
 
   /** Reads it again where it may have changed; nothing to wait for where it has not. */
   refresh(): Promise<void> | undefined {
-    const again = () => this.refresh();
+    const { known, loading } = this;
+    if (known && this.changes.fresh) return loading;
+    if (!loading) return this.load();
     // A reading that began before the last notice, or that no notice would have reached, shows what was before.
-    if (this.loading) return this.known && this.changes.fresh ? this.loading : this.loading.then(again, again);
-    if (this.known && this.changes.fresh) return undefined;
-    return this.load();
+    const load = () => {
+      this.next = undefined;
+      return this.loading ?? this.load();
+    };
+    this.next ??= loading.then(load, load);
+    return this.next;
   }
 
   /** Reads until nothing was heard of a change meanwhile, so that the caller sees what it has just written. */

@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { UserLockout } from '../../../kernel/mounts/lockout';
 import type { MountConfig } from '../../../kernel/mounts/mount';
-import { fieldProblem, shown } from '../../../sdk/coerce';
+import { Failure, fieldProblem, shown, toText } from '../../../sdk/coerce';
 import { parseDuration } from '../../../sdk/duration';
 import {
   anything,
@@ -52,15 +52,34 @@ export const tuneInput = z.object({
     ),
 });
 
+/** For rules about parameters a type that says the version as well is that type, and more. */
+const mountType = () =>
+  string().meta({
+    meaning(given: unknown) {
+      const type = toText(given);
+      if (type instanceof Failure) return type;
+      const { type: known, options } = withoutAlias(type, null);
+      return options ? [known, `${known}-v${options.version}`] : [known];
+    },
+    several: true,
+  });
+
+/** A type as the catalog knows it, with the options that an older name of it stands for. */
+export function withoutAlias(type: string, options: Readonly<Record<string, string>> | null) {
+  if (type === 'kv-v2') return { type: 'kv', options: { ...options, version: '2' } };
+  if (type === 'kv-v1' || type === 'generic') return { type: 'kv', options: { ...options, version: '1' } };
+  return { type, options };
+}
+
 export const mountInput = z.object({
-  type: string().optional().describe('The kind of mount: kv, userpass, …'),
+  type: mountType().optional().describe('The kind of mount: kv, userpass, …'),
   description: string().optional().describe('What the mount is for.'),
   config: object().optional().describe('Its configuration, as tune takes it.'),
   options: keyValues().optional().describe('Options of the type, such as the version of kv.'),
   local: bool().optional().describe('Whether the mount is local to this installation.'),
   seal_wrap: bool().optional().describe('Has no effect: everything is encrypted.'),
   external_entropy_access: bool().optional().describe('Randomness from elsewhere: not built, so it must be false.'),
-  plugin_name: string().optional().describe('Older way to name the type.'),
+  plugin_name: mountType().meta({ olderNameOf: 'type' }).optional().describe('Older way to name the type.'),
   plugin_version: pluginVersion(),
 });
 

@@ -7,7 +7,7 @@ import { fieldProblem, shown } from '../../../sdk/coerce';
 import { operation, path } from '../../../sdk/path';
 import { data, empty } from '../../../sdk/reply';
 import { type MountParts, refuseBelowNamespace, unmount } from './mount-changes';
-import { mountInput, tuned, tuneInput } from './mount-fields';
+import { mountInput, tuned, tuneInput, withoutAlias } from './mount-fields';
 
 const untouchable = new Set(['sys/', 'cubbyhole/', 'identity/']);
 const unmountable = new Set(['cubbyhole', 'identity', 'system', 'token']);
@@ -33,7 +33,10 @@ export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
     async run({ input, params, namespace }) {
       const given = input.type || input.plugin_name || '';
       if (given === '') throw new Refusal('invalid', 'backend type must be specified as a string');
-      const { type, options } = aliased(given, Object.keys(input.options ?? {}).length > 0 ? input.options! : null);
+      const { type, options } = withoutAlias(
+        given,
+        Object.keys(input.options ?? {}).length > 0 ? input.options! : null,
+      );
       const target = full(params.path);
       checkTarget(kind, type, target);
       checkOptions(type, options);
@@ -259,12 +262,6 @@ function showLockout({ userLockout: own }: MountConfig): Record<string, unknown>
     user_lockout_counter_reset_duration: rule.forgetSeconds,
     user_lockout_disable: own.disabled ?? false,
   };
-}
-
-function aliased(type: string, options: Readonly<Record<string, string>> | null) {
-  if (type === 'kv-v2') return { type: 'kv', options: { ...options, version: '2' } };
-  if (type === 'kv-v1' || type === 'generic') return { type: 'kv', options: { ...options, version: '1' } };
-  return { type, options };
 }
 
 function checkOptions(type: string, options: Readonly<Record<string, string>> | null): void {

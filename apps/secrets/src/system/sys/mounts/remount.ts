@@ -1,6 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
-import { string } from '../../../sdk/fields';
+import { mountPath } from '../../../sdk/fields';
 import { path } from '../../../sdk/path';
 import { pathProblem } from '../../../sdk/path-text';
 import { data, missing } from '../../../sdk/reply';
@@ -22,8 +22,8 @@ export function remountPaths(parts: MountParts) {
         summary: 'Move a mount. Its leases are ended; what it stores stays.',
         operationId: 'remount',
         input: z.object({
-          from: string().optional().describe('The path now.'),
-          to: string().optional().describe('The path to be.'),
+          from: mountPath().optional().describe('The path now.'),
+          to: mountPath().optional().describe('The path to be.'),
         }),
         output: z.object({ migration_id: z.string() }),
         auditClear: 'all',

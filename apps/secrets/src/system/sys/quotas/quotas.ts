@@ -4,7 +4,7 @@ import type { Mounts } from '../../../kernel/mounts/mounts';
 import type { Namespaces } from '../../../kernel/namespaces/namespaces';
 import type { Quotas } from '../../../kernel/quotas/quotas';
 import { usualRules } from '../../../kernel/quotas/rate-rules';
-import { announced, anything, bool, duration, int, readLike, string, stringList } from '../../../sdk/fields';
+import { announced, bool, decimal, duration, int, mountPath, string, stringList } from '../../../sdk/fields';
 import { path } from '../../../sdk/path';
 import { pathProblem } from '../../../sdk/path-text';
 import { data, empty, keys, missing } from '../../../sdk/reply';
@@ -17,7 +17,7 @@ interface QuotaParts {
 }
 
 const where = () =>
-  string()
+  mountPath()
     .optional()
     .describe(
       'Namespace below, mount, or a path below a mount (a final `*` stands for any rest); empty for the whole namespace.',
@@ -84,7 +84,7 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
             .describe(
               'Logins of one role: not built, so it must be empty. Requests are counted before their bodies are read.',
             ),
-          rate: readLike(anything(), int()).optional().describe('Requests allowed per interval, a number above 0.'),
+          rate: decimal("'rate' is invalid").optional().describe('Requests allowed per interval, a number above 0.'),
           interval: duration().optional().describe('Length of the interval; a second unless given.'),
           block_interval: duration().optional().describe('How long a client stays refused once it was.'),
           inheritable: inheritable(),
@@ -96,17 +96,17 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
               "'role' is not built for rate limits: requests are counted before their bodies are read",
             );
           }
-          const found = (await quotas.find(namespace.uuid, 'rate-limit', params.name))?.quota;
-          const before = found?.kind === 'rate-limit' ? found : undefined;
-          const rate = input.rate === undefined && before ? before.rate : Number(String(input.rate ?? ''));
-          if (!(rate > 0) || !Number.isFinite(rate)) throw new Refusal('invalid', "'rate' is invalid");
-          const intervalSeconds = input.interval === undefined && before ? before.intervalSeconds : input.interval || 1;
-          await quotas.put({
-            ...named(namespace.uuid, params.name, keeping(input, before)),
-            kind: 'rate-limit',
-            rate,
-            intervalSeconds,
-            blockSeconds: input.block_interval ?? before?.blockSeconds ?? 0,
+          await quotas.change(namespace.uuid, 'rate-limit', params.name, (found) => {
+            const before = found?.kind === 'rate-limit' ? found : undefined;
+            const rate = input.rate ?? before?.rate ?? 0;
+            if (rate <= 0) throw new Refusal('invalid', "'rate' is invalid");
+            return {
+              ...named(namespace.uuid, params.name, keeping(input, before)),
+              kind: 'rate-limit',
+              rate,
+              intervalSeconds: input.interval === undefined && before ? before.intervalSeconds : input.interval || 1,
+              blockSeconds: input.block_interval ?? before?.blockSeconds ?? 0,
+            };
           });
           return empty;
         },
@@ -161,14 +161,11 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
           inheritable: inheritable(),
         }),
         async run({ input, params, namespace }) {
-          const found = (await quotas.find(namespace.uuid, 'lease-count', params.name))?.quota;
-          const before = found?.kind === 'lease-count' ? found : undefined;
-          const maxLeases = input.max_leases ?? before?.maxLeases ?? 0;
-          if (maxLeases < 1) throw new Refusal('invalid', "'max_leases' must be greater than 0");
-          await quotas.put({
-            ...named(namespace.uuid, params.name, keeping(input, before)),
-            kind: 'lease-count',
-            maxLeases,
+          await quotas.change(namespace.uuid, 'lease-count', params.name, (found) => {
+            const before = found?.kind === 'lease-count' ? found : undefined;
+            const maxLeases = input.max_leases ?? before?.maxLeases ?? 0;
+            if (maxLeases < 1) throw new Refusal('invalid', "'max_leases' must be greater than 0");
+            return { ...named(namespace.uuid, params.name, keeping(input, before)), kind: 'lease-count', maxLeases };
           });
           return empty;
         },
