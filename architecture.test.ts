@@ -19,7 +19,6 @@ const withoutReach: Readonly<Record<string, string>> = {
   'apps/secrets/src/kernel/storage/changes.ts': 'the database',
   'apps/workspaces/src/kernel/blobs/s3-objects.ts': 'the object store of the installation',
   'apps/workspaces/src/kernel/installation/mailer.ts': 'the mail server of the installation',
-  'apps/workspaces/src/resources/runs/runs/jobs/secrets-service.ts': 'the secrets service of the installation',
   'apps/workspaces/src/worker/agent/client.ts': 'the service that an agent is of',
   'apps/workspaces/src/worker/agent/proxy.ts': 'the proxy of whoever runs an agent',
   'apps/workspaces/src/worker/network/database-address.ts': 'looks up what runs must not reach',

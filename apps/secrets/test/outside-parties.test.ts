@@ -16,7 +16,7 @@ class Party {
   private readonly open = new Set<net.Socket>();
   private readonly server = net.createServer((socket) => {
     this.open.add(socket);
-    socket.on('error', () => {}).once('data', () => this.answer(socket));
+    socket.on('error', () => {}).once('data', (asked) => this.answer(socket, asked));
   });
   private port = 0;
 
@@ -42,13 +42,14 @@ class Party {
     return new Promise((resolve) => this.server.close(resolve));
   }
 
-  private answer(socket: net.Socket): void {
+  private answer(socket: net.Socket, asked: Buffer): void {
     this.heard++;
     const head = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n';
     if (this.how === 'well') socket.end(`${head}Content-Length: 2\r\nConnection: close\r\n\r\n{}`);
     if (this.how === 'not of the protocol') socket.end('220 mail.example ESMTP\r\n\0\xff\xfe');
     if (this.how !== 'without end') return;
-    socket.write(`${head}\r\n`);
+    // What begins as a message of LDAP is answered by one that is two gigabytes long.
+    socket.write(asked[0] === 0x30 ? Buffer.from('30847fffffff', 'hex') : `${head}\r\n`);
     const more = () => {
       while (!socket.destroyed && socket.write(Buffer.alloc(256 * 1024, 'x')));
     };

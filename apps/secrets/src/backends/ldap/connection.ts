@@ -8,6 +8,8 @@ import type { LdapConfig } from './config';
 const idleMs = 15_000;
 /** How old a kept one may get: a name may lead elsewhere by then, and certificates are looked at when connecting. */
 const longestMs = 300_000;
+/** More is no answer to one question. The client would keep it all until the message is complete. */
+const longestAnswerBytes = 8 * 1024 * 1024;
 /** `tls12` as the TLS library has it. */
 const versionOf = (name: string): SecureVersion => `TLSv1${name === 'tls10' ? '' : `.${name.at(-1)}`}` as SecureVersion;
 
@@ -22,6 +24,7 @@ export class DirectoryConnection {
   private readonly startsTls: boolean;
   private socket: net.Socket | undefined;
   private over = false;
+  private receivedBytes = 0;
   private hangUp: (error: Error) => void = () => {};
 
   constructor(url: string, config: LdapConfig) {
@@ -41,14 +44,17 @@ export class DirectoryConnection {
     };
     const plain = (port: number, to: string) => {
       first();
-      return this.watch(net.connect({ port, host: to, ...usualReach.toward(to) }));
+      return this.watch(net.connect({ port, host: to, ...usualReach.toward(to) }), 'connect');
     };
     const secured = (...args: [tls.ConnectionOptions] | [number, string, tls.ConnectionOptions]) => {
       // StartTLS goes on with the socket that is there.
-      if (args.length === 1) return this.watch(tls.connect(args[0]));
+      if (args.length === 1) {
+        this.socket?.removeAllListeners('data');
+        return this.watch(tls.connect(args[0]), 'secureConnect');
+      }
       first();
       const [port, to, options] = args;
-      return this.watch(tls.connect({ ...options, port, host: to, ...usualReach.toward(to) }));
+      return this.watch(tls.connect({ ...options, port, host: to, ...usualReach.toward(to) }), 'secureConnect');
     };
     this.client = new Client({
       url,
@@ -75,6 +81,7 @@ export class DirectoryConnection {
   run<T>(ask: (client: Client) => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.hangUp = reject;
+      this.receivedBytes = 0;
       if (this.over) reject(lost());
       else ask(this.client).then(resolve, reject);
     });
@@ -91,8 +98,16 @@ export class DirectoryConnection {
     if (!this.over) await this.client.unbind().catch(() => {});
   }
 
-  private watch<T extends net.Socket>(socket: T): T {
+  private watch<T extends net.Socket>(socket: T, ready: 'connect' | 'secureConnect'): T {
     this.socket = socket;
+    const count = (bytes: Buffer) => {
+      this.receivedBytes += bytes.length;
+      if (this.receivedBytes <= longestAnswerBytes) return;
+      this.hangUp(new Error('the answer is larger than 8 MiB'));
+      socket.destroy();
+    };
+    // The client listens from that moment, too.
+    socket.once(ready, () => socket.on('data', count));
     return socket.once('close', () => {
       this.over = true;
       this.hangUp(lost());

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { OutsideResponse } from '@keystead/outside';
 import type { Logger } from '@keystead/server';
 import { z } from 'zod';
 import type { JobVariable, RunJob } from '../../resources/runs/runs/jobs/jobs';
@@ -52,7 +53,10 @@ export async function credentialsFor(source: JobSource, log: Logger, job: RunJob
   const renewing = setInterval(
     () => {
       postSecrets(address, 'auth/token/renew-self', { namespace, token })
-        .then((answer) => answer.ok || log.warn({ status: answer.status }, 'the credentials of a run were not renewed'))
+        .then(
+          (answer) =>
+            answer.status < 300 || log.warn({ status: answer.status }, 'the credentials of a run were not renewed'),
+        )
         .catch((error) => log.warn({ err: error }, 'the credentials of a run were not renewed'));
     },
     Math.max(1000, Math.min(2 ** 31 - 1, auth.lease_duration * 500)),
@@ -82,22 +86,22 @@ async function logIn(source: JobSource, job: RunJob) {
     const { role, namespace, address, mount, jwt } = login;
     const path = `auth/${mount}/login`;
     const answer = await postSecrets(address, path, { namespace, body: { role, jwt } }).catch((error: Error) => error);
-    if (!(answer instanceof Error) && answer.ok) {
-      const parsed = Answer.safeParse(await answer.json().catch(() => undefined));
+    if (!(answer instanceof Error) && answer.status < 300) {
+      const parsed = Answer.safeParse(answer.json);
       if (!parsed.success) throw new NoCredentials(`${path} of the secrets service answered no token`);
       return { auth: parsed.data.auth, address, namespace };
     }
     const isOver = !(answer instanceof Error) && answer.status < 500;
     if (isOver || attempt === attempts) {
-      const why = answer instanceof Error ? 'it cannot be reached' : `${answer.status} ${await reasonOf(answer)}`;
+      const why = answer instanceof Error ? 'it cannot be reached' : `${answer.status} ${reasonOf(answer)}`;
       throw new NoCredentials(`the secrets service gave no credentials for role ${JSON.stringify(role)}: ${why}`);
     }
     await sleep(500 * attempt);
   }
 }
 
-async function reasonOf(answer: Response): Promise<string> {
-  const parsed = Errors.safeParse(await answer.json().catch(() => undefined));
+function reasonOf(answer: OutsideResponse): string {
+  const parsed = Errors.safeParse(answer.json);
   return parsed.success ? parsed.data.errors.join('; ').slice(0, 500) : '';
 }
 

@@ -1,4 +1,4 @@
-import { during } from '@keystead/tracing';
+import { type OutsideResponse, outsideCall } from '@keystead/outside';
 
 /** The secrets service that runs get credentials from. */
 export interface SecretsService {
@@ -13,30 +13,22 @@ export interface SecretsService {
 
 const timeoutMs = 15_000;
 
-/** Sends something to the secrets service, `path` below `/v1/`. */
-export async function postSecrets(
+/** Sends something to the secrets service, `path` below `/v1/`. Throws Unreachable. */
+export function postSecrets(
   address: string,
   path: string,
   given: { namespace: string; token?: string; body?: object },
-): Promise<Response> {
-  return during('outside', 'the secrets service', undefined, (span) =>
-    fetch(`${address}/v1/${path}`, {
-      method: 'POST',
-      redirect: 'error',
-      signal: AbortSignal.timeout(timeoutMs),
-      headers: {
-        'Content-Type': 'application/json',
-        ...(given.namespace === '' ? {} : { 'X-Vault-Namespace': given.namespace }),
-        ...(given.token === undefined ? {} : { 'X-Vault-Token': given.token }),
-        ...(span && { traceparent: span.traceparent }),
-      },
-      body: JSON.stringify(given.body ?? {}),
-    }),
-  );
+): Promise<OutsideResponse> {
+  const headers = {
+    ...(given.namespace === '' ? {} : { 'X-Vault-Namespace': given.namespace }),
+    ...(given.token === undefined ? {} : { 'X-Vault-Token': given.token }),
+  };
+  const request = { method: 'POST', json: given.body ?? {}, headers } as const;
+  return outsideCall('the secrets service', `${address}/v1/${path}`, request, timeoutMs);
 }
 
 /** Ends a token; one that is over already is as good. */
 export async function revokeToken(address: string, namespace: string, token: string): Promise<void> {
   const answer = await postSecrets(address, 'auth/token/revoke-self', { namespace, token });
-  if (!answer.ok && answer.status !== 403) throw new Error(`revoke-self answered ${answer.status}`);
+  if (answer.status >= 300 && answer.status !== 403) throw new Error(`revoke-self answered ${answer.status}`);
 }
