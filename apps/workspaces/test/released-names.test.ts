@@ -82,6 +82,18 @@ describe('a name that was given up', () => {
     reserved((await call(eve, 'alice').expect(422)).body, 'username');
   });
 
+  it('stays reserved for one holder up to ten, the oldest are free again', async () => {
+    const [burner, bob] = [await workspaces.person('burner'), await workspaces.person('bob')];
+    for (let n = 0; n < 14; n++) await call(burner, `wanted-${n}`).expect(200);
+    // Given up: burner and thirteen more.
+    reserved((await call(bob, 'wanted-3').expect(422)).body, 'username');
+    for (const name of ['burner', 'wanted-0', 'wanted-2']) await call(bob, name).expect(200);
+    await create(burner, 'site-0').expect(201);
+    for (let n = 0; n < 12; n++) await rename(burner, `site-${n}`, `site-${n + 1}`).expect(200);
+    reserved((await create(bob, 'site-2').expect(422)).body, 'name');
+    await create(bob, 'site-1').expect(201);
+  });
+
   it('is not given to one of those who ask for it while it is given up', async () => {
     const [owner, stranger] = [await workspaces.person('keeper'), await workspaces.person('snatcher')];
     for (let n = 0; n < 8; n++) {

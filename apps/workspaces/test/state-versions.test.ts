@@ -287,6 +287,15 @@ describe('state versions', () => {
     await admin.get(`workspaces/${id}/current-state-version`).expect(404);
   });
 
+  it.each(['1', '1.50'])('refuse outputs that hold %s too deep to be read again', async (number) => {
+    const id = await locked();
+    const deep = `{"o":{"value":${'['.repeat(5_500)}${number}${']'.repeat(5_500)}}}`;
+    const { body } = await create(id, stateOf(1), {
+      'json-state-outputs': Buffer.from(deep).toString('base64'),
+    }).expect(422);
+    expect(body.errors[0].source.pointer).toBe('/data/attributes/json-state-outputs');
+  });
+
   const encryptedOf = (serial: number) =>
     Buffer.from(
       `{"serial":${serial},"lineage":"lineage-1","meta":{},"encrypted_data":"${'b3Bh'.repeat(40_000)}","encryption_version":"v0"}`,

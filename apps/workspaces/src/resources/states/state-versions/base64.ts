@@ -44,10 +44,3 @@ export async function* decoded(text: Base64): AsyncGenerator<Uint8Array> {
     await others();
   }
 }
-
-/** All bytes behind base64 at once. */
-export async function wholeOf(text: Base64): Promise<Buffer> {
-  const pieces: Buffer[] = [];
-  for await (const piece of decoded(text)) pieces.push(Buffer.from(piece));
-  return Buffer.concat(pieces);
-}

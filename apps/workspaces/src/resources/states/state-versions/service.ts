@@ -9,7 +9,7 @@ import type { Environment } from '../../../kernel/endpoints/environment';
 import { requireWorkspace } from '../../workspaces/workspaces/service';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
 import { accept, lockWorkspace } from './accept';
-import { type Base64, decoded, wholeOf } from './base64';
+import { type Base64, decoded } from './base64';
 import * as outputs from './outputs';
 import type * as quarantine from './quarantine';
 import { type Claim, requireLock, requireOwnClaim, requireSuccessor } from './rules';
@@ -43,7 +43,10 @@ async function givenOutputs(text: Base64 | null | undefined): Promise<ParsedOutp
   if (!text) return undefined;
   let parsed: unknown;
   try {
-    parsed = parseExact((await wholeOf(text)).toString('utf8'));
+    const pieces: Uint8Array[] = [];
+    // Refuses what is nested too deep to be written and read again.
+    for await (const piece of jsonObject(decoded(text), 'jsonStateOutputs')) pieces.push(piece);
+    parsed = parseExact(Buffer.concat(pieces).toString('utf8'));
   } catch {
     throw invalid('jsonStateOutputs', 'must be base64 of a JSON object');
   }

@@ -41,7 +41,7 @@ export interface JsonListener {
   end(depth: number, text: string | undefined, position: number): void;
 }
 
-const deepest = 10_000;
+const deepest = 1_000;
 
 // In this order: before `Key` a value may come, before `Colon` a string.
 enum At {

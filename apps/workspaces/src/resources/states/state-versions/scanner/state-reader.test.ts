@@ -105,6 +105,20 @@ describe('reading a state', () => {
     },
   );
 
+  it.each([
+    [990, 'read with every digit'],
+    [1_001, 'refused'],
+    [5_500, 'refused'],
+    [9_990, 'refused'],
+  ])('with an output nested %i levels deep is %s', (levels, what) => {
+    for (const number of ['1', '1.50']) {
+      const value = `${'['.repeat(levels)}${number}${']'.repeat(levels)}`;
+      const text = Buffer.from(`{"version":4,"outputs":{"o":{"value":${value}}}}`);
+      if (what === 'refused') expect(() => read(text)).toThrow(NoState);
+      else expect(read(text).outputs[0]!.valueText).toBe(value);
+    }
+  });
+
   it('is the same for every way the bytes are cut', () => {
     const state = {
       version: 4,
