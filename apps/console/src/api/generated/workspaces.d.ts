@@ -7,6 +7,11 @@ export interface paths {
   "/api/v2/account/details": {
     /** Show the account of whoever calls: a person, or the service account of a team or organization token. */
     get: {
+      parameters: {
+        query?: {
+          "fields[users]"?: string;
+        };
+      };
       responses: {
         200: {
           content: {
@@ -88,6 +93,11 @@ export interface paths {
   "/api/v2/account/two-factor": {
     /** Show the state of the caller's second factor. */
     get: {
+      parameters: {
+        query?: {
+          "fields[two-factor]"?: string;
+        };
+      };
       responses: {
         200: {
           content: {
@@ -217,6 +227,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[audit-events]"?: string;
           "filter[action]"?: string;
           "filter[actor]"?: string;
           "filter[request]"?: string;
@@ -245,6 +256,11 @@ export interface paths {
   "/api/v2/admin/cost-estimation-settings": {
     /** Show whether cost estimation is offered. */
     get: {
+      parameters: {
+        query?: {
+          "fields[cost-estimation-settings]"?: string;
+        };
+      };
       responses: {
         200: {
           content: {
@@ -368,8 +384,13 @@ export interface paths {
     };
   };
   "/api/v2/admin/data-retention-policy/preview": {
-    /** Show what the policies in force would delete now of the installation. For whoever may change them. */
+    /** Show what the policies in force would delete now of the installation. Only for callers who may change them. */
     get: {
+      parameters: {
+        query?: {
+          "fields[data-retention-previews]"?: string;
+        };
+      };
       responses: {
         200: {
           content: {
@@ -387,6 +408,11 @@ export interface paths {
   "/api/v2/admin/general-settings": {
     /** Show the settings of the installation. */
     get: {
+      parameters: {
+        query?: {
+          "fields[general-settings]"?: string;
+        };
+      };
       responses: {
         200: {
           content: {
@@ -449,6 +475,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[infra-versions]"?: string;
           "filter[version]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
@@ -517,6 +544,9 @@ export interface paths {
     /** Show a version of the tool. */
     get: {
       parameters: {
+        query?: {
+          "fields[infra-versions]"?: string;
+        };
         path: {
           version_id: string;
         };
@@ -598,6 +628,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[organizations]"?: string;
           include?: string;
           "page[number]"?: number;
           "page[size]"?: number;
@@ -627,6 +658,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[organizations]"?: string;
           include?: string;
         };
         path: {
@@ -711,6 +743,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[organizations]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
         };
@@ -762,6 +795,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[runs]"?: string;
           "filter[from]"?: string;
           "filter[status]"?: string;
           "filter[to]"?: string;
@@ -819,6 +853,11 @@ export interface paths {
   "/api/v2/admin/saml-settings": {
     /** Show how people sign in by SAML. */
     get: {
+      parameters: {
+        query?: {
+          "fields[saml-settings]"?: string;
+        };
+      };
       responses: {
         200: {
           content: {
@@ -900,6 +939,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[scim-groups]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
           q?: string;
@@ -925,6 +965,11 @@ export interface paths {
   "/api/v2/admin/scim-settings": {
     /** Show whether a directory keeps people and groups by SCIM. */
     get: {
+      parameters: {
+        query?: {
+          "fields[scim-settings]"?: string;
+        };
+      };
       responses: {
         200: {
           content: {
@@ -982,6 +1027,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[authentication-tokens]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
         };
@@ -1037,6 +1083,9 @@ export interface paths {
     /** Show a token of a directory, without its text. */
     get: {
       parameters: {
+        query?: {
+          "fields[authentication-tokens]"?: string;
+        };
         path: {
           scim_token_id: string;
         };
@@ -1072,6 +1121,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[sign-in-providers]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
         };
@@ -1141,6 +1191,9 @@ export interface paths {
     /** Show a provider, without its secret. */
     get: {
       parameters: {
+        query?: {
+          "fields[sign-in-providers]"?: string;
+        };
         path: {
           provider_id: string;
         };
@@ -1223,6 +1276,9 @@ export interface paths {
     /** Show which group of the directory fills a team. */
     get: {
       parameters: {
+        query?: {
+          "fields[scim-group-mappings]"?: string;
+        };
         path: {
           team_id: string;
         };
@@ -1308,6 +1364,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[terraform-versions]"?: string;
           "filter[version]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
@@ -1376,6 +1433,9 @@ export interface paths {
     /** Show a version of the tool. */
     get: {
       parameters: {
+        query?: {
+          "fields[terraform-versions]"?: string;
+        };
         path: {
           version_id: string;
         };
@@ -1453,10 +1513,11 @@ export interface paths {
     };
   };
   "/api/v2/admin/users": {
-    /** List everybody. */
+    /** List all users. */
     get: {
       parameters: {
         query?: {
+          "fields[users]"?: string;
           "filter[admin]"?: string;
           "filter[suspended]"?: string;
           include?: string;
@@ -1498,11 +1559,25 @@ export interface paths {
     };
   };
   "/api/v2/admin/users/{user_id}/actions/confirm_email": {
-    /** Give a person the address that they asked for, without the mail that proves it. */
+    /** Give a person the address that they asked for, without the mail that proves it. The body names it. */
     post: {
       parameters: {
         path: {
           user_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                /** Format: email */
+                email: string;
+              };
+              id?: string;
+              type: "users";
+            };
+          };
         };
       };
       responses: {
@@ -1520,7 +1595,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/users/{user_id}/actions/disable_two_factor": {
-    /** Take away somebody's second factor, for example after the loss of a device. */
+    /** Remove a user's second factor, for example after the loss of a device. */
     post: {
       parameters: {
         path: {
@@ -1542,7 +1617,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/users/{user_id}/actions/grant_admin": {
-    /** Make somebody a site administrator. */
+    /** Make a user a site administrator. */
     post: {
       parameters: {
         path: {
@@ -1656,6 +1731,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[workspaces]"?: string;
           "filter[current_run][status]"?: string;
           include?: string;
           "page[number]"?: number;
@@ -1687,6 +1763,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[workspaces]"?: string;
           include?: string;
         };
         path: {
@@ -1707,7 +1784,7 @@ export interface paths {
         };
       };
     };
-    /** Delete any workspace, whatever it manages. */
+    /** Delete any workspace, even if it manages resources. */
     delete: {
       parameters: {
         path: {
@@ -1725,6 +1802,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[agent-pools]"?: string;
           include?: string;
         };
         path: {
@@ -1827,6 +1905,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[agents]"?: string;
           "filter[last-ping-since]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
@@ -1857,6 +1936,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[authentication-tokens]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
         };
@@ -1918,6 +1998,9 @@ export interface paths {
     /** Show an agent. */
     get: {
       parameters: {
+        query?: {
+          "fields[agents]"?: string;
+        };
         path: {
           agent_id: string;
         };
@@ -1952,6 +2035,9 @@ export interface paths {
     /** Show the apply of a run. */
     get: {
       parameters: {
+        query?: {
+          "fields[applies]"?: string;
+        };
         path: {
           id: string;
         };
@@ -2050,6 +2136,9 @@ export interface paths {
     /** Show a token of any kind, without its text. */
     get: {
       parameters: {
+        query?: {
+          "fields[authentication-tokens]"?: string;
+        };
         path: {
           token_id: string;
         };
@@ -2081,10 +2170,11 @@ export interface paths {
     };
   };
   "/api/v2/comments/{comment_id}": {
-    /** Show what somebody said about a run. */
+    /** Show a comment on a run. */
     get: {
       parameters: {
         query?: {
+          "fields[comments]"?: string;
           include?: string;
         };
         path: {
@@ -2111,6 +2201,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[configuration-versions]"?: string;
           include?: string;
         };
         path: {
@@ -2218,6 +2309,7 @@ export interface paths {
       parameters: {
         query?: {
           expires?: string;
+          "fields[configuration-versions]"?: string;
           signature?: string;
         };
         path: {
@@ -2258,6 +2350,9 @@ export interface paths {
     /** Follow to the archive of a configuration. */
     get: {
       parameters: {
+        query?: {
+          "fields[configuration-versions]"?: string;
+        };
         path: {
           configuration_version_id: string;
         };
@@ -2269,6 +2364,9 @@ export interface paths {
     /** Show the commit behind a configuration; those that were uploaded have none. */
     get: {
       parameters: {
+        query?: {
+          "fields[ingress-attributes]"?: string;
+        };
         path: {
           configuration_version_id: string;
         };
@@ -2291,6 +2389,9 @@ export interface paths {
     /** Show an entitlement set by the external id of its organization. */
     get: {
       parameters: {
+        query?: {
+          "fields[entitlement-sets]"?: string;
+        };
         path: {
           id: string;
         };
@@ -2349,6 +2450,9 @@ export interface paths {
     /** Show an account that a GitHub App is installed on. */
     get: {
       parameters: {
+        query?: {
+          "fields[github-app-installations]"?: string;
+        };
         path: {
           github_app_installation_id: string;
         };
@@ -2372,6 +2476,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[github-app-installations]"?: string;
           "filter[installation_id]"?: string;
           "filter[name]"?: string;
           "page[number]"?: number;
@@ -2396,9 +2501,12 @@ export interface paths {
     };
   };
   "/api/v2/notification-configurations/{notification_configuration_id}": {
-    /** Show who is told of what, and how the last deliveries went. */
+    /** Show a notification configuration and its last deliveries. */
     get: {
       parameters: {
+        query?: {
+          "fields[notification-configurations]"?: string;
+        };
         path: {
           notification_configuration_id: string;
         };
@@ -2416,7 +2524,7 @@ export interface paths {
         };
       };
     };
-    /** Tell nobody any more. */
+    /** Delete a notification configuration. */
     delete: {
       parameters: {
         path: {
@@ -2428,7 +2536,7 @@ export interface paths {
         };
       };
     };
-    /** Change who is told of what; an address that is enabled has to answer well first. */
+    /** Change a notification configuration; a new address that is enabled is tested first. */
     patch: {
       parameters: {
         path: {
@@ -2475,6 +2583,28 @@ export interface paths {
       };
     };
   };
+  "/api/v2/notification-configurations/{notification_configuration_id}/actions/enable": {
+    /** Enable it, once the address has answered well. */
+    post: {
+      parameters: {
+        path: {
+          notification_configuration_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["NotificationConfigurationsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/notification-configurations/{notification_configuration_id}/actions/verify": {
     /** Send something now, to see whether it arrives. */
     post: {
@@ -2502,6 +2632,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[oauth-clients]"?: string;
           include?: string;
         };
         path: {
@@ -2619,6 +2750,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[oauth-tokens]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
         };
@@ -2727,6 +2859,9 @@ export interface paths {
     /** Show a VCS token, without its text. */
     get: {
       parameters: {
+        query?: {
+          "fields[oauth-tokens]"?: string;
+        };
         path: {
           oauth_token_id: string;
         };
@@ -2794,6 +2929,9 @@ export interface paths {
     /** Show what a link is for: an invitation, a password reset, or a change of address. */
     get: {
       parameters: {
+        query?: {
+          "fields[one-time-links]"?: string;
+        };
         path: {
           secret: string;
         };
@@ -2852,6 +2990,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[organization-memberships]"?: string;
           include?: string;
           "page[number]"?: number;
           "page[size]"?: number;
@@ -2880,6 +3019,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[organization-memberships]"?: string;
           include?: string;
         };
         path: {
@@ -2937,6 +3077,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[organizations]"?: string;
           include?: string;
           "page[number]"?: number;
           "page[size]"?: number;
@@ -3018,6 +3159,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[organizations]"?: string;
           include?: string;
         };
         path: {
@@ -3114,6 +3256,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[agent-pools]"?: string;
           "filter[allowed_projects][name]"?: string;
           "filter[allowed_workspaces][name]"?: string;
           include?: string;
@@ -3209,6 +3352,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[audit-events]"?: string;
           "filter[action]"?: string;
           "filter[actor]"?: string;
           "filter[request]"?: string;
@@ -3242,6 +3386,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[authentication-tokens]"?: string;
           token?: string;
         };
         path: {
@@ -3319,6 +3464,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[authentication-tokens]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
           token?: string;
@@ -3348,6 +3494,9 @@ export interface paths {
     /** Show how many runs of an organization wait, and how many are being carried out. */
     get: {
       parameters: {
+        query?: {
+          "fields[organization-capacity]"?: string;
+        };
         path: {
           organization_name: string;
         };
@@ -3370,6 +3519,9 @@ export interface paths {
     /** Show what the plan of an organization allows. */
     get: {
       parameters: {
+        query?: {
+          "fields[entitlement-sets]"?: string;
+        };
         path: {
           organization_name: string;
         };
@@ -3442,6 +3594,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[oauth-clients]"?: string;
           include?: string;
           "page[number]"?: number;
           "page[size]"?: number;
@@ -3467,7 +3620,7 @@ export interface paths {
         };
       };
     };
-    /** Make a VCS connection. The provider is contacted for a GitHub App alone: whether it takes the key. */
+    /** Make a VCS connection. The provider is contacted only for a GitHub App, to check its key. */
     post: {
       parameters: {
         query?: {
@@ -3535,6 +3688,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[oauth-tokens]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
         };
@@ -3564,6 +3718,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[organization-memberships]"?: string;
           "filter[email]"?: string;
           "filter[status]"?: string;
           include?: string;
@@ -3592,7 +3747,7 @@ export interface paths {
         };
       };
     };
-    /** Invite a person by e-mail address. The answer has the link that accepts the invitation, this once. */
+    /** Invite a person by e-mail address. The answer has the link that accepts the invitation, this once; the former link of another inviter ends. */
     post: {
       parameters: {
         query?: {
@@ -3644,6 +3799,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[projects]"?: string;
           "filter[names]"?: string;
           "filter[permissions][create-workspace]"?: string;
           "filter[permissions][update]"?: string;
@@ -3839,9 +3995,12 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/relationships/data-retention-policy/preview": {
-    /** Show what the policies in force would delete now of an organization. For whoever may change them. */
+    /** Show what the policies in force would delete now of an organization. Only for callers who may change them. */
     get: {
       parameters: {
+        query?: {
+          "fields[data-retention-previews]"?: string;
+        };
         path: {
           organization_name: string;
         };
@@ -3865,6 +4024,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[organizations]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
         };
@@ -3894,6 +4054,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[reserved-tag-keys]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
         };
@@ -3956,6 +4117,9 @@ export interface paths {
     /** Show how many runs that the caller sees wait to be confirmed, wait for their turn, and are being carried out. */
     get: {
       parameters: {
+        query?: {
+          "fields[run-counts]"?: string;
+        };
         path: {
           organization_name: string;
         };
@@ -3979,6 +4143,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[runs]"?: string;
           "filter[agent_pool_names]"?: string;
           "filter[operation]"?: string;
           "filter[source]"?: string;
@@ -3987,6 +4152,7 @@ export interface paths {
           "filter[timeframe]"?: string;
           "filter[workspace_names]"?: string;
           include?: string;
+          "page[after]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
           "search[basic]"?: string;
@@ -4020,6 +4186,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[runs]"?: string;
           include?: string;
           "page[number]"?: number;
           "page[size]"?: number;
@@ -4050,6 +4217,9 @@ export interface paths {
     /** Follow what happens to the runs of an organization that the caller sees, as server-sent events. It goes on while `Accept` names text/event-stream; otherwise it ends with what is known now. */
     get: {
       parameters: {
+        query?: {
+          "fields[runs]"?: string;
+        };
         path: {
           organization_name: string;
         };
@@ -4068,6 +4238,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[ssh-keys]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
         };
@@ -4131,6 +4302,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[tags]"?: string;
           "filter[exclude][taggable][id]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
@@ -4187,6 +4359,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[authentication-tokens]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
           q?: string;
@@ -4212,12 +4385,35 @@ export interface paths {
         };
       };
     };
+    /** End the tokens of teams that the document names, all or none. */
+    delete: {
+      parameters: {
+        path: {
+          organization_name: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              id?: string;
+              type?: "authentication-tokens";
+            }[];
+          };
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
   };
   "/api/v2/organizations/{organization_name}/teams": {
     /** List the teams of an organization that the caller sees, by name. */
     get: {
       parameters: {
         query?: {
+          "fields[teams]"?: string;
           "filter[names]"?: string;
           include?: string;
           "page[number]"?: number;
@@ -4307,6 +4503,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[varsets]"?: string;
           include?: string;
           "page[number]"?: number;
           "page[size]"?: number;
@@ -4405,11 +4602,13 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[workspaces]"?: string;
           "filter[current-run][status]"?: string;
           "filter[project][id]"?: string;
           "filter[tagged][i][key]"?: string;
           "filter[tagged][i][value]"?: string;
           include?: string;
+          "page[after]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
           "search[exclude-tags]"?: string;
@@ -4548,6 +4747,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[workspaces]"?: string;
           include?: string;
         };
         path: {
@@ -4569,7 +4769,7 @@ export interface paths {
         };
       };
     };
-    /** Delete a workspace, whatever it manages. */
+    /** Delete a workspace, even if it manages resources. */
     delete: {
       parameters: {
         path: {
@@ -4690,7 +4890,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/workspaces/{name}/actions/force-unlock": {
-    /** Release anybody's lock. */
+    /** Release any user's lock. */
     post: {
       parameters: {
         query?: {
@@ -4878,6 +5078,9 @@ export interface paths {
     /** Show an export of a plan. */
     get: {
       parameters: {
+        query?: {
+          "fields[plan-exports]"?: string;
+        };
         path: {
           plan_export_id: string;
         };
@@ -4914,6 +5117,7 @@ export interface paths {
       parameters: {
         query?: {
           expires?: string;
+          "fields[plan-exports]"?: string;
           signature?: string;
         };
         path: {
@@ -4934,6 +5138,9 @@ export interface paths {
     /** Follow to the archive of an export. */
     get: {
       parameters: {
+        query?: {
+          "fields[plan-exports]"?: string;
+        };
         path: {
           plan_export_id: string;
         };
@@ -4945,6 +5152,9 @@ export interface paths {
     /** Show the plan of a run. */
     get: {
       parameters: {
+        query?: {
+          "fields[plans]"?: string;
+        };
         path: {
           id: string;
         };
@@ -5005,6 +5215,27 @@ export interface paths {
       };
     };
   };
+  "/api/v2/plans/{id}/content/json-schema": {
+    /** Follow to the schemas of the providers that a plan works with. By a link that holds its own secret. */
+    get: {
+      parameters: {
+        query?: {
+          expires?: string;
+          signature?: string;
+        };
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/json": Record<string, never>;
+          };
+        };
+      };
+    };
+  };
   "/api/v2/plans/{id}/json-output": {
     /** Follow to a plan in JSON, sensitive values included. For administrators of the workspace. */
     get: {
@@ -5021,6 +5252,20 @@ export interface paths {
   };
   "/api/v2/plans/{id}/json-output-redacted": {
     /** Follow to a plan in JSON without sensitive values, as the tool renders it. */
+    get: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/plans/{id}/json-schema": {
+    /** Follow to the schemas of the providers that a plan works with. */
     get: {
       parameters: {
         path: {
@@ -5082,6 +5327,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[projects]"?: string;
           include?: string;
         };
         path: {
@@ -5180,6 +5426,9 @@ export interface paths {
     /** List the key-value tags that the workspaces of a project inherit. */
     get: {
       parameters: {
+        query?: {
+          "fields[effective-tag-bindings]"?: string;
+        };
         path: {
           project_id: string;
         };
@@ -5201,10 +5450,11 @@ export interface paths {
     };
   };
   "/api/v2/projects/{project_id}/notification-configurations": {
-    /** List who is told of the runs of all workspaces of a project. */
+    /** List the notification configurations of a project. */
     get: {
       parameters: {
         query?: {
+          "fields[notification-configurations]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
         };
@@ -5228,7 +5478,7 @@ export interface paths {
         };
       };
     };
-    /** Tell somebody of the runs of all workspaces of a project. */
+    /** Create a notification configuration for all workspaces of a project. */
     post: {
       parameters: {
         path: {
@@ -5286,6 +5536,9 @@ export interface paths {
     /** List the key-value tags of a project, as its relationship. */
     get: {
       parameters: {
+        query?: {
+          "fields[tag-bindings]"?: string;
+        };
         path: {
           project_id: string;
         };
@@ -5386,6 +5639,9 @@ export interface paths {
     /** List the key-value tags of a project. */
     get: {
       parameters: {
+        query?: {
+          "fields[tag-bindings]"?: string;
+        };
         path: {
           project_id: string;
         };
@@ -5452,6 +5708,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[varsets]"?: string;
           include?: string;
           "page[number]"?: number;
           "page[size]"?: number;
@@ -5554,6 +5811,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[run-events]"?: string;
           include?: string;
         };
         path: {
@@ -5580,6 +5838,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[run-triggers]"?: string;
           include?: string;
         };
         path: {
@@ -5678,6 +5937,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[runs]"?: string;
           include?: string;
         };
         path: {
@@ -5838,6 +6098,9 @@ export interface paths {
     /** Show the apply of a run. */
     get: {
       parameters: {
+        query?: {
+          "fields[applies]"?: string;
+        };
         path: {
           run_id: string;
         };
@@ -5872,6 +6135,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[comments]"?: string;
           include?: string;
         };
         path: {
@@ -5928,10 +6192,54 @@ export interface paths {
       };
     };
   };
+  "/api/v2/runs/{run_id}/configuration-version": {
+    /** Show a configuration. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[configuration-versions]"?: string;
+          include?: string;
+        };
+        path: {
+          run_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["Nothing"];
+              included?: (components["schemas"]["IngressAttributesResource"] | components["schemas"]["WorkspacesResource"])[];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/runs/{run_id}/configuration-version/download": {
+    /** Follow to the archive of a configuration. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[configuration-versions]"?: string;
+        };
+        path: {
+          run_id: string;
+        };
+      };
+      responses: never;
+    };
+  };
   "/api/v2/runs/{run_id}/plan": {
     /** Show the plan of a run. */
     get: {
       parameters: {
+        query?: {
+          "fields[plans]"?: string;
+        };
         path: {
           run_id: string;
         };
@@ -5978,11 +6286,26 @@ export interface paths {
       };
     };
   };
+  "/api/v2/runs/{run_id}/plan/json-schema": {
+    /** Follow to the schemas of the providers that a plan works with. */
+    get: {
+      parameters: {
+        path: {
+          run_id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
   "/api/v2/runs/{run_id}/run-events": {
     /** List what happened to a run, oldest first. */
     get: {
       parameters: {
         query?: {
+          "fields[run-events]"?: string;
           include?: string;
         };
         path: {
@@ -6010,6 +6333,9 @@ export interface paths {
     /** Follow a run as server-sent events. It goes on while `Accept` names text/event-stream; otherwise it ends with what is known now. */
     get: {
       parameters: {
+        query?: {
+          "fields[runs]"?: string;
+        };
         path: {
           run_id: string;
         };
@@ -6026,6 +6352,11 @@ export interface paths {
   "/api/v2/session": {
     /** Show the session of the token used. */
     get: {
+      parameters: {
+        query?: {
+          "fields[sessions]"?: string;
+        };
+      };
       responses: {
         200: {
           content: {
@@ -6081,6 +6412,9 @@ export interface paths {
     /** Show the name and fingerprint of an SSH key. */
     get: {
       parameters: {
+        query?: {
+          "fields[ssh-keys]"?: string;
+        };
         path: {
           ssh_key_id: string;
         };
@@ -6149,6 +6483,9 @@ export interface paths {
     /** Show an output, its value included. */
     get: {
       parameters: {
+        query?: {
+          "fields[state-version-outputs]"?: string;
+        };
         path: {
           output_id: string;
         };
@@ -6172,10 +6509,12 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[state-versions]"?: string;
           "filter[organization][name]"?: string;
           "filter[status]"?: string;
           "filter[workspace][name]"?: string;
           include?: string;
+          "page[after]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
         };
@@ -6203,6 +6542,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[state-versions]"?: string;
           include?: string;
         };
         path: {
@@ -6296,6 +6636,7 @@ export interface paths {
       parameters: {
         query?: {
           expires?: string;
+          "fields[state-versions]"?: string;
           signature?: string;
         };
         path: {
@@ -6338,6 +6679,7 @@ export interface paths {
       parameters: {
         query?: {
           expires?: string;
+          "fields[state-versions]"?: string;
           signature?: string;
         };
         path: {
@@ -6379,6 +6721,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[state-version-outputs]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
         };
@@ -6432,6 +6775,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[team-projects]"?: string;
           "filter[project][id]"?: string;
           include?: string;
           "page[number]"?: number;
@@ -6519,6 +6863,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[team-projects]"?: string;
           include?: string;
         };
         path: {
@@ -6606,6 +6951,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[team-workspaces]"?: string;
           "filter[team][id]"?: string;
           "filter[workspace][id]"?: string;
           include?: string;
@@ -6684,6 +7030,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[team-workspaces]"?: string;
           include?: string;
         };
         path: {
@@ -6761,6 +7108,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[teams]"?: string;
           include?: string;
         };
         path: {
@@ -6854,6 +7202,9 @@ export interface paths {
     /** Show the team's token that has no description, without its text. */
     get: {
       parameters: {
+        query?: {
+          "fields[authentication-tokens]"?: string;
+        };
         path: {
           team_id: string;
         };
@@ -6923,6 +7274,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[authentication-tokens]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
         };
@@ -6986,6 +7338,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[organization-memberships]"?: string;
           include?: string;
           "page[number]"?: number;
           "page[size]"?: number;
@@ -7106,6 +7459,9 @@ export interface paths {
     /** Show a person. Their address is shown to themselves only. */
     get: {
       parameters: {
+        query?: {
+          "fields[users]"?: string;
+        };
         path: {
           user_id: string;
         };
@@ -7129,6 +7485,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[authentication-tokens]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
         };
@@ -7192,6 +7549,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[vars]"?: string;
           "filter[organization][name]"?: string;
           "filter[workspace][name]"?: string;
         };
@@ -7310,6 +7668,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[varsets]"?: string;
           include?: string;
         };
         path: {
@@ -7526,6 +7885,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[vars]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
         };
@@ -7592,6 +7952,9 @@ export interface paths {
     /** Show a variable of a set. */
     get: {
       parameters: {
+        query?: {
+          "fields[vars]"?: string;
+        };
         path: {
           variable_id: string;
           varset_id: string;
@@ -7714,6 +8077,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[workspaces]"?: string;
           include?: string;
         };
         path: {
@@ -7734,7 +8098,7 @@ export interface paths {
         };
       };
     };
-    /** Delete a workspace, whatever it manages. */
+    /** Delete a workspace, even if it manages resources. */
     delete: {
       parameters: {
         path: {
@@ -7853,7 +8217,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/actions/force-unlock": {
-    /** Release anybody's lock. */
+    /** Release any user's lock. */
     post: {
       parameters: {
         query?: {
@@ -7989,6 +8353,9 @@ export interface paths {
     /** List the variables in force in a workspace: its own, and those of variable sets that nothing stronger hides. */
     get: {
       parameters: {
+        query?: {
+          "fields[vars]"?: string;
+        };
         path: {
           workspace_id: string;
         };
@@ -8009,11 +8376,45 @@ export interface paths {
       };
     };
   };
+  "/api/v2/workspaces/{workspace_id}/applicable-varsets": {
+    /** List the variable sets that do not reach a workspace, and can be assigned to it. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[varsets]"?: string;
+          include?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+          q?: string;
+        };
+        path: {
+          workspace_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["VarsetsResource"][];
+              included?: (components["schemas"]["OrganizationsResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspacesResource"])[];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/workspaces/{workspace_id}/configuration-versions": {
     /** List the configurations of a workspace, newest first. */
     get: {
       parameters: {
         query?: {
+          "fields[configuration-versions]"?: string;
           include?: string;
           "page[number]"?: number;
           "page[size]"?: number;
@@ -8080,6 +8481,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[state-versions]"?: string;
           include?: string;
         };
         path: {
@@ -8105,6 +8507,9 @@ export interface paths {
     /** List the outputs of the state a workspace is at; sensitive values are left out. */
     get: {
       parameters: {
+        query?: {
+          "fields[state-version-outputs]"?: string;
+        };
         path: {
           workspace_id: string;
         };
@@ -8129,6 +8534,9 @@ export interface paths {
     /** List the key-value tags of a workspace and those of its project. */
     get: {
       parameters: {
+        query?: {
+          "fields[effective-tag-bindings]"?: string;
+        };
         path: {
           workspace_id: string;
         };
@@ -8153,6 +8561,9 @@ export interface paths {
     /** List what runs of a workspace are given: of each key the value that counts, where it comes from, and what it hides. */
     get: {
       parameters: {
+        query?: {
+          "fields[effective-variables]"?: string;
+        };
         path: {
           workspace_id: string;
         };
@@ -8178,6 +8589,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[workspace-locks]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
         };
@@ -8203,10 +8615,11 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/notification-configurations": {
-    /** List who is told of the runs of a workspace. */
+    /** List the notification configurations of a workspace. */
     get: {
       parameters: {
         query?: {
+          "fields[notification-configurations]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
         };
@@ -8230,7 +8643,7 @@ export interface paths {
         };
       };
     };
-    /** Tell somebody of the runs of a workspace. */
+    /** Create a notification configuration for a workspace. */
     post: {
       parameters: {
         path: {
@@ -8288,6 +8701,9 @@ export interface paths {
     /** List the uploads of states that were refused, newest first. */
     get: {
       parameters: {
+        query?: {
+          "fields[quarantined-states]"?: string;
+        };
         path: {
           workspace_id: string;
         };
@@ -8409,9 +8825,12 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/relationships/data-retention-policy/preview": {
-    /** Show what the policies in force would delete now of a workspace. For whoever may change them. */
+    /** Show what the policies in force would delete now of a workspace. Only for callers who may change them. */
     get: {
       parameters: {
+        query?: {
+          "fields[data-retention-previews]"?: string;
+        };
         path: {
           workspace_id: string;
         };
@@ -8435,6 +8854,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[workspaces]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
         };
@@ -8558,6 +8978,9 @@ export interface paths {
     /** List the key-value tags of a workspace, as its relationship. */
     get: {
       parameters: {
+        query?: {
+          "fields[tag-bindings]"?: string;
+        };
         path: {
           workspace_id: string;
         };
@@ -8635,6 +9058,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[tags]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
         };
@@ -8709,11 +9133,44 @@ export interface paths {
       };
     };
   };
+  "/api/v2/workspaces/{workspace_id}/relationships/vars": {
+    /** Change several variables of a workspace, all or none; what is not given stays. */
+    patch: {
+      parameters: {
+        path: {
+          workspace_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                category?: "terraform" | "env";
+                description?: string | null;
+                hcl?: boolean | null;
+                key?: string;
+                sensitive?: boolean | null;
+                value?: string | null;
+              };
+              id: string;
+              type: "vars";
+            }[];
+          };
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
   "/api/v2/workspaces/{workspace_id}/resources": {
     /** List the resources that the current state manages, by address. */
     get: {
       parameters: {
         query?: {
+          "fields[resources]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
         };
@@ -8743,6 +9200,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[run-triggers]"?: string;
           "filter[run-trigger][type]"?: string;
           include?: string;
           "page[number]"?: number;
@@ -8818,6 +9276,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[runs]"?: string;
           "filter[agent_pool_names]"?: string;
           "filter[operation]"?: string;
           "filter[source]"?: string;
@@ -8825,6 +9284,7 @@ export interface paths {
           "filter[status]"?: string;
           "filter[timeframe]"?: string;
           include?: string;
+          "page[after]"?: string;
           "page[number]"?: number;
           "page[size]"?: number;
           "search[basic]"?: string;
@@ -8857,6 +9317,9 @@ export interface paths {
     /** Follow what happens to the runs of a workspace, as server-sent events. It goes on while `Accept` names text/event-stream; otherwise it ends with what is known now. */
     get: {
       parameters: {
+        query?: {
+          "fields[runs]"?: string;
+        };
         path: {
           workspace_id: string;
         };
@@ -8963,6 +9426,9 @@ export interface paths {
     /** List the key-value tags of a workspace. */
     get: {
       parameters: {
+        query?: {
+          "fields[tag-bindings]"?: string;
+        };
         path: {
           workspace_id: string;
         };
@@ -9028,6 +9494,9 @@ export interface paths {
     /** List the variables of a workspace, all of them. */
     get: {
       parameters: {
+        query?: {
+          "fields[vars]"?: string;
+        };
         path: {
           workspace_id: string;
         };
@@ -9090,6 +9559,9 @@ export interface paths {
     /** Show a variable. */
     get: {
       parameters: {
+        query?: {
+          "fields[vars]"?: string;
+        };
         path: {
           variable_id: string;
           workspace_id: string;
@@ -9166,6 +9638,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          "fields[varsets]"?: string;
           include?: string;
           "page[number]"?: number;
           "page[size]"?: number;
@@ -9185,6 +9658,61 @@ export interface paths {
               meta?: {
                 pagination?: components["schemas"]["Pagination"];
               } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/workspaces/{workspace_id}/varsets/{varset_id}/relationships/vars": {
+    /** List the variables of a set that reaches a workspace, with what each hides there, and what hides it. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[vars]"?: string;
+        };
+        path: {
+          varset_id: string;
+          workspace_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["VarsResource"][];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/workspaces/{workspace_id}/varsets/{varset_id}/relationships/vars/{variable_id}": {
+    /** Show a variable of a set that reaches a workspace, with what it hides there, and what hides it. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[vars]"?: string;
+        };
+        path: {
+          variable_id: string;
+          varset_id: string;
+          workspace_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["VarsResource"] | components["schemas"]["Nothing"];
+              meta?: {
                 [key: string]: unknown;
               };
             };
@@ -10947,6 +11475,8 @@ export interface components {
       };
       relationships: {
         configurable?: components["schemas"]["WorkspacesToOne"];
+        overwriter?: components["schemas"]["VarsToOne"];
+        overwritten?: components["schemas"]["VarsToMany"];
         varset?: components["schemas"]["VarsetsToOne"];
       };
       type: "vars";
