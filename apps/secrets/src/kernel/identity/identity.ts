@@ -60,7 +60,7 @@ export class Identity {
     const { entityId, mountId } = record;
     if (entityId === undefined || mountId === undefined) return;
     const entity = await this.find(entityId);
-    if (entity) await this.logins.rejoin(entity.entityId, mountId, groupAliases);
+    if (entity) await this.logins.rejoin(entity.entityId, entityId, mountId, groupAliases);
   }
 
   /** Removes the groups and entities of a namespace. The caller tells that all of both may have changed. */

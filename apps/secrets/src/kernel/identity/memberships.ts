@@ -17,11 +17,27 @@ export async function touchGroupsOf(tx: Tx, members: Members, nowMs: number): Pr
   return ids;
 }
 
-/** Makes an entity a member of every group that some others are in. */
-export async function joinGroupsOf(tx: Tx, fromIds: readonly string[], toId: string, nowMs: number): Promise<void> {
-  const ids = await touchGroupsOf(tx, { entityIds: fromIds }, nowMs);
+/**
+ * Makes an entity a member of the groups that another is in: of internal ones, and of those that come from the mounts its
+ * aliases move on.
+ */
+export async function joinGroupsOf(
+  tx: Tx,
+  { fromId, toId, mountIds }: { readonly fromId: string; readonly toId: string; readonly mountIds: readonly string[] },
+  nowMs: number,
+): Promise<void> {
+  const ids = await touchGroupsOf(tx, { entityIds: [fromId] }, nowMs);
+  const where = { id: { in: ids }, OR: [{ type: 'internal' }, { alias: { mountId: { in: [...mountIds] } } }] };
+  const groups = await tx.prisma.group.findMany({ where, select: { id: true } });
   const there = await tx.prisma.groupMember.findMany({ where: { entityId: toId, groupId: { in: ids } } });
   const joined = new Set(there.map(({ groupId }) => groupId));
-  const data = ids.filter((groupId) => !joined.has(groupId)).map((groupId) => ({ groupId, entityId: toId }));
+  const data = groups.filter(({ id }) => !joined.has(id)).map(({ id }) => ({ groupId: id, entityId: toId }));
   if (data.length > 0) await tx.prisma.groupMember.createMany({ data });
+}
+
+/** Takes an entity out of the groups of mounts that it has no alias on any more. */
+export async function leaveGroupsWithoutAlias(tx: Tx, entityId: string): Promise<void> {
+  const aliases = await tx.prisma.entityAlias.findMany({ where: { entityId }, select: { mountId: true } });
+  const mountId = { notIn: aliases.map((alias) => alias.mountId) };
+  await tx.prisma.groupMember.deleteMany({ where: { entityId, group: { type: 'external', alias: { mountId } } } });
 }

@@ -5,7 +5,7 @@ import type { Tx } from '../storage/types';
 import { isId } from './checks';
 import { type Entities, entityNotice } from './entities';
 import type { EntityAliases } from './entity-aliases';
-import { joinGroupsOf } from './memberships';
+import { joinGroupsOf, leaveGroupsWithoutAlias } from './memberships';
 import { mfaSecretCell } from './rows';
 import type { EntityAlias, IdentityNeeds } from './types';
 
@@ -35,9 +35,12 @@ export async function mergeEntities(
       await lockAll(tx, namespaceId, merge);
       const byEntity = await entities.aliasesOf([toId, ...fromIds], tx.prisma);
       await dropClashes(tx, byEntity, merge);
-      await joinGroupsOf(tx, fromIds, toId, needs.clock.now());
+      await leaveGroupsWithoutAlias(tx, toId);
       for (const fromId of fromIds) {
-        for (const alias of (await entities.aliasesOf([fromId], tx.prisma)).get(fromId) ?? []) {
+        const moving = (await entities.aliasesOf([fromId], tx.prisma)).get(fromId) ?? [];
+        const mountIds = moving.map(({ mountId }) => mountId);
+        await joinGroupsOf(tx, { fromId, toId, mountIds }, needs.clock.now());
+        for (const alias of moving) {
           await aliases.save(tx, {
             ...alias,
             entityId: toId,
