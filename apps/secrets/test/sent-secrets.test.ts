@@ -29,6 +29,12 @@ describe('a stored secret', () => {
     }
   });
 
+  it('stays where an address is written in other letters', async () => {
+    const at = 'auth/ldap/config';
+    await secrets.root.write(at, { url: 'ldap://127.0.0.1:1', binddn: 'cn=svc', bindpass: 'ours' }).expect(204);
+    await secrets.root.write(at, { url: 'LDAP://127.0.0.1:1' }).expect(204);
+  });
+
   it('is sent again by who has it sent elsewhere, wherever a write keeps what it does not name', async () => {
     // What is stored first, and another value of each field that decides where its secret goes.
     const examples: Record<string, { first: object; others: Record<string, unknown> }> = {

@@ -15,6 +15,8 @@ describe('initialisation', () => {
     await secrets.nobody.read('sys/mounts').expect(503, { errors: ['Service is sealed'] });
     await secrets.nobody.write('sys/init', { recovery_shares: 3, recovery_threshold: 4 }).expect(400);
     await secrets.nobody.write('sys/init', { recovery_shares: 'zz' }).expect(400);
+    const long = await secrets.nobody.write('sys/init', `{"recovery_shares":1.5${'9'.repeat(60_000)}}`).expect(400);
+    expect(long.text.length).toBeLessThan(500);
     await secrets.nobody.read('sys/init').expect(200, { initialized: false });
     const { body } = await secrets.nobody.write('sys/init', { recovery_shares: 3, recovery_threshold: 2 }).expect(200);
     expect(body).toMatchObject({ keys: [], keys_base64: [] });

@@ -54,7 +54,8 @@ export class InputParsers {
     for (const key of required) {
       if (merged[key] === undefined) throw new Refusal('invalid', `missing required field "${key}"`);
     }
-    if (operation.update === 'merge') for (const rule of sent) requireSentAgain(rule, data, merged, stored);
+    const shape = operation.input?.shape ?? {};
+    if (operation.update === 'merge') for (const rule of sent) requireSentAgain(rule, data, merged, stored, shape);
     return merged;
   }
 
@@ -165,10 +166,15 @@ function requireSentAgain(
   given: InputFields,
   merged: InputFields,
   stored: unknown,
+  shape: Readonly<Record<string, unknown>>,
 ): void {
   const before = (stored ?? {}) as InputFields;
   if (secret in given || !before[secret]) return;
-  const changed = targets.find((target) => JSON.stringify(before[target]) !== JSON.stringify(merged[target]));
+  const textOf = (value: unknown, target: string) => {
+    const text = JSON.stringify(value);
+    return fieldMeta(shape[target] as z.ZodType).anyCase ? text?.toLowerCase() : text;
+  };
+  const changed = targets.find((target) => textOf(before[target], target) !== textOf(merged[target], target));
   if (changed === undefined) return;
   const text = `${secret}: must be sent again with another ${changed}, which decides where it is sent`;
   throw new Refusal('invalid', text, [{ path: [secret], message: 'must be sent again' }]);

@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { leavesInTheClear } from '../../sdk/clear-text';
 import { configuration } from '../../sdk/collection';
-import { bool, duration, int, notRedirectable, oneOf, secretString, sentTo, string } from '../../sdk/fields';
+import { anyCase, bool, duration, int, notRedirectable, oneOf, secretString, sentTo, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { recordFields } from '../../sdk/record-fields';
 import { parses, refuse } from '../../sdk/refuse';
@@ -16,7 +16,9 @@ const version = (name: string) => oneOf(versions, () => `invalid '${name}'`);
 
 const shownFields = recordFields({
   url: [
-    string().describe('Addresses of the directory, ldap:// or ldaps://, separated by commas; tried in this order.'),
+    anyCase(string()).describe(
+      'Addresses of the directory, ldap:// or ldaps://, separated by commas; tried in this order.',
+    ),
     'ldap://127.0.0.1',
   ],
   binddn: [string().describe('Name to search with; empty searches anonymously.'), ''],
