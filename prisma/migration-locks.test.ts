@@ -17,6 +17,7 @@ const small: Record<Service, Readonly<Record<string, string>>> = {
   secrets: {},
   workspaces: {
     console_session: 'people who are signed in at the moment',
+    login_code: 'codes of five minutes',
     membership: 'people, once for each of their organizations',
     oauth_client: 'what is configured',
     oauth_token: 'what is configured',

@@ -87,6 +87,7 @@ describe('links that hold their own secret', () => {
     for (const path of [
       `plans/${planId}/json-output`,
       `plans/${planId}/json-output-redacted`,
+      `plans/${planId}/json-schema`,
       `applies/${applyId}/errored-state`,
     ]) {
       add('GET', (await admin.get(path).expect(307)).headers.location!);

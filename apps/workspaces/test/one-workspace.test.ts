@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Endpoint } from '../src/kernel/endpoints/endpoint';
 import { resources } from '../src/resources/registry';
-import { allRows } from './database-rows';
+import { rowsButRefusals } from './database-rows';
 import { fakeWorker } from './fake-worker';
 import { idSlots } from './id-slots';
 import { type Client, ref, resource, startWorkspaces } from './start-workspaces';
@@ -118,7 +118,7 @@ describe('an administrator of one workspace', () => {
       vars: hidden.variable,
     };
     const mentioned = async () =>
-      Object.values(await allRows(workspaces.databaseUrl))
+      Object.values(await rowsButRefusals(workspaces.databaseUrl))
         .flat()
         .filter((text) => Object.values(hidden).some((value) => text.includes(value)));
     await member.post(`workspaces/${ownId}/actions/lock`, {}).expect(200);

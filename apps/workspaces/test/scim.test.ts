@@ -191,6 +191,7 @@ describe('a directory that speaks SCIM', () => {
 
     it('never into an account with their name or address', async () => {
       const dan = await workspaces.person('dan');
+      await rows('UPDATE user_account SET email_proven = true WHERE id = $1', dan.id);
       const { id } = await person('dan', { emails: [{ value: 'dan@example.com', primary: true }] });
       const account = await accountOf(id);
       expect(account.id).not.toBe(dan.id);
@@ -198,6 +199,14 @@ describe('a directory that speaks SCIM', () => {
       expect(account.email).toMatch(/@accounts\.invalid$/);
       await ask('delete', `Users/${id}`).expect(204);
       await dan.get('account/details').expect(200);
+    });
+
+    it('with their address, also where an account claims it that has not proven it', async () => {
+      const eve = await workspaces.person('eve');
+      const { id } = await person('eve.of.acme', { emails: [{ value: 'eve@example.com', primary: true }] });
+      expect((await accountOf(id)).email).toBe('eve@example.com');
+      const { body } = await eve.get('account/details').expect(200);
+      expect(body.data.attributes.email).not.toBe('eve@example.com');
     });
 
     it.each([
