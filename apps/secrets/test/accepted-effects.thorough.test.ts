@@ -49,7 +49,12 @@ const elsewhere: Readonly<Record<string, string>> = {
 };
 
 /** Values that no shape tells. */
-const told: Readonly<Record<string, Json>> = { 'patch kv/data/:path* options': { cas: 99 } };
+const told: Readonly<Record<string, Json>> = {
+  'patch kv/data/:path* options': { cas: 99 },
+  'write kv/delete/:path* versions': 'none',
+  'write kv/undelete/:path* versions': 'none',
+  'write kv/destroy/:path* versions': 'none',
+};
 
 /** What else has to be said for a field to be taken. */
 const besides: Readonly<Record<string, object>> = {

@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { applyMigrations, type EmbeddedServer, ensureDatabase, startEmbedded, withClient } from '@keystead/postgres';
 import { quickFolder } from './quick-folder';
@@ -26,6 +26,8 @@ export async function startReplicated(service: 'secrets' | 'workspaces'): Promis
   await applyMigrations({ url: before.url(service), dir });
   await before.stop();
   cpSync(first, second, { recursive: true });
+  // Node 24 gives folders that it copies the usual rights.
+  chmodSync(second, 0o700);
   writeFileSync(path.join(second, 'standby.signal'), '');
   const primary = await startEmbedded({ dataDir: first, settings });
   const { username, password, hostname, port } = new URL(primary.url('postgres'));

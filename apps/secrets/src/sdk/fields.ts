@@ -204,7 +204,7 @@ export const intList = (text: string) =>
 
 /** A path that the operation reads with or without slashes at its ends. */
 export const mountPath = () =>
-  readLike(string(), string(), (path) => (typeof path === 'string' ? path.replace(/^\/+|\/+$/g, '') : path));
+  readLike(string(), string(), (path) => (typeof path === 'string' ? path.replace(/^\/+|(?<!\/)\/+$/g, '') : path));
 
 function toCommaList(value: unknown): string[] | Failure {
   const list = typeof value === 'string' ? splitAtCommas(value) : toList(value);
