@@ -132,7 +132,8 @@ describe('several variables of a workspace', () => {
     const { id } = await workspaces.workspace('acme', 'web');
     const { id: other } = await workspaces.workspace('acme', 'other');
     const make = async (workspace: string, key: string) =>
-      (await workspaces.admin.post(`workspaces/${workspace}/vars`, varBody({ ...plain, key })).expect(201)).body.data.id;
+      (await workspaces.admin.post(`workspaces/${workspace}/vars`, varBody({ ...plain, key })).expect(201)).body.data
+        .id;
     const [first, second, foreign] = [await make(id, 'a'), await make(id, 'b'), await make(other, 'c')];
     const change = (...changes: [unknown, object][]) =>
       workspaces.admin.patch(`workspaces/${id}/relationships/vars`, {
@@ -337,7 +338,11 @@ describe('variable sets', () => {
       );
     };
     const sets = (await workspaces.admin.get(`${collection}?q=strong`).expect(200)).body.data;
-    expect(await inSet(body.data.id)).toEqual({ hidden: [idOf('hidden'), []], shown: [undefined, []], secret: [undefined, []] });
+    expect(await inSet(body.data.id)).toEqual({
+      hidden: [idOf('hidden'), []],
+      shown: [undefined, []],
+      secret: [undefined, []],
+    });
     expect(await inSet(sets[0].id)).toEqual({ own: [undefined, [idOf('own')]] });
     await workspaces.admin.get(`workspaces/${id}/varsets/${sets[0].id}/relationships/vars/${idOf('own')}`).expect(404);
     const none = await member(workspaces, 'acme', [await team(workspaces, 'acme', 'nothing')]);
