@@ -215,15 +215,10 @@ async function main(args: string[]): Promise<boolean> {
     const over = broken(cost!, budget[name]);
     good &&= over.length === 0;
     rows.push(`| ${name} | ${shown(cost!)} | ${over.join(', ')} |${other === undefined ? '' : ` ${shown(other)} |`}`);
-    const round = (value: number) => Number(value.toPrecision(3));
-    if (values.keep) {
-      const { bare, kilobytes, statements, postgres } = cost!;
-      budget[name] = { bare, kilobytes, statements, postgres };
-      for (const figure of Object.keys(tolerance) as (keyof Cost)[])
-        budget[name] = { ...budget[name]!, [figure]: round(cost![figure]) };
-    }
+    budget[name] = cost!;
   }
-  if (values.keep) writeFileSync(budgetFile, `${JSON.stringify(budget, undefined, 2)}\n`);
+  const rounded = (_key: string, value: unknown) => (typeof value === 'number' ? Number(value.toPrecision(3)) : value);
+  if (values.keep) writeFileSync(budgetFile, `${JSON.stringify(budget, rounded, 2)}\n`);
   const figures = '× bare | kB | statements | PostgreSQL µs';
   const columns = values.beside === undefined ? '' : ` beside: ${figures} |`;
   const head = `| request | ${figures} | above its budget |${columns}`;

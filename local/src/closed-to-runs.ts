@@ -2,16 +2,16 @@ import { type LocalConfig, serviceNames } from './config';
 
 /**
  * Listeners of the services that are closed to runs here, as host:port: measurements always, and the service itself unless
- * its public address has the same port. It is closed also there where whatever comes from a trusted address would count as
- * the proxy: runs have the addresses of this machine.
+ * its public address has the same port. A service that takes every request from a trusted address for its proxy's is closed, too:
+ * runs have the addresses of this machine.
  */
 export function listenersClosedToRuns({ services }: LocalConfig, env: NodeJS.ProcessEnv): string[] {
   return serviceNames.flatMap((name) => {
     const { host, port, address } = services[name];
     const prefix = name.toUpperCase();
-    const told = [env[`${prefix}_PUBLIC_URL`] || address];
-    if (name === 'secrets') told.push(env.WORKSPACES_SECRETS_PUBLIC_URL || address);
-    const isPublic = told.some((url) => portOf(url) === port);
+    const publicUrls = [env[`${prefix}_PUBLIC_URL`] || address];
+    if (name === 'secrets') publicUrls.push(env.WORKSPACES_SECRETS_PUBLIC_URL || address);
+    const isPublic = publicUrls.some((url) => portOf(url) === port);
     const isTrusting = env[`${prefix}_TRUSTED_PROXIES`] && !hasSecret(prefix, env);
     const metrics = env[`${prefix}_METRICS_PORT`];
     return [

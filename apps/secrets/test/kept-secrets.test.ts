@@ -11,7 +11,7 @@ import { startSecrets } from './start-secrets';
 
 const back = 'http://localhost:8250/oidc/callback';
 
-/** Where nothing may arrive, whatever a configuration says. */
+/** A server at which nothing may arrive, even when a configuration names it. */
 class Elsewhere {
   readonly arrived: string[] = [];
   private readonly server = http.createServer((req, res) => {

@@ -12,6 +12,7 @@ import {
   toSeconds,
   toText,
 } from './coerce';
+import { withoutOuterSlashes } from './path-text';
 
 /**
  * Lenient wire fields: each accepts what clients of this protocol really send, answers one clean type, refuses with the
@@ -204,7 +205,7 @@ export const intList = (text: string) =>
 
 /** A path that the operation reads with or without slashes at its ends. */
 export const mountPath = () =>
-  readLike(string(), string(), (path) => (typeof path === 'string' ? path.replace(/^\/+|(?<!\/)\/+$/g, '') : path));
+  readLike(string(), string(), (path) => (typeof path === 'string' ? withoutOuterSlashes(path) : path));
 
 function toCommaList(value: unknown): string[] | Failure {
   const list = typeof value === 'string' ? splitAtCommas(value) : toList(value);

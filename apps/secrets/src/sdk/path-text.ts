@@ -42,3 +42,6 @@ function isDots(text: string, from: number, to: number): boolean {
   const length = to - from;
   return length === 1 || (length === 2 && text.charCodeAt(from) === dot);
 }
+
+/** A path without the slashes around it; as long as its text, however many they are. */
+export const withoutOuterSlashes = (path: string): string => path.replace(/^\/+|(?<!\/)\/+$/g, '');

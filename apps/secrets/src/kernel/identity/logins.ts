@@ -43,7 +43,7 @@ export class Logins {
   /**
    * Puts an entity into the external groups of a mount again, when a token of its login is renewed: by the names that
    * the auth method says now, or else said at the last login, whichever token that login was for. Where the entity that logged
-   * in was merged and its alias dropped, nobody says who is in its groups.
+   * in was merged and its alias dropped, no provider says who is in its groups.
    */
   async rejoin(entityId: string, loggedInId: string, mountId: string, names?: readonly string[]): Promise<void> {
     const alias = await this.aliases.findOfEntity(entityId, mountId);

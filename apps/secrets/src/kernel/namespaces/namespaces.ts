@@ -2,6 +2,7 @@ import { createHash, randomInt, randomUUID } from 'node:crypto';
 import { randomBase62 } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import { Prisma } from '../../generated/prisma/client';
+import { withoutOuterSlashes } from '../../sdk/path-text';
 import type { Database } from '../storage/database';
 import { lockRows } from '../storage/lock-rows';
 import {
@@ -165,7 +166,7 @@ export class Namespaces {
     customMetadata: Record<string, string>,
     furnish: (tx: Tx, uuid: string) => Promise<void>,
   ): Promise<Namespace> {
-    const name = `${path.replace(/^\/+|(?<!\/)\/+$/g, '')}/`;
+    const name = `${withoutOuterSlashes(path)}/`;
     const last = name.slice(0, -1).split('/').at(-1)!;
     checkName(last);
     const above = this.at(parent, name.slice(0, -last.length - 1)) ?? parent;
@@ -343,7 +344,7 @@ const cell = (row: string) => ({ table: 'namespace', row, column: 'sealed' });
 
 /** `root`, empty and missing are the root namespace; everything else ends in one slash and begins with none. */
 function normalise(path: string): string {
-  const bare = path.replace(/^\/+|(?<!\/)\/+$/g, '');
+  const bare = withoutOuterSlashes(path);
   return bare === '' || bare === 'root' ? '' : `${bare}/`;
 }
 

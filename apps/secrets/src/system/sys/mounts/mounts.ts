@@ -5,6 +5,7 @@ import type { LiveMount, Mount, MountConfig } from '../../../kernel/mounts/mount
 import type { SystemTtls } from '../../../kernel/mounts/mounts';
 import { fieldProblem, shown } from '../../../sdk/coerce';
 import { operation, path } from '../../../sdk/path';
+import { withoutOuterSlashes } from '../../../sdk/path-text';
 import { data, empty } from '../../../sdk/reply';
 import { type MountParts, refuseBelowNamespace, unmount } from './mount-changes';
 import { mountInput, tuned, tuneInput, withoutAlias } from './mount-fields';
@@ -17,7 +18,7 @@ const noTuning: MountConfig = { defaultLeaseTtlSeconds: 0, maxLeaseTtlSeconds: 0
 export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
   const { mounts, ttls, upgrade } = parts;
   const words = kind === 'auth' ? authWords : secretWords;
-  const full = (given: string) => `${kind === 'auth' ? 'auth/' : ''}${given.replace(/^\/+|(?<!\/)\/+$/g, '')}/`;
+  const full = (given: string) => `${kind === 'auth' ? 'auth/' : ''}${withoutOuterSlashes(given)}/`;
 
   const find = async (namespaceId: string, given: string): Promise<LiveMount> => {
     const mount = await mounts.seek(namespaceId, full(given));

@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { mountPath } from '../../../sdk/fields';
 import { path } from '../../../sdk/path';
-import { pathProblem } from '../../../sdk/path-text';
+import { pathProblem, withoutOuterSlashes } from '../../../sdk/path-text';
 import { data, missing } from '../../../sdk/reply';
 import type { MountParts } from './mount-changes';
 import { mountMoves } from './mount-moves';
@@ -72,7 +72,7 @@ export function remountPaths(parts: MountParts) {
 }
 
 function tidy(given: string | undefined, field: string): string {
-  const bare = (given ?? '').replace(/^\/+|(?<!\/)\/+$/g, '');
+  const bare = withoutOuterSlashes(given ?? '');
   if (bare === '') throw new Refusal('invalid', `'${field}' must be given`);
   if (pathProblem(bare) !== undefined || bare.length > 1024) {
     const message = `'${field}' must be a path in its simplest form, of characters that can be seen`;
