@@ -1,5 +1,6 @@
 import { Prisma } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
+import type { OwnedWork } from './turns';
 
 /** SQL: for how long work is taken that is kept while it goes on; that of a node that died is for others soon. */
 export const keptFor = "interval '45 seconds'";
@@ -11,12 +12,22 @@ interface WorkRows<K extends string> {
   /** The columns of the time at which a row is due, and of the number of its taking. */
   readonly due?: string;
   readonly claim?: string;
+  /** The column that counts how often a row was taken. */
+  readonly attempts?: string;
   /** SQL of an interval. */
   readonly lease: string;
+  /** SQL: the join from a row, as `x`, to the row with its `organization_id`, as `y`; without it the row has one itself. */
+  readonly owner?: string;
+  /** SQL: what else must hold for a row, as `x`, to be due. */
+  readonly only?: string;
 }
 
 /** A row that was taken: its key, and a number that no other taking of it has. */
 export type Claimed<K extends string> = Readonly<Record<K, string | number>> & { readonly claim: number };
+
+/** A row that was taken because it was due, and how often it was by now. */
+export type Taken<K extends string, C = unknown> = Readonly<Record<Exclude<K, keyof C>, string>> &
+  OwnedWork & { readonly claim: number; readonly attempts: number } & C;
 
 /**
  * Claims on the rows of a work table. Claiming a row increments its number, and so does ending the claim: a write with an old number,
@@ -44,6 +55,25 @@ export class Claims<K extends string> {
   /** The number of the taking, as `claim`. */
   get claimed(): Prisma.Sql {
     return Prisma.sql`t.${this.claim} AS claim`;
+  }
+
+  /**
+   * Takes the row that has been due longest, for a while, of an organization that is not `busy`; of several nodes, one. Answers its
+   * keys and `columns`: SQL about the row as `x` and its owner as `y`.
+   */
+  take<C>({ prisma }: Database, busy: readonly string[], columns?: Prisma.Sql): Promise<Taken<K, C>[]> {
+    const { keys, attempts = 'attempts', owner, only } = this.work;
+    const count = Prisma.raw(attempts);
+    const key = (alias: string) => Prisma.raw(keys.map((name) => `${alias}.${name}`).join(', '));
+    const organization = Prisma.raw(`${owner ? 'y' : 'x'}.organization_id`);
+    return prisma.$queryRaw<Taken<K, C>[]>`
+      WITH taken AS MATERIALIZED (
+        SELECT ${key('x')}, ${organization} AS organization_id ${columns ? Prisma.sql`, ${columns}` : Prisma.empty}
+          FROM ${this.table} x ${Prisma.raw(owner ? `JOIN ${owner}` : '')}
+         WHERE x.${this.due} <= now() AND ${Prisma.raw(only ?? 'true')} AND NOT ${organization} = ANY(${[...busy]})
+         ORDER BY x.${this.due} LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
+      UPDATE ${this.table} t SET ${count} = t.${count} + 1, ${this.taking} FROM taken
+       WHERE (${key('t')}) = (${key('taken')}) RETURNING taken.*, t.${count} AS attempts, ${this.claimed}`;
   }
 
   /** Has it for another while. */

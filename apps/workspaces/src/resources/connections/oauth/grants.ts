@@ -1,10 +1,11 @@
 import { Unreachable } from '@keystead/outside';
 import { type CallMeans, callOf, type HostPlace } from '../forwarding/host-call';
+import type { Taken } from '../git-hosts/claims';
 import type { OauthDoor } from '../git-hosts/git-host';
 import { HostRefused } from '../git-hosts/host-api';
 import { hostOf } from '../git-hosts/hosts';
 import { textAt, at as valueAt } from '../git-hosts/reading';
-import { type OwnedWork, Turns } from '../git-hosts/turns';
+import { Turns } from '../git-hosts/turns';
 import { renewInstallation } from './installations';
 import { endRenewal, tokenClaims } from './token-claims';
 import { type Granted, grantColumns } from './token-columns';
@@ -58,25 +59,14 @@ export async function ask(
  */
 export function renewTokens(means: CallMeans, now: () => number, turns = new Turns()): Promise<void> {
   const { db } = means;
-  const take = (busy: string[]) =>
-    db.prisma.$queryRaw<TokenDue[]>`
-      UPDATE oauth_token t SET renew_attempts = t.renew_attempts + 1, ${tokenClaims.taking}
-        FROM oauth_client c
-       WHERE c.id = t.oauth_client_id AND t.id = (
-         SELECT x.id FROM oauth_token x JOIN oauth_client y ON y.id = x.oauth_client_id
-          WHERE x.renew_at <= now() AND NOT y.organization_id = ANY(${busy})
-          ORDER BY x.renew_at LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
-      RETURNING t.id, t.renew_attempts, ${tokenClaims.claimed}, c.organization_id`;
-  return turns.each(50, take, (due) => renew(means, due, now));
+  return turns.each(
+    50,
+    (busy) => tokenClaims.take(db, busy),
+    (due) => renew(means, due, now),
+  );
 }
 
-interface TokenDue extends OwnedWork {
-  readonly id: string;
-  readonly renew_attempts: number;
-  readonly claim: number;
-}
-
-async function renew(means: CallMeans, due: TokenDue, now: () => number): Promise<void> {
+async function renew(means: CallMeans, due: Taken<'id'>, now: () => number): Promise<void> {
   const { db, keyring } = means;
   const row = await db.prisma.oauthToken.findUnique({
     where: { id: due.id },
@@ -96,7 +86,7 @@ async function renew(means: CallMeans, due: TokenDue, now: () => number): Promis
     await db.prisma.oauthToken.updateMany({ where: same, data: grantColumns(keyring, row.id, kept, now()) });
   } catch (error) {
     const problem = (error as Error).message.slice(0, 1000);
-    const over = error instanceof HostRefused ? due.renew_attempts >= 3 : due.renew_attempts >= mostAttempts;
+    const over = error instanceof HostRefused ? due.attempts >= 3 : due.attempts >= mostAttempts;
     await endRenewal(db, due, problem, over);
   }
 }

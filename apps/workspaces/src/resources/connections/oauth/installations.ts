@@ -8,7 +8,7 @@ import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import { belonging } from '../../organizations/organizations/service';
 import { type CallMeans, callOf, type HostPlace } from '../forwarding/host-call';
-import { Claims, inSeconds } from '../git-hosts/claims';
+import { Claims, inSeconds, type Taken } from '../git-hosts/claims';
 import {
   type AppAccount,
   apiOfApp,
@@ -18,7 +18,7 @@ import {
 } from '../git-hosts/github-app';
 import { HostRefused } from '../git-hosts/host-api';
 import { pauseSeconds } from '../git-hosts/pause';
-import { type OwnedWork, Turns } from '../git-hosts/turns';
+import { Turns } from '../git-hosts/turns';
 import { endRenewal } from './token-claims';
 import { grantColumns } from './token-columns';
 
@@ -136,6 +136,7 @@ const appClaims = new Claims({
   keys: ['oauth_client_id'],
   due: 'look_at',
   lease: "interval '2 minutes'",
+  owner: 'oauth_client y ON y.id = x.oauth_client_id',
 });
 
 /**
@@ -144,25 +145,14 @@ const appClaims = new Claims({
  */
 export function lookForInstallations(means: CallMeans, now: () => number, turns = new Turns()): Promise<void> {
   const { db } = means;
-  const take = (busy: string[]) =>
-    db.prisma.$queryRaw<AppDue[]>`
-      UPDATE github_app t SET attempts = t.attempts + 1, ${appClaims.taking}
-        FROM oauth_client c
-       WHERE c.id = t.oauth_client_id AND t.oauth_client_id = (
-         SELECT x.oauth_client_id FROM github_app x JOIN oauth_client y ON y.id = x.oauth_client_id
-          WHERE x.look_at <= now() AND NOT y.organization_id = ANY(${busy})
-          ORDER BY x.look_at LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
-      RETURNING t.oauth_client_id, t.attempts, ${appClaims.claimed}, c.organization_id`;
-  return turns.each(50, take, (due) => lookAt(means, due, now));
+  return turns.each(
+    50,
+    (busy) => appClaims.take(db, busy),
+    (due) => lookAt(means, due, now),
+  );
 }
 
-interface AppDue extends OwnedWork {
-  readonly oauth_client_id: string;
-  readonly attempts: number;
-  readonly claim: number;
-}
-
-async function lookAt(means: CallMeans, due: AppDue, now: () => number): Promise<void> {
+async function lookAt(means: CallMeans, due: Taken<'oauth_client_id'>, now: () => number): Promise<void> {
   const { db } = means;
   const id = due.oauth_client_id;
   const client = await db.prisma.oauthClient.findUnique({ where: { id } });

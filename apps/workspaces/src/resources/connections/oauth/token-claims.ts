@@ -8,7 +8,9 @@ export const tokenClaims = new Claims({
   keys: ['id'],
   due: 'renew_at',
   claim: 'renew_claim',
+  attempts: 'renew_attempts',
   lease: "interval '1 minute'",
+  owner: 'oauth_client y ON y.id = x.oauth_client_id',
 });
 
 /** A token could not be renewed: it is tried again when its taking is over, or never. */

@@ -29,28 +29,22 @@ export async function adoptRepositories({ db, keyring }: VcsMeans): Promise<void
   }
 }
 
-const isUsed = `EXISTS (SELECT 1 FROM workspace w WHERE w.oauth_token_id = v.oauth_token_id AND w.vcs_identifier = v.identifier)`;
+const isUsed = (alias: string) => `EXISTS (
+  SELECT 1 FROM workspace w WHERE w.oauth_token_id = ${alias}.oauth_token_id AND w.vcs_identifier = ${alias}.identifier)`;
 
-/** Who looks after a repository. */
+/** Claims on repositories. */
 export const repositoryClaims = new Claims({ table: 'vcs_repository', keys: ['id'], lease: keptFor });
 
-/**
- * Takes one repository that is due, for a while; of several nodes, one, and of no organization that is busy. `used`: a workspace is
- * connected to it.
- */
+/** Takes the repository that has been due longest. `used`: a workspace is connected to it. */
 export async function takeDue(
   db: Database,
   busy: string[],
 ): Promise<(OwnedWork & { row: VcsRepository; used: boolean })[]> {
-  const [taken] = await db.prisma.$queryRaw<{ id: string; claim: number; used: boolean }[]>`
-    UPDATE vcs_repository t SET ${repositoryClaims.taking}
-     WHERE id = (SELECT v.id FROM vcs_repository v WHERE v.next_at <= now() AND NOT v.organization_id = ANY(${busy})
-                  ORDER BY v.next_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-    RETURNING t.id, ${repositoryClaims.claimed}, (SELECT ${Prisma.raw(isUsed)} FROM vcs_repository v WHERE v.id = t.id) AS used`;
+  const columns = Prisma.sql`${Prisma.raw(isUsed('x'))} AS used`;
+  const [taken] = await repositoryClaims.take<{ used: boolean }>(db, busy, columns);
   if (!taken) return [];
-  const found = await db.prisma.vcsRepository.findUnique({ where: { id: taken.id } });
-  if (!found) return [];
-  return [{ row: { ...found, claim: taken.claim }, used: taken.used, organization_id: found.organizationId }];
+  const row = await db.prisma.vcsRepository.findUnique({ where: { id: taken.id } });
+  return row ? [{ row: { ...row, claim: taken.claim }, used: taken.used, organization_id: row.organizationId }] : [];
 }
 
 /** Removes the webhook of a repository without connections, and forgets it. Retried later if the host is down. */
@@ -60,7 +54,7 @@ export async function removeHook(means: VcsMeans, row: VcsRepository): Promise<v
   try {
     if (row.hookId !== null) await reached?.host.deleteHook(reached.api, row.identifier, row.hookId);
   } catch (error) {
-    const attempts = row.orphanedAt === null ? 1 : row.attempts + 1;
+    const attempts = row.orphanedAt === null ? 1 : row.attempts;
     if (attempts < mostRemovals) {
       const problem = (error as Error).message.slice(0, 1000);
       await repositoryClaims.end(
@@ -74,7 +68,7 @@ export async function removeHook(means: VcsMeans, row: VcsRepository): Promise<v
   }
   // A workspace may have been connected to it meanwhile, and a new webhook have been made.
   await db.prisma.$executeRawUnsafe(
-    `DELETE FROM vcs_repository v WHERE v.id = $1 AND v.hook_id IS NOT DISTINCT FROM $2 AND NOT ${isUsed}`,
+    `DELETE FROM vcs_repository v WHERE v.id = $1 AND v.hook_id IS NOT DISTINCT FROM $2 AND NOT ${isUsed('v')}`,
     row.id,
     row.hookId,
   );

@@ -4,13 +4,13 @@ import { type OauthClient, Prisma, type VcsRepository } from '../../../generated
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import type { Environment, SiteSettings } from '../../../kernel/endpoints/environment';
-import { Claims, inSeconds, keptFor } from '../../connections/git-hosts/claims';
+import { Claims, inSeconds, keptFor, type Taken } from '../../connections/git-hosts/claims';
 import type { GitHost, HostEvent } from '../../connections/git-hosts/git-host';
 import { githubApp } from '../../connections/git-hosts/github-app';
 import { hostOf } from '../../connections/git-hosts/hosts';
 import { pauseSeconds, quickTries } from '../../connections/git-hosts/pause';
 import { type DeliveryHeaders, header, textAt } from '../../connections/git-hosts/reading';
-import { type OwnedWork, Turns } from '../../connections/git-hosts/turns';
+import { Turns } from '../../connections/git-hosts/turns';
 import { lookSoon } from '../../connections/oauth/look-soon';
 import { factsOf, hookSecretOf, reachRepository, type VcsMeans } from '../../connections/repositories/repository';
 import { applyEvent } from './events';
@@ -106,15 +106,18 @@ async function remember(db: Database, repositoryId: string, deliveryId: string, 
   });
 }
 
-interface Taken extends OwnedWork {
-  readonly id: string;
+interface Delivery {
   readonly repository_id: string;
   readonly events: readonly HostEvent[];
-  readonly attempts: number;
-  readonly claim: number;
 }
 
-const claims = new Claims({ table: 'vcs_delivery', keys: ['id'], lease: keptFor });
+const claims = new Claims({
+  table: 'vcs_delivery',
+  keys: ['id'],
+  lease: keptFor,
+  owner: 'vcs_repository y ON y.id = x.repository_id',
+  only: "x.state = 'waiting'",
+});
 
 /** Does the deliveries that wait, oldest first. For any number of callers: each delivery is claimed for a while. */
 export function processDeliveries(
@@ -123,24 +126,16 @@ export function processDeliveries(
   turns = new Turns(),
 ): Promise<void> {
   const { db } = means;
-  const take = (busy: string[]) =>
-    db.prisma.$queryRaw<Taken[]>`
-      UPDATE vcs_delivery t SET attempts = t.attempts + 1, ${claims.taking}
-        FROM vcs_repository v
-       WHERE v.id = t.repository_id AND t.id = (
-         SELECT x.id FROM vcs_delivery x JOIN vcs_repository y ON y.id = x.repository_id
-          WHERE x.state = 'waiting' AND x.next_at <= now() AND NOT y.organization_id = ANY(${busy})
-          ORDER BY x.next_at, x.received_at LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
-      RETURNING t.id, t.repository_id, t.events, t.attempts, ${claims.claimed}, v.organization_id`;
+  const columns = Prisma.sql`x.repository_id, x.events`;
   return turns.each(
     50,
-    take,
+    (busy) => claims.take<Delivery>(db, busy, columns),
     async (taken) => processOne(means, taken, await settings()),
     (taken) => claims.keep(db, taken),
   );
 }
 
-async function processOne(means: VcsMeans, taken: Taken, settings: SiteSettings): Promise<void> {
+async function processOne(means: VcsMeans, taken: Taken<'id', Delivery>, settings: SiteSettings): Promise<void> {
   const { db } = means;
   try {
     const row = await findRepository(db, taken.repository_id);

@@ -1,7 +1,8 @@
+import { Prisma } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
-import { Claims, inSeconds } from '../../connections/git-hosts/claims';
+import { Claims, inSeconds, type Taken } from '../../connections/git-hosts/claims';
 import { pauseSeconds } from '../../connections/git-hosts/pause';
-import { type OwnedWork, Turns } from '../../connections/git-hosts/turns';
+import { Turns } from '../../connections/git-hosts/turns';
 import { reachRepository, type VcsMeans } from '../../connections/repositories/repository';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
 import { contextOf, workspacePage } from './standing';
@@ -21,13 +22,8 @@ export async function notePassing(
   });
 }
 
-interface PassingDue extends OwnedWork {
-  readonly workspace_id: string;
-  readonly repository_id: string;
-  readonly commit: string;
+interface Passing {
   readonly number: number;
-  readonly attempts: number;
-  readonly claim: number;
   readonly workspace: string;
   readonly organization: string;
   readonly isAggregated: boolean;
@@ -39,29 +35,29 @@ const claims = new Claims({
   table: 'vcs_passing',
   keys: ['workspace_id', 'repository_id', 'commit'],
   lease: "interval '1 minute'",
+  owner: 'workspace y ON y.id = x.workspace_id JOIN organization o ON o.id = y.organization_id',
 });
+
+const columns = Prisma.sql`
+  x.number, y.name AS workspace, o.name AS organization, o.aggregated_commit_status_enabled AS "isAggregated",
+  EXISTS (SELECT 1 FROM ingress_attributes i JOIN configuration_version c ON c.id = i.configuration_version_id
+            JOIN workspace w ON w.id = c.workspace_id
+           WHERE i.repository_id = x.repository_id AND i.commit_sha = x.commit AND w.organization_id = o.id) AS "concernsAnother"`;
 
 /** Tells hosts of the commits that concern no workspace of some name. For any number of callers. */
 export function reportPassing(means: VcsMeans, turns = new Turns()): Promise<void> {
   const { db } = means;
-  const take = (busy: string[]) =>
-    db.prisma.$queryRaw<PassingDue[]>`
-      UPDATE vcs_passing t SET attempts = t.attempts + 1, ${claims.taking}
-        FROM workspace w JOIN organization o ON o.id = w.organization_id
-       WHERE w.id = t.workspace_id AND (t.workspace_id, t.repository_id, t.commit) = (
-         SELECT x.workspace_id, x.repository_id, x.commit FROM vcs_passing x JOIN workspace y ON y.id = x.workspace_id
-          WHERE x.next_at <= now() AND NOT y.organization_id = ANY(${busy})
-          ORDER BY x.next_at LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
-      RETURNING t.workspace_id, t.repository_id, t.commit, t.number, t.attempts, ${claims.claimed}, w.name AS workspace, o.name AS organization,
-                o.id AS organization_id, o.aggregated_commit_status_enabled AS "isAggregated",
-                EXISTS (SELECT 1 FROM ingress_attributes i JOIN configuration_version c ON c.id = i.configuration_version_id
-                          JOIN workspace x ON x.id = c.workspace_id
-                         WHERE i.repository_id = t.repository_id AND i.commit_sha = t.commit
-                           AND x.organization_id = o.id) AS "concernsAnother"`;
-  return turns.each(100, take, (due) => tellPassing(means, due));
+  return turns.each(
+    100,
+    (busy) => claims.take<Passing>(db, busy, columns),
+    (due) => tellPassing(means, due),
+  );
 }
 
-async function tellPassing(means: VcsMeans, due: PassingDue): Promise<void> {
+async function tellPassing(
+  means: VcsMeans,
+  due: Taken<'workspace_id' | 'repository_id' | 'commit', Passing>,
+): Promise<void> {
   const { db, publicUrl } = means;
   const { repository_id: id, commit } = due;
   try {

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { Prisma } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
-import { Claims, inSeconds } from '../../connections/git-hosts/claims';
+import { Claims, inSeconds, type Taken } from '../../connections/git-hosts/claims';
 import { pauseSeconds } from '../../connections/git-hosts/pause';
-import { type OwnedWork, Turns } from '../../connections/git-hosts/turns';
+import { Turns } from '../../connections/git-hosts/turns';
 import { reachRepository, type VcsMeans } from '../../connections/repositories/repository';
 import { cellText } from './comment-text';
 import { contextOf, type Progress, type Standing, standingOf, together, workspacePage } from './standing';
@@ -190,32 +190,32 @@ const icons = { pending: '⏳', success: '✅', failure: '❌', error: '⚠️' 
 /** Marks our comment on a pull request: a marker that others cannot have written before. */
 const markOf = ({ keyring }: VcsMeans, { repository_id: id, number }: CommentDue): string =>
   `keystead ${keyring.mac('vcs-comment', `${id}\n${number}`).toString('hex').slice(0, 24)}`;
-interface CommentDue extends OwnedWork {
+interface CommentFacts {
   readonly repository_id: string;
   readonly number: number;
   readonly comment_id: string | null;
   readonly digest: string | null;
-  readonly attempts: number;
-  readonly claim: number;
 }
+type CommentDue = Taken<'repository_id' | 'number', CommentFacts>;
 
-const commentClaims = new Claims({ table: 'vcs_comment', keys: ['repository_id', 'number'], lease });
+const commentClaims = new Claims({
+  table: 'vcs_comment',
+  keys: ['repository_id', 'number'],
+  lease,
+  owner: 'vcs_repository y ON y.id = x.repository_id',
+});
 /** Far in the future: until a status is sent that changes it. */
 const whenTold = Prisma.sql`timestamptz '9999-01-01T00:00:00Z'`;
 
 /** Keeps one comment on each pull request: the newest plan of every workspace that it concerns. */
 export function writeComments(means: VcsMeans, turns = new Turns()): Promise<void> {
   const { db } = means;
-  const take = (busy: string[]) =>
-    db.prisma.$queryRaw<CommentDue[]>`
-      UPDATE vcs_comment t SET attempts = t.attempts + 1, ${commentClaims.taking}
-        FROM vcs_repository w
-       WHERE w.id = t.repository_id AND (t.repository_id, t.number) = (
-         SELECT x.repository_id, x.number FROM vcs_comment x JOIN vcs_repository y ON y.id = x.repository_id
-          WHERE x.next_at <= now() AND NOT y.organization_id = ANY(${busy})
-          ORDER BY x.next_at LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
-      RETURNING t.repository_id, t.number, t.comment_id, t.digest, t.attempts, ${commentClaims.claimed}, w.organization_id`;
-  return turns.each(20, take, (due) => comment(means, due));
+  const facts = Prisma.sql`x.comment_id, x.digest`;
+  return turns.each(
+    20,
+    (busy) => commentClaims.take<CommentFacts>(db, busy, facts),
+    (due) => comment(means, due),
+  );
 }
 
 async function comment(means: VcsMeans, due: CommentDue): Promise<void> {

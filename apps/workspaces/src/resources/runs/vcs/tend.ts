@@ -42,9 +42,8 @@ async function tendOne(
     await repositoryClaims.end(db, row, inSeconds(pollSeconds), Prisma.sql`attempts = 0`);
   } catch (error) {
     const problem = (error as Error).message.slice(0, 1000);
-    const attempts = row.attempts + 1;
-    const pause = pauseSeconds(attempts - quickTries, Math.max(pollSeconds, longestPauseSeconds));
-    await repositoryClaims.end(db, row, inSeconds(pause), Prisma.sql`attempts = ${attempts}, problem = ${problem}`);
+    const pause = pauseSeconds(row.attempts - quickTries, Math.max(pollSeconds, longestPauseSeconds));
+    await repositoryClaims.end(db, row, inSeconds(pause), Prisma.sql`problem = ${problem}`);
   }
 }
 
