@@ -130,6 +130,24 @@ describe('imports', () => {
     expect(places.length).toBeGreaterThan(silent.length + 5);
   });
 
+  it('read values from outside in fields, where rules about parameters see what becomes of them', () => {
+    const backends = product.filter(({ file }) => /^apps\/secrets\/src\/(backends|system)\//.test(file));
+    const reads = /\b(parseDuration|to(Seconds|Int|Bool|Text|List|Pairs|Objects?))\(/;
+    expect(offending(backends, ({ text }) => reads.test(text))).toEqual([
+      // Fields.
+      'apps/secrets/src/backends/aws/signed-request.ts',
+      'apps/secrets/src/backends/cloudtwo/config-lease.ts',
+      // The ttl among the data of a secret.
+      'apps/secrets/src/backends/kv/version-one.ts',
+      // Words of a template.
+      'apps/secrets/src/system/identity/oidc/claims-template.ts',
+      // Options, each of which is text.
+      'apps/secrets/src/system/sys/audit/audit-options.ts',
+      // Other ways to ask for the same mount.
+      'apps/secrets/src/system/sys/mounts/mount-fields.ts',
+    ]);
+  });
+
   it('keep the database driver in the kernel and the packages made for it', () => {
     const kernel = /^(kernel\/|service\.ts|worker\.ts)/;
     const outside = apps.filter((source) => !kernel.test(inApp(source)));

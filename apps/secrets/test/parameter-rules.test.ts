@@ -1,8 +1,9 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { ExactNumber } from '@keystead/envelope';
 import { judgeParameters } from '../src/kernel/policy/parameters';
 import { PatternRule } from '../src/kernel/policy/rule';
 import type { PolicyValue } from '../src/kernel/policy/types';
+import { Failure } from '../src/sdk/coerce';
 import { fieldMeta } from '../src/sdk/parameter-reading';
 import type { AnyOperation } from '../src/sdk/path';
 import { startSecrets } from './start-secrets';
@@ -18,19 +19,25 @@ interface Spellings {
 
 const id = '0b3f9f1c-0d4e-4f6a-8a51-0123456789ab';
 
+/** Of fields that are objects of fields, by one of these. */
+const inObjects: readonly Spellings[] = [
+  {
+    same: [{ default_lease_ttl: 60 }, { default_lease_ttl: '1m' }, [{ default_lease_ttl: '60' }]],
+    other: { default_lease_ttl: 'system' },
+    among: [{ default_lease_ttl: '0h1m', description: 'x' }],
+  },
+  { same: [{ lockout_duration: 60 }, { lockout_duration: '1m' }], other: { lockout_duration: 61 } },
+  { same: [{ cas: 6 }, { cas: '6' }, { cas: '06' }], other: { cas: 7 } },
+];
+
 /** How clients write values of a kind of field; undefined where the operation reads only JSON as it comes. */
 function spellingsOf(
   json: Readonly<Record<string, unknown>>,
   type: ReturnType<typeof fieldMeta>,
 ): Spellings | undefined {
-  const read = type.meaning ?? type.read;
-  if (type.meaning && type.several && [read('generic')].flat().includes('kv-v1'))
-    return { same: ['generic', 'kv-v1'], other: 'kv-v2' };
-  if (type.meaning && type.several && !Array.isArray(read('v1')))
-    return { same: ['{"k":"v"}', '{ "k": "v" }', { k: 'v' }], other: { k: 'w' } };
-  if (type.meaning && Array.isArray(read('v1')))
-    return { same: ['7', 7, ['7'], [7]], other: '8', among: ['7,8', [8, 7]] };
-  if (type.meaning && json.type !== 'string') return { same: [60, '60', new ExactNumber('6e1')], other: 61 };
+  const { read } = type;
+  if (type.several && json.type !== 'object' && !(read('{"k":"v"}') instanceof Failure || Array.isArray(read('v'))))
+    return { same: ['{"k":"v"}', '{ "k": "v" }', { k: 'v' }], other: { k: 'w' }, among: [{ k: 'v', j: 'x' }] };
   if (json.enum) {
     const [one, other] = (json.enum as string[]).filter((text) => text !== '');
     return { same: [one], other };
@@ -40,6 +47,8 @@ function spellingsOf(
       if (json.format === 'duration')
         return { same: [60, '60', '1m', '60s', '0h1m', new ExactNumber('60.0')], other: '61s' };
       if (read(id.toUpperCase()) === id) return { same: [id, id.toUpperCase()], other: 'x' };
+      if (read('60m') === 3600) return { same: ['60m', '1h', 3600, '3600'], other: '61m' };
+      if (read('djE=') === 'v1') return { same: ['djE=', 'djE', 'd jE'], other: 'djI=' };
       if (read('/v1/') === 'v1') return { same: ['v1', 'v1/', '/v1/'], other: 'x' };
       return { same: type.anyCase ? ['v1', 'V1'] : ['7', 7], other: 'x' };
     case 'integer':
@@ -66,6 +75,8 @@ function spellingsOf(
         ],
       };
     case 'object':
+      if (type.several && !json.additionalProperties)
+        return inObjects.find(({ same }) => JSON.stringify(read(same[0]) ?? {}).includes('6'));
       if (!json.additionalProperties) return { same: [{ k: 5 }, [{ k: new ExactNumber('5.0') }]], other: { k: 6 } };
       return {
         same: [{ k: 'v' }, ['k=v'], 'k=v', [{ k: 'v' }]],
@@ -112,7 +123,7 @@ describe('rules about parameters', () => {
   beforeAll(async () => {
     await mountEveryKind(secrets);
     for (const { name: at, operation, verb } of everyVisit(secrets)) {
-      if (operation.freeform || verb === 'list' || verb === 'scan' || verb === 'delete') continue;
+      if (verb === 'list' || verb === 'scan' || verb === 'delete') continue;
       for (const [name, type] of Object.entries(operation.input?.shape ?? {})) {
         const meta = fieldMeta(type);
         const spellings = spellingsOf(meta.json, meta);
@@ -130,8 +141,15 @@ describe('rules about parameters', () => {
 
   it('are tried for every field that an operation reads as more than JSON', () => {
     expect(judged.length).toBeGreaterThan(900);
-    // What counts only by its presence, or has no effect.
-    expect(unread.map((one) => one.split(': ')[1]).sort()).toEqual(['list', 'list', 'perfstandbyok', 'standbyok']);
+    // What is kept as it comes, counts only by its presence, or has no effect.
+    expect(unread.map((one) => one.split(': ')[1]).sort()).toEqual([
+      'data',
+      'data',
+      'list',
+      'list',
+      'perfstandbyok',
+      'standbyok',
+    ]);
   });
 
   it('deny a value in every way to write it, under every name of its field, and among others', () => {
@@ -160,34 +178,66 @@ describe('rules about parameters', () => {
 
   it('take null for what it says: nothing in a list or a map', () => {
     const several = judged.filter(({ operation, name }) => fieldMeta(operation.input!.shape[name]!).several);
-    for (const { operation, name } of several.filter(
-      ({ operation: { input }, name }) => !fieldMeta(input!.shape[name]!).meaning,
-    )) {
-      expect(refuses(operation, 'denied', name, [], { [name]: null })).toBe(true);
-      expect(refuses(operation, 'denied', name, 'v1=1', { [name]: null })).toBe(false);
-      expect(refuses(operation, 'allowed', name, 'v1=1', { [name]: null })).toBe(true);
-      expect(refuses(operation, 'allowed', name, [], { [name]: [] })).toBe(false);
+    for (const { operation, name, spellings } of several) {
+      expect(refuses(operation, 'denied', name, fieldMeta(operation.input!.shape[name]!).empty, { [name]: null })).toBe(
+        true,
+      );
+      expect(refuses(operation, 'denied', name, spellings.other, { [name]: null })).toBe(false);
+      expect(refuses(operation, 'allowed', name, spellings.other, { [name]: null })).toBe(true);
     }
     expect(several.length).toBeGreaterThan(100);
   });
 
-  it('leave few fields to the operation to read by itself', () => {
-    const own = judged.filter(({ operation, name }) => fieldMeta(operation.input!.shape[name]!).meaning);
-    expect([...new Set(own.map(({ name }) => name))].sort()).toEqual([
-      'default_lease_ttl',
-      'explicit_max_ttl',
-      'from',
-      'iam_request_headers',
-      'lease',
-      'max_lease_ttl',
-      'metadata',
-      'path',
-      'period',
-      'plugin_name',
-      'to',
-      'ttl',
-      'type',
-    ]);
+  it('see all that an operation learns of a field: of the body it gets only what was sent', async () => {
+    const { root, service } = secrets;
+    const mount = [...service.kernel.mounts.all()].find(({ path }) => path === 'auth/approle/')!;
+    const declared = mount.backend.paths.find(({ pattern }) => pattern === 'role/:role_name')!;
+    const run = jest.spyOn(declared.operations.write!, 'run');
+    await root.write('auth/approle/role/seen', { token_ttl: '1h', policies: ['a'], token_type: null }).expect(204);
+    const [{ input, fields }] = run.mock.calls[0]!;
+    expect(fields).toEqual({ token_ttl: true, policies: true, token_type: null });
+    expect(input).toMatchObject({ token_ttl: 3600, policies: ['a'] });
+    run.mockRestore();
+  });
+
+  it.each<[string, string, boolean[]]>([
+    // kv, kv with version 1, kv-v1, generic, and in version 2: kv with the option, as a pair, as a number, kv-v2.
+    ['denied_parameters = { type = ["kv-v2"] }', '', [true, true, true, true, false, false, false, false]],
+    ['denied_parameters = { plugin_name = ["kv-v2"] }', '', [true, true, true, true, false, false, false, false]],
+    ['denied_parameters = { options = ["version=2"] }', '', [true, true, true, true, false, false, false, false]],
+    ['denied_parameters = { type = ["generic"] }', '', [false, false, false, false, true, true, true, true]],
+    ['denied_parameters = { options = ["version=1"] }', '', [false, false, false, false, true, true, true, false]],
+    ['denied_parameters = { type = ["kv"] }', '', [false, false, false, false, false, false, false, false]],
+    ['allowed_parameters = { type = ["kv-v2"] }', '', [false, false, false, false, true, true, true, true]],
+    ['allowed_parameters = { type = ["generic"] }', '', [true, true, true, true, false, false, false, false]],
+    ['allowed_parameters = { type = ["kv"] }', '', [true, true, true, true, false, false, false, false]],
+    ['allowed_parameters = { type = ["kv"], options = [] }', '', [true, true, true, true, true, true, true, true]],
+    [
+      'allowed_parameters = { type = [], options = ["version=2"] }',
+      'required_parameters = ["options"]',
+      [false, false, false, false, true, true, true, true],
+    ],
+  ])('take all ways to mount one kind of kv for one: %s %s', async (lists, required, passes) => {
+    const limited = await secrets.withPolicy(
+      `path "sys/mounts/judged/*" { capabilities = ["create", "update"]\n ${lists}\n ${required} }`,
+    );
+    const ways = [
+      { type: 'kv' },
+      { plugin_name: 'kv', options: { version: '1' } },
+      { type: 'kv-v1' },
+      { type: '', plugin_name: 'generic' },
+      { type: 'kv', options: { version: '2' } },
+      { type: 'kv', options: ['version=2'] },
+      { type: 'kv', options: [{ version: 2 }] },
+      { type: 'kv-v2', options: { version: '1' } },
+    ];
+    const found = [];
+    for (const way of ways) {
+      const { status } = await limited.write('sys/mounts/judged/kv', way);
+      if (status === 204) await secrets.root.delete('sys/mounts/judged/kv').expect(204);
+      found.push(status === 204);
+    }
+    expect(found).toEqual(passes);
   });
 
   it.each<[string, string, string, readonly string[]]>([
@@ -206,6 +256,15 @@ describe('rules about parameters', () => {
     ['sys/quotas/rate-limit/judged', '"path" = ["judged/"]', 'path', ['"judged"', '"judged/"', '"/judged"']],
     ['sys/remount', '"to" = ["prod/"]', 'to', ['"prod"', '"/prod/"', '"prod/"']],
     ['sys/auth/judged', '"type" = ["userpass"]', 'plugin_name', ['"userpass"']],
+    [
+      'sys/mounts/judged',
+      '"config" = [{ "default_lease_ttl" = "1h" }]',
+      'config',
+      ['{"default_lease_ttl":3600}', '{"default_lease_ttl":"60m","description":"x"}', '[{"default_lease_ttl":"3600"}]'],
+    ],
+    ['sys/mounts/judged/tune', '"max_lease_ttl" = [0]', 'max_lease_ttl', ['"system"', '-1', '""', '"0s"']],
+    ['auth/token/create', '"period" = ["1h"]', 'period', ['3600', '"3600"', '"60m"', '3.6e3']],
+    ['kv2/data/a', '"options" = [{ "cas" = 0 }]', 'options', ['{"cas":"0"}', '{"cas":0,"more":1}', '[{"cas":"00"}]']],
     ['sys/mounts/judged', '"type" = ["kv"]', 'type', ['"kv"', '"kv-v1"', '"kv-v2"', '"generic"']],
     ['sys/mounts/judged', '"type" = ["kv"]', 'plugin_name', ['"kv-v2"']],
   ])('deny at %s what %s means', async (at, denied, field, spellings) => {

@@ -11,7 +11,7 @@ import type { Bearer } from './authenticate';
 import type { Birthplace } from './issue-token';
 import type { Kernel } from './kernel';
 import type { Located } from './known';
-import type { Request } from './request';
+import { markSent, type Request } from './request';
 import { findReusable } from './reuse';
 
 const noFields: Readonly<Record<string, unknown>> = {};
@@ -60,7 +60,7 @@ export class RequestCall implements Call {
     this.path = match.below;
     this.params = match.params;
     this.written = match.written;
-    this.fields = request.sent.fields;
+    this.fields = match.operation?.freeform ? request.sent.fields : markSent(request.sent.fields);
     this.requestId = request.id;
     this.mfa = request.mfa;
     this.sentToken = mount.backend.kind === 'system' ? request.token : undefined;

@@ -59,3 +59,7 @@ export interface Request {
   /** Headers of the answer that tell of rate limits; set where they are wanted and one counts the request. */
   rateHeaders?: Readonly<Record<string, string>>;
 }
+
+/** Which fields were sent: null, or true for anything else. */
+export const markSent = (fields: RequestFields['fields']): Readonly<Record<string, true | null>> =>
+  Object.fromEntries(Object.keys(fields).map((name) => [name, fields[name] === null ? null : true]));

@@ -5,7 +5,7 @@ import type { Storage } from '../sdk/storage';
 import { requireWithin, sealedBounds } from './bounds';
 import type { Kernel } from './kernel';
 import type { Outcome } from './outcome';
-import type { Request } from './request';
+import { markSent, type Request } from './request';
 
 const nobody: Caller = { entityId: '', displayName: '', policies: [], root: false, sudo: false, address: '' };
 
@@ -42,7 +42,7 @@ export async function handleWhileSealed(kernel: Kernel, request: Request): Promi
     params: matched.params,
     written: undefined,
     input: kernel.inputs.parse(operation, request.sent.fields, request.sent.exact, undefined),
-    fields: request.sent.fields,
+    fields: markSent(request.sent.fields),
     fieldsText: () => JSON.stringify(request.sent.fields),
     stored: undefined,
     get storage(): Storage {

@@ -90,7 +90,10 @@ export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<
   /** The folded parameter as the caller wrote it, for names that are shown as they were first written. */
   readonly written: Spelling | undefined;
   readonly input: I;
-  /** Body and query fields as sent; numbers beyond a double's precision are held by their digits on freeform operations. */
+  /**
+   * Of freeform operations the fields as sent, their numbers with the digits that were sent; of all others only which were
+   * sent: null, or true for anything else. What a field says is in `input`, where rules about parameters look as well.
+   */
   readonly fields: Readonly<Record<string, unknown>>;
   /** The fields as JSON text, every number with its digits: what freeform operations store. */
   fieldsText(): string;

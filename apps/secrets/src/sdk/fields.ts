@@ -1,7 +1,10 @@
+import { ExactNumber } from '@keystead/envelope';
 import { z } from 'zod';
 import {
   Failure,
+  fieldProblem,
   maxElements,
+  shown,
   toBool,
   toInt,
   toList,
@@ -23,10 +26,8 @@ export interface FieldMeta {
   readonly json: Readonly<Record<string, unknown>>;
   /** Of a secret that is stored: the fields that decide where it is sent; none where it never leaves. */
   readonly sentTo?: readonly string[];
-  /** What it makes of a value. */
+  /** What it makes of a value: all that the operation learns of it, and what rules about parameters go by. */
   readonly read: Convert<unknown>;
-  /** What the operation makes of a value, where the field leaves that to it. */
-  readonly meaning?: Convert<unknown>;
   /** Of a list or map: what null says, which is that there is nothing in it. */
   readonly empty?: unknown;
   /** It holds elements that rules about parameters judge one by one. */
@@ -66,18 +67,18 @@ export const olderName = <T extends z.ZodType>(type: T, of: string) =>
 /** A field whose text the operation reads without regard to case, such as names of policies. */
 export const anyCase = <T extends z.ZodType>(type: T): T => type.meta({ anyCase: true });
 
-/** A field that the operation reads by itself, as `like` would once it is prepared: what rules about parameters go by. */
-export const readLike = <T extends z.ZodType>(type: T, like: z.ZodType, prepare = (value: unknown) => value): T => {
-  const { read, several } = like.meta() as unknown as FieldMeta;
-  return type.meta({ meaning: (value: unknown) => read(prepare(value)), several });
-};
-
 /** A field that says how to do what is asked, and is not kept. */
 export const notKept = <T extends z.ZodType>(type: T): T => announced(type, { writeOnly: true });
 
 type Convert<T> = (value: unknown) => T | Failure;
 
-function field<T>(json: Record<string, unknown>, convert: Convert<T>, hidden = false, facts?: Partial<FieldMeta>) {
+/** A field read by a rule that only it needs; `hidden` keeps its values out of error texts. */
+export function field<T>(
+  json: Record<string, unknown>,
+  convert: Convert<T>,
+  hidden = false,
+  facts?: Partial<FieldMeta>,
+) {
   return z
     .unknown()
     .transform((value, ctx): T => {
@@ -184,6 +185,19 @@ export const duration = () =>
 /** A lifetime that may be negative; what a negative one means is said by the operation. */
 export const signedDuration = () => field({ type: 'string', format: 'duration' }, toSeconds);
 
+/** A lifetime whose refusals clients know as a whole: each is made of the problem, or of a negative value. */
+export const namedDuration = (words: {
+  readonly none: readonly unknown[];
+  problem(text: string): string;
+  negative(value: unknown): string;
+}) =>
+  field({ type: 'string', format: 'duration' }, (value) => {
+    if (words.none.includes(value instanceof ExactNumber ? Number(value) : value)) return 0;
+    const seconds = toSeconds(value);
+    if (seconds instanceof Failure) return new Failure(words.problem(seconds.message), true);
+    return seconds < 0 ? new Failure(words.negative(value), true) : seconds;
+  });
+
 /** A list from an array, or from text split at commas; elements trimmed, empty ones dropped. */
 export const commaList = () => several(listOfText, toCommaList);
 
@@ -203,9 +217,12 @@ export const intList = (text: string) =>
     return numbers.every((number) => typeof number === 'number') ? numbers : new Failure(text, true);
   });
 
-/** A path that the operation reads with or without slashes at its ends. */
+/** A path with or without slashes at its ends. */
 export const mountPath = () =>
-  readLike(string(), string(), (path) => (typeof path === 'string' ? withoutOuterSlashes(path) : path));
+  field({ type: 'string' }, (value) => {
+    const text = toText(value);
+    return text instanceof Failure ? text : withoutOuterSlashes(text);
+  });
 
 function toCommaList(value: unknown): string[] | Failure {
   const list = typeof value === 'string' ? splitAtCommas(value) : toList(value);
@@ -249,7 +266,26 @@ export const keyValues = () =>
 export const object = () =>
   field<Record<string, unknown>>({ type: 'object' }, (value) => toObject(value), false, { empty: {} });
 
-/** The same, its numbers with the digits they were sent with. */
+/** An object of fields that are read like those of a body; what is no field is left out or, if strict, refused. */
+export const nested = <S extends z.ZodObject>(name: string, inner: S, nothing: readonly unknown[] = [null]) =>
+  field<Partial<z.output<S>>>(
+    { type: 'object' },
+    (value) => {
+      const object = toObject(value);
+      if (object instanceof Failure) return object;
+      const given = Object.fromEntries(Object.entries(object).filter(([, item]) => !nothing.includes(item)));
+      const parsed = inner.partial().safeParse(given);
+      if (parsed.success) return parsed.data as Partial<z.output<S>>;
+      const { path, message, params } = parsed.error.issues[0] as z.core.$ZodIssueCustom;
+      const key = String(path[0] ?? Object.keys(given).find((one) => !(one in inner.shape)));
+      if (path.length === 0) return new Failure(`${name}: unknown field ${key}`, true);
+      return new Failure(params?.whole ? message : fieldProblem(`${name}.${key}`, shown(given[key]), message), true);
+    },
+    false,
+    { empty: {}, several: true },
+  );
+
+/** An object of any JSON values, its numbers with the digits they were sent with. */
 export const exactObject = () => object().meta({ exact: true });
 
 /** A list of objects of any JSON values. */

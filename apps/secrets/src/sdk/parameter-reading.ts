@@ -18,18 +18,22 @@ export interface ParameterReading {
   read(name: string, value: unknown): ReadValue | undefined;
   /** Whether the operation has such a parameter. */
   knows(name: string): boolean;
+  /** Other parameters that ask for the same. */
+  sameAs(parameters: Parameters): readonly Parameters[];
 }
+
+type Parameters = Readonly<Record<string, unknown>>;
 
 /** What of an operation says how it reads its parameters. */
 interface Reader {
   readonly input?: z.ZodObject;
   readonly defaults?: object;
-  readonly freeform?: boolean;
+  readonly sameAs?: (parameters: Parameters) => readonly Parameters[];
 }
 
-/** How an operation reads its parameters; undefined where all of them are data that is kept as sent. */
+/** How an operation reads its parameters; undefined where it declares none. */
 export function readingOf(operation: Reader): ParameterReading | undefined {
-  return operation.freeform ? undefined : new FieldsReading(operation);
+  return operation.input && new FieldsReading(operation);
 }
 
 class FieldsReading implements ParameterReading {
@@ -46,6 +50,10 @@ class FieldsReading implements ParameterReading {
     return Object.hasOwn(this.operation.input?.shape ?? {}, name);
   }
 
+  sameAs(parameters: Parameters): readonly Parameters[] {
+    return this.operation.sameAs?.(parameters) ?? [];
+  }
+
   read(name: string, value: unknown): ReadValue | undefined {
     const shape = this.operation.input?.shape ?? {};
     if (!this.knows(name)) return undefined;
@@ -53,7 +61,7 @@ class FieldsReading implements ParameterReading {
     const defaults = this.operation.defaults as Readonly<Record<string, unknown>> | undefined;
     const given = value === null ? (meta.empty ?? defaults?.[name]) : value;
     if (given === undefined) return undefined;
-    const read = (meta.meaning ?? meta.read)(given);
+    const read = meta.read(given);
     if (read instanceof Failure || read === undefined) return undefined;
     const several = meta.several === true;
     const elements = several ? elementsOf(read) : [read];
@@ -86,5 +94,8 @@ const folded = (value: unknown): unknown => (typeof value === 'string' ? value.t
 function elementsOf(read: unknown): readonly unknown[] {
   if (Array.isArray(read)) return read;
   if (!isObject(read)) return [read];
-  return Object.entries(read).map(([key, value]) => `${/["=]/.test(key) ? JSON.stringify(key) : key}=${value}`);
+  return Object.entries(read).map(([key, value]) => {
+    const text = isObject(value) || Array.isArray(value) ? JSON.stringify(value) : value;
+    return `${/["=]/.test(key) ? JSON.stringify(key) : key}=${text}`;
+  });
 }

@@ -50,6 +50,8 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
   readonly defaults?: Partial<z.output<I>>;
   /** Fields that return to their default with every write that leaves them out. */
   readonly resets?: readonly (keyof z.output<I> & string)[];
+  /** Other fields that would ask for the same: rules about parameters judge these as well. */
+  readonly sameAs?: (fields: Readonly<Record<string, unknown>>) => readonly Readonly<Record<string, unknown>>[];
   /** All body fields are data: none is unrecognised, numbers keep their digits. */
   readonly freeform?: boolean;
   /** Takes bodies larger than the few MiB that every operation takes of a known caller; `freeform` implies it. */
@@ -92,7 +94,7 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
 
 /** What the kernel sees of an operation. */
 export interface AnyOperation extends Operation<Readonly<Record<string, string>>, z.ZodObject, unknown> {
-  /** How rules about parameters read them; absent where all of them are data. */
+  /** How rules about parameters read them; absent where none is declared. */
   readonly reading?: ParameterReading;
 }
 

@@ -3,8 +3,8 @@ import { Refusal } from '@keystead/refusal';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
-import { isObject } from '../../sdk/coerce';
-import { anything, commaList, duration, int, keyValues, readLike, secretString, string } from '../../sdk/fields';
+import { Failure, isObject } from '../../sdk/coerce';
+import { commaList, duration, field, int, secretString, string } from '../../sdk/fields';
 import { operation, type Path, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import { checkCidrs } from '../../sdk/token-params';
@@ -22,7 +22,7 @@ import {
 const rolesAtOnce = 32;
 
 const SecretIdOptions = z.object({
-  metadata: readLike(anything(), keyValues(), parsedMetadata)
+  metadata: field<Record<string, string>>({}, metadataOf, false, { empty: {}, several: true })
     .optional()
     .describe('JSON text of an object of strings; becomes metadata of the tokens.'),
   cidr_list: commaList().optional().describe('Addresses that may log in with it.'),
@@ -179,7 +179,7 @@ async function make(call: RoleCall<SecretIdOptions>, secretId: string) {
   const cidrs = subset(input.cidr_list ?? [], role.secret_id_bound_cidrs);
   const tokenCidrs = subset(input.token_bound_cidrs ?? [], role.token_bound_cidrs);
   const accessor = await addSecretId(storage, role, secretId, {
-    metadata: metadataOf(input.metadata),
+    metadata: input.metadata ?? {},
     cidrs,
     tokenCidrs,
     usesLeft,
@@ -234,23 +234,19 @@ function contains(outer: string, inner: string): boolean {
   );
 }
 
-/** The value of JSON text; undefined where the text is none. */
-function parsedMetadata(given: unknown): unknown {
-  if (typeof given !== 'string') return given;
+/** From JSON text, or from the object itself. */
+function metadataOf(given: unknown): Record<string, string> | Failure {
+  if (given === '') return {};
+  let read = given;
   try {
-    return JSON.parse(given);
+    if (typeof given === 'string') read = JSON.parse(given);
   } catch {
-    return undefined;
+    read = undefined;
   }
-}
-
-function metadataOf(given: unknown): Record<string, string> {
-  if (given === undefined || given === '') return {};
-  const parsed = parsedMetadata(given);
-  if (!isObject(parsed) || !Object.values(parsed).every((value) => typeof value === 'string')) {
-    throw new Refusal('invalid', 'metadata must be the JSON text of an object of strings');
+  if (isObject(read) && Object.values(read).every((value) => typeof value === 'string')) {
+    return read as Record<string, string>;
   }
-  return parsed as Record<string, string>;
+  return new Failure('metadata must be the JSON text of an object of strings', true);
 }
 
 function requireField<K extends string>(input: { readonly [key in K]?: string | undefined }, field: K): string {

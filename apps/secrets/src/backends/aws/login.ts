@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { StoredLogin } from '../../sdk/backend';
 import type { BackgroundCall } from '../../sdk/call';
-import { anyCase, anything, readLike, secretString, string } from '../../sdk/fields';
+import { anyCase, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { type Login, login } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
@@ -12,7 +12,7 @@ import { clientInForce } from './client';
 import { identityInForce } from './identity';
 import type { AwsParts } from './parts';
 import { type AwsRole, boundCanonical, findRole } from './role';
-import { readRequest } from './signed-request';
+import { base64Text, headersField, readRequest } from './signed-request';
 
 /** Who logs in: by AWS’s own id, by the ARN without its path, and with it where the role needs it. */
 interface Who {
@@ -30,10 +30,10 @@ export const loginPath = (parts: AwsParts) =>
       summary: 'Ask the token service who signed the request, and answer a token of this service.',
       input: z.object({
         role: anyCase(string()).optional().describe('Name of the role; else that of the user or role of AWS.'),
-        iam_http_request_method: string().optional().describe('POST.'),
-        iam_request_url: string().optional().describe('Address the request is for, in base64.'),
-        iam_request_body: string().optional().describe('Body of the request, in base64.'),
-        iam_request_headers: secretHeaders().optional().describe('Headers of the request: JSON, or JSON in base64.'),
+        iam_http_request_method: anyCase(string()).optional().describe('POST.'),
+        iam_request_url: base64Text('iam_request_url').optional().describe('Address the request is for, in base64.'),
+        iam_request_body: base64Text('iam_request_body').optional().describe('Body of the request, in base64.'),
+        iam_request_headers: headersField().optional().describe('Headers of the request: JSON, or JSON in base64.'),
         identity: string().optional().describe('Of machines (EC2): not built.'),
         pkcs7: string().optional().describe('Likewise.'),
         signature: string().optional().describe('Likewise.'),
@@ -49,7 +49,7 @@ export const loginPath = (parts: AwsParts) =>
           'iam_request_body',
           'iam_request_headers',
         ] as const) {
-          if (!input[name]) throw new Refusal('invalid', `missing ${name}`);
+          if (Object.keys(input[name] ?? {}).length === 0) throw new Refusal('invalid', `missing ${name}`);
         }
         const config = await clientInForce(storage);
         const request = readRequest(
@@ -57,7 +57,7 @@ export const loginPath = (parts: AwsParts) =>
             method: input.iam_http_request_method!,
             url: input.iam_request_url!,
             body: input.iam_request_body!,
-            headers: input.iam_request_headers,
+            headers: input.iam_request_headers!,
           },
           config,
         );
@@ -150,11 +150,6 @@ async function fullArn(
   // Deleted and recreated during the session: another principal, whose path is not that of the signer.
   if (found.id !== id) throw denied();
   return found.arn;
-}
-
-/** Headers hold the signature: they are kept out of errors. An object is taken as well as text. */
-function secretHeaders() {
-  return readLike(anything(), secretString()).meta({ json: { ...(secretString().meta() as { json: object }).json } });
 }
 
 const denied = (): Refusal => new Refusal('denied', 'permission denied');

@@ -1,3 +1,5 @@
+import { Failure, isObject, toText } from '../../sdk/coerce';
+import { field } from '../../sdk/fields';
 import { refuse } from '../../sdk/refuse';
 import type { AwsClient } from './client';
 
@@ -9,14 +11,16 @@ export interface SignedRequest {
   readonly headers: ReadonlyMap<string, string>;
 }
 
-/** What of a login says it, as it came. */
+/** What of a login says it. */
 export interface SentRequest {
   readonly method: string;
-  /** In base64, like the body and the headers, which are JSON. */
   readonly url: string;
   readonly body: string;
-  readonly headers: unknown;
+  readonly headers: SentHeaders;
 }
+
+/** Each header of a request by its name in lower case. */
+export type SentHeaders = Readonly<Record<string, string>>;
 
 const longest = 16 * 1024;
 const serverIdHeader = 'x-vault-aws-iam-server-id';
@@ -42,11 +46,10 @@ const signable = new Set([
 export function readRequest(sent: SentRequest, config: AwsClient): SignedRequest {
   if (sent.method.toUpperCase() !== 'POST')
     refuse("invalid iam_http_request_method; currently only 'POST' is supported");
-  const url = urlOf(text('iam_request_url', sent.url));
-  const body = text('iam_request_body', sent.body);
+  const url = urlOf(sent.url);
+  const { body } = sent;
   checkBody(body);
-  const given = headersOf(sent.headers);
-  const headers = signedOf(given, config);
+  const headers = signedOf(new Map(Object.entries(sent.headers)), config);
   const host = headers.get('host') ?? url.host;
   if (host.toLowerCase() !== url.host) refuse('the signed host is not that of iam_request_url');
   checkServerId(headers, config);
@@ -82,11 +85,18 @@ function globalOr(region: string, regional: RegExpExecArray | null, host: string
   return regional?.[1] === region ? host : undefined;
 }
 
-function text(field: string, base64: string): string {
+/** A field of text that clients send in base64. */
+export const base64Text = (name: string) =>
+  field({ type: 'string' }, (value) => {
+    const sent = toText(value);
+    return sent instanceof Failure ? sent : textOf(name, sent);
+  });
+
+function textOf(name: string, base64: string): string | Failure {
   const bytes = Buffer.from(base64, 'base64');
   const read = bytes.toString('utf8');
-  if (base64 === '' || base64.length > longest * 2 || bytes.length > longest || !bytes.equals(Buffer.from(read))) {
-    refuse(`${field} must be text in base64`);
+  if (base64.length > longest * 2 || bytes.length > longest || !bytes.equals(Buffer.from(read))) {
+    return new Failure(`${name} must be text in base64`, true);
   }
   return read;
 }
@@ -107,29 +117,35 @@ function checkBody(body: string): void {
   }
 }
 
-function headersOf(sent: unknown): Map<string, string> {
+/** The field of the headers: JSON in base64, or JSON, or an object. They hold the signature, and are kept out of errors. */
+export const headersField = () =>
+  field<SentHeaders>({ type: 'string', format: 'password' }, headersOf, true, { empty: {}, several: true });
+
+function headersOf(sent: unknown): SentHeaders | Failure {
   let read = sent;
-  if (typeof sent === 'string') {
-    // Clients send it in base64, and some as JSON.
-    const json = sent.trimStart().startsWith('{') ? sent : text('iam_request_headers', sent);
+  if (typeof sent === 'string' && sent !== '') {
+    const json = sent.trimStart().startsWith('{') ? sent : textOf('iam_request_headers', sent);
+    if (json instanceof Failure) return json;
     try {
       read = JSON.parse(json);
     } catch {
-      refuse('iam_request_headers must be JSON, or JSON in base64');
+      return new Failure('iam_request_headers must be JSON, or JSON in base64', true);
     }
   }
-  if (typeof read !== 'object' || read === null || Array.isArray(read)) refuse('iam_request_headers must be an object');
+  if (read === '') return {};
+  if (!isObject(read)) return new Failure('iam_request_headers must be an object', true);
   const headers = new Map<string, string>();
   for (const [name, value] of Object.entries(read)) {
     const values = [value].flat();
     const one = values.length === 1 && ['string', 'number'].includes(typeof values[0]) ? String(values[0]) : undefined;
     const lower = name.toLowerCase();
     if (one === undefined || !/^[\w-]{1,100}$/.test(name) || /[^\t\x20-\x7e]/.test(one) || headers.has(lower)) {
-      refuse(`iam_request_headers: ${JSON.stringify(name.slice(0, 100))} must be there once, with one value`);
+      const shown = JSON.stringify(name.slice(0, 100));
+      return new Failure(`iam_request_headers: ${shown} must be there once, with one value`, true);
     }
     headers.set(lower, one);
   }
-  return headers;
+  return Object.fromEntries(headers);
 }
 
 function signedOf(given: ReadonlyMap<string, string>, config: AwsClient): Map<string, string> {

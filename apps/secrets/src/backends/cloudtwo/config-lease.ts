@@ -1,8 +1,9 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import { Failure, toText } from '../../sdk/coerce';
 import { single } from '../../sdk/collection';
 import { durationText, parseDuration } from '../../sdk/duration';
-import { string } from '../../sdk/fields';
+import { field } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, empty, missing } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
@@ -14,6 +15,15 @@ const lease = single('config/lease', Lease);
 export async function leaseTimes(storage: Storage): Promise<z.output<typeof Lease>> {
   return (await lease.find(storage)) ?? { lease: 0, lease_max: 0 };
 }
+
+const leaseTime = (name: string) =>
+  field({ type: 'string' }, (value) => {
+    const text = toText(value);
+    if (text instanceof Failure) return text;
+    const found = text === '' ? 0 : text.includes('d') ? undefined : parseDuration(text);
+    if (found === undefined) return new Failure(`Invalid ${name}: time: invalid duration "${text}"`, true);
+    return text !== '' && found <= 0 ? new Failure(`Invalid ${name}: it must be positive`, true) : found;
+  });
 
 /** Lifetimes of user credentials. Spec: Cloud-provider engine (Lease configuration). */
 export const leasePath = path('config/lease', {
@@ -31,24 +41,18 @@ export const leasePath = path('config/lease', {
   write: {
     summary: 'Set both lifetimes.',
     update: 'replace',
-    defaults: { lease: '', lease_max: '' },
+    defaults: { lease: 0, lease_max: 0 },
     input: z.object({
-      lease: string().describe('Lifetime before renewal, such as 30m; h is the largest unit.'),
-      lease_max: string().describe('Longest lifetime renewals can reach; h is the largest unit.'),
+      lease: leaseTime('lease').describe('Lifetime before renewal, such as 30m; h is the largest unit.'),
+      lease_max: leaseTime('lease_max').describe('Longest lifetime renewals can reach; h is the largest unit.'),
     }),
     run({ input, storage }) {
-      const times = { lease: seconds('lease', input.lease), lease_max: seconds('lease_max', input.lease_max) };
-      if (times.lease > times.lease_max) throw new Refusal('invalid', "'lease' cannot be greater than 'lease_max'");
-      lease.put(storage, times);
+      for (const name of ['lease', 'lease_max'] as const) {
+        if (input[name] === 0) throw new Refusal('invalid', `'${name}' is a required parameter`);
+      }
+      if (input.lease > input.lease_max) throw new Refusal('invalid', "'lease' cannot be greater than 'lease_max'");
+      lease.put(storage, input);
       return empty;
     },
   },
 });
-
-function seconds(field: string, text: string): number {
-  if (text === '') throw new Refusal('invalid', `'${field}' is a required parameter`);
-  const found = text.includes('d') ? undefined : parseDuration(text);
-  if (found === undefined) throw new Refusal('invalid', `Invalid ${field}: time: invalid duration "${text}"`);
-  if (found <= 0) throw new Refusal('invalid', `Invalid ${field}: it must be positive`);
-  return found;
-}

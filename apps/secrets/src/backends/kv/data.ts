@@ -2,8 +2,8 @@ import { ExactNumber, jsonText, parseExact } from '@keystead/envelope';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
-import { isObject } from '../../sdk/coerce';
-import { anything, int, intList, object } from '../../sdk/fields';
+import { Failure, isObject } from '../../sdk/coerce';
+import { anything, field, int, intList, nested } from '../../sdk/fields';
 import { operation, path } from '../../sdk/path';
 import { data, dataText, empty, gone, missing, type Reply } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
@@ -25,9 +25,18 @@ interface SecretParams {
   readonly path: string;
 }
 
+const notNumber = 'error parsing check-and-set parameter: it must be a version number';
+/** A negative one is a number that no version has. */
+const version = field({ type: 'integer' }, (sent): number | Failure => {
+  const isNumber = typeof sent === 'string' ? /^-?\d+$/.test(sent) : ['number', 'object'].includes(typeof sent);
+  const number = isNumber ? Number(sent) : Number.NaN;
+  return Number.isSafeInteger(number) ? number : new Failure(notNumber, true);
+});
 const WriteInput = z.object({
   data: anything().optional().describe('The pairs of the new version.'),
-  options: object().optional().describe('`cas`: the version this one must follow; 0 where there must be none.'),
+  options: nested('options', z.object({ cas: version.optional() }))
+    .optional()
+    .describe('`cas`: the version this one must follow; 0 where there must be none.'),
 });
 const ReadInput = z.object({ version: int().optional().describe('The version to read; the newest when left out.') });
 
@@ -154,7 +163,7 @@ async function writeVersion(
     throw new Refusal('invalid', input.data === undefined ? 'no data provided' : 'data must be an object');
   }
   const given = input.data;
-  const cas = casOf(input.options);
+  const cas = input.options?.cas;
   const config = await configOf(storage);
   return changeKey(storage, params.path, async (tx): Promise<Reply> => {
     const key = await findKey(tx, params.path);
@@ -189,15 +198,6 @@ function merge(target: unknown, patch: unknown): unknown {
     else merged.set(name, merge(merged.get(name), value));
   }
   return Object.fromEntries(merged);
-}
-
-function casOf(options: Record<string, unknown> | undefined): number | undefined {
-  const cas = options?.cas;
-  if (cas === undefined || cas === null) return undefined;
-  const number = typeof cas === 'string' && /^-?\d+$/.test(cas) ? Number(cas) : cas;
-  // A negative one is a number that no version has.
-  if (typeof number === 'number' && Number.isSafeInteger(number)) return number;
-  throw new Refusal('invalid', 'error parsing check-and-set parameter: it must be a version number');
 }
 
 function checkCas(key: KeyMetadata | undefined, config: KvConfig, cas: number | undefined): void {

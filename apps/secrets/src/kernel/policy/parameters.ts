@@ -14,20 +14,21 @@ export function judgeParameters(
   rule: PatternRule,
   { parameters = {}, freeform, reading }: Question,
 ): Objection | undefined {
-  for (const name of rule.requiredParameters) {
-    // As the handlers read it: they know no `TTL`, and null as a value only where it empties a field, or all fields are data.
-    const names = reading?.namesOf(name) ?? [name];
-    const isGiven = (name: string) =>
-      Object.hasOwn(parameters, name) &&
-      (parameters[name] !== null || freeform || reading?.read(name, null)?.several === true);
-    if (!names.some(isGiven)) return 'required-parameter';
-  }
+  const { requiredParameters, deniedParameters, allowedParameters } = rule;
+  if (requiredParameters.length === 0 && !deniedParameters && !allowedParameters) return undefined;
+  const ways = [parameters, ...(reading?.sameAs(parameters) ?? [])];
+  // As the handlers read it: they know no `TTL`, and null as a value only where it empties a field, or all fields are data.
+  const isGiven = (way: Parameters, name: string) =>
+    Object.hasOwn(way, name) && (way[name] !== null || freeform || reading?.read(name, null)?.several === true);
+  const complete = ways.filter((way) =>
+    requiredParameters.every((name) => (reading?.namesOf(name) ?? [name]).some((one) => isGiven(way, one))),
+  );
+  if (complete.length === 0) return 'required-parameter';
   if (Object.keys(parameters).length === 0) return undefined;
-  const { deniedParameters, allowedParameters } = rule;
-  if (!deniedParameters && !allowedParameters) return undefined;
   const judge = new Judge(reading);
-  if (deniedParameters && judge.isDenied(deniedParameters, parameters)) return 'denied-parameter';
-  if (allowedParameters && !judge.areAllowed(allowedParameters, parameters)) return 'allowed-parameter';
+  if (deniedParameters && ways.some((way) => judge.isDenied(deniedParameters, way))) return 'denied-parameter';
+  if (allowedParameters && !complete.some((way) => judge.areAllowed(allowedParameters, way)))
+    return 'allowed-parameter';
   return undefined;
 }
 

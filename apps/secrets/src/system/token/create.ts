@@ -1,19 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Call, NamespaceView } from '../../sdk/call';
-import { parseDuration } from '../../sdk/duration';
-import {
-  anyCase,
-  anything,
-  bool,
-  commaList,
-  int,
-  keyValues,
-  olderName,
-  readLike,
-  signedDuration,
-  string,
-} from '../../sdk/fields';
+import { anyCase, bool, commaList, int, keyValues, namedDuration, olderName, string } from '../../sdk/fields';
 import { Globs } from '../../sdk/globs';
 import { lifetime } from '../../sdk/lifetime';
 import { operation, path } from '../../sdk/path';
@@ -23,8 +11,8 @@ import { newTokenPolicies } from './create-policies';
 import type { TokenParts } from './parts';
 import { roles, type TokenRole } from './role';
 
-/** Read by `seconds`, whose refusals clients know. */
-const lifetimeText = () => readLike(anything(), signedDuration());
+const lifetimeText = (name: string) =>
+  namedDuration({ none: [''], problem: (text) => text, negative: () => `${name} must be positive` });
 
 const Input = z.object({
   id: string().optional().describe('The token itself, instead of a random one; needs sudo.'),
@@ -33,13 +21,13 @@ const Input = z.object({
   no_parent: bool().optional().describe('Makes an orphan; needs sudo.'),
   no_default_policy: bool().optional().describe('Leaves out the default policy.'),
   renewable: bool().optional().describe('Whether the token can be renewed; true when left out.'),
-  ttl: lifetimeText().optional().describe('Initial lifetime.'),
-  lease: olderName(lifetimeText(), 'ttl'),
+  ttl: lifetimeText('ttl').optional().describe('Initial lifetime.'),
+  lease: olderName(lifetimeText('ttl'), 'ttl'),
   type: string().optional().describe('service or batch.'),
-  explicit_max_ttl: lifetimeText().optional().describe('Hard cap on the lifetime.'),
+  explicit_max_ttl: lifetimeText('explicit_max_ttl').optional().describe('Hard cap on the lifetime.'),
   display_name: string().optional().describe('Shown in look-ups and audit lines.'),
   num_uses: int().optional().describe('Uses of the token; 0 is unlimited.'),
-  period: lifetimeText().optional().describe('Makes the token periodic; needs sudo.'),
+  period: lifetimeText('period').optional().describe('Makes the token periodic; needs sudo.'),
   entity_alias: anyCase(string()).optional().describe('Entity alias of the token; with a role that allows it.'),
 });
 type CreateInput = z.output<typeof Input>;
@@ -165,9 +153,8 @@ function typeOf(input: CreateInput, role: TokenRole | undefined): 'service' | 'b
 }
 
 function refuseForBatch(input: CreateInput): void {
-  // Clients send what they know of as zero: `0s` as well as 0.
   for (const field of ['num_uses', 'period', 'explicit_max_ttl'] as const) {
-    if (!/^[0nuµmshd]*$/.test(String(input[field] ?? ''))) throw refuse(`batch tokens cannot have "${field}" set`);
+    if (input[field]) throw refuse(`batch tokens cannot have "${field}" set`);
   }
 }
 
@@ -193,11 +180,10 @@ function lifetimeOf(
   root: boolean,
   parentExpires: boolean,
 ): Life {
-  const asked = seconds(input.ttl ?? input.lease, 'ttl must be positive');
-  const explicit = seconds(input.explicit_max_ttl, 'explicit_max_ttl must be positive');
-  const period = seconds(input.period, 'period must be positive');
+  const asked = input.ttl ?? input.lease ?? 0;
+  const period = input.period ?? 0;
   if (period > 0 && !caller.sudo) throw refuse('root or sudo privileges required to create periodic token');
-  const explicitMaxTtlSeconds = atMost(explicit, role?.token_explicit_max_ttl ?? 0);
+  const explicitMaxTtlSeconds = atMost(input.explicit_max_ttl ?? 0, role?.token_explicit_max_ttl ?? 0);
   const periodSeconds = atMost(period, role?.token_period ?? 0);
   const endless = root && asked === 0 && explicitMaxTtlSeconds === 0 && periodSeconds === 0;
   if (endless && parentExpires) throw refuse('expiring root tokens cannot create non-expiring root tokens');
@@ -211,14 +197,6 @@ function lifetimeOf(
     mount,
   });
   return { ttlSeconds, explicitMaxTtlSeconds, periodSeconds, warnings };
-}
-
-function seconds(value: unknown, negative: string): number {
-  if (value === undefined || value === null || value === '') return 0;
-  const parsed = typeof value === 'string' || typeof value === 'number' ? parseDuration(String(value)) : undefined;
-  if (parsed === undefined) throw refuse(`time: invalid duration ${JSON.stringify(String(value).slice(0, 100))}`);
-  if (parsed < 0) throw refuse(negative);
-  return parsed;
 }
 
 /** The smaller of two limits of which 0 is none. */

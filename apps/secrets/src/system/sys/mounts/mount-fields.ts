@@ -2,33 +2,35 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { UserLockout } from '../../../kernel/mounts/lockout';
 import type { MountConfig } from '../../../kernel/mounts/mount';
-import { Failure, fieldProblem, shown, toText } from '../../../sdk/coerce';
-import { parseDuration } from '../../../sdk/duration';
-import {
-  anything,
-  bool,
-  commaList,
-  duration,
-  int,
-  keyValues,
-  object,
-  oneOf,
-  readLike,
-  signedDuration,
-  string,
-} from '../../../sdk/fields';
+import { Failure, toPairs, toText } from '../../../sdk/coerce';
+import { bool, commaList, duration, int, keyValues, namedDuration, nested, oneOf, string } from '../../../sdk/fields';
 
 const tokenTypes = ['default-service', 'default-batch', 'service', 'batch'] as const;
 
 const pluginVersion = () =>
   string().optional().describe('Only that of the catalog: engines and methods are part of the service.');
 
+const mountLifetime = (name: string) =>
+  namedDuration({
+    none: ['', 'system', -1, '-1'],
+    problem: (text) => `unable to parse ${name}: ${text}`,
+    negative: (value) => `${name}: cannot provide negative value '${value}'`,
+  });
+
+const Lockout = z.strictObject({
+  lockout_threshold: int().optional(),
+  lockout_duration: duration().optional(),
+  lockout_counter_reset_duration: duration().optional(),
+  lockout_disable: bool().optional(),
+});
+type Lockout = z.output<typeof Lockout>;
+
 /** The fields of a mount's configuration, by wire name. */
 export const tuneInput = z.object({
-  default_lease_ttl: readLike(anything(), signedDuration())
+  default_lease_ttl: mountLifetime('default_lease_ttl')
     .optional()
     .describe('Default lifetime; `system` or -1 for the system default.'),
-  max_lease_ttl: readLike(anything(), signedDuration())
+  max_lease_ttl: mountLifetime('max_lease_ttl')
     .optional()
     .describe('Longest lifetime; `system` or -1 for the system maximum.'),
   description: string().optional().describe('What the mount is for.'),
@@ -45,24 +47,12 @@ export const tuneInput = z.object({
   audit_non_hmac_response_keys: commaList().optional().describe('Response fields that audit lines show as they are.'),
   options: keyValues().optional().describe('Options of the type, such as the version of kv.'),
   plugin_version: pluginVersion(),
-  user_lockout_config: object()
+  user_lockout_config: nested('user_lockout_config', Lockout, [null, ''])
     .optional()
     .describe(
       'How wrong passwords lock a name: lockout_threshold, lockout_duration, lockout_counter_reset_duration, lockout_disable. Only of methods with passwords.',
     ),
 });
-
-/** For rules about parameters a type that says the version as well is that type, and more. */
-const mountType = () =>
-  string().meta({
-    meaning(given: unknown) {
-      const type = toText(given);
-      if (type instanceof Failure) return type;
-      const { type: known, options } = withoutAlias(type, null);
-      return options ? [known, `${known}-v${options.version}`] : [known];
-    },
-    several: true,
-  });
 
 /** A type as the catalog knows it, with the options that an older name of it stands for. */
 export function withoutAlias(type: string, options: Readonly<Record<string, string>> | null) {
@@ -71,15 +61,29 @@ export function withoutAlias(type: string, options: Readonly<Record<string, stri
   return { type, options };
 }
 
+/** The ways to ask for the same kind of kv, and its version: by type, by older type, and by option. */
+export function sameMount(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>[] {
+  const { type, plugin_name: older, options, ...rest } = fields;
+  const given = toText(type || older || '');
+  const pairs = toPairs(options ?? {});
+  if (given instanceof Failure || pairs instanceof Failure) return [];
+  const meant = withoutAlias(given, pairs);
+  if (meant.type !== 'kv') return [];
+  const { version = '1', ...others } = meant.options ?? {};
+  const more = { ...rest, ...(Object.keys(others).length > 0 && { options: others }) };
+  const names = version === '2' ? ['kv-v2'] : ['kv', 'kv-v1', 'generic'];
+  return [{ ...rest, type: 'kv', options: { ...others, version } }, ...names.map((name) => ({ ...more, type: name }))];
+}
+
 export const mountInput = z.object({
-  type: mountType().optional().describe('The kind of mount: kv, userpass, …'),
+  type: string().optional().describe('The kind of mount: kv, userpass, …'),
   description: string().optional().describe('What the mount is for.'),
-  config: object().optional().describe('Its configuration, as tune takes it.'),
+  config: nested('config', tuneInput).optional().describe('Its configuration, as tune takes it.'),
   options: keyValues().optional().describe('Options of the type, such as the version of kv.'),
   local: bool().optional().describe('Whether the mount is local to this installation.'),
   seal_wrap: bool().optional().describe('Has no effect: everything is encrypted.'),
   external_entropy_access: bool().optional().describe('Randomness from elsewhere: not built, so it must be false.'),
-  plugin_name: mountType().meta({ olderNameOf: 'type' }).optional().describe('Older way to name the type.'),
+  plugin_name: string().meta({ olderNameOf: 'type' }).optional().describe('Older way to name the type.'),
   plugin_version: pluginVersion(),
 });
 
@@ -89,8 +93,8 @@ type TuneInput = Partial<z.output<typeof tuneInput>>;
 export function tuned(before: MountConfig, given: TuneInput): MountConfig {
   const after: MountConfig = {
     ...before,
-    defaultLeaseTtlSeconds: ttl('default_lease_ttl', given.default_lease_ttl, before.defaultLeaseTtlSeconds),
-    maxLeaseTtlSeconds: ttl('max_lease_ttl', given.max_lease_ttl, before.maxLeaseTtlSeconds),
+    defaultLeaseTtlSeconds: given.default_lease_ttl ?? before.defaultLeaseTtlSeconds,
+    maxLeaseTtlSeconds: given.max_lease_ttl ?? before.maxLeaseTtlSeconds,
     forceNoCache: given.force_no_cache ?? before.forceNoCache,
     listingVisibility:
       given.listing_visibility === undefined ? before.listingVisibility : given.listing_visibility || undefined,
@@ -106,40 +110,15 @@ export function tuned(before: MountConfig, given: TuneInput): MountConfig {
   return after;
 }
 
-function ttl(field: string, value: unknown, before: number): number {
-  if (value === undefined || value === null) return before;
-  if (value === 'system' || value === -1 || value === '-1' || value === '') return 0;
-  const seconds = typeof value === 'string' || typeof value === 'number' ? parseDuration(String(value)) : undefined;
-  if (seconds === undefined)
-    throw new Refusal('invalid', `unable to parse ${field}: time: invalid duration "${value}"`);
-  if (seconds < 0) throw new Refusal('invalid', `${field}: cannot provide negative value '${value}'`);
-  return seconds;
-}
-
-const Lockout = z.strictObject({
-  lockout_threshold: int().optional(),
-  lockout_duration: duration().optional(),
-  lockout_counter_reset_duration: duration().optional(),
-  lockout_disable: bool().optional(),
-});
-
 /** Lays what is given over what there is; nothing and 0 stand for what holds for all. */
-function lockedOut(before: UserLockout | undefined, given: Record<string, unknown>): UserLockout {
-  const said = Object.entries(given).filter(([, value]) => value !== null && value !== '');
-  const parsed = Lockout.safeParse(Object.fromEntries(said));
-  if (!parsed.success) {
-    const { path, message } = parsed.error.issues[0]!;
-    const name = String(path[0] ?? Object.keys(given).find((field) => !(field in Lockout.shape)));
-    const problem = path.length > 0 ? fieldProblem(name, shown(given[name]), message) : `unknown field ${name}`;
-    throw new Refusal('invalid', `user_lockout_config: ${problem}`);
-  }
-  const { lockout_threshold: threshold, lockout_disable: disabled } = parsed.data;
+function lockedOut(before: UserLockout | undefined, given: Lockout): UserLockout {
+  const { lockout_threshold: threshold, lockout_disable: disabled } = given;
   if ((threshold ?? 0) < 0) throw new Refusal('invalid', 'user_lockout_config: lockout_threshold must not be negative');
   const number = (now: number | undefined, was: number | undefined) => (now === undefined ? was : now || undefined);
   return {
     threshold: number(threshold, before?.threshold),
-    durationSeconds: number(parsed.data.lockout_duration, before?.durationSeconds),
-    counterResetSeconds: number(parsed.data.lockout_counter_reset_duration, before?.counterResetSeconds),
+    durationSeconds: number(given.lockout_duration, before?.durationSeconds),
+    counterResetSeconds: number(given.lockout_counter_reset_duration, before?.counterResetSeconds),
     disabled: disabled ?? before?.disabled,
   };
 }

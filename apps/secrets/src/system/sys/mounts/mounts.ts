@@ -3,12 +3,11 @@ import { z } from 'zod';
 import { passwordRule } from '../../../kernel/mounts/lockout';
 import type { LiveMount, Mount, MountConfig } from '../../../kernel/mounts/mount';
 import type { SystemTtls } from '../../../kernel/mounts/mounts';
-import { fieldProblem, shown } from '../../../sdk/coerce';
 import { operation, path } from '../../../sdk/path';
 import { withoutOuterSlashes } from '../../../sdk/path-text';
 import { data, empty } from '../../../sdk/reply';
 import { type MountParts, refuseBelowNamespace, unmount } from './mount-changes';
-import { mountInput, tuned, tuneInput, withoutAlias } from './mount-fields';
+import { mountInput, sameMount, tuned, tuneInput, withoutAlias } from './mount-fields';
 
 const untouchable = new Set(['sys/', 'cubbyhole/', 'identity/']);
 const unmountable = new Set(['cubbyhole', 'identity', 'system', 'token']);
@@ -30,6 +29,7 @@ export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
     summary: words.enable,
     operationId: words.enableId,
     input: mountInput,
+    sameAs: sameMount,
     auditClear: ['type', 'description', 'config', 'options', 'plugin_name'],
     async run({ input, params, namespace }) {
       const given = input.type || input.plugin_name || '';
@@ -41,7 +41,7 @@ export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
       const target = full(params.path);
       checkTarget(kind, type, target);
       checkOptions(type, options);
-      const tuning = parseConfig(input.config);
+      const tuning = input.config ?? {};
       refuseTokenType(target, tuning);
       if (input.external_entropy_access) {
         throw new Refusal('invalid', "'external_entropy_access' is not built: randomness is that of the machine");
@@ -282,16 +282,6 @@ function checkTarget(kind: 'secret' | 'auth', type: string, target: string): voi
     throw new Refusal('invalid', `cannot mount "${target}"`);
   }
   if (target === '/' || target === 'auth//') throw new Refusal('invalid', `cannot mount "${target}"`);
-}
-
-function parseConfig(config: Record<string, unknown> | undefined) {
-  const given: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(config ?? {})) if (value !== null) given[key] = value;
-  const parsed = tuneInput.safeParse(given);
-  if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0]!;
-  const field = String(issue.path[0]);
-  throw new Refusal('invalid', fieldProblem(`config.${field}`, shown(given[field]), issue.message));
 }
 
 function checkTtls(config: MountConfig, ttls: SystemTtls): void {

@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import type { Logger } from '@keystead/server';
 import { z } from 'zod';
-import { string } from '../../../sdk/fields';
+import { anyCase, string } from '../../../sdk/fields';
 import { operation, path } from '../../../sdk/path';
 import { data, empty, missing } from '../../../sdk/reply';
 
@@ -22,7 +22,7 @@ const levels: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-const LevelInput = z.object({ level: string().optional().describe('trace, debug, info, warn or error.') });
+const LevelInput = z.object({ level: anyCase(string()).optional().describe('trace, debug, info, warn or error.') });
 
 /** `sys/loggers`: how much the node that answers writes to its log, until it is told otherwise or starts again. */
 export function loggerPaths(log: Pick<Logger, 'level'>) {

@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { ROOT_NAMESPACE_ID } from '../../../kernel/storage/types';
-import { announced, string } from '../../../sdk/fields';
+import { announced, anyCase, string } from '../../../sdk/fields';
 import { path } from '../../../sdk/path';
 import { type StreamSink, stream } from '../../../sdk/reply';
 import type { Authority } from '../policies/authority';
@@ -41,10 +41,10 @@ export function monitorPath(monitors: LogMonitors, holds: (token: string) => Pro
       summary: 'Follow the log of this node until the connection ends, or the right of the token.',
       operationId: 'monitor',
       input: z.object({
-        log_level: announced(string(), { enum: levels, default: 'info' })
+        log_level: announced(anyCase(string()), { enum: levels, default: 'info' })
           .optional()
           .describe('The least level of the lines, as far as the node writes them, see sys/loggers.'),
-        log_format: announced(string(), { enum: ['standard', 'json'], default: 'standard' })
+        log_format: announced(anyCase(string()), { enum: ['standard', 'json'], default: 'standard' })
           .optional()
           .describe('json: the lines as they are.'),
       }),
