@@ -339,15 +339,17 @@ describe('agents', () => {
     const applying = actor(agent, await claim(agent));
     await applying.post('/start').expect(200);
     await exclude();
-    const state = stateOf(1);
+    const serial = '9007199254740993';
+    const state = Buffer.from(String(stateOf(1)).replace('"serial":1', `"serial":${serial}`));
     const md5 = createHash('md5').update(state).digest('hex');
-    await applying.put(`/state?serial=1&lineage=l-1&md5=${md5}`, state).expect(409);
+    await applying.put(`/state?serial=9223372036854775808&lineage=l-1&md5=${md5}`, state).expect(400);
+    await applying.put(`/state?serial=${serial}&lineage=l-1&md5=${md5}`, state).expect(409);
     await admin.get(`workspaces/${workspace}/current-state-version`).expect(404);
     const { rows } = await workspaces.service.pool.query(
-      'SELECT count(*)::int AS n FROM quarantined_state WHERE workspace_id = $1',
+      'SELECT serial::text FROM quarantined_state WHERE workspace_id = $1',
       [workspace],
     );
-    expect(rows).toEqual([{ n: 1 }]);
+    expect(rows).toEqual([{ serial }]);
   });
 
   it('are shown with their pool, and sign off', async () => {

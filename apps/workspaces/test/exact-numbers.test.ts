@@ -43,13 +43,11 @@ const parsesPlainly = [
   'resources/people/sign-in-providers/saml/receive.ts',
   'resources/people/tokens/authenticate.ts',
   'resources/runs/runs/jobs/claims.ts',
-  'resources/runs/runs/jobs/results.ts',
   'resources/runs/runs/run.ts',
   'resources/runs/vcs/deliveries.ts',
   'resources/states/state-versions/scanner/json-text.ts',
   'resources/states/state-versions/scanner/state-reader.ts',
   'worker/agent/client.ts',
-  'worker/agent/http-source.ts',
   'worker/isolation/scratch.ts',
   'worker/network/reach.ts',
   'worker/tool/catalogue.ts',
@@ -115,6 +113,19 @@ describe('numbers keep every digit', () => {
     const bundle = (await text(Readable.from([archive]).pipe(createGunzip()))).replace(/[\t\n ]/g, '');
     expect(bundle).toContain(`"numbers":${list.replace(/]$/, ',]')}`);
     expect(bundle).not.toContain('hush-hush');
+  });
+
+  it('in the serial of a state that a worker saves', async () => {
+    await runs.started({ 'auto-apply': true });
+    await runs.worker.plan();
+    const job = await runs.worker.take('apply');
+    await runs.worker.start(job);
+    await runs.worker.saveState(job, Buffer.from(state.replace('"serial":1', '"serial":9007199254740993')));
+    const { rows } = await workspaces.service.pool.query(
+      'SELECT serial::text FROM state_version WHERE workspace_id = $1 ORDER BY created_at DESC LIMIT 1',
+      [runs.workspace],
+    );
+    expect(rows).toEqual([{ serial: '9007199254740993' }]);
   });
 
   it('because no code that reads JSON of others reads it otherwise', () => {

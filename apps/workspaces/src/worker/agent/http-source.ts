@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
+import { parseExact } from '@keystead/envelope';
 import { isRefusal } from '@keystead/refusal';
 import type { z } from 'zod';
 import { fromWire, toWire } from '../../resources/runs/agents/names';
@@ -151,8 +152,8 @@ export class HttpSource implements JobSource {
   }
 
   async saveState(job: RunJob, state: Uint8Array): Promise<void> {
-    const { serial = 0, lineage } = JSON.parse(Buffer.from(state).toString('utf8')) as {
-      serial?: number;
+    const { serial = 0, lineage } = parseExact(Buffer.from(state).toString('utf8')) as {
+      serial?: unknown;
       lineage?: string;
     };
     const md5 = createHash('md5').update(state).digest('hex');

@@ -16,7 +16,7 @@ import { type Lease, lost, nameUpload, requireBegun, requireLease } from './leas
 import { toWire } from './names';
 import * as wire from './protocol';
 import { finishJob, saveSent } from './results';
-import { bodyOf, described, gather, json, numberOf } from './wire';
+import { bodyOf, described, gather, json, numberOf, serialOf } from './wire';
 
 const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
 
@@ -141,7 +141,7 @@ const saving = raw('PUT')(`${job}/state`, {
     const md5 = call.query.get('md5') ?? '';
     if (!/^[0-9a-f]{32}$/.test(md5)) throw badParameter('md5', 'md5 must be 32 hexadecimal digits');
     const state = {
-      serial: numberOf(call, 'serial'),
+      serial: serialOf(call),
       lineage: call.query.get('lineage') ?? null,
       md5,
       bytes: call.request.stream!,

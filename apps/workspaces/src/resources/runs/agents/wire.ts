@@ -47,6 +47,16 @@ export function numberOf({ query }: { query: Query }, name: string): number {
   return Number(text);
 }
 
+/** The serial of a state, which has 64 bits. */
+export function serialOf({ query }: { query: Query }): bigint {
+  const text = query.get('serial') ?? '';
+  const serial = /^\d{1,19}$/.test(text) ? BigInt(text) : undefined;
+  if (serial === undefined || serial !== BigInt.asIntN(64, serial)) {
+    throw badParameter('serial', 'serial must be a whole number of 64 bits');
+  }
+  return serial;
+}
+
 /** All bytes of a body. Throws `too-large` beyond a limit. */
 export async function gather(
   stream: AsyncIterable<Uint8Array> | undefined,

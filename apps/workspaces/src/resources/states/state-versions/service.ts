@@ -25,7 +25,7 @@ export { uploadJson, uploadRaw } from './upload';
 
 /** What a request says of a new state version. */
 export interface NewState {
-  readonly serial: number;
+  readonly serial: number | bigint;
   readonly md5: string;
   readonly lineage?: string | null;
   readonly force?: boolean | null;

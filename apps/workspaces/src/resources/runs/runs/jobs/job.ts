@@ -86,7 +86,7 @@ export interface StoredBytes {
 
 /** A state, and what it says of its place in history. */
 export interface SentState {
-  readonly serial: number;
+  readonly serial: bigint;
   readonly lineage: string | null;
   /** In hexadecimal digits. */
   readonly md5: string;

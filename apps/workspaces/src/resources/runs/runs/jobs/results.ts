@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
+import { parseExact } from '@keystead/envelope';
 import type { Keyring } from '@keystead/keyring';
 import { isRefusal } from '@keystead/refusal';
 import type { Actor } from '../../../../kernel/audit/audit';
@@ -118,9 +119,9 @@ async function afterPlan(tx: Database, run: Run, job: RunJob, hasChanges: boolea
 const holderOf = (runId: string): Actor => ({ type: 'runs', id: runId, name: runId });
 
 /** What a state says of its place in history. */
-function headOf(state: Uint8Array): { serial: number; lineage: string | null } {
-  const { serial, lineage } = JSON.parse(Buffer.from(state).toString('utf8')) as { serial?: number; lineage?: string };
-  return { serial: serial ?? 0, lineage: lineage ?? null };
+function headOf(state: Uint8Array): { serial: bigint; lineage: string | null } {
+  const { serial, lineage } = parseExact(Buffer.from(state).toString('utf8')) as { serial?: unknown; lineage?: string };
+  return { serial: BigInt(String(serial ?? 0)), lineage: lineage ?? null };
 }
 
 /** Makes a state the current one, as the run whose lock the workspace is under. Throws the refusal. */
@@ -139,14 +140,7 @@ export async function quarantineState(
 ): Promise<void> {
   const workspace = await requireWorkspace(db, job.workspaceId);
   const blob = await writeBlob(db, keyring, bytes, { limit, provisional: true });
-  await quarantine.keep(
-    db,
-    holderOf(job.runId),
-    workspace,
-    { serial: BigInt(serial), lineage, md5, force: false },
-    blob,
-    reason,
-  );
+  await quarantine.keep(db, holderOf(job.runId), workspace, { serial, lineage, md5, force: false }, blob, reason);
 }
 
 /** The same of a state whose bytes come one after the other. */
