@@ -17,12 +17,12 @@ export class LargeText {
 
 /**
  * Reads JSON whose long texts become `LargeText`, without ever being strings: those would be held twice more, and are
- * not given back soon. Throws what `JSON.parse` throws, and a TypeError for what is no UTF-8.
+ * not given back soon. Throws what `parse` throws, and a TypeError for what is no UTF-8.
  */
-export function parseWithLargeTexts(json: Buffer): unknown {
+export function parseWithLargeTexts(json: Buffer, parse: (text: string) => unknown = JSON.parse): unknown {
   const found = largeTexts(json);
   const utf8 = new TextDecoder('utf-8', { fatal: true });
-  if (found.length === 0) return JSON.parse(utf8.decode(json));
+  if (found.length === 0) return parse(utf8.decode(json));
   // A random name, so that no sender can have sent a placeholder.
   const name = randomUUID();
   const parts: string[] = [];
@@ -32,11 +32,15 @@ export function parseWithLargeTexts(json: Buffer): unknown {
     at = to;
   });
   parts.push(utf8.decode(json.subarray(at)));
-  return JSON.parse(parts.join(''), (_key, value: unknown) => {
+  const restored = (value: unknown): unknown => {
+    if (typeof value === 'object' && value !== null) {
+      for (const key of Object.keys(value)) Reflect.set(value, key, restored(Reflect.get(value, key)));
+    }
     if (typeof value !== 'string' || !value.startsWith(name)) return value;
     const { from, to } = found[Number(value.slice(name.length + 1))]!;
     return new LargeText(json.subarray(from, to));
-  });
+  };
+  return restored(parse(parts.join('')));
 }
 
 /** Where long texts stand, without their quotes. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { ExactNumber, parseExact } from '@keystead/envelope';
 import type { CommandSpec } from '../command';
 import type { Remote } from '../migration/remote';
 import type { RemoteResource } from '../migration/resource';
@@ -154,14 +155,15 @@ async function underLock<T>(service: Remote, { id, attributes }: RemoteResource,
   }
 }
 
-function stateIn(bytes: Buffer, file: string): { serial: number; lineage?: string } {
+function stateIn(bytes: Buffer, file: string): { serial: number | ExactNumber; lineage?: string } {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(bytes.toString());
+    parsed = parseExact(bytes.toString());
   } catch {
     // Said below.
   }
   const { serial, lineage, version } = (parsed ?? {}) as Record<string, unknown>;
-  if (typeof serial !== 'number' || version === undefined) throw new Problem(`${file} is no state`, exitCodes.file);
+  const isSerial = typeof serial === 'number' || serial instanceof ExactNumber;
+  if (!isSerial || version === undefined) throw new Problem(`${file} is no state`, exitCodes.file);
   return { serial, ...(typeof lineage === 'string' && lineage ? { lineage } : {}) };
 }

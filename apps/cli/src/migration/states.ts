@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { parseExact } from '@keystead/envelope';
 import { exitCodes, Problem } from '../problem';
 import { attempt, type Import, shown } from './import';
 import { Refused } from './refused';
@@ -22,9 +23,10 @@ interface StateCopy {
   force: boolean;
 }
 
-const serialOf = (version: RemoteResource) => Number(version.attributes.serial);
+const serialOf = (version: RemoteResource) => BigInt(String(version.attributes.serial));
 const bySerial = (a: RemoteResource, b: RemoteResource) =>
-  serialOf(a) - serialOf(b) || String(a.attributes['created-at']).localeCompare(String(b.attributes['created-at']));
+  Number(serialOf(a) - serialOf(b)) ||
+  String(a.attributes['created-at']).localeCompare(String(b.attributes['created-at']));
 const isWhole = ({ attributes: { status } }: RemoteResource) => status === undefined || status === 'finalized';
 
 /** Copies the states of a workspace in the order of their serials; those that are there stay. */
@@ -55,10 +57,10 @@ async function statesThere(job: Import, label: string, { organization, source }:
 }
 
 /** What is still to be copied, and how many states come too late because newer ones are here. */
-function stepsOf(wanted: readonly RemoteResource[], present: readonly number[]): { steps: StateCopy[]; late: number } {
-  const here = new Map<number, number>();
+function stepsOf(wanted: readonly RemoteResource[], present: readonly bigint[]): { steps: StateCopy[]; late: number } {
+  const here = new Map<bigint, number>();
   for (const serial of present) here.set(serial, (here.get(serial) ?? 0) + 1);
-  let newest = Math.max(-1, ...present);
+  let newest = present.reduce((most, serial) => (serial > most ? serial : most), -1n);
   const onlyTheirs = present.every((serial) => wanted.some((version) => serialOf(version) === serial));
   const steps: StateCopy[] = [];
   let late = 0;
@@ -75,7 +77,7 @@ function stepsOf(wanted: readonly RemoteResource[], present: readonly number[]):
       continue;
     }
     steps.push({ version, force: serial <= newest });
-    newest = Math.max(newest, serial);
+    if (serial > newest) newest = serial;
   }
   return { steps, late };
 }
@@ -117,7 +119,7 @@ async function copyState(job: Import, label: string, { version, force }: StateCo
     type: 'state-versions',
     attributes: {
       // The file's own, where the two differ: a state says itself where it belongs.
-      serial: typeof state.serial === 'number' ? state.serial : serial,
+      serial: state.serial ?? serial,
       md5: createHash('md5').update(bytes).digest('hex'),
       ...(typeof state.lineage === 'string' && state.lineage !== '' ? { lineage: state.lineage } : {}),
       ...(force ? { force } : {}),
@@ -132,7 +134,7 @@ async function copyState(job: Import, label: string, { version, force }: StateCo
 
 function stateIn(bytes: Buffer): { serial?: unknown; lineage?: unknown } | undefined {
   try {
-    const parsed: unknown = JSON.parse(bytes.toString('utf8'));
+    const parsed = parseExact(bytes.toString('utf8'));
     const isState =
       typeof parsed === 'object' && parsed !== null && ('version' in parsed || 'encrypted_data' in parsed);
     return isState ? (parsed as { serial?: unknown; lineage?: unknown }) : undefined;

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { parseExact } from '@keystead/envelope';
 import { LargeText, maxListMembers, parseWithLargeTexts } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { atPace, BodyTooLarge, contentCoding, JsonTooMuch, nextTurn, readBody, scanJson } from '@keystead/server';
@@ -85,7 +86,9 @@ export async function readJson(
   await lookOver(bytes, known ? bodyValues : unknownBody.values);
   try {
     const large = bytes.length > bodyBytes;
-    const value: unknown = large ? parseWithLargeTexts(bytes) : JSON.parse(utf8.decode(bytes));
+    const value: unknown = large
+      ? parseWithLargeTexts(bytes, parseExact)
+      : (largeBody ? parseExact : JSON.parse)(utf8.decode(bytes));
     if (large) {
       await nextTurn();
     }

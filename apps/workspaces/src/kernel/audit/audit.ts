@@ -1,3 +1,4 @@
+import { ExactNumber } from '@keystead/envelope';
 import type { Prisma } from '../../generated/prisma/client';
 import type { Principal } from '../access/principal';
 import type { Database } from '../database/database';
@@ -118,6 +119,7 @@ function asJson(values: Values): Prisma.InputJsonValue | undefined {
 function plain(value: unknown): unknown {
   if (value === undefined) return null;
   if (typeof value === 'bigint') return value.toString();
+  if (value instanceof ExactNumber) return value.digits;
   if (value instanceof Uint8Array) return '(not shown)';
   return value;
 }

@@ -1,7 +1,9 @@
+import { ExactNumber } from '@keystead/envelope';
 import { badParameter, freeForm, type Query } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Raw } from '../../../kernel/endpoints/endpoint';
+import { serialIn } from '../../states/state-versions/scanner/parse-state';
 
 /** A body that is plain JSON of a shape. */
 export function bodyOf<T>(shape: z.ZodType<T>) {
@@ -47,13 +49,10 @@ export function numberOf({ query }: { query: Query }, name: string): number {
   return Number(text);
 }
 
-/** The serial of a state, which has 64 bits. */
+/** The serial of a state. */
 export function serialOf({ query }: { query: Query }): bigint {
-  const text = query.get('serial') ?? '';
-  const serial = /^\d{1,19}$/.test(text) ? BigInt(text) : undefined;
-  if (serial === undefined || serial !== BigInt.asIntN(64, serial)) {
-    throw badParameter('serial', 'serial must be a whole number of 64 bits');
-  }
+  const serial = serialIn(new ExactNumber(query.get('serial') ?? ''));
+  if (serial === undefined) throw badParameter('serial', 'serial must be a whole number of at most 63 bits');
   return serial;
 }
 

@@ -4,6 +4,7 @@ import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
 import type { Claim } from './rules';
+import { shownSerial } from './scanner/parse-state';
 
 const keptPerWorkspace = 5;
 const keptMs = 30 * 24 * 60 * 60_000;
@@ -58,7 +59,7 @@ export async function keep(
       organizationId: workspace.organizationId,
       action: 'state-version.quarantine',
       target: { type: 'quarantined-states', id, name: workspace.name },
-      after: { reason, serial: Number(claim.serial) },
+      after: { reason, serial: shownSerial(claim.serial) },
     });
   });
 }

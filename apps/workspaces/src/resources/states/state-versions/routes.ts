@@ -12,7 +12,8 @@ import { changeContent } from './backing-data';
 import { type Form, withLinks, withUploadLinks } from './links';
 import * as outputs from './outputs';
 import * as quarantine from './quarantine';
-import { CreateStateVersion, inlineLimitBytes, largeBody, Rollback } from './schema';
+import { shownSerial } from './scanner/parse-state';
+import { CreateStateVersion, inlineLimitBytes, largeBody, Rollback, serialNumber } from './schema';
 import {
   outputSerializer,
   type ShownStateVersion,
@@ -235,7 +236,7 @@ interface KeptState extends quarantine.QuarantinedState, StateTarget {}
 const quarantineSerializer = serializerOf<KeptState>()({
   type: 'quarantined-states',
   shape: {
-    serial: whole,
+    serial: serialNumber,
     lineage: text.nullable(),
     md5: text,
     size: whole,
@@ -246,7 +247,7 @@ const quarantineSerializer = serializerOf<KeptState>()({
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/quarantined-states/${id}`,
   attributes: ({ serial, lineage, md5, size, reason, createdAt }) => ({
-    serial: Number(serial),
+    serial: shownSerial(serial),
     lineage,
     md5,
     size: Number(size),

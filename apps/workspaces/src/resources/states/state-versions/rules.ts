@@ -23,7 +23,7 @@ export interface Claim {
  * does. Throws `invalid` naming the field.
  */
 export function requireOwnClaim({ serial, lineage }: Claim, parsed: ParsedState): void {
-  if (serial !== BigInt(parsed.serial)) {
+  if (serial !== parsed.serial) {
     throw invalid('serial', `is ${serial}, and the state has the serial ${parsed.serial}`);
   }
   if (lineage !== null && lineage !== parsed.lineage) {

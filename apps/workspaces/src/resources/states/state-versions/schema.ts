@@ -1,6 +1,8 @@
+import type { ExactNumber } from '@keystead/envelope';
 import { document, one, requiredOne, writeOnly } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { base64 } from './base64';
+import { serialIn } from './scanner/parse-state';
 
 /** Inline state may be this large before base64; larger ones go to the upload URL. */
 export const inlineLimitBytes = 16 * 1024 * 1024;
@@ -18,10 +20,15 @@ const md5 = z
   .regex(/^[0-9a-fA-F]{32}$/, 'must be an MD5 hash in hexadecimal digits')
   .transform((text) => text.toLowerCase());
 
+/** A serial in a request or an answer, with every digit. */
+export const serialNumber = z
+  .custom<number | ExactNumber>((value) => serialIn(value) !== undefined, 'must be a whole number of at most 63 bits')
+  .meta({ type: 'integer', minimum: 0 });
+
 /** A new state version: announced, or with its content. */
 export const CreateStateVersion = document('state-versions', {
   attributes: {
-    serial: z.int().min(0),
+    serial: serialNumber.transform((value) => serialIn(value)!),
     md5,
     lineage: z.string().max(255).nullish(),
     force: writeOnly(z.boolean()).nullish(),

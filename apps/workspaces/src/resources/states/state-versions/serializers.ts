@@ -15,6 +15,8 @@ import { actorTypes } from '../../../kernel/audit/audit';
 import { gone, hidden } from '../../../kernel/blobs/backing-data';
 import { serializerOf } from '../../../kernel/endpoints/endpoint';
 import type { StateOutput } from './outputs';
+import { shownSerial } from './scanner/parse-state';
+import { serialNumber } from './schema';
 import type { StateVersion } from './state-version';
 
 /** A state version with the links its holder may follow. */
@@ -38,7 +40,7 @@ export const stateVersionSerializer = serializerOf<ShownStateVersion>()({
   shape: {
     'created-at': instant,
     size: whole,
-    serial: whole,
+    serial: serialNumber,
     lineage: text.nullable(),
     status: choice(['pending', 'finalized', 'discarded', hidden, gone]),
     intermediate: flag,
@@ -68,7 +70,7 @@ export const stateVersionSerializer = serializerOf<ShownStateVersion>()({
   attributes: (version) => ({
     'created-at': version.createdAt.toISOString(),
     size: Number(version.size),
-    serial: Number(version.serial),
+    serial: shownSerial(version.serial),
     lineage: version.lineage,
     status: version.status,
     intermediate: version.intermediate,

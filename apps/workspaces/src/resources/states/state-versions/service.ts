@@ -14,7 +14,7 @@ import * as outputs from './outputs';
 import type * as quarantine from './quarantine';
 import { type Claim, requireLock, requireOwnClaim, requireSuccessor } from './rules';
 import { jsonObject } from './scanner/json-object';
-import { type ParsedOutput, parseOutputs } from './scanner/parse-state';
+import { type ParsedOutput, parseOutputs, serialAfter } from './scanner/parse-state';
 import { withSerial } from './scanner/with-serial';
 import { inlineLimitBytes } from './schema';
 import { find, findCurrent, type StateVersion } from './state-version';
@@ -25,7 +25,7 @@ export { uploadJson, uploadRaw } from './upload';
 
 /** What a request says of a new state version. */
 export interface NewState {
-  readonly serial: number | bigint;
+  readonly serial: bigint;
   readonly md5: string;
   readonly lineage?: string | null;
   readonly force?: boolean | null;
@@ -69,7 +69,7 @@ export async function create(
   input: NewState,
 ): Promise<StateVersion> {
   const claim: Claim = {
-    serial: BigInt(input.serial),
+    serial: input.serial,
     lineage: input.lineage ?? null,
     md5: input.md5,
     force: input.force === true,
@@ -158,7 +158,7 @@ export async function rollback(
   if (earlier.format === null) throw invalid('rollbackStateVersion', sealedSerial);
   for (;;) {
     const current = await findCurrent(db, workspace.id);
-    const serial = (current?.serial ?? earlier.serial) + 1n;
+    const serial = serialAfter(current?.serial ?? earlier.serial);
     const content = withSerial(() => readBlob(db, env.keyring, blobId), serial);
     const watched = await watch(db, (seen) =>
       writeBlob(db, env.keyring, content, { limit: unlimited, seen, provisional: true }),
@@ -199,8 +199,8 @@ export async function promote(
   if (!found.parsed) throw invalid('state', 'is not a state file');
   const { parsed } = found;
   const current = await findCurrent(db, workspace.id);
-  const own = BigInt(parsed.serial);
-  const serial = current && current.serial >= own ? current.serial + 1n : own;
+  const own = parsed.serial;
+  const serial = current && current.serial >= own ? serialAfter(current.serial) : own;
   if (serial !== own && parsed.format === null) throw invalid('state', sealedSerial);
   const renumbered =
     serial === own

@@ -9,7 +9,7 @@ import { auditColumns, auditJson } from '../../workspaces/workspaces/writes';
 import { described } from './described';
 import * as outputs from './outputs';
 import { type Claim, requireSuccessor } from './rules';
-import type { ParsedOutput, ParsedState } from './scanner/parse-state';
+import { type ParsedOutput, type ParsedState, shownSerial } from './scanner/parse-state';
 import { findBase, type StateBase } from './state-base';
 import { addedVersion, type StateVersion } from './state-version';
 
@@ -148,7 +148,7 @@ async function finalizeAt(
     organizationId: version.organizationId,
     action: 'state-version.create',
     target: { type: 'state-versions', id: version.id, name: version.workspaceId },
-    after: { serial: Number(version.serial), lineage: version.lineage, md5: version.md5, size: blob.size },
+    after: { serial: shownSerial(version.serial), lineage: version.lineage, md5: version.md5, size: blob.size },
   });
   const rows = sealed.map(({ detailedType, value, ...output }) => ({
     ...output,

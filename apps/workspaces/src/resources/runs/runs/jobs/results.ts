@@ -7,6 +7,7 @@ import type { Actor } from '../../../../kernel/audit/audit';
 import { keepBlob, removeBlob, writeBlob } from '../../../../kernel/blobs/blobs';
 import type { Database } from '../../../../kernel/database/database';
 import * as quarantine from '../../../states/state-versions/quarantine';
+import { serialIn } from '../../../states/state-versions/scanner/parse-state';
 import * as states from '../../../states/state-versions/service';
 import { uploadRaw } from '../../../states/state-versions/upload';
 import { requireWorkspace } from '../../../workspaces/workspaces/find';
@@ -121,7 +122,7 @@ const holderOf = (runId: string): Actor => ({ type: 'runs', id: runId, name: run
 /** What a state says of its place in history. */
 function headOf(state: Uint8Array): { serial: bigint; lineage: string | null } {
   const { serial, lineage } = parseExact(Buffer.from(state).toString('utf8')) as { serial?: unknown; lineage?: string };
-  return { serial: BigInt(String(serial ?? 0)), lineage: lineage ?? null };
+  return { serial: serialIn(serial) ?? 0n, lineage: lineage ?? null };
 }
 
 /** Makes a state the current one, as the run whose lock the workspace is under. Throws the refusal. */

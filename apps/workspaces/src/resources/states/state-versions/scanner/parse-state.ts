@@ -1,4 +1,5 @@
 import { ExactNumber, exactJson, plainNumbers } from '@keystead/envelope';
+import { invalid } from '@keystead/jsonapi';
 
 /** An output as a state records it; `detailedType` is a type expression of the tool. The value is JSON text, with every digit. */
 export interface ParsedOutput {
@@ -28,7 +29,7 @@ export interface ParsedState {
   /** Null for a state that its tool has encrypted: only serial and lineage can be read. */
   readonly format: number | null;
   readonly infraVersion: string | null;
-  readonly serial: number;
+  readonly serial: bigint;
   readonly lineage: string;
   readonly outputs: readonly ParsedOutput[];
   readonly resources: readonly ParsedResource[];
@@ -44,6 +45,26 @@ export interface ParsedState {
 export class NoState extends Error {
   override readonly name = 'NoState';
 }
+
+const highestSerial = 2n ** 63n - 1n;
+
+/** The serial that JSON holds, read exactly; undefined for what is no whole number or has more than 63 bits. */
+export function serialIn(value: unknown): bigint | undefined {
+  if (typeof value !== 'number' && !(value instanceof ExactNumber)) return undefined;
+  const digits = String(value);
+  const serial = /^\d{1,19}$/.test(digits) ? BigInt(digits) : undefined;
+  return serial !== undefined && serial <= highestSerial ? serial : undefined;
+}
+
+/** The serial after another. Throws `invalid` where there is none. */
+export function serialAfter(serial: bigint): bigint {
+  if (serial < highestSerial) return serial + 1n;
+  throw invalid('serial', `of the current state is ${serial}, and there is none above it`);
+}
+
+/** A serial as answers and the audit trail show it, with every digit. */
+export const shownSerial = (serial: bigint): number | ExactNumber =>
+  Number.isSafeInteger(Number(serial)) ? Number(serial) : new ExactNumber(String(serial));
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);

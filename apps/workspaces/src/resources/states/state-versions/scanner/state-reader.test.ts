@@ -36,7 +36,7 @@ describe('reading a state', () => {
         ],
       }),
     );
-    expect(parsed).toMatchObject({ format: 4, infraVersion: '1.11.4', serial: 7, lineage: 'l-1', managedCount: 3 });
+    expect(parsed).toMatchObject({ format: 4, infraVersion: '1.11.4', serial: 7n, lineage: 'l-1', managedCount: 3 });
     expect(parsed.modules).toEqual({
       root: { 'null-resource': 2, 'data.remote-state': 1 },
       'module.m': { 'null-resource': 1 },

@@ -7,6 +7,7 @@ import {
   type ParsedResource,
   type ParsedState,
   parseOutputs,
+  serialIn,
   storableText,
 } from './parse-state';
 
@@ -87,16 +88,16 @@ export class StateReader {
   end(): ParsedState {
     translated(() => this.scanner.end());
     const { top, resources } = this;
-    const serial = top.get('serial');
+    const serial = serialIn(top.get('serial'));
     const isPlain = Number.isInteger(top.get('version'));
     // OpenTofu writes the two beside what it encrypted.
     const isEncrypted =
-      this.holdsEncrypted && typeof top.get('encryption_version') === 'string' && Number.isInteger(serial);
+      this.holdsEncrypted && typeof top.get('encryption_version') === 'string' && serial !== undefined;
     if (!this.isObject || !(isPlain || isEncrypted)) throw new NoState('is not a state file');
     return {
       format: isPlain ? (top.get('version') as number) : null,
       infraVersion: text(top.get('terraform_version')) || null,
-      serial: Number.isInteger(serial) ? (serial as number) : 0,
+      serial: serial ?? 0n,
       lineage: text(top.get('lineage')),
       outputs: parseOutputs(this.outputs),
       resources: resources.listed,
@@ -184,7 +185,7 @@ export class StateReader {
     const key = this.keys[depth]!;
     if (depth === 1) {
       this.section = undefined;
-      if (found !== undefined) this.top.set(key, JSON.parse(found));
+      if (found !== undefined) this.top.set(key, parseExact(found));
       if (key === 'serial' && found !== undefined) this.serial = { from: this.serialFrom, to: position };
     } else if (depth === 2 && this.section === 'outputs' && found !== undefined) {
       this.outputRoom -= found.length;
