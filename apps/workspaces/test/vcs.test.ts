@@ -302,6 +302,68 @@ describe('workspaces that follow a repository', () => {
       if (/^(quiet|tagged)-/.test(attributes.name)) await admin.delete(`workspaces/${id}`).expect(204);
   });
 
+  const patched = (repo: object | null) => (id: string) =>
+    admin.patch(`workspaces/${id}`, resource('workspaces', { 'vcs-repo': repo })).expect(200);
+  /** How the commit of a run stops being what its workspace follows. */
+  const retirements: Record<string, { by: (id: string) => Promise<unknown>; why?: string }> = {
+    nothing: { by: async () => undefined },
+    'its branch coming back': {
+      by: async () => {
+        const head = host.branches.get('release')!;
+        host.branches.delete('release');
+        await look();
+        host.branches.set('release', head);
+        await look();
+      },
+    },
+    'the end of its branch': {
+      by: async () => {
+        host.branches.delete('release');
+        await look();
+      },
+      why: 'the branch release is gone from the repository',
+    },
+    'another branch': {
+      by: patched({ branch: 'main' }),
+      why: 'the workspace does not follow the branch release any more',
+    },
+    tags: {
+      by: patched({ 'tags-regex': '^v' }),
+      why: 'the workspace does not follow the branch release any more',
+    },
+    'another repository': {
+      by: (id) => workspaces.service.pool.query("UPDATE workspace SET vcs_identifier = 'team/x' WHERE id = $1", [id]),
+      why: 'the workspace is connected to another repository now',
+    },
+    'no repository': { by: patched(null), why: 'the workspace is connected to no repository any more' },
+  };
+  const phases = ['plan', 'apply'] as const;
+  const retired = Object.keys(retirements).flatMap((how) => phases.map((phase) => [phase, how] as const));
+
+  it.each(retired)('the %s of a push is not applied unasked after %s', async (phase, how) => {
+    // What earlier tests left behind is no work for this one.
+    await workspaces.service.pool.query('DELETE FROM run');
+    host.branches.set('release', host.commit('Release'));
+    const id = await followed(
+      `retired-${phase}-${how.replaceAll(' ', '-')}`,
+      { 'auto-apply': true },
+      { branch: 'release' },
+    );
+    await fetchAll();
+    if (phase === 'apply') await worker.plan();
+    await retirements[how]!.by(id);
+    const { why } = retirements[how]!;
+    if (phase === 'plan') await worker.plan();
+    else expect(await worker.start(await worker.take('apply'))).toBe(why === undefined);
+    const { attributes } = (await admin.get(`workspaces/${id}/runs`).expect(200)).body.data[0];
+    const said = phase === 'plan' ? `Waits for confirmation: ${why}` : `Did not begin: ${why}`;
+    if (why !== undefined) expect(attributes['status-reason']).toBe(said);
+    const status = { plan: ['apply_queued', 'planned'], apply: ['applying', 'discarded'] }[phase];
+    expect(attributes.status).toBe(status[why === undefined ? 0 : 1]);
+    await admin.delete(`workspaces/${id}`);
+    await workspaces.service.pool.query('DELETE FROM workspace WHERE id = $1', [id]);
+  });
+
   it('tells that a pull request concerns no workspace, where that is wanted', async () => {
     await followed('elsewhere', { 'working-directory': 'elsewhere' });
     const told = (head: string) => host.statuses.filter((one) => one.sha === head);

@@ -8,8 +8,8 @@ import { runTriggerSource } from './statuses';
 
 /**
  * Lets a run apply without confirmation, or takes that from it and says why. It is decided when the plan is there, by what
- * holds then: who started the run may still apply, and its configuration is of someone who may, of the workspace's
- * repository, or was applied by a run that a person confirmed. To be called with the workspace held.
+ * holds then: who started the run may still apply, and its configuration is of someone who may, of what the workspace
+ * follows in its repository, or was applied by a run that a person confirmed. To be called with the workspace held.
  */
 export async function decideUnattended(tx: Database, run: Run): Promise<{ applies: boolean; reason: string | null }> {
   if (!run.autoApply) return { applies: false, reason: null };
@@ -44,7 +44,7 @@ export async function phaseProblem(tx: Database, run: Run, kind: 'plan' | 'apply
 }
 
 const unattendedProblem = async (tx: Database, run: Run): Promise<string | undefined> =>
-  (await starterProblem(tx, run)) ?? (await configurationProblem(tx, run));
+  (await starterProblem(tx, run)) ?? (await retiredProblem(tx, run)) ?? (await configurationProblem(tx, run));
 
 /** What a run rests on that is started by no person: the setting that starts it. */
 async function starterProblem(tx: Database, run: Run): Promise<string | undefined> {
@@ -56,6 +56,36 @@ async function starterProblem(tx: Database, run: Run): Promise<string | undefine
   }
   if (type === system.type || (await mayStill(tx, { type, id }, 'runs:apply', run.workspace))) return undefined;
   return 'the one who started it may not apply here any more';
+}
+
+/**
+ * Why a run that no person started must not apply a commit: the workspace follows something else by now, or the host has the
+ * branch or the tag no more. What is to be destroyed by time often outlives its branch.
+ */
+async function retiredProblem(tx: Database, run: Run): Promise<string | undefined> {
+  if ((run.createdByType !== system.type && run.source !== runTriggerSource) || run.isDestroy) return undefined;
+  const { configurationVersionId, workspaceId } = run;
+  const from = await tx.prisma.ingressAttributes.findFirst({
+    where: { configurationVersionId: configurationVersionId ?? '' },
+  });
+  const workspace = await findWorkspace(tx, workspaceId);
+  if (!from || !workspace) return undefined;
+  const { oauthTokenId, vcsIdentifier: identifier, vcsTagsRegex, vcsBranch } = workspace;
+  if (identifier === null) return 'the workspace is connected to no repository any more';
+  const row = await tx.prisma.vcsRepository.findFirst({ where: { oauthTokenId: oauthTokenId ?? '', identifier } });
+  const names: readonly unknown[] = [row?.displayIdentifier, identifier];
+  if (row?.id !== from.repositoryId && !names.includes(from.identifier)) {
+    return 'the workspace is connected to another repository now';
+  }
+  const { branch, tag } = from;
+  const followed = vcsBranch ?? row?.defaultBranch ?? branch;
+  if (tag === null ? vcsTagsRegex !== null || branch !== followed : vcsTagsRegex === null) {
+    return `the workspace does not follow ${tag === null ? `the branch ${branch}` : 'tags'} any more`;
+  }
+  const ref = tag === null ? `branch:${branch}` : `tag:${tag}`;
+  if ((await tx.prisma.vcsHead.count({ where: { workspaceId, ref, goneSince: { not: null } } })) === 0)
+    return undefined;
+  return `the ${tag === null ? `branch ${branch}` : `tag ${tag}`} is gone from the repository`;
 }
 
 /** A run whose plan showed all that its configuration does: who confirmed it has seen that. */

@@ -31,6 +31,15 @@ function once<T>(find: (key: string) => Promise<T>): (key: string) => Promise<T>
   };
 }
 
+/** Keeps since when a branch or a tag that workspaces have looked at is gone, or that it is back. */
+async function noteGone(db: Database, workspaces: readonly Workspace[], ref: string, isGone: boolean): Promise<void> {
+  const ids = workspaces.map(({ id }) => id);
+  await db.prisma.vcsHead.updateMany({
+    where: { ref, workspaceId: { in: ids }, goneSince: isGone ? null : { not: null } },
+    data: { goneSince: isGone ? new Date() : null },
+  });
+}
+
 /** A branch as it is now, for all workspaces that follow it. */
 export async function branchMoved(
   db: Database,
@@ -45,6 +54,7 @@ export async function branchMoved(
   if (following.length === 0) return;
   // Deliveries come late, twice and in any order: what counts is where the branch is.
   const commit = await host.findHead(api, row.identifier, branch);
+  await noteGone(db, following, `branch:${branch}`, commit === undefined);
   if (commit === undefined) return;
   const changes = once((base) => host.listChanges(api, row.identifier, base, commit.sha));
   await ingest(db, reached, following, {
@@ -65,6 +75,7 @@ async function tagMoved(db: Database, reached: Reached, tag: string, sender: Sen
   );
   if (waiting.length === 0) return;
   const commit = await host.findTag(api, row.identifier, tag);
+  await noteGone(db, waiting, `tag:${tag}`, commit === undefined);
   if (commit === undefined) return;
   await ingestTag(db, reached, waiting, { tag, commit, sender });
 }

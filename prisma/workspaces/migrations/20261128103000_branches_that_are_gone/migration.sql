@@ -1,0 +1,1 @@
+ALTER TABLE vcs_head ADD COLUMN gone_since timestamptz(3);
