@@ -843,6 +843,13 @@ export const examples: Readonly<Record<string, Making>> = {
     operation('displayName', (n) => `${name}-${n}`),
   ),
   'DELETE /scim/v2/Groups/:scim_group_id': inDirectory('Groups', undefined, once),
+  'DELETE /admin/reserved-names/:reserved_name_id': async (world) => {
+    const name = world.fresh();
+    await world.root('POST', 'organizations', resource('organizations', { name, email: 'a@example.com' }));
+    await world.root('POST', `organizations/${name}/workspaces`, resource('workspaces', { name: 'web' }));
+    await world.root('PATCH', `organizations/${name}`, resource('organizations', { name: world.fresh() }));
+    return { at: { reserved_name_id: `organization-${name.toLowerCase()}` }, ...once };
+  },
   'POST /admin/infra-versions': newVersion('infra-versions'),
   'PATCH /admin/infra-versions/:version_id': ofVersion('infra-versions', (n) =>
     resource('infra-versions', { deprecated: n % 2 === 0 }),

@@ -1,6 +1,7 @@
 import type { Resource } from '../../../kernel/endpoints/endpoint';
 import { infraVersionEndpoints } from './infra-versions';
 import { organizationEndpoints } from './organizations';
+import { reservedNameEndpoints } from './reserved-names';
 import { runEndpoints } from './runs';
 import { settingEndpoints } from './settings';
 import { userEndpoints } from './users';
@@ -12,6 +13,7 @@ export const adminResource: Resource = {
   endpoints: [
     ...organizationEndpoints,
     ...userEndpoints,
+    ...reservedNameEndpoints,
     ...workspaceEndpoints,
     ...runEndpoints,
     ...infraVersionEndpoints,
