@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { jobsOf } from '../src/housekeeping';
-import { configured, startRun } from './configurations';
-import { grant, type Member, member, team, teamToken } from './members';
-import { startRuns } from './run-fixture';
-import { type Client, resource } from './start-workspaces';
+import { configured, fetchUrl, startRun } from './configurations';
+import { grant, grantProject, type Member, member, organizationToken, project, team, teamToken } from './members';
+import { startRuns, stateOf } from './run-fixture';
+import { type Client, PASSWORD, ref, resource } from './start-workspaces';
 
 type Held = Member & { readonly grantId: string; readonly teamId: string };
 
@@ -115,6 +115,70 @@ describe('what was asked for before a right was lost', () => {
     expect(await begin(kind)).toBe(false);
     await isRefused(id, kind, `the one who started it may not ${kind} here any more`);
   });
+
+  it.each(['plan', 'apply'] as const)('a %s ends where its workspace left the project of the grant', async (kind) => {
+    const [from, to] = [
+      await project(workspaces, 'acme', `from-${++count}`),
+      await project(workspaces, 'acme', `to-${count}`),
+    ];
+    const move = (id: string) =>
+      admin
+        .patch(`workspaces/${runs.workspace}`, resource('workspaces', {}, { project: ref('projects', id) }))
+        .expect(200);
+    await move(from);
+    await configured(workspaces, runs.workspace);
+    await runs.worker.claim();
+    const teamId = await team(workspaces, 'acme', `movers-${count}`);
+    await grantProject(workspaces, teamId, from, 'maintain');
+    const id = await started(await member(workspaces, 'acme', [teamId]), { 'auto-apply': true });
+    if (kind === 'apply') await runs.worker.plan();
+    await move(to);
+    expect(await begin(kind)).toBe(false);
+    await isRefused(id, kind, `the one who started it may not ${kind} here any more`);
+  });
+
+  const token = 'organizations/acme/authentication-token';
+  /** What a token of the organization asks for, and whether it takes effect. */
+  const ofOrganization: Record<string, (by: Client) => Promise<() => Promise<boolean>>> = {
+    'an invitation': async (by) => {
+      const body = resource('organization-memberships', { email: `guest-${++count}@b.co` });
+      const made = await by.post('organizations/acme/organization-memberships', body).expect(201);
+      const link = new URL(made.body.meta['invite-url']).pathname.replace('/app/', '/api/v2/');
+      const chosen = resource('one-time-links', { username: `guest-${count}`, password: PASSWORD });
+      return async () => (await workspaces.anyone.post(link, chosen)).status === 200;
+    },
+    'a link': async (by) => {
+      await runs.started({ 'auto-apply': true });
+      await runs.worker.plan();
+      const job = await runs.worker.take('apply');
+      await runs.worker.start(job);
+      await runs.worker.saveState(job, stateOf(1));
+      const { body } = await by.get(`workspaces/${runs.workspace}/current-state-version`).expect(200);
+      const link = body.data.attributes['hosted-state-download-url'];
+      return async () => (await fetchUrl(workspaces, link)).status === 200;
+    },
+  };
+  const tokenEnds: Record<string, { by: () => Promise<unknown>; lasts: boolean }> = {
+    nothing: { by: async () => undefined, lasts: true },
+    'another token': { by: () => admin.post(token, {}).expect(201), lasts: true },
+    'its end': { by: () => admin.delete(token).expect(204), lasts: false },
+    'its time': {
+      by: () => sql("UPDATE token SET expires_at = now() - interval '1 second' WHERE kind = 'organization'"),
+      lasts: false,
+    },
+  };
+  const tokenTable = Object.keys(ofOrganization).flatMap((effect) =>
+    Object.keys(tokenEnds).map((end) => [effect, end] as const),
+  );
+
+  it.each(tokenTable)(
+    '%s by a token of the organization counts as the organization may after %s',
+    async (effect, end) => {
+      const later = await ofOrganization[effect]!(await organizationToken(workspaces, 'acme'));
+      await tokenEnds[end]!.by();
+      expect(await later()).toBe(tokenEnds[end]!.lasts);
+    },
+  );
 
   it('takes effect for those who still may, and the next run follows one that was refused', async () => {
     await configured(workspaces, runs.workspace);

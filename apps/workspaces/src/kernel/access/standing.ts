@@ -42,10 +42,11 @@ SELECT k.key, t.name, o.id, false, false
 UNION ALL
 SELECT k.key, o.name, o.id, false, false
   FROM unnest($1::text[]) AS k(key) JOIN organization o ON o.id = substr(k.key, 14) AND o.removed_at IS NULL
- WHERE k.key LIKE 'organization %'`,
+ WHERE k.key LIKE 'organization %' AND EXISTS (SELECT 1 FROM token t WHERE t.organization_id = o.id
+   AND t.kind = 'organization' AND (t.expires_at IS NULL OR t.expires_at > now()))`,
 };
 
-/** Who asked earlier, as they are now; undefined for those who are suspended or gone. */
+/** Who asked earlier, as they are now; undefined for those who are suspended or gone: an organization asks only by its token. */
 export async function findHolder(db: Database, { kind, id }: LinkHolder): Promise<Principal | undefined> {
   const row = await db.readOne<HolderRow>(readHolder, `${kind} ${id}`);
   if (row === undefined) return undefined;
