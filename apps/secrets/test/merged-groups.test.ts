@@ -39,9 +39,17 @@ describe('external groups of merged entities', () => {
     };
     expect((await secrets.root.write('identity/entity/merge', merge)).status).toBeLessThan(300);
     expect([await policies(ada.client_token), await policies(bob.client_token)]).toEqual([[], []]);
-    if (target !== 'bob') return;
-    // The token of the login that was dropped gives nothing back.
+    // The token of the login whose alias was dropped gives nothing back.
     await secrets.as(ada.client_token).write('auth/token/renew-self', {}).expect(200);
     expect([await policies(ada.client_token), await policies(bob.client_token)]).toEqual([[], []]);
+    hub.members.set('bob-token', { login: 'Bob', organizations: [42], teams: [ops] });
+    await secrets.as(ada.client_token).write('auth/token/renew-self', {}).expect(200);
+    expect(await policies(bob.client_token)).toEqual([]);
+    // That of the kept one does.
+    await secrets.as(bob.client_token).write('auth/token/renew-self', {}).expect(200);
+    expect([await policies(ada.client_token), await policies(bob.client_token)]).toEqual([
+      ['ops-policy'],
+      ['ops-policy'],
+    ]);
   });
 });

@@ -80,9 +80,9 @@ export async function issueLogin(
   if (type === 'batch' && ((login.periodSeconds ?? 0) > 0 || (login.numUses ?? 0) > 0)) {
     throw new Refusal('invalid', 'batch tokens cannot have a period or a number of uses');
   }
-  const entityId = login.alias
+  const { entityId, aliasId } = login.alias
     ? await kernel.identity.login(namespace.uuid, mount, login.alias, login.groupAliases ?? [])
-    : undefined;
+    : { entityId: undefined, aliasId: undefined };
   if ('provenFor' in factors) {
     // The alias may have moved to another entity while the login waited.
     if (entityId !== factors.provenFor) throw new Refusal('denied', 'permission denied');
@@ -110,6 +110,7 @@ export async function issueLogin(
       policies,
       meta: Object.keys(login.metadata).length > 0 ? login.metadata : null,
       entityId,
+      aliasId,
       mountId: mount.uuid,
       ttlSeconds: life.ttlSeconds,
       maxTtlSeconds: login.maxTtlSeconds,

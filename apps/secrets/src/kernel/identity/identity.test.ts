@@ -36,6 +36,8 @@ beforeAll(async () => {
 });
 afterAll(() => test.close());
 
+const logIn = async (...login: Parameters<Identity['login']>) => (await here.identity.login(...login)).entityId;
+
 const code = async (promise: Promise<unknown>): Promise<string> =>
   promise.then(
     () => 'accepted',
@@ -92,7 +94,7 @@ describe('entities', () => {
 
   it('let nothing but names stand in clear in the database', async () => {
     const where = mount();
-    const id = await here.identity.login(ns, where, { name: 'sekretuser', metadata: { key: 'sekretmeta' } }, []);
+    const id = await logIn(ns, where, { name: 'sekretuser', metadata: { key: 'sekretmeta' } }, []);
     await here.identity.entities.write(ns, { id }, { metadata: { a: 'sekretpair' }, policies: ['sekretpolicy'] });
     for (const table of ['entity', 'entity_alias']) {
       const dump = JSON.stringify(await test.byHand(`SELECT t::text FROM ${table} t`));
@@ -106,27 +108,25 @@ describe('logins', () => {
   it('make one entity for an alias, whatever its case and however many come at once', async () => {
     const where = mount();
     const ids = await Promise.all(
-      Array.from({ length: 40 }, (_, i) =>
-        here.identity.login(ns, where, { name: i % 2 ? 'Ann' : 'ann', metadata: {} }, []),
-      ),
+      Array.from({ length: 40 }, (_, i) => logIn(ns, where, { name: i % 2 ? 'Ann' : 'ann', metadata: {} }, [])),
     );
     expect(new Set(ids).size).toBe(1);
-    const elsewhere = await here.identity.login(ns, mount(), { name: 'ann', metadata: {} }, []);
+    const elsewhere = await logIn(ns, mount(), { name: 'ann', metadata: {} }, []);
     expect(elsewhere).not.toBe(ids[0]);
   });
 
   it('keep what the auth method says of the user', async () => {
     const where = mount();
-    const id = await here.identity.login(ns, where, { name: 'm', metadata: { a: '1' } }, []);
-    await here.identity.login(ns, where, { name: 'm', metadata: { a: '2' } }, []);
+    const id = await logIn(ns, where, { name: 'm', metadata: { a: '1' } }, []);
+    await logIn(ns, where, { name: 'm', metadata: { a: '2' } }, []);
     expect((await here.identity.find(id))?.subject.entity?.aliases[0]?.metadata).toEqual({ a: '2' });
   });
 
   it('are refused for a disabled entity', async () => {
     const where = mount();
-    const id = await here.identity.login(ns, where, { name: 'gone', metadata: {} }, []);
+    const id = await logIn(ns, where, { name: 'gone', metadata: {} }, []);
     await here.identity.entities.write(ns, { id }, { disabled: true });
-    expect(await code(here.identity.login(ns, where, { name: 'gone', metadata: {} }, []))).toBe('permission denied');
+    expect(await code(logIn(ns, where, { name: 'gone', metadata: {} }, []))).toBe('permission denied');
   });
 
   it('put the entity into the external groups of the mount that were named, and out of the others', async () => {
@@ -134,11 +134,11 @@ describe('logins', () => {
     const groups = await Promise.all(
       ['Admins', 'users'].map((name) => here.identity.groupAliases.create(ns, { name, mount: where })),
     );
-    const id = await here.identity.login(ns, where, { name: 'g', metadata: {} }, ['admins', 'USERS', 'unknown']);
+    const id = await logIn(ns, where, { name: 'g', metadata: {} }, ['admins', 'USERS', 'unknown']);
     expect((await here.identity.find(id))?.groupIds).toEqual(new Set(groups.map(({ groupId }) => groupId)));
-    await here.identity.login(ns, where, { name: 'g', metadata: {} }, ['users']);
+    await logIn(ns, where, { name: 'g', metadata: {} }, ['users']);
     expect((await here.identity.find(id))?.groupIds).toEqual(new Set([groups[1]!.groupId]));
-    await here.identity.login(ns, where, { name: 'g', metadata: {} }, []);
+    await logIn(ns, where, { name: 'g', metadata: {} }, []);
     expect((await here.identity.find(id))?.groupIds).toEqual(new Set());
   });
 
@@ -150,8 +150,7 @@ describe('logins', () => {
       colours.map((name) => here.identity.groupAliases.create(ns, { name, mount: where })),
     );
     const named = (n: number) => colours.filter((_, at) => (n >> at) % 2 === 1);
-    const login = (n: number, mask: number, at = where) =>
-      here.identity.login(ns, at, { name: `person-${n}` }, named(mask));
+    const login = (n: number, mask: number, at = where) => logIn(ns, at, { name: `person-${n}` }, named(mask));
     const people = Array.from({ length: 8 }, (_, n) => n);
     const ids = await Promise.all(people.map((n) => login(n, n)));
     const elsewhere = await Promise.all(people.map((n) => login(n, 7, other)));
@@ -167,7 +166,7 @@ describe('logins', () => {
   it('are forgotten with their mount, memberships included', async () => {
     const where = mount();
     const alias = await here.identity.groupAliases.create(ns, { name: 'team', mount: where });
-    const id = await here.identity.login(ns, where, { name: 'f', metadata: {} }, ['team']);
+    const id = await logIn(ns, where, { name: 'f', metadata: {} }, ['team']);
     await here.identity.logins.forgetMount(where.uuid);
     expect(await here.identity.groupAliases.find(ns, alias.id)).toBeUndefined();
     expect(await here.identity.find(id)).toMatchObject({ groupIds: new Set(), subject: { entity: { aliases: [] } } });
@@ -211,8 +210,8 @@ describe('merging entities', () => {
   it('moves aliases, keeps old tokens working as the target, and keeps its groups', async () => {
     const { entities, groups } = here.identity;
     const [one, two] = [mount(), mount()];
-    const target = await here.identity.login(ns, one, { name: 'x' }, []);
-    const source = await here.identity.login(ns, two, { name: 'x' }, []);
+    const target = await logIn(ns, one, { name: 'x' }, []);
+    const source = await logIn(ns, two, { name: 'x' }, []);
     const { group } = await groups.write(ns, {}, { policies: ['p'], memberEntityIds: [source] });
     const both = await groups.write(ns, {}, { policies: ['q'], memberEntityIds: [source, target] });
     await here.identity.merge(ns, { toId: target, fromIds: [source], force: false, aliasIdsToKeep: [] });
@@ -226,10 +225,10 @@ describe('merging entities', () => {
       mergedEntityIds: [source],
       aliases: [{}, { mergedFromIds: [source] }],
     });
-    expect(await here.identity.login(ns, two, { name: 'x' }, [])).toBe(target);
+    expect(await logIn(ns, two, { name: 'x' }, [])).toBe(target);
     await entities.write(ns, { id: target }, { policies: ['later'] });
     expect((await here.identity.find(source))?.ownPolicies).toEqual(['later', 'p', 'q']);
-    const third = await here.identity.login(ns, mount(), { name: 'x' }, []);
+    const third = await logIn(ns, mount(), { name: 'x' }, []);
     await here.identity.merge(ns, { toId: third, fromIds: [target], force: false, aliasIdsToKeep: [] });
     expect((await here.identity.find(source))?.entityId).toBe(third);
   });
@@ -237,24 +236,24 @@ describe('merging entities', () => {
   it('meets logins at the same moment without failing them', async () => {
     for (let round = 0; round < 5; round += 1) {
       const [one, two] = [mount(), mount()];
-      const target = await here.identity.login(ns, one, { name: 'r' }, []);
-      const source = await here.identity.login(ns, two, { name: 'r', metadata: { n: '0' } }, []);
+      const target = await logIn(ns, one, { name: 'r' }, []);
+      const source = await logIn(ns, two, { name: 'r', metadata: { n: '0' } }, []);
       const logins = Array.from({ length: 8 }, (_, n) =>
-        here.identity.login(ns, two, { name: 'r', metadata: { n: String(n) } }, []).then(
+        logIn(ns, two, { name: 'r', metadata: { n: String(n) } }, []).then(
           (id) => id,
           (error: Error) => error.message,
         ),
       );
       await here.identity.merge(ns, { toId: target, fromIds: [source], force: false, aliasIdsToKeep: [] });
       for (const outcome of await Promise.all(logins)) expect([source, target]).toContain(outcome);
-      expect(await here.identity.login(ns, two, { name: 'r' }, [])).toBe(target);
+      expect(await logIn(ns, two, { name: 'r' }, [])).toBe(target);
     }
   });
 
   it('asks which alias to keep where both have one on a mount', async () => {
     const where = mount();
-    const target = await here.identity.login(ns, where, { name: 'c1' }, []);
-    const source = await here.identity.login(ns, where, { name: 'c2' }, []);
+    const target = await logIn(ns, where, { name: 'c1' }, []);
+    const source = await logIn(ns, where, { name: 'c2' }, []);
     const merge = { toId: target, fromIds: [source], force: false };
     expect(await code(here.identity.merge(ns, { ...merge, aliasIdsToKeep: [] }))).toMatch(
       /^entities have aliases on the same mount/,

@@ -41,12 +41,12 @@ export class Identity {
     mount: AliasMount,
     alias: { readonly name: string; readonly metadata?: Metadata },
     groupAliases: readonly string[],
-  ): Promise<string> {
+  ): Promise<{ readonly entityId: string; readonly aliasId: string }> {
     const { name: aliasName, metadata = {} } = alias;
-    const entityId = await this.logins.entityOf({ namespaceId, mount, aliasName, metadata, groupAliases });
-    const view = await this.views.of(entityId);
+    const found = await this.logins.aliasOf({ namespaceId, mount, aliasName, metadata, groupAliases });
+    const view = await this.views.of(found.entityId);
     if (!view || view.disabled) throw new Refusal('denied', 'permission denied');
-    return view.entityId;
+    return { entityId: view.entityId, aliasId: found.id };
   }
 
   /** Lets the entity of a token that was prolonged be in the groups that its auth method named then. */
@@ -54,13 +54,13 @@ export class Identity {
     record,
     groupAliases,
   }: {
-    readonly record: { readonly entityId?: string; readonly mountId?: string };
+    readonly record: { readonly entityId?: string; readonly aliasId?: string; readonly mountId?: string };
     readonly groupAliases?: readonly string[];
   }): Promise<void> {
-    const { entityId, mountId } = record;
+    const { entityId, aliasId, mountId } = record;
     if (entityId === undefined || mountId === undefined) return;
     const entity = await this.find(entityId);
-    if (entity) await this.logins.rejoin(entity.entityId, entityId, mountId, groupAliases);
+    if (entity) await this.logins.rejoin(entity.entityId, { entityId, aliasId, mountId }, groupAliases);
   }
 
   /** Removes the groups and entities of a namespace. The caller tells that all of both may have changed. */

@@ -29,25 +29,33 @@ export class Logins {
     this.reads = new LoginReads(needs);
   }
 
-  /** The entity of a login. Everything is written before it returns. */
-  async entityOf(login: LoginIdentity): Promise<string> {
+  /** The alias of a login, which says the entity. Everything is written before it returns. */
+  async aliasOf(login: LoginIdentity): Promise<{ readonly id: string; readonly entityId: string }> {
     const { mount, aliasName, groupAliases } = login;
     const known = await this.reads.read({ mountId: mount.uuid, aliasName, groupNames: groupAliases });
     const alias = known?.alias ?? (await this.create(login));
     await this.refresh(alias, login);
     if (known) await this.moveGroups(alias.entityId, known);
     else if (groupAliases) await this.joinGroups(alias.entityId, mount.uuid, groupAliases);
-    return alias.entityId;
+    return alias;
   }
 
   /**
    * Puts an entity into the external groups of a mount again, when a token of its login is renewed: by the names that
-   * the auth method says now, or else said at the last login, whichever token that login was for. Where the entity that logged
-   * in was merged and its alias dropped, no provider says who is in its groups.
+   * the auth method says now, or else said at the last login, whichever token that login was for. Where the alias of the login
+   * is gone, such as in a merge, no provider says who is in its groups. Tokens of an earlier version do not know their alias.
    */
-  async rejoin(entityId: string, loggedInId: string, mountId: string, names?: readonly string[]): Promise<void> {
+  async rejoin(
+    entityId: string,
+    login: { readonly entityId: string; readonly aliasId?: string; readonly mountId: string },
+    names?: readonly string[],
+  ): Promise<void> {
+    const { mountId } = login;
     const alias = await this.aliases.findOfEntity(entityId, mountId);
-    if (loggedInId !== entityId && !alias?.mergedFromIds.includes(loggedInId)) return;
+    const isOfLogin = login.aliasId
+      ? alias?.id === login.aliasId
+      : login.entityId === entityId || alias?.mergedFromIds.includes(login.entityId);
+    if (!isOfLogin) return;
     // What is said now counts for every other token of the same login as well.
     if (alias && names) await this.refresh(alias, { ...alias, groupAliases: names });
     const known = names ?? alias?.groupNames;

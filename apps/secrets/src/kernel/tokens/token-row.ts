@@ -26,6 +26,7 @@ interface SealedToken {
   p: readonly string[];
   m: Readonly<Record<string, string>> | null;
   r?: string;
+  al?: string;
   t: number;
   x?: number;
   mt?: number;
@@ -56,6 +57,7 @@ export function sealToken(barrier: Barrier, token: TokenRecord): Buffer {
     p: token.policies,
     m: token.meta,
     r: token.role,
+    al: token.aliasId,
     t: token.ttlSeconds,
     x: token.expiresAtMs,
     mt: token.maxTtlSeconds || undefined,
@@ -113,6 +115,7 @@ export function openToken(barrier: Barrier, row: StoredToken): TokenRecord {
     entityId: row.entity_id ?? undefined,
     mountId: row.mount_id ?? undefined,
     role: sealed.r,
+    aliasId: sealed.al,
     createdAtMs: Number(row.created_at_ms),
     authenticatedAtMs: sealed.at ?? Number(row.created_at_ms),
     expiresAtMs,

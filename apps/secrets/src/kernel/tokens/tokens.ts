@@ -130,6 +130,7 @@ export class StoredTokens implements Tokens {
       policies: spec.policies,
       meta: spec.meta ?? null,
       entityId: spec.entityId || undefined,
+      aliasId: spec.aliasId,
       mountId: spec.mountId,
       role: spec.role,
       createdAtMs: now,

@@ -21,6 +21,8 @@ export interface TokenRecord {
   readonly policies: readonly string[];
   readonly meta: Readonly<Record<string, string>> | null;
   readonly entityId?: string;
+  /** The alias that logged in for it. */
+  readonly aliasId?: string;
   /** Uuid of the auth mount that issued it. */
   readonly mountId?: string;
   /** Token role, when made through one. */
@@ -67,6 +69,7 @@ export interface TokenSpec {
   readonly policies: readonly string[];
   readonly meta?: Readonly<Record<string, string>> | null;
   readonly entityId?: string;
+  readonly aliasId?: string;
   readonly mountId?: string;
   readonly role?: string;
   /** 0 never expires: only for root tokens. */

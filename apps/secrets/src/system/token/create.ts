@@ -217,12 +217,13 @@ async function entityOf(
   if (!role.allowed_entity_aliases.some((allowed) => compare.fits(allowed.toLowerCase(), alias.toLowerCase()))) {
     throw refuse("invalid 'entity_alias' value");
   }
-  return parts.identity.logins.entityOf({
+  const { entityId } = await parts.identity.logins.aliasOf({
     namespaceId: namespace.uuid,
     mount: parts.mounts.find(mount.uuid)!,
     aliasName: alias,
     metadata: {},
   });
+  return entityId;
 }
 
 function displayName(given: string | undefined): string {
