@@ -64,3 +64,33 @@ describe('a stored secret', () => {
     }
   });
 });
+
+/** Fields that are named like a secret, and are none. */
+const notSecret: Readonly<Record<string, string>> = {
+  access_key: 'names the key',
+  key: 'names a signing key, a team or an organization',
+  pgp_key: 'public',
+  root_token_pgp_key: 'public',
+  wait_for_key: 'says whether to wait',
+};
+
+describe('a field that is named like a secret', () => {
+  const secrets = startSecrets();
+  beforeAll(() => mountEveryKind(secrets));
+
+  it('is kept out of error texts, and so out of audit lines', () => {
+    const named = /(^|_)(token|password|passcode|pass|bindpass|secret|jwt|key|share|code|verifier|secret_id)$/;
+    const found = everyVisit(secrets).flatMap(({ name, operation }) =>
+      Object.entries(operation.input?.shape ?? {}).flatMap(([field, type]) => {
+        const { json } = fieldMeta(type as z.ZodType);
+        const isOpen = json.type === 'string' && json.format !== 'password' && !json.enum;
+        return named.test(field) && isOpen ? [{ name, field }] : [];
+      }),
+    );
+    const shares = /sys\/(unseal|re\w+|generate-root\S*)\b/;
+    expect(found.filter(({ name, field }) => !(field in notSecret) || (field === 'key' && shares.test(name)))).toEqual(
+      [],
+    );
+    expect(new Set(found.map(({ field }) => field))).toEqual(new Set(Object.keys(notSecret)));
+  });
+});

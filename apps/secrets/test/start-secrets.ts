@@ -17,6 +17,8 @@ export interface SecretsOptions {
   readonly config?: Partial<Config>;
   readonly clock?: Clock;
   readonly fault?: Fault;
+  /** Takes all that is logged, in every detail. */
+  readonly log?: (line: string) => void;
   /** Leave the service uninitialised. */
   readonly bare?: boolean;
 }
@@ -78,7 +80,7 @@ function hashCheaply(password: string): PasswordHash {
 export function startSecrets(options: SecretsOptions = {}): Secrets {
   const running = {} as { -readonly [K in keyof Secrets]: Secrets[K] };
   const watch = new ResponseSchemas();
-  const mistakes = new Mistakes();
+  const mistakes = new Mistakes(options.log && { write: options.log });
   let counter = 0;
   beforeAll(async () => {
     const database = await freshDatabase('secrets');
@@ -87,8 +89,8 @@ export function startSecrets(options: SecretsOptions = {}): Secrets {
     const level = process.env.SECRETS_TEST_LOG;
     const log = createLogger({
       name: 'secrets',
-      level: level ?? 'warn',
-      destination: level === undefined ? mistakes : undefined,
+      level: options.log ? 'trace' : (level ?? 'warn'),
+      destination: level === undefined || options.log ? mistakes : undefined,
     });
     const service = await createService(config, { log, clock: options.clock, fault: options.fault });
     const server = createServer(service.app);

@@ -167,6 +167,7 @@ async function writeVersion(
   const config = await configOf(storage);
   return changeKey(storage, params.path, async (tx): Promise<Reply> => {
     const key = await findKey(tx, params.path);
+    if (verb === 'patch' && !key) return missing;
     checkCas(key, config, cas);
     const before = verb === 'patch' ? await newestValue(tx, params.path, key, nowMs) : undefined;
     if (verb === 'patch' && before === undefined) {

@@ -98,6 +98,9 @@ describe('kv version 2', () => {
     }
     await secrets.root.write(`${kv}/config`, { cas_required: true }).expect(204);
     await write().expect(400, { errors: ['check-and-set parameter required for this call'] });
+    for (const options of [undefined, { cas: 0 }, { cas: 5 }]) {
+      await secrets.root.patch(`${kv}/data/none`, { data: { a: 1 }, options }).expect(404, { errors: [] });
+    }
     const answers = await Promise.all(Array.from({ length: 6 }, () => write(1)));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 400, 400, 400, 400, 400]);
   });

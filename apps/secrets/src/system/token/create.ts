@@ -1,7 +1,17 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Call, NamespaceView } from '../../sdk/call';
-import { anyCase, bool, commaList, int, keyValues, namedDuration, olderName, string } from '../../sdk/fields';
+import {
+  anyCase,
+  bool,
+  commaList,
+  int,
+  keyValues,
+  namedDuration,
+  olderName,
+  secretString,
+  string,
+} from '../../sdk/fields';
 import { Globs } from '../../sdk/globs';
 import { lifetime } from '../../sdk/lifetime';
 import { operation, path } from '../../sdk/path';
@@ -15,7 +25,7 @@ const lifetimeText = (name: string) =>
   namedDuration({ none: [''], problem: (text) => text, negative: () => `${name} must be positive` });
 
 const Input = z.object({
-  id: string().optional().describe('The token itself, instead of a random one; needs sudo.'),
+  id: secretString().optional().describe('The token itself, instead of a random one; needs sudo.'),
   policies: anyCase(commaList()).optional().describe("Policies of the token; the parent's when left out."),
   meta: keyValues().optional().describe('Metadata shown in look-ups and audit lines.'),
   no_parent: bool().optional().describe('Makes an orphan; needs sudo.'),

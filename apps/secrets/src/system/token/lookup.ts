@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { TokenRecord, Tokens } from '../../kernel/tokens/types';
 import type { CallerToken } from '../../sdk/call';
-import { string } from '../../sdk/fields';
+import { secretString, string } from '../../sdk/fields';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { operation, path } from '../../sdk/path';
 import { data, keys, listed } from '../../sdk/reply';
@@ -16,7 +16,7 @@ export function lookupPaths(parts: TokenParts) {
   const lookup = operation({
     summary: 'Look up a token.',
     operationId: 'token-look-up',
-    input: z.object({ token: string().optional().describe('The token; the caller when left out.') }),
+    input: z.object({ token: secretString().optional().describe('The token; the caller when left out.') }),
     output: lookupOutput,
     async run(call) {
       const id = call.input.token || call.sentToken!;

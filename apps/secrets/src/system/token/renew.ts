@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { authOf } from '../../kernel/tokens/auth-block';
 import type { TokenRecord } from '../../kernel/tokens/types';
 import type { Call } from '../../sdk/call';
-import { duration, string } from '../../sdk/fields';
+import { duration, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { auth, type Reply } from '../../sdk/reply';
 import { requireAccessor } from './lookup';
@@ -33,7 +33,7 @@ export function renewPaths(parts: TokenParts) {
       write: {
         summary: 'Renew a token.',
         operationId: 'token-renew',
-        input: z.object({ token: string().optional().describe('The token.'), increment }),
+        input: z.object({ token: secretString().optional().describe('The token.'), increment }),
         async run(call) {
           const { input } = call;
           if (!input.token) throw new Refusal('invalid', 'missing token ID');
@@ -48,7 +48,7 @@ export function renewPaths(parts: TokenParts) {
       write: {
         summary: 'Renew the own token.',
         operationId: 'token-renew-self',
-        input: z.object({ increment, token: string().optional().describe('Has no effect.') }),
+        input: z.object({ increment, token: secretString().optional().describe('Has no effect.') }),
         async run(call) {
           const { input, sentToken } = call;
           const token = await tokens.find(sentToken!);

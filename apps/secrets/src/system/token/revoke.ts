@@ -1,11 +1,11 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
-import { string } from '../../sdk/fields';
+import { secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { data, empty, listed } from '../../sdk/reply';
 import { findNamed, type TokenParts } from './parts';
 
-const tokenInput = z.object({ token: string().optional().describe('The token.') });
+const tokenInput = z.object({ token: secretString().optional().describe('The token.') });
 
 /** Ending tokens. */
 export function revokePaths(parts: TokenParts) {

@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { RootAttempt, RootGeneration } from '../../../kernel/seal/generate-root';
 import type { Rotation } from '../../../kernel/seal/rotation';
-import { string } from '../../../sdk/fields';
+import { secretString, string } from '../../../sdk/fields';
 import { operation, type Path, path } from '../../../sdk/path';
 import { data, empty, raw } from '../../../sdk/reply';
 
@@ -111,7 +111,7 @@ function rootPaths(root: RootGeneration, place: 'generate-root' | 'generate-root
         input: z.object({
           otp: string().optional().describe('A one-time password of the length the status names.'),
           pgp_key: string().optional().describe('An OpenPGP key that encrypts the token instead, base64.'),
-          key: string().optional().describe('A share: replaces what is under way. It is still to be given.'),
+          key: secretString().optional().describe('A share: replaces what is under way. It is still to be given.'),
         }),
         output: rootOutput,
         run: async ({ input }) =>
@@ -142,7 +142,7 @@ function rootPaths(root: RootGeneration, place: 'generate-root' | 'generate-root
         ...(open ? { decodedInto: 'GenerateRootUpdateRequest' } : {}),
         ...judged,
         input: z.object({
-          key: string().optional().describe('One share, hex or base64.'),
+          key: secretString().optional().describe('One share, hex or base64.'),
           nonce: string().optional().describe('The nonce of the attempt.'),
         }),
         output: rootOutput,

@@ -2,7 +2,7 @@ import { shareBounds } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Rekey, RekeyResult, RekeyStatus, VerifyStatus } from '../../../kernel/seal/rekey';
-import { announced, bool, int, string, stringList } from '../../../sdk/fields';
+import { announced, bool, int, secretString, string, stringList } from '../../../sdk/fields';
 import { operation, type Path, path } from '../../../sdk/path';
 import { data, empty, type Reply, raw } from '../../../sdk/reply';
 
@@ -133,7 +133,7 @@ function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'stan
       write: {
         summary: 'Check one share of the key in force. Nothing is used up, and no rekey advances.',
         operationId: id('check-share'),
-        input: z.object({ key: string().optional().describe('One share, hex or base64.') }),
+        input: z.object({ key: secretString().optional().describe('One share, hex or base64.') }),
         output: z.object({ valid: z.boolean(), t: z.int(), n: z.int() }),
         async run({ input }) {
           const { valid, threshold, shares } = await rekey.check(requireKey(input.key));
@@ -190,7 +190,7 @@ const startInput = z.object({
     .describe('The new shares are in force only once they have been given back.'),
 });
 const shareInput = z.object({
-  key: string().optional().describe('One share, hex or base64.'),
+  key: secretString().optional().describe('One share, hex or base64.'),
   nonce: string().optional().describe('The nonce of the operation.'),
 });
 const statusOutput = z.object({

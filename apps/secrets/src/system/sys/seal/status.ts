@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Seal, SealStatus } from '../../../kernel/seal/seal';
-import { anything, bool, int, string, stringList } from '../../../sdk/fields';
+import { anything, bool, int, secretString, string, stringList } from '../../../sdk/fields';
 import { operation, path } from '../../../sdk/path';
 import { empty, raw } from '../../../sdk/reply';
 import type { Initialised, InitialiseRequest } from './initialise';
@@ -76,7 +76,7 @@ export function statusPaths(
     operationId: 'unseal',
     judges: 'unguessable',
     input: z.object({
-      key: string().optional().describe('One share, hex or base64.'),
+      key: secretString().optional().describe('One share, hex or base64.'),
       reset: bool().optional().describe('Forget the shares given so far.'),
       migrate: bool().optional().describe('A change of the kind of seal: not built, so it must be false.'),
     }),
