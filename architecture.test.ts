@@ -20,7 +20,7 @@ const withoutReach: Readonly<Record<string, string>> = {
   'apps/workspaces/src/kernel/blobs/s3-objects.ts': 'the object store of the installation',
   'apps/workspaces/src/kernel/installation/mailer.ts': 'the mail server of the installation',
   'apps/workspaces/src/worker/agent/client.ts': 'the service that an agent is of',
-  'apps/workspaces/src/worker/agent/proxy.ts': 'the proxy of whoever runs an agent',
+  'apps/workspaces/src/worker/agent/proxy.ts': 'the proxy of those who run an agent',
   'apps/workspaces/src/worker/network/database-address.ts': 'looks up what runs must not reach',
   'apps/workspaces/src/worker/network/reach.ts': 'tries what runs must not reach',
   'packages/server/src/create-server.ts': 'listens',
@@ -68,7 +68,7 @@ describe('imports', () => {
     expect(sources.flatMap(undeclared)).toEqual([]);
   });
 
-  it('have one version each, which stands in the catalog of pnpm-workspace.yaml where several packages use it', () => {
+  it('have one version each, listed in the catalog of pnpm-workspace.yaml where several packages use it', () => {
     const folders = new Set(sources.map(({ file }) => homeOf(file)));
     const versions = new Map<string, string[]>();
     for (const [name, version] of [...folders].flatMap((folder) => versionsIn(folder, false))) {
@@ -86,7 +86,7 @@ describe('imports', () => {
     expect(offending(inside, (source) => imports(source, ['@keystead/server'], false))).toEqual([]);
   });
 
-  it('send statements from the kernel of the secrets service alone', () => {
+  it('send statements only from the kernel of the secrets service', () => {
     const outside = sources.filter(
       ({ file, test }) => !test && /^apps\/secrets\/src\/(?!kernel\/|generated\/)/.test(file),
     );
@@ -201,7 +201,7 @@ describe('source files', () => {
     expect(offending(index, (source) => !/^packages\/[^/]+\/src\/index\.ts$/.test(source.file))).toEqual([]);
   });
 
-  it('read the environment in config.ts alone; main.ts hands it over', () => {
+  it('read the environment only in config.ts; main.ts hands it over', () => {
     const readers = ['config.ts', 'main.ts', 'worker-main.ts'];
     expect(offending(apps, (source) => source.readsEnvironment && !readers.includes(inApp(source)))).toEqual([]);
   });
@@ -218,7 +218,7 @@ describe('source files', () => {
     expect(offending(product, ({ text }) => taken.test(text))).toEqual([]);
   });
 
-  it('keep no state beside constants', () => {
+  it('keep no state but constants', () => {
     const state = product.flatMap(({ file, moduleState }) => moduleState.map((name) => `${file}: ${name}`));
     expect(state).toEqual([
       // A page has one address, and what came with it must survive the sign-in between two views of it.
@@ -266,11 +266,11 @@ function imports(source: Source, names: readonly string[], evenTypes: boolean): 
   return source.imports.some((imported) => names.includes(imported.from) && (evenTypes || !imported.typeOnly));
 }
 
-/** Files and folders of a cell such as "`kernel/audit/chain.ts`, `chain-search.ts`": a bare file lies beside the one before it. */
+/** Files and folders of a cell such as "`kernel/audit/chain.ts`, `chain-search.ts`": a bare file is in the folder of the one before it. */
 function reasonedPlaces(cell: string): string[] {
   const names = [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
-  const beside = dirname(names[0] ?? '');
-  return names.map((name) => join('apps/secrets/src', name.startsWith('kernel/') ? name : join(beside, name)));
+  const folder = dirname(names[0] ?? '');
+  return names.map((name) => join('apps/secrets/src', name.startsWith('kernel/') ? name : join(folder, name)));
 }
 
 /** `Spec:` lines of docstrings, and the `spec` property of declarations. */
@@ -282,7 +282,7 @@ function citationsOf(source: Source): string[] {
   return [...docstrings, ...source.citations];
 }
 
-/** Several sections are separated by semicolons; what stands in parentheses or after a comma is detail. */
+/** Several sections are separated by semicolons; text in parentheses or after a comma is detail. */
 function partsOf(citation: string): string[] {
   return citation
     .trim()
@@ -336,7 +336,7 @@ function versionsIn(folder: string, productionOnly: boolean): [string, string][]
   return kinds.flatMap((kind) => Object.entries(manifest[kind] ?? {}));
 }
 
-/** Cycles of imports, also of types alone, each as the files it passes through. */
+/** Cycles of imports, also of types only, each as the files it passes through. */
 function cycles(candidates: readonly Source[]): string[] {
   const next = new Map(
     candidates.map((source) => [source.file, source.imports.filter((i) => i.file).map((i) => i.file ?? '')]),

@@ -7,7 +7,7 @@ import { readSources } from './docs/internals/architecture/sources';
 
 // What is matched may be as long as a body. A pattern that starts over at every character of a run, or that can divide a
 // run in many ways, takes the square of its length or more: megabytes would take hours. So every pattern in the sources is
-// tried on long runs of whatever it speaks of. Processor time tells a square (seconds) from a line (microseconds)
+// tried on long runs of the characters it matches. Processor time tells a square (seconds) from a line (microseconds)
 // wherever it is measured; see the last test.
 const length = 40_000;
 const mostMs = 400;

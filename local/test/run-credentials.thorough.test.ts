@@ -176,7 +176,7 @@ describe('a run with a role of the secrets service', () => {
           .expect(201)
       ).body.data.id;
     await secrets.root
-      .write('auth/jwt/role/shop', { user_claim: 'sub', bound_subject: 'nobody', bound_audiences: [audience] })
+      .write('auth/jwt/role/shop', { user_claim: 'sub', bound_subject: 'unknown', bound_audiences: [audience] })
       .expect(204);
     const inherited = await carried(await made('till', {}));
     expect(inherited.said).toContain('invalid subject (sub) claim');

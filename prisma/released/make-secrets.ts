@@ -56,7 +56,7 @@ export async function makeSecrets(address: string, outside: Outside): Promise<Se
         headers: { 'X-Service-Token': root, 'X-Service-Namespace': namespace, ...headers },
       });
   const make = makerIn('');
-  await make('POST', `sys/namespaces/${below}`, { custom_metadata: { of: 'nobody' } });
+  await make('POST', `sys/namespaces/${below}`, { custom_metadata: { of: 'unknown' } });
   await make('POST', `sys/namespaces/${below}/deeper`, {});
   const child = makerIn(below);
   await makeEngines(child, outside);

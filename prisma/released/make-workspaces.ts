@@ -218,10 +218,10 @@ async function makePeople(address: string, make: Make) {
     return new URL(meta['invite-url']).pathname.replace('/app/', '').replace(/^\/?(api\/v2\/)?/, '');
   };
   const password = randomBytes(12).toString('base64url');
-  const nobody = workspacesMaker(address);
+  const anonymous = workspacesMaker(address);
   const accepted = await invite('person', [{ type: 'teams', id: team }]);
-  await nobody('POST', accepted, document('one-time-links', { username: 'person', password }));
-  const session = await nobody('POST', 'session', document('sessions', { username: 'person', password }));
+  await anonymous('POST', accepted, document('one-time-links', { username: 'person', password }));
+  const session = await anonymous('POST', 'session', document('sessions', { username: 'person', password }));
   const own = workspacesMaker(address, session.data.attributes.token);
   const me = (await own('GET', 'account/details')).data.id;
   const made = await own(

@@ -187,18 +187,18 @@ describe.each(versions)('the data of version %s', (version) => {
   });
 
   it('lets everybody into the workspace service as before', async () => {
-    const nobody = workspacesMaker(installation.workspaces.address);
+    const anonymous = workspacesMaker(installation.workspaces.address);
     const { admin, person, invitation } = credentials.workspaces;
     const { username, password } = admin;
-    const signedIn = await nobody('POST', 'session', document('sessions', { username, password }));
+    const signedIn = await anonymous('POST', 'session', document('sessions', { username, password }));
     expect(signedIn.data.attributes.token).toBeTruthy();
     const code = codeOf(person.twoFactorSecret);
     const given = { username: person.username, password: person.password, code };
-    expect((await nobody('POST', 'session', document('sessions', given))).data.attributes.token).toBeTruthy();
+    expect((await anonymous('POST', 'session', document('sessions', given))).data.attributes.token).toBeTruthy();
     const chosen = document('one-time-links', { username: 'invited', password: person.password });
-    await nobody('POST', invitation, chosen);
+    await anonymous('POST', invitation, chosen);
     const session = document('sessions', { username: 'invited', password: person.password });
-    expect((await nobody('POST', 'session', session)).data.attributes.token).toBeTruthy();
+    expect((await anonymous('POST', 'session', session)).data.attributes.token).toBeTruthy();
   });
 
   it('goes on in the workspace service: workspaces, states, variables, and a plan that waited', async () => {

@@ -50,10 +50,13 @@ withKeycloak('sign-in to the secrets service at Keycloak', () => {
   });
 
   const begin = async (role = 'people') =>
-    (await secrets.nobody.write('auth/oidc/oidc/auth_url', { role, redirect_uri: back, client_nonce: 'n' }).expect(200))
-      .body.data as { auth_url: string; state: string };
+    (
+      await secrets.anonymous
+        .write('auth/oidc/oidc/auth_url', { role, redirect_uri: back, client_nonce: 'n' })
+        .expect(200)
+    ).body.data as { auth_url: string; state: string };
   const finish = (location: string) =>
-    secrets.nobody.read(`auth/oidc/oidc/callback?${new URL(location).searchParams}&client_nonce=n`);
+    secrets.anonymous.read(`auth/oidc/oidc/callback?${new URL(location).searchParams}&client_nonce=n`);
   const signIn = async () => {
     const { location } = await keycloak.browse((await begin()).auth_url);
     return (await finish(location!).expect(200)).body.auth;
@@ -101,7 +104,7 @@ withKeycloak('sign-in to the secrets service at Keycloak', () => {
     const { page } = await keycloak.browse(auth_url);
     expect(page).not.toContain('name="password"');
     for (let tries = 0; ; tries++) {
-      const { body } = await secrets.nobody.write('auth/oidc/oidc/poll', { state, client_nonce: 'n' });
+      const { body } = await secrets.anonymous.write('auth/oidc/oidc/poll', { state, client_nonce: 'n' });
       if (body.auth) break;
       expect([body.errors, tries < 20]).toEqual([[expect.stringMatching(/authorization_pending|slow_down/)], true]);
       await sleep(5_000);

@@ -73,7 +73,7 @@ describe('the page of the API', () => {
         expect(troubles).toEqual([]);
 
         // A token that is refused changes nothing but what is said.
-        await submit(open, 's.nobody-has-this-token');
+        await submit(open, 's.anonymous-has-this-token');
         await saying(open, 'The service answered 403: permission denied');
       } finally {
         await open.close();
@@ -96,7 +96,7 @@ describe('before it is initialised', () => {
   const secrets = startSecrets({ bare: true });
 
   it('a service has the page already', async () => {
-    await secrets.nobody.read('sys/mounts').expect(503);
+    await secrets.anonymous.read('sys/mounts').expect(503);
     await request(secrets.server).get('/docs').expect(200);
   });
 });

@@ -443,7 +443,7 @@ export const examples: Readonly<Record<string, Making>> = {
   'delete system/plugins/catalog/:type/:name': () => ({ at: { type: 'secret', name: 'absent' } }),
   'write system/plugins/reload/backend': readsOnly({ plugin: 'scheduler' }),
   'write system/locked-users/:mount_accessor/unlock/:alias_identifier': async (world) => ({
-    at: { mount_accessor: await accessorOf(world, 'userpass/'), alias_identifier: 'nobody' },
+    at: { mount_accessor: await accessorOf(world, 'userpass/'), alias_identifier: 'unknown' },
   }),
   'write system/generate-root/attempt': () => ({ also: once }),
   'delete system/generate-root/attempt': readsOnly(),

@@ -63,7 +63,7 @@ describe('what is stored', () => {
       planted.set(what, (await by.write(`${at}/authorize`, asked).expect(200)).body.code);
     }
     const grant = { client_id, client_secret, redirect_uri: back, grant_type: 'authorization_code' };
-    const redeemed = await secrets.nobody
+    const redeemed = await secrets.anonymous
       .write(`${at}/token`, { ...grant, code: planted.get('spent code') })
       .expect(200);
     planted.set('access token', redeemed.body.access_token);

@@ -309,7 +309,8 @@ describe('auditing by API', () => {
   it('survives sealing', async () => {
     await enable('kept', { file_path: 'kept.log', hmac_accessor: 'false' }).expect(204);
     await secrets.root.write('sys/seal').expect(204);
-    for (const key of secrets.recoveryKeys.slice(0, 3)) await secrets.nobody.write('sys/unseal', { key }).expect(200);
+    for (const key of secrets.recoveryKeys.slice(0, 3))
+      await secrets.anonymous.write('sys/unseal', { key }).expect(200);
     await secrets.root.read('cubbyhole/after').expect(404);
     const paths = linesOf(at('kept.log')).map(({ type, request }) => `${type} ${request?.path}`);
     expect(paths).toEqual(expect.arrayContaining(['response sys/seal', 'request cubbyhole/after']));

@@ -40,7 +40,7 @@ describe('lines of the audit table', () => {
   });
 
   it('are not written for probes of the health', async () => {
-    await secrets.nobody.read('sys/health').expect(200);
+    await secrets.anonymous.read('sys/health').expect(200);
     await secrets.root.read('sys/health?standbyok=true').expect(200);
     await secrets.root.write('sys/policies/acl/after-a-probe', { policy: 'path "a" {}' }).expect(204);
     const written = paths(await search({ path: 'sys/' }));

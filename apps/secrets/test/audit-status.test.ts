@@ -86,8 +86,8 @@ describe('the status in an audit line is the one that was answered', () => {
     request(secrets.server).patch('/v1/cubbyhole/a').set('X-Service-Token', secrets.rootToken).type(type).send('{}');
 
   it.each<[string, number, () => request.Test]>([
-    ['no token', 403, () => secrets.nobody.read('sys/mounts')],
-    ['an unknown token', 403, () => secrets.as('s.nobody').read('sys/mounts')],
+    ['no token', 403, () => secrets.anonymous.read('sys/mounts')],
+    ['an unknown token', 403, () => secrets.as('s.anonymous').read('sys/mounts')],
     ['a path that nobody has', 404, () => secrets.root.read('nowhere/at/all')],
     ['a verb that a path does not have', 405, () => secrets.root.delete('sys/seal-status')],
     ['an entry that is not there', 404, () => secrets.root.read('cubbyhole/none')],

@@ -132,7 +132,7 @@ describe('the one spelling of a path', () => {
   it('is what quotas count, whatever case they were written in', async () => {
     const limit = { rate: 1, interval: '1h', path: 'auth/userpass/login/BOB' };
     await secrets.root.write('sys/quotas/rate-limit/bob', limit).expect(204);
-    const login = (user: string) => secrets.nobody.write(`auth/userpass/login/${user}`, { password: 'wrong' });
+    const login = (user: string) => secrets.anonymous.write(`auth/userpass/login/${user}`, { password: 'wrong' });
     await login('bob').expect(400);
     await login('Bob').expect(429);
     await login('admin1').expect(400);

@@ -375,7 +375,7 @@ describe('a session of somebody with a password', () => {
     const say = async (proof: object) => (await browser(secrets).signIn({ ...ana, ...proof }, 401)).body.errors;
     const wrong = await say({ password: 'wrong' });
     expect(wrong[0].detail).toBe('wrong user name or password');
-    expect(await say({ username: 'nobody' })).toEqual(wrong);
+    expect(await say({ username: 'unknown' })).toEqual(wrong);
     expect(await say({ username: '../config' })).toEqual(wrong);
     expect(await say({ username: 'a/b' })).toEqual(wrong);
     const { body } = await browser(secrets).signIn({ ...ana, mount: 'token/' }, 422);
@@ -390,9 +390,9 @@ describe('a session of somebody with a password', () => {
     const dee = { ...ana, username: 'dee' };
     for (let i = 0; i < 3; i++) await browser(secrets).signIn({ ...dee, password: `wrong ${i}` }, 401);
     for (let i = 0; i < 2; i++)
-      await secrets.nobody.write('auth/people/login/dee', { password: `no ${i}` }).expect(400);
+      await secrets.anonymous.write('auth/people/login/dee', { password: `no ${i}` }).expect(400);
     await browser(secrets).signIn({ ...dee, password: 'right' }, 401);
-    await secrets.nobody.write('auth/people/login/dee', { password: 'right' }).expect(400);
+    await secrets.anonymous.write('auth/people/login/dee', { password: 'right' }).expect(400);
   });
 
   it('leaves no token behind that cannot sign in, and holds a batch token itself', async () => {
@@ -718,7 +718,7 @@ describe('a session of who comes from a provider', () => {
   it('asks for a second factor where one is demanded, and goes on with the same sign-in', async () => {
     const at = browser(secrets);
     const method = await newMethod(secrets);
-    const { body } = await secrets.nobody
+    const { body } = await secrets.anonymous
       .read(`auth/oidc/oidc/callback?${new URLSearchParams(await callbackOf(at))}`)
       .expect(200);
     const app = await secrets.root

@@ -67,7 +67,7 @@ describe('every declared path', () => {
     const failures = await failing(
       (visit) => authOf(visit) === 'token',
       async (visit) => {
-        const answer = await ask(visit, secrets.nobody);
+        const answer = await ask(visit, secrets.anonymous);
         return answer.status === 403 && answer.body.errors[0] === 'permission denied' ? undefined : said(answer);
       },
     );

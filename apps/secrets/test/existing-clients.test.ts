@@ -93,14 +93,14 @@ describe('what tools of operators ask for', () => {
 
   it('is the generation of a root token, also where a token is asked for', async () => {
     const attempt = 'sys/generate-root-token/attempt';
-    await secrets.nobody.read(attempt).expect(403);
+    await secrets.anonymous.read(attempt).expect(403);
     const operator = await secrets.withPolicy(
       'path "sys/generate-root-token/*" { capabilities = ["read", "update", "delete"] }',
     );
     expect((await operator.read(attempt).expect(200)).body.data).toMatchObject({ started: false, required: 3 });
     await operator.write(attempt, {}).expect(200);
     // One and the same generation, wherever it is asked for.
-    expect((await secrets.nobody.read('sys/generate-root/attempt').expect(200)).body.started).toBe(true);
+    expect((await secrets.anonymous.read('sys/generate-root/attempt').expect(200)).body.started).toBe(true);
     await operator.delete(attempt).expect(204);
     const { otp, nonce } = (await operator.write(attempt, {}).expect(200)).body.data;
     let last = { complete: false, encoded_token: '' };
@@ -135,8 +135,8 @@ describe('what tools of operators ask for', () => {
     const { help } = (await secrets.root.read('auth/token/create/x?help=1').expect(200)).body;
     expect(help).toMatch(/## PARAMETERS\n[\s\S]*\n {4}role \(string\)\n {8}\S[\s\S]*\n {4}ttl \(\w+\)\n {8}\S/);
     expect(help).toMatch(/## DESCRIPTION\n[\s\S]*\n {4}write\n {8}\S/);
-    const nobody = await secrets.withPolicy('path "sys/*" { capabilities = ["read"] }');
-    await nobody.read('cubbyhole?help=1').expect(403);
+    const without = await secrets.withPolicy('path "sys/*" { capabilities = ["read"] }');
+    await without.read('cubbyhole?help=1').expect(403);
   });
 });
 
@@ -215,7 +215,7 @@ describe('the version that clients are told', () => {
 
   it('is that of the interface, with our own behind it', async () => {
     for (const path of ['sys/health', 'sys/seal-status']) {
-      const { body } = await secrets.nobody.read(path).expect(200);
+      const { body } = await secrets.anonymous.read(path).expect(200);
       expect(body.version).toMatch(/^1\.19\.0\+keystead\.\d+\.\d+\.\d+$/);
     }
   });

@@ -11,7 +11,7 @@ describe('a first start that is told where to put the keys', () => {
     folder = mkdtempSync(path.join(tmpdir(), 'first-run-'));
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
-  const initialised = async () => (await secrets.nobody.read('sys/init').expect(200)).body.initialized;
+  const initialised = async () => (await secrets.anonymous.read('sys/init').expect(200)).body.initialized;
 
   it('makes no keys where their file is taken or cannot be made', async () => {
     const taken = path.join(folder, 'taken');
@@ -32,9 +32,9 @@ describe('a first start that is told where to put the keys', () => {
     const { root_token: token, recovery_keys: keys, threshold } = JSON.parse(readFileSync(file, 'utf8'));
     expect({ keys: keys.length, threshold }).toEqual({ keys: 5, threshold: 3 });
     await secrets.as(token).read('sys/mounts').expect(200);
-    const { body } = await secrets.nobody.write('sys/generate-root/attempt', {}).expect(200);
+    const { body } = await secrets.anonymous.write('sys/generate-root/attempt', {}).expect(200);
     const shares = keys.slice(0, threshold).map((key: string) => ({ key, nonce: body.nonce }));
-    for (const share of shares) await secrets.nobody.write('sys/generate-root/update', share).expect(200);
+    for (const share of shares) await secrets.anonymous.write('sys/generate-root/update', share).expect(200);
     expect(await secrets.service.firstRun(path.join(folder, 'again'))).toBe(false);
     expect(existsSync(path.join(folder, 'again'))).toBe(false);
   });

@@ -126,7 +126,7 @@ const subject: FuzzSubject = {
         never,
         paths: {
           found: '/sys/health',
-          missing: '/sys/policies/acl/nobody-has-this',
+          missing: '/sys/policies/acl/not-there',
           writes: '/one/raw',
           self: '/auth/token/lookup-self',
         },

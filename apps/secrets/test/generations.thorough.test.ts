@@ -75,7 +75,7 @@ describe('what a node remembers of an outside system', () => {
     const { status, text } = await ask('POST', path, body);
     if (status >= 300) throw new Error(`${path} was answered ${status}: ${text}`);
   };
-  const login = async (path: string, body: object) => (await secrets.nobody.write(path, body)).status;
+  const login = async (path: string, body: object) => (await secrets.anonymous.write(path, body)).status;
   const authority = makeRoot('Acme Root');
   const client = authority.issue('web');
   const now = () => Math.floor(Date.now() / 1000);

@@ -79,7 +79,7 @@ describe('every secret that can be guessed', () => {
     await secrets.root.write(`sys/policies/acl/${name}`, { policy });
     const role = { role_id: name, bind_secret_id: false, token_bound_cidrs: '127.0.0.0/8', token_policies: name };
     await secrets.root.write(`auth/approle/role/${name}`, role).expect(204);
-    const { auth } = (await secrets.nobody.write('auth/approle/login', { role_id: name }).expect(200)).body;
+    const { auth } = (await secrets.anonymous.write('auth/approle/login', { role_id: name }).expect(200)).body;
     const method_id = await newMethod(secrets, { qr_size: 0, period: 30, max_validation_attempts: allowed });
     const about = { method_id, entity_id: auth.entity_id };
     const { url } = (await secrets.root.write(`${methods}/admin-generate`, about).expect(200)).body.data;

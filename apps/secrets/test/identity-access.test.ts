@@ -15,7 +15,7 @@ describe('what an identity may do', () => {
     const name = `m${++machines}`;
     const role = { role_id: name, bind_secret_id: false, token_bound_cidrs: '127.0.0.0/8', token_policies: policies };
     await secrets.root.write(`auth/approle/role/${name}`, role).expect(204);
-    const login = () => secrets.nobody.write('auth/approle/login', { role_id: name });
+    const login = () => secrets.anonymous.write('auth/approle/login', { role_id: name });
     const { body } = await login().expect(200);
     return { auth: body.auth, entity: body.auth.entity_id as string, token: secrets.as(body.auth.client_token), login };
   }

@@ -105,8 +105,8 @@ describe('entities over HTTP', () => {
     ]) {
       expect((await secrets.root.write('identity/lookup/entity', query).expect(200)).body.data.id).toBe(id);
     }
-    await secrets.root.write('identity/lookup/entity', { name: 'nobody' }).expect(204);
-    await secrets.root.write('identity/lookup/group', { name: 'nobody' }).expect(204);
+    await secrets.root.write('identity/lookup/entity', { name: 'unknown' }).expect(204);
+    await secrets.root.write('identity/lookup/group', { name: 'unknown' }).expect(204);
   });
 });
 

@@ -62,7 +62,7 @@ describe('a secret that a login keeps', () => {
       config: () => ({ organization: 'acme', base_url: hub.address, token_ttl: '1h' }),
       async login() {
         hub.members.set('ghp_ADA', { login: 'Ada', organizations: [42], teams: [] });
-        return (await secrets.nobody.write('auth/github/login', { token: 'ghp_ADA' }).expect(200)).body.auth
+        return (await secrets.anonymous.write('auth/github/login', { token: 'ghp_ADA' }).expect(200)).body.auth
           .client_token;
       },
       changed: () => [{ base_url: elsewhere.address }],
@@ -77,10 +77,10 @@ describe('a secret that a login keeps', () => {
       async login() {
         const role = { user_claim: 'sub', allowed_redirect_uris: back, oidc_scopes: 'offline_access', token_ttl: '1h' };
         await secrets.root.write('auth/oidc/role/kept', role).expect(204);
-        const { body } = await secrets.nobody.write('auth/oidc/oidc/auth_url', { role: 'kept', redirect_uri: back });
+        const { body } = await secrets.anonymous.write('auth/oidc/oidc/auth_url', { role: 'kept', redirect_uri: back });
         const { state, code } = provider.signIn(body.data.auth_url, { sub: 'grace' });
         const at = `auth/oidc/oidc/callback?${new URLSearchParams({ state, code })}`;
-        return (await secrets.nobody.read(at).expect(200)).body.auth.client_token;
+        return (await secrets.anonymous.read(at).expect(200)).body.auth.client_token;
       },
       changed: () => [
         { oidc_discovery_url: other.address },

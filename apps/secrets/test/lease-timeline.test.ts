@@ -95,7 +95,7 @@ describe('the timeline of leases', () => {
     const second = await timeline(`${query}&limit=1&after=${first.next}`);
     expect([...first.leases, ...second.leases].map((lease) => lease.lease_id).sort()).toEqual([...hers].sort());
     expect(second.next).toBeNull();
-    expect(await of('?accessor=nobody')).toEqual([]);
+    expect(await of('?accessor=unknown')).toEqual([]);
     await secrets.root.write('auth/token/revoke-accessor', { accessor: auth.accessor }).expect(204);
     await until(async () => (await of(query)).length === 0);
   });

@@ -181,7 +181,7 @@ describe('outside systems that lie', () => {
     });
     await secrets.root.write(`${at}/role/dev`, { bound_service_principal_ids: 'oid-1' }).expect(204);
     directory.interfere = (_path, response) => told(lie, response);
-    const { body } = await secrets.nobody
+    const { body } = await secrets.anonymous
       .write(`${at}/login`, {
         role: 'dev',
         jwt: directory.sign(),
@@ -207,7 +207,7 @@ describe('outside systems that lie', () => {
     };
     directory.calls.length = 0;
     for (let n = 0; n < 10; n++) {
-      const { body } = await secrets.nobody.write(`${at}/login`, login).expect(502);
+      const { body } = await secrets.anonymous.write(`${at}/login`, login).expect(502);
       expect(body.errors[0]).toContain('the directory is unreachable: ECONNRESET');
     }
     expect(directory.calls.length).toBeLessThan(5);

@@ -25,7 +25,7 @@ describe('external groups of merged entities', () => {
     const alias = { name: 'ops', mount_accessor, canonical_id: group.body.data.id };
     await secrets.root.write('identity/group-alias', alias).expect(200);
     const login = async (token: string) =>
-      (await secrets.nobody.write(`auth/${mount}/login`, { token }).expect(200)).body.auth;
+      (await secrets.anonymous.write(`auth/${mount}/login`, { token }).expect(200)).body.auth;
     const [ada, bob] = [await login('ada-token'), await login('bob-token')];
     const policies = async (token: string) =>
       (await secrets.as(token).read('auth/token/lookup-self').expect(200)).body.data.identity_policies ?? [];

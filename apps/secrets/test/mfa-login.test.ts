@@ -32,7 +32,7 @@ describe('logins with second factors', () => {
     const app = authenticator(made.body.data.url);
     const begin = async () => (await login().expect(200)).body.auth.mfa_requirement.mfa_request_id as string;
     const validate = (mfa_request_id: string, passcode: unknown, key = id) =>
-      secrets.nobody.write('sys/mfa/validate', { mfa_request_id, mfa_payload: { [key]: passcode } });
+      secrets.anonymous.write('sys/mfa/validate', { mfa_request_id, mfa_payload: { [key]: passcode } });
     return {
       name,
       mount,
@@ -97,7 +97,7 @@ describe('logins with second factors', () => {
     const account = { password: 'correct horse', token_policies: 'enrol' };
     await secrets.root.write('auth/people/users/ada', account).expect(204);
     const login = async () =>
-      (await secrets.nobody.write('auth/people/login/ada', { password: 'correct horse' }).expect(200)).body.auth;
+      (await secrets.anonymous.write('auth/people/login/ada', { password: 'correct horse' }).expect(200)).body.auth;
     const before = await login();
     const id = await method(secrets, { max_validation_attempts: 2, algorithm: 'SHA256', digits: 8, qr_size: 240 });
     const made = await secrets.as(before.client_token).write(`${methods}/generate`, { method_id: id }).expect(200);
@@ -105,7 +105,7 @@ describe('logins with second factors', () => {
     const rule = { mfa_method_ids: [id], auth_method_types: ['userpass'] };
     await secrets.root.write('identity/mfa/login-enforcement/people', rule).expect(204);
     const give = async (code: string) =>
-      secrets.nobody.write('sys/mfa/validate', {
+      secrets.anonymous.write('sys/mfa/validate', {
         mfa_request_id: (await login()).mfa_requirement.mfa_request_id,
         mfa_payload: { [id]: [code] },
       });
@@ -213,7 +213,7 @@ describe('logins with second factors', () => {
     const user = await enrolled();
     const request = await user.begin();
     const unsanitary = `failed to sanitize MFA creds, 1 error occurred:\n\t* failed to find MFA credentials associated with an MFA method ID ${user.id}, method name m${users}\n\n`;
-    const validate = (body: object) => secrets.nobody.write('sys/mfa/validate', body);
+    const validate = (body: object) => secrets.anonymous.write('sys/mfa/validate', body);
     await validate({}).expect(400, { errors: ['missing request ID'] });
     await validate({ mfa_request_id: randomUUID(), mfa_payload: { x: ['1'] } }).expect(400, {
       errors: ['invalid request ID'],
@@ -256,7 +256,7 @@ describe('logins with second factors', () => {
     const request = await user.begin();
     await user.validate(request, [user.app.code(clock.now())]).expect(403);
     const both = { [user.id]: [user.app.code(clock.now(), 1)], [third]: [app.code(clock.now())] };
-    await secrets.nobody.write('sys/mfa/validate', { mfa_request_id: request, mfa_payload: both }).expect(200);
+    await secrets.anonymous.write('sys/mfa/validate', { mfa_request_id: request, mfa_payload: both }).expect(200);
     await secrets.root.delete('identity/mfa/login-enforcement/also').expect(204);
   });
 
@@ -271,7 +271,7 @@ describe('logins with second factors', () => {
     await secrets.root.write('identity/mfa/login-enforcement/zz-also', rule).expect(204);
     const request = await user.begin();
     const answer = (payload: object) =>
-      secrets.nobody.write('sys/mfa/validate', { mfa_request_id: request, mfa_payload: payload });
+      secrets.anonymous.write('sys/mfa/validate', { mfa_request_id: request, mfa_payload: payload });
     const [one, two] = [user.app.code(clock.now()), app.code(clock.now())];
     const wrong = [one, two].includes('000000') ? '000001' : '000000';
     // One factor is missing: however often, neither the code nor the attempts are touched.
@@ -404,7 +404,7 @@ describe('logins with second factors', () => {
       true,
     );
     const enrol = (id: string) =>
-      secrets.nobody.write(`${methods}/self-enroll`, { mfa_request_id: id, mfa_method_id: user.id });
+      secrets.anonymous.write(`${methods}/self-enroll`, { mfa_request_id: id, mfa_method_id: user.id });
     const made = await enrol(request).expect(200);
     expect(scan(made.body.data.barcode).text).toBe(made.body.data.url);
     await enrol(request).expect(403, { errors: ['self-enrolment was already begun for this login'] });
@@ -417,7 +417,7 @@ describe('logins with second factors', () => {
     await user.validate(await user.begin(), [app.code(clock.now())]).expect(200);
     await enrol(await user.begin()).expect(403, { errors: ['self-enrolment is not available for this login'] });
     const plain = await enrolled();
-    await secrets.nobody
+    await secrets.anonymous
       .write(`${methods}/self-enroll`, { mfa_request_id: await plain.begin(), mfa_method_id: plain.id })
       .expect(403, { errors: ['self-enrolment is not available for this login'] });
   });

@@ -77,7 +77,7 @@ describe('one code at two nodes', () => {
       })
       .expect(204);
     const login = (index: number) => post(nodeOf(index), 'auth/approle/login', { role_id: name });
-    const first = await secrets.nobody.write('auth/approle/login', { role_id: name }).expect(200);
+    const first = await secrets.anonymous.write('auth/approle/login', { role_id: name }).expect(200);
     const entity_id = first.body.auth.entity_id;
     const method_id = await newMethod(secrets, { qr_size: 0, ...fields });
     const made = await secrets.root.write(`${methods}/admin-generate`, { method_id, entity_id }).expect(200);

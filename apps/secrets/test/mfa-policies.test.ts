@@ -18,7 +18,7 @@ describe('requests whose policy names second factors', () => {
     await secrets.root.write(`sys/auth/${name}`, { type: 'approle' }).expect(204);
     const role = { role_id: name, bind_secret_id: false, token_bound_cidrs: '127.0.0.1', token_policies: name };
     await secrets.root.write(`auth/${name}/role/one`, role).expect(204);
-    const { auth } = (await secrets.nobody.write(`auth/${name}/login`, { role_id: name }).expect(200)).body;
+    const { auth } = (await secrets.anonymous.write(`auth/${name}/login`, { role_id: name }).expect(200)).body;
     const apps: ReturnType<typeof authenticator>[] = [];
     for (const method_id of methodIds) {
       const asked = { method_id, entity_id: auth.entity_id };

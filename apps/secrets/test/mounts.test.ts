@@ -156,7 +156,7 @@ describe('mounts', () => {
 
   it('are shown to interfaces as far as the caller may know', async () => {
     await secrets.root.write('sys/mounts/open', { type: 'kv', config: { listing_visibility: 'unauth' } }).expect(204);
-    const nobody = await secrets.nobody.read('sys/internal/ui/mounts').expect(200);
+    const nobody = await secrets.anonymous.read('sys/internal/ui/mounts').expect(200);
     expect(Object.keys(nobody.body.data.secret)).toEqual(['open/']);
     const weak = await secrets.withPolicy('path "scheduler/creds/*" { capabilities = ["read"] }');
     const seen = await weak.read('sys/internal/ui/mounts').expect(200);
@@ -167,13 +167,13 @@ describe('mounts', () => {
         '1 error occurred:\n\t* preflight capability check returned 403, please ensure client\'s policies grant access to path "nope/"\n\n',
       ],
     });
-    await secrets.nobody.read('sys/internal/ui/mounts/open').expect(403, { errors: ['permission denied'] });
+    await secrets.anonymous.read('sys/internal/ui/mounts/open').expect(403, { errors: ['permission denied'] });
   });
 
   it('a disabled auth method takes its tokens along and comes back with another accessor', async () => {
     await secrets.root.write('sys/auth/up', { type: 'userpass' }).expect(204);
     await secrets.root.write('auth/up/users/bob', { password: 'correct horse' }).expect(204);
-    const { body } = await secrets.nobody.write('auth/up/login/bob', { password: 'correct horse' }).expect(200);
+    const { body } = await secrets.anonymous.write('auth/up/login/bob', { password: 'correct horse' }).expect(200);
     const bob = secrets.as(body.auth.client_token);
     await bob.read('auth/token/lookup-self').expect(200);
     const before = (await secrets.root.read('sys/auth/up')).body.data.accessor;

@@ -191,7 +191,7 @@ export async function furnish(
   await make('write', `sys/mounts/${name}-from`, { type: 'kv' });
   const move = await make('write', 'sys/remount', { from: `${name}-from`, to: `${name}-to` });
   add('move', 'uuid', move.migration_id);
-  await make('write', `sys/leases/revoke-prefix/${name}-jobs/creds/nobody`);
+  await make('write', `sys/leases/revoke-prefix/${name}-jobs/creds/unknown`);
   const [{ id: uuid }] = await sql<{ id: string }>('SELECT id FROM namespace WHERE path = $1', [
     path === '' ? '' : `${path}/`,
   ]);

@@ -83,7 +83,7 @@ describe('namespaces', () => {
     await inside('told').write('sys/namespaces/below').expect(200);
     expect(await told(inside('told'))).toEqual(['below/']);
     expect(await told()).toContain('told/');
-    expect(await told(secrets.nobody)).toEqual([]);
+    expect(await told(secrets.anonymous)).toEqual([]);
     // Names of others' namespaces are theirs.
     await secrets.root.write('sys/namespaces/hidden').expect(200);
     expect(await told(await secrets.withPolicy('path "told/kv/*" { capabilities = ["read"] }'))).toEqual(['told/']);

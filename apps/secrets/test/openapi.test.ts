@@ -34,9 +34,9 @@ describe('the OpenAPI document', () => {
     expect(servers).toEqual([expect.objectContaining({ url: '/v1' })]);
     expect(security.flatMap(Object.keys).sort()).toEqual(Object.keys(components.securitySchemes).sort());
     const { name } = components.securitySchemes.token;
-    await secrets.nobody.read('sys/mounts').set(name, secrets.rootToken).expect(200);
-    await secrets.nobody.read('sys/mounts').set('Authorization', `Bearer ${secrets.rootToken}`).expect(200);
-    const free = Object.keys((await document(secrets.nobody)).paths);
+    await secrets.anonymous.read('sys/mounts').set(name, secrets.rootToken).expect(200);
+    await secrets.anonymous.read('sys/mounts').set('Authorization', `Bearer ${secrets.rootToken}`).expect(200);
+    const free = Object.keys((await document(secrets.anonymous)).paths);
     expect(free.length).toBeGreaterThan(10);
     for (const [key, item] of Object.entries<Json>(paths)) {
       for (const method of ['get', 'post', 'patch', 'delete']) {
@@ -314,7 +314,7 @@ describe('the OpenAPI document', () => {
   });
 
   it('shows only what the caller may do, path by path and operation by operation (SA.5, SP.10, SP.20)', async () => {
-    const free = await document(secrets.nobody);
+    const free = await document(secrets.anonymous);
     for (const item of Object.values<Record<string, unknown>>(free.paths)) {
       expect(item['x-service-unauthenticated']).toBe(true);
     }

@@ -126,7 +126,7 @@ describe('requests that are being carried out', () => {
 });
 
 describe('locked users', () => {
-  const wrong = (path: string) => secrets.nobody.write(path, { password: 'wrong' }).expect(400);
+  const wrong = (path: string) => secrets.anonymous.write(path, { password: 'wrong' }).expect(400);
   const lock = async (path: string) => {
     for (let i = 0; i < 5; i++) await wrong(path);
   };
@@ -144,7 +144,7 @@ describe('locked users', () => {
       (await at.read(`sys/locked-users${query}`).expect(200)).body.data;
     expect(await read()).toMatchObject({ total: 0 });
     await lock('auth/people/login/ADA');
-    await lock('auth/people/login/nobody');
+    await lock('auth/people/login/unknown');
     await lock('inner/auth/people/login/ada');
     await wrong('auth/people/login/bo');
     const all = await read();
@@ -159,10 +159,10 @@ describe('locked users', () => {
         },
       ],
     });
-    expect(all.by_namespace[0].mount_accessors[0].alias_identifiers.sort()).toEqual(['ada', 'nobody']);
+    expect(all.by_namespace[0].mount_accessors[0].alias_identifiers.sort()).toEqual(['ada', 'unknown']);
     expect(await read(inner)).toMatchObject({ total: 1, by_namespace: [{ namespace_path: 'inner/' }] });
     expect(await read(inner, `?mount_accessor=${accessor}`)).toMatchObject({ total: 0 });
-    const right = () => secrets.nobody.write('auth/people/login/ada', { password: 'right-one' });
+    const right = () => secrets.anonymous.write('auth/people/login/ada', { password: 'right-one' });
     await right().expect(400);
     // Another namespace's accessor is none.
     for (const [who, unknown] of [
@@ -185,7 +185,7 @@ describe('locked users', () => {
       tx.query<{ text: string }>("SELECT string_agg(a::text || encode(sealed, 'escape'), ' ') AS text FROM attempt a"),
     );
     expect(rows[0]!.text).toMatch(/\S/);
-    expect(rows[0]!.text).not.toMatch(/nobody|\bada\b/);
+    expect(rows[0]!.text).not.toMatch(/unknown|\bada\b/);
   });
 });
 
@@ -357,7 +357,7 @@ describe('following the log', () => {
     await secrets.root.write(`sys/policies/acl/${name}`, { policy }).expect(204);
     await secrets.root.write(`sys/auth/${name}`, { type: 'userpass' }).expect(204);
     await secrets.root.write(`auth/${name}/users/a`, { password: 'of a person', token_policies: name }).expect(204);
-    const { body } = await secrets.nobody.write(`auth/${name}/login/a`, { password: 'of a person' }).expect(200);
+    const { body } = await secrets.anonymous.write(`auth/${name}/login/a`, { password: 'of a person' }).expect(200);
     const seen = await follow('', body.auth.client_token);
     expect(seen.statusCode).toBe(200);
     const over = ended(seen);

@@ -175,56 +175,58 @@ describe('what a root generation refuses', () => {
   const update = 'sys/generate-root/update';
 
   it('passwords of another length, a second attempt, and shares out of order', async () => {
-    await secrets.nobody.write(attempt, { otp: 'short' }).expect(400, { errors: ['OTP string has incorrect length'] });
-    await secrets.nobody.write(attempt, { pgp_key: '!' }).expect(400, /illegal base64 data at input byte 0/);
-    await secrets.nobody
+    await secrets.anonymous
+      .write(attempt, { otp: 'short' })
+      .expect(400, { errors: ['OTP string has incorrect length'] });
+    await secrets.anonymous.write(attempt, { pgp_key: '!' }).expect(400, /illegal base64 data at input byte 0/);
+    await secrets.anonymous
       .write(update, { key: secrets.recoveryKeys[0], nonce: 'x' })
       .expect(400, { errors: ['no root generation in progress'] });
-    const { nonce, otp_length } = (await secrets.nobody.put(attempt, {}).expect(200)).body;
+    const { nonce, otp_length } = (await secrets.anonymous.put(attempt, {}).expect(200)).body;
     expect(otp_length).toBe(26);
-    const running = await secrets.nobody.write(attempt).expect(400);
+    const running = await secrets.anonymous.write(attempt).expect(400);
     expect(running.body.errors[0]).toContain('root generation already in progress');
-    expect((await secrets.nobody.read(attempt).expect(200)).body).toMatchObject({ started: true, nonce, otp: '' });
+    expect((await secrets.anonymous.read(attempt).expect(200)).body).toMatchObject({ started: true, nonce, otp: '' });
     for (const [body, text] of [
       [{ nonce }, "'key' must be specified in request body as JSON"],
       [{ key: 'zz', nonce }, "'key' must be a valid hex or base64 string"],
       [{ key: secrets.recoveryKeys[0], nonce: 'x' }, /^incorrect nonce supplied/],
     ] as const) {
-      const refused = await secrets.nobody.write(update, body).expect(400);
+      const refused = await secrets.anonymous.write(update, body).expect(400);
       expect(refused.body.errors[0]).toMatch(text);
     }
-    await secrets.nobody.write(update, { key: secrets.recoveryKeys[0], nonce }).expect(200);
-    await secrets.nobody.write(update, { key: secrets.recoveryKeys[0], nonce }).expect(400, /already been provided/);
-    await secrets.nobody.delete(attempt).expect(400, /begin another one with a share/);
-    await secrets.nobody.write(attempt).expect(400, /already in progress/);
+    await secrets.anonymous.write(update, { key: secrets.recoveryKeys[0], nonce }).expect(200);
+    await secrets.anonymous.write(update, { key: secrets.recoveryKeys[0], nonce }).expect(400, /already been provided/);
+    await secrets.anonymous.delete(attempt).expect(400, /begin another one with a share/);
+    await secrets.anonymous.write(attempt).expect(400, /already in progress/);
   });
 
   it('strangers, who can neither begin first, nor cancel, nor spoil, nor hold up those who have shares', async () => {
     // A stranger was first, and goes on trying all the while.
     const stranger = async () => {
-      const { nonce } = (await secrets.nobody.read(attempt)).body;
+      const { nonce } = (await secrets.anonymous.read(attempt)).body;
       const answers = await Promise.all([
-        secrets.nobody.delete(attempt),
-        secrets.nobody.write(attempt),
-        secrets.nobody.write(attempt, { key: wrongShare(1) }),
-        ...Array.from({ length: 12 }, (_, at) => secrets.nobody.write(update, { key: wrongShare(at + 1), nonce })),
+        secrets.anonymous.delete(attempt),
+        secrets.anonymous.write(attempt),
+        secrets.anonymous.write(attempt, { key: wrongShare(1) }),
+        ...Array.from({ length: 12 }, (_, at) => secrets.anonymous.write(update, { key: wrongShare(at + 1), nonce })),
       ]);
       for (const { status } of answers) expect([400, 429]).toContain(status);
     };
     const [first, second, third] = secrets.recoveryKeys as [string, string, string];
-    const { nonce, otp } = (await secrets.nobody.write(attempt, { key: first }).expect(200)).body;
+    const { nonce, otp } = (await secrets.anonymous.write(attempt, { key: first }).expect(200)).body;
     await stranger();
     let last: Record<string, unknown> = {};
     for (const key of [first, second, third]) {
-      last = (await secrets.nobody.write(update, { key, nonce }).expect(200)).body;
+      last = (await secrets.anonymous.write(update, { key, nonce }).expect(200)).body;
       if (!last.complete) await stranger();
     }
     const bytes = Buffer.from(String(last.encoded_token), 'base64').map((byte, at) => byte ^ otp.charCodeAt(at));
     await secrets.as(Buffer.from(bytes).toString()).read('sys/mounts').expect(200);
     // What nobody stands behind, anybody cancels.
-    await secrets.nobody.write(attempt).expect(200);
-    await secrets.nobody.delete(attempt).expect(204);
-    await secrets.nobody.delete(attempt).expect(204);
+    await secrets.anonymous.write(attempt).expect(200);
+    await secrets.anonymous.delete(attempt).expect(204);
+    await secrets.anonymous.delete(attempt).expect(204);
   });
 });
 
@@ -262,16 +264,20 @@ describe('a seal by shares', () => {
     expect((await secrets.root.write(at('check', 'rekey'), { key: fresh[2] }).expect(200)).body.valid).toBe(true);
     expect((await secrets.root.write(at('check', 'rekey'), { key: old }).expect(200)).body.valid).toBe(false);
     await secrets.root.write('sys/seal').expect(204);
-    await secrets.nobody.write('sys/unseal', { key: old }).expect(200);
-    const wrong = await secrets.nobody.write('sys/unseal', { key: fresh[0] }).expect(400);
+    await secrets.anonymous.write('sys/unseal', { key: old }).expect(200);
+    const wrong = await secrets.anonymous.write('sys/unseal', { key: fresh[0] }).expect(400);
     expect(wrong.body.errors).toEqual([
       'unable to retrieve stored keys: invalid key: failed to decrypt keys from storage: cipher: message authentication failed',
     ]);
-    expect((await secrets.nobody.read('sys/seal-status')).body).toMatchObject({ sealed: true, progress: 0, nonce: '' });
-    const half = await secrets.nobody.put('sys/unseal', { key: fresh[0] }).expect(200);
+    expect((await secrets.anonymous.read('sys/seal-status')).body).toMatchObject({
+      sealed: true,
+      progress: 0,
+      nonce: '',
+    });
+    const half = await secrets.anonymous.put('sys/unseal', { key: fresh[0] }).expect(200);
     expect(half.body).toMatchObject({ sealed: true, progress: 1, nonce: uuid, t: 2, n: 3 });
-    await secrets.nobody.write('sys/unseal', { key: fresh[2] }).expect(200);
-    expect((await secrets.nobody.write('sys/unseal', { key: fresh[2] }).expect(200)).body.sealed).toBe(false);
+    await secrets.anonymous.write('sys/unseal', { key: fresh[2] }).expect(200);
+    expect((await secrets.anonymous.write('sys/unseal', { key: fresh[2] }).expect(200)).body.sealed).toBe(false);
     await secrets.root.read('auth/token/lookup-self').expect(200);
   });
 });
@@ -286,7 +292,7 @@ describe('the audit log of a rekey', () => {
   it('has every call, refusals included, and no share in clear', async () => {
     const { nonce } = (await secrets.root.write(at('init'), { secret_shares: 2, secret_threshold: 2 })).body;
     await secrets.root.write(at('init'), { secret_shares: 2, secret_threshold: 2 }).expect(400);
-    await secrets.nobody.write(at('update'), { key: secrets.recoveryKeys[0], nonce }).expect(403);
+    await secrets.anonymous.write(at('update'), { key: secrets.recoveryKeys[0], nonce }).expect(403);
     await secrets.root.write(at('update'), { key: secrets.recoveryKeys[0], nonce: 'x' }).expect(400);
     await secrets.root.write(at('check'), { key: secrets.recoveryKeys[1] }).expect(200);
     let fresh: string[] = [];
@@ -295,8 +301,8 @@ describe('the audit log of a rekey', () => {
     }
     await secrets.root.read(at('verify')).expect(400);
     await secrets.root.delete(at('init')).expect(204);
-    await secrets.nobody.write('sys/generate-root/attempt').expect(200);
-    await secrets.nobody.write('sys/generate-root/update', { key: fresh[0], nonce: 'x' }).expect(400);
+    await secrets.anonymous.write('sys/generate-root/attempt').expect(200);
+    await secrets.anonymous.write('sys/generate-root/update', { key: fresh[0], nonce: 'x' }).expect(400);
     const text = readFileSync(file, 'utf8');
     const lines = text
       .trim()

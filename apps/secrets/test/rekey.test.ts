@@ -52,7 +52,7 @@ describe('recovery rekey', () => {
   });
 
   it('needs a token with sudo, and the root namespace (SA.4)', async () => {
-    await secrets.nobody.read(init).expect(403);
+    await secrets.anonymous.read(init).expect(403);
     const limited = await secrets.withPolicy('path "sys/rekey*" { capabilities = ["read", "update"] }');
     await limited.read(init).expect(403);
     await secrets.root.write('sys/namespaces/team').expect(200);
@@ -253,7 +253,7 @@ describe('the check of a share', () => {
 
   it('needs sudo in the root namespace, and belongs to the kind of seal', async () => {
     const [key] = secrets.recoveryKeys;
-    await secrets.nobody.write(check, { key }).expect(403);
+    await secrets.anonymous.write(check, { key }).expect(403);
     const limited = await secrets.withPolicy(`path "${check}" { capabilities = ["update"] }`);
     await limited.write(check, { key }).expect(403);
     await secrets.root.write('sys/rekey/check', { key }).expect(400, { errors: ['barrier rekeying not supported'] });
@@ -303,19 +303,19 @@ describe('a root token from shares', () => {
 
   it('is given to enough holders, without any token, disguised by a one-time password', async () => {
     const attempt = 'sys/generate-root/attempt';
-    const { body: idleAttempt } = await secrets.nobody.read(attempt).expect(200);
+    const { body: idleAttempt } = await secrets.anonymous.read(attempt).expect(200);
     expect(idleAttempt).toMatchObject({ started: false, required: 3, otp: '', otp_length: 26 });
-    const { body } = await secrets.nobody.write(attempt).expect(200);
+    const { body } = await secrets.anonymous.write(attempt).expect(200);
     const { otp, nonce } = body;
     let last: Record<string, unknown> = {};
     for (const key of secrets.recoveryKeys.slice(0, 3)) {
-      last = (await secrets.nobody.write('sys/generate-root/update', { key, nonce }).expect(200)).body;
+      last = (await secrets.anonymous.write('sys/generate-root/update', { key, nonce }).expect(200)).body;
     }
     expect(last).toMatchObject({ complete: true, progress: 3 });
     const disguised = Buffer.from(last.encoded_token as string, 'base64');
     const token = Buffer.from(disguised.map((byte, at) => byte ^ (otp as string).charCodeAt(at))).toString();
     const { body: self } = await secrets.as(token).read('auth/token/lookup-self').expect(200);
     expect(self.data.policies).toEqual(['root']);
-    await secrets.nobody.delete(attempt).expect(204);
+    await secrets.anonymous.delete(attempt).expect(204);
   });
 });

@@ -18,7 +18,7 @@ describe('a relying party of somebody else', () => {
     await root.write('sys/policies/acl/person', { policy }).expect(204);
     await root.write('sys/auth/userpass', { type: 'userpass' }).expect(204);
     await root.write('auth/userpass/users/ada', { password: 'p4ssw0rd-long', token_policies: 'person' }).expect(204);
-    const login = await secrets.nobody.write('auth/userpass/login/ada', { password: 'p4ssw0rd-long' }).expect(200);
+    const login = await secrets.anonymous.write('auth/userpass/login/ada', { password: 'p4ssw0rd-long' }).expect(200);
     const { client_token: token, entity_id: entity } = login.body.auth;
     await root.write(`identity/entity/id/${entity}`, { metadata: { name: 'Ada "the first"' } }).expect(204);
     await root

@@ -105,7 +105,7 @@ describe('credentials cost', () => {
       subscription_id: '00000000-0000-4000-8000-000000000000',
       resource_group_name: 'g',
     };
-    const statements = await cost(() => secrets.nobody.write('auth/cloudone/login', login).expect(200));
+    const statements = await cost(() => secrets.anonymous.write('auth/cloudone/login', login).expect(200));
     expect(statements).toEqual(['identity-logins', 'token-insert']);
     expect(directory.calls).toEqual([]);
   });

@@ -39,7 +39,7 @@ export interface Client {
 export interface Secrets {
   readonly root: Client;
   /** Requests without a token. */
-  readonly nobody: Client;
+  readonly anonymous: Client;
   readonly rootToken: string;
   readonly recoveryKeys: readonly string[];
   readonly service: Service;
@@ -97,9 +97,9 @@ export function startSecrets(options: SecretsOptions = {}): Secrets {
     rescueList(server);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     running.as = (token, headers) => client(server, watch, token, headers);
-    Object.assign(running, { service, server, database, nobody: running.as(undefined) });
+    Object.assign(running, { service, server, database, anonymous: running.as(undefined) });
     if (options.bare) return;
-    const { body } = await running.nobody
+    const { body } = await running.anonymous
       .write('sys/init', { recovery_shares: 5, recovery_threshold: 3, secret_shares: 1, secret_threshold: 1 })
       .expect(200);
     running.rootToken = body.root_token;

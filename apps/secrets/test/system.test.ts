@@ -10,21 +10,23 @@ describe('initialisation', () => {
   const secrets = startSecrets({ bare: true });
 
   it('happens once, and until then nothing else answers', async () => {
-    await secrets.nobody.read('sys/init').expect(200, { initialized: false });
-    await secrets.nobody.read('sys/health').expect(501);
-    await secrets.nobody.read('sys/mounts').expect(503, { errors: ['Service is sealed'] });
-    await secrets.nobody.write('sys/init', { recovery_shares: 3, recovery_threshold: 4 }).expect(400);
-    await secrets.nobody.write('sys/init', { recovery_shares: 'zz' }).expect(400);
-    const long = await secrets.nobody.write('sys/init', `{"recovery_shares":1.5${'9'.repeat(60_000)}}`).expect(400);
+    await secrets.anonymous.read('sys/init').expect(200, { initialized: false });
+    await secrets.anonymous.read('sys/health').expect(501);
+    await secrets.anonymous.read('sys/mounts').expect(503, { errors: ['Service is sealed'] });
+    await secrets.anonymous.write('sys/init', { recovery_shares: 3, recovery_threshold: 4 }).expect(400);
+    await secrets.anonymous.write('sys/init', { recovery_shares: 'zz' }).expect(400);
+    const long = await secrets.anonymous.write('sys/init', `{"recovery_shares":1.5${'9'.repeat(60_000)}}`).expect(400);
     expect(long.text.length).toBeLessThan(500);
-    await secrets.nobody.read('sys/init').expect(200, { initialized: false });
-    const { body } = await secrets.nobody.write('sys/init', { recovery_shares: 3, recovery_threshold: 2 }).expect(200);
+    await secrets.anonymous.read('sys/init').expect(200, { initialized: false });
+    const { body } = await secrets.anonymous
+      .write('sys/init', { recovery_shares: 3, recovery_threshold: 2 })
+      .expect(200);
     expect(body).toMatchObject({ keys: [], keys_base64: [] });
     expect(body.recovery_keys).toHaveLength(3);
     expect(body.recovery_keys[0]).toMatch(/^[0-9a-f]{66}$/);
     expect(body.recovery_keys_base64[0]).toHaveLength(44);
-    await secrets.nobody.read('sys/init').expect(200, { initialized: true });
-    await secrets.nobody.write('sys/init', {}).expect(400, { errors: ['Service is already initialized'] });
+    await secrets.anonymous.read('sys/init').expect(200, { initialized: true });
+    await secrets.anonymous.write('sys/init', {}).expect(400, { errors: ['Service is already initialized'] });
     await secrets.as(body.root_token).read('auth/token/lookup-self').expect(200);
   });
 });
@@ -36,7 +38,7 @@ describe('the seal', () => {
     await secrets.root.write('cubbyhole/kept', { a: 1 }).expect(204);
     const weak = await secrets.withPolicy('path "sys/seal" { capabilities = ["update"] }');
     await weak.write('sys/seal').expect(403);
-    await secrets.nobody.write('sys/seal').expect(403);
+    await secrets.anonymous.write('sys/seal').expect(403);
     await secrets.root.write('sys/seal').expect(204);
     for (const [verb, at] of [
       ['read', 'cubbyhole/kept'],
@@ -47,27 +49,27 @@ describe('the seal', () => {
     ] as const) {
       await secrets.root[verb](at).expect(503, { errors: ['Service is sealed'] });
     }
-    const health = await secrets.nobody.read('sys/health').expect(503);
+    const health = await secrets.anonymous.read('sys/health').expect(503);
     expect(health.body).toMatchObject({ initialized: true, sealed: true, standby: true });
-    await secrets.nobody.read('sys/health?sealedcode=299').expect(299);
-    for (const code of [100, 199]) await secrets.nobody.read(`sys/health?sealedcode=${code}`).expect(400);
-    await secrets.nobody.read('sys/leader').expect(200);
-    const status = await secrets.nobody.read('sys/seal-status').expect(200);
+    await secrets.anonymous.read('sys/health?sealedcode=299').expect(299);
+    for (const code of [100, 199]) await secrets.anonymous.read(`sys/health?sealedcode=${code}`).expect(400);
+    await secrets.anonymous.read('sys/leader').expect(200);
+    const status = await secrets.anonymous.read('sys/seal-status').expect(200);
     expect(status.body).toMatchObject({ sealed: true, t: 3, n: 5, progress: 0, nonce: '', storage_type: 'postgresql' });
     expect(status.body).not.toHaveProperty('cluster_id');
-    await secrets.nobody.write('sys/unseal', {}).expect(400, {
+    await secrets.anonymous.write('sys/unseal', {}).expect(400, {
       errors: ["'key' must be specified in request body as JSON, or 'reset' set to true"],
     });
-    await secrets.nobody.write('sys/unseal', { key: '!' }).expect(400, {
+    await secrets.anonymous.write('sys/unseal', { key: '!' }).expect(400, {
       errors: ["'key' must be a valid hex or base64 string"],
     });
     const keys = secrets.recoveryKeys;
-    expect((await secrets.nobody.write('sys/unseal', { key: keys[0] }).expect(200)).body.progress).toBe(1);
-    expect((await secrets.nobody.write('sys/unseal', { key: keys[0] }).expect(200)).body.progress).toBe(1);
-    await secrets.nobody.write('sys/unseal', { reset: true }).expect(200);
-    for (const key of keys.slice(0, 3)) await secrets.nobody.write('sys/unseal', { key }).expect(200);
+    expect((await secrets.anonymous.write('sys/unseal', { key: keys[0] }).expect(200)).body.progress).toBe(1);
+    expect((await secrets.anonymous.write('sys/unseal', { key: keys[0] }).expect(200)).body.progress).toBe(1);
+    await secrets.anonymous.write('sys/unseal', { reset: true }).expect(200);
+    for (const key of keys.slice(0, 3)) await secrets.anonymous.write('sys/unseal', { key }).expect(200);
     expect((await secrets.root.read('cubbyhole/kept').expect(200)).body.data).toEqual({ a: 1 });
-    expect((await secrets.nobody.read('sys/seal-status')).body.sealed).toBe(false);
+    expect((await secrets.anonymous.read('sys/seal-status')).body.sealed).toBe(false);
   });
 });
 
@@ -76,8 +78,8 @@ describe('a Shamir seal', () => {
   it('gives unseal keys and needs them after sealing', async () => {
     expect(secrets.recoveryKeys).toHaveLength(1);
     await secrets.root.write('sys/seal').expect(204);
-    await secrets.nobody.write('sys/unseal', { key: 'ab'.repeat(32) }).expect(400);
-    const { body } = await secrets.nobody.write('sys/unseal', { key: secrets.recoveryKeys[0] }).expect(200);
+    await secrets.anonymous.write('sys/unseal', { key: 'ab'.repeat(32) }).expect(400);
+    const { body } = await secrets.anonymous.write('sys/unseal', { key: secrets.recoveryKeys[0] }).expect(200);
     expect(body).toMatchObject({ type: 'shamir', sealed: false, recovery_seal: false });
     await secrets.root.read('auth/token/lookup-self').expect(200);
   });

@@ -11,8 +11,8 @@ describe('wire format', () => {
   it('sends the fixed headers with every answer, refusals included (SP.3, SP.54)', async () => {
     for (const answer of [
       await secrets.root.read('auth/token/lookup-self'),
-      await secrets.nobody.read('nosuch'),
-      await secrets.nobody.read('sys/health'),
+      await secrets.anonymous.read('nosuch'),
+      await secrets.anonymous.read('sys/health'),
       await secrets.root.delete('cubbyhole/none'),
     ]) {
       expect(answer.headers['cache-control']).toBe('no-store');
@@ -105,7 +105,7 @@ describe('wire format', () => {
 
   it('answers health, seal status, leader and init bare', async () => {
     for (const path of ['sys/health', 'sys/seal-status', 'sys/leader', 'sys/init']) {
-      const { body } = await secrets.nobody.read(path).expect(200);
+      const { body } = await secrets.anonymous.read(path).expect(200);
       expect(body).not.toHaveProperty('request_id');
     }
   });

@@ -17,26 +17,26 @@ describe('response wrapping', () => {
     expect(body.data).toBeNull();
     expect(body.wrap_info).toMatchObject({ ttl: 300, creation_path: 'cubbyhole/w' });
     const { token } = body.wrap_info;
-    const out = await secrets.nobody.write('sys/wrapping/unwrap', { token }).expect(200);
+    const out = await secrets.anonymous.write('sys/wrapping/unwrap', { token }).expect(200);
     expect(out.body.data).toEqual({ a: 'b' });
     expect(out.body.request_id).not.toBe(body.request_id);
-    await secrets.nobody.write('sys/wrapping/unwrap', { token }).expect(400, invalid);
+    await secrets.anonymous.write('sys/wrapping/unwrap', { token }).expect(400, invalid);
   });
 
   it('is looked up without a token and without a use', async () => {
     const { token } = await wrap();
-    const { body } = await secrets.nobody.write('sys/wrapping/lookup', { token }).expect(200);
+    const { body } = await secrets.anonymous.write('sys/wrapping/lookup', { token }).expect(200);
     expect(body.data).toMatchObject({ creation_path: 'sys/wrapping/wrap', creation_ttl: 60 });
     await secrets.as(token).write('sys/wrapping/unwrap').expect(200);
-    await secrets.nobody.write('sys/wrapping/lookup', { token }).expect(400, invalid);
+    await secrets.anonymous.write('sys/wrapping/lookup', { token }).expect(400, invalid);
   });
 
   it('moves to a fresh token', async () => {
     const { token } = await wrap();
     const { body } = await secrets.root.write('sys/wrapping/rewrap', { token }).expect(200);
     expect(body.wrap_info.creation_path).toBe('sys/wrapping/wrap');
-    await secrets.nobody.write('sys/wrapping/unwrap', { token }).expect(400, invalid);
-    const out = await secrets.nobody.write('sys/wrapping/unwrap', { token: body.wrap_info.token }).expect(200);
+    await secrets.anonymous.write('sys/wrapping/unwrap', { token }).expect(400, invalid);
+    const out = await secrets.anonymous.write('sys/wrapping/unwrap', { token: body.wrap_info.token }).expect(200);
     expect(out.body.data).toEqual({ color: 'green', n: 1 });
   });
 
@@ -44,7 +44,7 @@ describe('response wrapping', () => {
     for (let round = 0; round < 5; round++) {
       const { token } = await wrap();
       const answers = await Promise.all(
-        Array.from({ length: 8 }, () => secrets.nobody.write('sys/wrapping/unwrap', { token })),
+        Array.from({ length: 8 }, () => secrets.anonymous.write('sys/wrapping/unwrap', { token })),
       );
       expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
       expect(answers.filter(({ status }) => status === 400)).toHaveLength(7);
@@ -62,7 +62,7 @@ describe('response wrapping', () => {
   it('names the accessor of a wrapped token', async () => {
     const { body } = await wrapping().write('auth/token/create', {}).expect(200);
     expect(body.wrap_info.wrapped_accessor).toMatch(/^\w{24}$/);
-    const out = await secrets.nobody.write('sys/wrapping/unwrap', { token: body.wrap_info.token }).expect(200);
+    const out = await secrets.anonymous.write('sys/wrapping/unwrap', { token: body.wrap_info.token }).expect(200);
     expect(out.body.auth.accessor).toBe(body.wrap_info.wrapped_accessor);
   });
 });

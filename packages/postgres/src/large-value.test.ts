@@ -40,7 +40,7 @@ describe('a large value', () => {
   });
 
   it('is undefined where there is no row', async () => {
-    expect(await read('nobody', 1)).toBeUndefined();
+    expect(await read('unknown', 1)).toBeUndefined();
   });
 
   it('that cannot be read is an error, and its connection is good again', async () => {

@@ -45,7 +45,7 @@ export class OpenApiDocuments {
   private entriesOf = new Map<string, PathEntry[]>();
   private version = -1;
   private documents = new WeakMap<object, Map<string, OpenApiDocument>>();
-  private readonly nobody = {};
+  private readonly anonymous = {};
 
   constructor(private readonly source: DocumentSource) {}
 
@@ -60,7 +60,7 @@ export class OpenApiDocuments {
       this.documents = new WeakMap();
       this.version = version;
     }
-    const owner = asked.access ?? this.nobody;
+    const owner = asked.access ?? this.anonymous;
     const known = this.documents.get(owner) ?? new Map<string, OpenApiDocument>();
     this.documents.set(owner, known);
     const key = `${asked.namespaceId}${asked.genericMountPaths ? '*' : ''}`;

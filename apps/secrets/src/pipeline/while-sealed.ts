@@ -7,7 +7,7 @@ import type { Kernel } from './kernel';
 import type { Outcome } from './outcome';
 import { markSent, type Request } from './request';
 
-const nobody: Caller = { entityId: '', displayName: '', policies: [], root: false, sudo: false, address: '' };
+const anonymous: Caller = { entityId: '', displayName: '', policies: [], root: false, sudo: false, address: '' };
 
 const systemView: MountView = {
   uuid: '',
@@ -48,7 +48,7 @@ export async function handleWhileSealed(kernel: Kernel, request: Request): Promi
     get storage(): Storage {
       throw new Refusal('sealed', 'Service is sealed');
     },
-    caller: { ...nobody, address: request.address },
+    caller: { ...anonymous, address: request.address },
     mount: systemView,
     namespace: { uuid: ROOT_NAMESPACE_ID, id: 'root', path: '' },
     requestId: request.id,

@@ -109,10 +109,10 @@ withGnupg('key shares for holders with GnuPG', () => {
 
   it('a root token comes encrypted to a holder as well', async () => {
     const pgp_key = binary(holders[1]!.print).toString('base64');
-    const { nonce } = (await secrets.nobody.write('sys/generate-root/attempt', { pgp_key }).expect(200)).body;
+    const { nonce } = (await secrets.anonymous.write('sys/generate-root/attempt', { pgp_key }).expect(200)).body;
     let last: Record<string, unknown> = {};
     for (const key of shares) {
-      last = (await secrets.nobody.write('sys/generate-root/update', { key, nonce }).expect(200)).body;
+      last = (await secrets.anonymous.write('sys/generate-root/update', { key, nonce }).expect(200)).body;
     }
     expect(last).toMatchObject({ complete: true, pgp_fingerprint: holders[1]!.print });
     const token = gpg(['--decrypt'], Buffer.from(String(last.encoded_token), 'base64')).toString();

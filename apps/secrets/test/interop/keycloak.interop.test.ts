@@ -71,7 +71,7 @@ withKeycloak('who attacks with what a real Keycloak gave them', () => {
     await Promise.all([keycloak.stop(), other.stop()]);
   });
 
-  const login = (jwt: string) => secrets.nobody.write('auth/jwt/login', { role: 'r', jwt });
+  const login = (jwt: string) => secrets.anonymous.write('auth/jwt/login', { role: 'r', jwt });
   const signed = (header: object, claims: object, by: (text: string) => Buffer) => {
     const text = `${part(header)}.${part(claims)}`;
     return `${text}.${by(text).toString('base64url')}`;
@@ -127,13 +127,13 @@ withKeycloak('who attacks with what a real Keycloak gave them', () => {
 
   const begin = async (mount = 'oidc') => {
     const asked = { role: 'r', redirect_uri: back, client_nonce: 'n' };
-    const { body } = await secrets.nobody.write(`auth/${mount}/oidc/auth_url`, asked).expect(200);
+    const { body } = await secrets.anonymous.write(`auth/${mount}/oidc/auth_url`, asked).expect(200);
     return new URL(body.data.auth_url);
   };
   const finish = (location: string | URL, changed: Record<string, string> = {}, mount = 'oidc') => {
     const sent = new URL(location).searchParams;
     for (const [name, value] of Object.entries({ client_nonce: 'n', ...changed })) sent.set(name, value);
-    return secrets.nobody.read(`auth/${mount}/oidc/callback?${sent}`);
+    return secrets.anonymous.read(`auth/${mount}/oidc/callback?${sent}`);
   };
 
   it('gets nothing by a weaker PKCE, or none', async () => {
@@ -171,7 +171,7 @@ withKeycloak('who attacks with what a real Keycloak gave them', () => {
       `${back}?a=b`,
       'http://localhost:8250@evil.example/',
     ]) {
-      const { body } = await secrets.nobody.write('auth/oidc/oidc/auth_url', { role: 'r', redirect_uri });
+      const { body } = await secrets.anonymous.write('auth/oidc/oidc/auth_url', { role: 'r', redirect_uri });
       expect(body.data?.auth_url ?? '').toBe('');
     }
   });

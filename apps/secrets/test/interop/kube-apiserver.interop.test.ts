@@ -45,7 +45,7 @@ withCluster('login by a Kubernetes API server', () => {
         ...fields,
       })
       .expect(204);
-  const login = (jwt: string, name = 'web') => secrets.nobody.write('auth/kubernetes/login', { role: name, jwt });
+  const login = (jwt: string, name = 'web') => secrets.anonymous.write('auth/kubernetes/login', { role: name, jwt });
 
   beforeAll(async () => {
     await cluster.start();
@@ -152,7 +152,7 @@ withCluster('login by a Kubernetes API server', () => {
   describe('by the keys that the cluster shows, without asking it about each token', () => {
     const pods = (fields: object) => secrets.root.write('auth/pods/config', fields);
     const ca = testCertificate.cert;
-    const enter = (jwt: string) => secrets.nobody.write('auth/pods/login', { role: 'web', jwt });
+    const enter = (jwt: string) => secrets.anonymous.write('auth/pods/login', { role: 'web', jwt });
     const sources = (): [string, object][] => [
       ['oidc_discovery_url', { oidc_discovery_url: cluster.address, oidc_discovery_ca_pem: ca }],
       ['jwks_url', { jwks_url: `${cluster.address}/openid/v1/jwks`, jwks_ca_pem: ca, bound_issuer: cluster.address }],
@@ -217,7 +217,7 @@ withCluster('login by a Kubernetes API server', () => {
       const jwt = await token('shop', 'gone', ['keystead']);
       await api('DELETE', '/api/v1/namespaces/shop/serviceaccounts/gone');
       await cluster.kill();
-      await secrets.nobody.write('auth/pods/login', { role: 'gone', jwt }).expect(200);
+      await secrets.anonymous.write('auth/pods/login', { role: 'gone', jwt }).expect(200);
       await cluster.resume();
     }, 120_000);
   });

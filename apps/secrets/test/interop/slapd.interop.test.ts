@@ -149,7 +149,7 @@ withSlapd('login by OpenLDAP', () => {
       ...fields,
     });
   const login = (name: string, password: string) =>
-    secrets.nobody.write(`auth/ldap/login/${encodeURIComponent(name)}`, { password });
+    secrets.anonymous.write(`auth/ldap/login/${encodeURIComponent(name)}`, { password });
 
   it('lets people in by LDAPS and by StartTLS, with the policies of their groups', async () => {
     const { body } = await login('ada', 'right ada').expect(200);

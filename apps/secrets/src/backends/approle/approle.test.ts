@@ -15,7 +15,7 @@ describe('approle', () => {
     const roleId = (await secrets.root.read(`${path}/role-id`).expect(200)).body.data.role_id as string;
     const secretId = async (body: object = {}) =>
       (await secrets.root.write(`${path}/secret-id`, body).expect(200)).body.data;
-    const login = (secret_id?: string) => secrets.nobody.write('auth/approle/login', { role_id: roleId, secret_id });
+    const login = (secret_id?: string) => secrets.anonymous.write('auth/approle/login', { role_id: roleId, secret_id });
     return { name, path, roleId, secretId, login };
   }
 
@@ -56,7 +56,7 @@ describe('approle', () => {
     const { path } = await role();
     const wrapping = secrets.as(secrets.rootToken, { 'X-Service-Wrap-TTL': '60' });
     const { wrap_info } = (await wrapping.write(`${path}/secret-id`, {}).expect(200)).body;
-    const { body } = await secrets.nobody.write('sys/wrapping/unwrap', { token: wrap_info.token }).expect(200);
+    const { body } = await secrets.anonymous.write('sys/wrapping/unwrap', { token: wrap_info.token }).expect(200);
     expect(wrap_info.wrapped_accessor).toBe(body.data.secret_id_accessor);
   });
 
@@ -258,8 +258,8 @@ describe('approle', () => {
     await secrets.root
       .write(path, { local_secret_ids: true })
       .expect(400, { errors: ['local_secret_ids can only be modified during role creation'] });
-    await secrets.nobody.write('auth/approle/login', {}).expect(400, { errors: ['missing role_id'] });
-    await secrets.nobody
+    await secrets.anonymous.write('auth/approle/login', {}).expect(400, { errors: ['missing role_id'] });
+    await secrets.anonymous
       .write('auth/approle/login', { role_id: 'zz', secret_id: 'zz' })
       .expect(400, { errors: ['invalid role or secret ID'] });
     const { login } = await role();

@@ -55,7 +55,7 @@ describe('login by a signed request', () => {
     iam_request_body: base64(body),
     iam_request_headers: base64(JSON.stringify(headers)),
   });
-  const logIn = (fields: object) => secrets.nobody.write('auth/aws/login', fields);
+  const logIn = (fields: object) => secrets.anonymous.write('auth/aws/login', fields);
   const login = async (key: string, role?: string) => logIn(sent(await sign(key), role));
   const configure = (fields: object) => secrets.root.write('auth/aws/config/client', fields);
   const role = (name: string, fields: object) => secrets.root.write(`auth/aws/role/${name}`, fields);
@@ -134,7 +134,7 @@ describe('login by a signed request', () => {
     [{ bound_iam_principal_arn: arn('root') }, 'is neither a user nor a role'],
     [{ bound_iam_principal_arn: 'arn:aws:iam::*' }, 'does not say whose account'],
     [{ bound_iam_principal_arn: arn('*/x') }, '* is allowed only at the end'],
-    [{ bound_iam_principal_arn: arn('user/nobody') }, 'NoSuchEntity'],
+    [{ bound_iam_principal_arn: arn('user/unknown') }, 'NoSuchEntity'],
     [{ bound_iam_principal_arn: 'arn:aws:iam::999999999999:user/ada' }, 'the key is of another account'],
     [{ auth_type: 'ec2' }, 'unrecognized auth_type: ec2'],
     [{ bound_iam_principal_arn: arn('user/ada'), role_tag: 'x' }, 'role_tag is not built'],

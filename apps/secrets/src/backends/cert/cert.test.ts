@@ -124,7 +124,7 @@ describe('login with a certificate', () => {
     expect((await tls.send('sys/health', undefined, { method: 'GET' })).status).toBe(200);
     const bare = await login(undefined, 'web');
     expect([bare.status, bare.body.errors]).toEqual([400, ['no client certificate found']]);
-    const plain = await secrets.nobody.write('auth/cert/login', { name: 'web' }).expect(400);
+    const plain = await secrets.anonymous.write('auth/cert/login', { name: 'web' }).expect(400);
     expect(plain.body.errors).toEqual(['no client certificate found']);
   });
 

@@ -33,7 +33,7 @@ describe('cloud identity login', () => {
     client_secret: directory.clientSecret,
   });
   const role = (name: string, fields: object) => secrets.root.write(`auth/cloudone/role/${name}`, fields);
-  const login = (fields: object) => secrets.nobody.write('auth/cloudone/login', fields);
+  const login = (fields: object) => secrets.anonymous.write('auth/cloudone/login', fields);
   const refused = async (fields: object, status = 403): Promise<string> =>
     (await login(fields).expect(status)).body.errors[0];
 
@@ -361,7 +361,7 @@ describe('cloud identity login', () => {
     });
 
     it('takes POST only', async () => {
-      await secrets.nobody.read('auth/cloudone/login').expect(405, /"unsupported operation"/);
+      await secrets.anonymous.read('auth/cloudone/login').expect(405, /"unsupported operation"/);
     });
   });
 

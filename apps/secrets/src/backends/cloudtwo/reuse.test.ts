@@ -139,7 +139,7 @@ describe('credentials given again', () => {
       login = async (ttl) => {
         const token = { token_policies: 'cloud', token_ttl: ttl, token_max_ttl: ttl, token_bound_cidrs: '127.0.0.1' };
         await secrets.root.write('auth/approle/role/mona', { bind_secret_id: false, role_id: 'mona', ...token });
-        const { body } = await secrets.nobody.write('auth/approle/login', { role_id: 'mona' }).expect(200);
+        const { body } = await secrets.anonymous.write('auth/approle/login', { role_id: 'mona' }).expect(200);
         return secrets.as(body.auth.client_token);
       };
     });

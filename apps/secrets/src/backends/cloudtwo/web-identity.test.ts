@@ -39,7 +39,7 @@ describe('root credentials by web identity', () => {
   const identity = { role_arn: roleArn, identity_token_audience: audience };
   const configure = (fields: object) => secrets.root.write('cloudtwo/config/root', { ...base(), ...fields });
   const wellKnown = async (name: string, namespace = '') =>
-    (await secrets.nobody.read(`${namespace}identity/oidc/plugins/.well-known/${name}`).expect(200)).body;
+    (await secrets.anonymous.read(`${namespace}identity/oidc/plugins/.well-known/${name}`).expect(200)).body;
   const kids = async () => (await wellKnown('keys')).keys.map((key: { kid: string }) => key.kid);
 
   it('publishes an issuer and keys, nothing private among them', async () => {
@@ -138,8 +138,8 @@ describe('without a public address', () => {
   it('nothing is issued or published', async () => {
     const fields = { role_arn: roleArn, identity_token_audience: audience };
     await secrets.root.write('cloudtwo/config/root', fields).expect(400, /SECRETS_PUBLIC_URL/);
-    await secrets.nobody.read('identity/oidc/plugins/.well-known/openid-configuration').expect(404);
-    const { body } = await secrets.nobody.read('identity/oidc/plugins/.well-known/keys').expect(200);
+    await secrets.anonymous.read('identity/oidc/plugins/.well-known/openid-configuration').expect(404);
+    const { body } = await secrets.anonymous.read('identity/oidc/plugins/.well-known/keys').expect(200);
     expect(body).toEqual({ keys: [] });
   });
 });

@@ -14,7 +14,7 @@ describe('login by a token of GitHub', () => {
 
   const configure = (fields: object = {}) =>
     secrets.root.write('auth/github/config', { organization: 'acme', base_url: hub.address, ...fields });
-  const login = (token: string) => secrets.nobody.write('auth/github/login', { token });
+  const login = (token: string) => secrets.anonymous.write('auth/github/login', { token });
   beforeAll(async () => {
     await secrets.root.write('sys/auth/github', { type: 'github' }).expect(204);
     await login('x').expect(400, /configuration has not been set/);

@@ -29,7 +29,7 @@ describe('numbers in claims', () => {
     return name;
   };
   const login = (role: string, project: string) =>
-    secrets.nobody.write('auth/jwt/login', { role, jwt: tokenOf(project) });
+    secrets.anonymous.write('auth/jwt/login', { role, jwt: tokenOf(project) });
 
   it.each([
     ['9007199254740993', '9007199254740993', 200],

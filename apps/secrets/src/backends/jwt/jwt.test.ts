@@ -19,7 +19,7 @@ describe('login with signed tokens', () => {
   const byDiscovery = () => configure({ oidc_discovery_url: issuer.address }).expect(204);
   const role = (name: string, fields: object) =>
     secrets.root.write(`auth/jwt/role/${name}`, { role_type: 'jwt', user_claim: 'sub', ...fields });
-  const login = (fields: object) => secrets.nobody.write('auth/jwt/login', fields);
+  const login = (fields: object) => secrets.anonymous.write('auth/jwt/login', fields);
   const refused = async (fields: object, status = 400): Promise<string> =>
     (await login(fields).expect(status)).body.errors[0];
   const now = () => Math.floor(clock.now() / 1000);
@@ -331,7 +331,7 @@ describe('login with signed tokens', () => {
       await secrets.root.write('team/auth/ci/runs/config', { jwks_url: issuer.keysAddress }).expect(204);
       const bound = { user_claim: 'sub', bound_audiences: 'secrets' };
       await secrets.root.write('team/auth/ci/runs/role/r', bound).expect(204);
-      const { body } = await secrets.nobody
+      const { body } = await secrets.anonymous
         .write('team/auth/ci/runs/login', { role: 'r', jwt: issuer.sign() })
         .expect(200);
       const self = await secrets

@@ -38,14 +38,14 @@ describe('sign-in at an OpenID provider', () => {
   const role = (name: string, fields: object = {}, at = 'oidc') =>
     secrets.root.write(`auth/${at}/role/${name}`, { user_claim: 'sub', allowed_redirect_uris: back, ...fields });
   const begin = async (fields: object = {}, at = 'oidc') => {
-    const { body } = await secrets.nobody
+    const { body } = await secrets.anonymous
       .write(`auth/${at}/oidc/auth_url`, { redirect_uri: back, ...fields })
       .expect(200);
     return body.data as { auth_url: string; state: string; poll_interval: string; user_code?: string };
   };
   const callback = (fields: Record<string, string>, at = 'oidc') =>
-    secrets.nobody.read(`auth/${at}/oidc/callback?${new URLSearchParams(fields)}`);
-  const poll = (fields: object) => secrets.nobody.write('auth/oidc/oidc/poll', fields);
+    secrets.anonymous.read(`auth/${at}/oidc/callback?${new URLSearchParams(fields)}`);
+  const poll = (fields: object) => secrets.anonymous.write('auth/oidc/oidc/poll', fields);
   const signIn = async (claims: Record<string, unknown> = { sub: 'ada' }, fields: object = {}) => {
     const { auth_url } = await begin(fields);
     return callback(provider.signIn(auth_url, claims));
@@ -97,7 +97,7 @@ describe('sign-in at an OpenID provider', () => {
 
     it('is needed before a sign-in, with what the provider knows us by', async () => {
       await secrets.root.write('sys/auth/bare', { type: 'oidc' }).expect(204);
-      const ask = () => secrets.nobody.write('auth/bare/oidc/auth_url', { role: 'r', redirect_uri: back });
+      const ask = () => secrets.anonymous.write('auth/bare/oidc/auth_url', { role: 'r', redirect_uri: back });
       await ask().expect(400, /could not load configuration/);
       await secrets.root.write('auth/bare/config', { oidc_discovery_url: provider.address }).expect(204);
       await ask().expect(400, /OIDC login is not configured for this mount/);
@@ -127,7 +127,7 @@ describe('sign-in at an OpenID provider', () => {
     });
 
     it('of browsers take no signed token', async () => {
-      const { body } = await secrets.nobody
+      const { body } = await secrets.anonymous
         .write('auth/oidc/login', { role: 'people', jwt: provider.sign() })
         .expect(400);
       expect(body.errors[0]).toContain('role with oidc role_type is not allowed');
@@ -175,7 +175,7 @@ describe('sign-in at an OpenID provider', () => {
       'javascript:alert(1)',
       '//localhost:8250/oidc/callback',
     ])('does not send the browser to %s', async (redirect_uri) => {
-      const { body } = await secrets.nobody.write('auth/oidc/oidc/auth_url', { redirect_uri }).expect(200);
+      const { body } = await secrets.anonymous.write('auth/oidc/oidc/auth_url', { redirect_uri }).expect(200);
       expect(body.data).toEqual({ auth_url: '' });
       expect(body.warnings).toEqual(['redirect_uri is not among the allowed_redirect_uris of the role']);
     });
@@ -288,7 +288,7 @@ describe('sign-in at an OpenID provider', () => {
         .write('team/auth/oidc/role/people', { user_claim: 'sub', allowed_redirect_uris: back })
         .expect(204);
       const sent = provider.signIn((await begin()).auth_url);
-      await secrets.nobody
+      await secrets.anonymous
         .read(`team/auth/oidc/oidc/callback?${new URLSearchParams(sent)}`)
         .expect(400, /Expired or missing OAuth state/);
       await callback(sent).expect(200);
@@ -382,7 +382,7 @@ describe('sign-in at an OpenID provider', () => {
       provider.down = true;
       await callback(sent).expect(502, /the provider answered 503 to \/token/);
       clock.advance(25 * 3600_000);
-      const { body } = await secrets.nobody.write('auth/oidc/oidc/auth_url', { redirect_uri: back }).expect(502);
+      const { body } = await secrets.anonymous.write('auth/oidc/oidc/auth_url', { redirect_uri: back }).expect(502);
       expect(body.errors[0]).toContain('the issuer answered 503');
       provider.down = false;
       clock.advance(6_000);
@@ -403,21 +403,23 @@ describe('sign-in at an OpenID provider', () => {
       for (const authorization_endpoint of ['javascript:alert(1)', 'nowhere', 7]) {
         provider.document = { authorization_endpoint };
         await fetchAnew();
-        await secrets.nobody.write('auth/oidc/oidc/auth_url', { redirect_uri: back }).expect(502, /cannot be trusted/);
+        await secrets.anonymous
+          .write('auth/oidc/oidc/auth_url', { redirect_uri: back })
+          .expect(502, /cannot be trusted/);
       }
     });
 
     it('names no place to sign in, the query is answered with a warning', async () => {
       provider.document = { authorization_endpoint: null };
       await fetchAnew();
-      const { body } = await secrets.nobody.write('auth/oidc/oidc/auth_url', { redirect_uri: back }).expect(200);
+      const { body } = await secrets.anonymous.write('auth/oidc/oidc/auth_url', { redirect_uri: back }).expect(200);
       expect(body.data.auth_url).toMatch(/^\?client_id=keystead&/);
       expect(body.warnings[0]).toContain('authorization_endpoint');
     });
   });
 
   const post = (fields: Record<string, string>) =>
-    secrets.nobody
+    secrets.anonymous
       .write('auth/oidc/oidc/callback', new URLSearchParams(fields).toString())
       .set('Content-Type', 'application/x-www-form-urlencoded')
       .set('Origin', 'https://provider.example');
@@ -477,7 +479,7 @@ describe('sign-in at an OpenID provider', () => {
 
   describe('begun without a token,', () => {
     it('takes no more room than the places of its mount, and does not disturb sign-ins under way', async () => {
-      await secrets.nobody
+      await secrets.anonymous
         .write('auth/oidc/oidc/auth_url', { redirect_uri: back, client_nonce: 'n'.repeat(257) })
         .expect(400, /client_nonce: at most 256 characters/);
       const mine = await begin();
@@ -494,7 +496,7 @@ describe('sign-in at an OpenID provider', () => {
     beforeAll(() => role('direct', { callback_mode: 'direct', poll_interval: 2 }).expect(204));
 
     it('asks the person, and hands the token to who began it, once', async () => {
-      await secrets.nobody
+      await secrets.anonymous
         .write('auth/oidc/oidc/auth_url', { role: 'direct', redirect_uri: back })
         .expect(400, /missing client_nonce/);
       const { auth_url, state, poll_interval } = await begin({ role: 'direct', client_nonce: 'n<1>' });

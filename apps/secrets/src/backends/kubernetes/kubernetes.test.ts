@@ -30,7 +30,7 @@ describe('login with a service account', () => {
       bound_service_account_namespaces: 'shop',
       ...fields,
     });
-  const login = (jwt: string, name = 'web') => secrets.nobody.write('auth/kubernetes/login', { role: name, jwt });
+  const login = (jwt: string, name = 'web') => secrets.anonymous.write('auth/kubernetes/login', { role: name, jwt });
   beforeAll(async () => {
     await secrets.root.write('sys/auth/kubernetes', { type: 'kubernetes' }).expect(204);
     await login('x').expect(400, /invalid role name/);

@@ -48,7 +48,7 @@ describe('login by a directory', () => {
   });
   const configure = (fields: object = {}) => secrets.root.write('auth/ldap/config', { ...base(), ...fields });
   const login = (name: string, password: string) =>
-    secrets.nobody.write(`auth/ldap/login/${encodeURIComponent(name)}`, { password });
+    secrets.anonymous.write(`auth/ldap/login/${encodeURIComponent(name)}`, { password });
   const wrong = /ldap operation failed: failed to bind as user/;
   beforeAll(async () => {
     await secrets.root.write('sys/auth/ldap', { type: 'ldap' }).expect(204);
@@ -171,7 +171,7 @@ describe('login by a directory', () => {
 
   it.each([
     ['a wrong password', 'ada', 'wrong'],
-    ['an unknown user', 'nobody', 'right'],
+    ['an unknown user', 'unknown', 'right'],
     ['a star', '*', 'right'],
     ['another comparison', 'ada)(uid=*', 'right'],
     ['the end of a filter', 'ada)\u0000', 'right'],
@@ -345,7 +345,7 @@ describe('login by a directory', () => {
   });
 
   it('keeps to so many connections at once', async () => {
-    const answers = await Promise.all(Array.from({ length: 60 }, (_, i) => login(`nobody${i}`, 'x')));
+    const answers = await Promise.all(Array.from({ length: 60 }, (_, i) => login(`unknown${i}`, 'x')));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([400]));
     expect(directory.mostAtOnce).toBeLessThanOrEqual(32);
   });

@@ -9,7 +9,8 @@ describe('userpass', () => {
   const mounted = async () => {
     await secrets.root.write('sys/auth/userpass', { type: 'userpass' });
   };
-  const login = (name: string, password: string) => secrets.nobody.write(`auth/userpass/login/${name}`, { password });
+  const login = (name: string, password: string) =>
+    secrets.anonymous.write(`auth/userpass/login/${name}`, { password });
   const user = (name: string, fields: object = {}) =>
     secrets.root.write(`auth/userpass/users/${name}`, { password: 'right', ...fields }).expect(204);
 
@@ -71,8 +72,8 @@ describe('userpass', () => {
     await user('cara');
     const refused = { errors: ['invalid username or password'] };
     await login('cara', 'wrong').expect(400, refused);
-    await login('nobody', 'right').expect(400, refused);
-    await secrets.nobody.write('auth/userpass/login/cara', {}).expect(400, { errors: ['missing password'] });
+    await login('unknown', 'right').expect(400, refused);
+    await secrets.anonymous.write('auth/userpass/login/cara', {}).expect(400, { errors: ['missing password'] });
   });
 
   it('changes only passwords and policies', async () => {
@@ -183,7 +184,7 @@ describe('userpass', () => {
   it('counts guesses for unknown names as for others', async () => {
     await mounted();
     const judged = jest.spyOn(Passwords.prototype, 'matches');
-    for (let i = 0; i < 8; i += 1) await login('nobody', 'wrong').expect(400);
+    for (let i = 0; i < 8; i += 1) await login('unknown', 'wrong').expect(400);
     expect(judged).toHaveBeenCalledTimes(5);
     judged.mockRestore();
   }, 120_000);

@@ -219,7 +219,7 @@ describe('what the database refuses', () => {
       }),
     );
     expect(failure).toMatchObject({ kind: 'unavailable' });
-    expect(await database().prisma.setting.count({ where: { name: 'nobody' } })).toBe(0);
+    expect(await database().prisma.setting.count({ where: { name: 'unknown' } })).toBe(0);
   });
 
   it('a write of several statements outside of a transaction', async () => {

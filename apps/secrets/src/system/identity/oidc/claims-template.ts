@@ -20,13 +20,13 @@ export const reservedClaims = [
 const mostText = 1024 * 1024;
 const directive = /\{\{([^{}]*)\}\}/g;
 const base64 = /^(?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$|^[A-Za-z0-9+/]{2,3}={1,2}$/;
-const nobody: Subject = { entity: { id: '', name: '', metadata: {}, aliases: [] }, groups: [] };
+const anonymous: Subject = { entity: { id: '', name: '', metadata: {}, aliases: [] }, groups: [] };
 
 /** A template as it is kept: JSON text with directives; what is sent in base64 is decoded. Throws `invalid`. */
 export function readTemplate(sent: string): string {
   const template = base64.test(sent) && sent.length % 4 === 0 ? Buffer.from(sent, 'base64').toString('utf8') : sent;
   if (template === '') return '';
-  const claims = fillClaims(template, nobody, 0);
+  const claims = fillClaims(template, anonymous, 0);
   const reserved = Object.keys(claims).find((name) => (reservedClaims as readonly string[]).includes(name));
   if (reserved !== undefined) {
     invalid(`top level key ${JSON.stringify(reserved)} not allowed. Restricted keys: ${reservedClaims.join(', ')}`);

@@ -27,7 +27,7 @@ async function person(policy = 'path "identity/oidc/*" { capabilities = ["read",
 }
 
 async function keysAt(path = 'identity/oidc/.well-known/keys'): Promise<(JsonWebKey & { kid: string; alg: string })[]> {
-  return (await secrets.nobody.read(path).expect(200)).body.keys;
+  return (await secrets.anonymous.read(path).expect(200)).body.keys;
 }
 
 /** The claims of a token whose signature a published key made. */
@@ -57,7 +57,7 @@ describe('the configuration', () => {
   it('is the public address of the service, or another one', async () => {
     expect((await secrets.root.read('identity/oidc/config').expect(200)).body.data).toEqual({ issuer: '' });
     const at = 'identity/oidc/.well-known/openid-configuration';
-    const { body, headers } = await secrets.nobody.read(at).expect(200);
+    const { body, headers } = await secrets.anonymous.read(at).expect(200);
     expect(body).toEqual({
       issuer: `${publicUrl}/v1/identity/oidc`,
       jwks_uri: `${publicUrl}/v1/identity/oidc/.well-known/keys`,
@@ -68,9 +68,9 @@ describe('the configuration', () => {
     expect(headers['cache-control']).toContain('max-age=3600');
     const set = await secrets.root.write('identity/oidc/config', { issuer: 'https://other.example:8200' }).expect(200);
     expect(set.body.warnings).toEqual([expect.stringContaining('set explicitly')]);
-    expect((await secrets.nobody.read(at)).body.issuer).toBe('https://other.example:8200/v1/identity/oidc');
+    expect((await secrets.anonymous.read(at)).body.issuer).toBe('https://other.example:8200/v1/identity/oidc');
     await secrets.root.write('identity/oidc/config', { issuer: '' }).expect(204);
-    expect((await secrets.nobody.read(at)).body.issuer).toBe(`${publicUrl}/v1/identity/oidc`);
+    expect((await secrets.anonymous.read(at)).body.issuer).toBe(`${publicUrl}/v1/identity/oidc`);
   });
 
   it.each(['ftp://a', 'https://a/path', 'https://a?b', 'https://u@a', 'a.example', 'https://a/#f'])(
@@ -353,7 +353,7 @@ describe('two nodes', () => {
       .write('sys/policies/acl/both', { policy: 'path "identity/oidc/token/*" { capabilities = ["read"] }' })
       .expect(204);
     await here.root.write('auth/userpass/users/both', { token_policies: 'both' }).expect(204);
-    const login = await here.nobody.write('auth/userpass/login/both', { password: 'p4ssw0rd-long' }).expect(200);
+    const login = await here.anonymous.write('auth/userpass/login/both', { password: 'p4ssw0rd-long' }).expect(200);
     const token = login.body.auth.client_token;
     const signed = await Promise.all(
       [0, 1, 0, 1].map(async (i) => headerOf((await ask(nodes[i]!, 'identity/oidc/token/both', { token })).data.token)),

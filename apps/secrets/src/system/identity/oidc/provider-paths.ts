@@ -19,7 +19,7 @@ import { allOf, distinct, refuse, settle, withName } from './settings';
 
 const texts = z.array(z.string());
 const Output = z.object({ issuer: z.string(), allowed_client_ids: texts, scopes_supported: texts });
-const nobody = { entity: { id: '', name: '', metadata: {}, aliases: [] }, groups: [] };
+const anonymous = { entity: { id: '', name: '', metadata: {}, aliases: [] }, groups: [] };
 
 /** The OpenID providers of a namespace. */
 export function providerPaths(publicUrl: PublicUrl) {
@@ -106,7 +106,7 @@ async function conflictsOf(tx: Storage, names: readonly string[]): Promise<strin
   const conflicts: string[] = [];
   for (const name of names) {
     const scope = known.get(name) ?? refuse(`scope ${JSON.stringify(name)} does not exist`);
-    for (const claim of Object.keys(fillClaims(scope.template, nobody, 0))) {
+    for (const claim of Object.keys(fillClaims(scope.template, anonymous, 0))) {
       const owner = owners.get(claim);
       if (owner !== undefined) {
         conflicts.push(

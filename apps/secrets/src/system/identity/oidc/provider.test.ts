@@ -27,7 +27,7 @@ interface App {
 async function person(): Promise<Person> {
   const name = `person${++made}`;
   await secrets.root.write(`auth/people/users/${name}`, { password: 'p4ssw0rd-long', token_policies: 'people' });
-  const login = await secrets.nobody.write(`auth/people/login/${name}`, { password: 'p4ssw0rd-long' }).expect(200);
+  const login = await secrets.anonymous.write(`auth/people/login/${name}`, { password: 'p4ssw0rd-long' }).expect(200);
   return { entity: login.body.auth.entity_id, as: secrets.as(login.body.auth.client_token) };
 }
 
@@ -72,7 +72,7 @@ function redeem(of: App, form: Record<string, string>, provider = 'default', bas
 const userinfo = (token: string, provider = 'default') =>
   request(secrets.server).get(`/v1/identity/oidc/provider/${provider}/userinfo`).auth(token, { type: 'bearer' });
 async function verified(token: string, path = 'identity/oidc/provider/default/.well-known/keys') {
-  const { keys } = (await secrets.nobody.read(path).expect(200)).body as { keys: (JsonWebKey & { kid: string })[] };
+  const { keys } = (await secrets.anonymous.read(path).expect(200)).body as { keys: (JsonWebKey & { kid: string })[] };
   return verifySignature(token, {
     algorithms: ['RS256', 'ES256'],
     keys: async ({ kid }) =>
@@ -178,7 +178,7 @@ describe('the discovery document', () => {
   it('says where everything is, to anybody', async () => {
     const issuer = `${publicUrl}/v1/identity/oidc/provider/default`;
     const at = 'identity/oidc/provider/default/.well-known/openid-configuration';
-    expect((await secrets.nobody.read(at).expect(200)).body).toMatchObject({
+    expect((await secrets.anonymous.read(at).expect(200)).body).toMatchObject({
       issuer,
       jwks_uri: `${issuer}/.well-known/keys`,
       authorization_endpoint: `${publicUrl}/ui/identity/oidc/provider/default/authorize`,
@@ -190,8 +190,8 @@ describe('the discovery document', () => {
       code_challenge_methods_supported: ['S256', 'plain'],
       token_endpoint_auth_methods_supported: ['none', 'client_secret_basic', 'client_secret_post'],
     });
-    await secrets.nobody.read('identity/oidc/provider/none/.well-known/openid-configuration').expect(404);
-    await secrets.nobody.read('identity/oidc/provider/none/.well-known/keys').expect(404);
+    await secrets.anonymous.read('identity/oidc/provider/none/.well-known/openid-configuration').expect(404);
+    await secrets.anonymous.read('identity/oidc/provider/none/.well-known/keys').expect(404);
   });
 });
 
@@ -305,7 +305,7 @@ describe('a sign-in', () => {
     });
     await secrets.root.write('sys/auth/by-name', { type: 'userpass' });
     await secrets.root.write('auth/by-name/users/ada', { password: 'right', token_policies: 'able' }).expect(204);
-    const { body } = await secrets.nobody.write('auth/by-name/login/ada', { password: 'right' }).expect(200);
+    const { body } = await secrets.anonymous.write('auth/by-name/login/ada', { password: 'right' }).expect(200);
     clock.advance(61_000);
     let token = await make(body.auth.client_token, fields);
     if (what === 'a child of a child') token = await make(token, {});
@@ -503,7 +503,7 @@ describe('another namespace', () => {
     const team = secrets.as(secrets.rootToken, { 'X-Service-Namespace': 'team' });
     const theirs = await app({}, team);
     const discovery = 'team/identity/oidc/provider/default/.well-known';
-    const document = (await secrets.nobody.read(`${discovery}/openid-configuration`).expect(200)).body;
+    const document = (await secrets.anonymous.read(`${discovery}/openid-configuration`).expect(200)).body;
     expect(document.issuer).toBe(`${publicUrl}/v1/team/identity/oidc/provider/default`);
     expect(document.authorization_endpoint).toBe(`${publicUrl}/ui/team/identity/oidc/provider/default/authorize`);
     // Neither codes nor clients of one are known in the other.

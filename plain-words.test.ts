@@ -1,0 +1,116 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from '@jest/globals';
+
+const files = execFileSync('git', ['ls-files'], { cwd: __dirname, encoding: 'utf8', maxBuffer: 2 ** 26 })
+  .trim()
+  .split('\n')
+  .filter((file) => existsSync(join(__dirname, file)));
+
+/** Pages for users. Records, generated pages and the specifications are not. */
+const pages = files
+  .filter((file) => /^(docs|changes)\/.*\.md$|^[A-Z]+\.md$/.test(file) && file !== 'CHANGELOG.md')
+  .filter((page) => !/^docs\/(internals|spec)\/|^docs\/commands\.md$/.test(page));
+
+/** All that we write in code. */
+const sources = files
+  .filter((file) => /\.(tsx?|[mc]js|sh|ya?ml)$/.test(file))
+  .filter((file) => !/\/generated\/|^docs\/spec\/|^pnpm-lock|^plain-words/.test(file));
+
+/** Folders whose sources are not clean yet. This list only shrinks. */
+const unclean: readonly string[] = [
+  'apps/cli/',
+  'apps/console/',
+  'apps/secrets/src/',
+  'apps/secrets/test/',
+  'apps/workspaces/src/',
+  'apps/workspaces/test/',
+  'bench/',
+  'docs/',
+  'local/',
+  'packages/',
+  'prisma/',
+];
+
+/** The few places where a form is right, each with the words around it. */
+const right: readonly (readonly [file: string, words: string])[] = [
+  ['apps/cli/test/doctor.interop.test.ts', "'-u', 'nobody'"],
+];
+
+/** Words and word order of another language, each with what to write instead. */
+const forms: readonly (readonly [form: string, better: string])[] = [
+  ['(?:who|whom)(?:so)?ever', 'anyone who, people who'],
+  ['(?:no|some|any|every)body', 'no one, someone, anyone, everyone; better the role'],
+  ['whatever', 'any, everything that, regardless of'],
+  ['anew', 'again'],
+  ['alone', 'only'],
+  ['of (?:its|their|his|her) own', 'its own, separate'],
+  ['stands? (?:for|in|here|there|at|on|by|before|behind|nowhere)', 'is, means, appears'],
+  ['tells? of', 'reports'],
+  ['heed|in vain', 'follow; without success'],
+  ['at one moment', 'at the same time'],
+  ['since when', 'how long, the time since'],
+  ['beside', 'next to, with, besides'],
+  ['so many', 'a number of, this many'],
+  ['a good part', 'much'],
+  ['what is no', 'other things than'],
+  ['may everything', 'may do everything'],
+];
+
+/** A space of a form is any gap between words: a comment or a paragraph may go on in the next line. */
+const pattern = new RegExp(
+  `\\b(?:${forms.map(([form]) => `(${form.replaceAll(' ', '\\s+(?:(?:\\*|//|#)\\s+)?')})`).join('|')})\\b`,
+  'gi',
+);
+
+/** A page's text: code blocks, code in lines and targets of links are blank. */
+const proseOf = (text: string): string =>
+  text.replace(/^ *```[\s\S]*?^ *```|`[^`]*`|\]\([^)]*\)/gm, (code) => code.replace(/[^\n]/g, ' '));
+
+const stumbles = (text: string): string[] =>
+  Array.from(text.matchAll(pattern), (found) => {
+    const [, better] = forms[found.slice(1).findIndex((group) => group !== undefined)]!;
+    return `${text.slice(0, found.index).split('\n').length}: "${found[0]}"; write: ${better}`;
+  });
+
+const read = (file: string): string => readFileSync(join(__dirname, file), 'utf8');
+
+/** A source's text without the words that are right there. */
+const textOf = (file: string): string =>
+  right.reduce((text, [where, words]) => (where === file ? text.replace(words, '') : text), read(file));
+
+const inFile = (file: string, text: string): string[] => stumbles(text).map((stumble) => `${file}:${stumble}`);
+
+it('pages for users are written in plain English', () => {
+  expect(pages.length).toBeGreaterThan(50);
+  expect(pages.flatMap((page) => inFile(page, proseOf(read(page))))).toEqual([]);
+});
+
+it('comments, messages and names in code are written in plain English', () => {
+  expect(sources.length).toBeGreaterThan(2000);
+  const clean = sources.filter((file) => !unclean.some((folder) => file.startsWith(folder)));
+  expect(clean.flatMap((file) => inFile(file, textOf(file)))).toEqual([]);
+});
+
+it.each(unclean)('%s is left out only while it has a stumble', (folder) => {
+  expect(sources.some((file) => file.startsWith(folder) && stumbles(textOf(file)).length > 0)).toBe(true);
+});
+
+it.each(right)('%s still has the words %s', (file, words) => expect(read(file)).toContain(words));
+
+it.each([
+  'Whoever may do this.',
+  'A key of its own.',
+  'It stands\nfor this.',
+  '/**\n * A key of\n * its own.\n */',
+  'By https alone.',
+  'Ask anew.',
+])('the words of "%s" are noticed', (text) => expect(stumbles(text)).toHaveLength(1));
+
+it.each([
+  '`whoever` is a name',
+  '```sh\necho alone\n```',
+  '[why](0128-an-agent-needs-a-token-alone.md)',
+  'A database of your own.',
+])('"%s" has none of them', (text) => expect(stumbles(proseOf(text))).toEqual([]));
