@@ -118,6 +118,19 @@ describe('keystead doctor', () => {
     await sql(secrets.database.url, `ALTER DATABASE ${pg.escapeIdentifier(name)} RESET synchronous_commit`);
   });
 
+  it.each(['SECRETS', 'WORKSPACES'])('finds proxies of %s that are trusted by their address only', async (prefix) => {
+    const proxies = { [`${prefix}_TRUSTED_PROXIES`]: '10.0.0.1' };
+    const warning =
+      'warning: trusts proxies by their address only: every program that sends from there passes for them';
+    expect((await ask()).said).not.toContain(warning);
+    expect((await ask(proxies)).said).toContain(warning);
+    for (const name of [`${prefix}_TRUSTED_PROXY_SECRET`, `${prefix}_TRUSTED_PROXY_SECRET_FILE`]) {
+      const { said, fine } = await ask({ ...proxies, [name]: 'x'.repeat(32) });
+      expect(said).not.toContain(warning);
+      expect(fine).toContain(`${prefix.toLowerCase()}: its trusted proxies have a secret`);
+    }
+  });
+
   it('says what the caller may not see, and shows nothing of the token', async () => {
     const { token = '' } = await secrets.withPolicy('path "sys/audit" { capabilities = ["deny"] }');
     const { said, printed } = await ask({ SERVICE_TOKEN: token });

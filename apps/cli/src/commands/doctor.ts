@@ -30,18 +30,33 @@ export const doctorCommands: readonly CommandSpec[] = [
         all.push(findings);
         return findings;
       };
-      await checkSecrets(made, about('secrets'));
+      const secrets = about('secrets');
+      await checkSecrets(made, secrets);
       const address = workspacesAddress(made.env);
       const workspaces = about('workspaces');
       if (address) await checkWorkspaces(made.settings, address, workspaces);
       else workspaces.add('unchecked', 'no address was given', 'set WORKSPACES_ADDR');
       for (const service of ['secrets', 'workspaces'] as const) {
+        checkProxies(made.env, service, service === 'secrets' ? secrets : workspaces);
         await lookAtDatabase(made, flags, service, about(`database of ${service}`));
       }
       show(made, all);
     },
   },
 ];
+
+/** Where the settings of a service are in this environment: whether other machines can pass for its proxy. */
+function checkProxies(env: NodeJS.ProcessEnv, service: ServiceName, findings: Findings): void {
+  const prefix = service.toUpperCase();
+  if (!env[`${prefix}_TRUSTED_PROXIES`]) return;
+  findings.ask(
+    'warning',
+    !env[`${prefix}_TRUSTED_PROXY_SECRET`] && !env[`${prefix}_TRUSTED_PROXY_SECRET_FILE`],
+    'its trusted proxies have a secret',
+    'trusts proxies by their address only: every program that sends from there passes for them',
+    `set ${prefix}_TRUSTED_PROXY_SECRET, and let the proxy send it in X-Keystead-Proxy-Secret: docs/deploy.md`,
+  );
+}
 
 async function lookAtDatabase(made: Context, { data }: DoctorFlags, service: ServiceName, findings: Findings) {
   const { env } = made;
