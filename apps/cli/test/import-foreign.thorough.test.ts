@@ -45,7 +45,7 @@ const data: ForeignData = {
         description: '',
         'execution-mode': 'remote',
         'setting-overwrites': { 'execution-mode': false, 'agent-pool': false },
-        'terraform-version': '1.11.4',
+        'terraform-version': '1.11.99',
         'trigger-prefixes': null,
         'trigger-patterns': [17],
         locked: true,
@@ -62,7 +62,7 @@ const data: ForeignData = {
     },
     {
       id: 'ws-old',
-      attributes: { name: 'old', 'execution-mode': 'local' },
+      attributes: { name: 'old', 'execution-mode': 'local', 'terraform-version': '1.99.3' },
       states: [...versions('old', [3]), { ...versions('lost', [5])[0]!, gone: true }, ...versions('new', [8])],
       current: 'sv-new0',
     },
@@ -133,9 +133,14 @@ describe('an import from a server that has less', () => {
     expect(report.left).toEqual([
       'foreign: shows no e-mail address there, so it has yours here',
       'foreign/network: trigger-patterns 0 could not be taken over: 0 must be a string',
+      expect.stringMatching(
+        /^foreign\/network: infra-version could not be taken over: .*1\.11\.99.*; ~> 1\.11\.0 is tried instead$/,
+      ),
       expect.stringMatching(/^foreign\/network: the tag a\.b could not be taken over: Tags must/),
       'foreign/network: the value of the sensitive variable TOKEN must be set here',
       'foreign/network: is locked there: its state may still change; import it again afterwards',
+      expect.stringMatching(/^foreign\/old: infra-version .*1\.99\.3.*; ~> 1\.99\.0 is tried instead$/),
+      expect.stringMatching(/^foreign\/old: infra-version could not be taken over: .*matches no available version$/),
       'foreign/old: the content of the state with serial 5 is gone there',
       'foreign, variable set some: the value of the sensitive variable SECRET must be set here',
     ]);
@@ -144,7 +149,7 @@ describe('an import from a server that has less', () => {
 
   it('takes over settings, tags, variables and sets', async () => {
     const { id, attributes } = await shown('organizations/foreign/workspaces/network?include=project');
-    expect(attributes).toMatchObject({ 'execution-mode': 'remote', 'infra-version': '1.11.4', locked: false });
+    expect(attributes).toMatchObject({ 'execution-mode': 'remote', 'infra-version': '~> 1.11.0', locked: false });
     expect([...attributes['tag-names']].sort()).toEqual(tags);
     expect((await shown('organizations/foreign')).attributes['default-execution-mode']).toBe('local');
     const sets = await shown(`workspaces/${id}/varsets`);

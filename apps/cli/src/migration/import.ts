@@ -54,17 +54,30 @@ export async function once(
   return made;
 }
 
-/** Makes a resource here, without the settings that this service will not have: they are left to people. */
-export async function make(job: Import, label: string, path: string, draft: Draft): Promise<RemoteResource> {
+/**
+ * Makes a resource here, without the settings that this service will not have: they are left to people. A setting that has
+ * another value in `instead` gets that one first.
+ */
+export async function make(
+  job: Import,
+  label: string,
+  path: string,
+  draft: Draft,
+  instead: Readonly<Record<string, unknown>> = {},
+): Promise<RemoteResource> {
   try {
     return await job.to.create(path, draft);
   } catch (error) {
     const attributes = error instanceof Refused ? withoutObjected(draft.attributes, error) : undefined;
     if (!attributes) throw error;
     for (const { detail, source } of (error as Refused).objections) {
-      job.report.leave(`${label}: ${settingOf(source?.pointer).join(' ')} could not be taken over: ${detail}`);
+      const [name = '', ...part] = settingOf(source?.pointer);
+      const other = name in instead && draft.attributes[name] !== instead[name] ? instead[name] : undefined;
+      if (other !== undefined) attributes[name] = other;
+      const chosen = other === undefined ? '' : `; ${other} is tried instead`;
+      job.report.leave(`${label}: ${[name, ...part].join(' ')} could not be taken over: ${detail}${chosen}`);
     }
-    return make(job, label, path, { ...draft, attributes });
+    return make(job, label, path, { ...draft, attributes }, instead);
   }
 }
 

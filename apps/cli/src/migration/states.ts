@@ -60,7 +60,8 @@ async function statesThere(job: Import, label: string, { organization, source }:
 function stepsOf(wanted: readonly RemoteResource[], present: readonly bigint[]): { steps: StateCopy[]; late: number } {
   const here = new Map<bigint, number>();
   for (const serial of present) here.set(serial, (here.get(serial) ?? 0) + 1);
-  let newest = present.reduce((most, serial) => (serial > most ? serial : most), -1n);
+  let newest = -1n;
+  for (const serial of present) if (serial > newest) newest = serial;
   const onlyTheirs = present.every((serial) => wanted.some((version) => serialOf(version) === serial));
   const steps: StateCopy[] = [];
   let late = 0;

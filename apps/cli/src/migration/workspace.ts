@@ -65,10 +65,15 @@ async function makeWorkspace(
   // It shows what it inherits as if it were its own.
   if (attributes['inherits-project-auto-destroy'] === true) delete attributes['auto-destroy-activity-duration'];
   // Servers with the names of the tool's family call it so.
-  attributes['infra-version'] ??= source.attributes['terraform-version'] ?? undefined;
+  const version = attributes['infra-version'] ?? source.attributes['terraform-version'] ?? undefined;
+  delete attributes['terraform-version'];
+  attributes['infra-version'] = version;
+  // The newest patch that is here is closest to one that is not.
+  const [minor] = /^\d+\.\d+(?=\.\d+$)/.exec(String(version)) ?? [];
+  const instead = minor === undefined ? {} : { 'infra-version': `~> ${minor}.0` };
   const project = projects.get(relation(source, 'project') ?? '');
   const relationships = project ? { project: { data: { type: 'projects', id: project } } } : {};
-  const made = await make(job, label, path, { type: 'workspaces', attributes, relationships });
+  const made = await make(job, label, path, { type: 'workspaces', attributes, relationships }, instead);
   // What it would inherit here may be something else.
   if (inherits && mode !== made.attributes['execution-mode']) {
     await job.to.change(`workspaces/${made.id}`, { type: 'workspaces', attributes: { 'execution-mode': mode } });
