@@ -32,15 +32,17 @@ export const testUids = { firstUid: 61_000 + (process.pid % 400) * 10, slots: 4 
 const limits = { fileBytes: 1_000_000_000, processes: 500, openFiles: 4096, memoryBytes: 1024 * 1024 * 1024 };
 const options = { network: 'host' as const, show: [], limits };
 
-/** The tool on this machine; to be asked for where `noTool` is undefined. */
+const named = [process.env.KEYSTEAD_TOFU ?? []].flat();
+
+/** The tool that `KEYSTEAD_TOFU` names, or the one on this machine; to be asked for where `noTool` is undefined. */
 export async function findTool(): Promise<Binary> {
-  const [found] = await findBinaries([], process.env.PATH ?? '');
+  const [found] = await findBinaries(named, process.env.PATH ?? '');
   if (!found) throw new Error('the tool on the PATH does not say its version');
   return found;
 }
 
 /** Why there is nothing to test with the tool here; undefined where it is on the PATH. */
-export const noTool = findProgram(['terraform', 'tofu']) ? undefined : 'neither terraform nor tofu is here';
+export const noTool = named[0] || findProgram(['terraform', 'tofu']) ? undefined : 'neither terraform nor tofu is here';
 
 /** A gzip tar of files by name. */
 export async function archiveOf(files: Record<string, string>): Promise<Buffer> {

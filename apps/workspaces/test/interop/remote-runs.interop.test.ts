@@ -6,9 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createServer } from '@keystead/server';
-import { freePort, fromSource } from '@keystead/testing';
+import { findProgram, freePort, fromSource } from '@keystead/testing';
+import { endUnserved } from '../../src/resources/runs/runs/jobs/unserved';
 import { slots } from '../../src/worker/config';
-import type { Binary } from '../../src/worker/tool/binaries';
+import { askVersion, type Binary } from '../../src/worker/tool/binaries';
 import { resource, startWorkspaces } from '../start-workspaces';
 import { findTool, noTool, processesWith, unblock } from '../worker-fixture';
 
@@ -63,6 +64,7 @@ describe('the infrastructure tool in remote execution', () => {
         WORKSPACES_WORKER_SCRATCH: path.join(box, 'scratch'),
         WORKSPACES_WORKER_FIRST_UID: String(firstUid),
         WORKSPACES_WORKER_TRUST: 'same-user',
+        WORKSPACES_WORKER_BINARY: tool.file,
         ...settings,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -322,6 +324,34 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
     await until(() => finished() >= 6, said);
     expect(finished()).toBe(6);
   }, 600_000);
+
+  // A tool that is newer than what the workers have, as on a machine that was upgraded first.
+  const other = process.env.KEYSTEAD_TOFU && findProgram('terraform');
+  (other ? it : test.skip)(
+    'uses a version that workers have where they lack its own',
+    async () => {
+      await startWorker({ WORKSPACES_WORKER_BINARY: other! });
+      const { version } = await askVersion(other!);
+      const run = folder('fallback', 'resource "terraform_data" "a" { input = "kept" }');
+      expect(await run('init', '-no-color', '-input=false')).toContain(`The new workspace will use ${version}.`);
+      const { id, attributes } = (await workspaces.admin.get('organizations/acme/workspaces/fallback').expect(200)).body
+        .data;
+      expect(attributes['terraform-version']).toBe(version);
+      expect(await run('apply', '-auto-approve', '-no-color', '-input=false')).toContain('Resources: 1 added');
+      expect(await run('state', 'list')).toBe('terraform_data.a\n');
+      // A version that is listed, and that no worker has.
+      const pinned = resource('workspaces', { 'terraform-version': '1.9.8' });
+      await workspaces.admin.patch(`workspaces/${id}`, pinned).expect(200);
+      const planning = run('plan', '-no-color', '-input=false').catch((error) => error.stdout + error.stderr);
+      const { db, env: parts } = workspaces.service;
+      await until(
+        async () => (await endUnserved(db, parts.keyring, 0)) > 0,
+        () => '',
+      );
+      expect(await planning).toContain('No worker has version 1.9.8 of the tool');
+    },
+    600_000,
+  );
 
   it('waits visibly while there is no worker', async () => {
     const run = folder('waiting', 'resource "terraform_data" "a" {}');
