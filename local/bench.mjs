@@ -10,7 +10,7 @@ try {
   requireNode();
   await build();
   const given = process.argv.slice(2).filter((one) => one !== '--');
-  const other = ['scale', 'hostile', 'console', 'budget'].find((name) => given[0] === `--${name}`);
+  const other = ['scale', 'hostile', 'console', 'budget', 'cells'].find((name) => given[0] === `--${name}`);
   const ofConsole = other === 'console';
   const program = ofConsole
     ? path.join(root, 'apps/console/test/bench.ts')

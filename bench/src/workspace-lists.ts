@@ -21,10 +21,13 @@ const lists = (organization: string, last: number): Record<string, string> => {
   return {
     'by name': of,
     'by name, last page': `${of}&page[number]=${last}`,
+    'by name, middle page': `${of}&page[number]=${Math.ceil(last / 2)}`,
+    'by name, after the middle': `${of}&page[after]=ws-${organization}${Math.ceil(last * 10)}`,
     'sort=-name': `${of}&sort=-name`,
     'sort=current-run.created-at': `${of}&sort=current-run.created-at`,
     'sort=-current-run.created-at': `${of}&sort=-current-run.created-at`,
     'sort=-current-run.created-at, last page': `${of}&sort=-current-run.created-at&page[number]=${last}`,
+    'sort=-current-run.created-at, middle page': `${of}&sort=-current-run.created-at&page[number]=${Math.ceil(last / 2)}`,
     'sort=latest-change-at': `${of}&sort=latest-change-at`,
     'sort=-latest-change-at': `${of}&sort=-latest-change-at`,
     'filter[current-run][status]=planned': `${of}&filter[current-run][status]=planned`,

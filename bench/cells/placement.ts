@@ -1,0 +1,98 @@
+/** How organizations are placed: by a digest of their id, or where least is used; then left there, or moved away from a full cell. */
+export type Placement = 'digest' | 'least used' | 'least used, then moved';
+
+/** What is simulated: loads are shares of what one cell carries. */
+export interface Fleet {
+  readonly cells: number;
+  readonly organizations: number;
+  readonly days: number;
+  /** What all organizations need together on the first day, in cells. */
+  readonly demand: number;
+  /** The exponent of Zipf's law: the load of the organization of rank r is proportional to r^-skew. */
+  readonly skew: number;
+  /** The standard deviation of the logarithm of a load from one day to the next. */
+  readonly change: number;
+  /** Above this share of what it carries a cell is full. */
+  readonly full: number;
+}
+
+/** What happened in the cells of a fleet. */
+export interface Outcome {
+  /** The greatest share that a cell used on any day. */
+  readonly peak: number;
+  /** The share of days of cells above what they carry. */
+  readonly overloaded: number;
+  readonly moves: number;
+  /** The load of the largest organization when it was largest: no placement gets below it. */
+  readonly largest: number;
+}
+
+/** Numbers from 0 to 1, the same ones for the same seed (mulberry32). */
+export function numbersFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Plays the days of a fleet; the same seed gives the same organizations to every placement. */
+export function play(fleet: Fleet, placement: Placement, seed: number): Outcome {
+  const random = numbersFrom(seed);
+  const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  const weights = Array.from({ length: fleet.organizations }, (_, rank) => (rank + 1) ** -fleet.skew);
+  const scale = fleet.demand / weights.reduce((sum, weight) => sum + weight, 0);
+  const loads = shuffled(weights, random).map((weight) => weight * scale);
+  const used = new Array<number>(fleet.cells).fill(0);
+  const least = () => used.indexOf(Math.min(...used));
+  const cellOf = loads.map((load) => {
+    const cell = placement === 'digest' ? Math.floor(random() * fleet.cells) : least();
+    // The same numbers are drawn for every placement.
+    if (placement !== 'digest') random();
+    used[cell]! += load;
+    return cell;
+  });
+  let [peak, overloaded, moves, largest] = [0, 0, 0, 0];
+  for (let day = 0; day < fleet.days; day++) {
+    used.fill(0);
+    for (const [at, load] of loads.entries()) {
+      loads[at] = load * Math.exp(fleet.change * normal() - fleet.change ** 2 / 2);
+      used[cellOf[at]!]! += loads[at]!;
+      largest = Math.max(largest, loads[at]!);
+    }
+    if (placement === 'least used, then moved') moves += relieve(fleet, loads, cellOf, used);
+    peak = Math.max(peak, ...used);
+    overloaded += used.filter((share) => share > 1).length;
+  }
+  return { peak, overloaded: overloaded / (fleet.days * fleet.cells), moves, largest };
+}
+
+/** Moves from each full cell the smallest organization that is enough, if it fits elsewhere. Answers how many moved. */
+function relieve({ full }: Fleet, loads: readonly number[], cellOf: number[], used: number[]): number {
+  let moves = 0;
+  for (const [cell, share] of used.entries()) {
+    if (share <= full) continue;
+    const target = used.indexOf(Math.min(...used));
+    const room = full - used[target]!;
+    const fitting = loads.flatMap((load, at) => (cellOf[at] === cell && load <= room ? [at] : []));
+    const enough = fitting.filter((at) => loads[at]! >= share - full).sort((a, b) => loads[a]! - loads[b]!)[0];
+    const moved = enough ?? fitting.sort((a, b) => loads[b]! - loads[a]!)[0];
+    if (moved === undefined || target === cell) continue;
+    cellOf[moved] = target;
+    used[cell]! -= loads[moved]!;
+    used[target]! += loads[moved]!;
+    moves++;
+  }
+  return moves;
+}
+
+function shuffled<T>(items: readonly T[], random: () => number): T[] {
+  const order = [...items];
+  for (let at = order.length - 1; at > 0; at--) {
+    const other = Math.floor(random() * (at + 1));
+    [order[at], order[other]] = [order[other]!, order[at]!];
+  }
+  return order;
+}
