@@ -32,8 +32,8 @@ export interface Joining {
 export class CallStorage implements Storage {
   /** Undefined until the first write, as most calls only read. */
   private pending: Pending | undefined;
-  /** What the handler of a writing call has read: to write that takes a turn. */
-  private read: Set<string> | undefined;
+  /** The keys that the handler of a writing call has read: writing one of them takes a transaction. */
+  private readKeys: Set<string> | undefined;
 
   constructor(
     private readonly deps: StorageDeps,
@@ -46,12 +46,19 @@ export class CallStorage implements Storage {
   ) {}
 
   async get(key: string): Promise<string | undefined> {
-    const path = this.prefix + key;
-    const pending = this.pending?.value(path);
-    if (pending !== undefined) return pending ?? undefined;
-    this.read?.add(path);
-    const entry = await this.deps.entries.read({ mountId: this.mountId, path });
-    return entry && textOf(entry);
+    const found = await this.find(this.prefix + key);
+    return typeof found === 'object' ? textOf(found) : found;
+  }
+
+  async read<T>(key: string, parse: (text: string) => T): Promise<T | undefined> {
+    const found = await this.find(this.prefix + key);
+    if (typeof found !== 'object') return found === undefined ? undefined : parse(found);
+    let value = parsedValues.get(found);
+    if (value?.parse !== parse) {
+      value = { parse, parsed: deepFrozen(parse(textOf(found))) };
+      parsedValues.set(found, value);
+    }
+    return value.parsed as T;
   }
 
   async getMany(keys: readonly string[]): Promise<ReadonlyMap<string, string>> {
@@ -63,7 +70,7 @@ export class CallStorage implements Storage {
       if (pending === undefined) asked.push({ mountId: this.mountId, path });
       else if (pending !== null) found.set(key, pending);
     }
-    if (this.read) for (const { path } of asked) this.read.add(path);
+    if (this.readKeys) for (const { path } of asked) this.readKeys.add(path);
     const entries = asked.length === 0 ? [] : await this.deps.entries.readMany(asked);
     entries.forEach((entry, i) => {
       if (entry) found.set(asked[i]!.path.slice(this.prefix.length), textOf(entry));
@@ -95,8 +102,8 @@ export class CallStorage implements Storage {
 
   put(key: string, value: string): void {
     const path = this.prefix + key;
-    // Whoever was faster would be overwritten by what was made of an older value.
-    if (this.read?.has(path)) throw new Error(`${path} was read: it must be written in a transaction`);
+    // A faster caller would be overwritten by what was made of an older value.
+    if (this.readKeys?.has(path)) throw new Error(`${path} was read: it must be written in a transaction`);
     addPut(this.set, { mountId: this.mountId, path, value: Buffer.from(value), require: this.takeGuard() });
     this.pending ??= new Pending();
     this.pending.put(path, value);
@@ -159,7 +166,15 @@ export class CallStorage implements Storage {
 
   /** From now on, what this call reads it must not write, except in a transaction. */
   watch(): void {
-    this.read = new Set();
+    this.readKeys = new Set();
+  }
+
+  /** A pending value as text, a stored one as its entry. */
+  private find(path: string): Promise<Entry | undefined> | string | undefined {
+    const pending = this.pending?.value(path);
+    if (pending !== undefined) return pending ?? undefined;
+    this.readKeys?.add(path);
+    return this.deps.entries.read({ mountId: this.mountId, path });
   }
 
   /** The same entries as a decision sees them. */
@@ -175,6 +190,15 @@ export class CallStorage implements Storage {
     this.guard = undefined;
     return guard;
   }
+}
+
+// An entry is the same object for every reader until it changes.
+const parsedValues = new WeakMap<Entry, { readonly parse: unknown; readonly parsed: unknown }>();
+
+function deepFrozen<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  for (const part of Object.values(value)) deepFrozen(part);
+  return Object.freeze(value);
 }
 
 function textOf(entry: Entry): string {

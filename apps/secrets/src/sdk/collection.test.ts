@@ -8,6 +8,7 @@ function memory(entries: Record<string, string> = {}) {
   const kept = new Map(Object.entries(entries));
   const storage = {
     get: async (key: string) => kept.get(key),
+    read: async (key: string, parse: (text: string) => unknown) => (kept.has(key) ? parse(kept.get(key)!) : undefined),
     put: (key: string, value: string) => void kept.set(key, value),
     delete: (key: string) => void kept.delete(key),
   };

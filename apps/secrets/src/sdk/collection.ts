@@ -40,10 +40,7 @@ export const newGeneration = (): string => randomUUID();
  */
 export function collection<S extends z.ZodType>(prefix: string, _schema: S): Collection<z.output<S>> {
   type T = z.output<S>;
-  const find = async (storage: Storage, name: string): Promise<T | undefined> => {
-    const text = await storage.get(prefix + name);
-    return text === undefined ? undefined : (parseExact(text) as T);
-  };
+  const find = (storage: Storage, name: string) => storage.read(prefix + name, parseExact as (text: string) => T);
   return {
     find,
     async require(storage, name, text) {
@@ -60,10 +57,7 @@ export function collection<S extends z.ZodType>(prefix: string, _schema: S): Col
 /** One record under `key`, in the shape of `schema`. */
 export function single<S extends z.ZodType>(key: string, _schema: S): Single<z.output<S>> {
   type T = z.output<S>;
-  const find = async (storage: Storage): Promise<T | undefined> => {
-    const text = await storage.get(key);
-    return text === undefined ? undefined : (parseExact(text) as T);
-  };
+  const find = (storage: Storage) => storage.read(key, parseExact as (text: string) => T);
   return {
     find,
     async require(storage, text) {

@@ -12,6 +12,11 @@ export interface Page {
  */
 export interface Storage {
   get(key: string): Promise<string | undefined>;
+  /**
+   * What `parse` makes of the value of a key. It is made once for each stored value and shared by all callers on this node, so it is
+   * frozen. `parse` must depend on nothing but the text.
+   */
+  read<T>(key: string, parse: (text: string) => T): Promise<T | undefined>;
   getMany(keys: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Names directly below `prefix` (empty or ending in `/`), bytewise sorted; folders end in `/`. */
   list(prefix: string, page?: Page): Promise<string[]>;

@@ -142,8 +142,19 @@ export async function findVersion({ storage, params, nowMs }: Call<SecretParams>
   const facts = key?.versions[number];
   if (!key || !facts) return undefined;
   const text = readable(facts, nowMs) ? await storage.get(valueKey(params.path, number)) : undefined;
-  const metadata = JSON.stringify(showMetadata(key, number));
-  return { text, metadata };
+  return { text, metadata: metadataText(key, number) };
+}
+
+// The metadata of a secret is the same object until it changes.
+const metadataTexts = new WeakMap<KeyMetadata, { readonly number: number; readonly text: string }>();
+
+function metadataText(key: KeyMetadata, number: number): string {
+  let shown = metadataTexts.get(key);
+  if (shown?.number !== number) {
+    shown = { number, text: JSON.stringify(showMetadata(key, number)) };
+    metadataTexts.set(key, shown);
+  }
+  return shown.text;
 }
 
 async function readVersion(call: Call<SecretParams, z.output<typeof ReadInput>>): Promise<Reply> {

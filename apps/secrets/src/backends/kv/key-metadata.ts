@@ -35,10 +35,8 @@ const prefix = 'meta/';
 const defaultMaxVersions = 10;
 
 /** The metadata of a secret, if there is one. */
-export async function findKey(storage: Storage, path: string): Promise<KeyMetadata | undefined> {
-  const text = await storage.get(prefix + path);
-  return text === undefined ? undefined : (JSON.parse(text) as KeyMetadata);
-}
+export const findKey = (storage: Storage, path: string): Promise<KeyMetadata | undefined> =>
+  storage.read(prefix + path, JSON.parse as (text: string) => KeyMetadata);
 
 /** The metadata of several secrets right in or below a folder; of those that are gone meanwhile nothing. */
 export async function findKeys(storage: Storage, folder: string, names: readonly string[]) {

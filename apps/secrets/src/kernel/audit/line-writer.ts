@@ -1,10 +1,16 @@
 import { fsync, write, writeSync } from 'node:fs';
 import { DeviceFailed } from './device';
 
-interface QueuedLine {
-  readonly line: string;
-  readonly done: () => void;
-  readonly failed: (error: Error) => void;
+/** Lines that go out together, and those who wait for them. */
+class Batch {
+  text = '';
+  /** Settles the promise of all lines. */
+  done!: () => void;
+  failed!: (error: Error) => void;
+  readonly written = new Promise<void>((resolve, reject) => {
+    this.done = resolve;
+    this.failed = reject;
+  });
 }
 
 /** Limits of a writer; every one has a default. */
@@ -30,8 +36,7 @@ const longLine = 8 * 1024;
  * taken can be read.
  */
 export class LineWriter {
-  private queue: QueuedLine[] = [];
-  private queuedBytes = 0;
+  private next: Batch | undefined;
   private writing = false;
   private stuck = false;
   private planned = false;
@@ -52,19 +57,19 @@ export class LineWriter {
   append(line: string): Promise<void> {
     if (this.stuck) return Promise.reject(new DeviceFailed(this.path, 'the sink does not take anything'));
     const room = this.limits.waitingBytes ?? 32 * 1024 * 1024;
-    if (this.queuedBytes > (line.length > longLine ? room / 2 : room)) {
+    this.next ??= new Batch();
+    const { next } = this;
+    if (next.text.length > (line.length > longLine ? room / 2 : room)) {
       return Promise.reject(new DeviceFailed(this.path, 'the sink is too slow'));
     }
-    return new Promise((done, failed) => {
-      this.queue.push({ line, done, failed });
-      this.queuedBytes += line.length;
-      if (this.writing) return;
-      if (!this.direct || this.limits.sync) this.flush();
-      else if (!this.planned) {
-        this.planned = true;
-        setImmediate(() => this.flushDirectly());
-      }
-    });
+    next.text += line;
+    if (this.writing) return next.written;
+    if (!this.direct || this.limits.sync) this.flush();
+    else if (!this.planned) {
+      this.planned = true;
+      setImmediate(() => this.flushDirectly());
+    }
+    return next.written;
   }
 
   /** Resolves when nothing is being written. */
@@ -73,10 +78,9 @@ export class LineWriter {
   }
 
   private flush(): void {
-    const batch = this.queue;
-    if (batch.length === 0) return;
-    this.queue = [];
-    this.queuedBytes = 0;
+    const batch = this.next;
+    if (batch === undefined) return;
+    this.next = undefined;
     this.writing = true;
     const bytes = this.bytesOf(batch);
     const timer = setTimeout(() => this.giveUp(batch), this.limits.patienceMs ?? 5000);
@@ -84,10 +88,8 @@ export class LineWriter {
       clearTimeout(timer);
       this.writing = false;
       this.stuck = false;
-      for (const waiting of batch) {
-        if (error) waiting.failed(new DeviceFailed(this.path, reason(error), { cause: error }));
-        else waiting.done();
-      }
+      if (error) batch.failed(new DeviceFailed(this.path, reason(error), { cause: error }));
+      else batch.done();
       this.flush();
     });
   }
@@ -98,36 +100,29 @@ export class LineWriter {
       if (!this.writing) this.flush();
       return;
     }
-    const batch = this.queue;
-    this.queue = [];
-    this.queuedBytes = 0;
-    let failure: Error | undefined;
+    const batch = this.next;
+    if (batch === undefined) return;
+    this.next = undefined;
     try {
       const bytes = this.bytesOf(batch);
       for (let at = 0; at < bytes.length; ) {
         at += writeSync(this.descriptor(), bytes, at);
         this.torn = bytes[at - 1] !== lineEnd;
       }
+      batch.done();
     } catch (error) {
-      failure = new DeviceFailed(this.path, reason(error as Error), { cause: error });
-    }
-    for (const waiting of batch) {
-      if (failure) waiting.failed(failure);
-      else waiting.done();
+      batch.failed(new DeviceFailed(this.path, reason(error as Error), { cause: error }));
     }
   }
 
-  private bytesOf(batch: readonly QueuedLine[]): Buffer {
-    const text = batch.length === 1 ? batch[0]!.line : batch.map(({ line }) => line).join('');
+  private bytesOf({ text }: Batch): Buffer {
     return Buffer.from(this.torn ? `\n${text}` : text);
   }
 
-  private giveUp(batch: QueuedLine[]): void {
+  private giveUp(batch: Batch): void {
     this.stuck = true;
-    const late = [...batch, ...this.queue];
-    this.queue = [];
-    this.queuedBytes = 0;
-    for (const { failed } of late) failed(new DeviceFailed(this.path, 'the sink does not take anything'));
+    for (const late of [batch, this.next]) late?.failed(new DeviceFailed(this.path, 'the sink does not take anything'));
+    this.next = undefined;
   }
 
   private writeAll(bytes: Buffer, from: number, startedMs: number, done: (error: Error | null) => void): void {
