@@ -79,7 +79,9 @@ async function measure(ground: Ground, pinning: Pinning | undefined): Promise<Ma
     const own = mainThread(node.pid) - before[0];
     const others = mainThread(other.pid) - before[1] - idle * (SECONDS + 1);
     const { rows } = await withClient(url, (client) =>
-      client.query<{ ms: number }>('SELECT sum(total_exec_time + total_plan_time)::float8 AS ms FROM pg_stat_statements'),
+      client.query<{ ms: number }>(
+        'SELECT sum(total_exec_time + total_plan_time)::float8 AS ms FROM pg_stat_statements',
+      ),
     );
     const each = (micros: number) => Math.max(0, micros / requests);
     costs.set(name, { node: each(own), postgres: each(rows[0]!.ms * 1000), others: each(others) });
@@ -154,7 +156,8 @@ async function main(args: string[]): Promise<void> {
   const pinning = choosePinning();
   const costs = await onGround(settings, (ground) => measure(ground, pinning));
   const measured = [...costs].map(
-    ([name, { node, postgres, others }]) => `| ${name} | ${node.toFixed(0)} | ${postgres.toFixed(0)} | ${others.toFixed(1)} |`,
+    ([name, { node, postgres, others }]) =>
+      `| ${name} | ${node.toFixed(0)} | ${postgres.toFixed(0)} | ${others.toFixed(1)} |`,
   );
   const text = [
     `${machine()}; ${aboutPinning(pinning)}; ${CONNECTIONS} connections.`,
@@ -164,7 +167,9 @@ async function main(args: string[]): Promise<void> {
     capacityTable(costs),
     '## How organizations fill cells\n\nSimulated; shares of what a cell carries:',
     fleetTable(),
-  ].join('\n\n').replace('--:|\n\n|', '--:|\n|');
+  ]
+    .join('\n\n')
+    .replace('--:|\n\n|', '--:|\n|');
   show('What nodes, a database and cells carry', text, { write: values.write, name: 'cells' });
 }
 

@@ -2,7 +2,7 @@ import { fsync, write, writeSync } from 'node:fs';
 import { DeviceFailed } from './device';
 
 /** Lines that go out together, and those who wait for them. */
-class Batch {
+class LineBatch {
   text = '';
   /** Settles the promise of all lines. */
   done!: () => void;
@@ -36,7 +36,7 @@ const longLine = 8 * 1024;
  * taken can be read.
  */
 export class LineWriter {
-  private next: Batch | undefined;
+  private next: LineBatch | undefined;
   private writing = false;
   private stuck = false;
   private planned = false;
@@ -57,7 +57,7 @@ export class LineWriter {
   append(line: string): Promise<void> {
     if (this.stuck) return Promise.reject(new DeviceFailed(this.path, 'the sink does not take anything'));
     const room = this.limits.waitingBytes ?? 32 * 1024 * 1024;
-    this.next ??= new Batch();
+    this.next ??= new LineBatch();
     const { next } = this;
     if (next.text.length > (line.length > longLine ? room / 2 : room)) {
       return Promise.reject(new DeviceFailed(this.path, 'the sink is too slow'));
@@ -115,11 +115,11 @@ export class LineWriter {
     }
   }
 
-  private bytesOf({ text }: Batch): Buffer {
+  private bytesOf({ text }: LineBatch): Buffer {
     return Buffer.from(this.torn ? `\n${text}` : text);
   }
 
-  private giveUp(batch: Batch): void {
+  private giveUp(batch: LineBatch): void {
     this.stuck = true;
     for (const late of [batch, this.next]) late?.failed(new DeviceFailed(this.path, 'the sink does not take anything'));
     this.next = undefined;
