@@ -1,9 +1,6 @@
 // The one Jest configuration: every test of the monorepo in one parallel run, on one temporary PostgreSQL.
-const swc = {
-  jsc: { parser: { syntax: 'typescript', decorators: false }, target: 'es2022' },
-  module: { type: 'commonjs' },
-  sourceMaps: 'inline',
-};
+const swc = require('./packages/testing/jest/swc-options.cjs');
+
 const esmOnly = ['@seriousme', 'openpgp', 'openapi-fetch', 'shamir-secret-sharing', 're2js', '@noble', 'croner'];
 
 /** @type {import('jest').Config} */

@@ -4,8 +4,8 @@
 //   --thorough          instead: `*.thorough.test.ts`, which go over every operation, walk every guide, or kill processes
 //   --long              both, their long forms, and every mutant of the specifications' rows
 //   --interop           instead: sessions of real clients (apps/*/test/interop)
-//   --system-postgres   on the machine's own PostgreSQL programs, in a temporary folder; skipped when there are none
 //   --system-postgres   on the PostgreSQL installed on this machine, in a temporary folder; skipped when there is none
+//   --and-thorough=NAME|NAME  with the thorough ones, but for those so named
 //   --second-try      files that fail, if few, run once more by themselves; what passes then is named
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -18,8 +18,11 @@ import { findSystemPostgres } from './system-postgres.mjs';
 
 const own = ['--long', '--thorough', '--interop', '--second-try', '--system-postgres'];
 const args = process.argv.slice(2);
+/** Flags of Node that run a program from its sources. */
+const fromSource = ['--conditions=source', `--require=${path.join(root, 'packages/testing/jest/from-source.cjs')}`];
 const wants = (name) => args.includes(name);
-const forJest = args.filter((arg) => !own.includes(arg));
+const [, leftOut] = args.map((arg) => /^--and-thorough=(.*)$/.exec(arg)).find(Boolean) ?? [];
+const forJest = args.filter((arg) => !own.includes(arg) && !arg.startsWith('--and-thorough='));
 
 /** A check that Jest does not do; it counts as one test. */
 async function check(work) {
@@ -38,7 +41,7 @@ async function runJest(jestArgs, extra) {
   const box = mkdtempSync(path.join(tmpdir(), 'keystead-jest-'));
   const file = path.join(box, 'report.json');
   // A test file waits for a good part of its time: for PostgreSQL, for processes it started, for a clock.
-  const workers = availableParallelism() + 2;
+  const workers = Number(process.env.KEYSTEAD_TEST_WORKERS) || availableParallelism() + 2;
   const command = [
     path.join(root, 'node_modules', 'jest', 'bin', 'jest.js'),
     `--maxWorkers=${workers}`,
@@ -82,7 +85,7 @@ async function jest(jestArgs, extra) {
 
 /** Plays every mutant of the rows of the specifications; its last line has the counts. */
 function mutants() {
-  const command = ['--conditions=source', '--require=tsx/cjs', path.join('docs', 'internals', 'mutants', 'run.ts')];
+  const command = [...fromSource, path.join('docs', 'internals', 'mutants', 'run.ts')];
   return new Promise((resolve, reject) => {
     const stdio = ['ignore', 'pipe', 'inherit'];
     const child = spawn(process.execPath, command, { cwd: root, env: toolEnvironment(), stdio });
@@ -106,7 +109,7 @@ function mutants() {
 function beforeTests() {
   const program = (name, ...given) => run(path.join(root, 'node_modules', '.bin', name), given);
   // What runs in browsers has other types around it, some of them made from what the service says of itself.
-  const made = ['--conditions=source', '--require=tsx/cjs', path.join('apps', 'console', 'types.mjs'), '--check'];
+  const made = [...fromSource, path.join('apps', 'console', 'types.mjs'), '--check'];
   const consoleTypes = async () => {
     await run(process.execPath, made);
     for (const place of ['apps/console', 'apps/console/test']) await program('tsc', '-p', `${place}/tsconfig.json`);
@@ -133,7 +136,8 @@ async function inTurn(works) {
 function tier() {
   if (wants('--thorough')) return ['--testMatch', '**/*.thorough.test.ts', '--'];
   if (wants('--long') || forJest.length > 0) return [];
-  return ['--testPathIgnorePatterns', '/node_modules/', '\\.(interop|thorough)\\.test\\.ts$', '--'];
+  const apart = leftOut === undefined ? 'thorough\\.test\\.ts$' : `/(${leftOut})\\.thorough\\.test\\.ts$`;
+  return ['--testPathIgnorePatterns', '/node_modules/', '\\.interop\\.test\\.ts$', apart, '--'];
 }
 
 async function main() {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { findEmbedded, onDatabase, withClient } from '@keystead/postgres';
-import { emptyDatabase, freePort } from '../../packages/testing/src/index';
+import { emptyDatabase, freePort, fromSource } from '../../packages/testing/src/index';
 import { readLocalConfig } from '../src/config';
 import { startOldPostgres } from './old-postgres';
 import { type Started, start } from './start';
@@ -29,7 +29,7 @@ let ports: number[];
 let count = 0;
 
 function run(env: Record<string, string> = {}, args: string[] = []): Started {
-  const program = ['--conditions=source', '--import', 'tsx', path.join(__dirname, 'run-with-fakes.ts'), ...args];
+  const program = [...fromSource, path.join(__dirname, 'run-with-fakes.ts'), ...args];
   const one = start(program, {
     KEYSTEAD_DATA: dataDir,
     SECRETS_PORT: String(ports[0]),

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { freePort, freshDatabase, type TestDatabase } from '@keystead/testing';
+import { freePort, freshDatabase, fromSource, type TestDatabase } from '@keystead/testing';
 import { type Started, start, waitFor } from './start';
 
 // One service in several processes behind one port: clients notice neither which of them answers, nor that one was killed.
@@ -50,7 +50,7 @@ describe.each([
   let database: TestDatabase;
   let program: Started;
   const begin = (settings: Record<string, string> = {}) => {
-    program = start(['--conditions=source', '--import', 'tsx', path.join(root, `apps/${name}/src/main.ts`)], {
+    program = start([...fromSource, path.join(root, `apps/${name}/src/main.ts`)], {
       [`${prefix}_PORT`]: String(port),
       [`${prefix}_METRICS_PORT`]: String(metricsPort),
       [`${prefix}_DATABASE_URL`]: database.url,
@@ -142,7 +142,7 @@ describe.each([
 });
 
 it('the secrets service in several processes takes no shares, which would reach one of them', async () => {
-  const program = start(['--conditions=source', '--import', 'tsx', path.join(root, 'apps/secrets/src/main.ts')], {
+  const program = start([...fromSource, path.join(root, 'apps/secrets/src/main.ts')], {
     SECRETS_DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none',
     SECRETS_SEAL: 'shamir',
     SECRETS_PROCESSES: '2',

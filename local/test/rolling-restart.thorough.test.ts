@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import http from 'node:http';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { freePort, freshDatabase, type TestDatabase } from '@keystead/testing';
+import { freePort, freshDatabase, fromSource, type TestDatabase } from '@keystead/testing';
 import { Balancer } from './balancer';
 import { waitFor } from './start';
 
@@ -31,7 +31,7 @@ class Node {
   start(): void {
     const prefix = this.name.toUpperCase();
     const program = path.join(root, `apps/${this.name}/src/main.ts`);
-    this.child = spawn(process.execPath, ['--conditions=source', '--import', 'tsx', program], {
+    this.child = spawn(process.execPath, [...fromSource, program], {
       cwd: root,
       stdio: ['ignore', 'ignore', 'pipe'],
       env: {

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
+import { fromSource } from '@keystead/testing';
 
 /** An answer of a node. */
 export interface Answer {
@@ -33,7 +34,7 @@ export async function startNode(
   { flags = [], log = 'ignore' }: { flags?: readonly string[]; log?: number | 'ignore' } = {},
 ): Promise<NodeProcess> {
   const child = fork(join(__dirname, 'node-program.ts'), [], {
-    execArgv: ['--conditions=source', '--import', 'tsx', ...flags],
+    execArgv: [...fromSource, ...flags],
     stdio: ['ignore', log, 'pipe', 'ipc'],
     env: {
       ...process.env,

@@ -4,7 +4,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { freePort, freshDatabase, heapFlags, keptInHeap, type TestDatabase } from '@keystead/testing';
+import { freePort, freshDatabase, fromSource, heapFlags, keptInHeap, type TestDatabase } from '@keystead/testing';
 import { allRows } from './database-rows';
 import { stateWithOutput } from './run-fixture';
 import { resource } from './start-workspaces';
@@ -30,7 +30,7 @@ describe('what is left of tokens that were revoked, and of secrets', () => {
     const descriptor = openSync(log, 'w');
     const [port, metrics] = [await freePort(), await freePort()];
     const child = fork(path.join(__dirname, '..', 'src', 'main.ts'), [], {
-      execArgv: ['--conditions=source', '--import', 'tsx', ...heapFlags(own)],
+      execArgv: [...fromSource, ...heapFlags(own)],
       stdio: ['ignore', descriptor, descriptor, 'ipc'],
       env: {
         ...process.env,

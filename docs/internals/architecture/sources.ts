@@ -37,12 +37,13 @@ const skipped = new Set(['node_modules', 'dist', 'generated', 'data', 'coverage'
 
 /** Every TypeScript file of the project that is not generated, sorted by path. */
 export function readSources(root: string): Source[] {
-  return filesBelow(root, '')
+  return filesBelow(root)
     .sort()
     .map((file) => readSource(root, file));
 }
 
-function filesBelow(root: string, folder: string): string[] {
+/** The paths of the TypeScript files below a folder that are not generated. */
+export function filesBelow(root: string, folder = ''): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = posix.join(folder, entry.name);
     if (entry.isDirectory()) return entry.name.startsWith('.') || skipped.has(entry.name) ? [] : filesBelow(root, path);

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import path from 'node:path';
+import { fromSource } from '../../../packages/testing/src/from-source';
 import { SILENCE_LIMIT_MS } from './limits';
 import type { Planned } from './plan';
 import type { Order, Said } from './worker';
@@ -34,7 +35,7 @@ export class Worker {
   /** Starts the process; answers in which file each declaration stands. */
   async start(): Promise<ReadonlyMap<string, string>> {
     const child = fork(this.program, {
-      execArgv: ['--conditions=source', '--require=tsx/cjs'],
+      execArgv: [...fromSource],
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
     this.process = child;

@@ -226,8 +226,9 @@ describe('what an issuer publishes', () => {
   it('is of five hundred sources, and of two hundred keys each', async () => {
     const key = jwk(rsa);
     const many = { keys: Array.from({ length: 201 }, (_, at) => ({ ...key, kid: `k${at}` })) };
-    const { sets, asked } = issuer({ 'https://issuer/keys': many });
+    const { sets, asked, documents } = issuer({ 'https://issuer/keys': many });
     expect(await sets.check(keySet)).toEqual({ issuer: undefined, usableKeys: 200 });
+    documents['https://issuer/keys'] = { keys: [key] };
     for (let i = 0; i < 500; i++) await sets.issuer({ ...keySet, ca: `${i}` });
     expect(asked).toHaveLength(501);
     await sets.issuer({ ...keySet, ca: '0' });

@@ -1,2 +1,6 @@
+import path from 'node:path';
+
+const loader = path.resolve(__dirname, '../jest/from-source.cjs');
+
 /** Flags of Node with which a program runs from its sources, those that it imports late included; from any folder. */
-export const fromSource: readonly string[] = ['--conditions=source', '--import', require.resolve('tsx')];
+export const fromSource: readonly string[] = ['--conditions=source', '--require', loader];

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 // Jest loads this file with Node's own resolution, so it imports nothing that has to be built or resolved by condition.
 import { BROKER_VARIABLE } from './broker';
+import { fromSource } from './from-source';
 
 interface Run {
   broker: Server;
@@ -20,7 +21,7 @@ class Keeper {
   constructor() {
     this.process = spawn(
       process.execPath,
-      ['--conditions=source', '--import', 'tsx', path.join(__dirname, 'keeper.ts')],
+      [...fromSource, path.join(__dirname, 'keeper.ts')],
       // A separate session: after Ctrl-C it still has to clean up. It ends when its input ends, even if we are killed.
       { detached: true, stdio: 'pipe', env: { ...process.env, NODE_OPTIONS: '' } },
     );

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import path from 'node:path';
+import { fromSource } from '../from-source';
 import type { Measured, Place } from './caller';
 import { type Document, operationsOf } from './operations';
 import type { Example, FuzzNews, FuzzOrder, FuzzResult, FuzzWord } from './program';
@@ -180,7 +181,7 @@ function runProgram(
   progress: (sent: number) => void,
 ): Promise<FuzzResult> {
   const child: ChildProcess = fork(path.join(__dirname, 'program.ts'), [], {
-    execArgv: ['--conditions=source', '--import', require.resolve('tsx')],
+    execArgv: [...fromSource],
     env: { ...process.env, NODE_OPTIONS: '' },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });

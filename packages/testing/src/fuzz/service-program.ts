@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { fromSource } from '../from-source';
 
 /** The main program of a service in a separate process, which reaches this machine only. */
 export interface ServiceProgram {
@@ -35,8 +36,7 @@ function count(counts: Map<string, number>, what: string): void {
 export async function startServiceProgram(main: string, env: Record<string, string>): Promise<ServiceProgram> {
   const folder = mkdtempSync(path.join(tmpdir(), 'keystead-fuzz-'));
   const hook = path.join(__dirname, 'loopback-only.ts');
-  const loader = require.resolve('tsx');
-  const args = ['--conditions=source', '--import', loader, '--import', hook, main];
+  const args = [...fromSource, '--require', hook, main];
   const kept = Object.entries(process.env).filter(([name]) => !/^(NODE_|JEST_|SECRETS_|WORKSPACES_)/.test(name));
   const child = spawn(process.execPath, args, {
     cwd: folder,
