@@ -160,61 +160,6 @@ export interface LargeBody {
   readonly instead: string;
 }
 
-/**
- * A declared endpoint: everything the kernel, the documentation and the tests need to know about it. What it does with items,
- * targets and bodies are methods: each takes only its own kind, and lists hold endpoints of all kinds.
- */
-export interface Endpoint {
-  readonly method: HttpMethod;
-  /** Below `/api/v2`, unless `outside`. */
-  readonly path: string;
-  readonly outside: boolean;
-  /** Undefined: JSON:API. */
-  readonly dialect?: Dialect;
-  readonly summary: string;
-  /** Title of the section of the specification it implements. */
-  readonly spec?: string;
-  readonly auth: 'token' | 'optional' | 'none';
-  readonly edition?: Edition;
-  readonly tokens: readonly PrincipalKind[];
-  readonly siteAdmin: boolean;
-  readonly status: number;
-  readonly shows: Shows;
-  readonly paging: 'always' | 'optional' | 'none';
-  readonly query: Readonly<Record<string, string>>;
-  readonly sort: readonly string[];
-  cursorKey?(item: unknown): string;
-  readonly include: readonly string[];
-  readonly alwaysIncludes: readonly string[];
-  readonly body?: BodyShape<unknown>;
-  readonly streams: boolean;
-  readonly link?: 'alone' | 'or-token';
-  adds?(item: unknown, env: Environment): unknown;
-  readonly largeBody?: LargeBody;
-  readonly idempotent: boolean;
-  readonly refuses: readonly number[];
-  readonly answers: Answers;
-  readonly takes?: string;
-  readonly uncounted: boolean;
-  readonly requires?: string;
-  readonly serializer?: Serializer<unknown, View>;
-  organizationsOf(item: unknown): readonly string[];
-  visible?(access: Access, target: unknown): boolean;
-  rule?(access: Access, target: unknown): boolean;
-  load?(lookup: Lookup<string>): Promise<unknown>;
-  names?(lookup: Lookup<string>, target: unknown): Promise<string | undefined> | string;
-  asks?(call: Call<string, unknown, unknown>): Promise<unknown>;
-  run(call: Call<string, unknown, unknown>): Promise<unknown>;
-  documentMeta?(item: unknown): Record<string, unknown> | undefined;
-  readonly cached?: Cached<unknown, unknown>;
-  readonly loadsEarly: boolean;
-  readonly keepsAccess: boolean;
-  readonly turn: string | undefined;
-  /** For which bodies. */
-  stepUp?(body: unknown): boolean;
-  readonly discloses?: Disclosure<unknown>;
-}
-
 /** What an endpoint gives out that the trail keeps. */
 export interface Disclosure<Result> {
   /** The action of the event: `state-version.download`. */
@@ -311,6 +256,42 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   dialect?: Dialect;
 }
 
+/** A declaration of any kind of item, target and body. */
+type Uniform = Declaration<string, unknown, unknown, unknown, string, unknown>;
+
+/** What an endpoint has a value for although its declaration says nothing. */
+type Filled =
+  | (
+      | 'outside'
+      | 'auth'
+      | 'tokens'
+      | 'siteAdmin'
+      | 'status'
+      | 'paging'
+      | 'query'
+      | 'sort'
+      | 'include'
+      | 'alwaysIncludes'
+    )
+  | ('streams' | 'idempotent' | 'refuses' | 'answers' | 'uncounted' | 'organizationsOf' | 'loadsEarly' | 'keepsAccess');
+
+/** A declared endpoint: everything the kernel, the documentation and the tests need to know about it. */
+export type Endpoint = Readonly<Required<Pick<Uniform, Filled>>> &
+  Readonly<Omit<Uniform, Filled | 'requires' | 'cached' | 'stepUp' | 'turns'>> & {
+    readonly method: HttpMethod;
+    /** Below `/api/v2`, unless `outside`. */
+    readonly path: string;
+    readonly shows: Shows;
+    /** The name of the rule, where it has one. */
+    readonly requires?: string;
+    readonly rule?: Rule<unknown>;
+    readonly cached?: Cached<unknown, unknown>;
+    /** For which bodies. */
+    readonly stepUp?: (body: unknown) => boolean;
+    /** The turns it takes, with the names of parameters in it; see `turnOf`. */
+    readonly turn: string | undefined;
+  };
+
 /** What the endpoints of a resource share. */
 export interface Shared<Item, Target> {
   /** Whether the caller may know that a target exists. */
@@ -342,17 +323,15 @@ function turnOf(path: string, siteAdmin: boolean): string {
   return named.replace(/^\/admin(?=\/.*:)/, '');
 }
 
-type AnyDeclaration = Declaration<string, never, never, unknown, string, never>;
-
 function declare(
-  policy: Policy<never>,
+  policy: Policy<unknown>,
   serializer: Serializer<unknown, View> | undefined,
-  shared: Shared<never, never>,
+  shared: Shared<unknown, unknown>,
   method: HttpMethod,
   shows: Shows,
   status: number,
   path: string,
-  given: AnyDeclaration,
+  given: Uniform,
 ): Endpoint {
   const { requires } = given;
   const rule = typeof requires === 'string' ? policy[requires] : requires;
@@ -407,7 +386,7 @@ function declare(
     asks: given.asks,
     run: given.run,
     documentMeta: given.documentMeta,
-    cached: given.cached,
+    cached: given.cached as Endpoint['cached'],
     loadsEarly: given.loadsEarly ?? false,
     keepsAccess: given.keepsAccess ?? method === 'GET',
     discloses: given.discloses,
@@ -442,14 +421,14 @@ export function endpoints<Item, Target, RuleName extends string>(
         (D extends 'raw' ? { answers: Answers } : unknown),
     ): Endpoint =>
       declare(
-        policy as Policy<never>,
+        policy as unknown as Policy<unknown>,
         serializer,
-        shared as Shared<never, never>,
+        shared as unknown as Shared<unknown, unknown>,
         method,
         shows,
         status,
         path,
-        given as unknown as AnyDeclaration,
+        given as unknown as Uniform,
       );
   return {
     get: word<'one'>('GET', 'one', 200),
