@@ -1,63 +1,12 @@
-import net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { FailingParty, failings } from '@keystead/testing';
 import { senderTo } from './at-once-world';
 import { until } from './fresh-storage';
 import { IssuerStandIn } from './stand-ins/jwt';
 import { ClusterStandIn } from './stand-ins/kubernetes';
 import { startSecrets } from './start-secrets';
 import { everyVisit, mountEveryKind } from './visits';
-
-type How = 'closed' | 'silent' | 'not of the protocol' | 'without end' | 'well';
-const ways: readonly How[] = ['closed', 'silent', 'not of the protocol', 'without end'];
-
-/** A system of somebody else at an address, which fails in one way until it is well. */
-class Party {
-  heard = 0;
-  private readonly open = new Set<net.Socket>();
-  private readonly server = net.createServer((socket) => {
-    this.open.add(socket);
-    socket.on('error', () => {}).once('data', (asked) => this.answer(socket, asked));
-  });
-  private port = 0;
-
-  constructor(private how: How) {}
-
-  async start(): Promise<void> {
-    await new Promise<void>((resolve) => this.server.listen(this.port, '127.0.0.1', resolve));
-    this.port = (this.server.address() as net.AddressInfo).port;
-    if (this.how === 'closed') await this.stop();
-  }
-  get address(): string {
-    return `http://127.0.0.1:${this.port}`;
-  }
-  async recover(): Promise<void> {
-    const was = this.how;
-    this.how = 'well';
-    for (const socket of this.open) socket.destroy();
-    if (was === 'closed') await this.start();
-    this.heard = 0;
-  }
-  stop(): Promise<unknown> {
-    for (const socket of this.open) socket.destroy();
-    return new Promise((resolve) => this.server.close(resolve));
-  }
-
-  private answer(socket: net.Socket, asked: Buffer): void {
-    this.heard++;
-    const head = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n';
-    if (this.how === 'well') socket.end(`${head}Content-Length: 2\r\nConnection: close\r\n\r\n{}`);
-    if (this.how === 'not of the protocol') socket.end('220 mail.example ESMTP\r\n\0\xff\xfe');
-    if (this.how !== 'without end') return;
-    // What begins as a message of LDAP is answered by one that is two gigabytes long.
-    socket.write(asked[0] === 0x30 ? Buffer.from('30847fffffff', 'hex') : `${head}\r\n`);
-    const more = () => {
-      while (!socket.destroyed && socket.write(Buffer.alloc(256 * 1024, 'x')));
-    };
-    socket.on('drain', more);
-    more();
-  }
-}
 
 /** How a mount is made to call an address: what is written before, and the request that then calls. */
 interface Row {
@@ -175,7 +124,7 @@ describe('a system of somebody else that fails', () => {
   const stray: unknown[] = [];
   const note = (error: unknown) => stray.push(error);
   const cases = Object.entries(rows).flatMap(([name, row]) =>
-    typeof row === 'string' ? [] : ways.map((how) => ({ name, row, how, party: new Party(how), at: '' })),
+    typeof row === 'string' ? [] : failings.map((how) => ({ name, row, how, party: new FailingParty(how), at: '' })),
   );
   beforeAll(async () => {
     process.on('unhandledRejection', note).on('uncaughtException', note);

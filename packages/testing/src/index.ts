@@ -4,6 +4,7 @@ export { findBrowser, type Visit, visit } from './browser';
 export { testCertificate } from './certificate';
 export { type Clock, manualClock } from './clock';
 export { type Away, DatabaseProxy, type Held } from './database-proxy';
+export { FailingParty, failings } from './failing-party';
 export { type FieldSchema, valuesOf, wrongValueOf } from './field-values';
 export { findProgram } from './find-program';
 export { freePort } from './free-port';
