@@ -10,7 +10,15 @@ import { type Client, PASSWORD, resource, startWorkspaces } from './start-worksp
 import { absentLike, type Tenant, tenant } from './tenant';
 
 /** What stands in paths and belongs to no organization. */
-const nobodys = [':expires', ':signature', ':version_id', ':provider_id', ':scim_token_id', ':vcs_repository_id'];
+const nobodys = [
+  ':expires',
+  ':signature',
+  ':version_id',
+  ':provider_id',
+  ':scim_token_id',
+  ':vcs_repository_id',
+  ':reserved_name_id',
+];
 
 const wordOf = { GET: 'get', POST: 'post', PATCH: 'patch', PUT: 'put', DELETE: 'delete' } as const;
 
