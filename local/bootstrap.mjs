@@ -146,8 +146,8 @@ function installedVersion() {
 function besideNode(name) {
   const caller = process.env.npm_execpath ?? '';
   if (/npm-cli\.[cm]?js$/.test(caller) && existsSync(caller)) return { command: process.execPath, args: [caller] };
-  const beside = path.join(path.dirname(process.execPath), name);
-  return { command: existsSync(beside) ? beside : name, args: [] };
+  const bundled = path.join(path.dirname(process.execPath), name);
+  return { command: existsSync(bundled) ? bundled : name, args: [] };
 }
 
 /** Runs `work` unless its outputs are there and were made from exactly these inputs on such a machine. */

@@ -53,7 +53,7 @@ export function chances(first, second, root) {
     .flatMap(({ name, assertionResults }) =>
       assertionResults
         .filter(({ status, fullName }) => status === 'failed' && passed.has(`${name} ${fullName}`))
-        .map(({ fullName }) => `failed once, passed alone: ${path.relative(root, name)}: ${fullName}`),
+        .map(({ fullName }) => `failed once, passed by itself: ${path.relative(root, name)}: ${fullName}`),
     );
 }
 

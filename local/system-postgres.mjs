@@ -17,7 +17,7 @@ export function findSystemPostgres() {
   for (const folder of candidates) {
     const program = path.join(folder, 'postgres');
     if (!existsSync(program)) continue;
-    // What lies on PATH may be a link: initdb and the rest are beside the real program.
+    // The program on PATH may be a link: initdb and the rest are next to the real one.
     const bin = path.dirname(realpathSync(program));
     const version = versionOf(path.join(bin, 'postgres'));
     if (version >= OLDEST && existsSync(path.join(bin, 'initdb'))) found.set(bin, version);

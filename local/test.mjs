@@ -40,7 +40,7 @@ async function check(work) {
 async function runJest(jestArgs, extra) {
   const box = mkdtempSync(path.join(tmpdir(), 'keystead-jest-'));
   const file = path.join(box, 'report.json');
-  // A test file waits for a good part of its time: for PostgreSQL, for processes it started, for a clock.
+  // A test file spends much of its time waiting: for PostgreSQL, for processes it started, for a clock.
   const workers = Number(process.env.KEYSTEAD_TEST_WORKERS) || availableParallelism() + 2;
   const command = [
     path.join(root, 'node_modules', 'jest', 'bin', 'jest.js'),
@@ -74,10 +74,10 @@ async function jest(jestArgs, extra) {
     for (const line of failures(first.report, undefined, root)) process.stdout.write(`${line}\n`);
     return countsOf(first.report, first.code);
   }
-  process.stdout.write(`\nonce more, alone: ${files.map((file) => path.relative(root, file)).join(', ')}\n`);
-  const alone = ['--maxWorkers=1', '--runTestsByPath', ...files];
+  process.stdout.write(`\nonce more, by themselves: ${files.map((file) => path.relative(root, file)).join(', ')}\n`);
+  const again = ['--maxWorkers=1', '--runTestsByPath', ...files];
   const flags = extra.KEYSTEAD_INTEROP ? ['--testMatch', '**/*.interop.test.ts'] : [];
-  const second = await runJest([...flags, ...alone], extra);
+  const second = await runJest([...flags, ...again], extra);
   for (const line of chances(first.report, second.report, root)) process.stdout.write(`${line}\n`);
   for (const line of failures(first.report, second.report, root)) process.stdout.write(`${line}\n`);
   return together(first.report, second.report, second.code);
@@ -103,8 +103,8 @@ function mutants() {
 }
 
 /**
- * What is checked beside Jest, in two rows that need about as long: most of it keeps one processor busy. What is built is run
- * by tests.
+ * The checks besides Jest, in two rows that need about as long: most of it keeps one processor busy. Tests run what is
+ * built.
  */
 function beforeTests() {
   const program = (name, ...given) => run(path.join(root, 'node_modules', '.bin', name), given);

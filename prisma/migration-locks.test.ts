@@ -6,8 +6,8 @@ import { runsInTransaction, withClient } from '../packages/postgres/src/index';
 import { emptyDatabase } from '../packages/testing/src/index';
 import { readRelease, recordedVersions } from './released/release';
 
-// What would be lost: an upgrade beside which nothing can be read or written for minutes. A migration in one transaction
-// keeps each lock until its end, so one that locks a table against writers must not read it from end to end. PostgreSQL is
+// If it went: an upgrade during which nothing can be read or written for minutes. A migration in one transaction keeps
+// each lock until its end, so one that locks a table against writers must not read it from end to end. PostgreSQL is
 // asked what a migration did: it counts scans and keeps locks whether or not there are rows.
 
 type Service = 'secrets' | 'workspaces';
@@ -120,7 +120,7 @@ describe('the judge of migrations', () => {
         'column',
         `ALTER TABLE large ADD name text NOT NULL DEFAULT ''; CREATE TABLE new (id int); CREATE INDEX n ON new (id)`,
       ],
-      ['beside', 'CREATE INDEX CONCURRENTLY two ON large (id)'],
+      ['concurrent', 'CREATE INDEX CONCURRENTLY two ON large (id)'],
       ['batches', 'DO $$ BEGIN\n  UPDATE large SET kind = 3;\n  COMMIT;\nEND $$'],
     ]);
     expect(await judge('secrets', scripts, new Set(['0']))).toEqual([

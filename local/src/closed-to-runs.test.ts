@@ -16,9 +16,9 @@ describe('the listeners of the services that are closed to runs', () => {
       { SECRETS_PUBLIC_URL: 'http://s.example:8200' },
       [],
     ],
-    ['none, where runs are told the listener', { SECRETS_PUBLIC_URL: 'https://s.example' }, []],
+    ['none, where runs use the listener', { SECRETS_PUBLIC_URL: 'https://s.example' }, []],
     [
-      'that of the secrets service, where runs are told another address too',
+      'that of the secrets service, where runs use another address too',
       { SECRETS_PUBLIC_URL: 'https://s.example', WORKSPACES_SECRETS_PUBLIC_URL: 'https://s.example' },
       [secrets],
     ],

@@ -16,8 +16,8 @@ import { lateSeconds, type Pushed, pushed, pushLoop } from './push-loop';
 import { type Ran, runLoop } from './run-loop';
 import { waitFor } from './start';
 
-// What would be lost: a run that never ends, a state that was acknowledged, a lock. What would be doubled: an apply, which a run
-// carries out once, whatever is killed: it is counted where it takes effect.
+// If it went: a run that never ends, a state that was acknowledged, a lock. If it came twice: an apply, which a run carries
+// out once, no matter what is killed; it is counted where it takes effect.
 
 const rounds = Number(process.env.KEYSTEAD_KILLS ?? 200);
 const loops = 3;

@@ -100,7 +100,7 @@ describe('the command in the folder of the project', () => {
 });
 
 describe("the machine's own PostgreSQL", () => {
-  it('is found beside the program on PATH when it is new enough', () => {
+  it('is found next to the program on PATH when it is new enough', () => {
     const found = JSON.parse(evaluate('system-postgres.mjs', 'm.findSystemPostgres()'));
     if (found === null) return;
     const version = execFileSync(path.join(found, 'postgres'), ['--version'], { encoding: 'utf8' });

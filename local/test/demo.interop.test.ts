@@ -13,8 +13,8 @@ const it = giteaProgram ? test : test.skip;
 /** A user id that no one else has, where we may choose. */
 const uid = process.getuid?.() === 0 ? 58_000 + (process.pid % 1000) : undefined;
 
-// Stands in for the tool and a provider: of the configuration it reads the lines `crane "name" {}`, and has what is outside told and done
-// by an address.
+// Takes the place of the tool and a provider: it reads the lines `crane "name" {}` of the configuration, and an address
+// tells it what is there and does the rest.
 const tool = (outside: string) => `#!/bin/sh
 for last; do :; done
 state=$(echo ../state/*)/terraform.tfstate

@@ -238,7 +238,7 @@ describe('a start that cannot go well says why in one line', () => {
     ],
     [
       'an unreachable database',
-      async () => ({ DATABASE_URL: 'postgresql://nobody:hidden@127.0.0.1:1/postgres' }),
+      async () => ({ DATABASE_URL: 'postgresql://unknown:hidden@127.0.0.1:1/postgres' }),
       () => /^cannot reach PostgreSQL at 127\.0\.0\.1:1\/\w+: .*; check \w+_DATABASE_URL or DATABASE_URL$/,
     ],
     [

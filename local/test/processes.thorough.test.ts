@@ -125,7 +125,7 @@ describe.each([
   if (name === 'workspaces') return;
 
   it('ends with what keeps the first from starting, and says it once', async () => {
-    begin({ [`${prefix}_DATABASE_URL`]: 'postgresql://nobody@127.0.0.1:1/none' });
+    begin({ [`${prefix}_DATABASE_URL`]: 'postgresql://unknown@127.0.0.1:1/none' });
     expect(await program.ended).toBe(1);
     expect(program.output().match(/^.*ECONNREFUSED.*$/gm)).toHaveLength(1);
   });
@@ -143,7 +143,7 @@ describe.each([
 
 it('the secrets service in several processes takes no shares, which would reach one of them', async () => {
   const program = start([...fromSource, path.join(root, 'apps/secrets/src/main.ts')], {
-    SECRETS_DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none',
+    SECRETS_DATABASE_URL: 'postgresql://unknown@127.0.0.1:1/none',
     SECRETS_SEAL: 'shamir',
     SECRETS_PROCESSES: '2',
   });

@@ -119,7 +119,7 @@ describe('a rolling restart behind a balancer', () => {
   const problems: string[] = [];
   let over = false;
 
-  /** One request; what is no answer at all is noted. */
+  /** One request; a failure without an answer is noted. */
   function ask(url: string, agent: http.Agent | false, method: string, body?: object): Promise<number | undefined> {
     return new Promise((resolve) => {
       const headers = { 'x-service-token': token, ...(body ? { 'content-type': 'application/json' } : {}) };

@@ -53,7 +53,7 @@ describe('the second try of failed test files', () => {
     const second = report({ '/project/b.test.ts': ['passed', 'passed'], '/project/c.test.ts': ['passed'] });
     expect(evaluate(`m.together(${first}, ${second}, 0)`)).toEqual({ passed: 5, failed: 0, skipped: 1 });
     expect(evaluate(`m.chances(${first}, ${second}, '/project')`)).toEqual([
-      'failed once, passed alone: b.test.ts: test 1',
+      'failed once, passed by itself: b.test.ts: test 1',
     ]);
   });
 

@@ -51,7 +51,7 @@ export async function waitFor(
   child?: ChildProcess,
   said = () => '',
 ): Promise<void> {
-  // The first start after a change also builds, perhaps beside other tests.
+  // The first start after a change also builds, perhaps while other tests run.
   const giveUpAt = Date.now() + 300_000;
   while (!(await done())) {
     if (child && (child.exitCode !== null || child.signalCode !== null)) throw new Error(`ended early: ${said()}`);

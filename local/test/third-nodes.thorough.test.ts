@@ -29,7 +29,7 @@ const names: readonly Name[] = ['secrets', 'workspaces'];
       await installation.remove();
     });
 
-    /** One more node beside the one that npm start runs. */
+    /** One more node besides the one that npm start runs. */
     async function another(name: Name): Promise<Program> {
       const prefix = name.toUpperCase();
       return startProgram(version, name, {

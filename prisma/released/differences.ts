@@ -6,12 +6,12 @@ export interface Difference {
   readonly why: string;
 }
 
-/** What later versions answer differently on purpose, one entry each. None may stand here that does not occur. */
+/** What later versions answer differently on purpose, one entry each. Each entry must occur. */
 export const differences: readonly Difference[] = [
   {
     of: '0.1.0',
     where: /\/sys\/(health|seal-status)\S* \/version: ".*" is "1\.19\.0\+keystead\..*"$/,
-    why: 'clients are told up to which version of the interface they may ask',
+    why: 'clients are shown the version of the interface up to which they may ask',
   },
   {
     of: '0.1.0',
@@ -36,7 +36,7 @@ export const differences: readonly Difference[] = [
   {
     of: '0.1.0',
     where: /\/sys\/internal\/ui\/mounts\/\S+ as (child|periodic|person): 200 is 403$/,
-    why: 'mounts are told only to who may reach something in them',
+    why: 'mounts are shown only to callers who may reach something in them',
   },
   {
     of: '0.1.0',
@@ -46,12 +46,12 @@ export const differences: readonly Difference[] = [
   {
     of: '0.1.0',
     where: /^secrets in below \/v1\/sys\/quotas\//,
-    why: 'nobody knows who wrote an old quota: all became those of the root namespace',
+    why: 'the namespace of an old quota is not known: all became those of the root namespace',
   },
   {
     of: '0.1.0',
     where: /\/users\/\S+\/authentication-tokens (as \w+: 200 is 404|\/data: \[\] is absent)$/,
-    why: "people's tokens are listed to themselves alone",
+    why: "people's tokens are listed only to themselves",
   },
   {
     of: '0.1.0',
@@ -61,7 +61,7 @@ export const differences: readonly Difference[] = [
   {
     of: '0.1.0',
     where: /hosted-json-state-upload-url: ".*" is null$/,
-    why: 'upload links are in the answer to who announced the state alone',
+    why: 'upload links are only in the answer to the caller who announced the state',
   },
   {
     of: '0.1.0',
@@ -111,11 +111,11 @@ export const differences: readonly Difference[] = [
   ...['0.1.0', '0.2.0'].map((of) => ({
     of,
     where: /\/fair-run-queuing-enabled: false is true$/,
-    why: 'who has least under way goes first unless told otherwise, as nobody had been told before',
+    why: 'the organization with least under way goes first by default',
   })),
 ];
 
-/** What becomes another answer by the passing of time alone, and so may differ or not: where, as of a difference. */
+/** What becomes another answer just by the passing of time, and so may differ or not: where, as of a difference. */
 export const aging: readonly RegExp[] = [
   // Signing keys rotate once a day, and those of before stay for a while.
   /\/\.well-known\/keys \/keys: \d became \d$/,

@@ -10,7 +10,7 @@ import { makeWorkspaces, type WorkspacesCredentials } from './make-workspaces';
 import { type Program, startProgram, type Version } from './programs';
 import { writeStandInTool } from './stand-in-tool';
 
-/** What the services of a recording are started with, beside database and port. Kept with it: the keys open it. */
+/** What the services of a recording are started with, besides database and port. Kept with it: the keys open it. */
 export interface Settings {
   readonly secrets: Readonly<Record<string, string>>;
   readonly workspaces: Readonly<Record<string, string>>;

@@ -6,7 +6,7 @@ import { insist } from './ask';
 export const kept = 'kept';
 /** The namespace that has the same once more. */
 export const below = 'below';
-/** Longer than anybody keeps a released version: what is made must live when it is upgraded. */
+/** Longer than any released version is kept: what is made must live when it is upgraded. */
 const lasting = '876000h';
 
 /** What opens what was made in the secrets service. */
@@ -94,7 +94,7 @@ path "sys/*" { capabilities = ["deny"] }`;
   const ofPasswords = 'length = 20\nrule "charset" { charset = "abcdefghij0123456789" }';
   await make('POST', `sys/policies/password/${kept}`, { policy: ofPasswords });
   await make('POST', 'cubbyhole/kept', { of: 'its token' });
-  await make('POST', 'cubbyhole/kept', { of: 'its token alone' });
+  await make('POST', 'cubbyhole/kept', { of: 'only its token' });
   await make('POST', `sys/mounts/${kept}`, { type: 'kv', description: 'versions', options: { version: '2' } });
   await make('POST', `${kept}/config`, { max_versions: 7 });
   for (const n of [1, 2, 3])

@@ -14,7 +14,7 @@ export interface WorkspacesCredentials {
   /** An invitation that waits. */
   readonly invitation: string;
   readonly workspaceId: string;
-  /** A run whose plan waits for somebody to apply it, and the secret it will write. */
+  /** A run whose plan waits for approval, and the secret it will write. */
   readonly planned: { readonly runId: string; readonly workspaceId: string; readonly secret: string };
 }
 

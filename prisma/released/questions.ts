@@ -12,11 +12,11 @@ export interface Question {
   readonly link?: string;
   /** What it answered to its owner. What differed between two askings is replaced by `varies`. */
   readonly body: unknown;
-  /** The statuses for everybody who was asked to ask. */
+  /** The status for each caller who asked. */
   readonly statuses: Readonly<Record<string, number>>;
 }
 
-/** Stands for a value that is another one each time, with its type. */
+/** Replaces a value that is another one each time, with its type. */
 const varies = (value: unknown): string => `~varies: ${value === null ? 'null' : typeof value}`;
 
 /** Who asks, and as whom. The first may read everything. */
@@ -25,7 +25,7 @@ export function askers(service: Question['service'], { secrets, workspaces }: Cr
   return { admin: workspaces.admin.token, ...workspaces.tokens };
 }
 
-/** Asks one question as somebody; without a token where there is none. */
+/** Asks one question as a caller; without a token where there is none. */
 export function askAs(
   installation: Pick<Installation, 'secrets' | 'workspaces'>,
   { service, path, namespace }: Pick<Question, 'service' | 'path' | 'namespace'>,
@@ -47,11 +47,11 @@ const unasked: readonly (readonly [RegExp, string])[] = [
   [/\/config\/root\/check$/, 'asks the cloud provider'],
   [/\/content|\/logs$|\/json-output|\/errored-state$|\/download$/, 'is reached by the links of answers'],
   [/\/logs\/\{/, 'is reached by the links of answers'],
-  [/^\/app\/|openapi/, 'is the same for everybody, whatever is stored'],
+  [/^\/app\/|openapi/, 'is the same for all callers and all data'],
   [/\/(metrics|host-info|in-flight-req)$/, 'says how the process is'],
   [/^\/sys\/monitor$/, 'goes on for ever'],
-  [/^\/scim\/v2\//, 'is asked by a directory alone'],
-  [/^\/api\/agent\//, 'is asked by agents alone'],
+  [/^\/scim\/v2\//, 'is asked only by a directory'],
+  [/^\/api\/agent\//, 'is asked only by agents'],
   [/\/oidc\/(token\/\{|provider\/\{\w+\}\/(authorize|userinfo)$)/, 'signs or answers what was signed'],
 ];
 
@@ -92,7 +92,7 @@ export async function findQuestions(
   return { questions: [...questions, ...found.questions], unheard: [...unheard, ...found.unheard] };
 }
 
-/** Asks everything that is declared, with whatever earlier answers named, until no answer names anything new. */
+/** Asks everything that is declared, with all that earlier answers named, until no answer names anything new. */
 async function crawl(
   installation: Installation,
   credentials: Credentials,
@@ -181,7 +181,7 @@ class Names {
     return made;
   }
 
-  /** Remembers the keys of a list, the objects of a map of mounts, and ids beside their types. */
+  /** Remembers the keys of a list, the objects of a map of mounts, and ids with their types. */
   learn(path: string, body: unknown): void {
     const list = path.split('?')[0]!;
     const { data } = (body ?? {}) as { data?: { keys?: unknown } };

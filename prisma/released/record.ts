@@ -13,7 +13,7 @@ async function main(): Promise<void> {
   const root = path.resolve(process.argv[2] ?? path.resolve(__dirname, '../..'));
   const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
   if (existsSync(path.join(__dirname, version)))
-    throw new Error(`${version} is recorded already; it is never recorded anew`);
+    throw new Error(`${version} is recorded already; it is never recorded again`);
   const box = mkdtempSync(path.join(tmpdir(), 'keystead-record-'));
   const server = await startEmbedded({ dataDir: path.join(box, 'postgres') });
   const urls = { secrets: server.url('secrets'), workspaces: server.url('workspaces') };

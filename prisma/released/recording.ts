@@ -14,10 +14,10 @@ const empty: Readonly<Record<string, string>> = {
   'secrets.console_session': 'lives for hours',
   'secrets.mfa_pending': 'waits for five minutes',
   'workspaces.app_manifest': 'lives for an hour',
-  'workspaces.assessment_result': 'the hosted edition alone assesses',
+  'workspaces.assessment_result': 'only the hosted edition assesses',
   'workspaces.console_session': 'lives for hours',
   'workspaces.mail_trial': 'counts for an hour',
-  'workspaces.external_identity': 'nobody comes from a provider while a release is recorded',
+  'workspaces.external_identity': 'no person comes from a provider while a release is recorded',
   ...Object.fromEntries(
     [
       'github_app',
@@ -32,21 +32,21 @@ const empty: Readonly<Record<string, string>> = {
   'workspaces.forwarded_request': 'lives for seconds',
   'workspaces.idempotency_key': 'is kept for a day',
   'workspaces.login_code': 'lives for minutes',
-  'workspaces.notification_delivery': 'nobody is told of anything while a release is recorded',
+  'workspaces.notification_delivery': 'no notification is sent while a release is recorded',
   'workspaces.oauth_leaving': 'lives for minutes',
   'workspaces.object_removal': 'belongs to an object store',
   'workspaces.pending_sign_in': 'lives for minutes',
   'workspaces.plan_export': 'lives for an hour',
   'workspaces.run_credential': 'lives as long as a job',
-  'workspaces.vcs_passing': 'lives until a host was told',
+  'workspaces.vcs_passing': 'lives until the report to a host was sent',
   'workspaces.sign_in_attempt': 'guesses are forgotten within the hour',
 };
 
 /** Operations that nothing was asked of, and why. */
 const silent: readonly (readonly [RegExp, string])[] = [
   [/^\/sys\/(rekey|rotate\/root)\//, 'the seal key has no shares'],
-  [/^\/sys\/(rekey-recovery-key|rotate\/recovery)\/(backup|update)$/, 'nobody has given a share'],
-  [/^\/sys\/(leases\/jobs|remount\/status)\/\{id\}$/, 'named by the answer that began the work alone'],
+  [/^\/sys\/(rekey-recovery-key|rotate\/recovery)\/(backup|update)$/, 'no share was given'],
+  [/^\/sys\/(leases\/jobs|remount\/status)\/\{id\}$/, 'named only by the answer that began the work'],
   [/^\/sys\/wrapping\/lookup$/, 'is asked with the wrapping token'],
   [/^\/api\/v2\/(ping|session)$/, 'has nothing stored to tell a token'],
   [/^\/sys\/loggers\//, 'is how a process logs until its restart'],

@@ -10,7 +10,7 @@ export interface Tables {
   readonly sequences: Readonly<Record<string, string>>;
 }
 
-/** Reads every row of a database that nobody writes to. */
+/** Reads every row of a database without writers. */
 export async function readTables(url: string): Promise<Tables> {
   return withClient(url, async (client) => {
     const column = async (text: string) => (await client.query<{ value: string }>(text)).rows.map(({ value }) => value);

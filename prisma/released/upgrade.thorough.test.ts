@@ -16,7 +16,7 @@ import { askAs, askers, lacking, linksIn, type Question } from './questions';
 import { readRelease, recordedVersions } from './release';
 import { asOf, readTables, type Tables, writeTables } from './tables';
 
-// What would be lost: an upgrade that somebody's data does not survive. Each released version was recorded with something of
+// If it went: an upgrade that a user's data does not survive. Each released version was recorded with something of
 // every kind, and what it answered; this version must take its tables and answer the same.
 
 const root = path.resolve(__dirname, '../..');
@@ -79,13 +79,13 @@ describe.each(versions)('the data of version %s', (version) => {
   const asAdmin = (method: string, at: string, body?: object) =>
     workspacesMaker(installation.workspaces.address, credentials.workspaces.admin.token)(method, at, body);
 
-  it.each(names)('comes by migrations of %s that nobody has edited since', async (name) => {
+  it.each(names)('comes by migrations of %s that were not edited since', async (name) => {
     const { migrations } = await readTables(databases[name].url);
     expect(migrations).toEqual(expect.arrayContaining([...release.databases[name].migrations]));
     expect(migrations.length).toBeGreaterThanOrEqual(release.databases[name].migrations.length);
   });
 
-  it('is answered as that version did, to everybody', async () => {
+  it('is answered as that version did, to all callers', async () => {
     expect(release.questions.length).toBeGreaterThan(100);
     const wrong: string[] = [];
     const used = new Set<RegExp>();
@@ -106,7 +106,7 @@ describe.each(versions)('the data of version %s', (version) => {
         if (statuses[who] !== recorded) note(`${nameOf(question)} as ${who}: ${recorded} is ${statuses[who]}`);
       }
     };
-    // A read may write what is due, as a key to be rotated: what tells of writes is asked before all else.
+    // A read may write what is due, as a key to be rotated: questions about writes come first.
     const tellsOfWrites = ({ path: at }: Question) => at.startsWith('/v1/sys/audit-chain');
     for (const one of release.questions.filter(tellsOfWrites)) await judge(one);
     const waiting = release.questions.filter((one) => !tellsOfWrites(one));
@@ -129,7 +129,7 @@ describe.each(versions)('the data of version %s', (version) => {
       : askAs(installation, { ...question, path: led }, undefined);
   }
 
-  it('lets everybody into the secrets service as before', async () => {
+  it('lets all callers into the secrets service as before', async () => {
     const { address } = installation.secrets;
     const { secrets } = credentials;
     const login = (at: string, body: object, headers = {}) =>
@@ -186,7 +186,7 @@ describe.each(versions)('the data of version %s', (version) => {
     expect(health.status).toBe(200);
   });
 
-  it('lets everybody into the workspace service as before', async () => {
+  it('lets all callers into the workspace service as before', async () => {
     const anonymous = workspacesMaker(installation.workspaces.address);
     const { admin, person, invitation } = credentials.workspaces;
     const { username, password } = admin;

@@ -90,7 +90,7 @@ describe('configuration', () => {
     expect(off.listen.tls?.clientCertificates).toBe(false);
   });
 
-  it('leaves the rest of the environment alone', () => {
+  it('ignores the rest of the environment', () => {
     expect(problems({ ...least, PATH: '/bin', SCHEDULER_HINT: 'x', WORKSPACES_PORT: '1' })).toEqual([]);
   });
 

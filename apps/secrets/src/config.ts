@@ -65,7 +65,7 @@ const Variables = z.object({
     .optional()
     .describe('Where others reach the service; the start of the issuer in its identity tokens.'),
   SECRETS_TLS_CLIENT_CERTIFICATES: onOff(true).describe(
-    'Where the service speaks TLS: ask clients for a certificate, which auth/cert logs in with; nobody needs one.',
+    'Where the service speaks TLS: ask clients for a certificate, which auth/cert logs in with; clients without one are served as well.',
   ),
   SECRETS_CLIENT_CERTIFICATE_HEADER: z
     .string()
@@ -116,10 +116,10 @@ const Variables = z.object({
   SECRETS_UI: onOff(true).describe('Show the console at /ui/.'),
   SECRETS_UI_IDLE_MINUTES: wholeNumber(1, 24 * 60)
     .default(30)
-    .describe('Somebody signed in at the console who does nothing for so long is signed out.'),
+    .describe('A person signed in at the console is signed out after this long without activity.'),
   SECRETS_UI_SESSION_HOURS: wholeNumber(1, 24 * 7)
     .default(12)
-    .describe('After so long everybody signs in at the console anew.'),
+    .describe('A person signs in at the console again after this long.'),
   SECRETS_UI_WORKSPACES_URL: webAddress
     .optional()
     .describe('Where browsers reach the workspace service, whose console this one links to.'),
@@ -174,10 +174,10 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     problems.push('SECRETS_SEAL_KEY or SECRETS_SEAL_KEY_FILE must be set, or SECRETS_SEAL=shamir');
   }
   if (given.SECRETS_CLIENT_CERTIFICATE_HEADER !== undefined && !given.SECRETS_TRUSTED_PROXIES?.length) {
-    problems.push('SECRETS_CLIENT_CERTIFICATE_HEADER needs SECRETS_TRUSTED_PROXIES: nobody else is believed');
+    problems.push('SECRETS_CLIENT_CERTIFICATE_HEADER needs SECRETS_TRUSTED_PROXIES: no other sender of it is believed');
   }
   if (given.SECRETS_SEAL === 'shamir' && given.SECRETS_PROCESSES > 1) {
-    problems.push('SECRETS_PROCESSES must be 1 with SECRETS_SEAL=shamir: a share would reach one process alone');
+    problems.push('SECRETS_PROCESSES must be 1 with SECRETS_SEAL=shamir: a share would reach only one process');
   }
   if (shared.standby && given.SECRETS_SEAL === 'shamir') {
     problems.push('SECRETS_STANDBY_MAX_LAG needs SECRETS_SEAL=auto: a share given to one node opens all by a write');

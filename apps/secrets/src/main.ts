@@ -73,7 +73,7 @@ async function run(config: Config): Promise<void> {
   });
   log.info({ url: serving.url }, 'listening');
   process.on('SIGHUP', () => {
-    service.reopenAudit().catch((error) => log.warn({ err: error }, 'audit files could not be opened anew'));
+    service.reopenAudit().catch((error) => log.warn({ err: error }, 'audit files could not be reopened'));
   });
   stopOnSignal(serving, service, tracing, log);
 }

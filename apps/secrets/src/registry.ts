@@ -62,7 +62,7 @@ const one =
     return () => made;
   };
 
-/** Every kind of mount there is. A type may stand for a secrets engine and for an auth method. */
+/** Every kind of mount there is. A type may be that of a secrets engine and of an auth method. */
 export const registry: readonly Registered[] = [
   {
     type: 'cubbyhole',

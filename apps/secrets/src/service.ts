@@ -52,7 +52,7 @@ export interface Service {
   firstRun(file: string): Promise<boolean>;
   /** Ends the answers that would go on: the node is about to stop. */
   endStreams(): void;
-  /** Opens the audit files anew, as after log rotation. */
+  /** Reopens the audit files, as after log rotation. */
   reopenAudit(): Promise<void>;
   close(): Promise<void>;
 }
@@ -60,7 +60,7 @@ export interface Service {
 /** A node that has not heard itself through the database for so long cannot serve. */
 const SILENCE_MS = 3000;
 
-/** So many bodies of up to 32 MiB are in memory at once; others wait, their bytes still with the client. */
+/** The most bodies of up to 32 MiB in memory at once; others wait, their bytes still with the client. */
 const LARGE_BODIES = { atOnce: 3, waiting: 64, waitMs: 60_000 } as const;
 
 const apiPage = {

@@ -89,8 +89,8 @@ function isSame(one: unknown, other: unknown): boolean {
   return Number.isNaN(a!) || Number.isNaN(b!) ? one === other : Math.abs(a! - b!) < 10_000;
 }
 
-// An operation with nothing to read beside it forgets a field if it does the same with it as without.
-describe('what requests may say where nothing is read beside', () => {
+// An operation with nothing to read back forgets a field if it does the same with it as without.
+describe('what requests may say where nothing is read back', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'effects-'));
   afterAll(() => rmSync(folder, { recursive: true }));
   const secrets = startSecrets({ env: { SECRETS_AUDIT_BY_API_DIRECTORY: folder } });
@@ -131,7 +131,7 @@ describe('what requests may say where nothing is read beside', () => {
           secret_id_accessor: answer.data.secret_id_accessor,
         });
   const ofLease = (_answer: Json, _at: string, { lease_id }: Json) => found('sys/leases/lookup', { lease_id });
-  /** Where it shows what an operation did, beside its answer: by what is sent without the field. */
+  /** Where it shows what an operation did, besides its answer: by the body without the field. */
   const readers: Readonly<Record<string, (answer: Json, at: string, sent: Json) => Promise<unknown>>> = {
     'write token/create': ofToken,
     'write token/create-orphan': ofToken,
@@ -156,7 +156,7 @@ describe('what requests may say where nothing is read beside', () => {
     'write system/revoke': ofLease,
   };
 
-  /** An installation has so many audit devices at most. */
+  /** The number of audit devices of an installation is limited. */
   const removeDevices = async () => {
     for (const name of Object.keys((await read('sys/audit')).data))
       await send('DELETE', `sys/audit/${name}`, secrets.rootToken);
@@ -177,7 +177,7 @@ describe('what requests may say where nothing is read beside', () => {
     return new Map(leavesOf({ status: `${status}`, answer, after }));
   };
 
-  let heeded = 0;
+  let effective = 0;
   const types = [...new Set(registry.map(({ type }) => type))];
   it.each(types)('does something in %s', async (type) => {
     const without: string[] = [];
@@ -210,7 +210,7 @@ describe('what requests may say where nothing is read beside', () => {
           isHeeded ||= differs(await call({ ...also, [field]: value }));
           if (isHeeded) break;
         }
-        if (isHeeded) heeded += 1;
+        if (isHeeded) effective += 1;
         else without.push(name);
       }
     }
@@ -218,7 +218,7 @@ describe('what requests may say where nothing is read beside', () => {
   });
 
   it('is looked at in many places, and nowhere that is not there', () => {
-    expect(heeded).toBeGreaterThan(60);
+    expect(effective).toBeGreaterThan(60);
     const names = new Set(
       operations.flatMap(({ name, fields }) => Object.keys(fields).map((field) => `${name} ${field}`)),
     );

@@ -21,10 +21,10 @@ const notShown: Readonly<Record<string, string>> = {
   'cloudtwo/config/root credential_source': 'shown where it is not the keys that are given',
   'cloudtwo/config/root identity_token_ttl': 'shown with identity_token_audience',
   'cloudtwo/config/root disable_automated_rotation': 'shown with the terms of a rotation',
-  'approle/role/:role_name role_id': 'has a path of its own',
+  'approle/role/:role_name role_id': 'has its own path',
 };
 
-/** Operations that do something with what they are told, and keep nothing of it. */
+/** Operations that act on their input and keep nothing of it. */
 const acts = new Set(['identity/oidc/provider/:name/authorize', 'system/wrapping/lookup', 'token/lookup']);
 
 const jsonOf = (field: Json): Json => {
@@ -61,7 +61,7 @@ describe('what requests may say', () => {
   });
 
   let readBack = 0;
-  /** Fields of an operation that are taken, whatever of them is read afterwards. What is refused is not forgotten. */
+  /** Fields of an operation that are taken, of which nothing can be read afterwards. A refused field is not forgotten. */
   const forgottenBy = async (one: (typeof operations)[number], making: Exclude<Making, string>) => {
     const { name, mount, declared, operation } = one;
     const forgotten: string[] = [];

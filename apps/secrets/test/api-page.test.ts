@@ -15,7 +15,7 @@ describe('the page of the API', () => {
     await page.getByRole('button', { name: 'Show', exact: true }).click();
   };
 
-  it('is there without a token, and knows nothing of anybody', async () => {
+  it('is there without a token, and knows nothing of any caller', async () => {
     const { headers, text } = await request(secrets.server).get('/docs').expect(200);
     expect(headers['content-security-policy']).toContain("default-src 'none'; script-src 'self'; style-src 'self'");
     expect(headers['referrer-policy']).toBe('no-referrer');
@@ -26,7 +26,7 @@ describe('the page of the API', () => {
   });
 
   seen(
-    'shows in a browser what anybody may do, then what a pasted token may, and keeps the token to itself',
+    'shows in a browser what anyone may do, then what a pasted token may, and keeps the token to itself',
     async () => {
       await secrets.root.write('sys/mounts/shelf', { type: 'kv' }).expect(204);
       const reader = await secrets.withPolicy('path "shelf/*" { capabilities = ["read", "update", "create"] }');
@@ -85,7 +85,7 @@ describe('the page of the API', () => {
 describe('without SECRETS_API_PAGE', () => {
   const secrets = startSecrets({ env: { SECRETS_API_PAGE: 'off' } });
 
-  it('there is no page, and nothing tells of one', async () => {
+  it('there is no page, and nothing mentions one', async () => {
     const { body } = await request(secrets.server).get('/docs').expect(404);
     expect(body).toEqual({ errors: [] });
     await request(secrets.server).get('/docs/x/page.js').expect(404);

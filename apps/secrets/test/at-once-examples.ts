@@ -10,7 +10,7 @@ export interface World {
   root(method: string, path: string, body?: object): Promise<Body>;
   /** The same with another token. */
   as(token: string, method: string, path: string, body?: object): Promise<Body>;
-  /** A name that nobody else has. */
+  /** An unused name. */
   fresh(): string;
   readonly schedulerAddress: string;
   readonly schedulerToken: string;
@@ -27,13 +27,13 @@ export interface Example {
   /** The body of the n-th call. */
   readonly body?: (n: number) => object;
   readonly token?: string;
-  /** Each call takes a good part of a second, as those that hash passwords do. */
+  /** Each call takes much of a second, as those that hash passwords do. */
   readonly slow?: boolean;
   /** The answer is asked for wrapped. */
   readonly wrap?: boolean;
   /**
-   * Statuses that are right beside success: of those who come second to what can be done once. Nothing else makes a
-   * refusal right, as the object lives throughout.
+   * Statuses that are right besides success: of later callers for what can be done once. Nothing else makes a refusal right,
+   * as the object lives throughout.
    */
   readonly also?: readonly number[];
   /** Done between the calls of the others, for instance to make again what they remove. */
@@ -134,7 +134,7 @@ const methodAndEntity =
     return { body: () => fields, also };
   };
 const once = [400] as const;
-/** An application, what it asks for, and somebody who may sign in to it. */
+/** An application, what it asks for, and an entity that may sign in to it. */
 const application = async (world: World) => {
   const name = world.fresh();
   const redirect_uri = 'https://app.example/back';

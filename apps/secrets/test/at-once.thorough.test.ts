@@ -18,7 +18,7 @@ const longMs = 2000;
 const callsEach = 2;
 
 // Every declared operation that writes, found the way the router finds them, called by many about one object: what
-// cannot be decided twice at once must be decided one after the other, and nobody may notice.
+// cannot be decided twice at once must be decided one after the other, and no caller may notice.
 describe('every writing operation, called by many at once about one object', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'at-once-'));
   afterAll(() => rmSync(folder, { recursive: true }));
@@ -110,7 +110,7 @@ describe('every writing operation, called by many at once about one object', () 
   });
 
   it.each(long ? [1, 2] : [2])(
-    'is answered as documented, and refused nobody without a reason, on %i nodes',
+    'is answered as documented, and refused only with a reason, on %i nodes',
     async (count) => {
       const failures: string[] = [];
       for (const { name, verb, mount, declared } of operations) {
@@ -127,7 +127,7 @@ describe('every writing operation, called by many at once about one object', () 
         const succeeded = [...seen].some(([what]) => what.startsWith('2'));
         if (wrong.length > 0)
           failures.push(`${name}: ${wrong.map(([what, times]) => `${times} × ${what}`).join('; ')}`);
-        else if (!succeeded) failures.push(`${name}: nobody succeeded`);
+        else if (!succeeded) failures.push(`${name}: none succeeded`);
         if (!declared.operations.read || declared.rootNamespaceOnly) continue;
         for (const node of nodes) {
           const { status, text } = await send(node, 'GET', mount.path + below, secrets.rootToken);

@@ -176,7 +176,7 @@ describe('auditing by API', () => {
     expect((await secrets.root.read('sys/audit').expect(200)).body.data).not.toHaveProperty(['out/']);
   });
 
-  it('gives no path and no file to two devices, and leaves those of the configuration alone', async () => {
+  it('gives no path and no file to two devices, and does not touch those of the configuration', async () => {
     await enable('two/inner', { file_path: 'two.log' }).expect(204);
     for (const name of ['two', 'two/inner', 'two/inner/more', 'file']) {
       expect(await refusal(name, { file_path: 'other.log' })).toBe('path already in use');
@@ -203,7 +203,7 @@ describe('auditing by API', () => {
     expect(readFileSync(configured, 'utf8')).not.toContain(made.accessor);
   });
 
-  it('needs one device that takes a line: a full one fails alone, and cannot be enabled', async () => {
+  it('needs one device that takes a line: only a full one fails, and it cannot be enabled', async () => {
     const { writeSync } = fs;
     jest.spyOn(fs, 'writeSync').mockImplementation(((...sent: Parameters<typeof writeSync>) => {
       if (String(sent[1]).includes('"enabled"')) throw Object.assign(new Error('full'), { code: 'ENOSPC' });
@@ -261,7 +261,7 @@ describe('auditing by API', () => {
     expect(Object.keys((await secrets.root.read('sys/audit').expect(200)).body.data)).toEqual(['file/']);
   });
 
-  it('audits the headers that it is told, hashed where that is asked for', async () => {
+  it('audits the headers that were set, hashed where that is asked for', async () => {
     const where = 'sys/config/auditing/request-headers';
     await secrets.root.write(`${where}/X-Correlation-Id`).expect(204);
     await secrets.root.write(`${where}/x-origin`, { hmac: true }).expect(204);
@@ -291,7 +291,7 @@ describe('auditing by API', () => {
     expect(audited().slice(4)).toEqual([undefined, undefined]);
   });
 
-  it('never lets a header that opens doors stand in a line', async () => {
+  it('never shows a header with credentials in a line', async () => {
     const where = 'sys/config/auditing/request-headers';
     for (const name of ['X-Service-Token', 'x-vault-token', 'Authorization', 'cookie']) {
       const { body } = await secrets.root.write(`${where}/${name}`, { hmac: false }).expect(400);

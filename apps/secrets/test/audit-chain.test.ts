@@ -74,7 +74,7 @@ describe('sealing', () => {
 
   describe.each<[string, Record<string, string>]>([
     ['no audit device', {}],
-    ['an audit file', { SECRETS_AUDIT_FILE: path.join(folder, 'alone.log') }],
+    ['an audit file', { SECRETS_AUDIT_FILE: path.join(folder, 'single.log') }],
     ['a synced audit file', { SECRETS_AUDIT_FILE: path.join(folder, 'sync.log'), SECRETS_AUDIT_SYNC: 'on' }],
     ['a file and the table', { SECRETS_AUDIT_FILE: path.join(folder, 'both.log'), SECRETS_AUDIT_TABLE: 'on' }],
   ])('with %s', (_what, env) => {

@@ -99,7 +99,7 @@ describe('the lines of the audit log', () => {
     expect(answered.metadata.created_time).toMatch(/^\d{4}-/);
   });
 
-  it('have an id of ours, with the one that the caller sent beside it', async () => {
+  it('have an id of ours, next to the one that the caller sent', async () => {
     for (let i = 0; i < 2; i++) {
       await secrets.root.read('cubbyhole/of-an-id').set('X-Request-Id', 'id-of-another').expect(404);
     }

@@ -50,7 +50,7 @@ class StreamReceiver {
   }
 }
 
-/** A receiver of posts that answers as it is told. */
+/** A receiver of posts with the answers that a test sets. */
 class PostReceiver {
   bodies: string[] = [];
   headers: NodeJS.Dict<string | string[]>[] = [];
@@ -164,7 +164,7 @@ describe('audit lines sent elsewhere by API', () => {
     await to.stop();
   });
 
-  it('are posted to a server whose headers nobody can read', async () => {
+  it('are posted to a server whose headers cannot be read', async () => {
     const headers = JSON.stringify({ Authorization: ['Bearer of-the-receiver'] });
     await enable('posts', 'http', { uri: posts.uri, headers }).expect(204);
     await ask('posted');
@@ -324,7 +324,7 @@ describe('receivers of the configuration', () => {
   });
 });
 
-describe('receivers beside a file', () => {
+describe('receivers next to a file', () => {
   const secrets = startSecrets();
   const open = new Set<Socket>();
   const silent = createServer((socket) => void open.add(socket.on('error', () => {}).pause()));

@@ -1,6 +1,6 @@
 import { registry } from '../src/registry';
 
-/** Other names of methods that stand under their own one as well. */
+/** Second names of methods that are mounted under both. */
 const further = ['oidc', 'azure'];
 
 /** The types of auth methods that an installation does not begin with, each once: what sweeps over everything mount. */

@@ -16,7 +16,7 @@ describe('between namespaces', () => {
   const at = (namespace: string, token = secrets.rootToken) => secrets.as(token, { 'X-Service-Namespace': namespace });
   const make = async (client: Client, fields: object = {}): Promise<Auth> =>
     (await client.write('auth/token/create', { policies: ['default'], ttl: '1h', ...fields }).expect(200)).body.auth;
-  /** The administrator of a namespace: may everything, but is root nowhere. */
+  /** The administrator of a namespace: may do everything, but is root nowhere. */
   const admin = async (namespace: string): Promise<string> => {
     await at(namespace).write('sys/policies/acl/boss', { policy: everything }).expect(204);
     return (await make(at(namespace), { policies: ['boss'], no_default_policy: true })).client_token;
@@ -128,7 +128,7 @@ describe('between namespaces', () => {
         .expect(400, { errors: ['root tokens may not be created from a parent namespace'] });
     });
 
-    it('cannot be given an id, whose being taken would tell of tokens elsewhere', async () => {
+    it('cannot be given an id, since a taken one would reveal tokens elsewhere', async () => {
       await at('one')
         .write('auth/token/create', { policies: ['default'], id: 'chosen' })
         .expect(400, { errors: ['token IDs can only be manually specified in the root namespace'] });
@@ -222,7 +222,7 @@ describe('between namespaces', () => {
         }),
       );
       expect(refusals).toEqual([true, true, false, false]);
-      // It does not stand in the way of its own removal.
+      // It does not prevent its own removal.
       await at('one').delete('sys/quotas/rate-limit/evil').expect(204);
       await at('one').read('sys/mounts').expect(200);
     });

@@ -129,7 +129,7 @@ describe('the one spelling of a path', () => {
     expect(Object.keys(document.paths)).not.toContain('/auth/userpass/users/{username}');
   });
 
-  it('is what quotas count, whatever case they were written in', async () => {
+  it('is what quotas count, in any case they were written in', async () => {
     const limit = { rate: 1, interval: '1h', path: 'auth/userpass/login/BOB' };
     await secrets.root.write('sys/quotas/rate-limit/bob', limit).expect(204);
     const login = (user: string) => secrets.anonymous.write(`auth/userpass/login/${user}`, { password: 'wrong' });
@@ -160,7 +160,7 @@ describe('the one spelling of a path', () => {
     await secrets.root.read(path).expect(400);
   });
 
-  it('may hold what can be seen, each spelling being a name of its own', async () => {
+  it('may hold what can be seen, each spelling being a separate name', async () => {
     for (const path of ['caf%C3%A9', 'cafe%CC%81', 'a%20b', '%F0%9F%94%91', '%E9%8D%B5', 'a;b', 'a.']) {
       await secrets.root.write(`cubbyhole/${path}`, { path }).expect(204);
     }
@@ -252,7 +252,7 @@ describe('a path that names less than it does', () => {
   });
 });
 
-describe('what a path tells of mounts', () => {
+describe('what a path reveals about mounts', () => {
   const secrets = startSecrets();
 
   it('is nothing, to those who may do nothing there', async () => {

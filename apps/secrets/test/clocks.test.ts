@@ -6,7 +6,7 @@ import { createService, type Service } from '../src/service';
 import { until } from './fresh-storage';
 import { startSecrets, testConfig } from './start-secrets';
 
-// What would be lost: a node whose clock is two hours ahead ends the tokens and leases of everybody, for good.
+// If it went, a node whose clock is two hours ahead would end all tokens and leases for good.
 
 const HOUR_MS = 3_600_000;
 
@@ -53,7 +53,7 @@ describe('a node whose machine has the wrong time', () => {
   };
   const complaints = () => said.filter((line) => line.includes('nothing is ended here')).length;
 
-  it('ends nothing, refuses nobody, says once why it is not ready, and is well by itself', async () => {
+  it('ends nothing, refuses nothing, says once why it is not ready, and is well by itself', async () => {
     const token = await mint({ ttl: '1h' });
     for (const [ms, says] of [
       [2 * HOUR_MS, '7200.0 s ahead of the database'],

@@ -47,7 +47,7 @@ function browser(secrets: Secrets, url?: string) {
   };
 }
 
-/** Whatever anybody proved was too long ago. */
+/** All proofs were too long ago. */
 async function forgetProofs(secrets: Secrets): Promise<void> {
   const client = new pg.Client(secrets.database.url);
   await client.connect();
@@ -114,7 +114,7 @@ describe('a session of the console', () => {
     await browser(secrets).signIn({ method: 'token', token: made.client_token }, 401);
   });
 
-  it('is counted only where our own page asks, and never beside a token', async () => {
+  it('is counted only where our own page asks, and never next to a token', async () => {
     const at = browser(secrets);
     await at.signIn({ method: 'token', token: secrets.rootToken });
     await at.read('sys/mounts').expect(200);
@@ -191,7 +191,7 @@ describe('a session of the console', () => {
     await at.read('sys/mounts').expect(403);
   });
 
-  it('is renewed by whoever signs in again, and the one before is over', async () => {
+  it('is renewed by signing in again, and the one before is over', async () => {
     const at = browser(secrets);
     await at.signIn({ method: 'token', token: secrets.rootToken });
     const before = at.cookie;
@@ -204,7 +204,7 @@ describe('a session of the console', () => {
     await at.show(200);
   });
 
-  it('is told to nobody but pages of ours', async () => {
+  it('is told only to pages of ours', async () => {
     for (const headers of [
       {},
       { 'X-Keystead-Console': '1' },
@@ -221,7 +221,7 @@ describe('a session of the console', () => {
     }
   });
 
-  it('needs the proof anew for what destroys, for five minutes, and only of pages', async () => {
+  it('needs a new proof for what destroys, for five minutes, and only of pages', async () => {
     const at = browser(secrets);
     await at.signIn({ method: 'token', token: secrets.rootToken });
     await unproven();
@@ -297,10 +297,10 @@ describe('a session of the console', () => {
   });
 });
 
-describe('what asks for the proof anew', () => {
+describe('what asks for a new proof', () => {
   const secrets = startSecrets();
 
-  it('is what nobody brings back, what makes or takes a credential, and nothing else', async () => {
+  it('is what cannot be brought back, what makes or takes a credential, and nothing else', async () => {
     for (const type of ['userpass', 'approle']) await secrets.root.write(`sys/auth/${type}`, { type }).expect(204);
     await secrets.root.write('sys/mounts/two', { type: 'kv', options: { version: '2' } }).expect(204);
     const declared = [...secrets.service.kernel.mounts.all()].flatMap(({ type, backend }) =>
@@ -346,7 +346,7 @@ describe('what asks for the proof anew', () => {
   });
 });
 
-describe('a session of somebody with a password', () => {
+describe('a session by password', () => {
   const secrets = startSecrets();
   const ana = { method: 'userpass', mount: 'people/', username: 'ana', password: 'right horse' };
   beforeAll(async () => {
@@ -371,7 +371,7 @@ describe('a session of somebody with a password', () => {
     await secrets.root.write('auth/token/lookup-accessor', { accessor: body.accessor }).expect(400);
   });
 
-  it('is refused in one sentence, whatever was wrong', async () => {
+  it('is refused in one sentence, for any fault', async () => {
     const say = async (proof: object) => (await browser(secrets).signIn({ ...ana, ...proof }, 401)).body.errors;
     const wrong = await say({ password: 'wrong' });
     expect(wrong[0].detail).toBe('wrong user name or password');
@@ -404,7 +404,7 @@ describe('a session of somebody with a password', () => {
     expect(cem.body['token-type']).toBe('batch');
   });
 
-  it('proves the password anew, and what that made is gone', async () => {
+  it('proves the password again, and what that made is gone', async () => {
     const at = browser(secrets);
     await at.signIn(ana);
     const keys = async () =>
@@ -418,7 +418,7 @@ describe('a session of somebody with a password', () => {
     expect(await keys()).toBe(before);
   });
 
-  it('asks for a second factor where one is demanded, and takes it to prove oneself anew', async () => {
+  it('asks for a second factor where one is demanded, and takes it as a new proof', async () => {
     const at = browser(secrets);
     const entity = (await at.signIn(ana)).body['entity-id'];
     const method_id = await newMethod(secrets, { period: 30, skew: 1 });
@@ -443,7 +443,7 @@ describe('a session of somebody with a password', () => {
   });
 });
 
-describe('a session of somebody whom a directory knows', () => {
+describe('a session by a directory', () => {
   const secrets = startSecrets();
   const directory = new DirectoryStandIn();
   const ada = { method: 'ldap', mount: 'staff/', username: 'ada', password: 'right horse' };
@@ -464,7 +464,7 @@ describe('a session of somebody whom a directory knows', () => {
   });
   afterAll(() => directory.stop().catch(() => undefined));
 
-  it('is offered where its method is visible, made with the password of the directory, and proven by it anew', async () => {
+  it('is offered where its method is visible, made with the password of the directory, and proven by it again', async () => {
     const at = browser(secrets);
     expect((await at.config()).body['sign-in']).toContainEqual({ method: 'ldap', mount: 'staff/' });
     const { body } = await at.signIn(ada);
@@ -508,7 +508,7 @@ describe('the ends of a session', () => {
     aheadMs += count * 60_000;
   };
 
-  it('come when nobody uses it, when its time is over, and not before', async () => {
+  it('come when it is not used, when its time is over, and not before', async () => {
     const at = browser(secrets);
     const { body } = await at.signIn({ method: 'token', token: secrets.rootToken });
     minutes(29);
@@ -561,7 +561,7 @@ describe('the ends of a session', () => {
 describe('sessions and the seal', () => {
   const secrets = startSecrets();
 
-  it('are worth nothing while sealed, are not lost, and the page is told', async () => {
+  it('are worth nothing while sealed, are not lost, and the page learns of it', async () => {
     const at = browser(secrets);
     await at.signIn({ method: 'token', token: secrets.rootToken });
     await at.stepUp({ token: secrets.rootToken });

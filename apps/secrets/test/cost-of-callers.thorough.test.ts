@@ -81,7 +81,7 @@ describe('what a known caller may have done at once', () => {
     }
   });
 
-  it('the policies of a caller hold fifty thousand rules; who has more is told so, until it has fewer', async () => {
+  it('the policies of a caller hold fifty thousand rules; a caller with more is refused, until it has fewer', async () => {
     const names = Array.from({ length: 6 }, (_, n) => `rules-${n}`);
     for (const name of names) {
       const policy = repeated(most, (n) => `path "cubbyhole/${name}/${n}" {policy="read"}\n`);

@@ -28,7 +28,7 @@ describe('what a request may cost', () => {
     port = (secrets.server.address() as AddressInfo).port;
   });
 
-  /** The status that is answered to a head alone: the body it announces is never sent. */
+  /** The status that is answered to a head by itself: the body it announces is never sent. */
   function statusOfHead({ verb, at }: Visit, token: string | undefined, announced: string): Promise<number> {
     return new Promise((resolve, reject) => {
       const socket = net.connect(port, '127.0.0.1');
@@ -115,7 +115,7 @@ describe('what a request may cost', () => {
     expect(body.data.k).toHaveLength(49_999);
   });
 
-  // Two lines a request, in which everything beside the fields takes about this much.
+  // Two lines a request, in which everything besides the fields takes about this much.
   const lines = 2 * KiB;
   const bodies = [
     ['undeclared keys', `{${Array.from({ length: 900 }, (_, n) => `"${n}":""`).join(',')}}`],

@@ -106,7 +106,7 @@ describe('a node that dies leaves nothing behind that another one does not end',
     const swept = crash.doing === 'expiry' || crash.doing === 'undo';
     const dying = await startNode(database.url);
     if (swept) {
-      // Whoever sweeps first does it: only the dying node may.
+      // The first to sweep does it: only the dying node may.
       await survivor.kill();
       await dying.dieAt(crash.point, crash.passes);
       const helper = await startNode(database.url);
@@ -120,7 +120,7 @@ describe('a node that dies leaves nothing behind that another one does not end',
     }
     await dying.ended;
     if (swept) survivor = await startNode(database.url);
-    // Whatever is still good for an hour is over then, and what was begun and not accounted for is undone.
+    // Everything that is still good for an hour is over then, and what was begun and not accounted for is undone.
     await survivor.goAhead(800 * HOUR);
     await until(async () => upstream.issued.length === 0, 60_000);
     await until(async () => (await rows('lease')) + (await rows('intent')) === 0, 60_000);

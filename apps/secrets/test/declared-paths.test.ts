@@ -45,7 +45,7 @@ describe('every declared path', () => {
     expect(visits.length).toBeGreaterThan(150);
   });
 
-  it('has a name of its own for every operation that names one', () => {
+  it('has a separate name for every operation that names one', () => {
     const mountOf = (name: string) => /^\S+ ((?:auth\/)?[^/]+)/.exec(name)![1]!;
     const named = visits.flatMap(({ name, operation: { operationId } }) =>
       operationId ? `${mountOf(name)} ${operationId}` : [],

@@ -6,7 +6,7 @@ describe('names of all that lies below a folder', () => {
   const secrets = startSecrets();
   const all = '"create", "read", "update", "delete", "list"';
 
-  it('are told of both kinds of key/value storage, in order and page by page', async () => {
+  it('see both kinds of key/value storage, in order and page by page', async () => {
     await secrets.root.write('sys/mounts/one', { type: 'kv' }).expect(204);
     await secrets.root.write('sys/mounts/two', { type: 'kv', options: { version: '2' } }).expect(204);
     for (const path of ['a', 'b/c', 'b/d/e', 'b-c', 'z']) {
@@ -73,7 +73,7 @@ describe('password policies', () => {
     await secrets.root.read(`${at}/coded`).expect(404);
   });
 
-  it('make passwords for whoever may ask', async () => {
+  it('make passwords for callers who may ask', async () => {
     const maker = await secrets.withPolicy(`path "${at}/digits/generate" { capabilities = ["read"] }`);
     const { body } = await maker.read(`${at}/digits/generate`).expect(200);
     expect(body.data.password).toMatch(/^[abc]{20}$/);
@@ -145,7 +145,7 @@ describe('a locked namespace', () => {
   const at = 'sys/namespaces/api-lock';
   const inside = (path: string, token = secrets.rootToken) => secrets.as(token, { 'X-Service-Namespace': path });
 
-  it('answers nobody, nor do those below, until it is unlocked by the key', async () => {
+  it('answers no request, nor do those below, until it is unlocked by the key', async () => {
     for (const path of ['shut', 'shut/deep', 'open']) await secrets.root.write(`sys/namespaces/${path}`).expect(200);
     const { unlock_key } = (await secrets.root.write(`${at}/lock/shut`).expect(200)).body.data;
     for (const path of ['shut', 'shut/deep']) {
@@ -166,7 +166,7 @@ describe('a locked namespace', () => {
     await secrets.root.write(`${at}/unlock/shut`, { unlock_key }).expect(400, /is not locked/);
   });
 
-  it('is locked from inside as well, and unlocked without a key by sudo alone', async () => {
+  it('is locked from inside as well, and unlocked without a key only by sudo', async () => {
     await inside('open').write(`${at}/lock`).expect(200);
     const rules = `path "${at}/unlock/*" { capabilities = ["update"] }`;
     const some = await secrets.withPolicy(rules);
@@ -210,7 +210,7 @@ describe('a locked namespace', () => {
   });
 });
 
-describe('the version that clients are told', () => {
+describe('the version that clients see', () => {
   const secrets = startSecrets();
 
   it('is that of the interface, with our own behind it', async () => {

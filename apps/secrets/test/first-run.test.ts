@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startSecrets } from './start-secrets';
 
-describe('a first start that is told where to put the keys', () => {
+describe('a first start with a file for the keys', () => {
   const secrets = startSecrets({ bare: true });
   let folder: string;
   beforeAll(() => {
@@ -22,7 +22,7 @@ describe('a first start that is told where to put the keys', () => {
     expect(await initialised()).toBe(false);
   });
 
-  it('writes keys that work, for the owner of the file alone, and once, however many begin', async () => {
+  it('writes keys that work, only for the owner of the file, and once, however many begin', async () => {
     const files = [1, 2, 3].map((n) => path.join(folder, `keys-${n}`));
     const made = await Promise.all(files.map((file) => secrets.service.firstRun(file)));
     expect(made.filter(Boolean)).toHaveLength(1);

@@ -3,7 +3,7 @@ import { freshDatabase, type TestDatabase } from '@keystead/testing';
 import pg from 'pg';
 import { StorageKernel, type StorageOptions } from '../src/kernel/storage/storage';
 
-/** Storage on a database of its own, unsealed; for tests of the kernel. */
+/** Storage on a separate database, unsealed; for tests of the kernel. */
 export interface TestStorage {
   storage: StorageKernel;
   database: TestDatabase;

@@ -9,7 +9,7 @@ const shares = { recovery_shares: 5, recovery_threshold: 3 };
 const verbs = '["create", "read", "update", "delete", "list", "patch", "sudo"]';
 const refused = '[1000000, "1000000", -1, "x", "", "1e9"]';
 
-/** Everything, except what ends the caller itself, seals the service or a namespace, or refuses everybody for having asked too often. */
+/** Everything, except what ends the caller itself, seals the service or a namespace, or limits the rate of all callers. */
 const callerPolicy = `
 path "*" { capabilities = ${verbs} }
 path "auth/token/revoke-self" { capabilities = ["deny"] }
@@ -94,7 +94,7 @@ const subject: FuzzSubject = {
       scheduler,
     );
     await must('POST', '/sys/policies/acl/caller', { policy: callerPolicy });
-    // Tokens are told by accessor to whoever may list them, and this caller may.
+    // Accessors of tokens are shown to callers who may list them, and this caller may.
     const never = [root, (await must('GET', '/auth/token/lookup-self')).data.accessor];
     const make = async (): Promise<string> => {
       // With a period, so that renewing it for a second does not end it after one.
@@ -151,7 +151,7 @@ const subject: FuzzSubject = {
             ),
             // The whole table is verified, however long that takes.
             ['POST /sys/audit-chain/verify', [504]],
-            // Of two who ask at once for versions, one is told that the mount is getting them.
+            // Of two who ask at once for versions, one is refused because the mount is getting them.
             ['POST /sys/mounts/{path}/tune', [503]],
           ]),
           headers: {

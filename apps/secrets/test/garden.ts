@@ -24,7 +24,7 @@ function named([name, example]: [string, (typeof examples)[string]]): Named {
   return [`${methods[verb!]} ${template}`, template, example];
 }
 
-/** Objects that are made again and again beside whoever takes them away, and requests about them that are right. */
+/** Objects that are made again and again while others remove them, and valid requests about them. */
 export function gardenOf(
   { root, as }: Pick<World, 'root' | 'as'>,
   scheduler: { address: string; management: string },

@@ -254,7 +254,7 @@ describe('what a node remembers of an outside system', () => {
     expect(row.asked()).toBe(since);
   });
 
-  it.each(Object.entries(rows))('%s is asked for clearly while nobody answers, and again after', async (_what, row) => {
+  it.each(Object.entries(rows))('%s is refused clearly while the system does not answer, and works afterwards', async (_what, row) => {
     row.down(true);
     try {
       expect(await elsewhere('POST', row.at, row.config())).toBeLessThan(500);
@@ -291,7 +291,7 @@ describe('what a node remembers of an outside system', () => {
       const withdrawn = directory.sign();
       directory.rotate();
       const use = () => login('auth/cloudone/login', { role: 'any', jwt: withdrawn, ...placed });
-      // Nobody has told it yet.
+      // It has not heard of it yet.
       expect(await use()).toBe(200);
       expect(await elsewhere(method, row.at, row.config())).toBe(204);
       // What the environment says is in force after a deletion.

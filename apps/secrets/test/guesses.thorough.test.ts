@@ -12,7 +12,7 @@ import { until } from './fresh-storage';
 import { DirectoryStandIn } from './stand-ins/ldap';
 import { startSecrets, testConfig } from './start-secrets';
 
-/** How many of so many guesses at once may be judged. */
+/** How many guesses come at once; few of them may be judged. */
 const guesses = 40;
 const allowed = 5;
 
@@ -73,7 +73,7 @@ describe('every secret that can be guessed', () => {
       .set(headers)
       .send(body);
 
-  /** A machine of its own entity with a one-time code, which a login or a request must bring. */
+  /** A machine with its own entity and a one-time code, which a login or a request must bring. */
   const machine = async (policy: string) => {
     const name = `g${++made}`;
     await secrets.root.write(`sys/policies/acl/${name}`, { policy });

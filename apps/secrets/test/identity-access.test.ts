@@ -9,7 +9,7 @@ describe('what an identity may do', () => {
   const secrets = startSecrets();
   let machines = 0;
 
-  /** A machine of its own entity, and a token of it. */
+  /** A machine with its own entity, and a token of it. */
   async function machine(policies = '') {
     await secrets.root.write('sys/auth/approle', { type: 'approle' });
     const name = `m${++machines}`;

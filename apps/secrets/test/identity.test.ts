@@ -49,7 +49,7 @@ describe('entities over HTTP', () => {
     await secrets.root.list('identity/entity/id').expect(404);
   });
 
-  it('get a name of their own', async () => {
+  it('get their own name', async () => {
     const { body } = await secrets.root.write('identity/entity').expect(200);
     expect(body.data.name).toMatch(/^entity_[0-9a-f]{8}$/);
   });
@@ -113,7 +113,7 @@ describe('entities over HTTP', () => {
 describe('entity aliases over HTTP', () => {
   const secrets = startSecrets();
 
-  it('belong to one entity and mount, whatever the case of their name', async () => {
+  it('belong to one entity and mount, in any case of their name', async () => {
     const accessor = await accessorOf(secrets, 'up');
     const made = await secrets.root
       .write('identity/entity-alias', { name: 'Ann', mount_accessor: accessor })
@@ -249,7 +249,7 @@ describe('names beyond ASCII', () => {
 
 describe('group aliases over HTTP', () => {
   const secrets = startSecrets();
-  it('that are external tell of no members where they cannot know them', async () => {
+  it('that are external show no members where they cannot know them', async () => {
     const { body } = await secrets.root.write('identity/group', { type: 'external' }).expect(200);
     const read = await secrets.root.read(`identity/group/id/${body.data.id}`).expect(200);
     expect(read.body.data.member_entity_ids).toBeNull();
@@ -308,7 +308,7 @@ describe('group aliases over HTTP', () => {
     await secrets.root.read('identity/group-alias/id').expect(405);
   });
 
-  it('make an external group of their own when none is named', async () => {
+  it('make their own external group when none is named', async () => {
     const accessor = await accessorOf(secrets, 'up2');
     const { body } = await secrets.root
       .write('identity/group-alias', { name: 'own', mount_accessor: accessor })
@@ -418,7 +418,7 @@ describe('group aliases over HTTP', () => {
       .expect(400, { errors: [`mount accessor "${local}" is a local mount`] });
   });
 
-  it('know groups and mounts of their own namespace only', async () => {
+  it('know only groups and mounts of their namespace', async () => {
     const accessor = await accessorOf(secrets, 'up2');
     const group = await external();
     await secrets.root.write('sys/namespaces/below', {}).expect(200);

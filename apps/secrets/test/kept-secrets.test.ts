@@ -98,7 +98,7 @@ describe('a secret that a login keeps', () => {
     const folders = readdirSync(backends).filter((folder) => read(folder).some((text) => text.includes('keepSecret(')));
     expect(folders.sort()).toEqual(Object.keys(keeping));
     expect(registry.map(({ type }) => type)).toEqual(expect.arrayContaining(folders));
-    // Nothing secret is put beside: what other methods remember of a login are names.
+    // No secret is stored elsewhere: what other methods remember of a login are names.
     const remembered = readdirSync(backends).flatMap((folder) =>
       read(folder).flatMap((text) => [...text.matchAll(/internal: \{([^}]*)\}/g)].map((found) => found[1]!)),
     );

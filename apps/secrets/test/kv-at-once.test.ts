@@ -28,7 +28,7 @@ describe('one secret written by many on two nodes', () => {
     const text = await response.text();
     return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
   };
-  const everybody = (work: (caller: number, call: number) => Promise<void>) =>
+  const allCallers = (work: (caller: number, call: number) => Promise<void>) =>
     Promise.all(
       Array.from({ length: callers }, async (_, caller) => {
         for (let call = 0; call < callsEach; call++) await work(caller, call);
@@ -44,9 +44,9 @@ describe('one secret written by many on two nodes', () => {
     return { current: current_version as number, values };
   };
 
-  it('gives every write a version of its own and loses none', async () => {
+  it('gives every write its own version and loses none', async () => {
     const history: VersionWrite[] = [];
-    await everybody(async (caller, call) => {
+    await allCallers(async (caller, call) => {
       const value = `${caller}.${call}`;
       const began = performance.now();
       const { status, body } = await ask(caller, 'POST', 'two/data/plain', { data: { value } });
@@ -58,10 +58,10 @@ describe('one secret written by many on two nodes', () => {
     expect(versionProblems(history, final)).toEqual([]);
   });
 
-  it('grants check-and-set to whoever names the version that is current, and to nobody else', async () => {
+  it('grants check-and-set only to callers who name the current version', async () => {
     const history: VersionWrite[] = [];
     let known = 0;
-    await everybody(async (caller, call) => {
+    await allCallers(async (caller, call) => {
       const value = `${caller}.${call}`;
       const cas = call % 4 === 3 ? undefined : known;
       const began = performance.now();
@@ -81,7 +81,7 @@ describe('one secret written by many on two nodes', () => {
 
   it('takes every patch, and every change of its metadata', async () => {
     await ask(0, 'POST', 'two/data/patched', { data: { value: 'whole' } });
-    await everybody(async (caller, call) => {
+    await allCallers(async (caller, call) => {
       const [path, body] =
         call % 2 === 0
           ? ['two/data/patched', { data: { [`k${caller}.${call % patches}`]: 'set' } }]

@@ -8,7 +8,7 @@ describe('a kv mount that gets versions', () => {
   const secrets = startSecrets({ clock });
   const upgrade = (mount: string) => secrets.root.write(`sys/mounts/${mount}/tune`, { options: { version: '2' } });
 
-  it('has each secret as its first version, whatever its name', async () => {
+  it('has each secret as its first version, under any name', async () => {
     await secrets.root.write('sys/mounts/kv', { type: 'kv' }).expect(204);
     const accessor = (await secrets.root.read('sys/mounts/kv').expect(200)).body.data.accessor;
     const names = ['a', 'b/c', 'meta/a', 'data/1/a', 'data/a', 'config'];
@@ -76,7 +76,7 @@ describe('a kv mount that gets versions', () => {
     const to = (options: object) => secrets.root.write('sys/mounts/kv/tune', { options });
     await to({ version: '1' }).expect(400, /cannot go without them again/);
     await to({ version: '3' }).expect(400, /option version of kv must be 1 or 2/);
-    await to({ upgrading: 'true' }).expect(400, /is set by an upgrade alone/);
+    await to({ upgrading: 'true' }).expect(400, /is set only by an upgrade/);
     await secrets.root.write('sys/mounts/bad', { type: 'kv', options: { upgrading: 'true' } }).expect(400);
   });
 });

@@ -8,8 +8,8 @@ import { authOf, everyVisit, mountEveryKind, type Visit } from './visits';
 const telling =
   /(^|_)(token|secret|secret_id|secret_key|password|otp|barcode|recovery_codes|unlock_key|keys|keys_base64)$/;
 
-const elsewhere = 'of another system, by which this service asks there: nobody gets it back';
-const random = 'random text, which opens nothing until somebody puts it somewhere';
+const elsewhere = 'of another system, by which this service asks there: it is never given back';
+const random = 'random text, which opens nothing until it is used somewhere';
 const withSession = 'leased to the token of the session, and ended with it';
 const proof = 'a proof that is shown to be judged';
 

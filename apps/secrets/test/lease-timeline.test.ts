@@ -28,7 +28,7 @@ describe('the timeline of leases', () => {
     expect(await timeline()).toEqual({ leases: [], next: null });
   });
 
-  it('tells of each its issue, end, furthest end and owner, those that end next first, in pages', async () => {
+  it('shows the issue, end, furthest end and owner of each, those that end next first, in pages', async () => {
     const [a, b, c] = [await creds('ops'), await creds('net'), await creds('ops')];
     await renew(c, 600);
     await renew(a, 1200);

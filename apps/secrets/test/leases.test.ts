@@ -164,7 +164,7 @@ describe('leases', () => {
     await secrets.as(made.body.auth.client_token).read('auth/token/lookup-self').expect(403);
   });
 
-  it('that nobody could revoke are listed, counted and tried again', async () => {
+  it('that could not be revoked are listed, counted and tried again', async () => {
     const { lease_id, data } = await creds();
     refuse();
     await secrets.root.write('sys/leases/revoke', { lease_id, sync: false }).expect(204);
@@ -234,7 +234,7 @@ describe('quotas', () => {
     await secrets.root.list('sys/quotas/lease-count').expect(404);
   });
 
-  it('of rates refuse what is too much, and nothing beside it', async () => {
+  it('of rates refuse what is too much, and nothing else', async () => {
     await secrets.root.write('sys/mounts/limited', { type: 'kv' }).expect(204);
     // A limit of one role would be one that never counts.
     await secrets.root

@@ -13,8 +13,8 @@ import { CloudStandIn } from './stand-ins/cloudtwo';
 import { SchedulerStandIn } from './stand-ins/scheduler';
 import { startSecrets } from './start-secrets';
 
-// Outside systems that answer what no such system answers, or nothing. The caller is told which system it was, in time;
-// what the call may have made there is undone; and a system that stays silent is not asked by everybody again and again.
+// Outside systems that answer what no such system answers, or nothing. The caller learns which system it was, in time;
+// what the call may have made there is undone; and a silent system is not called by every request again.
 
 type Lie = (response: http.ServerResponse) => void;
 let elsewhere = 0;
@@ -158,7 +158,7 @@ describe('outside systems that lie', () => {
   ];
 
   describe.each(calls)('%s', (_name, path, tell, says) => {
-    it.each(Object.entries(lies))('with %s is told to the caller, and nothing is left', async (_what, lie) => {
+    it.each(Object.entries(lies))('with %s is reported to the caller, and nothing is left', async (_what, lie) => {
       await configure();
       tell(lie);
       const { body } = await secrets.root.read(path).expect(502);
@@ -171,7 +171,7 @@ describe('outside systems that lie', () => {
     });
   });
 
-  it.each(Object.entries(lies))('the directory with %s lets nobody in', async (_what, lie) => {
+  it.each(Object.entries(lies))('the directory with %s accepts no login', async (_what, lie) => {
     const at = `auth/lied-to-${Object.keys(lies).findIndex((name) => lies[name] === lie)}`;
     await secrets.root.write(`sys/${at}`, { type: 'cloudone' }).expect(204);
     // Another tenant each time, of whom nothing is known yet.
@@ -193,7 +193,7 @@ describe('outside systems that lie', () => {
     expect(elsewhere).toBe(0);
   });
 
-  it('as a directory that does not answer are left alone as well', async () => {
+  it('as a directory that does not answer get a pause as well', async () => {
     const at = 'auth/silent';
     await secrets.root.write(`sys/${at}`, { type: 'cloudone' }).expect(204);
     await secrets.root.write(`${at}/config`, { tenant_id: `${directory.tenant}-z`, resource: directory.resource });

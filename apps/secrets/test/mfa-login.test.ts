@@ -287,7 +287,7 @@ describe('logins with second factors', () => {
     await secrets.root.delete('identity/mfa/login-enforcement/zz-also').expect(204);
   });
 
-  it('use up no code for a login that somebody else has finished meanwhile', async () => {
+  it('use up no code for a login that another call has finished meanwhile', async () => {
     const user = await enrolled();
     const request = await user.begin();
     const answers = await Promise.all([-1, 0, 1].map((at) => user.validate(request, [user.app.code(clock.now(), at)])));
@@ -374,7 +374,7 @@ describe('logins with second factors', () => {
 
   it('let an entity make its own secret (S7.1, S7.2, S17.6)', async () => {
     const user = await enrolled();
-    // The default policy does not give it to everybody.
+    // The default policy does not give it to every token.
     const plain = await user.validate(await user.begin(), [user.app.code(clock.now(), -1)]).expect(200);
     await secrets.as(plain.body.auth.client_token).write(`${methods}/generate`, { method_id: user.id }).expect(403);
     await secrets.root

@@ -11,7 +11,7 @@ const long = process.env.KEYSTEAD_LONG === '1';
 const submissions = long ? 10_000 : 600;
 const inFlight = long ? 256 : 64;
 
-/** Runs a task for every number below `count`, so many at a time. */
+/** Runs a task for every number below `count`, a few at a time. */
 async function inParallel<T>(count: number, task: (index: number) => Promise<T>): Promise<T[]> {
   const results = new Array<T>(count);
   let next = 0;
@@ -99,7 +99,7 @@ describe('one code at two nodes', () => {
   }
 
   // If it went, a code read over a shoulder could be used a second time at another node.
-  it(`gives one login for one code, of ${submissions} submissions each with a login of its own`, async () => {
+  it(`gives one login for one code, of ${submissions} submissions each with its own login`, async () => {
     const { app, begin, validate } = await machine({ period: 3_600, skew: 1 });
     const requests = await inParallel(submissions, begin);
     expect(new Set(requests).size).toBe(submissions);

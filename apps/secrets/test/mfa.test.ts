@@ -141,7 +141,7 @@ describe('TOTP methods', () => {
     expect((await secrets.root.read(`${methods}/${id}`)).body.data.max_validation_attempts).toBe(5);
   });
 
-  it('are not found under another type or by what is no id', async () => {
+  it('are not found under another type or by a text that is not an id', async () => {
     const id = await method(secrets);
     await secrets.root
       .read(`identity/mfa/method/duo/${id}`)

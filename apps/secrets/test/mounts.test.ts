@@ -156,8 +156,8 @@ describe('mounts', () => {
 
   it('are shown to interfaces as far as the caller may know', async () => {
     await secrets.root.write('sys/mounts/open', { type: 'kv', config: { listing_visibility: 'unauth' } }).expect(204);
-    const nobody = await secrets.anonymous.read('sys/internal/ui/mounts').expect(200);
-    expect(Object.keys(nobody.body.data.secret)).toEqual(['open/']);
+    const open = await secrets.anonymous.read('sys/internal/ui/mounts').expect(200);
+    expect(Object.keys(open.body.data.secret)).toEqual(['open/']);
     const weak = await secrets.withPolicy('path "scheduler/creds/*" { capabilities = ["read"] }');
     const seen = await weak.read('sys/internal/ui/mounts').expect(200);
     expect(Object.keys(seen.body.data.secret)).toEqual(['open/', 'scheduler/']);

@@ -12,7 +12,7 @@ const all = '"create", "read", "update", "delete", "list", "patch", "sudo"';
 const everything = `path "*" { capabilities = [${all}] }`;
 const name = 'ki-is1';
 
-// The real handlers, and things that exist: what stands under one name is neither shown nor ended under another.
+// The real handlers, and existing things: what has one name is neither shown nor ended under another.
 describe('a thing under a denied path', () => {
   const secrets = startSecrets();
   /** Paths that can be read, by the pattern they are declared with. */
@@ -128,7 +128,7 @@ describe('a thing under a denied path', () => {
   const send = (verb: string, path: string) => raw.send(verb, `/v1/${path}`, { 'X-Service-Token': holder.token! });
 
   it('has an example here wherever a path with a name in it can be read', () => {
-    // Nothing stands there under a name: what is issued, counted or told is made at that moment.
+    // These paths have nothing stored under a name: what is issued, counted or answered is made at that moment.
     const without = [
       'cloudtwo/creds/:name',
       'cloudtwo/sts/:name',

@@ -30,7 +30,7 @@ export const owned: Readonly<Record<string, string>> = {
   job: `t.key LIKE $1::text || '/%' OR t.key LIKE '["' || $1::text || '%'`,
   seal: ofRoot,
   rekey: ofRoot,
-  // How much a key was used is told by every node, whoever asks for what.
+  // Every node reports how much a key was used, for any request.
   setting: `${ofRoot} AND t.name <> 'key-use'`,
 };
 

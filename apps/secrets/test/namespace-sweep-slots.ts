@@ -74,8 +74,8 @@ export function slotsOf(visit: Visit, caller: Furnished): Slot[] {
       fill: (value) => ({ path, fields: { ...besides, [field]: wear(value) } }),
       takes: ({ kind, form }) => holds(kinds, kind, form),
     });
-    const alone = Object.keys(filled).every((one) => one === field);
-    return alone || !named ? [slot(field, filled)] : [slot(field, filled), slot(`${field} alone`, {})];
+    const single = Object.keys(filled).every((one) => one === field);
+    return single || !named ? [slot(field, filled)] : [slot(field, filled), slot(`only ${field}`, {})];
   });
   return [...params, ...fields];
 }
@@ -111,7 +111,7 @@ function kindsOf(name: string): readonly string[] | undefined {
   return /policies/.test(name) ? ['name'] : undefined;
 }
 
-/** What each operation is asked with besides: things of the caller's own namespace, so that one thing alone is foreign. */
+/** What each operation is asked with besides: things of the caller's own namespace, so that only one thing is foreign. */
 function usual(caller: Furnished, { declared }: Visit): Record<string, unknown> {
   const name = caller.of('name');
   return {

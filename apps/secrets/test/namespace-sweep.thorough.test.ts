@@ -161,7 +161,7 @@ describe('every operation, asked for what belongs to another namespace', () => {
             .map((thing) => ({ other, thing, said: undefined as Said | undefined })),
         );
         for (const one of tried) one.said = await about(one.thing.value);
-        // After them, so that whatever an answer left is called like something that is nowhere.
+        // After them, so that a thing an answer left is called like something that is nowhere.
         const nothing = new Map<string, Said>();
         for (const text of new Set(tried.flatMap(({ thing }) => absent(thing)))) nothing.set(text, await about(text));
         for (const { other, thing, said } of tried) {

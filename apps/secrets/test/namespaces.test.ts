@@ -24,7 +24,7 @@ describe('namespaces', () => {
     await secrets.root.read('sys/namespaces/nope').expect(404);
   });
 
-  it('have mounts, policies and tokens of their own, reached by header or by path', async () => {
+  it('have their own mounts, policies and tokens, reached by header or by path', async () => {
     await secrets.root.write('sys/namespaces/own').expect(200);
     await inside('own').write('sys/mounts/kv', { type: 'kv' }).expect(204);
     await inside('own').write('kv/x', { where: 'inside' }).expect(204);
@@ -46,9 +46,9 @@ describe('namespaces', () => {
     expect(self.body.data.namespace_path).toBe('own/');
   });
 
-  it('have no seal of their own: who asks for it is refused, and makes no namespace', async () => {
+  it('have no separate seal: a request for it is refused, and makes no namespace', async () => {
     await secrets.root.write('sys/namespaces/vault').expect(200);
-    const refused = { errors: ['namespace is not sealable: namespaces have no seal of their own'] };
+    const refused = { errors: ['namespace is not sealable: namespaces have no separate seal'] };
     await secrets.root.write('sys/namespaces/vault/seal').expect(400, refused);
     await secrets.root.write('sys/namespaces/vault/unseal', { key: 'x' }).expect(400, refused);
     await secrets.root.read('sys/namespaces/vault/seal-status').expect(400, refused);
@@ -75,7 +75,7 @@ describe('namespaces', () => {
     await secrets.as(weak.client_token).read('sys/internal/ui/mounts/through/kv/app').expect(403);
   });
 
-  it('are told to interfaces, also where there are none', async () => {
+  it('are shown to interfaces, also where there are none', async () => {
     await secrets.root.write('sys/namespaces/told').expect(200);
     const told = async (client = secrets.root) =>
       (await client.read('sys/internal/ui/namespaces').expect(200)).body.data.keys;

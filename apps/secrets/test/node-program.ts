@@ -3,7 +3,7 @@ import { readConfig } from '../src/config';
 import { rescueList } from '../src/http/list-verb';
 import { createService } from '../src/service';
 
-// One node of the service as a process of its own. It is told where to die by its parent, and can live in another time.
+// One node of the service as a separate process. Its parent sets where it dies, and can move its clock.
 
 interface Order {
   /** Name of the fault point at which the process kills itself. */

@@ -19,7 +19,7 @@ describe('several processes on one database', () => {
     nodes = await Promise.all([0, 1, 2].map(() => startNode(database.url)));
     ({ token: root, shares } = await initialise(nodes[0]!));
     await Promise.all(nodes.map((node) => until(async () => (await node.ask('GET', 'sys/health')).status === 200)));
-    // Caches are in use once everybody knows of everybody.
+    // Caches are in use once all nodes know each other.
     await new Promise((resolve) => setTimeout(resolve, 1500));
   });
   afterAll(async () => {

@@ -9,7 +9,7 @@ export interface Answer {
   readonly body: any;
 }
 
-/** A node of the service in a process of its own. */
+/** A node of the service in a separate process. */
 export interface NodeProcess {
   readonly url: string;
   readonly pid: number;

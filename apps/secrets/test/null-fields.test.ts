@@ -26,7 +26,7 @@ describe('null', () => {
   const parsed = (operation: AnyOperation, sent: object, stored?: object): Readonly<Record<string, unknown>> =>
     inputs.parse(operation, sent as Record<string, unknown>, false, stored);
 
-  it('empties every list and every map, whatever is stored and whatever the default', () => {
+  it('empties every list and every map, for any stored value and any default', () => {
     const several = all.filter(({ meta }) => meta.empty !== undefined);
     expect(several.length).toBeGreaterThan(150);
     const left = several.filter(({ operation, field, meta }) => {
@@ -38,7 +38,7 @@ describe('null', () => {
     expect(left.map(({ at, field }) => `${at} ${field}`)).toEqual([]);
   });
 
-  it('gives every other field of a stored record its default back, and leaves durations alone', () => {
+  it('gives every other field of a stored record its default back, and does not change durations', () => {
     const single = all.filter(({ operation, meta }) => operation.update === 'merge' && meta.empty === undefined);
     expect(single.length).toBeGreaterThan(100);
     const wrong = single.filter(({ operation, field, meta }) => {

@@ -233,7 +233,7 @@ describe('every declared path, however it is written', () => {
     expect(asked).toBeGreaterThan(visits.length * 65);
   });
 
-  it('is read as itself once it has been read, whatever its names', () => {
+  it('is read as itself once it has been read, with any names', () => {
     const { namespaces, mounts } = secrets.service.kernel;
     const read = (text: string, verb: Verb) => {
       const sent = SentPath.read(text);
@@ -308,7 +308,7 @@ describe('every declared path, however it is written', () => {
       }
     }
     expect(failures).toEqual([]);
-    // Eight of the forms do name the namespace; paths of the root namespace alone are refused before.
+    // Eight of the forms do name the namespace; paths of only the root namespace are refused before.
     expect(reached).toBeGreaterThan(visits.length * 3);
   });
 });

@@ -179,12 +179,12 @@ describe('the OpenAPI document', () => {
     }
     for (const [name, schema] of Object.entries<Json>(components.schemas)) {
       expect(name).toMatch(/^[A-Z][A-Za-z0-9]*$/);
-      // Without a type beside it, `nullable` says nothing in OpenAPI 3.0, and validators refuse the schema.
+      // Without a type next to it, `nullable` says nothing in OpenAPI 3.0, and validators refuse the schema.
       for (const part of parts(schema)) if (part.nullable) expect([name, typeof part.type]).toEqual([name, 'string']);
     }
   });
 
-  it('is the same by POST, and says where a mount stands by default', async () => {
+  it('is the same by POST, and says where a mount is by default', async () => {
     const posted = await secrets.root.write(at, { context: 'any' }).expect(200);
     expect(posted.body).toEqual(await document());
     const generic = (await secrets.root.write(at, { generic_mount_paths: true }).expect(200)).body;
@@ -226,7 +226,7 @@ describe('the OpenAPI document', () => {
     expect((await document()).paths).not.toHaveProperty('/team/kv/{path}');
   });
 
-  it('lists what needs sudo only to who has it, and in a namespace nothing that is of the root alone (SA.5)', async () => {
+  it('lists what needs sudo only to who has it, and in a namespace nothing that is only in the root (SA.5)', async () => {
     const everything = '["create", "read", "update", "delete", "list", "patch"]';
     const broad = (await document(await secrets.withPolicy(`path "*" { capabilities = ${everything} }`))).paths;
     for (const key of ['/sys/audit', '/sys/host-info', '/auth/token/accessors', '/sys/rekey-recovery-key/init']) {
@@ -279,7 +279,7 @@ describe('the OpenAPI document', () => {
       if (!sudo) expect([name, method in without[key]]).toEqual([name, true]);
   });
 
-  it('marks as creating what a token with create alone can make (SA.5)', async () => {
+  it('marks as creating what a token with only create can make (SA.5)', async () => {
     const maker = await secrets.withPolicy(
       'path "identity/*" { capabilities = ["create"] }\npath "sys/policies/acl/*" { capabilities = ["create"] }\npath "auth/token/roles/*" { capabilities = ["create"] }',
     );
@@ -389,7 +389,7 @@ describe('the OpenAPI document', () => {
 describe('the OpenAPI document of many mounts', () => {
   const secrets = startSecrets();
 
-  it('has nothing that generators of clients stumble over, whatever mounts are called', async () => {
+  it('has nothing that generators of clients stumble over, for any names of mounts', async () => {
     await mountEveryKind(secrets);
     for (const mount of ['twin1', 'twin-1', 'twin_1', 'twin_1-2', 'Twin1']) {
       await secrets.root.write(`sys/mounts/${mount}`, { type: mount === 'twin1' ? 'scheduler' : 'kv' }).expect(204);

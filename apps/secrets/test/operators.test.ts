@@ -23,7 +23,7 @@ describe('what holds for all rate limits', () => {
     'sys/unseal',
   ];
 
-  it('is told, replaced as a whole, and refused where it could mean nothing', async () => {
+  it('is shown, replaced as a whole, and refused where it could mean nothing', async () => {
     const read = async () => (await secrets.root.read('sys/quotas/config').expect(200)).body.data;
     const before = {
       enable_rate_limit_audit_logging: true,
@@ -84,7 +84,7 @@ describe('what holds for all rate limits', () => {
 });
 
 describe('requests that are being carried out', () => {
-  it('are told by their ids to whoever may see them, and are gone when they are answered', async () => {
+  it('are shown by their ids to callers who may see them, and are gone when they are answered', async () => {
     const read = async () => (await secrets.root.read('sys/in-flight-req').expect(200)).body;
     const own = await read();
     expect(Object.values(own)).toEqual([
@@ -131,7 +131,7 @@ describe('locked users', () => {
     for (let i = 0; i < 5; i++) await wrong(path);
   };
 
-  it('are told by namespace and login method, and let in again', async () => {
+  it('are shown by namespace and login method, and let in again', async () => {
     await secrets.root.write('sys/namespaces/inner').expect(200);
     const inner = secrets.as(secrets.rootToken, { 'X-Service-Namespace': 'inner' });
     for (const at of [secrets.root, inner]) {
@@ -190,7 +190,7 @@ describe('locked users', () => {
 });
 
 describe('rotation by itself', () => {
-  it('has rules that are told and changed one by one, at both paths', async () => {
+  it('has rules that are shown and changed one by one, at both paths', async () => {
     const read = async (at = 'sys/rotate/config') => (await secrets.root.read(at).expect(200)).body.data;
     expect(await read()).toEqual({ enabled: true, interval: 0, max_operations: 3_865_470_566 });
     await secrets.root.write('sys/rotate/config', { interval: '36h' }).expect(204);
@@ -214,7 +214,7 @@ describe('rotation by itself', () => {
 });
 
 describe('a reload', () => {
-  it('forgets what is remembered, names the request, and refuses what is no mount', async () => {
+  it('forgets what is remembered, names the request, and refuses paths that are not mounts', async () => {
     await secrets.root.write('sys/mounts/notes', { type: 'kv' }).expect(204);
     await secrets.root.write('notes/a', { n: 1 }).expect(204);
     await secrets.root.read('notes/a').expect(200);
@@ -307,7 +307,7 @@ describe('following the log', () => {
     for (const one of [seen, full]) one.destroy();
   });
 
-  it('is for those with sudo, for levels that there are, and for so many at a time', async () => {
+  it('is for callers with sudo, for levels that exist, and for a limited number at a time', async () => {
     const some = await secrets.withPolicy('path "sys/monitor" { capabilities = ["read"] }');
     await some.read('sys/monitor').expect(403);
     for (const bad of ['log_level=loud', 'log_format=xml']) {

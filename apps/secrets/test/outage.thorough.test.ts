@@ -13,7 +13,7 @@ describe('after an outage of its outside system a lease', () => {
   const scheduler = new SchedulerStandIn();
   let away = false;
   const MINUTE = 60_000;
-  /** Longer than a system that does not answer is left alone. */
+  /** Longer than the pause of a system that does not answer. */
   const TRIED_AGAIN_MS = 16_000;
 
   beforeAll(async () => {
@@ -34,7 +34,7 @@ describe('after an outage of its outside system a lease', () => {
 
   const configure = (address = scheduler.address) =>
     secrets.root.write('scheduler/config/access', { address, token: scheduler.management }).expect(204);
-  /** The system is back, and the time is over for which it was left alone. */
+  /** The system is back, and its pause is over. */
   const back = () => {
     away = false;
     aheadMs += TRIED_AGAIN_MS;
@@ -55,7 +55,7 @@ describe('after an outage of its outside system a lease', () => {
   const irrevocable = async () =>
     (await secrets.root.read('sys/leases?type=irrevocable').expect(200)).body.data.lease_count;
 
-  /** Lets leases come due while nobody answers for their system; a long outage until each rests for a day. */
+  /** Lets leases come due while their system does not answer; a long outage until each rests for a day. */
   async function outage(how: 'short' | 'long'): Promise<string[]> {
     const made = [await issue(), await issue(), await issue()];
     away = true;
@@ -108,7 +108,7 @@ describe('after an outage of its outside system a lease', () => {
     expect(lives(accessor)).toBe(false);
   });
 
-  it('ends in time when it was made after it, whatever else rests', async () => {
+  it('ends in time when it was made after it, while others rest', async () => {
     await secrets.root.write('scheduler/config/lease', { ttl: 3600, max_ttl: 7200 }).expect(204);
     await outage('short');
     back();
@@ -117,11 +117,11 @@ describe('after an outage of its outside system a lease', () => {
     await until(() => !lives(later));
   });
 
-  it('that was made before it and came due after it ends without anybody asking', async () => {
+  it('that was made before it and came due after it ends without a request', async () => {
     await secrets.root.write('scheduler/config/lease', { ttl: 3600, max_ttl: 7200 }).expect(204);
     const early = await issue();
     away = true;
-    // Others find nobody there, and the system is left alone.
+    // Others get no answer, and the system gets a pause.
     for (let n = 0; n < 8; n++) await secrets.root.read('scheduler/creds/ops').expect(502);
     away = false;
     aheadMs += 3601_000;

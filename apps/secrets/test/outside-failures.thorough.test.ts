@@ -21,7 +21,7 @@ describe('outside systems of which one call in twenty fails', () => {
   cloud.nowMs = now;
   const random = numbers(20_261_121);
   const failures = { throttled: 0, faults: 0, unanswered: 0, calls: 0 };
-  /** What cannot be ended until somebody mends it. */
+  /** What cannot be ended until it is mended. */
   const stubborn = new Set<string>();
   let failing = false;
 

@@ -117,7 +117,7 @@ const rows: Readonly<Record<string, Row | string>> = {
   'cert url': { before: () => [], ask: (address) => ['POST', 'crls/far', { url: address }] },
 };
 
-describe('a system of somebody else that fails', () => {
+describe('an outside system that fails', () => {
   let aheadMs = 0;
   const secrets = startSecrets({ clock: { now: () => Date.now() + aheadMs } });
   const send = senderTo(secrets);
@@ -148,7 +148,7 @@ describe('a system of somebody else that fails', () => {
     expect(Object.keys(rows).sort()).toEqual(found.sort());
   });
 
-  it('is told to those who need it, in time, and to no one else; it is called again when it is well', async () => {
+  it('is reported to those who need it, in time, and to no one else; it is called again when it is well', async () => {
     for (const [n, one] of cases.entries()) {
       const type = one.name.split(' ')[0]!;
       const isAuth = type !== 'scheduler' && type !== 'cloudtwo';

@@ -13,7 +13,7 @@ import { everyVisit, mountEveryKind } from './visits';
 interface Spellings {
   readonly same: readonly unknown[];
   readonly other: unknown;
-  /** Lists that hold the value beside others. */
+  /** Lists that hold the value among others. */
   readonly among?: readonly unknown[];
 }
 
@@ -164,7 +164,7 @@ describe('rules about parameters', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('allow a value in every way to write it, under every name of its field, and not beside others', () => {
+  it('allow a value in every way to write it, under every name of its field, and not among others', () => {
     const wrong = failing(({ operation, name, spellings: { same, other, among = [] } }, names) =>
       names.flatMap((alias) =>
         same.flatMap((listed) => [

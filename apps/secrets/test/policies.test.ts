@@ -41,7 +41,7 @@ describe('policies', () => {
     await secrets.root.read('sys/policies/acl/team-a').expect(404, '{"errors":[]}\n');
   });
 
-  it('have an older form, whose fields also stand at the top level', async () => {
+  it('have an older form, whose fields are at the top level as well', async () => {
     await secrets.root.write('sys/policy/older', { policy: allow('a', 'read') }).expect(204);
     const one = await secrets.root.read('sys/policy/older').expect(200);
     expect(one.body.data).toMatchObject({ name: 'older', rules: allow('a', 'read') });
@@ -176,7 +176,7 @@ describe('capabilities', () => {
     allow('sys/capabilities-self', 'update'),
   ].join('\n');
 
-  it('are told for the own token, another one, and an accessor', async () => {
+  it('are shown for the own token, another one, and an accessor', async () => {
     const token = await secrets.withPolicy(rules);
     const self = await token.write('sys/capabilities-self', { paths: ['sec/a', '/sec/no', 'else'] }).expect(200);
     expect(self.body.data).toEqual({ 'sec/a': ['create', 'list', 'read'], '/sec/no': ['deny'], else: ['deny'] });
@@ -207,7 +207,7 @@ describe('capabilities', () => {
 describe('explanations', () => {
   const secrets = startSecrets();
 
-  it('name the rule that decides, the ones that lost, and what else stands in the way', async () => {
+  it('name the rule that decides, the ones that lost, and what else is in the way', async () => {
     await secrets.root.write('sys/policies/acl/wide', { policy: `# line one\n${allow('sec/*', 'read')}` }).expect(204);
     await secrets.root.write('sys/policies/acl/narrow', { policy: allow('sec/a*', 'deny') }).expect(204);
     const made = await secrets.root.write('auth/token/create', { policies: ['wide', 'narrow'] }).expect(200);

@@ -14,7 +14,7 @@ export class RawClient {
 
   constructor(private readonly port: number) {}
 
-  /** Sends a request. A connection that the server ended is opened anew for the next one. */
+  /** Sends a request. A connection that the server ended is opened again for the next one. */
   send(verb: string, target: string, headers: Readonly<Record<string, string>>, body?: string): Promise<RawAnswer> {
     const lines = [`${verb} ${target} HTTP/1.1`, 'Host: x'];
     for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`);

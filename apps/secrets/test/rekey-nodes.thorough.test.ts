@@ -5,7 +5,7 @@ import { initialise, type NodeProcess, startNode } from './nodes';
 
 const base = 'sys/rekey-recovery-key';
 
-// If it went, a restart or another node in the middle of a ceremony would lose shares, or leave nobody with valid ones.
+// If it went, a restart or another node in the middle of a ceremony would lose shares, or leave no valid ones.
 describe('a rekey over two processes', () => {
   let database: TestDatabase;
   let one: NodeProcess;

@@ -223,7 +223,7 @@ describe('what a root generation refuses', () => {
     }
     const bytes = Buffer.from(String(last.encoded_token), 'base64').map((byte, at) => byte ^ otp.charCodeAt(at));
     await secrets.as(Buffer.from(bytes).toString()).read('sys/mounts').expect(200);
-    // What nobody stands behind, anybody cancels.
+    // Anyone can cancel what no share has proven.
     await secrets.anonymous.write(attempt).expect(200);
     await secrets.anonymous.delete(attempt).expect(204);
     await secrets.anonymous.delete(attempt).expect(204);
@@ -233,7 +233,7 @@ describe('what a root generation refuses', () => {
 describe('a seal by shares', () => {
   const secrets = startSecrets({ env: { SECRETS_SEAL: 'shamir' } });
 
-  it('has no recovery keys, whatever is asked about them', async () => {
+  it('has no recovery keys, for any question about them', async () => {
     const none = { errors: ['recovery rekeying not supported'] };
     const body = { secret_shares: 1, secret_threshold: 1 };
     await secrets.root.read(at('init')).expect(400, none);
@@ -288,7 +288,7 @@ describe('the audit log of a rekey', () => {
   afterAll(() => rmSync(folder, { recursive: true }));
   const secrets = startSecrets({ env: { SECRETS_AUDIT_FILE: file } });
 
-  // If it went, somebody could try shares or take new ones without leaving a trace.
+  // If it went, an attacker could try shares or take new ones without leaving a trace.
   it('has every call, refusals included, and no share in clear', async () => {
     const { nonce } = (await secrets.root.write(at('init'), { secret_shares: 2, secret_threshold: 2 })).body;
     await secrets.root.write(at('init'), { secret_shares: 2, secret_threshold: 2 }).expect(400);

@@ -271,7 +271,7 @@ describe('the check of a share', () => {
     expect(body.errors).toEqual(['the shares in force are older than this check; rekey to make them known']);
   });
 
-  // If it went, whoever may ask could try shares as fast as the machine answers.
+  // If it went, a caller who may ask could try shares as fast as the machine answers.
   it('is slow for those who ask without end', async () => {
     // A machine that is slow itself needs more of them to be slowed down.
     await until(async () => {

@@ -1,6 +1,6 @@
 import * as client from 'openid-client';
 
-// A relying party of somebody else's making, which believes nothing: discovery, PKCE, state, nonce, signatures, at_hash.
+// A relying party from another maker, which trusts nothing: discovery, PKCE, state, nonce, signatures, at_hash.
 const { issuer, token, applications, redirect } = JSON.parse(process.argv[2]);
 const ways = {
   basic: (secret) => client.ClientSecretBasic(secret),

@@ -41,7 +41,7 @@ export class ResponseSchemas {
 
   add(method: string, url: string, status: number, body: unknown, media = 'application/json'): void {
     if (!isRefusalOrTold(body)) this.ofNoShape.add(`${method} ${url} ${status}: has ${Object.keys(body as object)}`);
-    // Announced nowhere: what the caller chose, faults (which tests provoke), and what is no request to any operation.
+    // Not announced: what the caller chose, faults (which tests provoke), and requests that match no operation.
     if (
       (status >= 300 && status < 400) ||
       [405, 431, 500].includes(status) ||
@@ -100,7 +100,7 @@ export class ResponseSchemas {
   }
 }
 
-/** What has texts of errors, on whatever path, has nothing else; or, where it tells more, all that is documented of it. */
+/** An answer with texts of errors, on any path, has nothing else; or, where it has more, all that is documented of it. */
 function isRefusalOrTold(body: unknown): boolean {
   if (typeof body !== 'object' || body === null || !('errors' in body)) return true;
   const { properties, required } = sharedSchemas.Error as { properties: object; required: readonly string[] };
@@ -124,7 +124,7 @@ function checkBy({ paths, components }: Described): Check {
     if (tests.has(key)) return tests.get(key);
     const announced = item?.[name]?.responses[String(status)];
     const response = announced?.$ref ? components.responses[announced.$ref.split('/').at(-1)!] : announced;
-    // Pages are announced as such, and their text is nobody's schema.
+    // Pages are announced as such, and their text has no schema.
     if (media === 'text/html') return response?.content && media in response.content ? 'nothing' : undefined;
     const schema = response?.content?.['application/json'].schema;
     const refs = schema && (schema.anyOf ?? [{ $ref: schema.$ref! }]).map(({ $ref }) => ({ $ref: `doc${$ref}` }));

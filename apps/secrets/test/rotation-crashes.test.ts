@@ -12,7 +12,7 @@ const hourMs = 3_600_000;
 // it or take it back, and rotate when it is its turn: one key at the provider, and it is the configured one.
 long('a node killed while it rotates the root key by the clock', () => {
   const cloud = new CloudStandIn();
-  // The provider lives in the time of the node that dies: keys are told apart by when they were made.
+  // The provider has the clock of the node that dies: keys are told apart by when they were made.
   cloud.nowMs = () => Date.now() + hourMs;
   let database: TestDatabase;
   let client: pg.Client;

@@ -16,7 +16,7 @@ describe('what is sent to any operation', () => {
   const secrets = startSecrets({ env: { SECRETS_AUDIT_FILE: file }, log: (line) => logged.push(line) });
   beforeAll(() => mountEveryKind(secrets));
 
-  it('is in no log at its most detailed level, and a secret in no audit line either, whatever form it is sent in', async () => {
+  it('is in no log at its most detailed level, and a secret in no audit line either, in any form it is sent in', async () => {
     const mark = () => `s.${randomBytes(18).toString('base64url')}`;
     const [secret, other] = [mark(), mark()];
     // What would end the service, or its keys, for the requests that follow.

@@ -63,7 +63,7 @@ const around = (write: (path: string, character: string) => string, where: strin
     write: (path) => write(path, percent(character)),
   }));
 
-/** Every way to write a path that somebody may have tried to slip past a rule with. */
+/** Every way to write a path that an attacker may try to slip past a rule with. */
 export const spellings: readonly Spelling[] = [
   { name: 'slash at the end', write: (path) => `${path}/` },
   { name: 'escaped slash at the end', write: (path) => `${path}%2f` },
@@ -124,7 +124,7 @@ export const spellings: readonly Spelling[] = [
   ...around((path, character) => last(path, (name) => name.slice(0, 1) + character + name.slice(1)), 'inside'),
 ];
 
-/** The ways to say a verb: HTTP verb and what stands behind the path. */
+/** The ways to say a verb: HTTP verb and the text after the path. */
 export const verbForms: Readonly<Record<string, readonly { readonly method: string; readonly query: string }[]>> = {
   read: [
     { method: 'GET', query: '' },

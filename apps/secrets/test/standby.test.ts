@@ -8,7 +8,7 @@ import { type Secrets, startSecrets, testConfig } from './start-secrets';
 import { authOf, everyVisit, mountEveryKind, type Visit } from './visits';
 
 const primaryUrl = 'https://secrets.test:8200';
-/** What tells of the node itself, or never ends. */
+/** What describes the node itself, or never ends. */
 const ofTheNode =
   /^\w+ sys\/(health|leader|ha-status|metrics|monitor|in-flight-req|config\/state\/sanitized|host-info|key-status|loggers.*)$/;
 
@@ -71,7 +71,7 @@ describe('A node that reads from a standby', () => {
     await until(async () => (await ask('get', 'cubbyhole/none', token)).status === 403);
   });
 
-  it('says that it is a standby, with a status of its own unless told otherwise', async () => {
+  it('says that it is a standby, with its own status unless asked otherwise', async () => {
     const health = (query: string) => request(node.server).get(`/v1/sys/health${query}`);
     expect((await health('')).status).toBe(473);
     expect((await health('?performancestandbycode=299')).status).toBe(299);
@@ -83,7 +83,7 @@ describe('A node that reads from a standby', () => {
     expect(await node.service.ready()).toEqual({ ready: true, reasons: [] });
   });
 
-  it('sends browsers on to where somebody can sign in', async () => {
+  it('sends browsers on to where people can sign in', async () => {
     const answer = await request(node.server).get('/ui/secrets').redirects(0);
     expect([answer.status, answer.headers.location]).toEqual([307, `${primaryUrl}/ui/secrets`]);
   });
@@ -93,7 +93,7 @@ describe('A node that reads from a standby and knows no other', () => {
   const secrets = startSecrets();
   const node = readingNode(secrets);
 
-  it('says what it is to whoever wants to write', async () => {
+  it('says what it is to callers who want to write', async () => {
     const answer = await request(node.server).post('/v1/cubbyhole/x').set('X-Service-Token', secrets.rootToken);
     expect([answer.status, answer.body.errors]).toEqual([
       503,

@@ -46,7 +46,7 @@ export interface Secrets {
   readonly database: TestDatabase;
   readonly server: Server;
   as(token: string | undefined, headers?: Readonly<Record<string, string>>): Client;
-  /** A token with exactly these rules, made through a policy of its own. */
+  /** A token with exactly these rules, made through a separate policy. */
   withPolicy(rules: string, options?: object): Promise<Client>;
 }
 
@@ -64,7 +64,7 @@ export function testConfig(url: string, env: Readonly<Record<string, string>> = 
   });
 }
 
-/** A password as it is kept, with a cost that no test has to wait for: what it costs to check one stands with it. */
+/** A password as it is kept, with a cost that no test has to wait for: the cost of checking it is stored with it. */
 function hashCheaply(password: string): PasswordHash {
   const salt = 'c2FsdCBvZiBldmVyeSB0ZXN0';
   const [cost, blockSize, parallelization] = [16, 1, 1] as const;

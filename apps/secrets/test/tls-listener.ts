@@ -11,7 +11,7 @@ export interface Shown {
   readonly keyPem: string;
 }
 
-/** What is asked, where it is not a POST of nothing by nobody. */
+/** What is asked, where it is not an empty POST without a certificate. */
 export interface TlsRequest {
   readonly method?: string;
   readonly body?: object;
@@ -19,7 +19,7 @@ export interface TlsRequest {
   readonly headers?: Readonly<Record<string, string | string[]>>;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: the body of an answer is looked at by tests alone.
+// biome-ignore lint/suspicious/noExplicitAny: the body of an answer is looked at only by tests.
 export type TlsAnswer = { status: number; body: any; resumed: boolean };
 
 /** The service behind TLS, asking its clients for certificates. */
@@ -42,7 +42,7 @@ export class TlsListener {
     return (this.server!.address() as AddressInfo).port;
   }
 
-  /** Sends one request on a connection of its own, or on one that the agent keeps. */
+  /** Sends one request on a new connection, or on one that the agent keeps. */
   send(path: string, shown: Shown | undefined, request: TlsRequest = {}, agent?: https.Agent): Promise<TlsAnswer> {
     const { method = 'POST', body = {}, token, headers } = request;
     return new Promise((resolve, reject) => {

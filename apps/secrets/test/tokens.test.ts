@@ -142,7 +142,7 @@ describe('tokens', () => {
     expect(looked.body.data.last_renewal_time).toBeGreaterThan(0);
   });
 
-  it('renew for everybody who asks at once, and never once they are revoked', async () => {
+  it('renew for all who ask at once, and never once they are revoked', async () => {
     // Replicas and an agent share one token: a renewal that lost a race must not look like a dead token.
     const { client_token } = await make({ ttl: '1h', policies: ['default'] });
     const self = secrets.as(client_token);
@@ -299,7 +299,7 @@ describe('tokens', () => {
       return (await secrets.root.write('auth/token/lookup-accessor', { accessor }).expect(200)).body.data.bound_cidrs;
     };
     expect(await boundOf('create')).toEqual(['127.0.0.0/8', '::1']);
-    // Orphans come from nobody, and a role says for itself.
+    // Orphans have no parent, and a role says for itself.
     expect(await boundOf('create-orphan')).toBeUndefined();
     await secrets.root.write('auth/token/roles/wide', {}).expect(204);
     expect(await boundOf('create/wide')).toBeUndefined();

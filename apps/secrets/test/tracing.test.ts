@@ -112,7 +112,7 @@ describe('traces of the secrets service', () => {
     expect(outside[0]!.traceparent).toContain(call!.spanId);
   });
 
-  it('are named in the log, beside what was slow and why', () => {
+  it('are named in the log, next to what was slow and why', () => {
     const ids = new Set(receiver.spans.map((one) => one.traceId));
     const requests = lines.filter(({ msg }) => msg === 'request');
     expect(requests).toHaveLength(8);

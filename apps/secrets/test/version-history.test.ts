@@ -19,7 +19,7 @@ describe('a history of versions', () => {
   it.each<[string, VersionWrite[], ReturnType<typeof final>, string]>([
     ['gives a version twice', [write(1, 0, 1), write(1, 0, 1)], final(1), 'version 1 was given twice'],
     ['loses a version', [write(1, 0, 1), write(2, 0, 1)], final(1), 'version 2 was acknowledged and is not there'],
-    ['leaves one out', [write(1, 0, 1), write(3, 0, 1)], final(3), 'nobody wrote the versions 2'],
+    ['leaves one out', [write(1, 0, 1), write(3, 0, 1)], final(3), 'no write made the versions 2'],
     ['mixes up values', [write(1, 0, 1)], final(1, [[1, 'x']]), 'version 1 has the value of another write'],
     [
       'goes back in time',

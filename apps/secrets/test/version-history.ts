@@ -3,7 +3,7 @@ export interface VersionWrite {
   /** The version that it had to follow, where one was named. */
   readonly cas?: number;
   readonly value: string;
-  /** The version it became; null where it was refused because of `cas`; undefined where nobody knows. */
+  /** The version it became; null where it was refused because of `cas`; undefined where that is not known. */
   readonly version: number | null | undefined;
   readonly began: number;
   readonly ended: number;
@@ -17,7 +17,7 @@ export interface FinalVersions {
 }
 
 /**
- * What in a history could not have happened if each write took effect at one moment between its beginning and its end:
+ * What in a history could not have happened if each write took effect at one instant between its beginning and its end:
  * versions given twice, left out, lost, out of order, and a check-and-set that was granted or refused wrongly.
  */
 export function versionProblems(history: readonly VersionWrite[], final: FinalVersions): string[] {
@@ -33,13 +33,13 @@ export function versionProblems(history: readonly VersionWrite[], final: FinalVe
   }
   const unknown = history.filter(({ version }) => version === undefined).length;
   const missing = Array.from({ length: final.current }, (_, i) => i + 1).filter((version) => !byVersion.has(version));
-  if (missing.length > unknown) problems.push(`nobody wrote the versions ${missing.join()}`);
+  if (missing.length > unknown) problems.push(`no write made the versions ${missing.join()}`);
   for (const [version, { value }] of byVersion) {
     if (version > final.current) problems.push(`version ${version} was acknowledged and is not there`);
     const kept = final.values.get(version);
     if (kept !== undefined && kept !== value) problems.push(`version ${version} has the value of another write`);
   }
-  // In the order of versions nobody may have ended before somebody with a smaller one began.
+  // In the order of versions no write may have ended before one of a smaller version began.
   let latestBegin = Number.NEGATIVE_INFINITY;
   for (const [version, { began, ended }] of [...byVersion].sort(([a], [b]) => a - b)) {
     if (ended < latestBegin) problems.push(`version ${version} was written before its predecessor was begun`);

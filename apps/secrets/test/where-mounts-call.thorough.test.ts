@@ -44,7 +44,7 @@ const jsonOf = (field: Json): Json => {
 const shapeOf = ({ operation }: Visit): [string, Json][] =>
   Object.entries<Json>(operation.input?.shape ?? {}).map(([name, field]) => [name, jsonOf(field)]);
 
-// Whoever may configure a mount says where it calls. What the environment and the cloud give the service is not theirs.
+// A caller who may configure a mount says where it calls. What the environment and the cloud give the service is not theirs.
 describe('mounts that are made to call an address', () => {
   const theirs = listening();
   const ours = listening();

@@ -58,7 +58,7 @@ describe('the rules of another token', () => {
   const secrets = startSecrets();
   const rules = 'path "secret/data/*" { capabilities = ["read"] }';
 
-  it('are shown by its accessor to who has sudo, and to nobody else', async () => {
+  it('are shown by its accessor only to callers with sudo', async () => {
     const other = await secrets.withPolicy(rules);
     const { accessor } = (await secrets.root.write('auth/token/lookup', { token: other.token }).expect(200)).body.data;
     const asked = `sys/internal/ui/resultant-acl?accessor=${accessor}`;

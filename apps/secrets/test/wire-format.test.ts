@@ -410,7 +410,7 @@ describe('wire format', () => {
       await secrets.root.write('auth/token/create', { ttl: null, num_uses: null, policies: null }).expect(200);
     });
 
-    it('a field nobody reads is a warning where there is a body', async () => {
+    it('a field that is not read is a warning where there is a body', async () => {
       const { body } = await secrets.root.write('auth/token/lookup', { zebra: 1, ape: 2 }).expect(200);
       expect(body.warnings).toEqual(['Endpoint ignored these unrecognized parameters: [ape zebra]']);
     });

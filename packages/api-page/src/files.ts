@@ -18,7 +18,7 @@ const js = 'text/javascript; charset=utf-8';
 const installed = () => path.dirname(require.resolve('swagger-ui-dist/package.json'));
 const ours = () => path.join(__dirname, 'browser');
 
-/** What the page consists of beside itself: the installed renderer, and what makes it ours. In the order of its tags. */
+/** The parts of the page: the installed renderer, and what makes it ours. In the order of its tags. */
 const sources: Readonly<Record<string, { readonly type: string; folder(): string }>> = {
   'swagger-ui.css': { type: css, folder: installed },
   'page.css': { type: css, folder: ours },

@@ -119,7 +119,7 @@ describe('an ID token', () => {
   });
 });
 
-describe('what a provider says beside an ID token', () => {
+describe('what a provider says besides an ID token', () => {
   const own = { iss: 'p', sub: 'me', nonce: 'n', exp: 9, name: 'A' };
 
   it('is added, but never laid over what the token says of itself', () => {

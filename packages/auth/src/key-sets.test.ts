@@ -175,7 +175,7 @@ describe('what an issuer publishes', () => {
     expect(asked).toHaveLength(4);
   });
 
-  it('is nothing beside keys where it is a bare key set', async () => {
+  it('has nothing but keys where it is a bare key set', async () => {
     const { sets } = issuer({ 'https://issuer/keys': { keys: [jwk(rsa)] } });
     expect(await sets.issuer(keySet)).toBeUndefined();
     expect(await sets.document(keySet)).toEqual({});

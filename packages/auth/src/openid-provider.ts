@@ -158,7 +158,7 @@ export class OpenidProvider<C> {
   }
 }
 
-/** Throws `upstream` where the provider is not well, or answers what is no answer. */
+/** Throws `upstream` where the provider is not well, or does not answer with JSON. */
 function requireWell({ status, json }: { status: number; json: unknown }, { pathname }: URL): void {
   const what =
     status === 200 && !isObject(json) && !pathname.endsWith('userinfo') ? 'something that is no JSON' : status;

@@ -99,7 +99,7 @@ describe('the host of the console', () => {
     );
   });
 
-  it('believes a cookie only beside our header and from our own origin', async () => {
+  it('believes a cookie only with our header and from our own origin', async () => {
     const idFor = async (headers: Record<string, string>) =>
       JSON.parse((await request(server).get('/v1/x').set(headers)).text).id;
     const Cookie = `keystead-secrets=${id}`;
@@ -135,7 +135,7 @@ describe('the host of the console', () => {
     ['an origin that names no host', ['X-Keystead-Console: 1', 'Origin: https://undefined']],
     ['a folded line', ['X-Other: a', ' X-Keystead-Console: 1', 'Sec-Fetch-Site: same-origin']],
     ['an underscore', ['X_Keystead_Console: 1', 'Sec-Fetch-Site: same-origin']],
-  ])('believes no cookie beside %s', async (_what, lines) => {
+  ])('believes no cookie with %s', async (_what, lines) => {
     const { port } = server.address() as AddressInfo;
     const said = await new Promise<string>((resolve, reject) => {
       const socket = connect(port, '127.0.0.1', () => {

@@ -8,7 +8,7 @@ export class ExactNumber {
 
 const numberParts = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?)0*(\d*))?$/;
 
-/** Sums of an exponent of so many digits and of the length of a text are exact in a double. */
+/** Sums of an exponent of this many digits and of the length of a text are exact in a double. */
 const longestExponent = 15;
 
 /**

@@ -7,7 +7,7 @@ import { type Camelised, camel } from './input';
 /** When an attribute may be set: by creates and updates; by both but required in creates; only by creates. */
 type When = 'anytime' | 'required' | 'create';
 
-/** What any attribute may say beside its type. */
+/** The options of any attribute besides its type. */
 interface AttributeOptions {
   /** The one edition that takes and shows it. */
   readonly edition?: string;

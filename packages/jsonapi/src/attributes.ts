@@ -47,7 +47,7 @@ export const timestamps = z
 /** One of a closed list, where the type of the value is wider than the list. */
 export const choice = (values: readonly string[]) => z.string().meta({ enum: [...values] });
 
-/** The JSON schema of declared attributes; with aliases, second names appear beside the first. */
+/** The JSON schema of declared attributes; with aliases, second names appear next to the first. */
 export function attributesSchema(shape: AttributeShape, aliases: Aliases = {}): Record<string, unknown> {
   const { $schema: _, ...schema } = z.toJSONSchema(z.object(shape), {
     target: 'openapi-3.0',

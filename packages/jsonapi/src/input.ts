@@ -473,7 +473,7 @@ export function bare<A extends Record<string, z.ZodType>>(
     parse(raw) {
       const body = requireObject(raw, ['data']);
       const data = requireObject(body.data, ['data']);
-      // Actions have none; what is no object is refused here as everywhere.
+      // Actions have none; a value that is not an object is refused here as everywhere.
       requireObject(data.relationships, ['data', 'relationships']);
       const wrapped = requireObject(data.attributes, at);
       const twice = Object.keys(attributes).filter(

@@ -193,7 +193,7 @@ describe('a serializer', () => {
     aliases: { size: 'legacy-size', 'permissions.can-open': 'permissions.can-unlid' },
   });
 
-  it('sends aliases beside the neutral names, and only when asked to', () => {
+  it('sends aliases next to the neutral names, and only when asked to', () => {
     expect(boxes.resource({ id: 'b' }, { aliases: true }).attributes).toEqual({
       size: 1,
       'legacy-size': 1,

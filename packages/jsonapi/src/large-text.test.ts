@@ -32,7 +32,7 @@ describe('JSON with large texts', () => {
     expect(() => parse(text)).toThrow(SyntaxError);
   });
 
-  it('refuses what is no UTF-8, before and after a large text', () => {
+  it('refuses bytes that are not UTF-8, before and after a large text', () => {
     const bad = (before: string, after: string) => Buffer.from(`["${before}","${large}","${after}"]`, 'latin1');
     expect(() => parseWithLargeTexts(bad('\xff', ''))).toThrow('not valid');
     expect(() => parseWithLargeTexts(bad('', '\xff'))).toThrow('not valid');

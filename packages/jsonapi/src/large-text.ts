@@ -17,7 +17,7 @@ export class LargeText {
 
 /**
  * Reads JSON whose long texts become `LargeText`, without ever being strings: those would be held twice more, and are
- * not given back soon. Throws what `parse` throws, and a TypeError for what is no UTF-8.
+ * not given back soon. Throws what `parse` throws, and a TypeError for bytes that are not UTF-8.
  */
 export function parseWithLargeTexts(json: Buffer, parse: (text: string) => unknown = JSON.parse): unknown {
   const found = largeTexts(json);

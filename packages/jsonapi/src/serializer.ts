@@ -55,7 +55,7 @@ function addAlias(attributes: Record<string, unknown>, from: readonly string[], 
   }
 }
 
-/** A serializer from its description; aliases are sent beside the neutral names when the view says so. */
+/** A serializer from its description; aliases are sent next to the neutral names when the view says so. */
 export function serializer<
   T,
   View extends { aliases: boolean },

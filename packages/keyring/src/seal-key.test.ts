@@ -19,7 +19,7 @@ describe('seal keys', () => {
     expect(readSealKeys({ value }).current).toEqual(key);
   });
 
-  it('are read from files, the previous one beside the current', () => {
+  it('are read from files, the previous one next to the current', () => {
     const file = path.join(box, 'previous');
     writeFileSync(file, key.toString('base64'));
     const keys = readSealKeys({ value: '11'.repeat(32), previousFile: file });
@@ -28,7 +28,7 @@ describe('seal keys', () => {
 
   // A deployment sets variables it does not use to nothing.
   it('are read from the file where the value is empty, and are absent where both are', () => {
-    const file = path.join(box, 'beside-nothing');
+    const file = path.join(box, 'no-other');
     writeFileSync(file, key.toString('hex'));
     expect(readSealKeys({ value: '', file, previousValue: '', previousFile: '' })).toEqual({ current: key });
     expect(() => readSealKeys({ value: '', file: '' })).toThrow('no seal key');

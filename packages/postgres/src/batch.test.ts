@@ -31,7 +31,7 @@ function started(options: {
 }
 
 describe('batches', () => {
-  it('hold what comes in one turn, run at most so many at a time, and take nothing more once under way', async () => {
+  it('hold what comes in one turn, run a limited number at a time, and take nothing more once under way', async () => {
     const { scheduler, sent, add, end } = started({ inFlight: 1 });
     add('a', 'b');
     expect(sent).toEqual([]);

@@ -112,7 +112,7 @@ function describe(
   };
 }
 
-/** Made beside its final place and renamed, so that an interrupted first start leaves nothing half done. */
+/** Made next to its final place and renamed, so that an interrupted first start leaves nothing half done. */
 function initialise(binaries: Binaries, privileges: Privileges, { dataDir, log, settings }: EmbeddedOptions): void {
   log?.('creating the database files');
   const partial = `${path.resolve(dataDir)}.partial`;

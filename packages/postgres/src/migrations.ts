@@ -159,7 +159,7 @@ function readMigrations(dir: string): Migration[] {
 
 async function lock(client: pg.Client, url: string): Promise<void> {
   const giveUpAt = Date.now() + LOCK_WAIT_SECONDS * 1000;
-  // Asked for again and again: an index that is built beside writers waits for every statement that runs, also for one that waits.
+  // Asked for again and again: an index that is built during writes waits for every running statement, also for one that waits.
   for (;;) {
     const { rows } = await client.query('SELECT pg_try_advisory_lock($1) AS mine', [LOCK]);
     if (rows[0].mine) return;

@@ -27,10 +27,10 @@ export interface PoolOptions {
 const ANSWER_MS = 5000;
 
 /**
- * A pool of connections with limits on waiting and running. `int8` stays a string. A broken idle connection is
- * dropped and replaced at the next use, so that the service outlives a restart of its database; so is one whose server
- * does not even say that a statement took too long, as when a network swallows what is sent. A connection to a standby is
- * refused unless asked for: it would answer what is no longer true, and for as long as it is kept.
+ * A pool of connections with limits on waiting and running. `int8` stays a string. A broken idle connection is dropped and
+ * replaced at the next use, so that the service outlives a restart of its database; so is one whose server does not even
+ * report that a statement took too long, as when a network drops packets. A connection to a standby is refused unless
+ * asked for: it would keep giving outdated answers.
  */
 export function createPool(options: PoolOptions): pg.Pool {
   const statementMs = (options.statementSeconds ?? 30) * 1000;

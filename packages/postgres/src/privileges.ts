@@ -10,12 +10,12 @@ export interface Privileges {
   wrap(program: string, args: string[]): { command: string; args: string[] };
 }
 
-const NOBODY = 65534;
-const IN_NAMESPACE = ['unshare', `--map-user=${NOBODY}`, `--map-group=${NOBODY}`];
-const AS_NOBODY = [
+const UNPRIVILEGED = 65534;
+const IN_NAMESPACE = ['unshare', `--map-user=${UNPRIVILEGED}`, `--map-group=${UNPRIVILEGED}`];
+const AS_UNPRIVILEGED = [
   'setpriv',
-  `--reuid=${NOBODY}`,
-  `--regid=${NOBODY}`,
+  `--reuid=${UNPRIVILEGED}`,
+  `--regid=${UNPRIVILEGED}`,
   '--clear-groups',
   '--inh-caps=+dac_override',
   '--ambient-caps=+dac_override',
@@ -24,14 +24,14 @@ const AS_NOBODY = [
 
 /**
  * Chooses how to run PostgreSQL: directly as an ordinary user, inside a user namespace as root or as a nameless uid,
- * and as `nobody` where root may not make namespaces. Throws an error with one clear line when none works.
+ * and as an unprivileged uid where root may not make namespaces. Throws an error with one clear line when none works.
  */
 export function choosePrivileges(): Privileges {
   const uid = process.getuid?.() ?? 0;
   const gid = process.getgid?.() ?? 0;
   if (uid !== 0 && hasName()) return { owner: { uid, gid }, wrap: (command, args) => ({ command, args }) };
   if (works(IN_NAMESPACE)) return { owner: { uid, gid }, wrap: prefixed(IN_NAMESPACE) };
-  if (uid === 0 && works(AS_NOBODY)) return { owner: { uid: NOBODY, gid: NOBODY }, wrap: prefixed(AS_NOBODY) };
+    if (uid === 0 && works(AS_UNPRIVILEGED)) return { owner: { uid: UNPRIVILEGED, gid: UNPRIVILEGED }, wrap: prefixed(AS_UNPRIVILEGED) };
   const who = uid === 0 ? 'root' : `uid ${uid}, which has no passwd entry`;
   throw new Error(
     `PostgreSQL cannot run as ${who}, and neither unshare nor setpriv works here: start as an ordinary user or set DATABASE_URL`,

@@ -10,7 +10,7 @@ export const SOCKET_PORT = 5432;
 // The name of a socket fits 104 bytes on every system.
 const LONGEST = 103;
 
-/** Where a server may have its socket, the best first: beside its files, else in a separate folder. */
+/** Where a server may have its socket, the best first: with its files, else in a separate folder. */
 export function socketFolders(dataDir: string): string[] {
   const name = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
   return [dataDir, path.join(tmpdir(), `keystead-${name}`)].filter(

@@ -132,7 +132,7 @@ describe('the certificates in the header of a trusted proxy', () => {
       'client-cert is no certificate in the form of RFC 9440',
     ],
     [
-      'beside a bad chain',
+      'with a bad chain',
       [
         ['client-cert', binary],
         ['client-cert-chain', 'x'],
@@ -140,7 +140,7 @@ describe('the certificates in the header of a trusted proxy', () => {
       'client-cert-chain is no certificate in the form of RFC 9440',
     ],
     [
-      'beside a chain of ten',
+      'with a chain of ten',
       [
         ['client-cert', binary],
         ['client-cert-chain', Array(10).fill(binary).join()],

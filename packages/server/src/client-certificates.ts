@@ -17,7 +17,7 @@ export interface CertificateRules {
   readonly certificateHeader?: string;
 }
 
-/** So many certificates of one client are looked at, its own among them. */
+/** The most certificates of one client that are looked at, its own among them. */
 const most = 10;
 
 /**
@@ -56,7 +56,7 @@ function readConnection(socket: TLSSocket): Buffer[] {
 
 function ofHeader({ headersDistinct }: IncomingMessage, name: string): Buffer[] {
   const [text = '', ...others] = headersDistinct[name] ?? [];
-  // A proxy that appends to what a client has sent would put its header beside the client's.
+  // A proxy that appends to what a client has sent would put its header next to the client's.
   if (others.length > 0) throw new BadClientCertificate(`${name} was sent more than once`);
   if (text === '') return [];
   if (!text.startsWith(':')) return fromPem(text, name);

@@ -35,8 +35,8 @@ describe('LineWriter', () => {
   });
 
   it('writes a lone line soon', async () => {
-    new LineWriter(fd).write('alone\n');
-    expect(await written(6)).toBe('alone\n');
+    new LineWriter(fd).write('single\n');
+        expect(await written(7)).toBe('single\n');
   });
 
   it('writes what is left when it is flushed, and goes on after that', async () => {

@@ -4,7 +4,7 @@ import { LogLines } from './log-lines';
 
 const secret = ['authorization', 'cookie', 'token', 'password', 'secret', 'client_token', 'jwt', 'key', 'keys'];
 
-// What a driver adds to its errors beside these can be the values of a row.
+// Other fields that a driver adds to its errors can be the values of a row.
 function shownError(error: unknown): unknown {
   if (typeof error !== 'object' || error === null) return error;
   const { name, message, code, stack, cause, errors } = error as AggregateError & { code?: unknown };

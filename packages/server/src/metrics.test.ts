@@ -71,7 +71,7 @@ describe('the metrics of requests', () => {
     expect(values.some(({ labels }) => labels.route === '/500')).toBe(false);
   });
 
-  it('have those of the process beside them, once', async () => {
+  it('have those of the process next to them, once', async () => {
     const registry = new Registry();
     observeProcess(registry);
     observeProcess(registry);

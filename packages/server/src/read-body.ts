@@ -40,7 +40,7 @@ export interface Pace {
 export interface BodyOptions {
   /** The most bytes it may have. */
   readonly limit: number;
-  /** A body of more than so many bytes, announced or come, is left on the wire until `turn` resolves. */
+  /** A body of more than this many bytes, announced or received, is left on the wire until `turn` resolves. */
   readonly large?: { readonly above: number; turn(): Promise<unknown> };
   /** 15 s of grace, and 128 KiB a second from then on. */
   readonly pace?: Pace;
@@ -49,7 +49,7 @@ export interface BodyOptions {
 const usualPace: Pace = { graceMs: 15_000, bytesPerSecond: 128 * 1024 };
 
 const nothing = Buffer.alloc(0);
-/** Above this, pieces and the whole beside them would be felt. */
+/** Above this, having the pieces and the whole would be felt. */
 const inPlaceBytes = 128 * 1024;
 /** The most that is read for nothing, so that an answer is delivered. */
 const discardedBytes = 64 * 1024 * 1024;

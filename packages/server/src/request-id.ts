@@ -14,8 +14,8 @@ export function requestId(req: IncomingMessage & { [ids]?: string }): string {
 }
 
 /**
- * The id that the caller gave a request by `X-Request-Id`, of 8 to 128 harmless characters, so that it can be followed through
- * several systems. It is recorded beside ours and never replaces it: any caller may send the id of another request.
+ * The id that the caller gave a request by `X-Request-Id`, of 8 to 128 harmless characters, so that it can be followed
+ * through several systems. It is recorded next to ours and never replaces it: any caller may send another request's id.
  */
 export function sentRequestId(req: IncomingMessage): string | undefined {
   const sent = req.headers['x-request-id'];

@@ -131,7 +131,7 @@ const shared = (prefix: string, standard: { port: number; connections: number })
     .max(86_400)
     .optional()
     .describe(
-      'Makes this a node that only reads, from a standby of PostgreSQL: answers may be so many seconds old; 503 where the standby is behind by more. Off unless set.',
+      'Makes this a node that only reads, from a standby of PostgreSQL: answers may be this many seconds old; 503 where the standby is behind by more. Off unless set.',
     ),
   PRIMARY_URL: webAddress
     .optional()

@@ -1,4 +1,4 @@
-// What all test files of a worker load once: installed packages, and our own sources, which keep no state beside constants
+// What all test files of a worker load once: installed packages, and our own sources, which keep no state but constants
 // (architecture.test.ts). Compiled once, and as fast after the first file as a service that runs for a while.
 const { createRequire, isBuiltin } = require('node:module');
 const path = require('node:path');

@@ -21,7 +21,7 @@ interface Pair {
 }
 
 /**
- * Stands between a node and its database and can hold up what goes through, without closing anything: as a network does
+ * A proxy between a node and its database that can hold up what goes through, without closing anything: as a network does
  * that loses packets.
  */
 export class DatabaseProxy {

@@ -53,7 +53,7 @@ export class Keycloak {
     return `${this.base}/realms/${this.realm}`;
   }
 
-  /** Starts it where only its folder is known, and makes the realm, with `clients` beside `keystead`. */
+  /** Starts it where only its folder is known, and makes the realm, with `clients` besides `keystead`. */
   async start(clients: readonly object[] = []): Promise<void> {
     this.base = keycloakAt!.startsWith('http') ? keycloakAt! : await this.run();
     const groups = [

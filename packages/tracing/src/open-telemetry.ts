@@ -27,9 +27,9 @@ const exportMs = 10_000;
 const chosenPerSecond = 20;
 
 /**
- * Traces by the SDK of OpenTelemetry, sent in batches. What cannot be sent is tried again for a while and then lost; no request
- * waits for it. Whether something is traced is decided here before anything is made, so that the rest costs nothing; a share of
- * requests is at most so many a second, so that a busy node does not spend its time on traces that are never read.
+ * Traces by the SDK of OpenTelemetry, sent in batches. What cannot be sent is tried again for a while and then lost; no
+ * request waits for it. Whether something is traced is decided before anything is made, so that the rest costs nothing. A
+ * share of requests is limited per second, so that a busy node does not spend its time on traces that are never read.
  */
 export class OpenTelemetry implements Tracing {
   private readonly provider: BasicTracerProvider;

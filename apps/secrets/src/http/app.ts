@@ -25,7 +25,7 @@ export interface AppParts {
   readonly largeBodies: Gate;
   /** Undefined: no page shows the interface. */
   readonly apiPage: ApiPage | undefined;
-  /** Where this node, which only reads, sends whoever needs one that writes. */
+  /** Where this node, which only reads, sends callers who need one that writes. */
   readonly primaryUrl: string | undefined;
   /** Undefined: there is no console, and no cookie means anything. */
   readonly console: ConsoleEdge | undefined;
@@ -122,7 +122,7 @@ function fail(parts: AppParts, req: IncomingMessage, res: ServerResponse, error:
     if (error instanceof StepUpRequired) res.setHeader('X-Keystead-Step-Up', 'required');
     sendRefusal(res, error, extra);
   } else if (error instanceof AuditFailed) {
-    // The one fault whose place is told: whoever sees it has to get the device going again.
+    // The one fault that is named: operators have to repair the device.
     send(res, 500, errorBody([error.message]), extra);
   } else {
     parts.log.error({ err: error, method: req.method }, 'fault');
@@ -130,7 +130,7 @@ function fail(parts: AppParts, req: IncomingMessage, res: ServerResponse, error:
   }
 }
 
-// Nobody is left to read an answer.
+// The client is gone.
 function isAborted(error: unknown): boolean {
   return isRefusal(error) && error.cause instanceof BodyAborted;
 }

@@ -41,7 +41,7 @@ describe('the certificates of a client behind a proxy', () => {
     ['two, joined by a comma', { 'client-cert': [`${escaped},${escaped}`] }],
     ['two, joined by a comma and a line', { 'client-cert': [`${escaped},%0A${escaped}`] }],
     ['something before PEM', { 'client-cert': [`x%0A${escaped}`] }],
-    ['a percent sign alone', { 'client-cert': ['%'] }],
+    ['only a percent sign', { 'client-cert': ['%'] }],
     ['PEM that holds no certificate', { 'client-cert': [escaped.replace(/MII.{20}/, 'AAAA')] }],
     ['eleven', { 'client-cert': [escaped.repeat(11)] }],
     ['two, of which one may be the client’s', { 'client-cert': [escaped, escaped] }],
@@ -54,7 +54,7 @@ describe('the certificates of a client behind a proxy', () => {
     expect(() => clientCertificates(from('10.1.2.3', headers), rules)).toThrow(BadClientCertificate);
   });
 
-  it('are not asked of anybody else', () => {
+  it('are not taken from others', () => {
     for (const text of [escaped, binary, 'x']) {
       const headers = { 'client-cert': [text] };
       expect(clientCertificates(from('192.0.2.1', headers), rules)).toEqual([]);

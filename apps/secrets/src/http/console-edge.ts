@@ -10,11 +10,11 @@ import type { PageSession } from './request';
 export interface ConsoleParts {
   readonly sessions: Sessions;
   /**
-   * What the session of an id may be used for; undefined where it is over. `background`: asked by the page and not by its
-   * person, so that the session is used by it no more than by nobody.
+   * What the session of an id may be used for; undefined where it is over. `background`: the page asks by itself, which does
+   * not count as use by its person.
    */
   find(id: string, background: boolean): Promise<PageSession | undefined>;
-  /** Whether the service is reached over HTTPS alone. */
+  /** Whether the service is reached only over HTTPS. */
   readonly secureOnly: boolean;
   readonly trustedProxies: TrustedProxies;
   readonly log: Logger;
@@ -22,7 +22,7 @@ export interface ConsoleParts {
 
 const backgroundHeader = 'x-keystead-background';
 
-/** A page of ours asked without a session that holds: whoever sits there signs in. */
+/** A page of ours asked without a valid session: its person signs in. */
 export class SignedOut extends Refusal {
   constructor() {
     super('denied', 'sign in first');
@@ -52,13 +52,13 @@ export class ConsoleEdge {
     return this.host.answer(req, res);
   }
 
-  /** The session of the page that makes a request; undefined for requests of anybody else, whatever cookies they have. */
+  /** The session of the page that makes a request; undefined for other requests, with or without cookies. */
   sessionOf(req: IncomingMessage): Promise<PageSession | undefined> | undefined {
     const id = req.headers.cookie === undefined ? undefined : this.host.idOf(req);
     return id === undefined ? undefined : this.parts.find(id, req.headers[backgroundHeader] !== undefined);
   }
 
-  /** To a page whose session is over, that it is; nothing for whoever else was refused. */
+  /** Tells a page that its session is over; undefined for other callers. */
   inPagesWords(error: unknown, req: IncomingMessage, request: Request | undefined): SignedOut | undefined {
     const isDenied = error instanceof Refusal && error.kind === 'denied' && request?.token === undefined;
     return isDenied && isOwnPage(req) ? new SignedOut() : undefined;

@@ -8,7 +8,7 @@ export interface BodyFields {
 }
 
 const halfOfCharacter = /\p{Surrogate}/u;
-/** It comes by an escape alone: bytes are read as UTF-8, which has none. */
+/** Lone halves come only by an escape: bytes are read as UTF-8, which has none. */
 const mayHoldHalves = /\\u[dD][89a-fA-F]/;
 
 /**

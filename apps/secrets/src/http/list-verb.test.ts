@@ -55,7 +55,7 @@ function setUp(secure: boolean) {
     });
     return {
       socket,
-      /** Sends the parts one by one, each as a packet of its own. */
+      /** Sends each part as a separate packet. */
       async send(parts: string[]) {
         for (const part of parts) {
           socket.write(part, 'latin1');
@@ -123,7 +123,7 @@ describe.each([
     }
   });
 
-  it('arrives when every byte is a packet of its own, again and again on one connection', async () => {
+  it('arrives when every byte is a separate packet, again and again on one connection', async () => {
     const client = await connect();
     for (const method of ['LIST', 'GET', 'LIST', 'LIST', 'REPORT']) {
       await client.send([...bytes({ method, path: '/v1/a', body: '' })]);
@@ -132,7 +132,7 @@ describe.each([
     client.socket.destroy();
   });
 
-  it('has SCAN beside it, on kept connections and with bodies, and refuses it in pieces', async () => {
+  it('has SCAN besides, on kept connections and with bodies, and refuses it in pieces', async () => {
     const client = await connect();
     for (const method of ['SCAN', 'GET', 'SCAN', 'LIST', 'SCAN']) {
       await client.send([bytes({ method, path: '/v1/a', body: 'SCAN ' })]);

@@ -10,16 +10,16 @@ export function methodOf(req: http.IncomingMessage): string {
 /**
  * Teaches an HTTP or HTTPS server the verb LIST, which Node's parser refuses.
  *
- * The parser stops at the S of LIST, so it stays the only judge of where a request begins: its refusal is taken as the
- * signal, the connection gets a fresh parser, and that is fed the same bytes with a verb it knows, which is turned
- * back into LIST before anybody sees it. Connections that never send LIST are not touched. LIST behind a request that
- * is not answered yet is refused like any unknown verb. When the verb itself is split over packets, the letters of the
- * earlier packet are gone, so that a misspelt verb that differs from LIST in just those is taken for LIST.
+ * The parser stops at the S of LIST, so it remains the only judge of where a request begins: its refusal is the signal,
+ * the connection gets a fresh parser, and that is fed the same bytes with a verb it knows, which is turned back into LIST
+ * before any handler sees it. Connections that never send LIST are not touched. LIST behind a request that is not
+ * answered yet is refused like any unknown verb. When the verb itself is split over packets, the letters of the earlier
+ * packet are gone, so that a misspelt verb that differs from LIST only in those is taken for LIST.
  *
  * SCAN is rescued in the same way where the whole word comes in one packet, as every client sends it; else it is refused.
  *
- * Takes over the server's `clientError` listeners and passes on to them whatever is not LIST; without any, it answers
- * 400 itself. Spec: Cubbyhole.
+ * Takes over the server's `clientError` listeners and passes all other errors on to them; without any, it answers 400
+ * itself. Spec: Cubbyhole.
  */
 export function rescueList(server: http.Server): void {
   const refusals = server.listeners('clientError') as ((error: Error, socket: Socket) => void)[];

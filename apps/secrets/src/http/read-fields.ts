@@ -24,7 +24,7 @@ const pace = { graceMs: 15_000, bytesPerSecond: 512 * 1024 };
 const maxNesting = 500;
 /** Up to here a body cannot hold more than any bound allows, and is not looked over first. */
 const surelyHarmlessBytes = 900;
-/** From here on every step over a body is a turn of the event loop of its own. */
+/** From here on every step over a body takes a separate turn of the event loop. */
 const inStepsBytes = 512 * 1024;
 
 const noFields: RequestFields = { fields: {}, exact: false, bytes: 0, text: '' };

@@ -34,7 +34,7 @@ const falseTexts = new Set(['', '0', 'f', 'F', 'false', 'FALSE', 'False']);
 /**
  * Turns an HTTP request into a kernel request. `readBody` reads the fields of verbs with a body, once it is known how
  * much of it the sender may have read. A token that is sent counts before a session.
- * Throws `malformed` for a list parameter that is no boolean, `unsupported-operation` for verbs nobody knows.
+ * Throws `malformed` for a list parameter that is not a boolean, `unsupported-operation` for unknown verbs.
  */
 export function readRequest(
   req: IncomingMessage,

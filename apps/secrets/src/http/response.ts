@@ -15,7 +15,7 @@ const fixedHeaders = [
   'max-age=31536000; includeSubDomains',
 ];
 
-/** Writes an answer; `extra` are headers beside the fixed ones, as a flat list of names and values. */
+/** Writes an answer; `extra` are headers besides the fixed ones, as a flat list of names and values. */
 export function send(res: ServerResponse, status: number, body: string | Uint8Array, extra?: readonly string[]): void {
   const headers = extra === undefined ? fixedHeaders : withExtra(extra);
   if (status === 204 || status === 304 || (body === '' && res.req.method === 'HEAD')) {

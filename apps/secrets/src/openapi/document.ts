@@ -73,7 +73,7 @@ export class OpenApiDocuments {
     return document;
   }
 
-  /** The document of some declared paths, whoever asks. */
+  /** The document of some declared paths, for any caller. */
   pathsDocument(mount: LiveMount, declared: readonly Path[]): JsonSchema {
     const entries = declared.map((one) => pathEntry(mount, one, ''));
     const steps = this.assemble(entries, () => true, false);
@@ -169,7 +169,7 @@ function pathItem(
   const list = shown.find(({ verb }) => verb === 'list');
   const scan = shown.find(({ verb }) => verb === 'scan');
   for (const operation of shown) {
-    // One GET stands for all; the list and scan parameters tell them apart.
+    // One GET is documented for all; the list and scan parameters tell them apart.
     if ((operation === list && read) || (operation === scan && (read || list))) continue;
     const { id, request, response } = register(operation);
     const reads = operation === read || operation === list || operation === scan;

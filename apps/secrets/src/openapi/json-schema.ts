@@ -36,7 +36,7 @@ const envelopeProperties = (data: JsonSchema): JsonSchema => ({
 export const sharedSchemas: Readonly<Record<string, JsonSchema>> = {
   Error: {
     type: 'object',
-    description: 'Texts alone; where warnings say where to look instead, all keys of an envelope too.',
+    description: 'Only texts; where warnings say where to look instead, all keys of an envelope too.',
     properties: { errors: { type: 'array', items: { type: 'string' } }, ...envelopeProperties({ type: 'object' }) },
     required: ['errors'],
   },
@@ -139,6 +139,6 @@ export function enveloped(data: JsonSchema | undefined, injected: boolean): Json
     type: 'object',
     properties,
     required: Object.keys(properties),
-    ...(injected ? { additionalProperties: true, description: 'The fields of data stand at the top level too.' } : {}),
+    ...(injected ? { additionalProperties: true, description: 'The fields of data are at the top level too.' } : {}),
   };
 }

@@ -38,8 +38,8 @@ export function operationId(mount: LiveMount, declared: Path, verb: Verb, operat
   const tail = literal(parameter < 0 ? [] : segments.slice(parameter));
   if (mount.type === 'system') return join(prefix, verb, ...head, ...tail);
   if (mount.type === 'identity') return ofIdentity(head, tail, verb, segments[parameter]);
-  const beside = mount.kind === 'auth' && besideEngines.has(mount.type) && head.length === 1 && tail.length === 0;
-  return join(prefix, ...named(head, tail, verb, beside ? 'auth' : ''));
+  const marked = mount.kind === 'auth' && besideEngines.has(mount.type) && head.length === 1 && tail.length === 0;
+  return join(prefix, ...named(head, tail, verb, marked ? 'auth' : ''));
 }
 
 function named(head: readonly string[], tail: readonly string[], verb: Verb, kind: string): string[] {

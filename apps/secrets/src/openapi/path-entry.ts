@@ -44,7 +44,7 @@ export interface PathEntry {
 
 const builtIn = new Set(['system', 'identity', 'cubbyhole', 'token']);
 
-/** Everything the document says of a declared path, before anybody's rights are looked at. */
+/** Everything the document says of a declared path, before the caller's rights are looked at. */
 export function pathEntry(mount: LiveMount, declared: Path, namespacePath: string): PathEntry {
   const pattern = declared.pattern.replace(/:(\w+)\*?/g, '{$1}');
   const names = [...declared.pattern.matchAll(/:(\w+)\*?/g)].map(([, name]) => name!);
@@ -137,7 +137,7 @@ function operationEntry(
 
 function refusalsOf(mount: LiveMount, { operations }: Path, verb: Verb): RefusalStatus[] {
   const always: RefusalStatus[] = [400, 403, 404, 429, 503];
-  // One GET stands for both, and `list` in the query may ask for the one that is not there.
+  // One GET is documented for both, and `list` in the query may ask for one that is not there.
   if (isReading(verb) && !(operations.read && operations.list)) always.push(405);
   if (verb === 'write' || verb === 'patch') always.push(408, 413);
   if (verb === 'patch') always.push(415);
@@ -149,7 +149,7 @@ function refusalsOf(mount: LiveMount, { operations }: Path, verb: Verb): Refusal
 
 function bodySchema(input: JsonSchema | undefined, operation: AnyOperation): JsonSchema {
   const schema: JsonSchema = { type: 'object', ...input };
-  // Merging writes may leave out whatever is stored or has a default; handlers refuse what is missing all the same.
+  // Merging writes may leave out all that is stored or has a default; handlers refuse missing fields all the same.
   if (operation.update) delete schema.required;
   if (operation.freeform) schema.additionalProperties = true;
   else delete schema.additionalProperties;

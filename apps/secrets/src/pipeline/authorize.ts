@@ -20,7 +20,7 @@ export interface Grant {
   readonly stored?: unknown;
 }
 
-/** What the decision is told of what the path leads to. */
+/** What the decision needs to know about the target of the path. */
 export interface Existence {
   readonly isThere: boolean;
   readonly stored?: unknown;

@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import type { RouteMatch } from '../kernel/routing/route-match';
 import type { BodyBounds, RequestFields } from './request';
 
-/** Of somebody who is not known yet: logins, shares of keys and wrapping tokens need no more. */
+/** For callers without a known token: logins, shares of keys and wrapping tokens need no more. */
 const unknownCaller: BodyBounds = { bytes: 64 * 1024, values: 1000 };
 /** Of a known caller, for everything with declared fields. */
 const declaredFields: BodyBounds = { bytes: 2 * 1024 * 1024, values: 50_000 };
@@ -17,7 +17,7 @@ export function boundsOf(match: RouteMatch, known: boolean): BodyBounds {
   return match.operation?.freeform || match.operation?.largeBody ? freeForm : declaredFields;
 }
 
-/** While the service is sealed nobody is known. */
+/** While the service is sealed no caller is known. */
 export const sealedBounds = unknownCaller;
 
 /** Holds the fields of a query to the bounds. Throws `too-large`. */

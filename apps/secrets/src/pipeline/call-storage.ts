@@ -5,7 +5,7 @@ import { addDelete, addPrefixDelete, addPut, isEmpty, newWriteSet } from '../ker
 import type { Intent, Page, Storage } from '../sdk/storage';
 import type { DecisionQueues, View } from './decision-queues';
 
-/** Others have their turns between so many rows. */
+/** Others get their turn after this many rows. */
 const SCANNED_AT_ONCE = 5000;
 
 /** What a call's storage needs. */

@@ -62,7 +62,7 @@ describe('decisions about the same', () => {
     expect(await here.list('folder/sub/')).toEqual(['third']);
   });
 
-  it('are refused alone, and fail alone', async () => {
+  it('are refused and fail one by one', async () => {
     const here = storageOn(test.storage);
     const asked = upTo(12).map((i) => {
       if (i % 4 === 1) return here.transaction('some', () => Promise.reject(new Refusal('invalid', 'not you')));
@@ -122,11 +122,11 @@ describe('decisions on two nodes', () => {
     expect(await quiet.transaction('fair', async (tx) => Number(await tx.get('fair')))).toBe(busyMade + 20);
   });
 
-  it('say no only of what is so, whatever the node remembers', async () => {
+  it('refuse only for what is so, not for what the node remembers', async () => {
     const [writer, reader] = [storageOn(test.storage), storageOn(other)];
     await whileHearing(other, async () => {
       expect(await reader.get('remembered')).toBeUndefined();
-      // The other node is told of nothing, as in the moment before a notice arrives.
+      // The other node hears nothing, as in the moment before a notice arrives.
       const { tell } = test.storage.changes;
       test.storage.changes.tell = async () => {};
       await count(writer, 'remembered').finally(() => {

@@ -43,7 +43,7 @@ type Decided = { readonly value: unknown } | { readonly refusal: Refusal };
 interface DecidedBatch {
   readonly set: WriteSet;
   readonly decided: readonly Decided[];
-  /** Somebody was refused or had nothing to write. */
+  /** A decision was refused or had nothing to write. */
   readonly hasRefusal: boolean;
 }
 
@@ -62,10 +62,10 @@ const IN_DATABASE = 2;
 /**
  * Decisions about the same thing, one after the other, in the order in which they came.
  *
- * Those who wait for the same turn are decided together: each sees what those before it have decided, and one commit
- * writes it all, on the condition that nothing of it was changed since it was read. Where another node did change it, all
- * are decided again, now in a turn of the database, which nobody can overtake: so nobody loses twice. Where other nodes
- * are about, a refusal is given only of what the database says; what this node remembers may be a moment old.
+ * Those waiting for the same turn are decided together: each sees what those before it have decided, and one commit writes
+ * it all, on the condition that nothing of it has changed since it was read. Where another node did change it, all are
+ * decided again, now in a turn of the database that no other node can overtake, so that none loses twice. With other nodes
+ * around, a refusal is given only for what the database says, since this node's memory may be outdated.
  */
 export class DecisionQueues {
   private readonly queues = new Map<string, Queue>();
@@ -113,14 +113,14 @@ export class DecisionQueues {
     }
   }
 
-  /** Whoever of a batch cannot be written shall fail alone. */
+  /** If one decision of a batch cannot be written, only that one fails. */
   private async eachAlone(
     name: string,
     queue: Queue,
     queued: readonly QueuedDecision[],
     error: unknown,
   ): Promise<void> {
-    // Whatever was being written in a lost connection may have been committed or not: it is not written twice.
+    // After a lost connection we cannot know whether the write was committed: do not write twice.
     if (queued.length === 1 || isLost(error)) for (const one of queued) one.reject(error);
     else for (const one of queued) await this.decideTogether(name, queue, [one]);
   }
@@ -213,7 +213,7 @@ function requiring(set: WriteSet, seen: ReadonlyMap<string, Entry | undefined>):
     const key = cacheKey(gone);
     if (!seen.has(key)) return [gone];
     const entry = seen.get(key);
-    // What was absent when this was decided need not be removed, whoever writes it later.
+    // What was absent when this was decided need not be removed, even if it is written later.
     return entry ? [{ ...gone, require: revision(entry) }] : [];
   });
   return { ...set, puts, deletes };
@@ -227,7 +227,7 @@ function settle(queued: readonly QueuedDecision[], decided: readonly Decided[]):
   });
 }
 
-/** Those who still wait; whoever has waited too long is told. */
+/** Those who still wait; those who have waited too long are refused. */
 function inTime(queued: readonly QueuedDecision[]): readonly QueuedDecision[] {
   const nowMs = performance.now();
   return queued.filter((one) => {

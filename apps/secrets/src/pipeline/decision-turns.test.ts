@@ -162,7 +162,7 @@ describe('turns of decisions', () => {
     expect(audit).toEqual(['line']);
   });
 
-  it('are refused at once where nobody else writes', async () => {
+  it('are refused at once where there is no other writer', async () => {
     const { first, release } = holding();
     const second = queues.decide(keyOf('n'), async ({ pending, set }) => {
       pending.put('n', 'lost');
@@ -205,7 +205,7 @@ describe('turns of decisions', () => {
     expect(reads).toEqual(['here n', 'database n', expected.length === 2 ? 'database n' : 'here n']);
   });
 
-  it('fail alone, and are not taken again where a connection was lost', async () => {
+  it('fail one by one, and are not taken again where a connection was lost', async () => {
     const { first, release } = holding();
     const mistake = new Error('a mistake');
     const asked = [
@@ -252,7 +252,7 @@ describe('turns of decisions', () => {
     expect(commits).toHaveLength(status === 'rejected' ? 1 : 2);
   });
 
-  it('are taken by two at a time in the database, whatever becomes of them', async () => {
+  it('are taken by two at a time in the database, however they end', async () => {
     amongOthers = true;
     const releases: (() => void)[] = [];
     const asked = ['a', 'b', 'c', 'd', 'e'].map((path, i) =>

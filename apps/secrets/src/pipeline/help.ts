@@ -3,7 +3,7 @@ import type { Path } from '../sdk/path';
 import type { Kernel } from './kernel';
 import type { Outcome } from './outcome';
 
-/** `?help=1` of a path, for whoever may use it: what it is, what it takes, and its part of the document. */
+/** `?help=1` of a path, for callers who may use it: what it is, what it takes, and its part of the document. */
 export function pathHelp(kernel: Kernel, mount: LiveMount, declared: Path): Outcome {
   const { summary, description, operations } = declared;
   const verbs = Object.entries(operations).map(([verb, { summary: does }]) => `    ${verb}\n        ${does}`);

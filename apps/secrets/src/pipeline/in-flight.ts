@@ -24,8 +24,8 @@ export class InFlight {
 }
 
 /**
- * The requests that this node is carrying out, oldest first. They are remembered by the clock that looks after all that
- * wait: a table of their own would keep them from the quick collections of garbage.
+ * The requests that this node is carrying out, oldest first. The clock of all timeouts keeps them: a separate table would
+ * keep them from the quick collections of garbage.
  */
 export function inFlight({ silence, clock, timeoutSeconds }: Kernel): InFlightRequest[] {
   const nowMs = clock.now();

@@ -44,7 +44,7 @@ export interface Kernel {
   readonly inputs: InputParsers;
   /** Requests that take longer are answered with a refusal; what they began goes on. */
   readonly timeoutSeconds: number;
-  /** While the database answers nothing nobody waits for it, whether they came before or come now. */
+  /** While the database does not answer, no request waits for it. */
   readonly silence: Pick<Silence, 'lasts' | 'whenItLasts' | 'waitingFor'>;
   /** This node only reads, from a standby; `primaryUrl` is where others write. */
   readonly standby: { readonly lag: Pick<ReplayLag, 'trouble'>; readonly primaryUrl: string | undefined } | undefined;

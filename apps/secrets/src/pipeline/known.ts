@@ -5,8 +5,8 @@ import type { Bearer } from './authenticate';
 import type { Grant } from './authorize';
 
 /**
- * What is known of a request. Each step answers a value that says more than the one it was given; whatever ends the
- * request early is audited with the last of them.
+ * What is known of a request. Each step answers a value that says more than the one it was given; a request that ends early
+ * is audited with the last of them.
  */
 export interface RequestContext {
   readonly match: RouteMatch | undefined;

@@ -59,7 +59,7 @@ function isAccessible(kernel: Kernel, bearer: Bearer, text: string | undefined):
     const { path, folding } = questionOf(match);
     return bearer.access.capabilities(path, folding)[0] !== 'deny';
   } catch (error) {
-    // What nobody could ask for, nobody has rights on.
+    // No caller has rights on what none could ask for.
     if (isRefusal(error)) return false;
     throw error;
   }

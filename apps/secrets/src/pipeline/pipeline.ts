@@ -113,7 +113,7 @@ async function carryOut(kernel: Kernel, request: Request, learn: Learn, isOver: 
   const recorded = entry ? learn({ ...allowed, entry }) : allowed;
   const written = entry && requestLine(kernel, entry);
   if (written) await written;
-  // Whoever was told that it took too long must be able to rely on nothing beginning afterwards.
+  // A client that was answered "timed out" must be able to rely on nothing beginning afterwards.
   if (isOver()) throw timedOut();
   const chain = entry && kernel.chained ? new ChainedLine(kernel.audit, entry) : undefined;
   const set = newWriteSet();
@@ -258,7 +258,7 @@ const unavailable = (): Refusal => new Refusal('unavailable', 'storage is unavai
 
 const timedOut = (): Refusal => new Refusal('timeout', 'request timed out');
 
-/** Nothing but a status for whoever has this version of the answer already. */
+/** Only a status for callers who have this version of the answer already. */
 function unlessKnown(outcome: Outcome, { ifNoneMatch }: Request): Outcome {
   if (ifNoneMatch === undefined || outcome.headers?.ETag !== ifNoneMatch) return outcome;
   const { headers, contentType } = outcome;

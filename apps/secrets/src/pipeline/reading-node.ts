@@ -15,6 +15,6 @@ export function requireReading({ standby, whileSealed }: Kernel, { verb, path, w
   if (trouble !== undefined && !path.locateSystem(whileSealed, verb)) throw new Refusal('unavailable', trouble);
 }
 
-/** The status that a refusal is answered with: whoever needs another node is sent there, if this one knows where. */
+/** The status that a refusal is answered with: callers who need another node are sent there, if this one knows where. */
 export const refusedStatus = ({ standby }: Kernel, refusal: Refusal): number =>
   refusal instanceof PrimaryNeeded && standby?.primaryUrl !== undefined ? 307 : statusOf[refusal.kind];

@@ -33,7 +33,7 @@ export interface Request {
   /** Of a request that a page of the console makes with its session: `token` is the session's. */
   readonly session:
     | {
-        /** Whoever sits there has proven anew who they are. */
+        /** The person has proven again who they are. */
         readonly steppedUp: boolean;
       }
     | undefined;
@@ -56,7 +56,7 @@ export interface Request {
   readonly help: boolean;
   /** Name of the route, for log and metrics: a pattern, never a path. Set once it is known where the request leads. */
   route?: string;
-  /** Headers of the answer that tell of rate limits; set where they are wanted and one counts the request. */
+  /** Rate-limit headers of the answer; set where they are wanted and a limit counts the request. */
   rateHeaders?: Readonly<Record<string, string>>;
 }
 

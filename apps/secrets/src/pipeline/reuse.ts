@@ -72,7 +72,7 @@ async function outlives(kernel: Kernel, calling: Calling, lease: LeaseRecord): P
 /** Where a caller's secret lies: the name is a keyed hash over all that it must share with the call that made it. */
 function entryOf(kernel: Kernel, calling: Calling, key: string): EntryKey | undefined {
   const { bearer, caller, match } = calling;
-  // A batch token stands in no table: only its entity can be recognised.
+  // A batch token is in no table: only its entity can be recognised.
   if (!bearer || (bearer.record.type === 'batch' && caller.entityId === '')) return undefined;
   const who = caller.entityId === '' ? ['token', bearer.record.key] : ['entity', caller.entityId];
   const name = kernel.barrier.mac('lease-reuse', JSON.stringify([match.namespace.uuid, ...who, key]));

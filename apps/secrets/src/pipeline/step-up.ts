@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import type { AnyOperation } from '../sdk/path';
 import type { Request } from './request';
 
-/** A page asked for what its session is good for only once its holder has proven anew who they are. */
+/** A page asked for something that its session allows only after a step-up. */
 export class StepUpRequired extends Refusal {
   constructor() {
     super('denied', 'step-up-required: prove once more who you are, at /ui/session/step-up, and send this again');

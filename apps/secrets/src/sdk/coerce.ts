@@ -203,7 +203,7 @@ function unparsable(wanted: string, reader: string, text: string, reason: string
   return new Failure(`cannot parse '' as ${wanted}: strconv.${reader}: parsing ${quoted}: ${reason}`);
 }
 
-/** So many are listed; of a long list the rest is counted. */
+/** How many are listed; of a long list the rest is counted. */
 const listedFailures = 10;
 
 function severally(failures: readonly string[]): Failure {

@@ -266,7 +266,7 @@ export const keyValues = () =>
 export const object = () =>
   field<Record<string, unknown>>({ type: 'object' }, (value) => toObject(value), false, { empty: {} });
 
-/** An object of fields that are read like those of a body; what is no field is left out or, if strict, refused. */
+/** An object of fields that are read like those of a body; other keys are left out or, if strict, refused. */
 export const nested = <S extends z.ZodObject>(name: string, inner: S, nothing: readonly unknown[] = [null]) =>
   field<Partial<z.output<S>>>(
     { type: 'object' },

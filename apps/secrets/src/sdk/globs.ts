@@ -5,7 +5,7 @@ import { Refusal } from '@keystead/refusal';
  * text once for every character of the pattern.
  */
 const mostSteps = 100_000_000;
-/** Any comparison takes as long as so many steps. */
+/** Any comparison takes as long as this many steps. */
 const stepsOfOne = 300;
 
 /** Compares texts with patterns in which `*` matches any text, as far as one request may have them compared. */

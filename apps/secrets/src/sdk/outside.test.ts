@@ -59,15 +59,15 @@ describe('throttle', () => {
       await throttle.take();
       order.push('crowd');
     });
-    const beside = new Promise<void>((done) =>
+    const other = new Promise<void>((done) =>
       setImmediate(() => {
-        order.push('beside');
+        order.push('other');
         done();
       }),
     );
-    await Promise.all([...crowd, beside]);
+    await Promise.all([...crowd, other]);
     expect(order).toHaveLength(21);
-    expect(order.indexOf('beside')).toBeLessThan(9);
+    expect(order.indexOf('other')).toBeLessThan(9);
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect(throttle.take()).toBeUndefined();
   });

@@ -98,7 +98,7 @@ export interface AnyOperation extends Operation<Readonly<Record<string, string>>
   readonly reading?: ParameterReading;
 }
 
-/** What a path says of itself, beside its operations. */
+/** What a path says of itself, besides its operations. */
 export interface PathSpec<P extends string, S> {
   readonly summary: string;
   readonly description?: string;

@@ -20,7 +20,7 @@ export interface DataReply {
   readonly text?: string;
   /** It exists but is not available: 404, with its metadata. */
   readonly gone?: boolean;
-  /** The handle of what `data` holds; returned beside the token that unwraps it. */
+  /** The handle of the content of `data`; returned with the token that unwraps it. */
   readonly accessor?: string;
   /** For answers that speak of a lease they did not make (renewal). */
   readonly lease?: { readonly id: string; readonly renewable: boolean; readonly durationSeconds: number };

@@ -9,8 +9,8 @@ const THRESHOLD = 3;
 const RESERVED_BYTES = 4096;
 
 /**
- * Initialises a new installation and writes its root token and keys to a file that must not be there yet, readable by its
- * owner alone. Answers whether it did; an installation that was initialised before stays as it is. Throws where the file
+ * Initialises a new installation and writes its root token and keys to a file that must not be there yet, readable only by
+ * its owner. Answers whether it did; an installation that was initialised before stays as it is. Throws where the file
  * cannot be written, and then initialises nothing.
  */
 export async function firstRun(

@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Modules } from './modules';
 
-/** Gauges of tokens, leases and pending work, counted when somebody asks for them. */
+/** Gauges of tokens, leases and pending work, counted on request. */
 export function addGauges(registry: Registry, { storage, leases, audit }: Modules): void {
   const names = {
     leases: 'Leases there are.',

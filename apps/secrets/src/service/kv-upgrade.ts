@@ -24,7 +24,7 @@ const kind = 'kv-upgrade';
 /** What one commit can hold without holding up others. */
 const most = { secrets: 10_000, bytes: 64 * 1024 * 1024 };
 /** Until every node knows that the mount is closed, and what was under way there has been written. */
-const quietMs = { alone: 500, amongOthers: 3_000 };
+const quietMs = { single: 500, amongOthers: 3_000 };
 /** Longer than any request may take: what was under way all that time is found then. */
 const lateMs = 120_000;
 const readAtOnce = 500;
@@ -68,7 +68,7 @@ export function kvUpgrade({ mounts, jobs, storage, inBackground }: KvUpgradeDeps
         options: now.options?.version === '2' ? now.options : { ...now.options, upgrading: 'true' },
       }));
       if (!closed) return finished;
-      await sleep(changes.mustTell ? quietMs.amongOthers : quietMs.alone);
+      await sleep(changes.mustTell ? quietMs.amongOthers : quietMs.single);
       return { state: { uuid, step: 'convert' }, advanced: 0, finished: false };
     }
     const late = { state: { uuid, step: 'late' as const }, finished: false, waitMs: lateMs };

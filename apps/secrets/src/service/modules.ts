@@ -33,7 +33,7 @@ import { authMounts } from './auth-mounts';
 import { backgroundCalls } from './background-calls';
 import type { ServiceParts } from './parts';
 
-/** Of each second that a request may take: whoever waits longer for a turn is told so while it still listens. */
+/** Of each second that a request may take: callers who wait longer for a turn get an answer while they still listen. */
 const PATIENCE_MS = 900;
 
 /** The kernel's modules, each handed what it needs of those before it. */
@@ -72,7 +72,7 @@ export async function buildModules(
   const chain = new AuditChain({ database, barrier, clock: storage.clock, recording: config.audit.table });
   if (config.audit.table) {
     committer.chainAudit(chain.append);
-    // A copy outside the database, whatever else is logged: whoever sets the level must not be able to silence it.
+    // A copy outside the database at any log level: a caller who sets the level must not be able to silence it.
     const ends = log.child({}, { level: 'info' });
     storage.background.every('audit-heads', 300_000, async () => {
       for (const head of await chain.heads()) if (head.chain === chain.id) ends.info(head, 'end of the audit chain');

@@ -1,7 +1,7 @@
 import type { StreamSink } from '../sdk/reply';
 import type { LogFormat, LogMonitors } from '../system/sys/node/monitor';
 
-/** So many are told of the log of one node at a time. */
+/** How many may follow the log of one node at the same time. */
 const most = 8;
 /** What a client may leave unread; what comes beyond that is left out, and said to be. */
 const mostUnreadBytes = 256 * 1024;
@@ -16,7 +16,7 @@ export class Monitors implements LogMonitors {
 
   constructor(
     private readonly log: { readonly level: string },
-    /** Tells of each line of the log from now on; returns what ends that. */
+    /** Passes on each line of the log from now on; returns what ends that. */
     private readonly lines: (follower: (line: string) => void) => () => void,
   ) {}
 

@@ -185,7 +185,7 @@ describe.each(accounts)('the cloud provider engine on $name', (account) => {
     undo.push(() => admin.send(new DeleteRoleCommand({ RoleName })));
     await admin.send(new PutRolePolicyCommand({ RoleName, PolicyName: 'list', PolicyDocument: allow('iam:*') }));
     undo.push(() => admin.send(new DeleteRolePolicyCommand({ RoleName, PolicyName: 'list' })));
-    // Rights are checked from here on, also those of whoever cleans up.
+    // Rights are checked from here on, also those of the account that cleans up.
     if (account.enforce) {
       await account.enforce(endpoint);
       admin = new IAMClient(at(rootKey));
@@ -235,7 +235,7 @@ describe.each(accounts)('the cloud provider engine on $name', (account) => {
     240_000,
   );
 
-  it('ends users to whom somebody added keys and groups', async () => {
+  it('ends users to whom others added keys and groups', async () => {
     const { body } = await secrets.root.read('cloudtwo/creds/user').expect(200);
     const UserName = body.data.arn.split('/').at(-1)!;
     await admin.send(new CreateAccessKeyCommand({ UserName }));

@@ -27,7 +27,7 @@ const requestPath = fc
   .map((segments) => segments.join('/'))
   .chain((free) => fc.constantFrom(free, free, ...existingKeys));
 
-/** `MOUNT` stands for the mount's path and `ACCESSOR` for the accessor of the mount that the person's alias is of. */
+/** `MOUNT` becomes the mount's path and `ACCESSOR` the accessor of the mount that the person's alias is of. */
 const template = fc.constantFrom(
   '{{identity.entity.name}}',
   '{{identity.entity.metadata.team}}',

@@ -5,7 +5,7 @@ import { startSecrets } from '../start-secrets';
 
 jest.setTimeout(60_000);
 if (!keycloakAt)
-  process.stderr.write('skipped: no KEYSTEAD_KEYCLOAK, so nobody attacks with tokens of a real provider\n');
+  process.stderr.write('skipped: no KEYSTEAD_KEYCLOAK, so there is no attack with tokens of a real provider\n');
 const withKeycloak = keycloakAt ? describe : describe.skip;
 const back = 'http://localhost:8250/oidc/callback';
 
@@ -101,8 +101,8 @@ withKeycloak('who attacks with what a real Keycloak gave them', () => {
       () => signed({ ...of().header, jku: 'http://127.0.0.1:1/', x5u: 'http://127.0.0.1:1/' }, of().said, byOwnKey),
     ],
     ['an id of a key that is a path', () => signed({ alg: 'RS256', kid: '../../etc/passwd' }, of().said, byOwnKey)],
-    ['claims of somebody else', () => [of().head, part({ ...of().said, sub: 'eve' }), of().signature].join('.')],
-    ['its access token, which is for somebody else', () => tokens.access_token],
+    ['claims of another person', () => [of().head, part({ ...of().said, sub: 'eve' }), of().signature].join('.')],
+    ['its access token, which is for another audience', () => tokens.access_token],
     ['its refresh token', () => tokens.refresh_token],
     ['the token of another realm there', () => foreign.id_token],
     [

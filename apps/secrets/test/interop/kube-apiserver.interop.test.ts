@@ -96,10 +96,10 @@ withCluster('login by a Kubernetes API server', () => {
     await login(await token('lab', 'web')).expect(403, /namespace not authorized/);
   });
 
-  it('takes tokens for the audience of the role, and of the cluster alone where there is none', async () => {
+  it('takes tokens for the audience of the role, and only of the cluster where there is none', async () => {
     await role('named', { audience: 'keystead' });
     await login(await token('shop', 'web', ['keystead']), 'named').expect(200);
-    await login(await token('shop', 'web', ['somebody-else']), 'named').expect(403, /audience/);
+    await login(await token('shop', 'web', ['another']), 'named').expect(403, /audience/);
     await login(await token('shop', 'web'), 'named').expect(403, /audience/);
   });
 
@@ -114,7 +114,7 @@ withCluster('login by a Kubernetes API server', () => {
     await login(await token('shop', 'web'), 'labelled').expect(403);
   });
 
-  it('believes no token that the cluster did not sign, whatever it says', async () => {
+  it('believes no token that the cluster did not sign, with any claims', async () => {
     const jwt = await token('shop', 'web');
     const claims = JSON.parse(Buffer.from(jwt.split('.')[1]!, 'base64url').toString());
     const { kid } = JSON.parse(Buffer.from(jwt.split('.')[0]!, 'base64url').toString());
@@ -125,7 +125,7 @@ withCluster('login by a Kubernetes API server', () => {
     await login([head, jwt.split('.')[1], signature].join('.')).expect(403);
   });
 
-  it('knows an account that was made anew under the same name as another, and refuses the token of the one before', async () => {
+  it('tells an account from an earlier one of the same name, and refuses the token of the one before', async () => {
     await account('shop', 'brief');
     await role('brief', { bound_service_account_names: 'brief' });
     const old = await token('shop', 'brief');

@@ -4,18 +4,18 @@ import { startSecrets } from '../start-secrets';
 import { existingKeys, type GeneratedCase, type GeneratedRequest, generateCases } from './generated-policies';
 import { type Answer, type ReferenceServer, type Sent, Speaker, startReferenceServer } from './reference-server';
 
-// The policy language beside a reference server, where KEYSTEAD_REFERENCE_SERVER names its program: the same policies, the
+// The policy language against a reference server, where KEYSTEAD_REFERENCE_SERVER names its program: the same policies, the
 // same tokens, the same requests, and the same verdict from both. What differs on purpose is decision 0035.
 
 const program = process.env.KEYSTEAD_REFERENCE_SERVER;
-const beside = program ? it : it.skip;
+const compared = program ? it : it.skip;
 const why = program ? '' : ' (skipped: KEYSTEAD_REFERENCE_SERVER names no program)';
 
 const long = process.env.KEYSTEAD_LONG === '1';
 const requestsPerCase = 20;
 const triples = Number(process.env.KEYSTEAD_REFERENCE_TRIPLES ?? (long ? 100_000 : 4_000));
 const seed = Number(process.env.KEYSTEAD_REFERENCE_SEED ?? 20_260_801);
-/** Cases under way at a time, each on a mount of its own. */
+/** Cases under way at a time, each on a separate mount. */
 const lanes = 6;
 
 /** One of the two servers, with what a case needs of it. */
@@ -96,7 +96,7 @@ function verdict({ status, body }: Answer): string {
   return status === 403 ? 'refused' : status >= 500 ? `fault ${status} ${JSON.stringify(body)}` : 'granted';
 }
 
-describe(`policies beside a reference server${why}`, () => {
+describe(`policies against a reference server${why}`, () => {
   const secrets = startSecrets();
   let reference: ReferenceServer;
   let sides: [Side, Side];
@@ -152,7 +152,7 @@ describe(`policies beside a reference server${why}`, () => {
     return differences;
   }
 
-  beside(
+  compared(
     `decide the same for ${triples} requests`,
     async () => {
       const cases = generateCases(seed, Math.ceil(triples / requestsPerCase), requestsPerCase);

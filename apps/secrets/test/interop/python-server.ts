@@ -23,7 +23,7 @@ export function noPython(): string | undefined {
   }
 }
 
-/** Installs a package into a folder of its own, starts its program, and waits until it answers at `probe`. */
+/** Installs a package into a separate folder, starts its program, and waits until it answers at `probe`. */
 export async function startPythonServer(what: {
   readonly requirement: string;
   readonly program: string;

@@ -11,7 +11,7 @@ import { startSecrets } from '../start-secrets';
 const program = ['/usr/sbin/slapd', '/usr/lib/openldap/slapd'].find(existsSync);
 const schemas = ['/etc/ldap/schema', '/etc/openldap/schema'].find(existsSync);
 const installed = program !== undefined && schemas !== undefined;
-if (!installed) process.stderr.write('skipped: no slapd here, so nobody logs in by a real directory\n');
+if (!installed) process.stderr.write('skipped: no slapd here, so there is no login by a real directory\n');
 const withSlapd = installed ? describe : describe.skip;
 
 const base = 'dc=acme,dc=example';
@@ -74,7 +74,7 @@ withSlapd('login by OpenLDAP', () => {
       [
         ...['core', 'cosine', 'inetorgperson'].map((name) => `include ${schemas}/${name}.schema`),
         ...(modules ? [`modulepath ${modules}`, 'moduleload back_mdb'] : []),
-        // As many directories are: a name without a password is taken for nobody in particular.
+        // As in many directories, a name without a password is an anonymous bind.
         'allow bind_anon_cred bind_anon_dn',
         `TLSCertificateFile ${file('tls.pem')}`,
         `TLSCertificateKeyFile ${file('tls.key')}`,
@@ -165,7 +165,7 @@ withSlapd('login by OpenLDAP', () => {
     ['a star', '*', 'right ada'],
     ['another filter', 'ada)(uid=*', 'right ada'],
     ['an escape of hers', '\\61da', 'right ada'],
-    ['somebody of another part of the tree', 'search', 'finds'],
+    ['a person in another part of the tree', 'search', 'finds'],
   ])('refuses %s', async (_what, name, password) => {
     const { body } = await login(name, password).expect(400);
     expect(body.errors).toEqual(['ldap operation failed: failed to bind as user']);
@@ -176,10 +176,10 @@ withSlapd('login by OpenLDAP', () => {
     await login('o(d)d*\\2c#x', 'right ada').expect(400);
   });
 
-  it('lets nobody in without a password, whom the directory would take', async () => {
+  it('refuses a login without a password that the directory would take', async () => {
     await login('ada', '').expect(400, /zero length/);
     await configure({ deny_null_bind: false }).expect(204);
-    // The directory agrees to this one: whoever switches the check off has switched passwords off.
+    // The directory agrees to this one: without the check, logins would need no password.
     const { status } = await login('ada', '');
     expect(status).toBe(200);
   });
@@ -213,13 +213,13 @@ withSlapd('login by OpenLDAP', () => {
     expect((await login('ada', 'right ada').expect(200)).body.auth.policies).toContain('of-crowd');
   });
 
-  it('says that the directory is away, counts nothing against anybody, and goes on when it is back', async () => {
+  it('says that the directory is away, counts no failures, and works again when it is back', async () => {
     await stop();
     for (let n = 0; n < 12; n++) await login('ada', 'right ada').expect(502);
     await start();
-    // What did not answer is left alone for a few seconds.
+    // A system that did not answer is not called for a few seconds.
     for (let tries = 0; (await login('ada', 'right ada')).status !== 200; tries++) {
-      if (tries > 300) throw new Error('nobody is let in any more');
+      if (tries > 300) throw new Error('no login succeeds any more');
       await sleep(100);
     }
   }, 60_000);

@@ -7,7 +7,7 @@ import { testConfig } from '../start-secrets';
 const log = createLogger({ name: 'shown', level: 'silent' });
 const listen = { host: '127.0.0.1', port: 0 };
 
-/** Starts the service, not yet initialised, with its metrics on a port of their own, as its program does. */
+/** Starts the service, not yet initialised, with its metrics on a separate port, as its program does. */
 export async function showSecrets(): Promise<{ port: number; close(): Promise<void> }> {
   const database = await freshDatabase('secrets');
   const registry = new Registry();
@@ -16,7 +16,7 @@ export async function showSecrets(): Promise<{ port: number; close(): Promise<vo
     registry,
   });
   const serving = await serve({ app: service.app, listen, log, metrics: { listen, registry }, ready: service.ready });
-  // Somebody has asked it for something, so that there is something to count.
+  // One request, so that there is something to count.
   await fetch(`${serving.url}/nothing`);
   return {
     port: Number(serving.metricsPort),

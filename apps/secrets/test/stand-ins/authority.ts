@@ -108,7 +108,7 @@ export class Issued {
 
 /** A certificate that its own key signs. */
 export const selfSigned = (name: string, wanted: Wanted = {}): Issued => make(name, wanted);
-/** An authority of its own. */
+/** A root authority. */
 export const root = (name: string, wanted: Wanted = {}): Issued => make(name, { authority: true, ...wanted });
 
 export function pemOf(label: string, der: Buffer): string {
@@ -201,7 +201,7 @@ const numberBytes = (value: bigint): Buffer => {
   return Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex');
 };
 
-/** Of its own, because the library takes whole buffers. */
+/** A copy, because the library takes whole buffers. */
 export function bytes(from: Buffer): ArrayBuffer {
   return new Uint8Array(from).buffer;
 }

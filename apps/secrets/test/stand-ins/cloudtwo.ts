@@ -52,7 +52,7 @@ export class CloudStandIn {
   interfere: (action: string, response: http.ServerResponse, form: Form) => boolean = () => false;
   /** The provider's clock. */
   nowMs: () => number = Date.now;
-  /** Actions nobody may do, such as `iam:TagUser`. */
+  /** Actions that are denied, such as `iam:TagUser`. */
   readonly denied = new Set<string>();
   /** What the trust policies of roles ask for, by their ARN. */
   readonly externalIds = new Map<string, string>();

@@ -13,7 +13,7 @@ export interface IssuerKey {
 
 const curves: Record<string, string> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' };
 
-/** A key pair that fits an algorithm; nobody publishes it yet. */
+/** A key pair that fits an algorithm; not published yet. */
 export function newKey(algorithm = 'ES256', modulusLength = 2048): IssuerKey {
   const pair =
     algorithm === 'EdDSA'
@@ -39,7 +39,7 @@ export function signRaw(header: object, claims: unknown, key: IssuerKey, algorit
 export type Answer = [status: number, body: unknown, headers?: Record<string, string>];
 
 /**
- * An issuer of identity tokens for tests: a discovery document, a key set and tokens, signed here by node:crypto alone.
+ * An issuer of identity tokens for tests: a discovery document, a key set and tokens, signed here only by node:crypto.
  * With `tls` it speaks https.
  */
 export class IssuerStandIn {
@@ -50,7 +50,7 @@ export class IssuerStandIn {
   down = false;
   /** Laid over what the discovery document says. */
   document: Record<string, unknown> = {};
-  /** Stands in the key set beside the keys. */
+  /** In the key set next to the keys. */
   further: unknown[] = [];
   /** The clock tokens are dated by. */
   nowMs: () => number = Date.now;

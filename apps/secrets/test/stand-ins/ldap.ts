@@ -21,7 +21,7 @@ export class DirectoryStandIn {
   silent = false;
   /** Answers searches with a reference to elsewhere besides. */
   reference: string | undefined;
-  /** Hangs up after so many binds. */
+  /** Hangs up after this many binds. */
   hangUpAfterBinds = Number.POSITIVE_INFINITY;
   readonly binds: { dn: string; password: string; secure: boolean }[] = [];
   readonly searches: { base: string; filter: string }[] = [];
@@ -39,7 +39,7 @@ export class DirectoryStandIn {
     await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
   }
 
-  /** Hangs up on everybody. */
+  /** Hangs up on all clients. */
   hangUp(): void {
     for (const socket of this.open) socket.destroy();
   }

@@ -52,7 +52,7 @@ export class ProviderStandIn extends IssuerStandIn {
     return path === '/device' ? this.beginDevice() : this.redeem(form);
   }
 
-  /** Whoever opens it is `ada` of the operators. */
+  /** Every visitor is `ada` of the operators. */
   private authorize(path: string): Answer {
     const url = `${this.address}${path}`;
     const back = new URL(new URL(url).searchParams.get('redirect_uri')!);

@@ -33,7 +33,7 @@ export interface FuzzPlan {
   readonly details?: boolean;
 }
 
-/** How the service was at one moment. */
+/** The state of the service at a time. */
 interface Moment {
   readonly sent: number;
   readonly residentMb: number;

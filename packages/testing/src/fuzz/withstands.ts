@@ -29,7 +29,7 @@ export interface FuzzSubject {
   env(url: string): Record<string, string>;
   /** Prepares it, and says how and with which tokens it is called. */
   target(standing: Standing): Promise<Omit<FuzzTarget, 'service' | 'metricsUrl'>>;
-  /** Ends what was started beside it. */
+  /** Ends what was started with it. */
   end?(): Promise<void>;
 }
 

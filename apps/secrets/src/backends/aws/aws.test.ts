@@ -86,7 +86,7 @@ describe('login by a signed request', () => {
     await configure({ ...addresses, access_key: 'AKIALOOK', secret_key: 'secret of AKIALOOK' }).expect(204);
   });
 
-  it('is listed beside the engine of the same name', async () => {
+  it('is listed next to the engine of the same name', async () => {
     const { body } = await secrets.root.read('sys/plugins/catalog').expect(200);
     expect(body.data.auth).toContain('aws');
     expect(body.data.secret).toContain('aws');

@@ -152,8 +152,8 @@ describe('login with a certificate', () => {
     ['with an intermediate', () => withChain(between.issue('web'), between)],
     ['with intermediates in any order', () => withChain(deeper.issue('web'), between, deeper)],
     ['with the root sent along', () => withChain(deeper.issue('web'), deeper, between, authority)],
-    ['beside strangers', () => withChain(between.issue('web'), other, between, other)],
-    ['beside one that cannot be read', () => withChain(between.issue('web'), twice, between)],
+    ['among strangers', () => withChain(between.issue('web'), other, between, other)],
+    ['next to one that cannot be read', () => withChain(between.issue('web'), twice, between)],
   ])('takes one %s', async (_what, shown) => {
     expect(await login(shown(), 'web')).toMatchObject({ status: 200 });
   });
@@ -420,7 +420,7 @@ describe('login with a certificate that a proxy has seen', () => {
     expect(deep.body.auth.metadata.common_name).toBe('deep');
   });
 
-  it('refuses what is no certificate, and what was sent twice', async () => {
+  it('refuses values that are not certificates, and values sent twice', async () => {
     const { body } = await secrets.as(undefined, { 'X-Client-Cert': 'x' }).write('auth/cert/login').expect(400);
     expect(body.errors).toEqual(['x-client-cert is no certificate (PEM, URL-encoded)']);
     const escaped = encodeURIComponent(web.pem);

@@ -46,7 +46,7 @@ export interface Certificate {
   /** The key as it is in the certificate, without its kind. */
   readonly keyBits: Buffer;
   readonly isAuthority: boolean;
-  /** How many further authorities may stand between it and who was certified in the end; undefined for any number. */
+  /** How many further authorities may be between it and the final certificate; undefined for any number. */
   readonly pathLength: number | undefined;
   /** True where it may not sign certificates, because its key is for something else. */
   readonly mayNotCertify: boolean;

@@ -13,7 +13,7 @@ const fields = recordFields({
     false,
   ],
   ocsp_cache_size: [
-    int().describe('So many OCSP answers are remembered by each node, until the time that they say.'),
+    int().describe('How many OCSP answers each node remembers, each until the time that it says.'),
     100,
   ],
 });

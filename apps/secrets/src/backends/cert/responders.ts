@@ -26,7 +26,7 @@ export interface OcspRules {
 /** What is remembered of one mount. */
 export interface OcspMemory {
   readonly mount: string;
-  /** So many answers, as long as they say themselves. */
+  /** How many answers are kept, each as long as it says itself. */
   readonly size: number;
   /** Of the configuration: what was said under another is asked again. */
   readonly generation: string;

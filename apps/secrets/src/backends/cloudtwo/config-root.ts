@@ -10,7 +10,7 @@ import type { CloudTwo, Connection } from './cloud';
 import { checkTerms, hasTerms, plan, replan, rotationFields, shownRotation } from './rotation-plan';
 import { checkTemplate, nameLimits } from './user-name';
 
-/** Beside -1, which leaves it to the provider library. */
+/** Besides -1, which leaves it to the provider library. */
 const retryBounds = { minimum: -1, maximum: 20 } as const;
 
 const credentialSources = ['static', 'environment'] as const;

@@ -42,7 +42,7 @@ describe('the rotation of the root key by the clock', () => {
     });
   };
   const read = async () => (await secrets.root.read('cloudtwo/config/root').expect(200)).body.data;
-  /** As the nodes of an installation do, so many at the same moment. */
+  /** What the nodes of an installation do, all at the same time. */
   const look = async (nodes = 1) => {
     const { mounts, entries, committer, decisions, namespaces, leases } = secrets.service.kernel;
     const mount = mounts.at(namespaces.root.uuid, 'cloudtwo/')!;

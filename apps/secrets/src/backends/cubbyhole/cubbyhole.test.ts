@@ -9,7 +9,7 @@ describe('cubbyhole', () => {
   const token = async (fields: object = {}) =>
     secrets.as((await secrets.root.write('auth/token/create', fields).expect(200)).body.auth.client_token);
 
-  it('returns the pairs as they were written, whatever JSON they are (S20.1, S20.3, SP.7, SP.33)', async () => {
+  it('returns the pairs as they were written, any JSON (S20.1, S20.3, SP.7, SP.33)', async () => {
     const pairs = { text: 'a', number: 1, list: [1, 'b', null], object: { deep: { er: true } }, none: null, ttl: '1h' };
     const written = await secrets.root.write('cubbyhole/pairs', pairs).expect(204);
     expect(written.text).toBe('');
@@ -31,7 +31,7 @@ describe('cubbyhole', () => {
     expect(JSON.parse(verb).data).toEqual({ keys: ['b', 'c/'] });
   });
 
-  it('lists page by page, after a name and so many, each name once and folders as one', async () => {
+  it('lists page by page, after a name and up to a limit, each name once and folders as one', async () => {
     const own = await token();
     const kept = ['a', 'b/one', 'b/two', 'c', 'd/deep/er', 'd/deep/est', 'e'];
     for (const at of kept) await own.write(`cubbyhole/pages/${at}`, { v: at }).expect(204);

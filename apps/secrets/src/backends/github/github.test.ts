@@ -77,10 +77,10 @@ describe('login by a token of GitHub', () => {
     await secrets.root.write(`${at}/teams/site operators`, { value: 'by-name' }).expect(204);
     await secrets.root.write(`${at}/teams/admins`, { value: 'root-like' }).expect(204);
     await secrets.root.write(`${at}/users/ada`, { value: 'herself' }).expect(204);
-    await secrets.root.write(`${at}/users/default`, { value: 'everybody' }).expect(204);
+    await secrets.root.write(`${at}/users/default`, { value: 'everyone' }).expect(204);
     const { body } = await login('ada-token').expect(200);
     expect(body.auth).toMatchObject({
-      token_policies: ['by-name', 'by-slug', 'default', 'everybody', 'herself'],
+      token_policies: ['by-name', 'by-slug', 'default', 'everyone', 'herself'],
       metadata: { username: 'Ada', org: 'acme' },
       lease_duration: 1200,
     });

@@ -37,7 +37,7 @@ describe('login with signed tokens', () => {
       ['no source of keys', () => ({}), 'exactly one of'],
       ['two sources', () => ({ jwks_url: issuer.keysAddress, oidc_discovery_url: issuer.address }), 'exactly one of'],
       [
-        'keys beside a source',
+        'keys besides a source',
         () => ({ jwks_url: issuer.keysAddress, jwt_validation_pubkeys: publicPem }),
         'exactly one',
       ],

@@ -263,7 +263,7 @@ describe('sign-in at an OpenID provider', () => {
       const own = await begin();
       await callback({ ...provider.signIn(own.auth_url), iss: provider.address }).expect(200);
       const before = await begin();
-      await configure({ oidc_client_id: 'somebody-else' }).expect(204);
+      await configure({ oidc_client_id: 'another' }).expect(204);
       await callback(provider.signIn(before.auth_url)).expect(400, /The configuration changed meanwhile/);
       await configure().expect(204);
     });
@@ -359,7 +359,7 @@ describe('sign-in at an OpenID provider', () => {
       await fetchAnew();
       provider.userInfo = { sub: 'ada', mail: 'ada@example.com', realm: { groups: ['a'] }, aud: 'other', iss: 'x' };
       expect((await signIn({ sub: 'ada' }, { role: 'bound' })).status).toBe(200);
-      provider.userInfo = { sub: 'somebody', mail: 'ada@example.com', realm: { groups: [] } };
+      provider.userInfo = { sub: 'someone', mail: 'ada@example.com', realm: { groups: [] } };
       expect(await refused({ sub: 'ada' }, { role: 'bound' })).toContain('of another subject');
     });
 
@@ -578,7 +578,7 @@ describe('sign-in at an OpenID provider', () => {
       for (const [key] of provider.sessions) provider.sessions.set(key, { sub: 'grace' });
       await renew().expect(200);
       expect(await policiesOf(token)).not.toEqual(['ops-policy']);
-      for (const [key] of provider.sessions) provider.sessions.set(key, { sub: 'somebody', groups: ['ops'] });
+      for (const [key] of provider.sessions) provider.sessions.set(key, { sub: 'someone', groups: ['ops'] });
       await renew().expect(400, /for another user/);
       provider.down = true;
       await secrets.as(other).write('auth/token/renew-self', {}).expect(502);

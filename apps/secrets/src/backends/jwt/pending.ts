@@ -27,7 +27,7 @@ export interface PendingLogin {
   readonly login?: Login;
 }
 
-/** A login in its place. A mount has only so many places: otherwise strangers could fill the database. */
+/** A login in its place. The places of a mount are limited: otherwise strangers could fill the database. */
 interface StoredLogin {
   readonly digest: string;
   readonly endsAt: number;

@@ -7,7 +7,7 @@ export interface VersionFacts {
   readonly destroyed: boolean;
 }
 
-/** What is known of a secret beside its values. */
+/** The metadata of a secret. */
 export interface KeyMetadata {
   readonly versions: Readonly<Record<string, VersionFacts>>;
   readonly currentVersion: number;

@@ -33,9 +33,9 @@ type Metadata = z.output<typeof Metadata>;
 
 const longest = { keys: 64, name: 128, value: 512 };
 
-/** What is known of secrets beside their values, and their removal with all versions. */
+/** The metadata of secrets, and their removal with all versions. */
 export const metadataPath = path('metadata/:path*', {
-  summary: 'What is known of a secret beside its value.',
+  summary: 'The metadata of a secret.',
   paramDocs: { path: 'Where the secret lies.' },
   exists: async ({ storage, params }) => (await findKey(storage, params.path)) !== undefined,
   read: {

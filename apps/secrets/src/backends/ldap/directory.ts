@@ -125,7 +125,7 @@ function wayOf(url: string, config: LdapConfig): string {
 const digestOf = (parts: readonly unknown[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 
-/** Lets so many in at once; the others wait in line. */
+/** Lets a limited number in at once; the others wait in line. */
 class Gate {
   private inside = 0;
   private readonly waiting: (() => void)[] = [];

@@ -34,7 +34,7 @@ describe('login by a directory', () => {
     userdn: people,
     userattr: 'uid',
     groupdn: groups,
-    token_policies: 'everybody',
+    token_policies: 'everyone',
     token_ttl: '20m',
     discoverdn: false,
     upndomain: '',
@@ -77,7 +77,7 @@ describe('login by a directory', () => {
       tls_min_version: 'tls12',
       dereference_aliases: 'never',
       request_timeout: 90,
-      token_policies: ['everybody'],
+      token_policies: ['everyone'],
       token_ttl: 1200,
     });
     expect(text).not.toContain('service-password');
@@ -148,7 +148,7 @@ describe('login by a directory', () => {
     await secrets.root.write('auth/ldap/groups/LOCAL', { policies: 'local' }).expect(204);
     const { body } = await login('Ada', 'right').expect(200);
     expect(body.auth).toMatchObject({
-      token_policies: ['ada', 'default', 'everybody', 'local', 'ops'],
+      token_policies: ['ada', 'default', 'everyone', 'local', 'ops'],
       lease_duration: 1200,
       metadata: { username: 'ada' },
     });
@@ -225,10 +225,10 @@ describe('login by a directory', () => {
     await configure({ case_sensitive_names: true, username_as_alias: true }).expect(204);
     await secrets.root.write('auth/ldap/groups/ops', { policies: 'ops' }).expect(204);
     const { body } = await login('Ada', 'right').expect(200);
-    expect(body.auth.token_policies).toEqual(['default', 'everybody']);
+    expect(body.auth.token_policies).toEqual(['default', 'everyone']);
     await secrets.root.write('auth/ldap/groups/Ops', { policies: 'ops' }).expect(204);
     const again = await login('Ada', 'right').expect(200);
-    expect(again.body.auth.token_policies).toEqual(['default', 'everybody', 'ops']);
+    expect(again.body.auth.token_policies).toEqual(['default', 'everyone', 'ops']);
     const entity = await secrets.root.read(`identity/entity/id/${again.body.auth.entity_id}`).expect(200);
     expect(entity.body.data.aliases.map(({ name }: { name: string }) => name.toLowerCase())).toEqual(['ada']);
     await secrets.root.delete('auth/ldap/groups/ops').expect(204);
@@ -344,7 +344,7 @@ describe('login by a directory', () => {
     expect(directory.binds).toHaveLength(asked);
   });
 
-  it('keeps to so many connections at once', async () => {
+  it('limits its connections', async () => {
     const answers = await Promise.all(Array.from({ length: 60 }, (_, i) => login(`unknown${i}`, 'x')));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([400]));
     expect(directory.mostAtOnce).toBeLessThanOrEqual(32);

@@ -5,7 +5,7 @@ import { namesPath, recordPath } from '../../sdk/records';
 import { empty } from '../../sdk/reply';
 
 const policies = anyCase(commaList()).describe('Policies of who has this name, or is in it.');
-const groups = commaList().describe('Further groups, beside those of the directory.');
+const groups = commaList().describe('Further groups, besides those of the directory.');
 
 const User = z.object({ groups, policies });
 const Group = z.object({ policies });
@@ -20,7 +20,7 @@ export const userPaths = [
   recordPath('users/:name', users, {
     folds: { name: 'case' },
     params: { name: 'segment' },
-    summary: 'Groups and policies that a user has beside those of the directory.',
+    summary: 'Groups and policies that a user has besides those of the directory.',
     read: {
       summary: 'Read what is said of a person.',
       output: z.object({ groups: z.string(), policies: z.array(z.string()) }),

@@ -42,7 +42,7 @@ describe('userpass', () => {
     await secrets.root.list('auth/userpass/users').expect(404);
   });
 
-  it('gives a token for the right password, whatever the case of the name (S5.1, S5.2, S5.3, S5.4, S5.5)', async () => {
+  it('gives a token for the right password, in any case of the name (S5.1, S5.2, S5.3, S5.4, S5.5)', async () => {
     await mounted();
     await user('ann', { token_policies: 'dev', token_ttl: '30m' });
     const { body } = await login('ANN', 'right').expect(200);

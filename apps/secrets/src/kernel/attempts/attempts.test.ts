@@ -17,19 +17,19 @@ beforeAll(async () => {
 });
 afterAll(() => test.close());
 
-const somebody = () => ({ kind: 'password', subject: `s${++subjects}` }) as const;
+const guessed = () => ({ kind: 'password', subject: `s${++subjects}` }) as const;
 const taken = async (...given: Parameters<Attempts['take']>): Promise<TakenAttempt> => {
   const attempt = await attempts.take(...given);
   if (!attempt.allowed) throw new Error('locked');
   return attempt;
 };
-const fail = async (who: ReturnType<typeof somebody>, times: number) => {
+const fail = async (who: ReturnType<typeof guessed>, times: number) => {
   for (let i = 0; i < times; i += 1) await taken(who, rule);
 };
 
 describe('guesses', () => {
   it('of many at once, at two nodes, no more are judged than are allowed', async () => {
-    const who = somebody();
+    const who = guessed();
     const all = await Promise.all(
       Array.from({ length: 40 }, (_, i) => (i % 2 === 0 ? attempts : elsewhere).take(who, rule)),
     );
@@ -43,8 +43,8 @@ describe('guesses', () => {
     expect((await attempts.take(who, rule)).allowed).toBe(true);
   });
 
-  it('are locked twice as long every time, up to the longest, and counted anew after each', async () => {
-    const who = somebody();
+  it('are locked twice as long every time, up to the longest, and counted from zero after each', async () => {
+    const who = guessed();
     for (const seconds of [60, 120, 200, 200]) {
       await fail(who, 5);
       expect(await attempts.take(who, rule)).toEqual({ allowed: false, lockedUntilMs: clock.now() + seconds * 1000 });
@@ -53,7 +53,7 @@ describe('guesses', () => {
   });
 
   it('are forgotten when one is right', async () => {
-    const who = somebody();
+    const who = guessed();
     for (let round = 0; round < 3; round += 1) {
       await fail(who, 4);
       const last = await taken(who, rule);
@@ -62,8 +62,8 @@ describe('guesses', () => {
     }
   });
 
-  it('keep a lock that another one began, whatever becomes of those before it', async () => {
-    const who = somebody();
+  it('keep a lock that another guess began, however earlier guesses end', async () => {
+    const who = guessed();
     const early = await taken(who, rule);
     await fail(who, 4);
     await attempts.succeed(early);
@@ -72,7 +72,7 @@ describe('guesses', () => {
   });
 
   it('that were neither right nor wrong were not made, nor was the lock that they began', async () => {
-    const who = somebody();
+    const who = guessed();
     for (let i = 0; i < 20; i += 1) await attempts.giveBack(await taken(who, rule));
     await fail(who, 4);
     await attempts.giveBack(await taken(who, rule));
@@ -81,7 +81,7 @@ describe('guesses', () => {
   });
 
   it('are forgotten after some time without any, and their rows go', async () => {
-    const who = somebody();
+    const who = guessed();
     await fail(who, 4);
     clock.advance(899_999);
     await fail(who, 1);
@@ -94,7 +94,7 @@ describe('guesses', () => {
   });
 
   it('can be one only, and an administrator ends every lock', async () => {
-    const who = somebody();
+    const who = guessed();
     const strict = { ...rule, allowed: 1 };
     expect((await taken(who, strict)).locksUntilMs).toBe(clock.now() + 60_000);
     expect((await attempts.take(who, strict)).allowed).toBe(false);
@@ -103,7 +103,7 @@ describe('guesses', () => {
   });
 
   it('at different secrets have nothing to do with each other', async () => {
-    const who = somebody();
+    const who = guessed();
     await fail(who, 5);
     expect((await attempts.take({ ...who, kind: 'one-time code' }, rule)).allowed).toBe(true);
   });

@@ -9,7 +9,7 @@ export interface GuessRule {
   readonly lockSeconds: number;
   /** Each lock is twice as long as the one before, up to this. */
   readonly longestLockSeconds: number;
-  /** After so long without a guess nothing is held against anybody. */
+  /** Failures are forgotten this long after the last guess. */
   readonly forgetSeconds: number;
 }
 
@@ -43,9 +43,9 @@ export interface RefusedAttempt {
 }
 
 /**
- * The limit on guesses, one for the whole service: each is counted in the database before it is judged, so that of many at
- * once, on however many nodes, no more are judged than are allowed. A lock ends when its time is over, and no guess ends it
- * sooner: not one more failure, and not a success that was on its way when somebody else's failure began it.
+ * The limit on guesses, one for the whole service. Each guess is counted in the database before it is judged, so that no
+ * more are judged than are allowed, however many come at once on any number of nodes. A lock ends only when its time is
+ * over: neither another failure nor a success that was under way when the lock began ends it sooner.
  */
 export class Attempts {
   private readonly line = new SerialQueue();
@@ -83,7 +83,7 @@ export class Attempts {
     return { allowed: false, lockedUntilMs: Number(locked.rows[0]?.locked_until_ms ?? nowMs) };
   }
 
-  /** The secret was right: what went before is forgotten, but for a lock that somebody else's guess began. */
+  /** The secret was right: earlier failures are forgotten, but not a lock that another guess began. */
   async succeed({ key, locksUntilMs }: TakenAttempt): Promise<void> {
     await this.storage.database.query(SUCCEED, [key, this.storage.clock.now(), locksUntilMs]);
   }

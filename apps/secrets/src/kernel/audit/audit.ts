@@ -38,7 +38,7 @@ export interface AuditedRequest {
   readonly wrapTtlSeconds: number;
   readonly caller?: AuditCaller;
   readonly clear?: ClearFields;
-  /** Names that the mount lets stand in the clear, in its requests and in their answers. */
+  /** Names that the mount leaves in the clear, in its requests and in their answers. */
   readonly named?: { readonly request: ReadonlySet<string>; readonly response: ReadonlySet<string> };
   /** The keys of the answer are what was sent. */
   readonly hidesKeys?: boolean;
@@ -46,7 +46,7 @@ export interface AuditedRequest {
   readonly headers?: SentHeaders;
   /** Its part of both lines, once it was made. */
   text?: string;
-  /** The accessor of its caller as it stands there, where some device shows accessors. */
+  /** The accessor of its caller as the lines have it, where some device shows accessors. */
   accessorHash?: string;
 }
 
@@ -80,7 +80,7 @@ const nothingSent: AuditedRequest['sent'] = { bytes: 0, text: '' };
 
 /** Writes one line before a handler runs and one before its answer goes out, to every device. */
 export class Audit {
-  /** The headers of requests that stand in their lines. */
+  /** The headers of requests that their lines include. */
   readonly headers = new AuditedHeaders((text) => this.hash(text));
   readonly devices: DeviceSet;
   private key: KeyObject | undefined;
@@ -103,7 +103,7 @@ export class Audit {
     return !this.devices.empty;
   }
 
-  /** The keyed hash of a text as it stands in the lines; for finding a known value in a log. */
+  /** The keyed hash of a text as the lines have it; for finding a known value in a log. */
   readonly hash = (text: string): string => {
     this.key ??= this.derivedKey();
     return keyedHash(this.key, text);
@@ -141,7 +141,7 @@ export class Audit {
     return this.prepare(request)?.then(write) ?? write();
   }
 
-  /** A request that is prepared as one line, for keepers beside the devices. */
+  /** A prepared request as one line, for readers other than the devices. */
   line(request: AuditedRequest): string {
     return `{${this.head('request', request, undefined)}}`;
   }

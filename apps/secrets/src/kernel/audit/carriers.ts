@@ -6,7 +6,7 @@ import { connect as connectTls } from 'node:tls';
 import { outsideCall, type Reach } from '@keystead/outside';
 import type { AuditReceiver, Endpoint } from './receiver';
 
-/** A receiver that answers does not want this line, whatever else it takes. */
+/** A receiver that answers refuses this one line. */
 export class LineRefused extends Error {
   override readonly name = 'LineRefused';
 }
@@ -42,7 +42,7 @@ interface CarrierParts {
   readonly timeoutMs: number;
 }
 
-/** A line as a message of RFC 5424: with its length before it in streams (RFC 6587, RFC 5425), on a line of its own in local ones. */
+/** A line as a message of RFC 5424: with its length before it in streams (RFC 6587, RFC 5425), on its own line in local ones. */
 function syslogFrame(receiver: AuditReceiver & { type: 'syslog' }): (line: string) => string {
   const { facility, tag, network } = receiver;
   const informational = 6;
@@ -148,7 +148,7 @@ class DatagramCarrier implements Carrier {
     await aTurn();
     const before = this.failure;
     this.failure = undefined;
-    // A machine that is there says so where nobody listens, after the datagram was sent.
+    // The kernel reports a closed port of a reachable machine only after the datagram was sent.
     if (before) throw before;
     const socket = this.socket ?? (await this.open());
     const datagrams = lines.map((line) => Buffer.from(this.parts.frame(line)));
@@ -178,7 +178,7 @@ class DatagramCarrier implements Carrier {
         : reach!.lookup(name, { family }, (error, address, of) => found(error, String(address), of ?? family));
     const socket = createSocket({ type: `udp${family}`, ...(reach && { lookup }) });
     socket.unref();
-    // Not `once`: an error that nobody hears ends the process.
+    // Not `once`: an error without a listener ends the process.
     let connecting: ((error: Error) => void) | undefined;
     socket.on('error', (error) => {
       if (connecting) return connecting(error);

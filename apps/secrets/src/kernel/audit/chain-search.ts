@@ -7,7 +7,7 @@ export interface ChainQuery {
   readonly untilMs?: number;
   /** Paths that begin with it, inside their namespace. */
   readonly path?: string;
-  /** As it stands in the lines: the keyed hash. */
+  /** The keyed hash, as the lines have it. */
   readonly accessor?: string;
   readonly requestId?: string;
   readonly operation?: string;

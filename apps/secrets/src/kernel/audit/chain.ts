@@ -3,7 +3,7 @@ import type { Database } from '../storage/database';
 import type { Barrier, Clock, Tx } from '../storage/types';
 import { type ChainPage, type ChainQuery, searchChain } from './chain-search';
 
-/** The last link of a chain; whoever keeps it elsewhere notices when the chain is cut behind it. */
+/** The last link of a chain. A copy kept elsewhere shows when the chain is cut behind it. */
 export interface ChainHead {
   readonly chain: string;
   readonly sequence: number;
@@ -47,7 +47,7 @@ const pageSize = 100;
 /**
  * Audit lines of changes in a table, one row per batch, written in the transaction that makes the changes. Every row
  * carries a keyed digest of itself and of the row before it, so that nothing can be changed, taken out or put in
- * between; a process start begins a chain of its own.
+ * between; each start of a process begins its own chain.
  */
 export class AuditChain {
   /** The chain of this process. */

@@ -5,7 +5,7 @@ export class AuditFailed extends Error {
   override readonly name = 'AuditFailed';
 }
 
-/** How often at most a device that takes nothing is tried for nobody's sake. */
+/** How often at most a device that takes nothing is tried without a request. */
 const triedEveryMs = 250;
 
 /**
@@ -80,8 +80,8 @@ export class DeviceSet {
   }
 
   /**
-   * Whether lines are taken: what a balancer asks. After lines that no device took it tries with one that says so, now
-   * and then, because nobody may be sending requests any more.
+   * Whether lines are taken: what a balancer asks. After lines that no device took, it tries now and then with a line that
+   * says so, because no more requests may be coming.
    */
   async accepts(): Promise<boolean> {
     if (this.refused === 0 || this.empty) return true;
@@ -95,7 +95,7 @@ export class DeviceSet {
     return this.refused === 0;
   }
 
-  /** Opens all anew. Throws the failure of the first that cannot be opened, once all were tried. */
+  /** Opens all again. Throws the failure of the first that cannot be opened, once all were tried. */
   async reopen(): Promise<void> {
     const results = await Promise.allSettled(this.all.map((device) => device.reopen()));
     const failed = results.find((result) => result.status === 'rejected');

@@ -17,13 +17,13 @@ export interface AuditDevice {
   readonly options: Readonly<Record<string, string>>;
   /** Said when it was enabled, and shown; every node writes to every device. */
   readonly local: boolean;
-  /** Accessors of tokens stand in its lines as they are. */
+  /** Its lines show accessors of tokens in the clear. */
   readonly showsAccessors: boolean;
   /** Of one whose receiver is elsewhere, and is not waited for where another device has a line. */
   readonly backlog?: Backlog;
   /** Resolves when the line (with its line break) has been written; rejects with a reason that names the device. */
   write(line: string): Promise<void>;
-  /** Opens the sink anew, as after log rotation. */
+  /** Reopens the sink, as after log rotation. */
   reopen(): Promise<void>;
   close(): Promise<void>;
 }

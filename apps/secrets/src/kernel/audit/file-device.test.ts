@@ -26,14 +26,14 @@ describe('an audit file', () => {
     await device.close();
   });
 
-  it('waits until the lines are on the disk when it is told to', async () => {
+  it('waits until the lines are on the disk when asked to', async () => {
     const device = await FileDevice.open('file/', file, { sync: true });
     await Promise.all([device.write('one\n'), device.write('two\n')]);
     expect(fs.readFileSync(file, 'utf8')).toBe('one\ntwo\n');
     await device.close();
   });
 
-  it('goes on in a new file when it is opened anew while lines are waiting', async () => {
+  it('continues in a new file when it is reopened while lines are waiting', async () => {
     const device = await FileDevice.open('file/', file);
     const writes = [device.write('a\n'), device.write('b\n')];
     fs.renameSync(file, `${file}.1`);
@@ -44,7 +44,7 @@ describe('an audit file', () => {
     await device.close();
   });
 
-  it('refuses lines, without blocking, when a named pipe is full and nobody reads on', async () => {
+  it('refuses lines, without blocking, when a named pipe is full and has no reader', async () => {
     execFileSync('mkfifo', [file]);
     const reader = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
     const device = await FileDevice.open('file/', file, { patienceMs: 200 });
@@ -75,7 +75,7 @@ describe('an audit file on a disk that is full now and then', () => {
   });
   afterAll(() => fs.rmSync(folder, { recursive: true }));
 
-  /** Takes so many bytes more, then nothing, until it is restored. */
+  /** Takes this many more bytes, then nothing, until it is restored. */
   function fullAfter(bytes: number): void {
     const { writeSync } = fs;
     let left = bytes;
@@ -112,7 +112,7 @@ describe('an audit file on a disk that is full now and then', () => {
     expect(lines).toEqual(expect.arrayContaining(taken));
   });
 
-  it('begins on a line of its own after a process that was killed while it wrote', async () => {
+  it('begins on a new line after a process that was killed while it wrote', async () => {
     const file = path.join(folder, 'killed.log');
     fs.writeFileSync(file, '{"line":"a"}\n{"li');
     const device = await FileDevice.open('file/', file);
@@ -123,7 +123,7 @@ describe('an audit file on a disk that is full now and then', () => {
 });
 
 describe('a slow sink', () => {
-  it('refuses long lines first, so that nobody fails for the lines of somebody else', async () => {
+  it('refuses long lines first, so that they fail no other request', async () => {
     const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'audit-'));
     const file = path.join(folder, 'pipe');
     execFileSync('mkfifo', [file]);

@@ -10,7 +10,7 @@ const appending = constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY;
 /** What a file device is besides its file; every field has a default. */
 export interface FileSettings extends WriterLimits {
   readonly description?: string;
-  /** The file must be a regular one with this name alone: no link, no pipe. */
+  /** The file must be a regular one with no other name: no link, no pipe. */
   readonly plain?: boolean;
   /** Permissions that the file gets, whether it was there or not; 0 leaves those that it has. */
   readonly mode?: number;
@@ -88,14 +88,14 @@ export class FileDevice implements AuditDevice {
   private async opened(): Promise<FileHandle> {
     if (this.closed) throw new DeviceFailed(this.path, 'is closed');
     const { plain, mode } = this.settings;
-    // A pipe that nobody reads would be waited for.
+    // Opening a pipe without a reader would block.
     const flags = plain ? appending | constants.O_NOFOLLOW | constants.O_NONBLOCK : appending;
     let handle: FileHandle | undefined;
     try {
       handle = await open(this.file, flags, mode || 0o600);
       const stats = plain ? await handle.stat() : undefined;
       if (stats && (!stats.isFile() || stats.nlink > 1)) {
-        throw new DeviceFailed(this.path, 'there is something else than a file with this name alone');
+        throw new DeviceFailed(this.path, 'this is not a regular file with only this name');
       }
       if (mode) await handle.chmod(mode);
       return handle;

@@ -3,19 +3,19 @@ import { ExactNumber } from '@keystead/envelope';
 /** Turns a text into its keyed hash. */
 export type HashText = (text: string) => string;
 
-/** Names of fields that may stand as they are; `all` for everything. */
+/** Names of fields that stay in the clear; `all` for everything. */
 export type ClearFields = readonly string[] | 'all' | undefined;
 
 /** How values and keys are written. */
 interface LeafRules {
   readonly hash: HashText;
-  /** Names whose texts and numbers may stand as they are, at any depth. */
+  /** Names whose texts and numbers stay in the clear, at any depth. */
   readonly named?: ReadonlySet<string>;
-  /** Keys are what somebody sent, and hashed like values. */
+  /** Keys are input of a caller, and hashed like values. */
   readonly hidesKeys?: boolean;
 }
 
-/** Length of a hash as it stands in a line, with its quotes. */
+/** Length of a hash in a line, with its quotes. */
 const hashLength = 78;
 
 /** What of some fields goes into a line. */
@@ -27,10 +27,10 @@ export interface ShownFields {
 }
 
 /**
- * Fields as they stand in a line: every text and number in them, at any depth, replaced by its keyed hash. Booleans and null
- * stay, and so do fields in `clear`, what is named in `named`, and keys, unless they look like a token or name what a list
- * holds. What is not in `declared`, and what would make the text longer than `room` characters, is left out before it
- * costs anything.
+ * Fields for a line: every text and number in them, at any depth, is replaced by its keyed hash. Booleans and null stay,
+ * and so do fields in `clear`, names in `named`, and keys, unless they look like a token or name what a list holds. Fields
+ * outside `declared`, and those that would make the text longer than `room` characters, are left out before they cost
+ * anything.
  */
 export function shownFields(
   fields: object,
@@ -89,7 +89,7 @@ function lengthOf(value: unknown, isClear: boolean, most: number): number {
   return length;
 }
 
-/** As tokens of this service and of its family begin; nobody means one to be a name. */
+/** How tokens of this service and of its family begin; such text is never a name. */
 const likeToken = /^(?:hv)?[sbr]\.[\w-]{20,}/;
 
 function hashedMember(key: string, value: unknown, rules: LeafRules): string {
@@ -102,7 +102,7 @@ function hashedMember(key: string, value: unknown, rules: LeafRules): string {
   return `${isHidden ? `"${rules.hash(key)}"` : JSON.stringify(key)}:${hashedText(value, inside)}`;
 }
 
-/** A text, number or truth value, or a list of them: what a name that may stand in the clear is taken to speak of. */
+/** A text, number or boolean, or a list of them: the value of a name that may be in the clear. */
 const isPlain = (value: unknown): boolean =>
   Array.isArray(value) ? value.every(isScalar) : isScalar(value) || value instanceof ExactNumber;
 

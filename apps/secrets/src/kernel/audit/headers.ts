@@ -1,4 +1,4 @@
-/** How the values of an audited header stand in a line. */
+/** How the values of an audited header appear in a line. */
 export interface HeaderRule {
   /** As keyed hashes; otherwise as they are. */
   readonly hmac: boolean;
@@ -7,7 +7,7 @@ export interface HeaderRule {
 /** Values of headers as they were sent, by name in lower case. */
 export type SentHeaders = Readonly<Record<string, readonly string[]>>;
 
-/** What is sent in them opens doors: their values never stand in a line as they are. */
+/** Headers that carry credentials: their values are never in a line in the clear. */
 const credentials: ReadonlySet<string> = new Set([
   'authorization',
   'cookie',
@@ -21,7 +21,7 @@ const credentials: ReadonlySet<string> = new Set([
 /** True of headers that can be audited as keyed hashes only; `name` in lower case. */
 export const holdsCredential = (name: string): boolean => credentials.has(name);
 
-/** Which headers of requests stand in their audit lines. */
+/** Which headers of requests their audit lines include. */
 export class AuditedHeaders {
   private rules: ReadonlyMap<string, HeaderRule> = new Map();
 

@@ -28,12 +28,11 @@ const lineEnd = 10;
 const longLine = 8 * 1024;
 
 /**
- * Appends lines to an open file descriptor. Lines that arrive while a write is under way go out together with the next
- * one. A sink that is stuck is waited for a bounded time and a bounded amount only; what waits is then refused, and new
- * lines are refused at once until the stuck write has come back.
+ * Appends lines to an open file descriptor. Lines that arrive during a write go out together with the next one. Lines wait
+ * for a stuck sink only for a bounded time, and a bounded number of them; the rest are refused, and new lines are refused
+ * at once until the stuck write has come back.
  *
- * A write that failed may have left the beginning of a line: the next one starts on a line of its own, so that what was
- * taken can be read.
+ * A write that failed may have left the beginning of a line: the next one starts on a new line, so that it can be read.
  */
 export class LineWriter {
   private next: LineBatch | undefined;
@@ -147,7 +146,7 @@ function reason(error: NodeJS.ErrnoException): string {
     case 'ENOSPC':
       return 'no space left';
     case 'EPIPE':
-      return 'nobody reads the sink';
+      return 'the sink has no reader';
     case 'EBADF':
       return 'the sink is closed';
     default:

@@ -6,7 +6,7 @@ import type { AuditReceiver } from './receiver';
 interface WaitingLine {
   readonly text: string;
   readonly sinceMs: number;
-  /** Whoever waits for it: nobody where it waits for a receiver that was away, or is late. */
+  /** The request that waits for it, unless the receiver was away or is late. */
   asked?: { done(): void; failed(error: Error): void };
 }
 
@@ -17,7 +17,7 @@ const batchChars = 256 * 1024;
 const shortestRestMs = 250;
 const longestRestMs = 2_000;
 
-/** What a device of this kind is, beside its receiver. */
+/** The parts of such a device besides its receiver. */
 export interface ReceiverDeviceParts {
   readonly carrier: Carrier;
   readonly timeoutMs: number;

@@ -2,10 +2,10 @@ import { hash } from 'node:crypto';
 
 /**
  * What the last few thousand short texts were turned into, the least used ones forgotten first. The texts themselves are
- * not kept: they are secrets, and would outlive whatever held them.
+ * not kept: they are secrets, and would outlive their owner.
  *
- * Two generations: what is asked for moves to the young one; when that is full it becomes the old one, and what was old
- * is gone. Both lookups are plain maps, which is cheaper than keeping an order. Texts longer than `longest` are not kept.
+ * Two generations of plain maps, which is cheaper than keeping an order: a text that is asked for moves to the young
+ * one; when that is full it becomes the old one, and the old one is dropped. Texts longer than `longest` are not kept.
  */
 export class Remembered {
   private young = new Map<string, string>();

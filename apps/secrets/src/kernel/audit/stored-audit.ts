@@ -25,9 +25,8 @@ export interface StoredAuditParts extends NodeParts {
 }
 
 /**
- * What auditing was told by API: devices, and headers that lines hold. One row for each, for all nodes. A node that
- * cannot write to a device (its file cannot be opened, or auditing by API is off there) has it nevertheless, as one that
- * fails.
+ * Devices and audited headers that were set by API. One row for each, for all nodes. A node that cannot write to a device
+ * (its file cannot be opened, or auditing by API is off there) still has it, as one that fails.
  */
 export class StoredAudit {
   private readonly table: WholeTable;
@@ -95,7 +94,7 @@ export class StoredAudit {
     });
   }
 
-  /** Adds a header to the lines of all nodes, or changes how it stands there; `name` in lower case. */
+  /** Adds a header to the lines of all nodes, or changes how it appears there; `name` in lower case. */
   async auditHeader(name: string, rule: HeaderRule): Promise<void> {
     await this.change(async (tx) => {
       const { headers } = await readAll(tx.prisma, this.parts.storage);
@@ -143,14 +142,14 @@ export class StoredAudit {
     audit.headers.use(headers);
     for (const [path, stored] of devices) {
       if (JSON.stringify(before.get(path)) === JSON.stringify(stored)) continue;
-      // It is opened with the first line: nobody waits here for a disk or a receiver that does not answer.
+      // It is opened with the first line, so that this call does not wait for a disk or a receiver that does not answer.
       audit.devices.enable(openDevice(path, stored, this.parts));
     }
     for (const path of before.keys()) if (!devices.has(path)) void audit.devices.disable(path);
   }
 }
 
-/** Refused for whoever asks, since which devices there are is configured. */
+/** The refusal of API calls where devices come from configuration. */
 export function offHere(): Refusal {
   return new Refusal(
     'invalid',

@@ -35,7 +35,7 @@ const noteMs = 15_000;
 /** A token that ends sooner is prolonged, to this. */
 const renewBelowMs = 30 * 60_000;
 const renewSeconds = 3600;
-/** For how long somebody counts as having proven anew who they are. */
+/** How long a step-up lasts. */
 const stepUpMs = 5 * 60_000;
 const tidiedAtOnce = 200;
 
@@ -69,7 +69,7 @@ export class ConsoleSessions {
       usedAtMs: now,
       idleEndsAtMs: this.idleEnd(now, expiresAtMs),
       expiresAtMs,
-      // Whoever signs in has just proven who they are.
+      // Signing in is a step-up.
       stepUpUntilMs: now + stepUpMs,
     };
     const sealed: Sealed = { token, by };
@@ -125,7 +125,7 @@ export class ConsoleSessions {
     if (record.type === 'service') await this.parts.leases.endToken(record);
   }
 
-  /** Its holder has proven anew who they are. */
+  /** The holder has proven again who they are. */
   async stepUp(session: ConsoleSession): Promise<ConsoleSession> {
     const { storage } = this.parts;
     const stepUpUntilMs = storage.clock.now() + stepUpMs;
@@ -134,7 +134,7 @@ export class ConsoleSessions {
     return { ...session, stepUpUntilMs };
   }
 
-  /** Ends what is over: the tokens of sessions that nobody used, and the sessions of tokens that are gone. */
+  /** Ends the tokens of unused sessions, and the sessions of tokens that are gone. */
   private async tidy(): Promise<boolean> {
     const { storage, tokens, leases } = this.parts;
     const { prisma } = storage.database;
@@ -145,7 +145,7 @@ export class ConsoleSessions {
     });
     for (const { hash, tokenHash } of due) {
       const record = await tokens.findByHash(Buffer.from(tokenHash));
-      // First the token: whoever dies in between leaves a session that is tidied again.
+      // First the token: a crash in between leaves a session that is tidied again.
       if (record) await leases.endToken(record);
       await prisma.consoleSession.deleteMany({ where: { hash } });
     }

@@ -1,6 +1,6 @@
 import type { TokenRecord } from '../tokens/types';
 
-/** How somebody signed in at the console, as far as it takes to ask them again. */
+/** How a person signed in at the console: enough to ask them again. */
 export type SignedInBy =
   | { readonly method: 'token' /** Hex of the keyed hash of what was pasted. */; readonly pasted: string }
   | {
@@ -13,7 +13,7 @@ export type SignedInBy =
       readonly namespace: string;
     };
 
-/** Somebody signed in at the console. Times are epoch milliseconds. */
+/** A session at the console. Times are epoch milliseconds. */
 export interface ConsoleSession {
   /** Keyed hash of the id that the browser has. */
   readonly hash: Buffer;
@@ -27,7 +27,7 @@ export interface ConsoleSession {
   readonly idleEndsAtMs: number;
   /** When it ends however much it is used. */
   readonly expiresAtMs: number;
-  /** Until then its holder counts as having proven anew who they are; in the past where they have not. */
+  /** Until then its holder counts as having proven again who they are; in the past where they have not. */
   readonly stepUpUntilMs: number;
 }
 

@@ -45,7 +45,7 @@ const code = async (promise: Promise<unknown>): Promise<string> =>
   );
 
 describe('entities', () => {
-  it('are made with a name of their own unless one is given, and found by any spelling of it', async () => {
+  it('get a name unless one is given, and found by any spelling of it', async () => {
     const { entity, created } = await here.identity.entities.write(ns, {}, {});
     expect(created).toBe(true);
     expect(entity.name).toMatch(/^entity_[0-9a-f]{8}$/);
@@ -92,7 +92,7 @@ describe('entities', () => {
     );
   });
 
-  it('let nothing but names stand in clear in the database', async () => {
+  it('leave nothing but names in the clear in the database', async () => {
     const where = mount();
     const id = await logIn(ns, where, { name: 'sekretuser', metadata: { key: 'sekretmeta' } }, []);
     await here.identity.entities.write(ns, { id }, { metadata: { a: 'sekretpair' }, policies: ['sekretpolicy'] });
@@ -105,7 +105,7 @@ describe('entities', () => {
 });
 
 describe('logins', () => {
-  it('make one entity for an alias, whatever its case and however many come at once', async () => {
+  it('make one entity for an alias, in any case and however many come at once', async () => {
     const where = mount();
     const ids = await Promise.all(
       Array.from({ length: 40 }, (_, i) => logIn(ns, where, { name: i % 2 ? 'Ann' : 'ann', metadata: {} }, [])),

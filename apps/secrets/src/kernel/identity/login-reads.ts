@@ -16,7 +16,7 @@ export interface GroupMoves {
   readonly leave: readonly string[];
 }
 
-/** What stands in the database about a login. */
+/** What the database has about a login. */
 export interface KnownLogin extends GroupMoves {
   readonly alias: EntityAlias;
 }
@@ -33,7 +33,7 @@ export class LoginReads {
 
   constructor(private readonly needs: Pick<IdentityNeeds, 'database' | 'barrier'>) {}
 
-  /** Undefined before the first login. A row that cannot be opened is the failure of its own login alone. */
+  /** Undefined before the first login. A row that cannot be opened fails only its own login. */
   async read(question: LoginQuestion): Promise<KnownLogin | undefined> {
     const row = await this.row(question);
     return row && { alias: toEntityAlias(this.needs.barrier, row), join: row.join, leave: row.leave };

@@ -1,7 +1,7 @@
 import { Prisma } from '../../generated/prisma/client';
 import type { Tx } from '../storage/types';
 
-/** A listing of many rows is read so many at a time: others get their turn between two pages. */
+/** Long listings are read this many rows at a time: others get their turn between two pages. */
 const AT_ONCE = 1000;
 
 /** Reads rows page by page, each behind the last row of the one before, until there are no more or as many as asked for. */

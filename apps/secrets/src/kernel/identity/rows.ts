@@ -112,7 +112,7 @@ export function toGroupAlias(barrier: Opener, row: GroupAliasRow): GroupAlias {
   };
 }
 
-/** What an alias is found by: its name in lower case, keyed, so that the database tells nobody who logs in. */
+/** What an alias is found by: its name in lower case, keyed, so that the database does not reveal who logs in. */
 export function aliasNameHash(
   barrier: Pick<Barrier, 'mac'>,
   kind: 'entity' | 'group',

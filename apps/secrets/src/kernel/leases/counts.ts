@@ -9,10 +9,10 @@ export type LeaseCounts = Record<
 
 /** Counting that takes longer is not repeated at every question. */
 const QUICK_MS = 250;
-/** Counting takes at most one part in so many of the time. */
+/** Counting takes at most one part in this many of the time. */
 const SHARE = 20;
 
-/** Counts rows for whoever charts them. Of millions it takes a while: then the last answer serves for twenty times as long. */
+/** Row counts for charts. Counting millions takes a while: the answer then serves for twenty times as long. */
 export class RowCounts {
   private last: Promise<LeaseCounts> | undefined;
   private goodUntilMs = Number.NEGATIVE_INFINITY;

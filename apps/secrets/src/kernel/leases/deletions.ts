@@ -9,7 +9,7 @@ interface QueuedDeletion {
 
 const MOST = 500;
 
-/** Removes ended leases, all that wait at one moment with one statement. */
+/** Removes ended leases, all that are waiting with one statement. */
 export class LeaseDeletions {
   private waiting: QueuedDeletion[] = [];
   private running = false;

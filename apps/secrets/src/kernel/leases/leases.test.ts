@@ -115,7 +115,7 @@ const find = (id: string) => leases.find(ROOT_NAMESPACE_ID, id);
 const rowsOf = async (table: string) => Number((await test.byHand(`SELECT count(*) FROM ${table}`))[0]!.count);
 
 describe('a lease', () => {
-  it('lives in the database and is found by its id, which stands nowhere in clear', async () => {
+  it('lives in the database and is found by its id, which is nowhere in the clear', async () => {
     const { record } = await mint();
     const { id, ttlSeconds } = await lease(record, 'one', 50);
     expect(id).toMatch(/^engine\/creds\/ops\/[0-9A-Za-z]{24}$/);
@@ -138,7 +138,7 @@ describe('a lease', () => {
     await expect(leases.renew(ROOT_NAMESPACE_ID, `${id}x`, 1)).rejects.toThrow('lease not found');
   });
 
-  it('is renewed for everybody who asks at once, and never after its end', async () => {
+  it('is renewed for all who ask at once, and never after its end', async () => {
     const { record } = await mint();
     const { id } = await lease(record, 'renewed-at-once', 50);
     const asked = Array.from({ length: 40 }, (_, i) => leases.renew(ROOT_NAMESPACE_ID, id, 60 + i));
@@ -219,7 +219,7 @@ describe('a revocation that fails', () => {
   });
 });
 
-describe('an outside system that asks to be left alone', () => {
+describe('an outside system that asks for a rest', () => {
   it('rests as long as it asks, without a failure being counted and without holding up another', async () => {
     const { record } = await mint();
     const other = new Outside();
@@ -244,7 +244,7 @@ describe('an outside system that asks to be left alone', () => {
       return Promise.reject(new Error('the connection was lost'));
     });
     time += 2000;
-    // Those that were under way together; the others are due, and nobody asks for them.
+    // Those that were under way together; the others are due, and nothing asks for them.
     await until(async () => (await resting()) > 0 && (await claimed()) === 0);
     expect(await resting()).toBeLessThanOrEqual(16);
     const asked = outside.asked.length;
@@ -268,13 +268,13 @@ describe('an outside system that asks to be left alone', () => {
   it('for good ends in irrevocable leases that say why', async () => {
     const { record } = await mint();
     const { id } = await lease(record, 'never', 1, 'engine/never/x');
-    outside.refuses = new NotNow('nobody is there', 5 * 60_000);
+    outside.refuses = new NotNow('no answer', 5 * 60_000);
     await until(async () => {
       time += 60_000;
       return (await find(id))!.state === 'irrevocable';
     });
     expect((await find(id))!.attempts).toBe(6);
-    expect(await find(id)).toMatchObject({ state: 'irrevocable', failure: 'nobody is there' });
+    expect(await find(id)).toMatchObject({ state: 'irrevocable', failure: 'no answer' });
     outside.refuses = undefined;
     await leases.replay(ROOT_NAMESPACE_ID, id);
     await until(async () => (await find(id)) === undefined);
@@ -282,14 +282,14 @@ describe('an outside system that asks to be left alone', () => {
 });
 
 describe('bulk revocation', () => {
-  it('ends all leases and tokens under a prefix and nothing beside it', async () => {
+  it('ends all leases and tokens under a prefix and nothing next to it', async () => {
     const { record } = await mint();
     const inside = await Promise.all(['a', 'b'].map((name) => lease(record, `bulk-${name}`, 0, 'engine/bulk/x')));
-    const beside = await lease(record, 'bulk-beside', 0, 'engine/bulky/x');
+        const neighbour = await lease(record, 'bulk-neighbour', 0, 'engine/bulky/x');
     const login = await mint(undefined, { path: 'auth/people/login/bob' });
     expect(await leases.revokePrefix(ROOT_NAMESPACE_ID, 'engine/bulk/')).toMatchObject({ left: 0, failed: 0 });
     for (const { id } of inside) expect(await find(id)).toBeUndefined();
-    expect(await find(beside.id)).toBeDefined();
+    expect(await find(neighbour.id)).toBeDefined();
     await leases.revokePrefix(ROOT_NAMESPACE_ID, 'auth/people');
     expect(await tokens.find(login.token)).toBeUndefined();
   });
@@ -361,7 +361,7 @@ describe('ending a token', () => {
     }
   });
 
-  it('alone makes its children orphans', async () => {
+  it('by itself makes its children orphans', async () => {
     const parent = await mint();
     const child = await mint(parent.record);
     await tokens.find(child.token);
@@ -495,10 +495,10 @@ describe('an intent', () => {
         later: true,
       });
     }
-    set.intents.push({ id: randomUUID(), mountId: mount.uuid, kind: 'thing', undo: { name: 'beside' }, later: true });
+    set.intents.push({ id: randomUUID(), mountId: mount.uuid, kind: 'thing', undo: { name: 'other' }, later: true });
     await commit(set);
     time += 6 * 60_000;
-    await until(() => undone('beside') === 1);
+    await until(() => undone('other') === 1);
     await test.byHand('DELETE FROM intent');
   });
 });

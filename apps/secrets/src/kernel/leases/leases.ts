@@ -67,7 +67,7 @@ const INTENTS = 'intents';
 const RESTS = 'lease-rests';
 const TOKEN_TAIL = /^h[0-9a-f]{64}$/;
 
-/** Every lifetime: secrets and tokens, from their registration to their end. They live in the database alone. */
+/** Every lifetime: secrets and tokens, from their registration to their end. They live only in the database. */
 export class Leases {
   readonly tokens: TokenEndings;
   readonly renewal: TokenRenewal;
@@ -156,7 +156,7 @@ export class Leases {
       maxTtlSeconds: secret.maxTtlSeconds ?? 0,
       capMs,
     };
-    // Whoever made a secret answers.
+    // The system has answered by making a secret.
     if (mount.backend.secrets[secret.type]?.revoke) this.answered(mount.uuid, now);
     const role = path.slice(path.lastIndexOf('/') + 1);
     const facts = { namespaceId: namespace.uuid, mountId: mount.uuid, path, role };
@@ -208,11 +208,11 @@ export class Leases {
     const { rows } = await database.query<StoredLease>(sql.FIND, [leaseHash(barrier, id)]);
     if (!rows[0] || rows[0].namespace_id !== namespaceId) return undefined;
     const lease = await this.open(rows[0]);
-    // The tail alone finds the row; the rest of the id must be right as well.
+    // The tail is enough to find the row; the rest of the id must be right as well.
     return lease.id === id ? lease : undefined;
   }
 
-  /** The hash of the token that an id in a listing stands for; undefined for ids of secrets. */
+  /** The hash of the token that an id in a listing belongs to; undefined for ids of secrets. */
   tokenOf(id: string): Buffer | undefined {
     const tail = id.slice(id.lastIndexOf('/') + 1);
     return TOKEN_TAIL.test(tail) ? Buffer.from(tail.slice(1), 'hex') : undefined;
@@ -251,12 +251,12 @@ export class Leases {
   }
 
   /**
-   * Ends one lease, or the token an id from a listing stands for; an unknown one is no error. With `queued` the
-   * revocation is left to the sweep, else a failure is thrown as `invalid` and the lease stays.
+   * Ends one lease, or the token of an id from a listing; an unknown one is no error. With `queued` the revocation is left
+   * to the sweep, else a failure is thrown as `invalid` and the lease stays.
    */
   async revoke(namespaceId: string, id: string, { queued = false } = {}): Promise<void> {
     const token = this.tokenOf(id);
-    // The tail alone finds the row; the rest of the id, and the namespace, must be right as well.
+    // The tail is enough to find the row; the rest of the id, and the namespace, must be right as well.
     if (token) return this.tokens.endAt(namespaceId, id.slice(0, id.lastIndexOf('/') + 1), token);
     const lease = await this.find(namespaceId, id);
     if (!lease) return;

@@ -1,11 +1,11 @@
 /** Revocations of one mount under way at a time on one node, so that a slow system holds up only its own. */
 export const WIDEST = 16;
-/** No system is left alone for longer, whatever it asks for. */
+/** The longest rest that a system gets, however long it asks for. */
 const LONGEST_REST_MS = 5 * 60_000;
 
 /**
- * How fast one mount's leases are ended on this node. A system that asks for it is left alone for a while, and then asked
- * by fewer at a time; every success widens again, and the first one that was asked for since ends the rest.
+ * How fast one mount's leases are ended on this node. A system that asks for a rest gets it, and then fewer calls at a
+ * time; every success allows more, and the first success of a call begun since ends the rest.
  */
 export class RevocationPace {
   width = WIDEST;
@@ -30,7 +30,7 @@ export class RevocationPace {
     return true;
   }
 
-  /** The system wants to be left alone for `wantedMs`. Several who hear it at the same time make one rest. */
+  /** The system asks for a rest of `wantedMs`. Several calls that hear it at the same time make one rest. */
   rest(wantedMs: number, nowMs: number): void {
     if (this.restsUntil(nowMs)) return;
     this.begunMs = nowMs;

@@ -10,8 +10,8 @@ export interface Prolonged {
   readonly sealed: Buffer;
 }
 
-// Every renewal counts from its own moment and changes nothing else that lies sealed, so that of several at once each is
-// right and the last one stays: what is required of the row is that it lives, not that it is as somebody saw it.
+// Every renewal counts from its own moment and changes nothing else in the sealed value, so several at once are all right
+// and the last one stays: the row only has to live, not to be as it was read.
 const RENEW_TOKENS: Statement = {
   name: 'token-renew',
   text: `WITH held AS (

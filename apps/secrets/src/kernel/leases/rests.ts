@@ -55,7 +55,7 @@ export class Rests {
 
 const AWAKE = 'state = 1, attempts = 0, away_since_ms = NULL, due_at_ms';
 
-/** $1 mounts whose system answers, $2 mounts configured anew, $3 now, $4 when those of $1 had been asked. Those being ended at this moment are let be. */
+/** $1 mounts whose system answers, $2 mounts configured again, $3 now, $4 when those of $1 had been asked. Leases being ended now are skipped. */
 const END_RESTS: Statement = {
   name: 'lease-end-rests',
   text: `UPDATE lease SET ${AWAKE} = $3 WHERE hash IN (

@@ -40,11 +40,11 @@ export class Revocation {
     this.deletions = new LeaseDeletions(storage.database);
   }
 
-  /** Ends a secret outside. Throws whatever the backend throws, or `timeout`. */
+  /** Ends a secret outside. Throws the failure of the backend, or `timeout`. */
   async outside({ mountId, type, internal }: Revocable): Promise<void> {
     await this.hosts.refreshMounts();
     const mount = this.hosts.findMount(mountId);
-    // Leases end before their mount does; what is left of a mount that is gone can be reached by nobody.
+    // Leases end before their mount does; a secret of a mount that is gone cannot be reached.
     if (!mount) return;
     const kind = mount.backend.secrets[type];
     if (!kind) throw new Refusal('unsupported-operation', `no way to revoke a secret of type "${type}"`);
@@ -89,7 +89,7 @@ export class Revocation {
     }
   }
 
-  /** Leaves claimed leases to a later sweep of whatever node, as they are. */
+  /** Leaves claimed leases to a later sweep of any node, as they are. */
   async putBack(leases: readonly LeaseRecord[]): Promise<void> {
     if (leases.length === 0) return;
     const { database, clock, changes } = this.storage;
@@ -118,13 +118,13 @@ export class Revocation {
   }
 }
 
-/** How long an outside system is to be left alone, where that is why a call failed. */
+/** How long an outside system wants to rest, where that is why a call failed. */
 export function restOf(error: unknown): number | undefined {
   const { restMs } = error as Partial<NotNow>;
   return isRefusal(error) && typeof restMs === 'number' ? restMs : undefined;
 }
 
-/** True when nobody answered for the outside system: another attempt may go well. */
+/** True when the outside system did not answer: another attempt may go well. */
 const isUnreachable = (error: unknown): boolean =>
   isRefusal(error) && (error as Partial<Unreachable>).unreachable === true;
 

@@ -166,7 +166,7 @@ export const TOKENS_AT_PATH: Statement = {
   text: `SELECT hash FROM token WHERE namespace_id = $1 AND path = $2 AND hash > $3 ORDER BY hash LIMIT $4`,
 };
 
-/** What the gauges show, from indexes alone. $1 now. */
+/** What the gauges show, from indexes only. $1 now. */
 export const COUNTS: Statement = {
   name: 'lease-counts',
   text: `WITH RECURSIVE ${MOUNTS}

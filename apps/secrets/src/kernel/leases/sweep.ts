@@ -5,7 +5,7 @@ import { REVOCATION_MS, type Revocation } from './revocation';
 import { CLAIM, DUE_MOUNTS, FREE_CLAIMS } from './statements';
 import type { LeaseHosts, LeaseRecord } from './types';
 
-/** Claimed ahead, so that nobody waits for the database between two revocations. */
+/** Claimed ahead, so that no revocation waits for the database. */
 const AHEAD = 64;
 /** All of what was claimed may take its full time and still be ours. */
 const CLAIM_MS = (AHEAD / WIDEST + 1) * REVOCATION_MS;
@@ -47,7 +47,7 @@ export class LeaseSweep {
     for (const lane of this.lanes.values()) lane.queue.length = 0;
   }
 
-  /** The system of a mount did what it was asked for at that time; false where it was told to be left alone since. */
+  /** A call begun at `askedMs` succeeded; false where the system has asked for a rest since. */
   answered(mountId: string, askedMs: number): boolean {
     return this.paces.get(mountId)?.succeeded(askedMs) ?? true;
   }
@@ -57,7 +57,7 @@ export class LeaseSweep {
     this.paces.delete(mountId);
   }
 
-  /** Whoever asks for another attempt does not want to wait. */
+  /** For a caller who asks for another attempt now. */
   endRests(): void {
     this.paces.clear();
   }
@@ -124,7 +124,7 @@ export class LeaseSweep {
     }
   }
 
-  /** While storage is away a claimed lease is kept and tried again, because nobody else will look at it soon. */
+  /** While storage is away a claimed lease is kept and tried again, because no other node will look at it soon. */
   private async end(lease: LeaseRecord, pace: RevocationPace): Promise<void> {
     while (!this.stopped && !this.storage.barrier.sealed) {
       try {

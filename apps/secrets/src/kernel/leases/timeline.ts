@@ -66,7 +66,7 @@ export async function readTimeline(
 
 type TimelineRow = StoredLease & { due_at_ms: string };
 
-/** What a page of the timeline asks of a lease beside its mount. */
+/** What a page of the timeline asks of a lease besides its mount. */
 const MEANT = `namespace_id = $2 AND due_at_ms >= $6::bigint AND (due_at_ms, hash) > ($6::bigint, $7::bytea)
          AND path >= $3 AND ($4::text IS NULL OR path < $4)
          AND (NOT $5::boolean OR attempts > 0 OR state = 2 OR away_since_ms IS NOT NULL)`;
@@ -81,7 +81,7 @@ const TIMELINE: Statement = {
    ORDER BY l.due_at_ms, l.hash LIMIT $8`,
 };
 
-/** The same, and $9 the token: its few leases are found by it, whatever else is mounted. */
+/** The same, and $9 the token: its few leases are found by it, in all mounts. */
 const TIMELINE_OF_TOKEN: Statement = {
   name: 'lease-timeline-of-token',
   text: `SELECT ${LEASE_COLUMNS}, due_at_ms FROM lease

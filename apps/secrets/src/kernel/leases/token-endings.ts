@@ -7,8 +7,8 @@ import { HASTEN_OF_TOKENS } from './statements';
 import type { LeaseHosts } from './types';
 
 /**
- * Ends tokens: whatever a token has made goes before it, and its row goes last, so that a crash at any point leaves
- * something from which any node goes on.
+ * Ends tokens: first everything that a token has made, its row last, so that any node can continue after a crash at any
+ * point.
  *
  * A marked token takes no new children and no new leases, because both lock their token while they are written.
  */

@@ -28,8 +28,8 @@ export class TokenRenewal {
   }
 
   /**
-   * `certificates` are those that whoever asks has shown. Throws `invalid` for a token that cannot be renewed, or whose
-   * maximum has passed.
+   * `certificates` are those of the caller. Throws `invalid` for a token that cannot be renewed, or whose maximum has
+   * passed.
    */
   async renew(
     record: TokenRecord,

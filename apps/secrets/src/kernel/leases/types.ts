@@ -17,7 +17,7 @@ export interface LeaseRecord {
   readonly forced: boolean;
   /** Failed revocations. */
   readonly attempts: number;
-  /** Since when its outside system has not answered for it. */
+  /** When its outside system stopped answering for it. */
   readonly awaySinceMs?: number;
   readonly issuedAtMs: number;
   readonly expiresAtMs: number;
@@ -41,7 +41,7 @@ export interface LeaseHosts {
   findMount(mountId: string): LiveMount | undefined;
   /** Makes sure that all mounts are known. */
   refreshMounts(): Promise<void> | undefined;
-  /** Mounts whose storage is per token, whatever their namespace. */
+  /** Mounts whose storage is per token, in all namespaces. */
   privateMountIds(): readonly string[];
   /** Runs with the storage of a mount and commits what was written to it. */
   inBackground<T>(mount: LiveMount, run: (call: BackgroundCall) => Promise<T>): Promise<T>;

@@ -7,7 +7,7 @@ import type { MfaMethod, MfaNeeds, SealedSecret } from './types';
 
 /** Longest lock after too many attempts. */
 const maxLockSeconds = 3_600;
-/** Wrong codes are held against somebody for so long after the last. */
+/** Wrong codes count for this long after the last. */
 const forgetSeconds = 24 * 3_600;
 
 /** Why a factor does not count, in the words that clients know. */
@@ -19,7 +19,7 @@ export interface WrongFactor {
 /** A factor that is right. It is not used up before `settle`, which all factors of an answer go through together. */
 export interface RightFactor {
   readonly ok: true;
-  /** Uses it up; answers a reason where somebody else has done so meanwhile. */
+  /** Uses it up; answers a reason where another request has done so meanwhile. */
   spend(tx: Tx): Promise<string | undefined>;
   readonly attempt?: TakenAttempt;
   readonly notices?: readonly Notice[];

@@ -11,7 +11,7 @@ import type { Enforcement, MfaMethod, MfaNeeds, NewSecret, PendingLogin } from '
 /** How long a login waits for its second factors. */
 const pendingMs = 5 * 60_000;
 
-/** What a login must still prove, as it is told to the client. */
+/** What a login must still prove, as the client sees it. */
 export interface MfaRequirement {
   readonly requestId: string;
   readonly constraints: readonly { readonly enforcement: string; readonly methods: readonly MfaMethod[] }[];

@@ -7,12 +7,12 @@ export const methodRules = {
   issuer: { maxLength: 256 },
   periodSeconds: { default: 30, minimum: 1, maximum: 3_600 },
   keySizeBytes: { default: 20, minimum: 10, maximum: 256 },
-  // In pixels: a larger picture keeps everybody waiting while it is drawn.
+  // In pixels: drawing a larger picture holds up all other requests.
   qrSizePixels: { default: 200, minimum: 0, maximum: 1_024 },
   algorithm: { default: 'SHA1', enum: algorithms },
   digits: { default: 6, enum: [6, 8] },
   skew: { default: 1, enum: [0, 1] },
-  // Zero attempts would lock everybody out, so clients that send it mean the default.
+  // Zero attempts would lock everyone out, so clients that send it mean the default.
   maxValidationAttempts: { default: 5, minimum: 0, maximum: 100 },
   selfEnrolment: { default: false },
   recoveryCodes: { default: 0, minimum: 0, maximum: 20 },

@@ -12,7 +12,7 @@ type MethodRow = Prisma.MfaMethodGetPayload<object>;
 
 const cellOf = (row: string) => ({ table: 'mfa_method', row, column: 'sealed' });
 
-/** Whatever changed, it may matter to any login. */
+/** Any change may matter to any login. */
 export const mfaNotice: Notice = { topic: 'mfa', key: '*' };
 
 /** TOTP methods. They are seen from the namespaces below their own. Spec: TOTP MFA method. */

@@ -18,8 +18,8 @@ export class StepUp {
   ) {}
 
   /**
-   * Makes sure that every method is proven by a passcode sent along, for the entity of the caller. Throws `denied`,
-   * whatever is missing or wrong. No code is used up where another one is missing or wrong.
+   * Makes sure that every method is proven by a passcode sent along, for the entity of the caller. Throws `denied` for
+   * every fault alike. No code is used up where another one is missing or wrong.
    */
   async prove(entityId: string, wanted: readonly WantedMethod[], sentAlong: readonly string[]): Promise<void> {
     const passcodes = passcodesOf(sentAlong);

@@ -22,7 +22,7 @@ export function below(folding: Folding, prefix: string): Folding {
   return { fold: folding.fold, from: folding.from + segments, to: folding.to + segments };
 }
 
-/** Where a segment begins; beyond the end of the text when there are not so many. */
+/** Where a segment begins; beyond the end of a text that has fewer. */
 function offsetOf(text: string, segment: number): number {
   let at = 0;
   for (let i = 0; i < segment; i++) {

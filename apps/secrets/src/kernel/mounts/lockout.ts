@@ -5,7 +5,7 @@ export interface UserLockout {
   /** Wrong passwords in a row that lock a name. */
   readonly threshold?: number;
   readonly durationSeconds?: number;
-  /** After so long without a login nothing is held against anybody. */
+  /** Failures are forgotten this long after the last login. */
   readonly counterResetSeconds?: number;
   readonly disabled?: boolean;
 }

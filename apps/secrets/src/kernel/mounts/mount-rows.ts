@@ -28,7 +28,7 @@ export async function readMounts(database: Database, barrier: Barrier): Promise<
   return rows.map((row) => openMount(barrier, row));
 }
 
-/** A mount as it is now; nobody else changes it before the transaction ends. */
+/** A mount as it is now, locked for the rest of the transaction. */
 export async function lockMount(tx: Tx, barrier: Barrier, uuid: string): Promise<Mount | undefined> {
   await lockRows(tx, 'mount', Prisma.sql`id = ${uuid}::uuid`);
   const row = await tx.prisma.mount.findUnique({ where: { id: uuid } });
@@ -79,7 +79,7 @@ export async function updateMount(tx: Tx, barrier: Barrier, mount: Mount): Promi
   await tx.prisma.mount.updateMany({ where: { id }, data: { path, tainted, sealed } });
 }
 
-/** Removes a mount. What was stored below it is removed by whoever calls. */
+/** Removes a mount. The caller removes what was stored below it. */
 export async function deleteMount(tx: Tx, uuid: string): Promise<void> {
   await tx.prisma.mount.deleteMany({ where: { id: uuid } });
 }

@@ -3,7 +3,7 @@ import type { MountView } from '../../sdk/call';
 import type { UserLockout } from './lockout';
 import type { PathTree } from './path-tree';
 
-/** What an operator can tune. 0 stands for the system's default. */
+/** What an operator can tune. 0 means the system's default. */
 export interface MountConfig {
   readonly defaultLeaseTtlSeconds: number;
   readonly maxLeaseTtlSeconds: number;

@@ -29,14 +29,14 @@ describe('a mount that another node has just made', () => {
       const listen = (_topic: string, forget: (key: string) => void) => told.push(() => forget('*'));
       return new Mounts({ ...parts, changes: { listen, fresh: true, mustTell, catchUp } });
     };
-    const [among, alone] = [late(true), late(false)];
-    await Promise.all([maker.refresh(), among.refresh(), alone.refresh()]);
+    const [among, single] = [late(true), late(false)];
+    await Promise.all([maker.refresh(), among.refresh(), single.refresh()]);
     await maker.create(ROOT_NAMESPACE_ID, { kind: 'secret', type: 'thing', path: 'late/' });
     expect(among.at(ROOT_NAMESPACE_ID, 'late/')).toBeUndefined();
     expect(await among.seek(ROOT_NAMESPACE_ID, 'late/')).toMatchObject({ path: 'late/' });
     expect(await among.seek(ROOT_NAMESPACE_ID, 'later/')).toBeUndefined();
-    // Nobody else is there who could have made one.
-    expect(await alone.seek(ROOT_NAMESPACE_ID, 'late/')).toBeUndefined();
+    // There is no other node that could have made one.
+    expect(await single.seek(ROOT_NAMESPACE_ID, 'late/')).toBeUndefined();
   });
 
   it('is there after an installation began, though the empty table was read a moment before', async () => {

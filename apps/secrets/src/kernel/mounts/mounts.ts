@@ -134,8 +134,8 @@ export class Mounts {
   }
 
   /**
-   * Makes sure that a path is free for a namespace, inside the transaction that makes it: whoever makes a mount there waits
-   * until it has ended. Throws `invalid` where a mount stands in the way.
+   * Makes sure that a path is free for a namespace, inside the transaction that makes it; another transaction that makes a
+   * mount there waits for the end of this one. Throws `invalid` where a mount is in the way.
    */
   async requireFreeForNamespace(tx: Tx, parentId: string, path: string): Promise<void> {
     await this.parts.committer.takeTurn(tx, pathsOf(parentId));
@@ -143,13 +143,13 @@ export class Mounts {
     if (taken) throw new Refusal('invalid', `new namespace conflicts with existing mount: ${taken.path}`);
   }
 
-  /** Adds several mounts with a write set. Nobody keeps what the table was without them: it may have been read meanwhile. */
+  /** Adds several mounts with a write set. A table read before the commit is dropped. */
   addAll(set: WriteSet, namespaceId: string, specs: readonly NewMount[]): void {
     set.run.push((tx) => this.createAll(tx, namespaceId, specs));
     set.notices.push({ topic: 'mount', key: '*' });
   }
 
-  /** The same inside a transaction of the caller's, who tells of it. */
+  /** The same inside a transaction of the caller, who notifies the other nodes. */
   async createAll(tx: Tx, namespaceId: string, specs: readonly NewMount[]): Promise<void> {
     for (const spec of specs) await insertMount(tx, this.parts.barrier, this.prepare(namespaceId, spec));
   }
@@ -284,7 +284,7 @@ export class Mounts {
     this.version += 1;
   }
 
-  /** A mount whose type this release does not know is left alone: stored, but answering nothing. */
+  /** A mount whose type this release does not know stays stored, and answers nothing. */
   private enliven(mount: Mount): LiveMount | undefined {
     const before = this.byUuid.get(mount.uuid);
     const backend = this.parts.catalog.find(mount.type, mount.kind, mount.options);
@@ -317,7 +317,7 @@ export class Mounts {
 /** The mount is not as it was. */
 class Otherwise extends Error {}
 
-/** Whoever makes a mount or a namespace, or moves a mount, must see what others have made: they take turns by the namespace it is in. */
+/** Changes of mount and namespace paths take turns by their namespace, so that each sees what others have made. */
 const pathsOf = (namespaceId: string): string => `mount-paths/${namespaceId}`;
 
 async function requireFree(tx: Tx, { uuid, namespaceId, path }: Mount): Promise<void> {

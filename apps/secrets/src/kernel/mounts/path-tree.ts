@@ -57,8 +57,8 @@ export class PathTree {
   }
 
   /**
-   * The declaration a path below the mount belongs to, whatever its verbs. A list's path ends in `/` or is empty; with
-   * another verb, a slash at the end leads somewhere only where it names a folder: in a rest, and where there is a list.
+   * The declaration a path below the mount belongs to, for any verb. A list's path ends in `/` or is empty; with another
+   * verb, a slash at the end leads somewhere only where it names a folder: in a rest, and where there is a list.
    */
   match(path: string, verb: Verb): Matched | undefined {
     const ends = path.endsWith('/');

@@ -6,7 +6,7 @@ export function lineageOf(namespaces: Namespaces, uuid: string): string[] {
   return namespace ? namespaces.lineage(namespace).map((one) => one.uuid) : [];
 }
 
-/** A namespace and all below it, by uuid; it alone where it is gone. */
+/** A namespace and all below it, by uuid; only itself where it is gone. */
 export function subtreeOf(namespaces: Namespaces, uuid: string): string[] {
   const namespace = namespaces.find(uuid);
   return namespace ? [uuid, ...namespaces.below(namespace).map((one) => one.uuid)] : [uuid];

@@ -15,7 +15,7 @@ import {
 } from '../storage/types';
 import { WholeTable } from '../storage/whole-table';
 
-/** A part of the service with mounts, policies, identities and tokens of its own. */
+/** A part of the service with its own mounts, policies, identities and tokens. */
 export interface Namespace {
   readonly uuid: string;
   /** Six characters; `root` for the root namespace. Tokens of a child end in it. */
@@ -64,7 +64,7 @@ interface NamespacesDeps {
   readonly clock: Clock;
 }
 
-/** Nobody is answered in a namespace that is locked, or lies in one. Throws `unavailable`. */
+/** Throws `unavailable` in a locked namespace and below one. */
 export function requireUnlocked(namespace: Pick<Namespace, 'lockedBy'> | undefined): void {
   if (namespace?.lockedBy === undefined) return;
   throw new Refusal(
@@ -229,8 +229,8 @@ export class Namespaces {
   }
 
   /**
-   * Locks a namespace with all below it: nobody is answered there until it is unlocked. Returns the key for that. Throws
-   * `invalid` where it is locked already, or lies in one that is.
+   * Locks a namespace with all below it: no request is answered there until it is unlocked. Returns the key for that.
+   * Throws `invalid` where it is locked already, or lies in one that is.
    */
   async lock(namespace: Namespace): Promise<string> {
     const key = randomBase62(24);
@@ -279,7 +279,7 @@ export class Namespaces {
     await this.table.reload();
   }
 
-  /** From now on nobody gets in; what is inside can be removed. */
+  /** From now on no request gets in, so that what is inside can be removed. */
   taint(namespace: Namespace): Promise<void> {
     return this.change(namespace.uuid, (tx, where) =>
       tx.prisma.namespace.updateMany({ where, data: { tainted: true } }),
@@ -331,10 +331,10 @@ export class Namespaces {
   }
 }
 
-/** The key is as long as a token: nobody finds it by its digest. */
+/** The key is as long as a token: it cannot be guessed from its digest. */
 const digestOf = (key: string): string => createHash('sha256').update(key).digest('base64url');
 
-/** A namespace as it is now; nobody else changes it before the transaction ends. */
+/** A namespace as it is now, locked for the rest of the transaction. */
 async function lock(tx: Tx, id: string): Promise<NamespaceRow | null> {
   await lockRows(tx, 'namespace', Prisma.sql`id = ${id}::uuid`);
   return tx.prisma.namespace.findUnique({ where: { id }, select: COLUMNS });

@@ -57,14 +57,14 @@ describe('a rule that matched and lost', () => {
     expect(losers.map(({ pattern, lostBecause }) => [pattern, lostBecause])).toEqual([[loser, because]]);
   });
 
-  it('is the path without its slash, where a list has a rule of its own with it', () => {
+  it('is the path without its slash, where a list has its own rule with it', () => {
     const list = access(rules('sec/a/ list', 'sec/a list'));
     const { rule, losers } = list.explain({ path: at('sec/a/'), operation: 'list' });
     expect(rule?.pattern).toBe('sec/a/');
     expect(losers.map(({ lostBecause }) => lostBecause)).toEqual(['the path with its trailing slash wins']);
   });
 
-  // A list takes what matches its path with the slash, whatever else would rank higher.
+  // A list takes what matches its path with the slash, even where something else would rank higher.
   it.each([
     ['sec/+', 'sec/*', 'sec/a/'],
     ['+/+', '+/a*', 'sec/ab/'],
@@ -78,7 +78,7 @@ describe('a rule that matched and lost', () => {
     expect(losers).toMatchObject([{ pattern: loser, lostBecause: 'the path with its trailing slash wins' }]);
   });
 
-  it('is none for root, who may everything everywhere', () => {
+  it('is none for root, who may do everything everywhere', () => {
     expect(rootAccess.explain({ path: at('a'), operation: 'read' })).toEqual({
       allowed: true,
       sudo: true,
@@ -201,7 +201,7 @@ describe('access list', () => {
     expect(compile([{ name: 'root', namespacePath: 'ns1/', policy }], undefined, 0).root).toBe(false);
   });
 
-  it('refuses in so many words, and says whether the rule grants sudo', () => {
+  it('says that it refuses, and whether the rule grants sudo', () => {
     const list = access(rules('a read,sudo', 'b read', 'c deny'));
     const ask = (path: string, operation: Operation) => {
       const { allowed, sudo, root, objection } = list.decide({ path: at(path), operation });
@@ -634,7 +634,7 @@ describe('identity templates', () => {
     expect([may(list, 'read', 's/a'), may(list, 'read', 't/a/b')]).toEqual(expected);
   });
 
-  it('fills nothing for root, who may everything', () => {
+  it('fills nothing for root, who may do everything', () => {
     const root = { name: 'root', namespacePath: '', policy: parsePolicy(rules('a/{{identity.entity.name}} deny')) };
     expect(compile([root], subject, 0)).toBe(rootAccess);
   });
@@ -666,7 +666,7 @@ describe('rights on path templates', () => {
     ['a prefix inside a segment', ['sec/ab* read'], { segments: ['sec', free, 'x'] }, 'read', true],
     ['a prefix that does not fit', ['sec/ab* read'], { segments: ['sec', 'xy'] }, 'read', false],
     ['a prefix of a name', ['sec/ab* read'], { segments: ['sec', 'abc'] }, 'read', true],
-    ['a prefix alone', ['sec/ab* read', 'sec/ab deny'], { segments: ['sec', free] }, 'read', true],
+    ['only a prefix', ['sec/ab* read', 'sec/ab deny'], { segments: ['sec', free] }, 'read', true],
     ['a prefix far above', ['sec/ab* read'], { segments: ['sec', 'abc', 'd', free] }, 'read', true],
     ['a deny far below a prefix', ['sec/ab* read', 'sec/abc/d deny'], { segments: ['sec', 'abc', 'd'] }, 'read', false],
     ['a + for a name', ['+/x read'], { segments: ['sec', 'x'] }, 'read', true],
@@ -681,7 +681,7 @@ describe('rights on path templates', () => {
     ['the folder itself', ['sec/ read'], { segments: ['sec'], open: true }, 'read', true],
     ['nothing below', ['sec read'], { segments: ['sec'], open: true }, 'read', false],
     ['more segments than any rule', ['* read'], { segments: ['a', 'b'], open: true }, 'read', true],
-    ['depth alone', ['sec/* read', 'sec/+ deny', 'sec/+/+ deny'], { segments: ['sec'], open: true }, 'read', true],
+    ['only depth', ['sec/* read', 'sec/+ deny', 'sec/+/+ deny'], { segments: ['sec'], open: true }, 'read', true],
     ['a list of what is free', ['sec list'], { segments: ['sec', free] }, 'list', false],
     ['a list further down', ['sec list'], { segments: ['sec', 'a', ''] }, 'list', false],
     ['a read of a folder', ['sec read'], { segments: ['sec', ''] }, 'read', false],
@@ -747,7 +747,7 @@ describe('rules for paths of which a segment is read in lower case', () => {
     expect(may(list, 'read', 'auth/UP/x/y')).toBe(false);
   });
 
-  it('are read anew for each depth', () => {
+  it('are read again for each depth', () => {
     const list = access(rules('A/B/C read'));
     const ask = (from: number, to: number, path: string) =>
       list.decide({ path: at(path), folding: { fold: 'case', from, to }, operation: 'read' }).allowed;
@@ -786,7 +786,7 @@ describe('rules for paths of which a segment is read in lower case', () => {
     expect(access(rules('a/b/EVE deny', 'a/b/eve list')).capabilities(at('a/b/eve'), folding)).toEqual(['deny']);
   });
 
-  it('are found in templates too, whatever the case of the value', () => {
+  it('are found in templates too, in any case of the value', () => {
     const subject = { entity: { id: 'e', name: 'Anna', metadata: {}, aliases: [] }, groups: [] };
     const list = access([rules('a/b/{{identity.entity.name}} read'), rules('a/b/anna deny', 'a/c read')], subject);
     expect(may(list, 'read', 'a/b/anna')).toBe(false);

@@ -119,7 +119,7 @@ function slowDecide(blocks: Block[], { path, operation, parameters, wrap }: Aske
 }
 
 const subject: Subject = { entity: { id: 'e', name: 'a', metadata: {}, aliases: [] }, groups: [] };
-/** As it stands in the text. */
+/** As the text has it. */
 const written = ({ pattern, templated }: Block) =>
   templated ? pattern.replace(/(^|\/)a(?=\/|$)/, '$1{{identity.entity.name}}') : pattern;
 
@@ -279,7 +279,7 @@ describe('the compiled access list', () => {
       for (const wanted of segments)
         paths = paths.flatMap((p) => (typeof wanted === 'string' ? [wanted] : names).map((n) => [...p, n]));
       if (open) {
-        // One segment more than the longest pattern has: a path may escape a refusing pattern by its length alone.
+        // One segment more than the longest pattern has: a path may escape a refusing pattern just by its length.
         const tails = names.flatMap((n) => [
           [n],
           ...['', ...names].map((m) => [n, m]),

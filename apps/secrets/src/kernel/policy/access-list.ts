@@ -25,7 +25,7 @@ export const rootAccess: AccessList = {
 /**
  * Compiled rules. Exactly one rule applies to a path: an exact pattern, else the best one with wildcards.
  *
- * No pattern stands in two layers. Layers may be shared between lists; `size` counts what is this list's own.
+ * Each pattern is in one layer only. Layers may be shared between lists; `size` counts what is only in this list.
  */
 export class RuleAccess implements AccessList {
   readonly root = false;
@@ -140,7 +140,7 @@ function judge(rule: PatternRule, question: Question): Objection | undefined {
   return judgeParameters(rule, question);
 }
 
-/** No limit and `0` stand for the longest page; a `limit` that is required must be given. */
+/** No limit and `0` mean the longest page; a `limit` that is required must be given. */
 function judgePage(rule: PatternRule, parameters: Question['parameters']): Objection | undefined {
   const limit = parameters?.limit;
   if (limit === undefined) return rule.requiredParameters.includes('limit') ? 'required-parameter' : undefined;

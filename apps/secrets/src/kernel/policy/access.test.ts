@@ -10,7 +10,7 @@ import type { AccessList } from './types';
 
 type Stored = { text: string; expiresAtMs?: number; namespaceId?: string };
 
-/** A store in memory: what it holds, how often it was asked, and what has changed since when. */
+/** A store in memory: what it holds, how often it was asked, and the changes since each version. */
 class Policies {
   epoch = 1;
   asked = 0;
@@ -88,7 +88,7 @@ describe('the access of a caller', () => {
     expect(list.rules.map(({ pattern }) => pattern)).toEqual(['sec/a']);
   });
 
-  it('is everything for root alone, in the first namespace alone', async () => {
+  it('is everything only for root, and only in the first namespace', async () => {
     expect(access.peek(query(['root']))).toBe(rootAccess);
     expect(await access.of(query(['root']))).toBe(rootAccess);
     expect(access.peek(query(['root'], { namespaceId: 'team' }))).toBeUndefined();
@@ -97,13 +97,13 @@ describe('the access of a caller', () => {
     expect((await access.of(query(['root'], { namespaceId: 'team' }))).root).toBe(false);
   });
 
-  it('is remembered, whoever asks, as long as none of its policies has changed', async () => {
+  it('is remembered for all callers as long as none of its policies has changed', async () => {
     const names = ['reader'];
     expect(access.peek(query(names))).toBeUndefined();
     const first = await access.of(query(names));
     expect(access.peek(query(names))).toBe(first);
     expect(await access.of(query(names))).toBe(first);
-    // Another token with the same names, in whatever order, reads nothing anew.
+    // Another token with the same names, in another order, reads nothing again.
     expect(access.peek(query(['reader']))).toBeUndefined();
     expect(may(await access.of(query(['reader'])), 'sec/a')).toBe(true);
     expect(policies.asked).toBe(1);
@@ -116,7 +116,7 @@ describe('the access of a caller', () => {
     expect(policies.asked).toBe(2);
   });
 
-  it('counts names once, in whatever order they come', async () => {
+  it('counts names once, in any order', async () => {
     policies.put('second', 'path "sec/b" { capabilities = ["read"] }');
     await access.of(query(['reader', 'second']));
     await access.of(query(['second', 'reader', 'second']));

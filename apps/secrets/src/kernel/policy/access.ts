@@ -60,10 +60,10 @@ const anonymous = {};
 const maxRules = 200_000;
 
 /**
- * Compiled access lists of callers: token policies ∪ entity policies ∪ group policies, in force at this moment.
+ * Compiled access lists of callers: token policies ∪ entity policies ∪ group policies, as they are now.
  *
- * An answer is remembered as long as none of its policies has changed and the identity is the same object, so nothing has
- * to be forgotten: an outdated list is simply not found. What policies mean for everybody is compiled once and shared.
+ * A list is remembered as long as none of its policies has changed and the identity is the same object, so nothing has
+ * to be forgotten: an outdated list is not found. The part that is the same for all callers is compiled once and shared.
  */
 export class Access {
   /** Keys of `lists`, so that what is dropped there is not held here. */
@@ -134,7 +134,7 @@ export class Access {
     return true;
   }
 
-  /** Throws `denied` where they are more than one caller may have: whoever has them could hold up everybody else. */
+  /** Throws `denied` where they are more than one caller may have, since compiling them could hold up all others. */
   private async load(names: readonly PolicyNames[]): Promise<NamedPolicy[]> {
     const nowMs = this.needs.clock.now();
     const found: NamedPolicy[] = [];

@@ -5,13 +5,13 @@ import { RuleLayer } from './rule-layer';
 import { fillTemplate, isTemplated } from './template';
 import type { AccessList, NamedPolicy, PathRule, Subject } from './types';
 
-/** A block on its way into a rule, with the policy it stands in. */
+/** A block on its way into a rule, with its policy. */
 interface Block {
   readonly written: PathRule;
   readonly from: NamedPolicy;
 }
 
-/** What a set of policies means for everybody, compiled once; only the blocks with templates depend on the caller. */
+/** The part of a set of policies that is the same for all callers, compiled once; only blocks with templates depend on the caller. */
 export interface Groundwork {
   /** The whole answer for callers for whom no template can be filled. */
   readonly list: AccessList;

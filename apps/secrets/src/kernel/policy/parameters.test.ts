@@ -19,7 +19,7 @@ const tooMuch = expect.objectContaining({
   message: 'too many or too long parameters to compare with the policies',
 });
 
-// One request must not keep everybody waiting. It has 250 million steps.
+// One request must not hold up all others. It has 250 million steps.
 describe('the parameters of a request', () => {
   it.each<[string, PolicyValue, number, unknown]>([
     ['texts', 'a', 1_000_000, 'b'],

@@ -136,7 +136,7 @@ class Steps {
   }
 }
 
-/** Any comparison takes as long as so many steps of a search. */
+/** Any comparison takes as long as this many steps of a search. */
 const stepsOfOne = 50;
 /** Every digit of two numbers is looked at. */
 const stepsOfDigit = 20;
@@ -191,7 +191,7 @@ function areSame(one: unknown, other: unknown, steps: Steps): boolean {
   );
 }
 
-/** A lone `*` is a value like any other where values are allowed, as in the reference: an empty list stands for every value, `**` for every text. */
+/** A lone `*` is an ordinary value where values are allowed, as in the reference: an empty list means every value, `**` every text. */
 function matchesGlob(pattern: string, value: string): boolean {
   if (pattern.length < 2) return pattern === value;
   const open = pattern.startsWith('*');

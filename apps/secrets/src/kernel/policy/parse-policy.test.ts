@@ -31,7 +31,7 @@ describe('the values of a policy', () => {
     ['[1E+5, 1e-5, 2e3, -0.5]', [{ number: '1E+5' }, { number: '1e-5' }, { number: '2e3' }, { number: '-0.5' }]],
     [String.raw`["\x41\u00e9\U0001F600\a\b\f\v\n\r\t\\\""]`, ['Aé😀\u0007\b\f\v\n\r\t\\"']],
     ['["a$b"]', ['a$b']],
-    // What stands in braces after a dollar is taken as it stands.
+    // Braces after a dollar are kept with their content.
     ['["@{ {"x"}\\n }y"]'.replace('@', '$'), ['@{ {"x"}\\n }y'.replace('@', '$')]],
   ])('%s is %j', (text, expected) => expect(values(text)).toEqual(expected));
 
@@ -290,7 +290,7 @@ describe('policy parser', () => {
     expect(parsePolicy(text).rules.map(({ pattern }) => pattern)).toEqual(patterns);
   });
 
-  it('refuses what is no path, and cuts what is too long to be read', () => {
+  it('refuses text that is not a path, and cuts text that is too long to read', () => {
     expect(refusal('path = { a b { } }')).toBe('failed to parse policy: path must name one pattern on line 1');
     expect(refusal('path = 5')).toBe('failed to parse policy: path must name a pattern on line 1');
     expect(refusal('[]')).toMatch(/^failed to parse policy: At 1:1: /);

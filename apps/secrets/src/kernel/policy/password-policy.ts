@@ -10,7 +10,7 @@ export interface PasswordPolicy {
   readonly rules: readonly CharsetRule[];
 }
 
-/** At least so many characters out of these. */
+/** At least this many characters out of these. */
 export interface CharsetRule {
   readonly charset: readonly string[];
   readonly least: number;

@@ -16,7 +16,7 @@ export function sizeOf({ rules }: Policy): number {
   return size;
 }
 
-/** Text with more than so many of these holds more than one policy may, or what nobody can read. */
+/** Text with more of these has more rules than one policy may have, or cannot be read at all. */
 const maxMarks = 6 * maxRulesOfPolicy;
 const marks = new Set([...'{[,'].map((mark) => mark.charCodeAt(0)));
 

@@ -23,7 +23,7 @@ describe('rules in layers', () => {
     expect(findAllRules(layers, 'y', false).map(({ pattern }) => pattern)).toEqual(['y']);
   });
 
-  it('are those of the path without its slash for a list alone, and only where it has one', () => {
+  it('are those of the path without its slash only for a list, and only where it has one', () => {
     const layers = [layer('sec/a', 'sec/+', '+/ab')];
     const found = (path: string, listing: boolean) => findAllRules(layers, path, listing).map(({ pattern }) => pattern);
     expect(findRule(layers, 'sec/a/', true)?.pattern).toBe('sec/a');

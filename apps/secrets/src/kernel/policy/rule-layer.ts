@@ -62,7 +62,7 @@ export class RuleLayer {
   }
 }
 
-/** Layers as `foldedBy` reads them; one layer where a pattern would then stand in two. */
+/** Layers as `foldedBy` reads them; one layer where a pattern would otherwise be in two. */
 export function foldLayers(layers: readonly RuleLayer[], folding: Folding): readonly RuleLayer[] {
   const folded = layers.map((layer) => layer.foldedBy(folding));
   if (folded.every((layer, i) => layer === layers[i])) return layers;

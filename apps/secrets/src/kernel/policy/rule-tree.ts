@@ -3,8 +3,8 @@ import type { PatternRule } from './rule';
 /**
  * The rules with wildcards, by segment.
  *
- * Which of two matching patterns wins depends on the patterns alone, so every rule gets its rank once; a search then
- * only looks for the best rank and skips branches that cannot beat what it has.
+ * Which of two matching patterns wins depends only on the patterns, so every rule gets its rank once; a search then only
+ * looks for the best rank and skips branches that cannot beat what it has.
  */
 export class RuleTree {
   private readonly top = new TreeNode();
@@ -114,7 +114,7 @@ class TreeNode {
   /** Made when the first child comes: most nodes have none. */
   private children: Map<string, TreeNode> | undefined;
   private plus: TreeNode | undefined;
-  /** Rules ending in `*`, by what stands before it in the last segment. */
+  /** Rules ending in `*`, by the text before it in the last segment. */
   private prefixes: Map<string, Ranked> | undefined;
   /** Lengths of the keys of `prefixes`. */
   private readonly prefixLengths: number[] = [];

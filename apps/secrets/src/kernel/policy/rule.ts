@@ -4,9 +4,7 @@ import type { Decision, DemandedMethod, ParameterLists, PathRule, RulePlace, Rul
 
 const nothing: readonly never[] = [];
 
-/**
- * Everything the policies of a caller say about one pattern. However many blocks are added, each costs what stands in it.
- */
+/** Everything the policies of a caller say about one pattern. A block costs no more than its content. */
 export class PatternRule implements RuleReference {
   readonly places: RulePlace[] = [];
   bits = 0;

@@ -39,7 +39,7 @@ describe('policies that are read together', () => {
     expect(asked).toHaveLength(3);
   });
 
-  it('are read no further than anybody asks, in their order', async () => {
+  it('are read in order, only as far as asked', async () => {
     const { store, asked } = storeOf(texts);
     const found: string[] = [];
     for await (const { name } of store.findAll('ns', Object.keys(texts))) {

@@ -24,7 +24,7 @@ import { parsePolicy } from './parse-policy';
 import { parseBounded } from './policy-size';
 import type { Policy } from './types';
 
-/** What an operator sets beside the text. */
+/** What an operator sets besides the text. */
 export interface PolicyOptions {
   /** Writes must name the version they replace. */
   readonly casRequired: boolean;
@@ -38,7 +38,7 @@ export interface PolicyOptions {
 export interface StoredPolicy extends PolicyOptions {
   readonly name: string;
   readonly text: string;
-  /** Counts writes; 0 for a built-in text that nobody has edited. */
+  /** Counts writes; 0 for a built-in text that was never edited. */
   readonly version: number;
   readonly updatedAtMs: number;
   readonly policy: Policy;
@@ -50,7 +50,7 @@ export interface PolicyWrite extends Partial<PolicyOptions> {
   readonly cas?: number;
 }
 
-/** What the store stands on. */
+/** What the store needs. */
 export interface PolicyStoreNeeds {
   readonly database: { readonly prisma: Pick<Tx['prisma'], 'policy'> };
   readonly committer: Pick<Committer, 'transaction' | 'inTurn'>;
@@ -145,8 +145,8 @@ export class PolicyStore {
   }
 
   /**
-   * Those that there are of several policies, in the order of their names, read together a few at a time, as far as anybody
-   * asks; others have their turns meanwhile.
+   * Those of several policies that exist, in the order of their names. Read a few at a time, only as far as asked; others
+   * get their turn in between.
    */
   async *findAll(namespaceId: string, anyNames: readonly string[]): AsyncGenerator<StoredPolicy> {
     const names = [...new Set(anyNames.map((name) => name.toLowerCase()))];
@@ -214,7 +214,7 @@ export class PolicyStore {
     return names.filter((name) => !found.has(name.toLowerCase()));
   }
 
-  /** Creates or replaces a policy. Throws `malformed` for text that does not parse and for the names nobody may write. */
+  /** Creates or replaces a policy. Throws `malformed` for text that does not parse and for fixed names. */
   async put(namespaceId: string, anyName: string, write: PolicyWrite): Promise<void> {
     const name = anyName.toLowerCase();
     if (name === rootPolicyName || name === wrappingPolicyName) {
@@ -295,7 +295,7 @@ export class PolicyStore {
   }
 }
 
-/** Names whose policies nobody writes. */
+/** Names whose policies cannot be written. */
 const isFixed = (name: string): boolean => name === rootPolicyName || name === wrappingPolicyName;
 
 function casMismatch(): Refusal {

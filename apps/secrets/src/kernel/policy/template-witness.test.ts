@@ -58,7 +58,7 @@ it.each<[string, PathTemplate['segments'], string[]]>([
   ['sec/a*', ['sec'], ['sec/a?', 'sec/a?/?', 'sec/a?/?/?']],
   ['*', ['sec'], ['sec/?', 'sec/?/?', 'sec/?/?/?']],
   ['sec/a/b*', ['sec'], ['sec/a/b?', 'sec/a/b?/?']],
-  // Longer than any pattern, so that one length stands for all.
+  // Longer than any pattern, so that one length covers all.
   ['*', ['a', free, 'c', 'd'], ['a/?/c/d/?']],
 ])('a path of each length for %s and the open template %j', (pattern, segments, expected) => {
   expect(asked({ segments, open: true }, pattern)).toEqual(expected);

@@ -72,7 +72,7 @@ function resolveEntity(name: string, entity: Subject['entity']): string | undefi
   );
 }
 
-/** Group names may hold dots, so the name is whatever stands before a known ending. */
+/** Group names may hold dots, so the name is everything before a known ending. */
 function resolveGroupName(name: string, { groups }: Subject): string | undefined {
   for (const group of groups) {
     if (!name.startsWith(`${group.name}.`)) continue;

@@ -10,7 +10,7 @@ export type PolicyValue =
   | readonly PolicyValue[]
   | { readonly object: ReadonlyMap<string, PolicyValue> };
 
-/** Lower-case parameter name → values; an empty list stands for every value, the name `*` for every parameter. */
+/** Lower-case parameter name → values; an empty list means every value, the name `*` every parameter. */
 export type ParameterLists = ReadonlyMap<string, readonly PolicyValue[]>;
 
 /** One `path` block of a policy, as written. */
@@ -19,7 +19,7 @@ export interface PathRule {
   readonly pattern: string;
   /** Where the block begins in the policy text, from 1. */
   readonly line: number;
-  /** See `capabilityBits`; `deny` stands alone. */
+  /** See `capabilityBits`; `deny` excludes all others. */
   readonly capabilities: number;
   readonly allowedParameters?: ParameterLists;
   readonly deniedParameters?: ParameterLists;

@@ -10,7 +10,7 @@ import { Buckets } from './buckets';
 import { isExempt, loadRules, type RateRules, saveRules, usualRules } from './rate-rules';
 import type { Quota, QuotaTarget } from './types';
 
-/** What has no column of its own: what only rate limits have, and the path as it was written. */
+/** What has no column: the settings that only rate limits have, and the path as it was written. */
 interface QuotaConfig {
   readonly rate?: number;
   readonly interval?: number;
@@ -91,7 +91,7 @@ export class Quotas {
     storage.changes.listen('quota', () => {
       if (!storage.barrier.sealed) void this.refresh()?.catch(() => {});
     });
-    // What was told while this node could not read, or could not hear, is read when it can.
+    // Changes of a time when this node could not read, or could not hear, are read as soon as it can.
     storage.background.every('quotas', 1000, async () => {
       await this.refresh();
       return undefined;

@@ -39,7 +39,7 @@ export async function saveRules({ committer }: StorageKernel, rules: RateRules):
 
 /**
  * Whether a path is counted by no rate limit. Paths are seen from the root namespace, those of `sys/` from each; a final
- * `*` stands for any rest. What changes limits is never counted: a limit that is too tight must not keep itself.
+ * `*` matches any rest. Requests that change limits are never counted: a limit that is too tight must not keep itself.
  */
 export function isExempt({ exemptPaths }: RateRules, namespacePath: string, path: string): boolean {
   if (path.startsWith('sys/quotas/')) return true;

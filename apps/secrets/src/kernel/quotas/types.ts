@@ -19,7 +19,7 @@ export interface QuotaTarget {
   /** Whether namespaces below count as well. */
   readonly inheritable: boolean;
   readonly mountId?: string;
-  /** Below the mount; a final `*` stands for any rest. */
+  /** Below the mount; a final `*` matches any rest. */
   readonly path: string;
   /** The last segment of a lease's path; lease counts only. */
   readonly role: string;

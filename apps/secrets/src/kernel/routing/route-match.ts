@@ -38,7 +38,7 @@ export function questionOf(match: RouteMatch): Pick<Question, 'path' | 'folding'
   };
 }
 
-/** Refuses what no caller may ask here, whoever it is. Throws `invalid`, and `unavailable` in a locked namespace. */
+/** Refuses what no caller may ask here. Throws `invalid`, and `unavailable` in a locked namespace. */
 export function checkMatch({ declared, namespace, path }: RouteMatch): void {
   if (path !== 'sys/namespaces/api-lock/unlock') requireUnlocked(namespace);
   if (declared?.rootNamespaceOnly && namespace.parentUuid !== undefined) {

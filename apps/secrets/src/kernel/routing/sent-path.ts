@@ -13,8 +13,8 @@ export const maxPathLength = 4096;
 const noParams: Readonly<Record<string, string>> = {};
 
 /**
- * A path as it was sent: below `/v1/`, decoded, free of dot segments and doubled slashes. Its text is read here and
- * nowhere else; everybody after this sees the `RouteMatch` it leads to, with the path in its one spelling.
+ * A path as it was sent: below `/v1/`, decoded, free of dot segments and doubled slashes. Its text is read only here;
+ * all later steps see the `RouteMatch` it leads to, with the path in its one spelling.
  */
 export class SentPath {
   readonly #text: string;
@@ -25,7 +25,7 @@ export class SentPath {
 
   /**
    * Takes a decoded path; `detour` says that it is not in its simplest form, and what that is. Throws `malformed` for
-   * characters that nobody can see, as other servers of this kind do, and for what is too long.
+   * invisible characters, as other servers of this kind do, and for paths that are too long.
    */
   static read(text: string): SentPath | { readonly detour: readonly string[] } {
     if (text.length > maxPathLength) throw new Refusal('malformed', `path is longer than ${maxPathLength} characters`);

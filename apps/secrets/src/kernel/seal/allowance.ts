@@ -4,10 +4,7 @@ import { Refusal } from '@keystead/refusal';
 const BURST_CALLS = 20;
 const CALLS_PER_SECOND = 2;
 
-/**
- * Slows down whoever guesses shares; counted by each node for itself, since no guess can succeed where a share has 33
- * random bytes.
- */
+/** Slows down guesses of shares; counted by each node for itself, since a share has 33 random bytes and no guess succeeds. */
 export class Allowance {
   private left = BURST_CALLS;
   private countedMs = performance.now();

@@ -33,8 +33,8 @@ export class Ceremony<S> {
     return begun === 1;
   }
 
-  /** Begins, whatever is under way; of two at once, one after the other. */
-  async beginAnew(state: S): Promise<void> {
+  /** Begins, and replaces one that is under way; two calls at once run one after the other. */
+  async restart(state: S): Promise<void> {
     const { kind } = this;
     const row = { revision: 1, expiresAtMs: this.storage.clock.now() + this.lifetimeMs, sealed: this.seal(state) };
     await this.storage.database.prisma.rekey.upsert({ where: { kind }, create: { kind, ...row }, update: row });
@@ -45,8 +45,8 @@ export class Ceremony<S> {
   }
 
   /**
-   * One step, alone: gets the state and returns the next one, or undefined when the ceremony is over. What `advance`
-   * writes is written with it. A refusal thrown with `keeping` still stores the state that goes with it.
+   * One step, one at a time: gets the state and returns the next one, or undefined when the ceremony is over. Writes of
+   * `advance` are in the same transaction. A refusal thrown with `keeping` still stores the state that goes with it.
    */
   async step<T>(advance: (state: S | undefined, tx: Tx) => Promise<{ state: S | undefined; result: T }>): Promise<T> {
     const outcome = await this.storage.committer.transaction(async (tx) => {

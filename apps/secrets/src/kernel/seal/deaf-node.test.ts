@@ -62,7 +62,7 @@ describe('a node that hears nothing of the others', () => {
     expect(seen).toEqual({ seen: name });
   });
 
-  it('also takes the new key when somebody has asked it for the state of its keys', async () => {
+  it('also takes the new key when it was asked for the state of its keys', async () => {
     await first.rotation.rotate();
     await deaf.seal.requireRecord();
     expect(await deaf.seal.reload()).toBe(true);

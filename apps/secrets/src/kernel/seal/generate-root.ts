@@ -32,7 +32,7 @@ interface GenerateRootState {
   readonly pgpKey?: string;
   readonly pgpFingerprint: string;
   readonly shares: readonly string[];
-  /** Somebody who holds a share stands behind it: strangers cannot end it any more. */
+  /** A share has proven it: strangers cannot end it any more. */
   readonly proven?: boolean;
 }
 
@@ -42,10 +42,10 @@ const LIFETIME_MS = 3600_000;
 
 /**
  * Makes a root token for those who hold enough shares of the recovery key (or of the unseal key). The token leaves the
- * service only disguised, so that whoever gives the last share does not get it alone.
+ * service only encoded, so that the person who gives the last share cannot read it without the others.
  *
- * No token is asked for, so anybody may come: a share that is not in force is refused by itself and spoils nothing, one who
- * holds a share can begin whatever strangers have begun, and what has been proven by a share only holders of one can end.
+ * No token is asked for, so anyone may come. A share that is not in force is refused and spoils nothing. A holder of a
+ * share can replace what strangers have begun, and only a holder can end what has been proven by a share.
  */
 export class RootGeneration {
   private readonly ceremony: Ceremony<GenerateRootState>;
@@ -88,12 +88,12 @@ export class RootGeneration {
     };
     if (share !== undefined) {
       await this.prove(share);
-      await this.ceremony.beginAnew(state);
+      await this.ceremony.restart(state);
     } else if (!(await this.ceremony.begin(state))) throw new Refusal('invalid', 'root generation already in progress');
     return { ...(await this.shown(state)), otp: password ?? '' };
   }
 
-  /** Gives up what nobody has proven by a share. Throws `invalid` for anything else. */
+  /** Gives up a generation that no share has proven. Throws `invalid` for any other. */
   cancel(): Promise<void> {
     return this.ceremony.step(async (state) => {
       if (!state?.proven) return { state: undefined, result: undefined };

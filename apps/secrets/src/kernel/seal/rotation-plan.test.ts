@@ -70,7 +70,7 @@ describe('rotation by itself', () => {
     await known(3);
   });
 
-  it('takes one when all nodes together have sealed so much, and counts anew under it', async () => {
+  it('takes one when all nodes together have sealed enough, and counts from zero under it', async () => {
     const seal = async ({ storage }: typeof one, times: number) => {
       const set = newWriteSet();
       const mountId = randomUUID();
@@ -94,7 +94,7 @@ describe('rotation by itself', () => {
     await two.rotation.rotateIfDue();
     await until(async () => (await term()) === before + 1);
     await known(before + 1);
-    // More is sealed anew now than the rules allow, which is no use of the new key. A job of an older rotation may do part of it.
+    // Resealing exceeded the rules by now, but it does not count as use of the new key. A job of an older rotation may do part of it.
     await until(async () => (await one.rotation.progress())?.running === false && (await sealedUnderOlder()) === 0);
     await one.rotation.rotateIfDue();
     await two.rotation.rotateIfDue();

@@ -2,12 +2,12 @@ import { storeSetting } from '../storage/settings';
 import type { StorageKernel } from '../storage/storage';
 import type { Tx } from '../storage/types';
 
-/** When a new key is taken into use without anybody asking for it. */
+/** When a new key is taken into use automatically. */
 export interface RotationRules {
   readonly enabled: boolean;
   /** The oldest a key gets; 0 for no bound. */
   readonly intervalSeconds: number;
-  /** So many values are sealed under one key, on all nodes together. */
+  /** At this many values sealed under one key, on all nodes together. */
   readonly maxOperations: number;
 }
 
@@ -27,7 +27,7 @@ interface Use {
 
 /** The rules of automatic rotation, and how much the key in force was used. */
 export class RotationPlan {
-  /** What this node has told of its own use. */
+  /** The part of this node's use that it has reported. */
   private told: Use = { term: 0, count: 0 };
 
   constructor(private readonly storage: StorageKernel) {}
@@ -58,7 +58,7 @@ export class RotationPlan {
   private async tell(): Promise<void> {
     const { database, barrier } = this.storage;
     const now: Use = { term: barrier.keys.version, count: barrier.sealedCount };
-    // Keys that were read again begin to count anew.
+    // Keys that were read again begin to count from zero.
     const before = this.told.term === now.term && this.told.count <= now.count ? this.told.count : 0;
     if (now.count > before) await tell(database, { term: now.term, count: now.count - before });
     this.told = now;
@@ -74,7 +74,7 @@ async function read({ prisma }: Pick<Tx, 'prisma'>): Promise<{ rules: RotationRu
   };
 }
 
-/** Adds to what other nodes have told of the same key; what is told of an older one is late. */
+/** Adds to the use that other nodes reported of the same key; a report about an older key is late. */
 async function tell({ prisma }: Pick<Tx, 'prisma'>, { term, count }: Use): Promise<void> {
   await prisma.$executeRaw`
     INSERT INTO setting AS s (name, value)

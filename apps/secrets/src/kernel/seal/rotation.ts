@@ -9,7 +9,7 @@ import { type SealedColumn, sealedColumns } from './sealed-columns';
 export interface KeyStatus {
   readonly term: number;
   readonly installedAtMs: number;
-  /** Values this node has sealed since it took the key into use, without those sealed anew after a rotation. */
+  /** Values this node has sealed since it took the key into use, without those resealed after a rotation. */
   readonly encryptions: number;
 }
 
@@ -50,7 +50,7 @@ export class Rotation {
     return { term: barrier.keys.version, installedAtMs: keyInstalledAtMs, encryptions: barrier.sealedCount };
   }
 
-  /** Takes a new key into use on every node and begins to seal anew what is sealed under older ones. */
+  /** Takes a new key into use on every node and begins to reseal what is sealed under older ones. */
   async rotate(): Promise<KeyStatus> {
     await this.install();
     return this.keyStatus();
@@ -79,7 +79,7 @@ export class Rotation {
     return true;
   }
 
-  /** How the sealing anew is getting on; undefined when there never was one. */
+  /** The progress of resealing; undefined when there never was any. */
   progress(): Promise<JobFacts | undefined> {
     return this.storage.jobs.newest(KIND, '');
   }
@@ -87,7 +87,7 @@ export class Rotation {
   private async step({ version, at, after }: RotationState): Promise<JobStep<RotationState>> {
     const column = sealedColumns[at];
     if (!column) return { state: { version, at }, advanced: 0, finished: true };
-    // A newer rotation has a job of its own, whose key this node may have and this job must not undo.
+    // A newer rotation has its own job, whose key this node may have and this job must not undo.
     if (this.storage.barrier.keys.version < version) await this.storage.reloadKeys();
     const { resealed, last, more } = await this.resealSome(column, after);
     const finished = !more && at + 1 >= sealedColumns.length;
@@ -134,7 +134,7 @@ function select({ table, column, key }: SealedColumn, follows: boolean): string 
   return `SELECT ${names}, "${column}" AS sealed FROM "${table}" WHERE "${column}" IS NOT NULL ${bound} ORDER BY ${names} LIMIT $1`;
 }
 
-/** Writes only where nobody wrote meanwhile, and lets the witness of an entry follow. */
+/** Writes only where the row has not changed since, and lets the witness of an entry follow. */
 function update({ table, column, key }: SealedColumn): string {
   const arrays = key.map(([, type], index) => `$${index + 1}::text[]::${type}[]`);
   const names = key.map(([name]) => name);

@@ -54,7 +54,7 @@ export async function insertSeal(
 export const flagSeal = ({ prisma }: WithPrisma, sealed: boolean) =>
   prisma.seal.updateMany({ where: ONE, data: { sealed } });
 
-/** Stores the same keys wrapped anew, unless somebody stored others meanwhile. */
+/** Stores the same keys wrapped again, unless others were stored meanwhile. */
 export const rewrapSeal = ({ prisma }: WithPrisma, wrapped: Buffer, before: Buffer) =>
   prisma.seal.updateMany({ where: { ...ONE, keyring: own(before) }, data: { keyring: own(wrapped) } });
 

@@ -77,7 +77,7 @@ describe('an auto seal', () => {
     await put(first, 'kept', 'yes');
     const second = await node();
     expect(await read(second, 'kept')).toBe('yes');
-    // Without this, whoever reads the database could unseal, rekey and make root tokens.
+    // Without this, anyone who reads the database could unseal, rekey and make root tokens.
     const recovery = await combineShares(shares.slice(0, 3).map((share) => Buffer.from(share, 'hex')));
     const client = new pg.Client(database.url);
     await client.connect();
@@ -129,8 +129,8 @@ describe('an auto seal', () => {
     await put(first, 'kept', 'still');
     const changed = await node({ keys: () => ({ current: key(2), previous: key(1) }) });
     expect(await read(changed, 'kept')).toBe('still');
-    const alone = await node({ keys: () => ({ current: key(2) }) });
-    expect(await read(alone, 'kept')).toBe('still');
+    const single = await node({ keys: () => ({ current: key(2) }) });
+    expect(await read(single, 'kept')).toBe('still');
     await expect(node({ keys: () => ({ current: key(3) }) })).rejects.toThrow('the seal key does not open');
   });
 
@@ -294,7 +294,7 @@ describe('making a root token from shares', () => {
     expect(await there.status()).toMatchObject({ started: false, progress: 0 });
   });
 
-  it('refuses wrong shares and lets nobody hurry', async () => {
+  it('refuses wrong shares and limits how fast they come', async () => {
     const [one] = running as [Node];
     const generation = new RootGeneration(one.storage, one.seal, () => {
       throw new Error('must not be made');

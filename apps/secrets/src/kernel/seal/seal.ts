@@ -73,7 +73,7 @@ export class Seal {
   private readonly progress = new ShareProgress();
   /** What wraps the keyring under a Shamir seal; kept while open, so that rotation can wrap it again. */
   private unsealKey: Buffer | undefined;
-  /** Beats asked for earlier tell of a past that this node has changed itself. */
+  /** Heartbeats begun before this show a state that this node has changed itself. */
   private changedMs = 0;
   private busy: Promise<unknown> = Promise.resolve();
   private readonly openings = new Set<() => void | Promise<void>>();
@@ -89,7 +89,7 @@ export class Seal {
       if (key === SEALED && !this.sealed) this.drop();
       void this.exclusive(() => this.follow()).catch(() => {});
     });
-    // Without heartbeats nobody tells this node that it is sealed: then it asks.
+    // Without heartbeats this node does not hear that it is sealed: then it asks.
     storage.background.every('seal', ASK_MS, async () => {
       if (!storage.changes.fresh) await this.exclusive(() => this.follow());
       return undefined;
@@ -175,7 +175,7 @@ export class Seal {
     }
   }
 
-  /** The record in force, read anew. Throws `not-initialised`. */
+  /** The current record, read again. Throws `not-initialised`. */
   async requireRecord(): Promise<SealRecord> {
     const record = await this.load();
     if (!record) throw new Refusal('not-initialised', 'Service is not initialized');
@@ -205,7 +205,7 @@ export class Seal {
     const record = await this.load();
     if (!record || this.sealed) return false;
     if (record.generation > this.inUse) this.use(this.unwrap(record.keyring), record);
-    // Somebody else may have been faster meanwhile.
+    // Another call may have been faster.
     return this.inUse !== before;
   }
 

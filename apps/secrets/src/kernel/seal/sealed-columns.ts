@@ -13,8 +13,8 @@ const same = (id: string): string => id;
 const byId = (table: string, column = 'sealed'): SealedColumn => ({ table, column, key: [['id', 'uuid']], row: same });
 
 /**
- * Every sealed column of the database: what a rotation seals anew. Batch tokens are not stored and keep the key they
- * were made with. A test holds this list against the schema.
+ * Every sealed column of the database: what a rotation reseals. Batch tokens are not stored and keep the key they were
+ * made with. A test holds this list against the schema.
  */
 export const sealedColumns: readonly SealedColumn[] = [
   {

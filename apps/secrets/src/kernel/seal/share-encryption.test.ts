@@ -5,7 +5,7 @@ import { encryptShare, readShareKeys } from './share-encryption';
 
 const refusal = (message: string) => ({ kind: 'invalid', message: expect.stringContaining(message) });
 
-/** A number of so many bytes as OpenPGP writes it. */
+/** A number of this many bytes as OpenPGP writes it. */
 function number(bytes: number): Buffer {
   const head = Buffer.alloc(2);
   head.writeUInt16BE(bytes * 8);
@@ -26,7 +26,7 @@ function costly(algorithm: number, numbers: readonly number[], signature: readon
   const length = Buffer.alloc(2);
   length.writeUInt16BE(body.length);
   const hashedKey = Buffer.concat([Buffer.from([0x99]), length, body]);
-  const user = Buffer.from('somebody');
+  const user = Buffer.from('A User');
   const head = Buffer.from([4, 0x13, algorithm, 8, 0, 9, 5, 2, 0x60, 0, 0, 1, 2, 27, 0x0f]);
   const digest = createHash('sha256')
     .update(hashedKey)
@@ -54,7 +54,7 @@ describe('keys that shares are encrypted to', () => {
     },
   );
 
-  // To verify what such a key says of itself takes seconds to hours, in which nobody else is answered.
+  // Verifying such a key's statements about itself would take seconds to hours, and hold up all other requests.
   it.each([
     ['numbers for DSA', costly(17, [2048, 2047, 2046, 2046], [2040, 2040]), 'dsa keys are not supported'],
     ['numbers for ElGamal', costly(16, [2048, 2047, 2046], [2040, 2040]), 'elgamal keys are not supported'],
@@ -64,9 +64,9 @@ describe('keys that shares are encrypted to', () => {
     await expect(readShareKeys([key], 'x')).rejects.toMatchObject(refusal(message));
   });
 
-  it('are refused with hundreds of signatures of their own', async () => {
+  it('are refused with hundreds of self-signatures', async () => {
     const userIDs = Array.from({ length: 65 }, (_, n) => ({ name: `holder ${n}` }));
     const key = await made({ type: 'curve25519', userIDs });
-    await expect(readShareKeys([key], 'x')).rejects.toMatchObject(refusal('more than 64 signatures of its own'));
+    await expect(readShareKeys([key], 'x')).rejects.toMatchObject(refusal('more than 64 self-signatures'));
   });
 });

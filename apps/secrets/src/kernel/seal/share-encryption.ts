@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { createMessage, encrypt, type PublicKey, readKey, type Subkey } from 'openpgp';
 
-/** Somebody's OpenPGP key that a share will be encrypted to. */
+/** An OpenPGP key that a share will be encrypted to. */
 export interface ShareKey {
   /** 40 lower-case hexadecimal digits. */
   readonly fingerprint: string;
@@ -76,7 +76,7 @@ function tooCostly(key: PublicKey): string | undefined {
     ...key.users.flatMap((user) => [...user.selfCertifications, ...user.revocationSignatures]),
     ...key.subkeys.flatMap((subkey) => [...subkey.bindingSignatures, ...subkey.revocationSignatures]),
   ];
-  return signatures.length > mostSignatures ? `it has more than ${mostSignatures} signatures of its own` : undefined;
+  return signatures.length > mostSignatures ? `it has more than ${mostSignatures} self-signatures` : undefined;
 }
 
 /** Encrypts bytes, written as hexadecimal text, as a binary OpenPGP message. */

@@ -14,8 +14,8 @@ export const markOf = (share: Uint8Array): string =>
   createHmac('sha256', share).update('keystead key share mark').digest('base64');
 
 /**
- * The marks of the shares in force, sealed, so that each holder can find out alone whether a share is still right.
- * Nothing is used up by asking, and no ceremony advances.
+ * The marks of the current shares, sealed, so that each holder can check a share without the others. A check uses nothing
+ * up and advances no ceremony.
  */
 export class ShareMarks {
   private readonly allowance = new Allowance();
@@ -29,8 +29,8 @@ export class ShareMarks {
   }
 
   /**
-   * Whether a share is one of those in force; takes the same time for each of them. Throws `invalid` for what is no
-   * share and where no marks were kept, `limited` when asked too quickly.
+   * Whether a share is one of the current ones; takes the same time for each of them. Throws `invalid` for text that is not
+   * a share and where no marks were kept, `limited` when asked too quickly.
    */
   async recognises(keyText: string): Promise<boolean> {
     this.allowance.take();
@@ -54,6 +54,6 @@ export class ShareMarks {
   }
 }
 
-/** Nobody can say of one share whether it is right. */
+/** A single share of this seal cannot be checked. */
 export const olderShares = (): Refusal =>
   new Refusal('invalid', 'the shares in force are older than this check; rekey to make them known');

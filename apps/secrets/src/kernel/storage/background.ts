@@ -31,7 +31,7 @@ export class Background {
 
   /**
    * `run` returns true to be run again at once, because more is waiting. `byTime`: it ends or begins what is due, and is
-   * left out while nobody can tell what time it is.
+   * left out while the time is not known.
    */
   every(
     name: string,
@@ -83,7 +83,7 @@ export class Background {
     try {
       if (await task.run()) task.again = true;
     } catch (error) {
-      // The database being away is told once by the heartbeat.
+      // The heartbeat reports once that the database is away.
       if (!isRefusal(error)) this.log?.warn({ err: error, task: task.name }, 'background work failed');
     }
   }

@@ -23,8 +23,8 @@ interface CachedValue<V> {
 }
 
 /**
- * A bounded cache that cannot keep an outdated answer: a value is remembered only if nobody asked to forget its key
- * between the moment its load (or write) began and the moment it ended.
+ * A bounded cache that cannot keep an outdated answer: a value is remembered only if its key was not forgotten between
+ * the beginning and the end of its load (or write).
  */
 export class CoherentCache<V extends object> implements Cache<V> {
   private readonly kept: LRUCache<string, CachedValue<V>>;
@@ -69,7 +69,7 @@ export class CoherentCache<V extends object> implements Cache<V> {
 
   forget(key: string): void {
     this.kept.delete(key);
-    // Whoever asks from now on must not be given what an older load brings.
+    // Callers from now on must not get the result of an older load.
     this.loading.delete(key);
     const open = this.open.get(key);
     if (open) for (const ticket of open) ticket.clean = false;

@@ -38,7 +38,7 @@ describe('a node serves nothing from its memory a second after it changed elsewh
   const troubles: readonly [string, () => unknown][] = [
     ['when it hears of it', () => undefined],
     ['when the connection it listens on was closed', terminate],
-    ['when what is told it gets lost on the way', () => proxy.hold('listener' satisfies Held)],
+    ['when its notices get lost on the way', () => proxy.hold('listener' satisfies Held)],
     ['when nothing goes through to the database', () => proxy.hold('all' satisfies Held)],
   ];
   it.each(troubles)('%s', async (_, begin) => {
@@ -65,7 +65,7 @@ describe('a node serves nothing from its memory a second after it changed elsewh
     }
   });
 
-  it('when the change is too long to be told and lies in the database', async () => {
+  it('when the change is too long for a notice and is in the database', async () => {
     const paths = Array.from({ length: 200 }, (_, n) => `many/${'long'.repeat(20)}/${n}`);
     const all = async (value: string) => {
       const set = newWriteSet();

@@ -42,8 +42,8 @@ interface BeatRow extends SealRow {
 /** A node not heard for so long counts as gone. */
 const GONE_MS = 3000;
 /**
- * A heartbeat asked for longer ago no longer proves that notices arrive. Counted from when it was asked for: whatever was
- * told before is heard before, however long either was on its way.
+ * A heartbeat begun longer ago no longer proves that notices arrive. Counted from its beginning: notices sent before it
+ * are heard before it, however long either took.
  */
 const STALE_MS = 900;
 /** A shorter silence cannot have made others think this node gone. */
@@ -87,10 +87,10 @@ const POLL = {
 };
 
 /**
- * Tells other nodes what to forget, and hears what they tell.
+ * Sends notices of what to forget to other nodes, and hears theirs.
  *
- * Nothing is sent while this node is alone. A node proves to itself that it hears by a heartbeat of its own; when it
- * misses that, everything cached is forgotten and stays unused until it hears again.
+ * A single node sends nothing. A node proves to itself that it hears by its own heartbeat; when it misses that, everything
+ * cached is forgotten and stays unused until it hears again.
  */
 export class NodeChanges extends Listeners implements ChangeNotices {
   readonly id = randomUUID();
@@ -118,7 +118,7 @@ export class NodeChanges extends Listeners implements ChangeNotices {
   private beatCount = 0;
   private failing = false;
   private running: Promise<void> | undefined;
-  /** A question whether anything was told that is not heard yet, and the one that waits for it to be answered. */
+  /** A round trip that waits for notices under way, and the next one that waits for it. */
   private asking: Promise<void> | undefined;
   private nextAsking: Promise<void> | undefined;
 
@@ -166,8 +166,8 @@ export class NodeChanges extends Listeners implements ChangeNotices {
   }
 
   /**
-   * Hears what was told before now. Notices come before the answer to whatever is asked on the connection that listens,
-   * so one round trip will do, and callers at the same time share it. Where it fails, this node is not fresh.
+   * Hears all notices sent before now. They come before the answer to any query on the listening connection, so one round
+   * trip will do, and callers at the same time share it. Where it fails, this node is not fresh.
    */
   catchUp(): Promise<void> {
     if (!this.mustTell) return Promise.resolve();
@@ -184,8 +184,8 @@ export class NodeChanges extends Listeners implements ChangeNotices {
   }
 
   /**
-   * Resolves when every node has heard what was told before now: one that has not is not fresh by then, and reads again
-   * whatever it needs.
+   * Resolves when every node has heard the notices sent before now: one that has not is not fresh by then, and reads again
+   * what it needs.
    */
   async heardByAll(): Promise<void> {
     if (this.mustTell) await setTimeout(STALE_MS);
@@ -229,7 +229,7 @@ export class NodeChanges extends Listeners implements ChangeNotices {
       const { time, silence } = this.options;
       const askedMs = performance.now();
       const answered = time?.compare();
-      // On a connection of its own: a pool that is busy must not keep a node from being heard.
+      // On its own connection: a busy pool must not keep a node from being heard.
       const { rows } = await client.query<BeatRow & pg.QueryResultRow>({
         ...BEAT,
         values: [
@@ -282,7 +282,7 @@ export class NodeChanges extends Listeners implements ChangeNotices {
     return client;
   }
 
-  /** What was said while nobody listened is lost, so nothing cached can be trusted. */
+  /** Notices of a time without a listener are lost, so nothing cached can be trusted. */
   private dropConnection(): void {
     const client = this.own;
     this.own = undefined;
@@ -297,7 +297,7 @@ export class NodeChanges extends Listeners implements ChangeNotices {
       return;
     }
     if (message.kind === 'beat') {
-      // Somebody new: whether to tell is known before the next heartbeat of our own.
+      // A new node: whether to send notices is known before our next heartbeat.
       this.others = Math.max(this.others, 1);
     } else if (message.kind === 'notices') {
       this.apply(message.notices);

@@ -38,8 +38,8 @@ const IN_FLIGHT = 2;
 const MAX_SETS = 64;
 
 /**
- * Writes sets in groups: what waits at the same moment shares one statement per table and one commit, and everybody
- * is answered after it. A lone caller waits for nobody. A set that fails is run by itself, so that it fails alone.
+ * Writes sets in groups: those waiting at the same time share one statement per table and one commit, and are answered
+ * after it. A lone caller does not wait. A set that fails is run again by itself, so that only it fails.
  */
 export class GroupCommitter implements Committer {
   private readonly line = new SerialQueue();
@@ -66,7 +66,7 @@ export class GroupCommitter implements Committer {
   commit(set: WriteSet): Promise<void> {
     if (isEmpty(set)) return Promise.resolve();
     const lane = laneOf(set);
-    if (lane === 'alone') return this.timed(() => this.alone(set));
+    if (lane === 'own') return this.timed(() => this.ownTransaction(set));
     return new Promise((done, fail) => {
       this.batches.add({ set, lane, done, fail });
     });
@@ -124,14 +124,14 @@ export class GroupCommitter implements Committer {
       else if (batch[0]!.lane === 'intents') await this.writeIntents(batch);
       else await this.writeMixed(batch);
     } catch (error) {
-      // Whatever was being written in a lost connection may have been committed or not: say so, do not write twice.
+      // After a lost connection we cannot know whether the write was committed: say so, do not write twice.
       if (isLost(error) || batch.length === 1) for (const waiting of batch) waiting.fail(error);
       else if (error instanceof PreconditionFailed) await this.writeOthers(batch, error);
       else await Promise.all(batch.map((waiting) => this.single(waiting)));
     }
   }
 
-  /** Those that found their entries otherwise are told, and the rest of the batch is written without them. */
+  /** Sets whose entries had changed are refused, and the rest of the batch is written without them. */
   private async writeOthers(batch: readonly QueuedSet[], failure: PreconditionFailed): Promise<void> {
     const others: QueuedSet[] = [];
     for (const waiting of batch) {
@@ -145,7 +145,7 @@ export class GroupCommitter implements Committer {
 
   private async single(waiting: QueuedSet): Promise<void> {
     try {
-      await this.alone(waiting.set);
+      await this.ownTransaction(waiting.set);
       waiting.done();
     } catch (error) {
       waiting.fail(error);
@@ -177,7 +177,7 @@ export class GroupCommitter implements Committer {
     });
   }
 
-  /** Remembers what was written, unless somebody else wrote or forgot it meanwhile. */
+  /** Remembers what was written, unless it was written or forgotten elsewhere meanwhile. */
   private async writeWithTickets(
     columns: PutColumns,
     write: () => Promise<WrittenRow[]>,
@@ -205,7 +205,7 @@ export class GroupCommitter implements Committer {
     await this.options.fault('commit:after');
     const isMade = ({ set }: QueuedSet) => made.has(set.tokens[0]!.hash.toString('latin1'));
     resumeInSlices(batch.filter(isMade), (waiting) => waiting.done());
-    // Alone, each learns whether its parent is gone or its id is taken.
+    // By itself, each learns whether its parent is gone or its id is taken.
     await Promise.all(batch.filter((waiting) => !isMade(waiting)).map((waiting) => this.single(waiting)));
   }
 
@@ -225,7 +225,7 @@ export class GroupCommitter implements Committer {
     resumeInSlices(batch, (waiting) => waiting.done());
   }
 
-  private async alone(set: WriteSet): Promise<void> {
+  private async ownTransaction(set: WriteSet): Promise<void> {
     await this.inTransaction(() => [set]);
   }
 

@@ -29,8 +29,8 @@ const isSerializationFailure = (error: unknown): boolean =>
   AGAIN.has((error as { code?: string }).code ?? '') || isStalePlan(error);
 
 /**
- * The pool, with lost connections turned into refusals (callers are told to come back, and nothing crashes), and so
- * what the database cannot hold.
+ * The pool. Lost connections become refusals that ask callers to come back, so nothing crashes; and so do values that the
+ * database cannot hold.
  */
 export class Database {
   /** Set by the storage: knows rows that were sealed under keys this node does not have yet, and reads those keys. */

@@ -18,10 +18,10 @@ interface Deleted {
 const nothing = (): Deleted => ({ keys: [], prefixes: [] });
 
 /**
- * Looks once at rows that were deleted. In PostgreSQL the index goes on naming a deleted row until somebody follows that
- * name and finds nothing; whoever lists a folder first would do so for all of them, so it is done here, on the side.
+ * Looks once at rows that were deleted. In PostgreSQL an index names a deleted row until a query follows that name and
+ * finds nothing. The first request that lists a folder would do so for all of them, so it is done here, in the background.
  *
- * A look only helps once nobody can see the row any more: so it comes a round later than the deletion.
+ * A look only helps once no transaction can see the row any more: so it comes a round later than the deletion.
  */
 export class DeletedRows {
   private looking = nothing();

@@ -14,7 +14,7 @@ export interface EntryRow {
 /** Bytes at the end of a sealed value that its witness repeats. */
 const STAMP_BYTES = 16;
 
-/** Somebody changed the database by hand: a value does not belong where it lies, or is not the newest. */
+/** The database was changed by hand: a value does not belong where it lies, or is not the newest. */
 class TamperedEntry extends Error {
   override readonly name = 'TamperedEntry';
   constructor(key: EntryKey, reason: string, cause?: unknown) {

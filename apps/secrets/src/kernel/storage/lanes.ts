@@ -2,14 +2,14 @@ import { isConnectionLoss } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import { cacheKey } from './entry-rows';
 import type { EntryDelete, EntryPut, WriteSet } from './types';
-import { isEmpty, standsAlone } from './write-set';
+import { isEmpty, needsTransaction } from './write-set';
 
-/** How a set is written: alone, or merged with others of its lane. */
-export type Lane = 'puts' | 'token' | 'mixed' | 'alone' | 'intents';
+/** How a set is written: in its own transaction, or merged with others of its lane. */
+export type Lane = 'puts' | 'token' | 'mixed' | 'own' | 'intents';
 
 /** The lane of a set: the narrowest that has room for all it writes. */
 export function laneOf(set: WriteSet): Lane {
-  if (standsAlone(set)) return 'alone';
+  if (needsTransaction(set)) return 'own';
   if (onlyIntents(set)) return 'intents';
   const others = set.leases.length + set.intents.length + set.settled.length + set.notices.length + set.audit.length;
   if (others > 0 || set.deletes.length > 0 || set.puts.some(isChecked)) return 'mixed';
@@ -35,10 +35,10 @@ export function claims(owners: Map<string, string>, set: WriteSet): boolean {
 }
 
 const isChecked = ({ require }: EntryPut | EntryDelete): boolean => require !== undefined;
-/** No owner's name: whoever comes second to such a key waits for the next batch. */
+/** No owner's name: the second caller for such a key waits for the next batch. */
 const CHECKED = 'checked';
 
-/** Whatever was being written in a lost connection may have been committed or not. */
+/** After a lost connection a write may or may not have been committed. */
 export const isLost = (error: unknown): boolean =>
   isConnectionLoss(error) || (error instanceof Refusal && error.kind === 'unavailable');
 

@@ -44,7 +44,7 @@ describe('names under a folder', () => {
   afterAll(() => test.close());
 
   it.each(['tree/', 'tree/a/', 'tree/d/', 'tree/e/', 'tree/b-0001/', 'tree/c-0001/', 'tree/no/'])(
-    'of %s are each shown once, whatever lies between them',
+    'of %s are each shown once, with anything between them',
     async (folder) => {
       expect(await test.storage.entries.list(mountId, folder)).toEqual(namesUnder(folder));
     },

@@ -14,7 +14,7 @@ const FIRST_ROWS = 1000;
 const ROWS = 5000;
 /** Folders looked for at a time, where folders hold so much that reading through them is waste. */
 const SKIPPED = 100;
-/** Of so many rows, one should be a new name. */
+/** One new name in this many rows is worth reading them. */
 const WORTH = 8;
 
 /**

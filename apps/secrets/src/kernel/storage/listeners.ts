@@ -48,7 +48,7 @@ export class Listeners {
     for (const listeners of this.listeners.values()) for (const forget of listeners) forget('*');
   }
 
-  /** Tells of the seal as a heartbeat found it, which began at `askedMs`. */
+  /** Passes on the seal as a heartbeat found it that began at `askedMs`. */
   protected seen({ seal_there, sealed, seal_generation }: SealRow, askedMs: number): void {
     const beat = { initialised: seal_there, sealed: sealed ?? false, generation: seal_generation ?? 0, askedMs };
     for (const seen of this.beats) seen(beat);

@@ -12,7 +12,7 @@ type LockableTable =
   | 'mfa_method'
   | 'mfa_enforcement';
 
-/** The longest hold keeps everybody else from the row, the others only from changing it, or its key. */
+/** The strongest hold keeps all others from the row, the others only from changing it, or its key. */
 type Hold = 'UPDATE' | 'SHARE' | 'KEY SHARE';
 
 /**

@@ -191,7 +191,7 @@ describe('what the database refuses', () => {
     ],
     ['any other failure', (by, tx) => by.raise(tx, '22012'), { code: '22012', severity: 'ERROR' }],
   ];
-  it.each(failures)('is told alike by both ways: %s', async (_, fail, expected) => {
+  it.each(failures)('is reported alike by both ways: %s', async (_, fail, expected) => {
     for (const by of both) {
       const failure = await failureOf(database().transaction((tx) => fail(ways[by], tx)));
       expect(failure).toMatchObject(expected);
@@ -200,7 +200,7 @@ describe('what the database refuses', () => {
     await Promise.all(Array.from({ length: 12 }, () => database().transaction((tx) => ways.prisma.sees(tx, 'x'))));
   });
 
-  it('is told alike outside of transactions', async () => {
+  it('is reported alike outside of transactions', async () => {
     const { prisma } = database();
     const make = (name: string) => prisma.setting.create({ data: { name } });
     await make('taken outside');

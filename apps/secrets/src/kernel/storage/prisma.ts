@@ -5,7 +5,7 @@ import { Prisma, PrismaClient } from '../../generated/prisma/client';
 /** Sends a statement that Prisma made, and answers as the driver does. */
 export type Send = (statement: pg.QueryConfig) => Promise<pg.QueryResult>;
 
-/** Prisma's view of a transaction that somebody else began. */
+/** Prisma's view of a transaction that other code began. */
 export interface PrismaWithin {
   readonly prisma: Prisma.TransactionClient;
   /** Lets Prisma forget the transaction; nothing is sent. */
@@ -14,7 +14,7 @@ export interface PrismaWithin {
 
 /** Prisma's own limits must never be met: the statements have theirs. */
 const LIMITS = { maxWait: 60_000, timeout: 2 ** 31 - 1 } as const;
-/** How a transaction of ours is told from one that Prisma begins by itself. */
+/** Distinguishes our transactions from those that Prisma begins by itself. */
 const OURS = Prisma.TransactionIsolationLevel.ReadCommitted;
 
 /**

@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { during } from '@keystead/tracing';
 
-/** Longest wait in a line; whoever asked for it is about to leave. */
+/** The longest wait in a line; the client is about to give up. */
 const PATIENCE_MS = 60_000;
 
 /** Work under one name, one after the other, in the order in which it came; other names are not waited for. */

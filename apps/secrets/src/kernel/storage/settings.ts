@@ -1,6 +1,6 @@
 import type { Tx } from './types';
 
-/** The client of the database, alone or within a transaction. */
+/** The client of the database, with or without a transaction. */
 type DatabaseClient = Tx['prisma'];
 
 /** What a row of all nodes says; undefined where there is none. The type is that of who wrote it. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { mapInSlices } from './slices';
 
 describe('mapping many rows', () => {
-  it('keeps their order, and lets everybody else have a turn after every hundred', async () => {
+  it('keeps their order, and lets others have a turn after every hundred', async () => {
     const rows = Array.from({ length: 1001 }, (_, n) => n);
     let turns = 0;
     let counting = true;

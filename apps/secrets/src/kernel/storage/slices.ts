@@ -1,9 +1,9 @@
-/** Who go on at once; others are answered before the next so many. */
+/** How many resume at once; others are answered before the next. */
 const PER_TURN = 32;
 
 /**
- * Lets hundreds who waited for one commit go on a few in each turn of the event loop, so that it is not they alone who
- * are answered for a while. Nothing is delayed where few wait.
+ * Resumes hundreds of callers who waited for one commit a few at a time, with turns of the event loop for others in
+ * between. Nothing is delayed where few wait.
  */
 export function resumeInSlices<T>(waiting: readonly T[], goOn: (one: T) => void): void {
   for (const one of waiting.slice(0, PER_TURN)) goOn(one);
@@ -15,7 +15,7 @@ const TURN_MS = 10;
 /** Rows that are decrypted in one turn, however fast. */
 const ROWS_PER_TURN = 100;
 
-/** Watches how long work goes on, so that it can let everybody else have a turn of the event loop. */
+/** Measures how long work takes, so that it can give others a turn of the event loop. */
 export class Pauses {
   private beganMs = performance.now();
 
@@ -34,7 +34,7 @@ export class Pauses {
 /** Work that can be interrupted wherever it yields. */
 export type SlicedWork<R> = Generator<void, R>;
 
-/** Does work to its end, with a turn of the event loop for everybody else whenever it took long. */
+/** Runs work to completion, with a turn of the event loop for others whenever it took long. */
 export async function runInSlices<R>(steps: SlicedWork<R>): Promise<R> {
   const pauses = new Pauses();
   for (;;) {
@@ -52,7 +52,7 @@ export function runToEnd<R>(steps: SlicedWork<R>): R {
   }
 }
 
-/** Maps many rows, with a turn of the event loop for everybody else after every so many, and whenever it took long. */
+/** Maps many rows, with a turn of the event loop for others every `ROWS_PER_TURN` rows, and whenever it took long. */
 export async function mapInSlices<T, R>(rows: readonly T[], map: (row: T) => R | Promise<R>): Promise<R[]> {
   const mapped: R[] = [];
   const pauses = new Pauses();

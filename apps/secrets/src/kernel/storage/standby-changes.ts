@@ -28,8 +28,8 @@ const LOOK = {
 const LOOK_MS = 1000;
 
 /**
- * What a node knows of changes that reads from a standby: nobody can tell it anything there, so it forgets everything with
- * every look. What it answers from memory was read after the last one, and is never older than the standby may be behind.
+ * The changes of a node that reads from a standby, where it cannot hear notices: it forgets everything with every look.
+ * What it answers from memory was read after the last look, and is never older than the standby may be behind.
  */
 export class StandbyChanges extends Listeners implements NodeNotices {
   readonly id = randomUUID();
@@ -55,7 +55,7 @@ export class StandbyChanges extends Listeners implements NodeNotices {
     return performance.now() - this.heardMs;
   }
 
-  /** Nobody is told of it. */
+  /** Not sent to others. */
   setGeneration(): void {}
 
   async start(): Promise<void> {

@@ -88,8 +88,8 @@ export const DELETE_ENTRIES: Statement = {
     RETURNING entry.mount_id, entry.path, entry.revision`,
 };
 
-// Witnesses go by a statement of their own: the one that removes an entry may have waited for a write of it, whose witness
-// it does not see, and which would then bear witness against the next entry of that name.
+// Witnesses are removed by a separate statement: the one that removes an entry may have waited for a write of it, whose
+// witness it does not see, and which would then contradict the next entry of that name.
 
 /** After the entries; $1 mounts, $2 paths. */
 export const DELETE_WITNESSES: Statement = {
@@ -145,8 +145,8 @@ export const READ_ENTRY: Statement = {
 };
 
 /**
- * Nobody else changes the entry before the transaction ends; $1 mount, $2 path. It is read by the next statement: this one
- * would find the newest entry beside a witness of before.
+ * Locks the entry for the rest of the transaction; $1 mount, $2 path. The next statement reads it: this one would find
+ * the newest entry with the witness of before.
  */
 export const HOLD_ENTRY: Statement = {
   name: 'entry-hold',

@@ -143,14 +143,14 @@ describe('a folder that was emptied', () => {
       await test.byHand('SET enable_seqscan = off');
       await test.byHand('SET enable_bitmapscan = off');
       const value = Buffer.alloc(1500, 'v');
-      // A transaction that writes, in whatever database of the server, keeps all rows deleted after it began from being
-      // cleared away: tests that hold one for long are waited for, and if one came meanwhile, the next folder tells.
-      const everybody = await asSuperuser(test.database.url);
+      // A transaction that writes, in any database of the server, keeps all rows deleted after it began from being removed:
+      // wait for tests that hold one for long, and if one came in between, try the next folder.
+      const superuserUrl = await asSuperuser(test.database.url);
       const oldWriters = async () => {
         const text = `SELECT count(*)::int AS n FROM pg_stat_activity
         WHERE backend_xid IS NOT NULL AND xact_start < clock_timestamp() - interval '300 ms'`;
-        // Nobody else sees what all sessions do.
-        const { rows } = await withClient(everybody, (client) => client.query<{ n: number }>(text));
+        // Only a superuser sees what all sessions do.
+        const { rows } = await withClient(superuserUrl, (client) => client.query<{ n: number }>(text));
         return rows[0]!.n;
       };
       await until(async () => {
@@ -203,7 +203,7 @@ describe('a write set', () => {
     expect(await test.storage.entries.list(mountId, 'ok/')).toHaveLength(39);
   });
 
-  it('removes a prefix and nothing beside it', async () => {
+  it('removes a prefix and nothing next to it', async () => {
     await Promise.all(['x/a/1', 'x/a/2/3', 'x/ab', 'x/a'].map((path) => commit(put(path, 'v'))));
     await read('x/a/1');
     const set = newWriteSet();
@@ -213,7 +213,7 @@ describe('a write set', () => {
     expect(await read('x/a/1')).toBeUndefined();
   });
 
-  it('under a token that is not live is denied alone', async () => {
+  it('under a token that is not live fails without the rest of its batch', async () => {
     const set = put('under/dead', 'x');
     set.authorities.push(Buffer.alloc(32, 9));
     const [dead, live] = await Promise.allSettled([commit(set), commit(put('under/none', 'y'))]);
@@ -238,7 +238,7 @@ describe('a write set', () => {
 });
 
 describe('an entry changed by hand', () => {
-  // Without this, whoever can write to the database could exchange or bring back secrets unnoticed.
+  // Without this, anyone who can write to the database could exchange or bring back secrets unnoticed.
   const forget = () => test.storage.changes.applyAll();
 
   it('is noticed when two sealed values are swapped', async () => {

@@ -43,8 +43,8 @@ const SILENT_MS = 3000;
 const ENTRY_OVERHEAD = 200;
 
 /**
- * The storage of one node: everything that stands on the database, built together. `start` registers the node and
- * begins to hear others; reading and writing need an unsealed barrier.
+ * The storage of one node: all parts that use the database, built together. `start` registers the node and begins to hear
+ * others; reading and writing need an unsealed barrier.
  */
 export class StorageKernel {
   readonly database: Database;

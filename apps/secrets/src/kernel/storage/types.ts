@@ -78,7 +78,7 @@ export type Topic =
   | 'seal'
   | 'audit';
 
-/** One thing to forget. Key `*` stands for everything of the topic. */
+/** One thing to forget. Key `*` means everything of the topic. */
 export interface Notice {
   readonly topic: Topic;
   /** Chosen by the topic's owner; no line breaks. */
@@ -124,7 +124,7 @@ export interface IntentRow {
   readonly mountId: string;
   readonly kind: string;
   readonly undo: unknown;
-  /** Belongs to no running call: it is undone after a while, whatever happens. */
+  /** Belongs to no running call: it is undone after a while in any case. */
   readonly later?: boolean;
 }
 
@@ -135,8 +135,8 @@ export interface IntentRow {
  * place; a set with nothing in it commits without touching the database.
  */
 export interface WriteSet {
-  // An entry stands in one of `puts` and `deletes` only, once; prefixes are removed before either. The `add…` functions
-  // of write-set.ts keep it so.
+  // An entry is in either `puts` or `deletes`, once; prefixes are removed before both. The `add…` functions of write-set.ts
+  // keep it so.
   readonly puts: EntryPut[];
   readonly deletes: EntryDelete[];
   readonly prefixes: PrefixDelete[];
@@ -174,7 +174,7 @@ export interface Committer {
    * a name at a time, and each gets its turn. `decide` runs again after a serialization failure.
    */
   decide(name: string, decide: (tx: Tx) => Promise<WriteSet>): Promise<void>;
-  /** Within a transaction: waits until nobody else has the turn of a name, and keeps it to the end of the transaction. */
+  /** Within a transaction: waits for the turn of a name, and keeps it to the end of the transaction. */
   takeTurn(tx: Tx, name: string): Promise<void>;
   /**
    * The same as `transaction`, for what many may change at once, or make under one name: of all nodes, only one runs
@@ -185,7 +185,7 @@ export interface Committer {
     run: (tx: Tx) => Promise<T>,
     notices?: readonly Notice[] | ((result: T) => readonly Notice[]),
   ): Promise<T>;
-  /** Runs other rows in a transaction of its own; notices are sent with it. */
+  /** Runs other rows in a separate transaction; notices are sent with it. */
   transaction<T>(
     run: (tx: Tx) => Promise<T>,
     notices?: readonly Notice[] | ((result: T) => readonly Notice[]),
@@ -212,7 +212,7 @@ export interface EntryReader {
 
 /** Reads entries; cached, bounded, coherent over nodes. */
 export interface EntryStore extends EntryReader {
-  /** Reads in a transaction, past what is cached: nobody changes an entry that was read before the transaction ends. */
+  /** Reads in a transaction, past the cache, and locks the entries that were read until it ends. */
   within(tx: Tx): EntryReader;
 }
 
@@ -232,7 +232,7 @@ export interface ChangeNotices {
 export interface Cache<V> {
   /** The cached value, or the loaded one; `undefined` (absent) is remembered as well. */
   get(key: string, load: () => Promise<V | undefined>): Promise<V | undefined>;
-  /** What is cached right now, without loading. `null` stands for remembered absence, `undefined` for nothing known. */
+  /** What is cached right now, without loading. `null`: known to be absent; `undefined`: not known. */
   peek(key: string): V | null | undefined;
   forget(key: string): void;
   clear(): void;

@@ -54,7 +54,7 @@ function dropEntry(set: WriteSet, dropped: (key: EntryKey) => boolean): void {
 /** Intents that the call of a set recorded and the set does not settle. */
 export const unsettled = (set: WriteSet): string[] => set.opened.filter((id) => !set.settled.includes(id));
 
-/** True when committing the set would change nothing and tell nobody. */
+/** True when committing the set would change nothing and send no notice. */
 export function isEmpty(set: WriteSet): boolean {
   return (
     set.puts.length === 0 &&
@@ -76,8 +76,8 @@ export function writesConfig({ puts, deletes }: WriteSet): boolean {
   return puts.some(isConfig) || deletes.some(isConfig);
 }
 
-/** True for sets that need a transaction of their own. */
-export const standsAlone = (set: WriteSet): boolean => set.run.length > 0 || set.prefixes.length > 0;
+/** True for sets that need their own transaction. */
+export const needsTransaction = (set: WriteSet): boolean => set.run.length > 0 || set.prefixes.length > 0;
 
 /** Writes found their entries otherwise than their sets required; nothing of those sets was written. */
 export class PreconditionFailed extends Error {

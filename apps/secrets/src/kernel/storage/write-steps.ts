@@ -17,7 +17,7 @@ import { PreconditionFailed } from './write-set';
 /** Turns the audit lines of a batch into rows of the chained table; made by `kernel/audit`. */
 export type AuditChain = (tx: Tx, lines: readonly string[]) => Promise<void>;
 
-/** What writing sets stands on. */
+/** What writing sets needs. */
 export interface WriteDeps {
   readonly barrier: Barrier;
   readonly clock: Clock;

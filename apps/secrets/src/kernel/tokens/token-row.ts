@@ -128,7 +128,7 @@ export function openToken(barrier: Barrier, row: StoredToken): TokenRecord {
     numUses: sealed.u ?? 0,
     usesLeft,
     boundCidrs: sealed.c ?? [],
-    // A parent that was revoked alone has left its children without one.
+    // A parent that was revoked by itself has left its children without one.
     orphan: row.parent_hash === null,
     internal: sealed.i,
     wrapping: sealed.w,

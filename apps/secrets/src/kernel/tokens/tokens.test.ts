@@ -50,7 +50,7 @@ describe('a service token', () => {
     expect((await mint({ namespaceShortId: 'hDU816' })).token).toMatch(/^s\.[0-9A-Za-z]{24}\.hDU816$/);
   });
 
-  it('stands nowhere in the database, nor does its accessor', async () => {
+  it('is nowhere in the database, nor is its accessor', async () => {
     // Without this, a copy of the database would be a set of working tokens.
     const { token, record } = await mint();
     const rows = await test.byHand('SELECT t.*::text AS row FROM token t');

@@ -208,7 +208,7 @@ export class StoredTokens implements Tokens {
 
   private living(record: TokenRecord): TokenRecord | undefined {
     if (record.expiresAtMs !== undefined && record.expiresAtMs <= this.storage.clock.now()) return undefined;
-    // The request that took the last use may still look at its token; spending fails for everybody else.
+    // The request that took the last use may still look at its token; spending fails for all others.
     return record.usesLeft === 0 ? { ...record, usesLeft: -1 } : record;
   }
 }

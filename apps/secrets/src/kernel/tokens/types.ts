@@ -28,7 +28,7 @@ export interface TokenRecord {
   /** Token role, when made through one. */
   readonly role?: string;
   readonly createdAtMs: number;
-  /** When somebody logged in for it: a token that was made with another has the moment of that one. */
+  /** The time of the login; a token that was made with another has that one's time. */
   readonly authenticatedAtMs: number;
   /** Absent: never expires. */
   readonly expiresAtMs?: number;
@@ -59,7 +59,7 @@ export interface TokenSpec {
   readonly id?: string;
   /** Undefined makes an orphan. */
   readonly parent?: TokenRecord;
-  /** When somebody logged in for it; else when they did for the parent, or now. */
+  /** The time of the login; else that of the parent, or now. */
   readonly authenticatedAtMs?: number;
   readonly namespaceId: string;
   /** Appended to the token of a child namespace; `''` for root. */

@@ -55,7 +55,7 @@ describe('a wrapped answer', () => {
   });
 
   it('comes out once, however many ask at the same moment', async () => {
-    // Without this, whoever watches the wire could take the answer as well, and nobody would know.
+    // Without this, anyone who watches the wire could take the answer as well, unnoticed.
     const { token } = await wrap();
     const tries = await Promise.allSettled(Array.from({ length: 12 }, () => wrapping.unwrap(ROOT_NAMESPACE_ID, token)));
     expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);

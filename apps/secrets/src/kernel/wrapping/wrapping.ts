@@ -40,14 +40,14 @@ export interface WrapFacts {
   readonly ttlSeconds: number;
 }
 
-/** The only policy of a wrapping token; nobody can be given it. */
+/** The only policy of a wrapping token; it cannot be given to other tokens. */
 const WRAPPING_POLICY = 'response-wrapping';
 
 const PATH = 'response';
 
 /**
- * Answers kept under a token of their own that can be taken out once. The one use is counted in the database, so that
- * of many who ask at the same moment one is answered.
+ * Answers kept under a separate token that can be taken out once. The one use is counted in the database, so that of many
+ * calls at the same time one is answered.
  */
 export class Wrapping {
   constructor(

@@ -24,7 +24,7 @@ interface Parts {
   readonly kernel: Kernel;
   readonly sessions: ConsoleSessions;
   readonly rules: ConsoleRules;
-  /** What the page that nobody has signed in at may know. */
+  /** What a page may know before sign-in. */
   readonly config: () => Promise<Readonly<Record<string, unknown>>>;
 }
 
@@ -37,8 +37,8 @@ interface Made {
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * The door of the console: who has a token, or a name and a password, gets a session; nobody gets the token back. All that
- * can be done with a session afterwards, its token can do, and no more.
+ * Sign-in at the console: a token, or a name and a password, become a session. The token is never given back. A session
+ * can do afterwards what its token can do, and no more.
  */
 export class ConsoleDoor {
   constructor(private readonly parts: Parts) {}
@@ -97,7 +97,7 @@ export class ConsoleDoor {
     return this.view(proven);
   };
 
-  /** The session that a page's request is made with; undefined while sealed, when nobody has any. */
+  /** The session that a page's request is made with; undefined while sealed, when there are none. */
   readonly find = async (id: string, use: boolean): Promise<ConsoleSession | undefined> => {
     const { kernel, sessions } = this.parts;
     return kernel.barrier.sealed ? undefined : sessions.find(id, { use });
@@ -167,7 +167,7 @@ export class ConsoleDoor {
       throw new Refusal('unauthenticated', 'this session has no password');
     }
     const judged = await logIn(kernel, { ...by, method: by.method, password: proof.password }, from);
-    // The password was right; the token that came of it is nobody's.
+    // The password was right; the token of that login is not used.
     const made = 'token' in judged ? await kernel.tokens.find(judged.token) : undefined;
     if (made) await this.letGo(made);
   }
@@ -234,7 +234,7 @@ export class ConsoleDoor {
   }
 }
 
-/** What a session can prove itself with once more; who came from a provider signs in anew, which counts as much. */
+/** What proves a session again. A person who came from a provider signs in again, which counts as much. */
 const stepUpBy: Partial<Record<SignedInBy['method'], readonly string[]>> = {
   userpass: ['password'],
   ldap: ['password'],

@@ -10,7 +10,7 @@ import type { From } from './trail';
 /** Whose name and password it is, and where they log in. */
 export type Login = Pick<PasswordSignIn, 'method' | 'mount' | 'username' | 'password' | 'namespace'>;
 
-/** What a login still asks for, as clients are told it. */
+/** What a login still asks for, as clients see it. */
 export interface Requirement {
   readonly mfa_request_id: string;
   readonly mfa_constraints: Readonly<Record<string, { readonly any: readonly { readonly id: string }[] }>>;
@@ -21,7 +21,7 @@ export type Judged = { readonly token: string } | { readonly requirement: Requir
 
 /**
  * Logs in with a name and a password, as a request from outside does: the same limits, counts and audit lines.
- * Throws `unauthenticated` for a wrong one, and `invalid` where nobody logs in with a password.
+ * Throws `unauthenticated` for a wrong one, and `invalid` where a mount has no logins with a password.
  */
 export async function logIn(kernel: Kernel, login: Login, from: From): Promise<Judged> {
   const { method, username, password, namespace = '' } = login;
@@ -64,7 +64,7 @@ async function requirePasswordMount(
   await kernel.mounts.refresh();
   const found = await kernel.mounts.seek(namespaceOf(kernel, namespace), mount);
   if (found?.type === method) return;
-  throw new Refusal('invalid', 'nobody signs in with a password there', [
+  throw new Refusal('invalid', 'there is no sign-in with a password there', [
     { path: ['mount'], message: `is no ${method} login method of this namespace` },
   ]);
 }
@@ -96,7 +96,7 @@ async function ask(
   }
 }
 
-/** Carries a request out as if somebody had sent it from outside, without a token. */
+/** Carries a request out like one from outside, without a token. */
 export async function asIfSent(
   kernel: Kernel,
   from: From,

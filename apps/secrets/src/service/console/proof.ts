@@ -37,13 +37,13 @@ const stepUp = z.union([
   z.object({ code: text.min(1) }),
 ]);
 
-/** What somebody signs in with. */
+/** What a person signs in with. */
 export type SignIn = z.output<typeof signIn>;
-/** Somebody with a name and a password. */
+/** A name and a password. */
 export type PasswordSignIn = Extract<SignIn, { method: 'userpass' | 'ldap' }>;
-/** Somebody who comes back from their provider. */
+/** The return of a person from their provider. */
 export type ProviderSignIn = Extract<SignIn, { method: 'oidc' }>;
-/** What somebody proves themselves with once more. */
+/** The proof of a step-up. */
 export type StepUpProof = z.output<typeof stepUp>;
 
 /** Reads what a sign-in page sent. Throws `invalid`, naming the field; never repeats a value. */

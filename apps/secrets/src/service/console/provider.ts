@@ -45,7 +45,7 @@ async function requireProviderMount(kernel: Kernel, mount: string, namespace: st
   await kernel.mounts.refresh();
   const found = await kernel.mounts.seek(namespaceOf(kernel, namespace), mount);
   if (found?.type === 'oidc' || found?.type === 'jwt') return;
-  throw new Refusal('invalid', 'nobody signs in at a provider there', [
+  throw new Refusal('invalid', 'there is no sign-in at a provider there', [
     { path: ['mount'], message: 'is no oidc login method of this namespace' },
   ]);
 }

@@ -11,11 +11,11 @@ export interface From {
   readonly requestId: string;
 }
 
-/** What somebody does at the door of the console. */
+/** A sign-in, step-up or sign-out at the console. */
 export interface Deed {
   readonly operation: 'update' | 'delete';
   readonly path: 'ui/session' | 'ui/session/step-up';
-  /** As they stand in the lines; `token` and whatever else is not said to be clear is hashed there. */
+  /** As the lines have them; `token` and all that is not marked clear is hashed there. */
   readonly fields: Readonly<Record<string, string>>;
   readonly caller?: { readonly token: string; readonly record: TokenRecord };
   readonly from: From;

@@ -21,7 +21,7 @@ export interface IdentityParts {
   readonly mounts: Mounts;
   readonly namespaces: Namespaces;
   readonly issuer: IssuerAddress;
-  /** Under which address others reach this service; undefined where nobody said. */
+  /** The address at which others reach this service; undefined where it is not configured. */
   readonly publicUrl: string | undefined;
 }
 

@@ -12,7 +12,7 @@ import { mountFields, shownEntity } from './shown';
 
 const EntityInput = z.object({
   id: id().optional().describe('The entity to change.'),
-  name: anyCase(string()).optional().describe('Unique in its namespace, whatever the case.'),
+  name: anyCase(string()).optional().describe('Unique in its namespace, in any case.'),
   metadata: keyValues().optional().describe('Pairs for templates in policies.'),
   policies: anyCase(commaList()).optional().describe('Policies of every token of the entity.'),
   disabled: bool().optional().describe('A disabled entity can neither log in nor use its tokens.'),
@@ -26,7 +26,7 @@ const MergeInput = z.object({
   conflicting_alias_ids_to_keep: commaList().optional().describe('Aliases to keep where both have one on a mount.'),
 });
 
-/** Entities: people and machines, whatever they log in with. */
+/** Entities: people and machines behind their logins. */
 export function entityPaths(identity: Identity, mounts: Mounts): Path[] {
   const { entities } = identity;
   const write = async (

@@ -11,7 +11,7 @@ import { shownGroup } from './shown';
 
 const GroupInput = z.object({
   id: id().optional().describe('The group to change.'),
-  name: anyCase(string()).optional().describe('Unique in its namespace, whatever the case.'),
+  name: anyCase(string()).optional().describe('Unique in its namespace, in any case.'),
   type: string().optional().describe('internal (the default), or external: members come from logins.'),
   metadata: keyValues().optional().describe('Pairs for templates in policies.'),
   policies: anyCase(commaList()).optional().describe('Policies of every member.'),

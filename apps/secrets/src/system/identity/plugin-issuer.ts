@@ -8,7 +8,7 @@ import { pluginKeys } from './plugin-keys';
 /** Where the tokens of a namespace's mounts come from, as their `iss` has it; undefined while that is not known. */
 export type IssuerAddress = (namespacePath: string) => string | undefined;
 
-// Whoever checks our tokens may keep the answers: a key is published a day before it signs.
+// Verifiers may cache the answers: a key is published a day before it signs.
 const cached = { 'cache-control': 'public, max-age=3600' };
 const jwk = z.object({
   kty: z.string(),
@@ -58,7 +58,7 @@ export const pluginIssuerPaths = (issuer: IssuerAddress) => [
       operationId: 'oidc-plugins-keys',
       output: z.object({ keys: z.array(jwk) }),
       async run({ storage, namespace, nowMs }) {
-        // Where nobody can be issued a token there is nothing to publish, and strangers make us make no keys.
+        // Without an issuer there is nothing to publish, and strangers must not make us make keys.
         if (!issuer(namespace.path)) return { ...raw({ keys: [] }), headers: cached };
         const keys = shownKeys(await pluginKeys(storage, nowMs)).map(publicJwk);
         return { ...raw({ keys }), headers: cached };

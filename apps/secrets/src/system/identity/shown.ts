@@ -90,7 +90,7 @@ export function shownGroup(mounts: Mounts, namespaceId: string, group: GroupDeta
     creation_time: time(group.createdAtMs),
     id: group.id,
     last_update_time: time(group.updatedAtMs),
-    // Whom an external group has is known to the login method alone.
+    // Only the login method knows the members of an external group.
     member_entity_ids: group.type === 'external' ? listOrNull(group.memberEntityIds) : group.memberEntityIds,
     member_group_ids: listOrNull(group.memberGroupIds),
     metadata: orNull(group.metadata),

@@ -64,7 +64,7 @@ export function totpMethodPaths({ methods }: Mfa, namespaces: Namespaces): Path[
       list: { summary: 'List the methods this namespace can use.', output: listOutput, run: listAll },
     }),
     path('mfa/method/:method_id', {
-      summary: 'A method of second factors, whatever its type.',
+      summary: 'A method of second factors, of any type.',
       params: { method_id: 'uuid' },
       read: {
         summary: 'Read a method.',

@@ -16,8 +16,8 @@ export interface PolicyWish {
 const internal = new Set(['response-wrapping', 'control-group']);
 
 /**
- * The policies of a new token, lower-cased, distinct and sorted: the parent's when none were asked for, what a role
- * allows, else what was asked for where the parent may give it away. A token of another namespace gives away none of its
+ * allows, else what was asked for where the parent may give it away. A token of another namespace gives none of its
+ * policies away: the new token has only what was asked for. Throws `invalid`.
  * own: what was asked for is all there is. Throws `invalid`.
  */
 export function newTokenPolicies(wish: PolicyWish): string[] {

@@ -11,15 +11,15 @@ import { allOf, distinct, refuse, requireUnused, settle, withName } from './sett
 const Assignment = z.object({ entity_ids: z.array(z.string()), group_ids: z.array(z.string()) });
 const assignments = collection('oidc/assignment/', Assignment);
 
-/** The assignment that every namespace has: everybody. */
+/** The assignment that every namespace has: all entities. */
 const allowAll = 'allow_all';
 
-/** Finds an assignment, or the one of everybody. */
+/** Finds an assignment, or that of all entities. */
 export async function findAssignment(storage: Storage, name: string) {
   return name === allowAll ? { entity_ids: ['*'], group_ids: ['*'] } : assignments.find(storage, name);
 }
 
-/** Whether somebody may sign in to an application. */
+/** Whether an entity may sign in to an application. */
 export async function isAssigned(storage: Storage, entity: IdentityView, client: OidcClient): Promise<boolean> {
   if (entity.disabled) return false;
   if (client.assignments.includes(allowAll)) return true;

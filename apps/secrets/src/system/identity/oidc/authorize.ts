@@ -36,7 +36,7 @@ type AuthorizeCall = Call<{ readonly name: string }, AuthorizeInput>;
 const longest = 4096;
 const challengeForm = /^[A-Za-z0-9._~-]{43,128}$/;
 
-/** The authorization endpoint: whoever has a token gets a code for the application, which the console brings there. */
+/** The authorization endpoint: a caller with a token gets a code for the application, which the console brings there. */
 export function authorizePath(identity: Identity, publicUrl: PublicUrl) {
   const authorize = operation<{ readonly name: string }, typeof AuthorizeInput>({
     summary: 'Allow an application to know who the caller is; answers the code for it.',
@@ -105,7 +105,7 @@ async function answer(identity: Identity, publicUrl: PublicUrl, call: AuthorizeC
   return raw({ code: await keepGrant(storage, grant, nowMs), state, iss });
 }
 
-/** What of the request is refused whoever makes it. */
+/** Faults of the request for any caller. */
 function wrongWith(input: AuthorizeInput, client: OidcClient): [string, string] | undefined {
   const { response_type: type, response_mode: mode, code_challenge: challenge, max_age: age } = input;
   if (input.request !== undefined) return ['request_not_supported', 'request parameter is not supported'];
@@ -116,7 +116,7 @@ function wrongWith(input: AuthorizeInput, client: OidcClient): [string, string] 
   if (age !== undefined && age < 1) return ['invalid_request', 'max_age must be greater than zero'];
   if (challenge === undefined) {
     if (client.client_type === 'public') return ['invalid_request', 'PKCE is required for public clients'];
-    // Whoever says how means to say what.
+    // A method is sent only with a challenge.
     return input.code_challenge_method ? ['invalid_request', 'code_challenge parameter is required'] : undefined;
   }
   if (!['S256', 'plain', ''].includes(input.code_challenge_method ?? '')) {

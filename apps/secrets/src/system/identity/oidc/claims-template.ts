@@ -35,8 +35,8 @@ export function readTemplate(sent: string): string {
 }
 
 /**
- * The claims of a template for somebody. Values stand in it as JSON: nobody's name can become a claim. Throws `invalid` for a
- * template that is none, `too-large` for claims that nobody could carry.
+ * The claims of a template for an entity. Values are filled in as JSON: a name cannot become a claim. Throws `invalid` for
+ * text that is not a template, `too-large` for claims that no token could carry.
  */
 export function fillClaims(template: string, subject: Subject, nowMs: number): Record<string, unknown> {
   if (template === '') return {};
@@ -72,7 +72,7 @@ function resolved(name: string, { entity, groups }: Subject, nowMs: number): unk
   if (!rest.startsWith('aliases.')) return metadataOf(rest, 'metadata', entity.metadata);
   const [, accessor, of] =
     /^aliases\.([^.]*)\.(.+)$/.exec(rest) ?? invalid('error parsing template: invalid alias selector');
-  // Whoever has no alias there has the claim all the same, empty.
+  // An entity without an alias there has the claim all the same, empty.
   const alias = entity.aliases.find(({ mountAccessor }) => mountAccessor === accessor);
   if (of === 'id' || of === 'name') return alias?.[of] ?? '';
   return of!.startsWith('custom_')

@@ -18,7 +18,7 @@ const Input = z.object({
   redirect_uris: commaList()
     .optional()
     .describe('Where people may be sent back to, letter by letter; the port of http addresses on loopback is free.'),
-  assignments: commaList().optional().describe('Who may sign in; allow_all is everybody, none is nobody.'),
+  assignments: commaList().optional().describe('Who may sign in; `allow_all` is every entity; without any, none may.'),
   key: announced(string(), { default: defaultKeyName })
     .optional()
     .describe('The key that signs its ID tokens; stays what it was made with.'),

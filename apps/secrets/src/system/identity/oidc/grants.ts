@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { randomBase62 } from '@keystead/auth';
 import type { Storage } from '../../../sdk/storage';
 
-/** What somebody allowed an application, between authorization and token endpoint. */
+/** What a person allowed an application, between authorization and token endpoint. */
 export interface CodeGrant {
   readonly provider: string;
   readonly clientId: string;

@@ -10,7 +10,7 @@ const clock = manualClock(Date.UTC(2027, 3, 1));
 const secrets = startSecrets({ env: { SECRETS_PUBLIC_URL: publicUrl }, clock });
 let made = 0;
 
-/** Somebody with an entity, and what they can do. */
+/** A client with an entity and a policy. */
 async function person(policy = 'path "identity/oidc/*" { capabilities = ["read", "update"] }', namespace = '') {
   const name = `person${++made}`;
   const root = secrets.as(secrets.rootToken, namespace ? { 'X-Service-Namespace': namespace } : {});
@@ -147,7 +147,7 @@ describe('keys', () => {
     await expect(verified(before)).rejects.toThrow('no such key');
   });
 
-  it('are replaced at once when somebody says so', async () => {
+  it('are replaced at once on request', async () => {
     const { as } = await person();
     const name = await role({}, { algorithm: 'ES256' });
     const before = await tokenOf(as, name);
@@ -186,7 +186,7 @@ describe('keys', () => {
 });
 
 describe('roles', () => {
-  it('have an audience of their own, a day and no template where nothing is said', async () => {
+  it('have their own audience, a day and no template by default', async () => {
     const name = await role();
     const { data } = (await secrets.root.read(`identity/oidc/role/${name}`).expect(200)).body;
     expect(data).toEqual({ client_id: expect.stringMatching(/^\w{26}$/), key: name, template: '', ttl: 86_400 });
@@ -209,7 +209,7 @@ describe('roles', () => {
     [{ key: 'default', template: '"text"' }, /no JSON object/],
     [{ key: 'default', template: '{"a": "{{identity.entity.name}}"}' }, /no JSON object/],
     [{ key: 'default', template: '{"iss": "https://other"}' }, /top level key \\"iss\\" not allowed/],
-    [{ key: 'default', template: '{"sub": "somebody"}' }, /top level key \\"sub\\" not allowed/],
+    [{ key: 'default', template: '{"sub": "someone"}' }, /top level key \\"sub\\" not allowed/],
   ])('refuse %j', async (fields, why) => {
     await secrets.root.write('identity/oidc/role/wrong', fields).expect(400, why);
   });
@@ -282,7 +282,7 @@ describe('a token', () => {
     expect(await isActive(tokens[2]!)).toMatchObject({ active: false, error: expect.stringContaining('expired') });
   });
 
-  it('is not what somebody else made', async () => {
+  it('is not one that others made', async () => {
     const { as } = await person();
     const name = await role({}, { algorithm: 'ES256' });
     const [head, body, signature] = (await tokenOf(as, name)).split('.') as [string, string, string];
@@ -302,7 +302,7 @@ describe('a token', () => {
 });
 
 describe('another namespace', () => {
-  it('has an issuer and keys of its own, and cannot speak for this one', async () => {
+  it('has its own issuer and keys, and cannot speak for this one', async () => {
     await secrets.root.write('sys/namespaces/team').expect(200);
     const team = secrets.as(secrets.rootToken, { 'X-Service-Namespace': 'team' });
     const here = await role({ client_id: 'shared' });

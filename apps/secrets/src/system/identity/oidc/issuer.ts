@@ -15,7 +15,7 @@ const config = single('oidc/config', z.object({ issuer: z.string() }));
 const explicit =
   'If "issuer" is set explicitly, all tokens must be validated against that address. Setting issuer to "" goes back to SECRETS_PUBLIC_URL.';
 const unknown =
-  'Both "issuer" and SECRETS_PUBLIC_URL are empty: no token can be issued, as nobody could find the keys to verify it with.';
+  'Both "issuer" and SECRETS_PUBLIC_URL are empty: no token can be issued, since the keys to verify it with could not be found.';
 
 /**
  * The issuer of a namespace's tokens: each namespace has its own, below its own path, so that none can speak for another.

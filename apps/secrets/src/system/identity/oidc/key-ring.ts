@@ -15,9 +15,9 @@ const StoredKey = z.object({
 type StoredKey = z.output<typeof StoredKey>;
 const KeyRing = z.object({
   current: StoredKey,
-  /** Published already, so that whoever keeps our key set for a while knows it before it signs. */
+  /** Published already, so that verifiers who cache our key set know it before it signs. */
   next: StoredKey,
-  /** Sign no more; public halves alone. */
+  /** Sign no more; only public halves. */
   previous: z.array(z.object({ jwk: StoredKey.shape.jwk, expiresAtMs: z.number() })),
   currentSinceMs: z.number(),
 });
@@ -47,7 +47,7 @@ export async function turn(
   nowMs: number,
   { ifDue = false, verificationTtl = key.verification_ttl }: { ifDue?: boolean; verificationTtl?: number } = {},
 ): Promise<KeyRing> {
-  // Two, for whoever needs two: made before anybody waits for a turn.
+  // Both are made before the turn of the database is waited for.
   const fresh = await Promise.all([newKey(key, nowMs), newKey(key, nowMs)]);
   return storage.transaction(`oidc/ring/${name}`, async (tx) => {
     const seen = await rings.find(tx, name);

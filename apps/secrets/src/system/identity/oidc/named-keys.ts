@@ -11,7 +11,7 @@ const NamedKey = z.object({
   verification_ttl: z.int(),
   allowed_client_ids: z.array(z.string()),
 });
-/** How the tokens of roles and clients are signed; the keys themselves lie beside it. */
+/** How the tokens of roles and clients are signed; the keys themselves are stored separately. */
 export type NamedKey = z.output<typeof NamedKey>;
 
 /** The settings of keys, by name. */
@@ -28,7 +28,7 @@ export const newNamedKey: NamedKey = {
   allowed_client_ids: [],
 };
 
-/** Finds a key; that of the name `default` is there before anybody changed it, for all clients. */
+/** Finds a key; `default` is there from the start, for all clients. */
 export async function findKey(storage: Storage, name: string): Promise<NamedKey | undefined> {
   const found = await namedKeys.find(storage, name);
   return found ?? (name === defaultKeyName ? { ...newNamedKey, allowed_client_ids: ['*'] } : undefined);

@@ -3,7 +3,7 @@ import type { Storage } from '../../../sdk/storage';
 import { fillClaims, reservedClaims } from './claims-template';
 import { scopes } from './scope-paths';
 
-/** The claims of scopes for somebody; `conflict` where two scopes claim the same, which nobody can resolve. */
+/** The claims of scopes for an entity; `conflict` where two scopes have the same claim. */
 export async function claimsOf(
   storage: Storage,
   names: readonly string[],

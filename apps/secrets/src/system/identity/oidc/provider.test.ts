@@ -175,7 +175,7 @@ describe('scopes, assignments, clients and providers', () => {
 });
 
 describe('the discovery document', () => {
-  it('says where everything is, to anybody', async () => {
+  it('says where everything is, to anyone', async () => {
     const issuer = `${publicUrl}/v1/identity/oidc/provider/default`;
     const at = 'identity/oidc/provider/default/.well-known/openid-configuration';
     expect((await secrets.anonymous.read(at).expect(200)).body).toMatchObject({
@@ -313,7 +313,7 @@ describe('a sign-in', () => {
     expect(clock.now() - record.authenticatedAtMs).toBe(61_000);
   });
 
-  it('is for who is assigned, as things stand at every step', async () => {
+  it('is for who is assigned, as they are assigned at every step', async () => {
     const [bob, eve] = [await person(), await person()];
     const group = (await secrets.root.write('identity/group', { name: 'app', member_entity_ids: [bob.entity] })).body
       .data;
@@ -362,8 +362,8 @@ describe('a sign-in', () => {
     expect(body.warnings[0]).toContain('conflict');
     const code = await codeFor(client, { scope: 'openid one two' }, ada, 'both');
     expect((await redeem(client, { code }, 'both').expect(400)).body.error).toBe('invalid_scope');
-    const alone = await codeFor(client, { scope: 'openid two' }, ada, 'both');
-    await redeem(client, { code: alone }, 'both').expect(200);
+    const single = await codeFor(client, { scope: 'openid two' }, ada, 'both');
+    await redeem(client, { code: single }, 'both').expect(200);
   });
 });
 
@@ -401,7 +401,7 @@ describe('where people are sent back to', () => {
 });
 
 describe('a code', () => {
-  it('is good once, also for many at once, and whoever comes second ends what the first was given', async () => {
+  it('is good once, also for many at once, and a second use ends what the first was given', async () => {
     const code = await codeFor(client);
     const answers = await Promise.all(Array.from({ length: 8 }, () => redeem(client, { code })));
     const won = answers.filter(({ status }) => status === 200);
@@ -478,7 +478,7 @@ describe('a client', () => {
     await redeem(client, { code }).expect(200);
   });
 
-  it('is served by providers and keys that list it alone', async () => {
+  it('is served by providers and keys that list only it', async () => {
     await secrets.root.write('identity/oidc/provider/none', {}).expect(204);
     expect((await authorize(client, {}, ada, 'none').expect(400)).body.error).toBe('unauthorized_client');
     expect((await authorize(client, {}, ada, 'absent').expect(400)).body.error).toBe('invalid_request');
@@ -498,7 +498,7 @@ describe('a client', () => {
 });
 
 describe('another namespace', () => {
-  it('has providers, clients and keys of its own', async () => {
+  it('has its own providers, clients and keys', async () => {
     await secrets.root.write('sys/namespaces/team').expect(200);
     const team = secrets.as(secrets.rootToken, { 'X-Service-Namespace': 'team' });
     const theirs = await app({}, team);

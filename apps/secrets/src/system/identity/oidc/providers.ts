@@ -21,7 +21,7 @@ export const defaultProviderName = 'default';
 /** A provider of which nothing was said. */
 export const newProvider: Provider = { issuer: '', allowed_client_ids: [], scopes_supported: [] };
 
-/** Finds a provider; that of the name `default` is there before anybody changed it, for all clients. */
+/** Finds a provider; `default` is there from the start, for all clients. */
 export async function findProvider(storage: Storage, name: string): Promise<Provider | undefined> {
   const found = await providers.find(storage, name);
   return found ?? (name === defaultProviderName ? { ...newProvider, allowed_client_ids: ['*'] } : undefined);
@@ -30,6 +30,6 @@ export async function findProvider(storage: Storage, name: string): Promise<Prov
 /** Whether an application may be signed in to by a provider. */
 export const serves = (provider: Provider, clientId: string): boolean => allows(provider, clientId);
 
-/** What a provider is called in its tokens; undefined where nobody knows under which address it answers. */
+/** The issuer of a provider's tokens; undefined where its address is not known. */
 export const issuerOf = (provider: Provider, name: string, namespacePath: string, publicUrl: PublicUrl) =>
   belowAddress(provider.issuer || publicUrl, namespacePath, `identity/oidc/provider/${name}`);

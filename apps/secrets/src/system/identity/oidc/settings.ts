@@ -4,7 +4,7 @@ import type { Storage } from '../../../sdk/storage';
 
 /**
  * Decides about the settings of the identity provider of a namespace, one after the other on all nodes: they refer to each
- * other, and nothing may be removed while somebody begins to refer to it.
+ * other, and none may be removed while another begins to refer to it.
  */
 export function settle<T>(storage: Storage, decide: (tx: Storage) => Promise<T>): Promise<T> {
   return storage.transaction('oidc/settings', decide);

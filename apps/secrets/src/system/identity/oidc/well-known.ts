@@ -9,7 +9,7 @@ import { publicKeys } from './key-ring';
 import { roles } from './roles';
 import { allOf } from './settings';
 
-/** Whoever checks our tokens may keep it for a while: keys are published before they sign. */
+/** Verifiers may cache it for a while: keys are published before they sign. */
 const cached = { 'cache-control': 'public, max-age=3600' };
 /** Shorter: a key that has to go can be gone at once. */
 const cachedKeys = { 'cache-control': 'public, max-age=300' };
@@ -25,7 +25,7 @@ export const discoveryDocument = (document: object): RawReply => ({ ...raw(docum
 /** A key set that may be kept. */
 export const keySet = (keys: readonly object[]): RawReply => ({ ...raw({ keys }), headers: cachedKeys });
 
-/** Where nobody knows under which address tokens are issued. */
+/** Where the address at which tokens are issued is not known. */
 export const noIssuer = (): Refusal =>
   new Refusal('missing', 'no issuer: neither "issuer" nor SECRETS_PUBLIC_URL is set');
 

@@ -9,7 +9,7 @@ import { data, empty } from '../../../sdk/reply';
 const Rule = z.object({ hmac: z.boolean() });
 const where = { sudo: true, rootNamespaceOnly: true } as const;
 
-/** `sys/config/auditing/request-headers`: which headers of requests stand in their audit lines. */
+/** `sys/config/auditing/request-headers`: which headers of requests their audit lines include. */
 export function auditedHeaderPaths(stored: StoredAudit) {
   return [
     path('config/auditing/request-headers', {
@@ -25,7 +25,7 @@ export function auditedHeaderPaths(stored: StoredAudit) {
     }),
     path('config/auditing/request-headers/:header', {
       summary: 'A header that is audited.',
-      description: 'Its values stand in both audit lines of every request that has it, as `request.headers`.',
+      description: 'Its values are in both audit lines of every request that has it, as `request.headers`.',
       ...where,
       params: { header: /^[\w!#$%&'*+.^`|~-]{1,128}$/ },
       folds: { header: 'ascii-case' },
@@ -45,7 +45,7 @@ export function auditedHeaderPaths(stored: StoredAudit) {
         summary: 'Audit a header, or change how.',
         operationId: 'auditing-enable-request-header',
         input: z.object({
-          hmac: bool().optional().describe('Whether its values are hashed; they stand as they are otherwise.'),
+          hmac: bool().optional().describe('Whether its values are hashed; otherwise they are in the clear.'),
         }),
         auditClear: 'all',
         async run({ params: { header }, input }) {

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { StorageKernel } from '../../../kernel/storage/storage';
 import { Origins } from './origins';
 
-/** What the rules are read from, away when a test says so, and who tells of changes. */
+/** A storage that a test can take away, and a sender of notices. */
 function standIn() {
   const listeners: (() => void)[] = [];
   const tasks: (() => Promise<unknown>)[] = [];
@@ -23,7 +23,7 @@ function standIn() {
 }
 
 describe('the rules about web pages', () => {
-  it('are read when the database is back, if a change was told while it was away', async () => {
+  it('are read when the database is back, if a notice of a change came while it was away', async () => {
     const { parts, storage, tell, tick } = standIn();
     const origins = new Origins(storage);
     await origins.refresh();

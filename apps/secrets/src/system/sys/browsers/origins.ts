@@ -35,7 +35,7 @@ export class Origins {
   constructor(private readonly storage: StorageKernel) {
     this.table = new WholeTable(storage.changes, 'setting', () => this.read());
     storage.changes.listen('setting', () => void this.refresh()?.catch(() => {}));
-    // What was told while this node could not read, or could not hear, is read when it can.
+    // Changes of a time when this node could not read, or could not hear, are read as soon as it can.
     storage.background.every('origins', 1000, async () => {
       await this.refresh();
       return undefined;

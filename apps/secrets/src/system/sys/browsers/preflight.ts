@@ -7,7 +7,7 @@ import type { TokenRecord } from '../../../kernel/tokens/types';
 import { pathProblem } from '../../../sdk/path-text';
 import { type AuthorityParts, accessQueryOf } from '../policies/authority';
 
-/** The kernel's modules that user interfaces are told of. */
+/** The kernel's modules that user interfaces ask about. */
 export type PreflightParts = Pick<AuthorityParts, 'namespaces' | 'mounts' | 'access' | 'tokens' | 'identity'>;
 
 /** What a token may do; undefined for one that is gone. `hash` is hex. */

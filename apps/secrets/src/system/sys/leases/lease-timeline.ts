@@ -37,7 +37,7 @@ const shown = z.object({
   attempts: z.int().describe('How often ending it has failed.'),
   error: z.string().nullable().describe('Why it failed the last time.'),
   next_attempt: z.string().nullable().describe('When ending it is tried again.'),
-  away_since: z.string().nullable().describe('Since when the system that made it has not answered.'),
+  away_since: z.string().nullable().describe('When the system that made it stopped answering.'),
 });
 
 /** `sys/leases/timeline`: what lives, in the order in which it ends. */

@@ -47,7 +47,7 @@ export async function unmount(
   await mounts.remove(mount);
 }
 
-/** Ends every lease and token of a mount, and forgets the aliases that stand on it. */
+/** Ends every lease and token of a mount, and removes its aliases. */
 export async function endMount(
   { leases, identity }: Pick<MountParts, 'leases' | 'identity'>,
   mount: LiveMount,

@@ -37,7 +37,7 @@ export const tuneInput = z.object({
   force_no_cache: bool().optional().describe('Has no effect: caches are always coherent.'),
   listing_visibility: oneOf(['', 'hidden', 'unauth'], (v) => `invalid value for 'listing_visibility': "${v}"`)
     .optional()
-    .describe('`unauth` shows the mount to everybody.'),
+    .describe('`unauth` shows the mount to everyone.'),
   token_type: oneOf(tokenTypes, () => "invalid value for 'token_type'")
     .optional()
     .describe('Kind of login tokens.'),
@@ -54,7 +54,7 @@ export const tuneInput = z.object({
     ),
 });
 
-/** A type as the catalog knows it, with the options that an older name of it stands for. */
+/** A type as the catalog knows it, with the options that an older name of it means. */
 export function withoutAlias(type: string, options: Readonly<Record<string, string>> | null) {
   if (type === 'kv-v2') return { type: 'kv', options: { ...options, version: '2' } };
   if (type === 'kv-v1' || type === 'generic') return { type: 'kv', options: { ...options, version: '1' } };
@@ -110,7 +110,7 @@ export function tuned(before: MountConfig, given: TuneInput): MountConfig {
   return after;
 }
 
-/** Lays what is given over what there is; nothing and 0 stand for what holds for all. */
+/** Merges the given settings over the present ones; undefined and 0 mean the default for all. */
 function lockedOut(before: UserLockout | undefined, given: Lockout): UserLockout {
   const { lockout_threshold: threshold, lockout_disable: disabled } = given;
   if ((threshold ?? 0) < 0) throw new Refusal('invalid', 'user_lockout_config: lockout_threshold must not be negative');

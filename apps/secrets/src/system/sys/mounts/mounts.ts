@@ -149,7 +149,7 @@ export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
         stepUp: true,
         async run({ params, namespace }) {
           const target = full(params.path);
-          // Auth methods have a path of their own for this, which asks for sudo.
+          // Auth methods have their own path for this, which asks for sudo.
           if (untouchable.has(target) || (kind === 'secret' && target.startsWith('auth/'))) {
             throw new Refusal('invalid', `cannot unmount "${target}"`);
           }
@@ -187,12 +187,12 @@ function checkPluginVersion(type: string, given: string | undefined, version: st
   if (given && given !== `v${version}+builtin`) {
     throw new Refusal(
       'invalid',
-      `plugin_version: ${type} is part of the service, in version v${version}+builtin alone`,
+      `plugin_version: ${type} is part of the service, only in version v${version}+builtin`,
     );
   }
 }
 
-/** What is no auth method makes no tokens. */
+/** Only auth methods make tokens. */
 function refuseTokenType(target: string, { token_type: tokenType }: { token_type?: string }): void {
   if (tokenType !== undefined && !target.startsWith('auth/')) {
     throw new Refusal('invalid', "'token_type' can only be modified on auth mounts");
@@ -270,7 +270,7 @@ function checkOptions(type: string, options: Readonly<Record<string, string>> | 
   if (type === 'kv' && version !== undefined && version !== '1' && version !== '2') {
     throw new Refusal('invalid', `option version of kv must be 1 or 2, got ${JSON.stringify(version)}`);
   }
-  if (options?.upgrading !== undefined) throw new Refusal('invalid', 'option upgrading is set by an upgrade alone');
+  if (options?.upgrading !== undefined) throw new Refusal('invalid', 'option upgrading is set only by an upgrade');
 }
 
 function checkTarget(kind: 'secret' | 'auth', type: string, target: string): void {

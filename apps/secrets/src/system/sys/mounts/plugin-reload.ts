@@ -19,7 +19,7 @@ export interface ReloadDeps {
 export const reloadMark = 'reload/';
 
 /**
- * `sys/plugins/reload/backend`. Every kind of mount is built in, so nothing is started anew; what a reload is for remains:
+ * `sys/plugins/reload/backend`. Every kind of mount is built in, so nothing is restarted. The rest of a reload is done:
  * nothing that was remembered of a mount, or of the system behind it, is used any more.
  */
 export function pluginReloadPath({ mounts, storage, kinds }: ReloadDeps) {
@@ -30,7 +30,7 @@ export function pluginReloadPath({ mounts, storage, kinds }: ReloadDeps) {
     if (mounted.length === 0 || plugin === 'cubbyhole') {
       throw new Refusal('invalid', `plugin ${JSON.stringify(plugin)} cannot be reloaded`);
     }
-    // A type may stand for an engine and for a method.
+    // A type may be that of an engine and of a method.
     return mounted.flatMap((kind) => mounts.list(namespaceId, kind)).filter(({ type }) => type === plugin);
   };
   const ofPaths = (namespaceId: string, paths: readonly string[]): Promise<LiveMount[]> =>

@@ -28,7 +28,7 @@ interface NamespaceDeps {
 
 const removal = 'namespace-removal';
 
-/** The tree of namespaces below one, which every function is told first: each with what it begins with, and their removal as a job that any node goes on with. */
+/** Changes of the namespaces below one: each is made with its first contents, and removed by a job that any node can continue. */
 export function namespaceChanges(parts: NamespaceDeps) {
   const { namespaces, mounts, storage, standing } = parts;
   const parentOf = (uuid: string) => namespaces.find(uuid)!;
@@ -56,7 +56,7 @@ export function namespaceChanges(parts: NamespaceDeps) {
     await mounts.refresh();
     const namespace = namespaces.find(state.uuid);
     if (namespace) {
-      // The deepest first, so that nothing is ever without what it stands on.
+      // The deepest first, so that none is ever without its parent.
       for (const one of [...namespaces.below(namespace).reverse(), namespace]) await empty(parts, one.uuid);
       for (const one of [...namespaces.below(namespace).reverse(), namespace]) await namespaces.remove(one);
     }
@@ -78,7 +78,7 @@ export function namespaceChanges(parts: NamespaceDeps) {
         await refuseOverMount(tx, uuid, path);
         await mounts.createAll(tx, made, standing);
       });
-      // Somebody else may have made it: then this call changes what it says.
+      // Another caller may have made it: then this call changes its metadata.
       return (customMetadata && (await namespaces.annotate(made, () => customMetadata))) || made;
     },
     async patch(uuid: string, path: string, change: Record<string, unknown> | null) {
@@ -90,7 +90,7 @@ export function namespaceChanges(parts: NamespaceDeps) {
     lock: async (uuid: string, path: string) => namespaces.lock(lockable(uuid, path)),
     /** Unlocks it again, by its key or, where that is undefined, without. */
     unlock: async (uuid: string, path: string, key: string | undefined) => namespaces.unlock(lockable(uuid, path), key),
-    /** Refuses whoever comes from now on, and removes everything inside in the background. False when there is none. */
+    /** Refuses callers from now on, and removes everything inside in the background. False when there is none. */
     async remove(uuid: string, path: string) {
       const there = visible(namespaces.at(parentOf(uuid), path), uuid);
       if (!there) return false;

@@ -19,12 +19,12 @@ const UnlockInput = z.object({
 });
 const input = z.object({
   custom_metadata: object().optional().describe('Pairs of text.'),
-  seal: string().optional().describe('A seal of its own: not built, so it must be empty.'),
+  seal: string().optional().describe('A separate seal: not built, so it must be empty.'),
 });
 
-/** What clients of the family ask of a namespace with a seal of its own: never the name of one that is not there. */
+/** Paths by which clients of the family ask for a namespace's separate seal: never the name of a namespace. */
 const aboutItsSeal = /[^/]\/+(?:seal|unseal|seal-status|delete-sealed)\/*$/;
-const notSealable = () => new Refusal('invalid', 'namespace is not sealable: namespaces have no seal of their own');
+const notSealable = () => new Refusal('invalid', 'namespace is not sealable: namespaces have no separate seal');
 
 export function namespacePaths(namespaces: NamespaceChanges) {
   const named = (below: readonly Namespace[], parentPath: string) => {
@@ -47,7 +47,7 @@ export function namespacePaths(namespaces: NamespaceChanges) {
     operationId: 'namespaces-unlock',
     input: UnlockInput,
     async run({ namespace, params, input, caller, warn }) {
-      // Nobody lifts a lock from inside of what it shuts: there they may have given sudo to themselves.
+      // No token lifts a lock from inside the locked namespace: there it may have been given sudo by itself.
       const isAbove = params.path !== undefined || caller.token?.namespaceId !== namespace.uuid;
       if (!input.unlock_key && !(caller.sudo && isAbove)) throw new Refusal('invalid', 'provided empty key');
       await namespaces.unlock(namespace.uuid, params.path ?? '', input.unlock_key || undefined);
@@ -88,7 +88,7 @@ export function namespacePaths(namespaces: NamespaceChanges) {
       },
     }),
     path('namespaces/:path*', {
-      summary: 'A namespace: mounts, policies, identities and tokens of its own.',
+      summary: 'A namespace, with its own mounts, policies, identities and tokens.',
       params: { path: 'folder' },
       paramDocs: { path: 'Its path, relative to the namespace of the request.' },
       read: {

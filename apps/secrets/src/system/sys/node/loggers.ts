@@ -24,7 +24,7 @@ const levels: ReadonlyMap<string, string> = new Map(
 
 const LevelInput = z.object({ level: anyCase(string()).optional().describe('trace, debug, info, warn or error.') });
 
-/** `sys/loggers`: how much the node that answers writes to its log, until it is told otherwise or starts again. */
+/** `sys/loggers`: the log level of the node that answers, until it is set again or the node restarts. */
 export function loggerPaths(log: Pick<Logger, 'level'>) {
   const configured = log.level;
   const named = ({ name = names[0]! }: { name?: string }): string | undefined => names.find((one) => one === name);

@@ -11,7 +11,7 @@ export type LogFormat = 'standard' | 'json';
 
 /** Those who follow the log of this node. */
 export interface LogMonitors {
-  /** Nobody more may follow. */
+  /** No more may follow. */
   readonly full: boolean;
   /**
    * Tells `sink` of lines from now on, while `holds`, and first of all what the node does not write; returns what is to be

@@ -26,7 +26,7 @@ export interface AuthorityParts {
 export const operationNames = ['create', 'read', 'update', 'patch', 'delete', 'list', 'scan'] as const;
 type OperationName = (typeof operationNames)[number];
 
-/** A request to ask about, on a path as somebody would send it. */
+/** A request to ask about, on a path as a client would send it. */
 export interface AuthorityQuestion extends Pick<Question, 'operation' | 'parameters' | 'wrapTtlSeconds'> {
   readonly namespaceId: string;
   readonly path: string;
@@ -99,7 +99,7 @@ async function holderOf(parts: AuthorityParts, record: TokenRecord) {
     entityInForce: record.entityId === undefined || (view !== undefined && !view.disabled),
     /** Names of the login enforcements that a new login of its entity at its mount must meet. */
     loginEnforcements: () => loginEnforcements(parts, record, view),
-    /** On a path as somebody would send it; read as the request would be. Throws `malformed`. */
+    /** On a path as a client would send it; read as the request would be. Throws `malformed`. */
     capabilities(namespaceId: string, text: string): string[] {
       const { path, folding } = questionOf(matchOf(parts, namespaceId, text, text.endsWith('/') ? 'list' : 'read'));
       return access.capabilities(path, folding);

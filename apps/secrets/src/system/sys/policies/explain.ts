@@ -35,7 +35,7 @@ const ExplainOutput = z.object({
   reason: z.string().nullable(),
   rule: Rule.nullable().describe('The rule that decides.'),
   losing_rules: z.array(Rule.extend({ lost_because: z.string() })),
-  obstacles: z.array(z.object({ kind: z.string(), message: z.string() })).describe('What else stands in the way.'),
+  obstacles: z.array(z.object({ kind: z.string(), message: z.string() })).describe('What else is in the way.'),
   mfa_methods: z.array(z.string()).describe('Second factors that the request itself must prove.'),
   login_enforcements: z.array(z.string()).describe('Second factors that a new login of the same kind must prove.'),
 });
@@ -46,13 +46,13 @@ interface Obstacle {
   readonly message: string;
 }
 
-/** `sys/policies/explain`: which rule decides about a request, which ones lose, and what else stands in the way. */
+/** `sys/policies/explain`: which rule decides about a request, which ones lose, and what else is in the way. */
 export function explainPath(authority: Authority): Path {
   return path('policies/explain', {
     summary: 'Why a token may or may not do something.',
     description:
       'Answers for the calling token, or with sudo for another one, which rule of which policy decides about a request, ' +
-      'which matching rules lost and why, and what besides policies stands in the way.',
+      'which matching rules lost and why, and what besides policies is in the way.',
     write: {
       operationId: 'policies-explain',
       summary: 'Explain a decision.',

@@ -172,7 +172,7 @@ async function writePolicy(policies: PolicyStore, methods: StepUp, call: Call<{ 
   const named = [...new Set(written?.policy.rules.flatMap(({ mfaMethods }) => mfaMethods))];
   const unknown = named.length === 0 ? [] : await methods.unknown(namespace.uuid, named);
   if (unknown.length > 0) {
-    call.warn(`mfa_methods names what is no method here: ${unknown.join(', ')}; such requests are refused until it is`);
+    call.warn(`mfa_methods names methods that do not exist here: ${unknown.join(', ')}; such requests are refused until it is`);
   }
   return empty;
 }
@@ -182,7 +182,7 @@ function checkName(name: string): string {
   if (/[\u0000-\u001F\u007F,]/.test(name)) {
     throw new Refusal('invalid', 'policy name cannot contain commas or control characters', [issue('name')]);
   }
-  // Wherever a policy is named, blanks around its name say nothing: such a policy could be given to nobody.
+  // Policy names are trimmed wherever they are used: a policy with blanks around its name could never apply.
   if (name.trim() !== name) {
     throw new Refusal('invalid', 'policy name cannot begin or end with a blank', [issue('name')]);
   }

@@ -51,7 +51,7 @@ export function whoMayPath(parts: WhoMayDeps): Path {
   return path('policies/who-may', {
     summary: 'Who may do something.',
     description:
-      'Answers which policies, groups and entities of this namespace allow a request. Tokens with policies of their own, and root tokens, may do more; who is in a namespace above is not among them.',
+      'Answers which policies, groups and entities of this namespace allow a request. Tokens with other policies, and root tokens, may do more. Entities of namespaces above are not listed.',
     sudo: true,
     write: {
       summary: 'List who may do something.',
@@ -100,7 +100,7 @@ export function whoMayPath(parts: WhoMayDeps): Path {
   });
 }
 
-/** Looks at many things for a while, with turns for everybody else. */
+/** Looks at many things for a while, with turns for others. */
 class Look {
   complete = true;
   private readonly untilMs = performance.now() + patienceMs;

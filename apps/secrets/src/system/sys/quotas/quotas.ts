@@ -20,11 +20,11 @@ const where = () =>
   mountPath()
     .optional()
     .describe(
-      'Namespace below, mount, or a path below a mount (a final `*` stands for any rest); empty for the whole namespace.',
+      'Namespace below, mount, or a path below a mount (a final `*` matches any rest); empty for the whole namespace.',
     );
 const inheritable = () => bool().optional().describe('Whether namespaces below count as well.');
 
-/** What a quota counts: as named, else as before. A path that is named says anew whether namespaces below count. */
+/** What a quota counts: as named, else as before. A named path also says again whether namespaces below count. */
 const keeping = (
   input: { path?: string; role?: string; inheritable?: boolean },
   before: { writtenPath: string; role: string; inheritable: boolean } | undefined,
@@ -214,7 +214,7 @@ function rulesPath(quotas: Quotas) {
         rate_limit_exempt_paths: stringList()
           .optional()
           .describe(
-            'Paths that no rate limit counts, as seen from the root namespace; those of sys/ as seen from each. A final `*` stands for any rest.',
+            'Paths that no rate limit counts, as seen from the root namespace; those of sys/ as seen from each. A final `*` matches any rest.',
           ),
         enable_rate_limit_audit_logging: announced(bool(), { default: usualRules.audited })
           .optional()

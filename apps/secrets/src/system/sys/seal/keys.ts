@@ -10,7 +10,7 @@ import { data, empty, raw } from '../../../sdk/reply';
 export function keyPaths(rotation: Rotation, root: RootGeneration): Path[] {
   const rotate = (id: string) =>
     operation({
-      summary: 'Take a new key into use; old values are sealed anew in the background.',
+      summary: 'Take a new key into use; old values are resealed in the background.',
       operationId: id,
       async run() {
         await rotation.rotate();
@@ -31,16 +31,16 @@ export function keyPaths(rotation: Rotation, root: RootGeneration): Path[] {
       write: rotate('rotate-keyring'),
     }),
     path('rotate/progress', {
-      summary: 'How the sealing anew of old values is getting on.',
+      summary: 'The progress of resealing old values.',
       sudo: true,
       rootNamespaceOnly: true,
       read: {
-        summary: 'Read the progress of the last rotation; nothing was sealed anew where there was none.',
+        summary: 'Read the progress of the last rotation; without one, nothing was resealed.',
         operationId: 'rotate-read-progress',
         auditClear: 'all',
         output: z.object({
           running: z.boolean(),
-          values: z.int().describe('How many have been sealed anew.'),
+          values: z.int().describe('How many have been resealed.'),
           failures: z.int(),
           start_time: z.string().optional(),
           last_update_time: z.string().optional(),
@@ -79,8 +79,8 @@ export function keyPaths(rotation: Rotation, root: RootGeneration): Path[] {
 }
 
 /**
- * The generation of a root token, at the older place for anybody who holds shares, and at the one that newer clients use,
- * where a token and its policies are asked for as well. It is one and the same generation.
+ * The generation of a root token: at the older path for anyone who holds shares, and at the one of newer clients, which
+ * also asks for a token and its policies. It is one and the same generation.
  */
 function rootPaths(root: RootGeneration, place: 'generate-root' | 'generate-root-token', to: 'open' | 'known'): Path[] {
   const open = to === 'open';

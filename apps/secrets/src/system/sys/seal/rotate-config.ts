@@ -4,7 +4,7 @@ import { announced, bool, duration, int } from '../../../sdk/fields';
 import { operation, path } from '../../../sdk/path';
 import { data, empty } from '../../../sdk/reply';
 
-/** When a new key is taken into use without anybody asking for it. */
+/** When a new key is taken into use automatically. */
 export interface RotationRuleFacts {
   readonly enabled: boolean;
   /** 0 for no bound. */

@@ -16,7 +16,7 @@ export interface NodeFacts {
   readonly standby: { readonly primaryUrl: string | undefined } | undefined;
 }
 
-/** Initialisation, sealing and health: what must work before anybody has a token. */
+/** Initialisation, sealing and health: what must work before there is any token. */
 export function statusPaths(
   seal: Seal,
   initialise: (request: InitialiseRequest) => Promise<Initialised>,
