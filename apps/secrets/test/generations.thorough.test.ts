@@ -254,17 +254,20 @@ describe('what a node remembers of an outside system', () => {
     expect(row.asked()).toBe(since);
   });
 
-  it.each(Object.entries(rows))('%s is refused clearly while the system does not answer, and works afterwards', async (_what, row) => {
-    row.down(true);
-    try {
-      expect(await elsewhere('POST', row.at, row.config())).toBeLessThan(500);
-      await until(async () => (await row.use()) >= 400);
-      for (let i = 0; i < 3; i++) expect([400, 403, 502, 503]).toContain(await row.use());
-    } finally {
-      row.down(false);
-    }
-    await until(async () => (await row.use()) < 300);
-  });
+  it.each(Object.entries(rows))(
+    '%s is refused clearly while the system does not answer, and works afterwards',
+    async (_what, row) => {
+      row.down(true);
+      try {
+        expect(await elsewhere('POST', row.at, row.config())).toBeLessThan(500);
+        await until(async () => (await row.use()) >= 400);
+        for (let i = 0; i < 3; i++) expect([400, 403, 502, 503]).toContain(await row.use());
+      } finally {
+        row.down(false);
+      }
+      await until(async () => (await row.use()) < 300);
+    },
+  );
 
   it.each(Object.entries(rows))('%s is right after many wrote the configuration at once', async (_what, row) => {
     const statuses = await Promise.all(

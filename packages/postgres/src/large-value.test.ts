@@ -53,7 +53,7 @@ describe('a large value', () => {
   it.each([1, 2, 3])('is read next to others, each its own (%i)', async (part) => {
     const bytes = randomBytes(300_000);
     await put('among', part, bytes);
-        const all = await Promise.all([read('among', part), read('among', part), pool.query('SELECT 1 AS one')]);
+    const all = await Promise.all([read('among', part), read('among', part), pool.query('SELECT 1 AS one')]);
     expect([all[0]?.equals(bytes), all[1]?.equals(bytes), all[2].rows]).toEqual([true, true, [{ one: 1 }]]);
   });
 });

@@ -31,7 +31,8 @@ export function choosePrivileges(): Privileges {
   const gid = process.getgid?.() ?? 0;
   if (uid !== 0 && hasName()) return { owner: { uid, gid }, wrap: (command, args) => ({ command, args }) };
   if (works(IN_NAMESPACE)) return { owner: { uid, gid }, wrap: prefixed(IN_NAMESPACE) };
-    if (uid === 0 && works(AS_UNPRIVILEGED)) return { owner: { uid: UNPRIVILEGED, gid: UNPRIVILEGED }, wrap: prefixed(AS_UNPRIVILEGED) };
+  if (uid === 0 && works(AS_UNPRIVILEGED))
+    return { owner: { uid: UNPRIVILEGED, gid: UNPRIVILEGED }, wrap: prefixed(AS_UNPRIVILEGED) };
   const who = uid === 0 ? 'root' : `uid ${uid}, which has no passwd entry`;
   throw new Error(
     `PostgreSQL cannot run as ${who}, and neither unshare nor setpriv works here: start as an ordinary user or set DATABASE_URL`,

@@ -36,7 +36,7 @@ describe('LineWriter', () => {
 
   it('writes a lone line soon', async () => {
     new LineWriter(fd).write('single\n');
-        expect(await written(7)).toBe('single\n');
+    expect(await written(7)).toBe('single\n');
   });
 
   it('writes what is left when it is flushed, and goes on after that', async () => {

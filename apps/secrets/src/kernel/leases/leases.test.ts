@@ -285,7 +285,7 @@ describe('bulk revocation', () => {
   it('ends all leases and tokens under a prefix and nothing next to it', async () => {
     const { record } = await mint();
     const inside = await Promise.all(['a', 'b'].map((name) => lease(record, `bulk-${name}`, 0, 'engine/bulk/x')));
-        const neighbour = await lease(record, 'bulk-neighbour', 0, 'engine/bulky/x');
+    const neighbour = await lease(record, 'bulk-neighbour', 0, 'engine/bulky/x');
     const login = await mint(undefined, { path: 'auth/people/login/bob' });
     expect(await leases.revokePrefix(ROOT_NAMESPACE_ID, 'engine/bulk/')).toMatchObject({ left: 0, failed: 0 });
     for (const { id } of inside) expect(await find(id)).toBeUndefined();

@@ -185,10 +185,7 @@ const judgesPasswords = ({ backend }: LiveMount): boolean =>
 /** Each type has one version: that of the service. */
 function checkPluginVersion(type: string, given: string | undefined, version: string): void {
   if (given && given !== `v${version}+builtin`) {
-    throw new Refusal(
-      'invalid',
-      `plugin_version: ${type} is part of the service, only in version v${version}+builtin`,
-    );
+    throw new Refusal('invalid', `plugin_version: ${type} is part of the service, only in version v${version}+builtin`);
   }
 }
 

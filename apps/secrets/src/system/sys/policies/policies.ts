@@ -172,7 +172,9 @@ async function writePolicy(policies: PolicyStore, methods: StepUp, call: Call<{ 
   const named = [...new Set(written?.policy.rules.flatMap(({ mfaMethods }) => mfaMethods))];
   const unknown = named.length === 0 ? [] : await methods.unknown(namespace.uuid, named);
   if (unknown.length > 0) {
-    call.warn(`mfa_methods names methods that do not exist here: ${unknown.join(', ')}; such requests are refused until it is`);
+    call.warn(
+      `mfa_methods names methods that do not exist here: ${unknown.join(', ')}; such requests are refused until it is`,
+    );
   }
   return empty;
 }
