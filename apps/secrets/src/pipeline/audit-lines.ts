@@ -7,14 +7,14 @@ import type { TokenRecord } from '../kernel/tokens/types';
 import type { Bearer } from './authenticate';
 import { PolicyDenied } from './authorize';
 import type { Kernel } from './kernel';
-import type { RequestContext } from './known';
 import type { Outcome } from './outcome';
 import type { Request } from './request';
+import type { RequestContext } from './request-context';
 
 /** What the audit lines of a request say of it, as far as it is known. */
-export function entryOf({ inputs, audit }: Kernel, request: Request, known: RequestContext): AuditedRequest {
+export function entryOf({ inputs, audit }: Kernel, request: Request, context: RequestContext): AuditedRequest {
   const { sent } = request;
-  const { match, bearer, token, grant, wrapTtlSeconds } = known;
+  const { match, bearer, token, grant, wrapTtlSeconds } = context;
   const mount = match?.mount;
   return {
     id: request.id,
@@ -45,13 +45,13 @@ export function requestLine({ audit }: Kernel, entry: AuditedRequest): Promise<v
 export function responseLine(
   kernel: Kernel,
   request: Request,
-  known: RequestContext,
+  context: RequestContext,
   outcome: Outcome,
 ): Promise<void> | undefined {
   const { audit } = kernel;
   if (!audit.active) return undefined;
   const e = outcome.envelope;
-  return audit.response(known.entry ?? entryOf(kernel, request, known), {
+  return audit.response(context.entry ?? entryOf(kernel, request, context), {
     status: outcome.status,
     data: e ? e.data : isFields(outcome.bare) ? outcome.bare : undefined,
     dataText: e?.dataText ?? (outcome.stored === undefined ? undefined : outcome.stored),
@@ -66,7 +66,7 @@ export function responseLine(
 export async function failureLines(
   kernel: Kernel,
   request: Request,
-  known: RequestContext,
+  context: RequestContext,
   error: unknown,
   status: number,
 ): Promise<void> {
@@ -75,8 +75,8 @@ export async function failureLines(
   const message = isRefusal(error) ? error.message : 'internal error';
   const rule = error instanceof PolicyDenied ? explain(error) : undefined;
   const problem = { message, rule };
-  const entry = known.entry ?? entryOf(kernel, request, known);
-  if (!known.entry) await audit.request(entry, problem);
+  const entry = context.entry ?? entryOf(kernel, request, context);
+  if (!context.entry) await audit.request(entry, problem);
   await audit.response(entry, { status }, problem);
 }
 
@@ -124,8 +124,8 @@ function callerOf(
     };
   }
   const policies = bearer?.policies ?? record.policies;
-  const known = callers.get(record);
-  if (known && known.policies === policies) return known;
+  const shared = callers.get(record);
+  if (shared && shared.policies === policies) return shared;
   const caller: AuditCaller = {
     token: request.token,
     accessor: record.accessor,

@@ -56,15 +56,15 @@ export async function authenticate(kernel: Kernel, found: TokenRecord): Promise<
 const unions = new WeakMap<Identified, WeakMap<readonly string[], readonly string[]>>();
 
 function unionOf(own: readonly string[], identity: Identified): readonly string[] {
-  let known = unions.get(identity);
-  if (!known) {
-    known = new WeakMap();
-    unions.set(identity, known);
+  let unionsOfIdentity = unions.get(identity);
+  if (!unionsOfIdentity) {
+    unionsOfIdentity = new WeakMap();
+    unions.set(identity, unionsOfIdentity);
   }
-  let union = known.get(own);
+  let union = unionsOfIdentity.get(own);
   if (!union) {
     union = [...new Set([...own, ...identity.policies.flatMap(({ names }) => names)])].sort();
-    known.set(own, union);
+    unionsOfIdentity.set(own, union);
   }
   return union;
 }

@@ -1,18 +1,18 @@
 import type { InFlightRequest } from '../kernel/routing/in-flight';
 import type { Kernel } from './kernel';
-import type { RequestContext } from './known';
 import type { Request } from './request';
+import type { RequestContext } from './request-context';
 
 /** A request that is being carried out, as its last step left it. */
 export class InFlight {
   constructor(
     private readonly request: Request,
-    private readonly known: () => RequestContext,
+    private readonly context: () => RequestContext,
   ) {}
 
   facts(): Omit<InFlightRequest, 'startedAtMs'> {
     const { request } = this;
-    const { match, bearer, token } = this.known();
+    const { match, bearer, token } = this.context();
     return {
       id: request.id,
       verb: request.verb,

@@ -6,14 +6,14 @@ import { Pauses } from '../kernel/storage/slices';
 import { missing, type Reply } from '../sdk/reply';
 import type { Bearer } from './authenticate';
 import type { Kernel } from './kernel';
-import type { Located } from './known';
+import type { Located } from './request-context';
 
 /**
  * A listing as the caller's policies let it be seen: only keys they have rights on, and no longer than a page. Others have
  * their turns while the keys of a long one are looked at.
  */
-export function shapeListing(kernel: Kernel, known: Located, reply: Reply): Reply | Promise<Reply> {
-  const { grant, bearer, match } = known;
+export function shapeListing(kernel: Kernel, context: Located, reply: Reply): Reply | Promise<Reply> {
+  const { grant, bearer, match } = context;
   const { listFilter, paginationLimit } = grant?.decision ?? {};
   if ((listFilter === undefined && paginationLimit === undefined) || reply.kind !== 'data' || !bearer) return reply;
   const keys = reply.data?.keys;

@@ -16,18 +16,18 @@ import { CallStorage, type Joining } from './call-storage';
 import { mountHelp, pathHelp } from './help';
 import { InFlight } from './in-flight';
 import type { Kernel } from './kernel';
-import { type Located, nothingKnown, type RequestContext } from './known';
 import { shapeListing } from './listing';
 import type { Outcome } from './outcome';
 import { refusedStatus, requireReading } from './reading-node';
 import type { Request } from './request';
 import { RequestCall } from './request-call';
+import { emptyContext, type Located, type RequestContext } from './request-context';
 import { type Answered, settle } from './settle';
 import { requireStepUp, StepUpRequired } from './step-up';
 import { handleWhileSealed } from './while-sealed';
 
-/** Takes note of what a step has found out. */
-type Learn = <K extends RequestContext>(known: K) => K;
+/** Keeps the context that a step has extended. */
+type Advance = <K extends RequestContext>(context: K) => K;
 
 /**
  * The life of a request: find the route, learn who calls, read what they may send, ask the policies, write the audit
@@ -40,34 +40,40 @@ export async function handle(kernel: Kernel, request: Request): Promise<Outcome>
   if (kernel.barrier.sealed || request.path.is('sys/health')) {
     return within(kernel, undefined, () => handleWhileSealed(kernel, request));
   }
-  let known = nothingKnown;
-  const learn: Learn = (more) => {
-    known = more;
-    return more;
+  let context = emptyContext;
+  const advance: Advance = (next) => {
+    context = next;
+    return next;
   };
   try {
-    const outcome = await within(kernel, new InFlight(request, () => known), async (isOver) => {
+    const outcome = await within(kernel, new InFlight(request, () => context), async (isOver) => {
       try {
-        return await carryOut(kernel, request, learn, isOver);
+        return await carryOut(kernel, request, advance, isOver);
       } finally {
-        spent(kernel, known.bearer);
+        spent(kernel, context.bearer);
       }
     });
-    const told = unlessKnown(outcome, request);
-    const written = responseLine(kernel, request, known, told);
+    const answer = unlessKnown(outcome, request);
+    const written = responseLine(kernel, request, context, answer);
     if (written) await written;
-    return told;
+    return answer;
   } catch (error) {
-    const told = inCallersWords(error, known);
-    if (!(told instanceof RateLimited) || told.audited) {
-      await failureLines(kernel, request, known, told, told instanceof Refusal ? refusedStatus(kernel, told) : 500);
+    const failure = inCallersWords(error, context);
+    if (!(failure instanceof RateLimited) || failure.audited) {
+      await failureLines(
+        kernel,
+        request,
+        context,
+        failure,
+        failure instanceof Refusal ? refusedStatus(kernel, failure) : 500,
+      );
     }
-    throw told;
+    throw failure;
   }
 }
 
 /** The steps, each on what those before it found out. */
-async function carryOut(kernel: Kernel, request: Request, learn: Learn, isOver: () => boolean): Promise<Outcome> {
+async function carryOut(kernel: Kernel, request: Request, advance: Advance, isOver: () => boolean): Promise<Outcome> {
   // Nothing to wait for is the rule, and even waiting for nothing costs a turn of the loop.
   const reading = kernel.namespaces.refresh();
   if (reading) await reading;
@@ -76,12 +82,12 @@ async function carryOut(kernel: Kernel, request: Request, learn: Learn, isOver: 
   const auditing = kernel.storedAudit.refresh();
   if (auditing) await auditing;
   const match = knownMatch(kernel, request) ?? (await newestMatch(kernel, request));
-  const located = learn({ ...nothingKnown, match });
+  const located = advance({ ...emptyContext, match });
   checkMatch(match);
   request.route = routeOf(match);
-  const wrapped = request.wrapTtl === undefined ? located : learn(withWrapTtl(located, request.wrapTtl));
+  const wrapped = request.wrapTtl === undefined ? located : advance(withWrapTtl(located, request.wrapTtl));
   const token = await identify(kernel, request, match);
-  const identified = learn({ ...wrapped, token });
+  const identified = advance({ ...wrapped, token });
   const counted = {
     namespaceId: match.namespace.uuid,
     mountUuid: match.mount?.uuid,
@@ -97,11 +103,11 @@ async function carryOut(kernel: Kernel, request: Request, learn: Learn, isOver: 
     checkMatch({ ...match, namespace: kernel.namespaces.find(match.namespace.uuid) ?? match.namespace });
   } else requireWithin(request.sent, bounds);
   const bearer = token && (await authenticate(kernel, token));
-  const caller = bearer ? learn({ ...identified, bearer }) : identified;
+  const caller = bearer ? advance({ ...identified, bearer }) : identified;
   const isJudged = bearer !== undefined && match.auth === 'token';
   const exists = () => existence(kernel, request, caller);
   const grant = isJudged ? await authorize(request, match, bearer, caller.wrapTtlSeconds, exists) : undefined;
-  const allowed = learn({ ...caller, grant });
+  const allowed = advance({ ...caller, grant });
   if (request.help && match.mount && match.below === '') return mountHelp(kernel, match.mount);
   if (request.help && match.declared) return pathHelp(kernel, match.mount!, match.declared);
   requireOperation(match, bearer);
@@ -110,7 +116,7 @@ async function carryOut(kernel: Kernel, request: Request, learn: Learn, isOver: 
   const factors = grant?.decision?.rule?.mfaMethods;
   if (factors && factors.length > 0) await proveFactors(kernel, request, bearer!, factors);
   const entry = kernel.audit.active || kernel.chained ? entryOf(kernel, request, allowed) : undefined;
-  const recorded = entry ? learn({ ...allowed, entry }) : allowed;
+  const recorded = entry ? advance({ ...allowed, entry }) : allowed;
   const written = entry && requestLine(kernel, entry);
   if (written) await written;
   // A client that was answered "timed out" must be able to rely on nothing beginning afterwards.
@@ -152,11 +158,11 @@ async function newestMatch(kernel: Kernel, { path, verb, namespace }: Request): 
 async function existence(
   kernel: Kernel,
   request: Request,
-  known: Located,
-  storage: Storage = storageOf(kernel, known, newWriteSet()),
+  context: Located,
+  storage: Storage = storageOf(kernel, context, newWriteSet()),
 ): Promise<Existence> {
-  const { declared } = known.match;
-  const call = new RequestCall(kernel, request, known, storage);
+  const { declared } = context.match;
+  const call = new RequestCall(kernel, request, context, storage);
   if (declared?.exists) return { isThere: await declared.exists(call) };
   const stored = await declared?.stored?.(call);
   return { isThere: stored !== undefined, stored };
@@ -166,30 +172,30 @@ async function existence(
 async function run(
   kernel: Kernel,
   request: Request,
-  known: Located,
+  context: Located,
   set: WriteSet,
   chain: ChainedLine | undefined,
 ): Promise<Answered> {
   const { fields, exact } = request.sent;
-  const operation = known.match.operation!;
-  const { stored: find } = known.match.declared!;
-  const guard = known.grant?.guard;
-  const joining = chain || guard ? joiningOf(kernel, request, known, chain) : undefined;
-  const storage = storageOf(kernel, known, set, joining);
+  const operation = context.match.operation!;
+  const { stored: find } = context.match.declared!;
+  const guard = context.grant?.guard;
+  const joining = chain || guard ? joiningOf(kernel, request, context, chain) : undefined;
+  const storage = storageOf(kernel, context, set, joining);
   if (operation.update === 'merge' && find && !operation.once) {
-    return storage.transaction(known.match.below, async (tx) => {
-      const stored = await find(new RequestCall(kernel, request, known, tx));
+    return storage.transaction(context.match.below, async (tx) => {
+      const stored = await find(new RequestCall(kernel, request, context, tx));
       const input = kernel.inputs.parse(operation, fields, exact, stored);
-      const call = new RequestCall(kernel, request, known, tx, input, stored);
+      const call = new RequestCall(kernel, request, context, tx, input, stored);
       return { call, reply: await operation.run(call) };
     });
   }
-  const seen = known.grant?.stored;
+  const seen = context.grant?.stored;
   const stored =
-    seen !== undefined || !operation.update ? seen : await find?.(new RequestCall(kernel, request, known, storage));
+    seen !== undefined || !operation.update ? seen : await find?.(new RequestCall(kernel, request, context, storage));
   if (!isReading(request.verb)) storage.watch();
   const input = kernel.inputs.parse(operation, fields, exact, stored);
-  const call = new RequestCall(kernel, request, known, storage, input, stored);
+  const call = new RequestCall(kernel, request, context, storage, input, stored);
   if (operation.dropsKeys && chain) await recordFirst(kernel, chain);
   return { call, reply: await operation.run(call) };
 }
@@ -203,12 +209,12 @@ function storageOf(kernel: Kernel, { match, bearer, grant }: Located, set: Write
 }
 
 /** What goes along with each thing that a call decides: its rights, as things stand then, and its line for the chain. */
-function joiningOf(kernel: Kernel, request: Request, known: Located, chain: ChainedLine | undefined): Joining {
-  const guard = known.grant?.guard;
+function joiningOf(kernel: Kernel, request: Request, context: Located, chain: ChainedLine | undefined): Joining {
+  const guard = context.grant?.guard;
   return {
     async judge(tx) {
       if (!guard) return;
-      const { isThere } = await existence(kernel, request, known, tx);
+      const { isThere } = await existence(kernel, request, context, tx);
       if (isThere !== (guard === 'present')) throw new Refusal('denied', 'permission denied');
     },
     add: (set) => chain?.join(set),
@@ -279,12 +285,12 @@ function proveFactors(
   return mfa.stepUp.prove(bearer.record.entityId ?? '', wanted, request.mfa);
 }
 
-function withWrapTtl(known: Located, text: string): Located {
+function withWrapTtl(context: Located, text: string): Located {
   const seconds = parseDuration(text);
   if (seconds === undefined || seconds < 0) {
     throw new Refusal('malformed', `error parsing X-Service-Wrap-TTL header: time: invalid duration "${text}"`);
   }
-  return { ...known, wrapTtlSeconds: seconds };
+  return { ...context, wrapTtlSeconds: seconds };
 }
 
 // A refusal after the caller was known travels through a list on its way out, except on paths that ask for no token.

@@ -10,8 +10,8 @@ import type { Storage } from '../sdk/storage';
 import type { Bearer } from './authenticate';
 import type { Birthplace } from './issue-token';
 import type { Kernel } from './kernel';
-import type { Located } from './known';
 import { markSent, type Request } from './request';
+import type { Located } from './request-context';
 import { findReusable } from './reuse';
 
 const noFields: Readonly<Record<string, unknown>> = {};
@@ -45,16 +45,16 @@ export class RequestCall implements Call {
   constructor(
     private readonly kernel: Kernel,
     private readonly request: Request,
-    known: Located,
+    context: Located,
     readonly storage: Storage,
     readonly input: Readonly<Record<string, unknown>> = noFields,
-    readonly stored: unknown = known.grant?.stored,
+    readonly stored: unknown = context.grant?.stored,
   ) {
-    const { match, bearer } = known;
+    const { match, bearer } = context;
     const mount = match.mount!;
     this.match = match;
     this.bearer = bearer;
-    this.wrapTtlSeconds = known.wrapTtlSeconds;
+    this.wrapTtlSeconds = context.wrapTtlSeconds;
     this.namespace = match.namespace;
     this.verb = request.verb;
     this.path = match.below;
@@ -73,7 +73,7 @@ export class RequestCall implements Call {
       displayName: bearer?.facts.displayName ?? '',
       policies: bearer?.policies ?? [],
       root: bearer?.access.root ?? false,
-      sudo: known.grant?.sudo ?? false,
+      sudo: context.grant?.sudo ?? false,
       address: request.address,
     };
   }

@@ -25,7 +25,7 @@ export interface Located extends RequestContext {
 }
 
 /** Before the first step. */
-export const nothingKnown: RequestContext = {
+export const emptyContext: RequestContext = {
   match: undefined,
   wrapTtlSeconds: 0,
   token: undefined,
