@@ -86,12 +86,12 @@ export function requireOperation(match: RouteMatch, bearer: Bearer | undefined):
     }
     throw listed('denied', 'permission denied');
   }
-  const known = match.declared !== undefined;
+  const isDeclared = match.declared !== undefined;
   if (match.declared?.responseFormat === 'raw') throw new Refusal('unsupported-operation', '');
-  const text = known ? 'unsupported operation' : 'unsupported path';
-  const kind = known ? 'unsupported-operation' : 'unsupported-path';
+  const text = isDeclared ? 'unsupported operation' : 'unsupported path';
+  const kind = isDeclared ? 'unsupported-operation' : 'unsupported-path';
   const { elsewhere } = match.mount.backend;
-  if (!known && elsewhere !== undefined) throw new Misguided(listedText(text), elsewhere);
+  if (!isDeclared && elsewhere !== undefined) throw new Misguided(listedText(text), elsewhere);
   throw match.auth === 'none' ? new Refusal(kind, text) : listed(kind, text);
 }
 

@@ -91,10 +91,10 @@ export class CallStorage implements Storage {
     const found: string[] = [];
     let last = after === undefined ? undefined : folder + after;
     while (found.length < limit) {
-      const asked = Math.min(SCANNED_AT_ONCE, limit - found.length);
-      const paths = await entries.listDeep(this.mountId, folder, { after: last, limit: asked });
+      const pageSize = Math.min(SCANNED_AT_ONCE, limit - found.length);
+      const paths = await entries.listDeep(this.mountId, folder, { after: last, limit: pageSize });
       for (const path of paths) found.push(path.slice(folder.length));
-      if (paths.length < asked) break;
+      if (paths.length < pageSize) break;
       last = paths.at(-1);
     }
     return found;

@@ -137,8 +137,8 @@ const decodedTypes: ReadonlyMap<string, string> = new Map(
 /** Refuses a value that is not of the field's own JSON type, in the words of a decoder that coerces nothing. */
 function requireType(name: string, key: string, value: unknown, field: z.ZodType): void {
   const { json } = fieldMeta(field);
-  const wanted = decodedTypes.get(String(json.type))!;
-  const wrong = wrongPart(value, wanted);
+  const decodedType = decodedTypes.get(String(json.type))!;
+  const wrong = wrongPart(value, decodedType);
   if (!wrong) return;
   const text = `json: cannot unmarshal ${wrong.kind} into Go struct field ${name}.${key} of type ${wrong.wanted}`;
   throw new Refusal('malformed', `failed to decode JSON input: ${text}`);

@@ -111,8 +111,8 @@ export class Audit {
 
   // For answers, which repeat. What is sent and what was just made hardly does, and would only fill the memory.
   private readonly rememberedHash = (text: string): string => {
-    const known = this.hashes.get(text);
-    if (known !== undefined) return known;
+    const cached = this.hashes.get(text);
+    if (cached !== undefined) return cached;
     const hashed = this.hash(text);
     this.hashes.set(text, hashed);
     return hashed;
@@ -167,8 +167,8 @@ export class Audit {
     const { key } = this;
     const hashes = new Map<string, string>();
     for (const text of longTexts(r.fields, longText)) hashes.set(text, await keyedHashInSlices(key, text));
-    const known = (text: string): string => (text.length > longText && hashes.get(text)) || this.hash(text);
-    const shown = shownFields(r.fields, known, this.rulesFor(r));
+    const hashText = (text: string): string => (text.length > longText && hashes.get(text)) || this.hash(text);
+    const shown = shownFields(r.fields, hashText, this.rulesFor(r));
     r.text ??= this.requestText(r, shown.text, shown.whole ? undefined : await keyedHashInSlices(key, r.sent.text));
   }
 
@@ -238,8 +238,8 @@ export class Audit {
 
   private hashedAnswer(dataText: string, request: AuditedRequest): string {
     const isUsual = request.clear === undefined && !request.named && !request.hidesKeys;
-    const known = isUsual ? this.answers.get(dataText) : undefined;
-    if (known !== undefined) return known;
+    const cachedAnswer = isUsual ? this.answers.get(dataText) : undefined;
+    if (cachedAnswer !== undefined) return cachedAnswer;
     const hashed =
       dataText.length > muchBytes
         ? this.wholeAnswer(dataText)
@@ -279,8 +279,8 @@ export class Audit {
       text = text.replaceAll(`"${hash}"`, () => JSON.stringify(accessor));
     };
     if (accessorHash !== undefined) show(accessorHash, caller!.accessor);
-    const made = response?.auth?.accessor;
-    if (typeof made === 'string' && made !== '') show(this.hash(made), made);
+    const newAccessor = response?.auth?.accessor;
+    if (typeof newAccessor === 'string' && newAccessor !== '') show(this.hash(newAccessor), newAccessor);
     return text;
   }
 }

@@ -19,8 +19,8 @@ export class Remembered {
   get(text: string): string | undefined {
     if (text.length > this.longest) return undefined;
     const key = hash('sha256', text, 'base64');
-    const known = this.young.get(key);
-    if (known !== undefined) return known;
+    const recent = this.young.get(key);
+    if (recent !== undefined) return recent;
     const older = this.old.get(key);
     if (older !== undefined) this.keep(key, older);
     return older;

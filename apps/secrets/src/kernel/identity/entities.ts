@@ -77,11 +77,11 @@ export class Entities {
   ): Promise<Entity> {
     const id = randomUUID();
     const nowMs = this.needs.clock.now();
-    const given = name || `entity_${randomBytes(4).toString('hex')}`;
+    const newName = name || `entity_${randomBytes(4).toString('hex')}`;
     const sealed = this.sealed(id, { metadata, policies });
-    const row = { id, namespaceId, name: given, disabled, createdAtMs: nowMs, updatedAtMs: nowMs, sealed };
+    const row = { id, namespaceId, name: newName, disabled, createdAtMs: nowMs, updatedAtMs: nowMs, sealed };
     await tx.prisma.entity.create({ data: row, select: { id: true } });
-    return { id, namespaceId, name: given, disabled, metadata, policies, createdAtMs: nowMs, updatedAtMs: nowMs };
+    return { id, namespaceId, name: newName, disabled, metadata, policies, createdAtMs: nowMs, updatedAtMs: nowMs };
   }
 
   async find(namespaceId: string, id: string): Promise<EntityDetails | undefined> {

@@ -84,15 +84,15 @@ export class Groups {
   ): Promise<Group> {
     const id = randomUUID();
     const nowMs = this.needs.clock.now();
-    const given = name || `group_${randomBytes(4).toString('hex')}`;
+    const newName = name || `group_${randomBytes(4).toString('hex')}`;
     const sealed = this.sealed(id, { metadata, policies });
-    const row = { id, namespaceId, name: given, type, version: 1, createdAtMs: nowMs, updatedAtMs: nowMs, sealed };
+    const row = { id, namespaceId, name: newName, type, version: 1, createdAtMs: nowMs, updatedAtMs: nowMs, sealed };
     await tx.prisma.group.create({ data: row, select: { id: true } });
     const kind = type as GroupType;
     return {
       id,
       namespaceId,
-      name: given,
+      name: newName,
       type: kind,
       metadata,
       policies,

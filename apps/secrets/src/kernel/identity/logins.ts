@@ -32,10 +32,10 @@ export class Logins {
   /** The alias of a login, which says the entity. Everything is written before it returns. */
   async aliasOf(login: LoginIdentity): Promise<{ readonly id: string; readonly entityId: string }> {
     const { mount, aliasName, groupAliases } = login;
-    const known = await this.reads.read({ mountId: mount.uuid, aliasName, groupNames: groupAliases });
-    const alias = known?.alias ?? (await this.create(login));
+    const existing = await this.reads.read({ mountId: mount.uuid, aliasName, groupNames: groupAliases });
+    const alias = existing?.alias ?? (await this.create(login));
     await this.refresh(alias, login);
-    if (known) await this.moveGroups(alias.entityId, known);
+    if (existing) await this.moveGroups(alias.entityId, existing);
     else if (groupAliases) await this.joinGroups(alias.entityId, mount.uuid, groupAliases);
     return alias;
   }
@@ -117,8 +117,8 @@ export class Logins {
     checkName('alias', aliasName);
     const run = async (tx: Tx) => {
       // Two first logins at the same moment: the other one made it.
-      const made = await this.aliases.findByName(mount.uuid, aliasName, tx.prisma);
-      if (made) return made;
+      const newAlias = await this.aliases.findByName(mount.uuid, aliasName, tx.prisma);
+      if (newAlias) return newAlias;
       const entity = await this.entities.insert(tx, namespaceId, {});
       return this.aliases.insert(tx, {
         namespaceId,

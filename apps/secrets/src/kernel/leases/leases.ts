@@ -401,10 +401,10 @@ export class Leases {
     const names: string[] = [];
     let behind = after;
     while (names.length < limit) {
-      const asked = Math.min(limit - names.length, LIST_PAGE);
-      const { rows } = await this.storage.database.query<R>(statement, [...values, behind, asked]);
+      const pageSize = Math.min(limit - names.length, LIST_PAGE);
+      const { rows } = await this.storage.database.query<R>(statement, [...values, behind, pageSize]);
       for (const name of await mapInSlices(rows, nameOf)) names.push(name);
-      if (rows.length < asked) break;
+      if (rows.length < pageSize) break;
       behind = rows.at(-1)!.hash;
     }
     return names;

@@ -54,12 +54,12 @@ export async function readTimeline(
   const { rows } = await (tokenHash === undefined
     ? database.query<TimelineRow>(TIMELINE, asked)
     : database.query<TimelineRow>(TIMELINE_OF_TOKEN, [...asked, tokenHash]));
-  const shown = rows.slice(0, limit);
-  const leases = await mapInSlices(shown, async (row) => ({
+  const page = rows.slice(0, limit);
+  const leases = await mapInSlices(page, async (row) => ({
     lease: openLease(barrier, row),
     dueAtMs: Number(row.due_at_ms),
   }));
-  const last = shown.at(-1);
+  const last = page.at(-1);
   if (rows.length <= limit || !last) return { leases };
   return { leases, next: { dueAtMs: Number(last.due_at_ms), hash: last.hash.toString('hex') } };
 }

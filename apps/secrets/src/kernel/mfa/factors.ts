@@ -136,10 +136,10 @@ export class Factors {
   ): Promise<RightFactor | WrongFactor> {
     const hash = recoveryCodeHash(this.needs.barrier, method.id, code);
     const key = { methodId: method.id, entityId, hash };
-    const known = await this.needs.database.prisma.mfaRecoveryCode.findUnique({
+    const stored = await this.needs.database.prisma.mfaRecoveryCode.findUnique({
       where: { methodId_entityId_hash: key },
     });
-    if (!known) return incorrect;
+    if (!stored) return incorrect;
     return {
       ok: true,
       attempt,

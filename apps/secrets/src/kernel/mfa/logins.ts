@@ -85,8 +85,8 @@ export class MfaLogins {
     const hash = this.hash(requestId);
     const pending = await this.find(hash, namespaceId);
     const enforcements = await this.stillThere(pending);
-    const asked = enforcements.some(({ methodIds }) => methodIds.includes(methodId));
-    const method = asked ? (await this.methods.findMany([methodId])).get(methodId) : undefined;
+    const isRequired = enforcements.some(({ methodIds }) => methodIds.includes(methodId));
+    const method = isRequired ? (await this.methods.findMany([methodId])).get(methodId) : undefined;
     if (!method?.selfEnrolment) throw new Refusal('denied', 'self-enrolment is not available for this login');
     if (await this.secrets.exists(methodId, pending.entityId)) {
       throw new Refusal('denied', 'self-enrolment is not available for this login');

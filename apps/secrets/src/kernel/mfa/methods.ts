@@ -21,17 +21,18 @@ export class Methods {
 
   /** Creates a method, or changes the one of that name; returns its id. Throws `conflict` for a name taken meanwhile. */
   async write(namespaceId: string, name: string, given: UncheckedConfig): Promise<string> {
-    const made = randomUUID();
-    const turn = `mfa-method/${name === '' ? made : `${namespaceId}/${name.toLowerCase()}`}`;
+    const newId = randomUUID();
+    const turn = `mfa-method/${name === '' ? newId : `${namespaceId}/${name.toLowerCase()}`}`;
     const run = async (tx: Tx): Promise<string> => {
-      const known = name === '' ? undefined : await this.idOf(tx, namespaceId, name);
-      if (known !== undefined && (await this.change(tx, namespaceId, known, undefined, given))) return known;
+      const existingId = name === '' ? undefined : await this.idOf(tx, namespaceId, name);
+      if (existingId !== undefined && (await this.change(tx, namespaceId, existingId, undefined, given)))
+        return existingId;
       const nowMs = this.needs.clock.now();
-      const sealed = this.needs.barrier.sealJson(checkMethod(given), cellOf(made));
+      const sealed = this.needs.barrier.sealJson(checkMethod(given), cellOf(newId));
       const written = { createdAtMs: nowMs, updatedAtMs: nowMs, sealed };
-      const data = { id: made, namespaceId, type: 'totp', name: name || null, ...written };
+      const data = { id: newId, namespaceId, type: 'totp', name: name || null, ...written };
       await tx.prisma.mfaMethod.create({ data, select: { id: true } });
-      return made;
+      return newId;
     };
     return this.naming(() => this.needs.committer.inTurn(turn, run, [mfaNotice]));
   }

@@ -98,8 +98,8 @@ export class Mounts {
 
   /** The same, and never absent only because another node has made it a moment ago. */
   async seek(namespaceId: string, path: string): Promise<LiveMount | undefined> {
-    const known = this.at(namespaceId, path);
-    if (known || !this.parts.changes.mustTell) return known;
+    const mounted = this.at(namespaceId, path);
+    if (mounted || !this.parts.changes.mustTell) return mounted;
     await this.parts.changes.catchUp();
     await this.refresh();
     return this.at(namespaceId, path);
@@ -139,8 +139,8 @@ export class Mounts {
    */
   async requireFreeForNamespace(tx: Tx, parentId: string, path: string): Promise<void> {
     await this.parts.committer.takeTurn(tx, pathsOf(parentId));
-    const taken = await findInTheWay(tx, parentId, path);
-    if (taken) throw new Refusal('invalid', `new namespace conflicts with existing mount: ${taken.path}`);
+    const obstacle = await findInTheWay(tx, parentId, path);
+    if (obstacle) throw new Refusal('invalid', `new namespace conflicts with existing mount: ${obstacle.path}`);
   }
 
   /** Adds several mounts with a write set. A table read before the commit is dropped. */
@@ -321,8 +321,8 @@ class Otherwise extends Error {}
 const pathsOf = (namespaceId: string): string => `mount-paths/${namespaceId}`;
 
 async function requireFree(tx: Tx, { uuid, namespaceId, path }: Mount): Promise<void> {
-  const taken = await findInTheWay(tx, namespaceId, path);
-  if (taken && taken.uuid !== uuid) throw inUse(taken.path);
+  const obstacle = await findInTheWay(tx, namespaceId, path);
+  if (obstacle && obstacle.uuid !== uuid) throw inUse(obstacle.path);
   const first = path.split('/')[0]!;
   if (await hasChild(tx, namespaceId, first)) throw inUseByNamespace(first);
 }

@@ -173,7 +173,7 @@ export class Namespaces {
     const full = parent.path + name;
     if (`${above.path}${last}/` !== full) throw new Refusal('invalid', 'parent namespace does not exist');
     const { barrier, clock, committer } = this.parts;
-    const made: Namespace = {
+    const created: Namespace = {
       uuid: randomUUID(),
       id: shortId(),
       path: full,
@@ -183,7 +183,7 @@ export class Namespaces {
       locked: false,
       lockedBy: undefined,
     };
-    const sealed = barrier.sealJson({ customMetadata }, cell(made.uuid));
+    const sealed = barrier.sealJson({ customMetadata }, cell(created.uuid));
     const there = await committer.inTurn(
       `namespace/${full}`,
       async (tx) => {
@@ -191,14 +191,14 @@ export class Namespaces {
         if (parents.length === 0) throw new Refusal('invalid', 'parent namespace does not exist');
         const row = await tx.prisma.namespace.findUnique({ where: { path: full }, select: COLUMNS });
         if (row) return this.opened(row);
-        const { uuid: id, id: shortId, path } = made;
+        const { uuid: id, id: shortId, path } = created;
         const data = { id, shortId, parentId: above.uuid, path, createdAtMs: clock.now(), sealed };
         await tx.prisma.namespace.create({ data, select: { id: true } });
-        await furnish(tx, made.uuid);
-        return made;
+        await furnish(tx, created.uuid);
+        return created;
       },
       [
-        { topic: 'namespace', key: made.uuid },
+        { topic: 'namespace', key: created.uuid },
         { topic: 'mount', key: '*' },
       ],
     );

@@ -91,8 +91,8 @@ export class Access {
   }
 
   async of(query: AccessQuery): Promise<AccessList> {
-    const known = this.peek(query);
-    if (known) return known;
+    const cached = this.peek(query);
+    if (cached) return cached;
     const { policies, identity } = query;
     const names = collectNames(query);
     const base = JSON.stringify(names.map((group) => [group.namespaceId, group.names]));
@@ -112,8 +112,8 @@ export class Access {
   }
 
   private async groundworkOf(key: string, names: readonly PolicyNames[]): Promise<DerivedGroundwork> {
-    const known = this.groundworks.get(key);
-    if (known && this.holds(known)) return known;
+    const cached = this.groundworks.get(key);
+    if (cached && this.holds(cached)) return cached;
     // Read before the policies are: a change meanwhile makes the result outdated at once.
     const { epoch } = this.needs.policies;
     const groundwork = await prepare(await this.load(names), this.needs.clock.now());

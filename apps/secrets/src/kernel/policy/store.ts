@@ -161,9 +161,9 @@ export class PolicyStore {
     const loading = new Map<string, Ticket>();
     for (const name of names) {
       const key = noticeKey(namespaceId, name);
-      const known = isFixed(name) ? (this.fixed(namespaceId, name) ?? null) : this.cache.peek(key);
-      if (known === undefined) loading.set(name, this.cache.begin(key, false));
-      else found.set(name, known ?? undefined);
+      const cached = isFixed(name) ? (this.fixed(namespaceId, name) ?? null) : this.cache.peek(key);
+      if (cached === undefined) loading.set(name, this.cache.begin(key, false));
+      else found.set(name, cached ?? undefined);
     }
     try {
       for (const row of await this.rowsOf(namespaceId, [...loading.keys()])) {

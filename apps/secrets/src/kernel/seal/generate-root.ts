@@ -108,9 +108,9 @@ export class RootGeneration {
   async update(keyText: string, nonce: string): Promise<RootAttempt> {
     const share = parseShare(keyText);
     checkShareLength(share);
-    const known = await this.marks.knows(share);
+    const isCurrent = await this.marks.knows(share);
     // Those who hold a share are never held up by those who hold none.
-    if (known !== true) this.allowance.take();
+    if (isCurrent !== true) this.allowance.take();
     const { threshold } = await this.seal.requireRecord();
     const set = newWriteSet();
     const done = await this.ceremony.step<GenerateRootState | { state: GenerateRootState; key: Buffer }>(
@@ -122,14 +122,14 @@ export class RootGeneration {
             `incorrect nonce supplied; nonce for this root generation operation is "${state.nonce}"`,
           );
         }
-        if (known === false) throw unknownShare();
+        if (isCurrent === false) throw unknownShare();
         const given = state.shares.map((text) => Buffer.from(text, 'base64'));
         if (alreadyGiven(given, share)) {
           throw new Refusal('invalid', 'given key has already been provided during this generation operation');
         }
         const next: GenerateRootState = {
           ...state,
-          proven: state.proven || known,
+          proven: state.proven || isCurrent,
           shares: [...state.shares, share.toString('base64')],
         };
         if (next.shares.length < threshold) return { state: next, result: next };
@@ -158,10 +158,10 @@ export class RootGeneration {
   private async prove(keyText: string): Promise<void> {
     const share = parseShare(keyText);
     checkShareLength(share);
-    const known = await this.marks.knows(share);
-    if (known) return;
+    const isCurrent = await this.marks.knows(share);
+    if (isCurrent) return;
     this.allowance.take();
-    throw known === undefined ? olderShares() : unknownShare();
+    throw isCurrent === undefined ? olderShares() : unknownShare();
   }
 
   private async shown(state: GenerateRootState | undefined): Promise<RootAttempt> {

@@ -36,9 +36,9 @@ export class ShareMarks {
     this.allowance.take();
     const share = parseShare(keyText);
     checkShareLength(share);
-    const known = await this.knows(share);
-    if (known === undefined) throw olderShares();
-    return known;
+    const isCurrent = await this.knows(share);
+    if (isCurrent === undefined) throw olderShares();
+    return isCurrent;
   }
 
   /** The same for a share that was read, as often as one likes; undefined where no marks were kept. */

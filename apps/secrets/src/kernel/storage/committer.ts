@@ -198,12 +198,12 @@ export class GroupCommitter implements Committer {
 
   private async writeTokens(batch: readonly QueuedSet[]): Promise<void> {
     await this.options.fault('commit:before');
-    const made = await insertTokens(
+    const inserted = await insertTokens(
       this.options.database,
       batch.map(({ set }) => set.tokens[0]!),
     );
     await this.options.fault('commit:after');
-    const isMade = ({ set }: QueuedSet) => made.has(set.tokens[0]!.hash.toString('latin1'));
+    const isMade = ({ set }: QueuedSet) => inserted.has(set.tokens[0]!.hash.toString('latin1'));
     resumeInSlices(batch.filter(isMade), (waiting) => waiting.done());
     // By itself, each learns whether its parent is gone or its id is taken.
     await Promise.all(batch.filter((waiting) => !isMade(waiting)).map((waiting) => this.single(waiting)));

@@ -32,9 +32,9 @@ export class DatabaseEntries implements EntryStore {
     const found = new Map<string, Entry | undefined>();
     const missing: EntryKey[] = [];
     for (const key of keys) {
-      const kept = cache.peek(cacheKey(key));
-      if (kept === undefined) missing.push(key);
-      else found.set(cacheKey(key), kept ?? undefined);
+      const cached = cache.peek(cacheKey(key));
+      if (cached === undefined) missing.push(key);
+      else found.set(cacheKey(key), cached ?? undefined);
     }
     if (missing.length > 0) {
       const tickets = missing.map((key) => cache.begin(cacheKey(key), false));

@@ -31,15 +31,15 @@ export async function listNames(database: Tx, folder: Folder, page: ListPage = {
   let rowsAtOnce = FIRST_ROWS;
   const values = (count: number) => [mountId, prefix, prefixEnd(prefix), prefix + start, count, nowMs];
   while (names.length < limit) {
-    const asked = Math.min(limit - names.length, rowsAtOnce);
-    const { rows } = await database.query<{ rest: string }>(sql.LIST_RANGE, values(asked));
+    const pageSize = Math.min(limit - names.length, rowsAtOnce);
+    const { rows } = await database.query<{ rest: string }>(sql.LIST_RANGE, values(pageSize));
     const before = names.length;
     for (const { rest } of rows) {
       const slash = rest.indexOf('/');
       const name = slash < 0 ? rest : rest.slice(0, slash + 1);
       if (name !== names.at(-1)) names.push(name);
     }
-    if (rows.length < asked) break;
+    if (rows.length < pageSize) break;
     start = behind(names.at(-1)!);
     rowsAtOnce = ROWS;
     if ((names.length - before) * WORTH >= rows.length) continue;

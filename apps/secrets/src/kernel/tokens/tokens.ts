@@ -72,10 +72,10 @@ export class StoredTokens implements Tokens {
   async find(token: string): Promise<TokenRecord | undefined> {
     if (isBatchToken(token)) return this.findBatch(token);
     const plain = hash('sha256', token, 'base64');
-    const known = this.keys.get(plain);
-    const kept = known === undefined ? undefined : this.cache.peek(known);
-    if (kept) return this.living(kept);
-    const record = await this.findByHash(known === undefined ? this.hashOf(token) : Buffer.from(known, 'hex'));
+    const cachedKey = this.keys.get(plain);
+    const cached = cachedKey === undefined ? undefined : this.cache.peek(cachedKey);
+    if (cached) return this.living(cached);
+    const record = await this.findByHash(cachedKey === undefined ? this.hashOf(token) : Buffer.from(cachedKey, 'hex'));
     // Only tokens that exist: guesses must not push others out.
     if (record) this.keys.set(plain, record.key);
     return record;
@@ -83,8 +83,8 @@ export class StoredTokens implements Tokens {
 
   async findByHash(hash: Buffer): Promise<TokenRecord | undefined> {
     const key = hash.toString('hex');
-    const kept = this.cache.peek(key);
-    if (kept) return this.living(kept);
+    const cached = this.cache.peek(key);
+    if (cached) return this.living(cached);
     const ticket = this.cache.begin(key, false);
     let record: TokenRecord | undefined;
     try {
@@ -165,9 +165,9 @@ export class StoredTokens implements Tokens {
     const { database, barrier, clock } = this.storage;
     const accessors: string[] = [];
     let after = page.after === undefined ? Buffer.alloc(0) : barrier.mac('accessor', page.after);
-    const wanted = page.limit ?? Number.POSITIVE_INFINITY;
-    while (accessors.length < wanted) {
-      const limit = Math.min(PAGE, wanted - accessors.length);
+    const pageSize = page.limit ?? Number.POSITIVE_INFINITY;
+    while (accessors.length < pageSize) {
+      const limit = Math.min(PAGE, pageSize - accessors.length);
       const { rows } = await database.query<StoredToken>(LIST_ACCESSORS, [namespaceId, after, limit, clock.now()]);
       for (const { accessor } of await mapInSlices(rows, (row) => this.open(row))) accessors.push(accessor);
       if (rows.length < limit) break;
