@@ -104,7 +104,21 @@ async function outcomeOf(kernel: Kernel, call: RequestCall, reply: Reply, set: W
       if (origin && !mount) throw new Refusal('denied', 'permission denied');
       const at = origin && mount ? { ...call.birthplace, mount, path: origin.path } : call.birthplace;
       const factors = origin ? { provenFor: origin.entityId } : { sentAlong: call.mfa };
-      const issued = await issueLogin(kernel, at, reply.login, set, factors);
+      // A login that waited is given as it would be now.
+      const now =
+        origin && mount
+          ? await kernel.leases.renewal.loginNow(mount, {
+              ...reply.login,
+              entityId: origin.entityId,
+              certificates: () => call.certificates(),
+            })
+          : {};
+      const wanted = {
+        ...reply.login,
+        internal: now.internal ?? reply.login.internal,
+        groupAliases: now.groupAliases ?? reply.login.groupAliases,
+      };
+      const issued = await issueLogin(kernel, at, wanted, set, factors);
       const warnings = call.warnings(true, issued.warnings);
       return enveloped(call, { requestId: call.requestId, auth: issued.auth, warnings });
     }

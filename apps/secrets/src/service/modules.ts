@@ -145,7 +145,14 @@ export async function buildModules(
     within: (outer, inner) => namespaces.within(outer, inner),
     endToken: (record) => leases.endToken(record),
   });
-  const consoleSessions = new ConsoleSessions({ storage, tokens, leases, identity, rules: config.console.rules });
+  const consoleSessions = new ConsoleSessions({
+    storage,
+    tokens,
+    leases,
+    identity,
+    namespaces,
+    rules: config.console.rules,
+  });
   return {
     storage,
     seal,

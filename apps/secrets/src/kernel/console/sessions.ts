@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { isRefusal } from '@keystead/refusal';
 import type { Identity } from '../identity/identity';
 import type { Leases } from '../leases/leases';
+import type { Namespaces } from '../namespaces/namespaces';
 import type { StorageKernel } from '../storage/storage';
 import type { Tx, WriteSet } from '../storage/types';
 import type { TokenRecord, Tokens } from '../tokens/types';
@@ -13,6 +14,7 @@ interface Parts {
   readonly tokens: Tokens;
   readonly leases: Leases;
   readonly identity: Identity;
+  readonly namespaces: Namespaces;
   readonly rules: ConsoleRules;
 }
 
@@ -164,6 +166,7 @@ export class ConsoleSessions {
   private async prolonged(record: TokenRecord, now: number): Promise<TokenRecord> {
     const { expiresAtMs, renewable } = record;
     if (!renewable || expiresAtMs === undefined || expiresAtMs - now > renewBelowMs) return record;
+    if (!(await this.mayGoOn(record))) return record;
     try {
       const renewed = await this.parts.leases.renewal.renew(record, renewSeconds, () => []);
       await this.parts.identity.rejoinRenewed(renewed);
@@ -173,6 +176,12 @@ export class ConsoleSessions {
       if (!isRefusal(error)) throw error;
       return record;
     }
+  }
+
+  /** What a disabled entity or a locked namespace may not do now does not last longer for being tried. */
+  private async mayGoOn({ entityId, namespaceId }: TokenRecord): Promise<boolean> {
+    if (this.parts.namespaces.find(namespaceId)?.lockedBy !== undefined) return false;
+    return entityId === undefined || (await this.parts.identity.find(entityId))?.disabled === false;
   }
 
   private idleEnd(now: number, expiresAtMs: number): number {

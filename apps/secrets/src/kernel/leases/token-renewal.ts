@@ -1,4 +1,5 @@
 import { Refusal } from '@keystead/refusal';
+import type { StoredLogin } from '../../sdk/backend';
 import type { Login } from '../../sdk/reply';
 import type { LiveMount } from '../mounts/mount';
 import type { StorageKernel } from '../storage/storage';
@@ -15,6 +16,8 @@ export interface RenewedToken {
   /** Names of groups, where the auth method says them now. */
   readonly groupAliases?: readonly string[];
 }
+
+type WaitingLogin = Omit<StoredLogin, 'internal'> & Pick<Partial<StoredLogin>, 'internal'>;
 
 /** Prolongs tokens by the rules they were made under, and by those of their auth method as it is configured now. */
 export class TokenRenewal {
@@ -43,7 +46,14 @@ export class TokenRenewal {
     const mount = record.mountId === undefined ? undefined : hosts.findMount(record.mountId);
     if (!mount) throw notRenewable();
     const now = storage.clock.now();
-    const login = await this.loginNow(mount, record, certificates);
+    const login = await this.loginNow(mount, {
+      internal: record.internal,
+      metadata: record.meta ?? {},
+      policies: record.policies,
+      displayName: record.displayName,
+      entityId: record.entityId ?? '',
+      certificates,
+    });
     const { ttlSeconds, warnings } = hosts.lifetime({
       nowMs: now,
       issuedAtMs: record.createdAtMs,
@@ -66,23 +76,11 @@ export class TokenRenewal {
     return { record: renewed, ttlSeconds, warnings, groupAliases: login.groupAliases };
   }
 
-  /** A role may have changed since the login; it may also forbid the renewal. */
-  private async loginNow(
-    mount: LiveMount,
-    record: TokenRecord,
-    certificates: () => readonly Buffer[],
-  ): Promise<Partial<Login>> {
+  /** A login as it would be now. A role may have changed since; it may also forbid it. */
+  async loginNow(mount: LiveMount, { internal, ...login }: WaitingLogin): Promise<Partial<Login>> {
     const { renewLogin } = mount.backend;
-    if (!renewLogin || record.internal === undefined) return {};
-    const stored = {
-      internal: record.internal,
-      metadata: record.meta ?? {},
-      policies: record.policies,
-      displayName: record.displayName,
-      entityId: record.entityId ?? '',
-      certificates,
-    };
-    return this.hosts.inBackground(mount, (call) => renewLogin(stored, call));
+    if (!renewLogin || internal === undefined) return {};
+    return this.hosts.inBackground(mount, (call) => renewLogin({ ...login, internal }, call));
   }
 }
 
