@@ -32,7 +32,7 @@ describe('what was begun before a right was lost', () => {
     const { auth } = (await login(namespace).expect(200)).body;
     return { namespace, entity: auth.entity_id, token: auth.client_token };
   };
-  const login = (namespace: string) => secrets.nobody.write(`${namespace}/auth/up/login/ada`, { password: 'horse' });
+  const login = (namespace: string) => secrets.anonymous.write(`${namespace}/auth/up/login/ada`, { password: 'horse' });
 
   /** How a person loses what they could do. */
   const losses: Readonly<Record<string, (person: Held) => Promise<unknown>>> = {
@@ -67,7 +67,7 @@ describe('what was begun before a right was lost', () => {
       const { mfa_request_id } = (await login(namespace).expect(200)).body.auth.mfa_requirement;
       return async () => {
         const code = authenticator(secret.body.data.url).code(clock.now());
-        const answer = await secrets.nobody.write(`${namespace}/sys/mfa/validate`, {
+        const answer = await secrets.anonymous.write(`${namespace}/sys/mfa/validate`, {
           mfa_request_id,
           mfa_payload: { [id]: [code] },
         });

@@ -38,7 +38,7 @@ describe('a body', () => {
     jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
     // Other code of this process, such as what tests before have left running, keeps the real timers.
     const { setTimeout: begin, clearTimeout: end } = globalThis;
-    jest.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms: number, ...more: unknown[]) => {
+    jest.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms: number, ...more: []) => {
       if (!new Error().stack!.includes('read-body.ts')) return begin(run, ms, ...more);
       const timer = {};
       timers.set(timer, { atMs: nowMs + ms, run });
