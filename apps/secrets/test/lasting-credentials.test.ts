@@ -56,6 +56,16 @@ const exempt: ReadonlyMap<string, string> = new Map(
     'write system/policies/explain': proof,
     'write system/namespaces/api-lock/unlock': proof,
     'write system/namespaces/api-lock/unlock/:path*': proof,
+    ...Object.fromEntries(
+      ['rekey-recovery-key', 'rekey', 'rotate/recovery', 'rotate/root'].map((at) => [
+        `write system/${at}/check`,
+        proof,
+      ]),
+    ),
+    'read token/lookup': proof,
+    ...Object.fromEntries(
+      ['lookup', 'renew', 'renew-self', 'revoke', 'revoke-orphan'].map((at) => [`write token/${at}`, proof]),
+    ),
   }),
 );
 

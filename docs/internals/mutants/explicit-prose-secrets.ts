@@ -154,7 +154,11 @@ export const proseOfSecrets: Readonly<Record<string, readonly Mutant[]>> = {
     text(`${src}/backends/cloudtwo/config-lease.ts`, "text.includes('d')", 'false'),
   ],
   'SP.45': [
-    text(`${src}/backends/cloudtwo/config-lease.ts`, '{ lease: 0, lease_max: 0 }', '{ lease: 60, lease_max: 60 }'),
+    text(
+      `${src}/backends/cloudtwo/config-lease.ts`,
+      '?? { lease: 0, lease_max: 0 }',
+      '?? { lease: 60, lease_max: 60 }',
+    ),
   ],
   'SP.46': ['null', 'other'].flatMap((how) => shown(how, 'read cloudtwo config/lease', 'lease', 'lease_max')),
   'SP.47': [
