@@ -113,6 +113,22 @@ export const differences: readonly Difference[] = [
     where: /\/fair-run-queuing-enabled: false is true$/,
     why: 'the organization with least under way goes first by default',
   })),
+  ...['0.1.0', '0.2.0'].flatMap((of) =>
+    [
+      [/-url: "https:.*" is "https:.*\buser\.user-.*"$/, 'signed links name the caller they were made for'],
+      [/\/variables: null is \[\]$/, 'a run without variables has an empty list'],
+      [
+        /\/(infra|terraform)-versions\S* \/data\/(\d+\/)?attributes\/url: null is "https:/,
+        'shows where it is downloaded from',
+      ],
+      [
+        /\/one-time-links\/\S+ \/data\/attributes\/needs-\w+: true is false$/,
+        'callers who are signed in join with their account',
+      ],
+      [/\/one-time-links\/\S+ as agent: 200 is 401$/, 'tokens of agents are for agents only'],
+      [/\/runs\/\S+\/stream : "retry: .* is "retry: /, 'events of a run hold its variables and links'],
+    ].map(([where, why]) => ({ of, where: where as RegExp, why: why as string })),
+  ),
 ];
 
 /** What becomes another answer just by the passing of time, and so may differ or not: where, as of a difference. */
