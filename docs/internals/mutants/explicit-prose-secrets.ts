@@ -156,8 +156,8 @@ export const proseOfSecrets: Readonly<Record<string, readonly Mutant[]>> = {
   'SP.45': [
     text(
       `${src}/backends/cloudtwo/config-lease.ts`,
-      '?? { lease: 0, lease_max: 0 }',
-      '?? { lease: 60, lease_max: 60 }',
+      '(await lease.find(storage)) ?? { lease: 0, lease_max: 0 }',
+      '(await lease.find(storage)) ?? { lease: 60, lease_max: 60 }',
     ),
   ],
   'SP.46': ['null', 'other'].flatMap((how) => shown(how, 'read cloudtwo config/lease', 'lease', 'lease_max')),
