@@ -80,6 +80,8 @@ export async function changeAddress(tx: Database, actor: Actor, userId: string, 
   await lockRow(tx, 'user_account', userId);
   const user = await tx.prisma.user.findUniqueOrThrow({ where: { id: userId } });
   const email = user.unconfirmedEmail;
+  // Another request was faster.
+  if (email === null && user.emailProven && named?.toLowerCase() === user.email.toLowerCase()) return;
   if (email === null) throw invalid('email', 'is not about to change');
   if (named !== undefined && named.toLowerCase() !== email.toLowerCase()) {
     throw invalid('email', 'is not the address that this account asks for by now');
