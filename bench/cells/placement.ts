@@ -28,7 +28,7 @@ export interface Outcome {
 }
 
 /** Numbers from 0 to 1, the same ones for the same seed (mulberry32). */
-export function numbersFrom(seed: number): () => number {
+function numbersFrom(seed: number): () => number {
   let state = seed;
   return () => {
     state = (state + 0x6d2b79f5) | 0;

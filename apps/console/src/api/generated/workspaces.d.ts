@@ -790,6 +790,48 @@ export interface paths {
       };
     };
   };
+  "/api/v2/admin/reserved-names": {
+    /** List names that organizations and accounts gave up and that are reserved for them, newest first. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[reserved-names]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+          q?: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["ReservedNamesResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/admin/reserved-names/{reserved_name_id}": {
+    /** Free a reserved name: any account can take it from then on. */
+    delete: {
+      parameters: {
+        path: {
+          reserved_name_id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
   "/api/v2/admin/runs": {
     /** List every run of the installation, newest first. */
     get: {
@@ -10733,6 +10775,20 @@ export interface components {
     };
     RelationshipLinks: {
       related: string;
+    };
+    ReservedNamesResource: {
+      attributes: {
+        "holder-id": string;
+        kind: "organization" | "user";
+        name: string;
+        /** Format: date-time */
+        "released-at": string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      type: "reserved-names";
     };
     ReservedTagKeysResource: {
       attributes: {
