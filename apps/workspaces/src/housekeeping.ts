@@ -134,16 +134,16 @@ function vcsJobs(
 ): readonly Job[] {
   const means = { db, keyring, reach, publicUrl };
   return [
-    outside('heed what Git hosts told', 1, (turns) => processDeliveries(means, settings, turns)),
+    outside('process webhook deliveries', 1, (turns) => processDeliveries(means, settings, turns)),
     { name: 'adopt repositories of older nodes', everySeconds: 600, run: () => adoptRepositories(means) },
-    outside('look after repositories', 2, (turns) => tendRepositories(means, settings, pollSeconds, turns)),
-    outside('look where apps are installed', 3, (turns) => lookForInstallations(means, now, turns)),
-    outside('renew tokens of Git hosts', 15, (turns) => renewTokens(means, now, turns)),
-    outside('tell the state of commits', 2, (turns) => reportStatuses(means, turns)),
-    outside('tell of commits that concern nobody', 5, (turns) => reportPassing(means, turns)),
+    outside('sync repositories', 2, (turns) => tendRepositories(means, settings, pollSeconds, turns)),
+    outside('find app installations', 3, (turns) => lookForInstallations(means, now, turns)),
+    outside('renew Git host tokens', 15, (turns) => renewTokens(means, now, turns)),
+    outside('report commit statuses', 2, (turns) => reportStatuses(means, turns)),
+    outside('report passing statuses of commits without a run', 5, (turns) => reportPassing(means, turns)),
     outside('comment on pull requests', 3, (turns) => writeComments(means, turns)),
-    { name: 'forget requests that nobody waits for', everySeconds: 60, run: () => forgetRequests(db) },
-    { name: 'forget what Git hosts told', everySeconds: 3600, run: () => forgetDeliveries(db) },
+    { name: 'delete abandoned agent requests', everySeconds: 60, run: () => forgetRequests(db) },
+    { name: 'delete old webhook deliveries', everySeconds: 3600, run: () => forgetDeliveries(db) },
   ];
 }
 
@@ -176,26 +176,26 @@ export function jobsOf(
     },
     { name: 'start triggered runs', everySeconds: 5, run: () => startTriggered(db, keyring) },
     {
-      name: 'destroy what workspaces manage by their time',
+      name: 'start auto-destroy runs',
       everySeconds: 10,
       run: () => startAutoDestroy(db, keyring),
     },
-    { name: 'remind of automatic destruction', everySeconds: 60, run: () => remindOfAutoDestroy(db) },
+    { name: 'send auto-destroy reminders', everySeconds: 60, run: () => remindOfAutoDestroy(db) },
     { name: 'start assessments', everySeconds: 30, run: () => startAssessments(db, assessmentHours) },
-    { name: 'forget assessments', everySeconds: 3600, run: () => forgetAssessments(db) },
+    { name: 'delete old assessments', everySeconds: 3600, run: () => forgetAssessments(db) },
     { name: 'deliver notifications', everySeconds: 3, run: () => deliverDue(db, sender, publicUrl) },
-    { name: 'forget delivered notifications', everySeconds: 3600, run: () => forgetDelivered(db) },
-    { name: 'forget mail that tried a configuration', everySeconds: 3600, run: () => forgetTrials(db) },
+    { name: 'delete delivered notifications', everySeconds: 3600, run: () => forgetDelivered(db) },
+    { name: 'delete records of test mails', everySeconds: 3600, run: () => forgetTrials(db) },
     {
-      name: 'revoke credentials of runs that are over',
+      name: 'revoke credentials of finished runs',
       everySeconds: 60,
       run: () =>
         revokeLeft({ db, keyring, secrets }, (error) =>
           log.warn({ err: error }, 'credentials that a run left are not revoked yet'),
         ),
     },
-    { name: 'forget old audit events', everySeconds: 3600, run: () => forgetEvents(db, auditDays) },
-    { name: 'forget workers that are gone', everySeconds: 3600, run: () => forgetWorkers(db) },
+    { name: 'delete old audit events', everySeconds: 3600, run: () => forgetEvents(db, auditDays) },
+    { name: 'delete stopped workers', everySeconds: 3600, run: () => forgetWorkers(db) },
     { name: 'erase removed organizations', everySeconds: 5, run: () => eraseRemoved(db) },
     {
       name: 'apply retention policies',
@@ -204,19 +204,19 @@ export function jobsOf(
       run: async () => metrics.swept(await sweep(db, now())),
     },
     { name: 'remove unfinished uploads', everySeconds: 600, byTime: true, run: () => sweepBlobs(db, now()) },
-    { name: 'empty expired exports of plans', everySeconds: 60, run: () => sweepExports(db) },
+    { name: 'delete expired plan exports', everySeconds: 60, run: () => sweepExports(db) },
     { name: 'delete objects of removed blobs', everySeconds: 30, run: () => removeObjects(db) },
     { name: 'end locks without a heartbeat', everySeconds: 5, run: () => releaseExpired(db) },
     { name: 'read unread states', everySeconds: 10, run: () => readUnread(db, keyring) },
     { name: 'empty the quarantine', everySeconds: 3600, byTime: true, run: () => sweepQuarantine(db, now()) },
     {
-      name: 'forget console sessions that are over',
+      name: 'delete ended console sessions',
       everySeconds: 600,
       byTime: true,
       run: () => sweepConsoleSessions(db, consoleIdleMinutes, now()),
     },
     {
-      name: 'forget idempotency keys',
+      name: 'delete expired idempotency keys',
       everySeconds: 3600,
       byTime: true,
       run: () => db.prisma.idempotencyKey.deleteMany({ where: { createdAt: { lt: new Date(now() - DAY_MS) } } }),

@@ -20,7 +20,7 @@ function parts(name: readonly string[], schema: Json): Named[] {
 
 const attributesOf = ({ schema }: Taking): Json => schema.properties?.data?.properties?.attributes?.properties;
 
-/** Operations that do something and keep nothing of what they are told: attributes say with what. */
+/** Operations that do something and store nothing of their body: its attributes only say how. */
 const acts = new Set([
   'PATCH /account/password',
   'POST /session',
@@ -33,7 +33,7 @@ const acts = new Set([
   'PATCH /admin/teams/:team_id/scim-group-mapping',
 ]);
 
-/** What is taken beside something else alone, and the tests that hold it to what was sent. */
+/** Attributes accepted only together with another, and the tests that compare them with what was sent. */
 const elsewhere: Readonly<Record<string, string>> = {
   'organizations collaborator-auth-policy': 'spec-organization-attributes',
   'organizations default-agent-pool-id': 'spec-organizations',
@@ -163,7 +163,7 @@ describe.each(editions)('what requests to the %s edition may say', (edition) => 
         const shown = await shownAfter(one, example, n++, merged(also, nested(steps, value)));
         const got = inside(shown.attributes, steps);
         if (shown.refused) {
-          // What an edition has in one way alone is refused in another.
+          // What an edition has in only one way is refused in another.
           last = shown.refused.includes('in this edition') ? '' : shown.refused;
           continue;
         }

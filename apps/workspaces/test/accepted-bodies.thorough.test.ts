@@ -10,7 +10,7 @@ const isOfAgents = ({ endpoint }: Taking): boolean => endpoint.path.startsWith('
 const isOfDirectory = ({ endpoint }: Taking): boolean => endpoint.path.startsWith('/scim/');
 const keyed = (operations: readonly Taking[]) => operations.map((one) => [one.name, one] as const);
 
-/** Operations that the walks leave out, as they have no example, and the tests that hold them to what they are told. */
+/** Operations that the walks leave out because they have no example, and the tests that cover them. */
 const elsewhere: Readonly<Record<string, string>> = {
   'POST /oauth-clients/:oauth_client_id/oauth-tokens': 'oauth: what a host gave a browser, once',
   'POST /organizations/:organization_name/github-app-manifests': 'github-app: leads a person to a host',

@@ -66,7 +66,7 @@ const refused: Readonly<Record<string, string>> = {
 /** Lists that add to what there is: an empty one says nothing. */
 const adding = ['workspaces tags', 'varsets vars'];
 
-/** What is taken from callers of another kind alone, and the tests that hold it to what was sent. */
+/** Relationships accepted only from callers of another kind, and the tests that compare them with what was sent. */
 const elsewhere: Readonly<Record<string, string>> = {
   'PATCH /notification-configurations/:notification_configuration_id users': 'notifications',
   'POST /workspaces/:workspace_id/state-versions run': 'state-versions',

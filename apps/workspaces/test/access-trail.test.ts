@@ -119,7 +119,7 @@ describe('the trail', () => {
       .filter(
         ({ method, path, link }) =>
           method === 'GET' &&
-          link !== 'alone' &&
+          link !== 'only' &&
           /(download|json-output|errored-state|\/content\/(raw|json))$/.test(path),
       );
     expect(given.length).toBeGreaterThan(6);

@@ -23,7 +23,7 @@ describe('site administration', () => {
     'admin/general-settings',
     'admin/cost-estimation-settings',
     'admin/data-retention-policy',
-  ])('hides %s from everybody else', async (path) => {
+  ])('hides %s from all other callers', async (path) => {
     await admin.get(path).expect(200);
     const { text } = await user.get(path).expect(404);
     expect(text).toBe('{"errors":[{"status":"404","title":"not found"}]}');
@@ -39,7 +39,7 @@ describe('site administration', () => {
     expect(body.included).toEqual([expect.objectContaining({ type: 'users', id: user.id })]);
   });
 
-  it('bars everybody from an organization that is switched off', async () => {
+  it('bars all callers from an organization that is switched off', async () => {
     const change = (value: boolean) =>
       admin.patch('admin/organizations/theirs', resource('organizations', { 'is-disabled': value }));
     await change(true).expect(200);
@@ -78,7 +78,7 @@ describe('site administration', () => {
       },
     ]);
     expect(producers.body.meta.pagination['page-size']).toBe(20);
-    await admin.patch(path, { data: [ref('organizations', 'nobody').data] }).expect(404);
+    await admin.patch(path, { data: [ref('organizations', 'unknown').data] }).expect(404);
   });
 
   it('suspends people, makes them administrators, and keeps the last administrator', async () => {
@@ -109,7 +109,7 @@ describe('site administration', () => {
     expect((await admin.get('admin/users?filter[suspended]=true').expect(200)).body.data).toEqual([]);
   });
 
-  it('offers tool versions of its own, under both names, and keeps those in use', async () => {
+  it('offers its own tool versions, under both names, and keeps those in use', async () => {
     const body = resource('infra-versions', { version: '1.77.0', url: 'https://example.com/t.zip', sha: 'ab' });
     const { body: made } = await admin.post('admin/infra-versions', body).expect(201);
     expect(made.data).toMatchObject({ type: 'infra-versions', attributes: { version: '1.77.0', enabled: true } });
@@ -167,7 +167,7 @@ describe('site administration', () => {
     await user.post('organizations', wish).expect(201);
   });
 
-  it('counts requests while it is told to, by the number it is told', async () => {
+  it('limits requests while that is set, to the number that is set', async () => {
     const change = (attributes: object) =>
       admin.patch('admin/general-settings', resource('general-settings', attributes)).expect(200);
     const limit = async () => (await user.get('account/details').expect(200)).headers['x-ratelimit-limit'];

@@ -121,7 +121,7 @@ describe('who may use an agent pool', () => {
     expect(stopped.body.errors[0].detail).toContain('agent pool is not open to it');
   });
 
-  it('is named of its own organization alone, and shown to members as far as they see', async () => {
+  it('can be named only in its own organization, and is shown to members as far as they see', async () => {
     await workspaces.organization(`elsewhere-${counter}`);
     const foreign = await project(workspaces, `elsewhere-${counter}`, 'Foreign');
     const pool = await makePool({}, { 'allowed-projects': many('projects', first) });

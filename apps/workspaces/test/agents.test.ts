@@ -110,7 +110,7 @@ describe('agents', () => {
     workspace = await makeWorkspace(pool);
   });
 
-  it('carry out a plan by the token of their pool alone', async () => {
+  it('carry out a plan with only the token of their pool', async () => {
     const id = await queued();
     expect((await run(id))['status-reason']).toContain('No agent of the workspace’s pool is connected');
     const agent = await register();
@@ -144,7 +144,7 @@ describe('agents', () => {
     expect(log.body.toString()).toBe('\x02hello world\x03');
   });
 
-  it('are told to stop, and stop counting when they are given up', async () => {
+  it('stop when the run is canceled, and no longer count once it is force-canceled', async () => {
     const { run: id, job, agent, doing } = await begun();
     await admin.post(`runs/${id}/actions/cancel`, {}).expect(202);
     await doing.post('/heartbeat', { 'lease-seconds': 60 }).expect(200, { cancel: 'cancel' });
@@ -204,7 +204,7 @@ describe('agents', () => {
     expect(again).toMatchObject({ id: job.id, attempt: job.attempt + 1 });
     await doing.post('/finish', { outcome: 'errored', 'error-message': 'old' }).expect(409);
     await doing.put('/log?offset=0', Buffer.from('old')).expect(409);
-    // The same agent that is given the job anew has a new proof; the old one stays void.
+    // The same agent that gets the job again has a new proof; the old one stays void.
     await actor(second, again).post('/start').expect(200);
     await doing.post('/heartbeat', { 'lease-seconds': 60 }).expect(409);
     expect((await run(id)).status).toBe('planning');
@@ -218,7 +218,7 @@ describe('agents', () => {
     await Promise.all(two.map((agent) => claim(agent, { holds: ['job-none'] })));
     const unheard = await Promise.all(two.map((agent) => claim(agent)));
     const got = new Map<string, string>();
-    // An answer that comes late after all is void: it was given out anew since.
+    // A late answer is void: the job was given out again since.
     for (const [index, agent] of two.entries()) {
       const job = await claim(agent, { holds: [...got.keys()] });
       expect([job.id, job.attempt]).toEqual([unheard[index].id, unheard[index].attempt + 1]);
@@ -289,7 +289,7 @@ describe('agents', () => {
   const exclude = () => closePool({}, { 'excluded-workspaces': { data: [{ type: 'workspaces', id: workspace }] } });
   // What happens to the pool of an agent that has a job, and what the agent hears then.
   const closings: readonly (readonly [string, number, () => Promise<unknown>])[] = [
-    ['is for named workspaces alone', 409, () => closePool({ 'organization-scoped': false })],
+    ['is limited to named workspaces', 409, () => closePool({ 'organization-scoped': false })],
     ['excludes the workspace', 409, exclude],
     [
       'has lost its token',
@@ -391,7 +391,7 @@ describe('agents', () => {
     await request(workspaces.server).post(prefix).send(registration).expect(401);
   });
 
-  it('of one pool reach nothing of another’s, whatever they ask for', async () => {
+  it('of one pool reach nothing of another’s by any request', async () => {
     const { agent, job } = await begun();
     const { secret } = await makeToken(await makePool());
     const own = await register(secret);

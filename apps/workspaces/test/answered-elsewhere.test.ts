@@ -13,7 +13,7 @@ jest.setTimeout(120_000);
 
 const ours = { 'X-Keystead-Console': '1', 'Sec-Fetch-Site': 'same-origin' };
 
-/** Somebody's browser, or program. */
+/** A browser, or a program. */
 interface Jar {
   readonly cookie: string;
   readonly api: ReturnType<ReturnType<typeof startWorkspaces>['as']>;

@@ -11,7 +11,7 @@ describe('the page of the API', () => {
   const workspaces = startWorkspaces({ env: { WORKSPACES_PUBLIC_URL: 'https://workspaces.example' } });
   const address = () => `http://127.0.0.1:${(workspaces.server.address() as AddressInfo).port}`;
 
-  it('is the same for everybody, with a token or without', async () => {
+  it('is the same for all callers, with a token or without', async () => {
     const { headers, text } = await request(workspaces.server).get('/docs').expect(200);
     expect(headers['content-security-policy']).toContain("default-src 'none'; script-src 'self'; style-src 'self'");
     expect(headers['referrer-policy']).toBe('no-referrer');

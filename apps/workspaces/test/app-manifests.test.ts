@@ -99,7 +99,7 @@ describe('a GitHub App that the host makes of a manifest', () => {
     await end(id, agree(), state).expect(404);
   });
 
-  it('takes a state of its own alone, of who began it, once and within the hour', async () => {
+  it('takes only its own state, from the person who began it, once and within the hour', async () => {
     const person = await workspaces.person('eve');
     const [one, other] = [await begun(), await begun()];
     const before = conversions();
@@ -153,7 +153,7 @@ describe('a GitHub App that the host makes of a manifest', () => {
     expect(body.errors[0].source.pointer).toBe(pointer);
   });
 
-  it('is asked for through a pool of the own organization alone', async () => {
+  it('is asked for only through a pool of the same organization', async () => {
     const made = await admin.post('organizations/other/agent-pools', resource('agent-pools', { name: 'theirs' }));
     const pool = { 'agent-pool': ref('agent-pools', made.body.data.id) };
     await begin({}, 'acme', pool).expect(422);

@@ -9,8 +9,8 @@ import { grant, team, teamToken } from './members';
 import { stateOf } from './run-fixture';
 import { type Client, resource, startWorkspaces } from './start-workspaces';
 
-// What would be lost: drift that nobody hears of, runs that wait behind something nobody asked for, and plans that show
-// secrets to those who may only look.
+// What would be lost: drift that is reported to no one, runs that wait for one that was not asked for, and plans that show
+// secrets to readers.
 
 const fine = {
   resourcesDrifted: 0,
@@ -147,7 +147,7 @@ describe('assessments', () => {
     expect((await sql('SELECT 1 FROM run_event')).rows).toEqual([]);
   });
 
-  it('show what they are made of to administrators of the workspace alone, and to no token of an organization', async () => {
+  it('show their plans only to administrators of the workspace, and to no token of an organization', async () => {
     await make();
     const { id } = await again();
     const teamId = await team(workspaces, 'acme', `viewers-${counter}`);

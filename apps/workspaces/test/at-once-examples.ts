@@ -6,7 +6,7 @@ import { ref, resource } from './start-workspaces';
 // biome-ignore lint/suspicious/noExplicitAny: bodies of every endpoint
 type Body = any;
 
-/** Somebody who calls. */
+/** A caller. */
 export interface Person {
   readonly id: string;
   readonly token: string;
@@ -17,7 +17,7 @@ export interface Person {
 export interface World {
   /** Answers `data` of the answer to a request of the site administrator, who owns every organization; throws when it is refused. */
   root(method: string, path: string, body?: object): Promise<Body>;
-  /** The same of somebody else. */
+  /** The same as another person. */
   as(
     token: string,
     method: string,
@@ -25,7 +25,7 @@ export interface World {
     body?: object,
     headers?: Readonly<Record<string, string>>,
   ): Promise<Body>;
-  /** A name that nobody else has. */
+  /** An unused name. */
   fresh(): string;
   person(): Promise<Person>;
   /** The organization that most examples share. */
@@ -39,7 +39,7 @@ export interface World {
   configuration(workspaceId: string): Promise<string>;
   /** An archive as one uploads it. */
   readonly archive: Buffer;
-  /** A run that waits for somebody to confirm it, or is carried out by a worker that says nothing, and may not stop. */
+  /** A run that waits for confirmation, or is carried out by a worker that says nothing, and may not stop. */
   run(how: 'planned' | 'planning' | 'canceled long ago'): Promise<{ id: string; workspaceId: string }>;
 }
 
@@ -151,7 +151,7 @@ const sameKey = (n: number) => ({ data: [{ type: 'tag-bindings', attributes: { k
 const onThing =
   (param: string, make: (world: World) => Promise<Body>, body?: Example['body'], more: Partial<Example> = {}): Making =>
   async (world) => ({ at: { [param]: (await make(world)).id }, body, ...more });
-/** Adds things to a collection of the shared organization, each with a name of its own. */
+/** Adds things to a collection of the shared organization, each with a new name. */
 const adding =
   (type: string, attributes: (world: World) => object = () => ({})): Making =>
   (world) => ({

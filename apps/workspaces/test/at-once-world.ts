@@ -8,7 +8,7 @@ import { PASSWORD, type Workspaces } from './start-workspaces';
 
 const organization = 'arena';
 
-/** What the examples of a test file make their objects with, in an organization of their own. */
+/** What the examples of a test file make their objects with, in a separate organization. */
 export function worldOf(workspaces: Workspaces, as: World['as']): World {
   let made = 0;
   let archive: Buffer = Buffer.alloc(0);

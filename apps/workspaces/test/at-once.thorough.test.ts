@@ -10,7 +10,7 @@ import { startWorkspaces } from './start-workspaces';
 const callers = 16;
 const long = process.env.KEYSTEAD_LONG === '1';
 const longMs = 2000;
-/** Nobody gives up sooner: so long a connection is waited for. */
+/** Callers wait at least so long for a connection. */
 const slowMs = 9000;
 
 const nameOf = ({ method, path }: Pick<Endpoint, 'method' | 'path'>): string => `${method} ${path}`;
@@ -22,7 +22,7 @@ interface Answer {
 }
 
 // Every declared operation that writes, called by many about one object: what cannot be decided twice at once must be
-// decided one after the other, and nobody may notice.
+// decided one after the other, without an error for any caller.
 describe('every writing operation, called by many at once about one object', () => {
   const workspaces = startWorkspaces();
   const nodes = withSecondNode(workspaces);
@@ -116,7 +116,7 @@ describe('every writing operation, called by many at once about one object', () 
         for (let i = 0; long ? performance.now() < until : i < 1; i++) {
           const n = calls++;
           if (example.between !== undefined && caller % 4 === 3) {
-            // Somebody else may have done so already.
+            // Another caller may have done so already.
             await example.between().catch(() => undefined);
             continue;
           }
@@ -146,7 +146,7 @@ describe('every writing operation, called by many at once about one object', () 
   });
 
   it.each(long ? [1, 2] : [2])(
-    'is answered as documented, and refused nobody without a reason, on %i nodes',
+    'is answered as documented, and refuses no one without a reason, on %i nodes',
     async (count) => {
       const failures: string[] = [];
       for (const endpoint of operations) {
@@ -160,7 +160,7 @@ describe('every writing operation, called by many at once about one object', () 
           const wrong = [...seen].filter(([what]) => what.length > 3);
           for (const [what, times] of wrong) failures.push(`${name}: ${times} × ${what}`);
           if (wrong.length === 0 && ![...seen].some(([what]) => what.startsWith('2')))
-            failures.push(`${name}: nobody succeeded`);
+            failures.push(`${name}: no one succeeded`);
         } catch (error) {
           failures.push(`${name}: ${String(error)}`);
         }

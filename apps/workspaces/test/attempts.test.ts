@@ -82,7 +82,7 @@ describe('attempts to prove who one is', () => {
     'POST /account/two-factor/actions/verify': (client) =>
       client.post('account/two-factor/actions/verify', resource('two-factor', { code: '000000' })),
   };
-  /** They set a password that nobody is asked to know. */
+  /** They set a password, and check none. */
   const sets = ['POST /one-time-links/:secret', 'POST /admin/users'];
 
   it('are counted by every operation that looks at a password or a code, together', async () => {
@@ -111,7 +111,7 @@ describe('attempts to prove who one is', () => {
       expect(all).toBe(
         `${name}: ${statuses.map(() => (name === 'POST /session' ? 401 : 422))} then ${others.map(() => 429)}`,
       );
-      // The right password helps nobody now.
+      // Even the right password does not help now.
       const change = resource('users', {
         current_password: PASSWORD,
         password: 'long enough',

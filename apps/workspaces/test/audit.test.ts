@@ -102,7 +102,7 @@ describe('audit events', () => {
     expect((await events('filter[action]=team')).every((e) => e.attributes.action.startsWith('team.'))).toBe(true);
     expect(await events('filter[action]=team.delete')).toEqual([]);
     expect((await events('filter[target]=operations')).length).toBeGreaterThan(0);
-    expect(await events('filter[actor]=nobody')).toEqual([]);
+    expect(await events('filter[actor]=unknown')).toEqual([]);
     const [newest] = await events('');
     const request = newest?.attributes['request-id'];
     const ofRequest = await events(`filter[request]=${request}`);

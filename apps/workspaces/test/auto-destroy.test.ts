@@ -5,7 +5,7 @@ import { configured } from './configurations';
 import { startRuns, stateOf } from './run-fixture';
 import { ref, resource } from './start-workspaces';
 
-// What would be lost: things destroyed that nobody asked to destroy, twice, or before their time.
+// What would be lost: things destroyed without being asked for, twice, or before their time.
 
 describe('automatic destruction', () => {
   const runs = startRuns();
@@ -127,7 +127,7 @@ describe('automatic destruction', () => {
     expect(hoursUntil(await shown())).toBe(1);
     await manage(2);
     expect(hoursUntil(await shown())).toBe(4);
-    // What is said anew counts anew, and the answer says so.
+    // A new duration counts from now, and the answer says so.
     const longer = await set({ 'auto-destroy-activity-duration': '2d' }).expect(200);
     expect(hoursUntil(longer.body.data.attributes['auto-destroy-at'])).toBe(48);
     expect(longer.body.data.attributes['auto-destroy-activity-duration']).toBe('2d');
@@ -289,7 +289,7 @@ describe('automatic destruction', () => {
     expect([await start(), await start(), await shown()]).toEqual([1, 0, null]);
   });
 
-  it('leaves alone what is deleted at that moment, and organizations that are gone', async () => {
+  it('skips what is deleted at that moment, and organizations that are gone', async () => {
     const { id } = await workspaces.workspace('acme', `gone-${runs.counter}`);
     await configured(workspaces, id);
     await manage(1, id);

@@ -57,7 +57,7 @@ describe('the background jobs of an installation with a past', () => {
     return { db, keyring: env.keyring, reach: env.vcsReach!, publicUrl: env.publicUrl };
   };
 
-  /** A workspace whose run followed a push, was applied, and was told to its host and to an address. */
+  /** A workspace whose run followed a push, was applied, and was reported to its host and to an address. */
   async function livedThrough(): Promise<void> {
     const connected = resource('oauth-clients', {
       'service-provider': 'gitea',
@@ -106,7 +106,7 @@ describe('the background jobs of an installation with a past', () => {
       SELECT 'nd-past', id, 'run:completed', now(), now(), now() FROM notification_configuration`);
   }
 
-  /** Every row of the past again, as often as wanted, about runs and workspaces of its own. */
+  /** Copies every row of the past as often as wanted, each for new runs and workspaces. */
   async function repeated(): Promise<void> {
     const ids = new Set<string>();
     for (const table of Object.keys(past)) {

@@ -83,7 +83,7 @@ export function keepsBlobs(workspaces: Workspaces, stored: () => Promise<number>
     expect(await readBlob(db(), keyring(), blob.id)).toBeUndefined();
   });
 
-  it('sweeps what nobody finished or kept', async () => {
+  it('sweeps what was not finished or kept', async () => {
     const before = await stored();
     const [kept, left] = [
       await write(randomBytes(9), { provisional: true }),

@@ -48,14 +48,14 @@ describe('the body of a request', () => {
       sending.end();
     });
 
-  it('is large for states alone', () => {
+  it('is large only for states', () => {
     const large = resources.flatMap(({ endpoints }) => endpoints.filter((endpoint) => endpoint.largeBody));
     expect(large.map(({ method, path }) => `${method} ${path}`)).toEqual([
       'POST /workspaces/:workspace_id/state-versions',
     ]);
   });
 
-  it('is left alone where none is taken, whatever it is, and the connection goes on', async () => {
+  it('is ignored where none is expected, with any content, and the connection goes on', async () => {
     const { id } = await workspaces.workspace('acme', `w${++counter}`);
     const path = `workspaces/${id}`;
     await admin.post(`${path}/actions/lock`, {}).expect(200);

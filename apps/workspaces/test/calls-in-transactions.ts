@@ -4,8 +4,8 @@ import type { ClientRequest } from 'node:http';
 import type { Database } from '../src/kernel/database/database';
 
 /**
- * Calls of other systems that are made while a transaction waits for them: it keeps a connection, and whatever it has locked,
- * from everybody for as long as somebody else likes, and is made again where it loses to another.
+ * Calls of other systems from within a transaction: it holds its connection and its locks for as long as the other system
+ * likes, and a retry makes the call again.
  */
 export class CallsInTransactions {
   readonly found: string[] = [];

@@ -50,7 +50,7 @@ describe('a node whose machine has the wrong time', () => {
         .set('Authorization', `Bearer ${token}`)
         .then(({ status }) => status);
     expect(await there()).toBe(200);
-    // Nobody's clock is known to a tenth of a second on a busy machine.
+    // On a busy machine a clock is read only to a tenth of a second.
     const trouble = expect.stringMatching(/345(5999|6000)\.\d s ahead of the database \(2 s are allowed\)/);
     expect(await node.ready()).toEqual({ ready: false, reasons: [trouble] });
 
@@ -73,7 +73,7 @@ describe('a node whose machine has the wrong time', () => {
       'apply retention policies',
       'remove unfinished uploads',
       'empty the quarantine',
-      'forget idempotency keys',
+      'delete expired idempotency keys',
     ];
     const apart = await runs();
     expect(byTime.map(apart)).toEqual([false, false, false, false]);

@@ -40,7 +40,7 @@ describe('the status of a commit', () => {
     await tendRepositories(means(), () => workspaces.service.env.settings(), 3600);
   };
   const fetchAll = () => fetchEverything(workspaces.service);
-  /** Commits to `main`; answers what is told of it, newest last, once asked. */
+  /** Commits to `main`; answers the statuses of the commit, newest last, once asked. */
   const push = async () => {
     const sha = host.commit(`Commit ${++counter}`);
     host.branches.set('main', sha);
@@ -101,14 +101,14 @@ describe('the status of a commit', () => {
   });
 
   it('is that of the only workspace where there is one', async () => {
-    await follow('one', 'alone');
+    await follow('one', 'lone');
     const sha = await push();
     await fetchAll();
     await plan({ hasChanges: false });
     expect((await told(sha, 'one')).at(-1)).toBe('one success: No changes');
   });
 
-  it('is told by one of several nodes', async () => {
+  it('is reported by one of several nodes', async () => {
     await follow('one', 'east');
     await follow('one', 'west');
     const sha = await push();
@@ -118,7 +118,7 @@ describe('the status of a commit', () => {
     expect(host.statuses.length - before).toBe(1);
   });
 
-  it('is told although the first of its workspaces was given up, and of that one too', async () => {
+  it('is reported although the first of its workspaces was given up, and for that one too', async () => {
     await follow('one', 'east');
     await follow('one', 'west');
     const sha = await push();
@@ -143,7 +143,7 @@ describe('the status of a commit', () => {
     );
   });
 
-  it('tells that it concerns nobody once, and not where it concerns another workspace', async () => {
+  it('is passing once where no workspace is concerned, and not where another one is', async () => {
     await admin
       .patch(
         'admin/general-settings',
@@ -153,13 +153,13 @@ describe('the status of a commit', () => {
     await follow('one', 'net', { 'working-directory': 'net' });
     await follow('one', 'dns', { 'working-directory': 'dns' });
     await look();
-    const nobody = host.commit('Nobody');
-    host.pulls.push({ number: 1, head: nobody, files: ['readme.md'] });
+    const unrelated = host.commit('Unrelated');
+    host.pulls.push({ number: 1, head: unrelated, files: ['readme.md'] });
     host.pulls.push({ number: 2, head: host.commit('Early'), files: ['dns/a.tf'] });
     await look();
     await reportPassing(means());
     const about = (sha: string) => host.statuses.filter((one) => one.sha === sha).map(({ context }) => context);
-    expect(new Set(about(nobody))).toEqual(new Set(['keystead/one']));
+    expect(new Set(about(unrelated))).toEqual(new Set(['keystead/one']));
     const another = host.commit('Another');
     host.pulls[1]!.head = another;
     await look();

@@ -62,7 +62,7 @@ describe('configuration versions', () => {
     ).expect(404);
     const archive = await archiveOf();
     await putUrl(workspaces, attributes['upload-url'], archive).expect(200, '');
-    // Whoever never heard the answer sends the same again.
+    // A client that got no answer sends the same again.
     await putUrl(workspaces, attributes['upload-url'], archive).expect(200, '');
     await putUrl(workspaces, attributes['upload-url'], archive.subarray(1)).expect(409);
     await putUrl(workspaces, attributes['upload-url'], Buffer.concat([archive, archive])).expect(409);

@@ -34,7 +34,7 @@ describe('console sessions', () => {
       .set({ ...headers, Cookie: cookie });
   const details = '/api/v2/account/details';
 
-  it('stand for a person on every node, in a cookie that no script can read', async () => {
+  it('authenticate a person on every node, by a cookie that no script can read', async () => {
     await workspaces.person('ann');
     const answer = await signIn({ method: 'password', username: 'ann', password: PASSWORD }).expect(201);
     expect((answer.headers['set-cookie'] as unknown as string[])[0]).toMatch(
@@ -65,7 +65,7 @@ describe('console sessions', () => {
     }
   });
 
-  it('count for our own page alone, and never beside a token', async () => {
+  it('count only for our own page, and never together with a token', async () => {
     const bo = await workspaces.person('bo');
     await workspaces.person('bess');
     const cookie = await entered('bess');
@@ -143,7 +143,7 @@ describe('console sessions', () => {
     await signIn({ method: 'token', token: eli.token }).expect(401);
   });
 
-  it('ask for the code of a second factor, and heed the limit of attempts', async () => {
+  it('ask for the code of a second factor, and obey the limit of attempts', async () => {
     const fay = await workspaces.person('fay');
     const begun = await fay.post('account/two-factor', resource('two-factor', { password: PASSWORD })).expect(201);
     const { secret } = begun.body.data.attributes;
@@ -197,7 +197,7 @@ describe('console sessions', () => {
     await remove(`workspaces/${id}`).expect(204);
     nowMs += 5 * MINUTE;
     await remove('organizations/doomed').expect(403);
-    // Whoever sends a token never hears of it.
+    // Callers with a token are not asked for it.
     await gil.delete('organizations/doomed').expect(204);
   });
 
@@ -253,7 +253,7 @@ describe('console sessions', () => {
     await hana.post(...makes[0]!).expect(201);
   });
 
-  it('stand for a team or an organization as well, with its rights and no more', async () => {
+  it('authenticate a team or an organization as well, with its rights and no more', async () => {
     await workspaces.organization('owned');
     const { body } = await workspaces.admin.post('organizations/owned/authentication-token').expect(201);
     const answer = await signIn({ method: 'token', token: body.data.attributes.token }).expect(201);

@@ -24,7 +24,7 @@ describe('what a request may cost', () => {
     port = (workspaces.server.address() as AddressInfo).port;
   });
 
-  /** The status that is answered to a head alone: the body it announces is never sent. */
+  /** The status that is answered after the head: the body it announces is never sent. */
   function statusOfHead(endpoint: Endpoint, token: string | undefined, announced: number): Promise<number> {
     return new Promise((resolve, reject) => {
       const socket = net.connect(port, '127.0.0.1');

@@ -24,7 +24,7 @@ describe('a create that is sent again with its key', () => {
   };
   const world = worldOf(workspaces, as);
 
-  /** Whoever administers the site and owned what they made is nobody there any more; or is again what they were. */
+  /** Takes the rights of a person who administered the site and owned what they made, or gives them back. */
   const setRights = async (has: boolean): Promise<void> => {
     const { pool } = workspaces.service;
     const whose = "WHERE user_id = (SELECT id FROM user_account WHERE username = 'admin')";

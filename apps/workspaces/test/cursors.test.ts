@@ -76,7 +76,7 @@ describe('lists of which a page may begin behind an item', () => {
     expect([...lists.keys()].sort()).toEqual([...declared].sort());
   });
 
-  it.each(declared)('%s goes on where it is told, in the order of pages by number', async (name) => {
+  it.each(declared)('%s continues after the cursor, in the order of pages by number', async (name) => {
     const { path, all } = lists.get(name)!;
     expect(all.length).toBeGreaterThanOrEqual(count);
     expect(await follow(at(path, ''))).toEqual(all);
@@ -114,7 +114,7 @@ describe('lists of which a page may begin behind an item', () => {
     );
   });
 
-  it('misses nothing, and shows nothing twice, while whoever reads deletes all that was read', async () => {
+  it('misses nothing, and shows nothing twice, while the reader deletes all that was read', async () => {
     // Workspaces take their runs and states along, and are the last.
     for (const [name, { path, table, all }] of lists) {
       if (name === 'GET /organizations/:organization_name/runs') continue;

@@ -121,7 +121,7 @@ describe('data retention policies', () => {
     expect(await statusOf('sv-ancient')).toBe('backing_data_permanently_deleted');
   });
 
-  it('keep everything where a policy says never, whatever the organization says', async () => {
+  it('keep everything where a policy says never, even if the organization says otherwise', async () => {
     await workspaces.organization('mixed');
     const { id } = await workspaces.workspace('mixed', 'keeper');
     await stateAt(id, 'sv-kept', 400);
@@ -155,7 +155,7 @@ describe('the sweep of retention policies', () => {
   const softDeleted = () =>
     workspaces.service.db.prisma.stateVersion.count({ where: { status: 'backing_data_soft_deleted' } });
 
-  it('goes on where it was stopped, is shared by nodes, and is told as metrics', async () => {
+  it('goes on where it was stopped, is shared by nodes, and is counted in metrics', async () => {
     await oldStates();
     const { db } = workspaces.service;
     let statements = 0;

@@ -11,7 +11,7 @@ const wordOf = { GET: 'get', POST: 'post', PATCH: 'patch', PUT: 'put', DELETE: '
 const callers = 24;
 const rounds = process.env.KEYSTEAD_LONG === '1' ? 12 : 2;
 
-/** Every operation about something of a tenant that is open to it, with a body for each id that may stand in one. */
+/** Every operation about something of a tenant that is open to it, with a body for each id that it may name. */
 function callsAbout(mine: Tenant): ((client: Client) => Promise<{ what: string; status: number }>)[] {
   const endpoints = resources
     .flatMap((resource) => resource.endpoints)
@@ -39,7 +39,7 @@ describe('what is deleted while others are busy with it', () => {
     for (let i = 0; i < rounds; i++) tenants.push(await tenant(workspaces, worker, `tenant${i}`));
   });
 
-  it('is there or is not: nobody is told of a fault', async () => {
+  it('is there or is not: no caller gets a fault', async () => {
     const faults: string[] = [];
     const statuses = new Set<number>();
     for (const mine of tenants) {

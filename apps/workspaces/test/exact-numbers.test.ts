@@ -30,7 +30,7 @@ const ofWorkspace = 'state-versions?filter[organization][name]=acme&filter[works
 const value = `{"numbers":${list},"kept":{"digits":"1"}}`;
 
 /**
- * Where the service reads JSON of its own, or fields that are no numbers. What people send and read again goes by `parseExact`.
+ * Where the service reads its own JSON, or fields that are not numbers. What people send and read again goes by `parseExact`.
  */
 const parsesPlainly = [
   'http/body.ts',
@@ -97,7 +97,7 @@ describe('numbers keep every digit', () => {
     expect(body.data).toHaveLength(1);
   });
 
-  it('in plans for policies and in those without sensitive values, whatever else is hidden', async () => {
+  it('in plans for policies and in those without sensitive values, with anything else hidden', async () => {
     const change = `{"actions":["create"],"before":null,"after":{"secret":"hush-hush","open":${value},"of":1e400},"after_sensitive":{"secret":true,"open":{"numbers":[]},"of":{}}}`;
     const changed = `{"address":"a.b","mode":"managed","type":"a","name":"b","provider_name":"p","change":${change}}`;
     const plan = `{"format_version":"1.2","resource_changes":[${changed}],"output_changes":{"o":${change}}}`;

@@ -79,7 +79,7 @@ export class FakeGithub extends FakeHost {
     return { headers, text };
   }
 
-  /** What is told of a push to `main`. */
+  /** The webhook delivery of a push to `main`. */
   pushed(installation = 7001, repository = 42) {
     return {
       ref: 'refs/heads/main',

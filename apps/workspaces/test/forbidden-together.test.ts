@@ -44,7 +44,7 @@ describe('a workspace', () => {
     expect((await admin.get(`workspaces/${id}`).expect(200)).body).toEqual(before.body);
   });
 
-  it('ends as its project says until it is told otherwise, and again when it inherits', async () => {
+  it('ends as its project says until it is set itself, and again when it inherits', async () => {
     const draft = resource('projects', { name: 'short-lived', 'auto-destroy-activity-duration': '3d' });
     const project = (await admin.post('organizations/acme/projects', draft).expect(201)).body.data.id;
     const ends = ({ body }: { body: { data: { attributes: Record<string, unknown> } } }) => {

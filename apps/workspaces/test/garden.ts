@@ -18,7 +18,7 @@ const tenantEveryMs = 20_000;
 const jobsAtOnce = 12;
 const patience = 400;
 
-/** Organizations with one of everything, made again and again beside whoever takes them apart, and a worker for runs. */
+/** Organizations with one of everything, made again while others delete them, and a worker for runs. */
 export interface Garden {
   /** Works, now and then makes another tenant and takes away the oldest; tells what lives there and how it is called. */
   tend(): Promise<readonly FuzzExample[]>;
@@ -30,7 +30,7 @@ export async function startGarden(
   place: { url: string; databaseUrl: string; sealKey: string },
   owner: { token: string; id: string; username: string },
 ): Promise<Garden> {
-  // Another node, for what nobody may do through the interface: to make people, and to work.
+  // Another node, for what the interface does not allow: to make people, and to work.
   const config = readConfig({
     WORKSPACES_DATABASE_URL: place.databaseUrl,
     WORKSPACES_SEAL_KEY: place.sealKey,
@@ -132,7 +132,7 @@ async function uploadsOf(): Promise<FuzzExample[]> {
   ];
 }
 
-/** What no id has to stand in, and what people send who have a password. */
+/** Values other than ids, and those that people with a password send. */
 function plainExamplesOf({ name, params, plain }: Tenant): FuzzExample[] {
   const under = `/api/v2/organizations/${name}`;
   const workspace = `/api/v2/workspaces/${params[':workspace_id']}`;
@@ -165,7 +165,7 @@ function plainExamplesOf({ name, params, plain }: Tenant): FuzzExample[] {
   ];
 }
 
-/** Every operation as it is called in a tenant, with ids of its own in the path and in each place of a body. */
+/** Every operation as it is called in a tenant, with the tenant's ids in the path and in each place of a body. */
 function examplesOf(mine: Tenant): FuzzExample[] {
   const examples = plainExamplesOf(mine);
   for (const endpoint of resources.flatMap(({ endpoints }) => endpoints)) {

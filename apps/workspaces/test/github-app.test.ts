@@ -77,7 +77,7 @@ describe('a GitHub App', () => {
     ['a key that is none', { 'private-key': 'secret' }, 'private-key'],
     ['a word for a key', { 'private-key': 'kept' }, 'private-key'],
     ['the key of another app', { key: '1' }, 'private-key'],
-    ['a token of somebody', { 'oauth-token-string': 'text' }, 'oauth-token-string'],
+    ['the token of a person', { 'oauth-token-string': 'text' }, 'oauth-token-string'],
     ['a host that is none', { 'api-url': 'http://127.0.0.1:1' }, 'api-url'],
   ])('is not connected with %s', async (_, more, field) => {
     const { body } = await connect(more, 'other').expect(422);
@@ -149,7 +149,7 @@ describe('a GitHub App', () => {
     expect(again).toMatchObject({ 'vcshost-app-installation-id': installation });
   });
 
-  it('belongs to one organization, and where it is scoped to its projects alone', async () => {
+  it('belongs to one organization, and if it has project scopes only to those projects', async () => {
     const repo = { identifier: 'team/net', 'vcshost-app-installation-id': installation };
     const attributes = { name: 'net', 'vcs-repo': repo };
     const { body } = await admin.post('organizations/other/workspaces', resource('workspaces', attributes)).expect(422);
@@ -163,7 +163,7 @@ describe('a GitHub App', () => {
     await scope(true);
   });
 
-  it('tells of pushes by one webhook, once, for the repositories that are followed', async () => {
+  it('reports pushes by one webhook, once, for the repositories that are followed', async () => {
     await tend();
     const sha = host.push('Change');
     const genuine = host.delivery('push', host.pushed());
@@ -223,7 +223,7 @@ describe('a GitHub App', () => {
     expect(await installed()).toEqual(['second', 'team']);
   });
 
-  it('learns from its webhook where it is installed, and forgets what nobody uses', async () => {
+  it('learns from its webhook where it is installed, and deletes what is not used', async () => {
     host.installations.pop();
     host.installations[0]!.suspended = true;
     await deliver(host.delivery('installation', { action: 'suspend', installation: { id: 7001 } })).expect(202);

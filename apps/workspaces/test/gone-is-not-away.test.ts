@@ -97,7 +97,7 @@ describe('a run by hand of a workspace whose host answers', () => {
     await startRun(ids.get(kind)!, { 'plan-only': true }).expect(201);
   });
 
-  it('nothing of use, but is told which configuration to run: goes on with that', async () => {
+  it('nothing of use, but names a configuration to run: goes on with that', async () => {
     host.answer = gone['no such thing'];
     const id = ids.get('gitea')!;
     const { body } = await admin.get(`workspaces/${id}/configuration-versions`).expect(200);

@@ -46,7 +46,7 @@ describe('the host of one organization that hangs', () => {
       (turns) => tendRepositories(means(), settings, 3600, turns),
     ],
     ['comments', 'vcs_comment', 'next_at', ofRepository, (turns) => writeComments(means(), turns)],
-    ['commits that concern nobody', 'vcs_passing', 'next_at', ofRepository, (turns) => reportPassing(means(), turns)],
+    ['commits without a run', 'vcs_passing', 'next_at', ofRepository, (turns) => reportPassing(means(), turns)],
     ['statuses', 'ingress_attributes', 'status_at', ofRepository, (turns) => reportStatuses(means(), turns)],
     ['tokens', 'oauth_token', 'renew_at', ofClient, (turns) => renewTokens(means(), () => Date.now(), turns)],
     ['apps', 'github_app', 'look_at', ofClient, (turns) => lookForInstallations(means(), () => Date.now(), turns)],

@@ -94,7 +94,7 @@ const propertiesOf = (schema: Schema | undefined, name: string): Record<string, 
 };
 const isMany = (schema: Schema): boolean => JSON.stringify(schema).includes('"array"');
 
-/** Where ids stand in the body of an operation, by its declaration; what has to stand beside them is of `mine`. */
+/** The places of ids in the body of an operation, by its declaration; other required values are those of `mine`. */
 export function idSlots(endpoint: Endpoint, mine: Pick<Tenant, 'ids' | 'params'>): Slot[] {
   const { path, method } = endpoint;
   const schema = endpoint.body?.jsonSchema() as Schema | undefined;

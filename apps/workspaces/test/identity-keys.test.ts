@@ -18,7 +18,7 @@ describe('the keys that sign identity tokens of runs', () => {
     expect(await signs()).toBe(sets[0]![0]);
   });
 
-  it('are published long before they sign, and after that, so that whoever keeps the key set knows every one', async () => {
+  it('are published long before they sign, and after that, so that a cached key set has every one', async () => {
     const [first, second] = await published();
     now += 29 * DAY_MS;
     expect(await signs()).toBe(first);

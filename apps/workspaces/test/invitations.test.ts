@@ -25,7 +25,7 @@ const mailServer = new SMTPServer({
   },
 });
 
-describe('an address that anybody may write down', () => {
+describe('an address that anyone may write down', () => {
   const env: Record<string, string> = {};
   let nowMs = Date.now();
   beforeAll(async () => {
@@ -53,7 +53,7 @@ describe('an address that anybody may write down', () => {
     ).rows.map(({ name }) => name);
   let [provider, strong] = ['', ''];
   let count = 0;
-  /** Signs in at the provider as somebody with the group of `devs`: the cookie of the session. */
+  /** Signs in at the provider as a person with the group of `devs`: the cookie of the session. */
   const enter = async (claims: Record<string, unknown>) => {
     const left = await request(workspaces.server).get(`/ui/sign-in/${provider}`).expect(303);
     const cookie = (left.headers['set-cookie'] as unknown as string[])[0]!.split(';')[0]!;
@@ -93,7 +93,7 @@ describe('an address that anybody may write down', () => {
     const { id, link } = await invite('boss@corp.example', [strong]);
     await eve.get(`organization-memberships/${id}`).expect(404);
     expect((await eve.get('organization-memberships').expect(200)).body.data).toEqual([]);
-    // Her account comes from the provider, with a group of its own.
+    // Her account comes from the provider, with another group.
     await workspaces.service.db.prisma.externalIdentity.create({
       data: { id: 'ei-eve', providerId: provider, subject: 'eve', userId: eve.id },
     });
@@ -102,7 +102,7 @@ describe('an address that anybody may write down', () => {
     const left = await admin.get(`organization-memberships/${id}`).expect(200);
     expect(left.body.data.attributes).toMatchObject({ status: 'invited', email: 'boss@corp.example' });
     expect(left.body.data.relationships.teams.data).toHaveLength(1);
-    // The one who has the link comes in, with or without an account, whoever wrote the address down.
+    // The holder of the link comes in, with or without an account, even if another person wrote the address down.
     await workspaces.anyone
       .post(link, resource('one-time-links', { username: 'boss', password: PASSWORD }))
       .expect(200);
@@ -185,7 +185,7 @@ describe('an address that anybody may write down', () => {
     const after = await admin.get(`notification-configurations/${configuration.id}`).expect(200);
     expect(after.body.data.relationships.users.data).toEqual([{ type: 'users', id: user.id }]);
     expect(await teamsOf('ida')).toEqual(['devs', 'strong']);
-    // What somebody gave by hand stays when the group goes.
+    // What was given by hand stays when the group goes.
     await enter({ sub: 'ida', groups: [] });
     expect(await teamsOf('ida')).toEqual(['strong']);
   });

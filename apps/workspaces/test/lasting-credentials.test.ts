@@ -12,12 +12,12 @@ const attributesOf = ({ serializer }: Endpoint): [string, Schema][] =>
 const isCredential = (schema: Schema): boolean => (schema.items ?? schema).format === 'password';
 
 const given = 'the password is in the request';
-const nobody = 'nobody is known there: the proof is in the request';
-/** Operations that answer a new credential and need no proof of who sits there: why not. */
+const anonymous = 'the caller is not known yet: the proof is in the request';
+/** Operations that answer a new credential and need no proof of who the person is: why not. */
 const exempt: ReadonlyMap<string, string> = new Map(
   Object.entries({
-    'POST /session': nobody,
-    'POST /oauth2/token': nobody,
+    'POST /session': anonymous,
+    'POST /oauth2/token': anonymous,
     'POST /account/two-factor': given,
     'POST /oauth-clients/:oauth_client_id/authorizations': 'leads to the Git host, which asks who sits there',
     'POST /organizations/:organization_name/github-app-manifests': 'leads to the Git host, which asks who sits there',

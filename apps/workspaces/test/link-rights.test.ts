@@ -153,7 +153,7 @@ describe('links that hold their own secret', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('to write are shown to whoever created what is to be written, and to nobody else', async () => {
+  it('to write are shown to the creator of what is to be written, and to no one else', async () => {
     const shown = async (client: Client) => {
       const { body: current } = await client.get(`workspaces/${workspaceId}/current-state-version`).expect(200);
       const filter = 'filter[organization][name]=acme&filter[workspace][name]=web';
@@ -170,7 +170,7 @@ describe('links that hold their own secret', () => {
     for (const client of [reader, admin]) {
       expect((await shown(client)).filter(([, url]) => url !== null)).toEqual([]);
     }
-    // The create may be sent again by whoever got no answer.
+    // A client that got no answer may send the create again.
     const again = async (path: string, body: object, name: string) => {
       const send = () => admin.post(path, body).set('Idempotency-Key', name).expect(201);
       const [one, two] = [(await send()).body.data, (await send()).body.data];
@@ -189,7 +189,7 @@ describe('links that hold their own secret', () => {
       const path = new URL(`${url.origin}${url.pathname}`);
       await ask('PUT', path, body, reader.token).expect(404);
       await ask('PUT', path, body, admin.token).expect(404);
-      expect(endpoint.link).toBe('alone');
+      expect(endpoint.link).toBe('only');
     }
   });
 

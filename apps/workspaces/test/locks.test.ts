@@ -111,7 +111,7 @@ describe('the lock of a workspace', () => {
     expect(rows.map(({ action }) => action)).toEqual(['workspace.lock', 'workspace.unlock']);
   });
 
-  it('is told as whoever asks next sees it, whatever else changes meanwhile', async () => {
+  it('is shown as the next reader sees it, during any other change', async () => {
     const { id, holders } = await fresh();
     const [one] = holders as [Client];
     for (const name of ['lock', 'unlock', 'lock', 'unlock', 'lock', 'unlock']) {
@@ -132,7 +132,7 @@ describe('the lock of a workspace', () => {
     }
   });
 
-  it('takes its times from the database, whatever the clock of a node says', async () => {
+  it('takes its times from the database, not from the clock of a node', async () => {
     const { id, holders } = await fresh();
     await act(holders[0]!, id, 'lock').expect(200);
     const { rows } = await workspaces.service.pool.query(
@@ -168,7 +168,7 @@ describe('the lock of a workspace on two nodes', () => {
     await second?.close();
   });
 
-  it('is never held by two, and no upload of anybody else is accepted', async () => {
+  it('is never held by two, and no upload of another holder is accepted', async () => {
     const nodes = [workspaces.server, server].map((one) => `http://127.0.0.1:${(one.address() as AddressInfo).port}`);
     const rounds = long ? 60 : 2;
     let calls = 0;

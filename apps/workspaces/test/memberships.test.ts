@@ -12,7 +12,7 @@ describe('memberships', () => {
   const linkOf = (body: { meta: Record<string, string> }) =>
     new URL(body.meta['invite-url']!).pathname.replace('/app/', '/api/v2/');
 
-  it('invites somebody new, who chooses name and password by a link that works once', async () => {
+  it('invites a new person, who chooses name and password by a link that works once', async () => {
     await workspaces.organization('acme');
     const { body } = await invite('new@example.com').expect(201);
     expect(body.data).toMatchObject({
@@ -62,13 +62,13 @@ describe('memberships', () => {
     expect(own.body.data).toEqual([expect.objectContaining({ id: body.data.id })]);
   });
 
-  it('takes in the account of whoever holds the link and is signed in, and shows it to no other before', async () => {
+  it('takes in the account of the signed-in holder of the link, and shows it to no other before', async () => {
     const [ann, eve] = [await workspaces.person('ann'), await workspaces.person('eve')];
     const { body } = await invite('ANN@example.com').expect(201);
     const link = linkOf(body);
     await ann.get('organizations/acme').expect(404);
     await eve.get(`organization-memberships/${body.data.id}`).expect(404);
-    // The inviter knows the link: it must not make somebody a member without their doing.
+    // The inviter knows the link: it must not make a person a member without their doing.
     await workspaces.anyone.post(link).expect(422);
     const shown = await ann.get(link).expect(200);
     expect(shown.body.data.attributes).toMatchObject({ 'needs-username': false, 'needs-password': false });
@@ -85,7 +85,7 @@ describe('memberships', () => {
 
   it.each([
     ['no address', undefined, "Email can't be blank"],
-    ['no e-mail address', 'nobody', 'Email is invalid'],
+    ['no e-mail address', 'text', 'Email is invalid'],
     ['a number', 7, 'Email must be a string'],
   ])('refuses an invitation with %s', async (_what, email, detail) => {
     const { body } = await invite(email).expect(422);
@@ -137,13 +137,13 @@ describe('memberships', () => {
     expect(meta['status-counts']).toEqual({ invited: 2, active: 2, total: 4 });
     expect(meta.pagination['total-count']).toBe(4);
     expect((await emails('filter[status]=invited'))[0]).toEqual(['a@example.org', 'b@example.org']);
-    expect((await emails('filter[email]=B@example.org,nobody@x.y'))[0]).toEqual(['b@example.org']);
+    expect((await emails('filter[email]=B@example.org,other@x.y'))[0]).toEqual(['b@example.org']);
     expect((await emails(`q=${ben.username.toUpperCase()}`))[0]).toHaveLength(1);
     expect((await emails('page[number]=999&page[size]=100'))[1].pagination).toMatchObject({ 'current-page': 999 });
     await workspaces.admin.get(`${counted}?include=users`).expect(400);
   });
 
-  it('ends a membership with all its rights, forgets people nobody else knows, and keeps owners', async () => {
+  it('ends a membership with all its rights, deletes people in no other organization, and keeps owners', async () => {
     await workspaces.organization('left');
     const leaver = await member(workspaces, 'left');
     await leaver.get('organizations/left').expect(200);

@@ -207,13 +207,13 @@ describe('notifications', () => {
     await make({ enabled: false }, { subscribable: ref('workspaces', workspace) });
   });
 
-  it('do not go into networks that nobody opened', async () => {
+  it('do not go into networks that were not opened', async () => {
     for (const url of ['http://127.0.0.2/', 'http://[::1]/', 'http://169.254.169.254/latest', 'http://10.1.2.3:80/']) {
       expect(await refusal({ url })).toEqual([expect.stringContaining('a network that is closed to notifications')]);
     }
   });
 
-  it('tell of a run in the order in which things happen to it, once each, with who did it', async () => {
+  it('report a run in the order in which things happen to it, once each, with who did it', async () => {
     await make();
     await make({ name: 'quiet', enabled: false });
     await make({ name: 'else', triggers: ['run:errored'] });
@@ -265,7 +265,7 @@ describe('notifications', () => {
     ).toHaveLength(2);
   });
 
-  it('of automatic destruction tell of the workspace, in the second shape, with a reminder and the result (WV.13)', async () => {
+  it('of automatic destruction describe the workspace, in the second shape, with a reminder and the result (WV.13)', async () => {
     const triggers = ['workspace:auto_destroy_reminder', 'workspace:auto_destroy_run_results'];
     const { id } = await make({ triggers });
     await make({ name: 'chat', 'destination-type': 'slack', triggers });
@@ -316,7 +316,7 @@ describe('notifications', () => {
     });
   });
 
-  it('of a project tell of all its workspaces, those made later too', async () => {
+  it('of a project cover all its workspaces, those made later too', async () => {
     const { id: project } = (
       await admin.post('organizations/acme/projects', resource('projects', { name: `Quay ${counter}` }))
     ).body.data;
@@ -424,7 +424,7 @@ describe('notifications', () => {
     expect(content).toMatchObject({ type: 'AdaptiveCard', actions: [{ type: 'Action.OpenUrl' }] });
   });
 
-  it('go by mail to addresses and members, each on its own, and to nobody who has left or has not come yet', async () => {
+  it('go by mail to addresses and members, each separately, and not to people who have left or have not come yet', async () => {
     const ada = await workspaces.person(`ada-${counter}`);
     const users = { users: { data: [{ type: 'users', id: ada.id }] } };
     const attributes = { 'destination-type': 'email', url: null, triggers: ['run:created'] };
@@ -475,7 +475,7 @@ describe('notifications', () => {
     mails.length = 0;
   });
 
-  it('send little mail that only tries them, to an address and by a configuration, whoever asks', async () => {
+  it('send few test mails to an address and by a configuration, from all callers together', async () => {
     const attributes = { 'destination-type': 'email', url: null, triggers: ['run:created'] };
     const { id } = await make({ ...attributes, 'email-addresses': ['eve@example.com'] });
     const verify = () => admin.post(`${type}/${id}/actions/verify`);
@@ -493,7 +493,7 @@ describe('notifications', () => {
     await verify().expect(200);
     await make({ ...attributes, 'email-addresses': ['Eve@example.com'] });
     expect(mails).toHaveLength(5);
-    // The address has had enough, by whatever configuration; others named beside it have no mail, and are not counted.
+    // The address has had enough, over all configurations; others in the same list get no mail, and are not counted.
     const beside = ['eve@EXAMPLE.com', 'bob@example.com'];
     const refused = await post({ ...attributes, 'email-addresses': beside }).expect(429);
     expect(refused.body.errors[0].detail).toEqual(tooOften);
@@ -539,7 +539,7 @@ describe('notifications', () => {
     expect(await again()).toHaveLength(3);
   });
 
-  it('are for those who may change the workspace, and nobody else sees where they go', async () => {
+  it('are for people who may change the workspace, and no one else sees where they go', async () => {
     const { id } = await make();
     const reads = await team(workspaces, 'acme', `readers-${counter}`);
     await grant(workspaces, reads, workspace, 'read');

@@ -123,14 +123,14 @@ describe('connecting a Git host in the browser', () => {
     // The same again is over.
     const again = await finish(made.id, host.agree(url), state).expect(422);
     expect(again.body.errors[0].detail).toContain('is over already');
-    // Whoever agrees anew has the token under the id that workspaces know.
+    // After a second consent the token has the id that workspaces know.
     const second = await leave(made.id);
     const replaced = await finish(made.id, host.agree(second.url), second.state).expect(201);
     expect(replaced.body.data.id).toBe(body.data.id);
     expect(await tokenText(db, keyring, body.data.id)).toBe('access-2');
   });
 
-  it('a state counts for its caller, its connection and its time alone', async () => {
+  it('a state counts only for its caller, its connection and its time', async () => {
     const [one, other] = [await connection(), await connection()];
     const person = await workspaces.person('eve');
     await admin
@@ -191,7 +191,7 @@ describe('connecting a Git host in the browser', () => {
   });
   const base = () => `http://127.0.0.1:${(workspaces.server.address() as AddressInfo).port}`;
 
-  it('renews a token at half of its time, keeps the one that somebody brings, and stops where the host says no', async () => {
+  it('renews a token at half of its time, keeps one that a person brings, and stops where the host says no', async () => {
     const made = await connection();
     const { url, state } = await leave(made.id);
     const { id } = (await finish(made.id, host.agree(url), state).expect(201)).body.data;
@@ -224,7 +224,7 @@ describe('connecting a Git host in the browser', () => {
 
 describe('where no Git host is called', () => {
   const workspaces = startWorkspaces({ env: { WORKSPACES_VCS: 'off' } });
-  it('nobody is led to one', async () => {
+  it('no one is led to one', async () => {
     await workspaces.organization('acme');
     const attributes = {
       'service-provider': 'gitea',

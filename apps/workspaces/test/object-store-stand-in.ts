@@ -96,7 +96,7 @@ function refuse(response: http.ServerResponse, status: number, code: string): vo
   response.end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>refused</Message></Error>`);
 }
 
-/** Signature version 4, computed anew from what came. */
+/** Signature version 4, computed again from what came. */
 function isSigned(request: http.IncomingMessage, url: URL, body: Buffer): boolean {
   const said =
     /Credential=([^/]+)\/(\d{8})\/([^/]+)\/s3\/aws4_request, ?SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})/.exec(

@@ -31,7 +31,7 @@ describe('an administrator of one workspace', () => {
     await owner.post(`teams/${team.id}/relationships/users`, { data: [{ type: 'users', id: plain.id }] }).expect(204);
     member = plain;
     const web = params[':workspace_id']!;
-    // Whatever can join two workspaces joins this one with the others.
+    // Everything that can join two workspaces joins this one with the others.
     const both = [ownId, web].map((id) => ref('workspaces', id).data);
     await owner.post(`varsets/${ids.varsets}/relationships/workspaces`, { data: both }).expect(204);
     const project = { data: [ref('projects', ids.projects!).data] };
@@ -86,7 +86,7 @@ describe('an administrator of one workspace', () => {
     .flatMap(({ endpoints }) => endpoints)
     .filter(({ siteAdmin, edition, auth }) => !siteAdmin && edition !== 'hosted' && auth === 'token');
 
-  it('is told nothing of the others, whatever is asked for and included', async () => {
+  it('learns nothing of the others, by any request and any include', async () => {
     const wrong: string[] = [];
     let answered = 0;
     for (const endpoint of operations.filter(({ method }) => method === 'GET')) {

@@ -57,7 +57,7 @@ describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s
     expect(vague.map(({ operationId }) => operationId)).toEqual([]);
   });
 
-  it('names the refusal of whatever changes something and breaks a rule, with a body or without', async () => {
+  it('names the refusal of every change that breaks a rule, with a body or without', async () => {
     const { paths } = await read();
     const silent = Object.entries(paths).flatMap(([at, verbs]) =>
       Object.entries(verbs).flatMap(([verb, { responses }]) =>
@@ -116,7 +116,7 @@ describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s
       return Object.keys((responses as Record<number, { content: object }>)[status]?.content ?? {});
     };
     const refused = await workspaces.anyone.post('session', {
-      data: { type: 'sessions', attributes: { username: 'nobody', password: 'wrong' } },
+      data: { type: 'sessions', attributes: { username: 'unknown', password: 'wrong' } },
     });
     expect(types('/api/v2/session', refused.status)).toEqual([refused.type]);
     const exchanged = await request(workspaces.server).post('/oauth2/token').type('form').send({ grant_type: 'x' });

@@ -12,7 +12,7 @@ describe('addresses that people were given', () => {
     return headers.location;
   };
 
-  it('lead to pages of the console; the secret of a link stays behind the mark, which is sent to nobody', async () => {
+  it('lead to pages of the console; the secret of a link comes after the #, which is not sent to servers', async () => {
     expect(await led(places[0]!)).toBe('/ui/account');
     expect(await led(places[1]!)).toBe('/ui/one-time-link#some-secret');
     expect(await led('/app/one-time-links/a%0d%0aSet-Cookie:%20b=c')).toBe(
@@ -24,7 +24,7 @@ describe('addresses that people were given', () => {
 describe('addresses that people were given, without a console', () => {
   const workspaces = startWorkspaces({ env: { WORKSPACES_UI: 'off' } });
 
-  it('lead nowhere, and no tool is told to sign in there', async () => {
+  it('lead nowhere, and tools find no login there', async () => {
     for (const place of places) await request(workspaces.server).get(place).expect(404);
     const { body } = await workspaces.anyone.get('/.well-known/terraform.json').expect(200);
     expect(body).not.toHaveProperty('login.v1');

@@ -43,7 +43,7 @@ const custom = {
 };
 const customs = Object.values(custom).flat();
 
-/** Everybody whose grants include reading runs, and so show the workspace. */
+/** Callers whose grants include reading runs, and so show the workspace. */
 const seers = [
   ...administrators,
   ...organization,
@@ -56,7 +56,8 @@ const seers = [
 const planners = [...administrators, ...ws('plan'), ...prj('write'), ...writeToken];
 const writers = [...administrators, ...ws('write'), ...prj('write'), ...writeToken];
 const admins = [...administrators, ...ws('admin'), ...prj('maintain')];
-const members = (all: string[]) => all.filter((name) => !['nobody', 'stranger', 'site administrator'].includes(name));
+const members = (all: string[]) =>
+  all.filter((name) => !['anonymous', 'stranger', 'site administrator'].includes(name));
 
 type Send = (client: Client) => Promise<{ status: number }>;
 
@@ -76,7 +77,7 @@ describe('who may do what', () => {
     known.plan = run.relationships.plan.data.id;
     const add = (name: string, client: Client) => callers.set(name, client);
 
-    add('nobody', workspaces.anyone);
+    add('anonymous', workspaces.anyone);
     add('stranger', await workspaces.person('stranger'));
     add('site administrator', await workspaces.person('other-admin', { siteAdmin: true }));
     add('site administrator who owns', workspaces.admin);
@@ -309,12 +310,12 @@ describe('who may do what', () => {
   ];
 
   it.each(rows)('%s', async (_what, send, ok, allowed) => {
-    const everybody = allowed.includes('*') ? [...members([...callers.keys()]), ...allowed] : allowed;
+    const permitted = allowed.includes('*') ? [...members([...callers.keys()]), ...allowed] : allowed;
     const answers: Record<string, number> = {};
     const expected: Record<string, number> = {};
     for (const [name, client] of callers) {
       answers[name] = (await send(client)).status;
-      expected[name] = name === 'nobody' ? 401 : everybody.includes(name) ? ok : 404;
+      expected[name] = name === 'anonymous' ? 401 : permitted.includes(name) ? ok : 404;
     }
     expect(answers).toEqual(expected);
   });
@@ -323,11 +324,11 @@ describe('who may do what', () => {
     for (const [name, client] of callers) {
       const locks = [...writers, ...organization, ...custom.lock].includes(name);
       const status = (await client.post(at('workspaces/:workspace/actions/lock'))).status;
-      expect([name, status]).toEqual([name, name === 'nobody' ? 401 : locks ? 200 : 404]);
+      expect([name, status]).toEqual([name, name === 'anonymous' ? 401 : locks ? 200 : 404]);
       if (!locks) await workspaces.admin.post(at('workspaces/:workspace/actions/lock')).expect(200);
       const forced = (await client.post(at('workspaces/:workspace/actions/force-unlock'))).status;
       const forces = [...admins, ...organization].includes(name);
-      expect([name, forced]).toEqual([name, name === 'nobody' ? 401 : forces ? 200 : 404]);
+      expect([name, forced]).toEqual([name, name === 'anonymous' ? 401 : forces ? 200 : 404]);
       if (!forces) await workspaces.admin.post(at('workspaces/:workspace/actions/force-unlock')).expect(200);
     }
   });

@@ -30,7 +30,7 @@ const registration = {
 };
 const credential = 'canary-of-the-host';
 
-// No network is open to the service: whatever reaches the host was carried there by an agent.
+// No network is open to the service: everything that reaches the host was carried there by an agent.
 describe('a connection that names an agent pool', () => {
   const host = new FakeGitea();
   const output: string[] = [];
@@ -178,7 +178,7 @@ describe('a connection that names an agent pool', () => {
     expect(await waiting()).toEqual([]);
   });
 
-  it('has its commits fetched by an agent of its pool, and by nobody else', async () => {
+  it('has its commits fetched by an agent of its pool, and by no one else', async () => {
     const { db, keyring } = means();
     await means().db.prisma.ingressAttributes.updateMany({ data: { fetchAt: new Date(0) } });
     expect(await claimFetch(db, keyring, 'worker')).toBeUndefined();
@@ -202,7 +202,7 @@ describe('a connection that names an agent pool', () => {
     expect(await fetchAll(workspaces.service, { agentPoolId: pool })).toBeGreaterThan(0);
   });
 
-  it('names what a run waits for whose commit nobody can fetch, and what to do', async () => {
+  it('names what a run waits for whose commit cannot be fetched, and what to do', async () => {
     await agent();
     const { id } = (await follow('awaits').expect(201)).body.data;
     await tend();
@@ -463,7 +463,7 @@ describe('a connection that names an agent pool', () => {
     await admin.delete(`agent-pools/${second.id}`).expect(204);
   });
 
-  it('is made with a pool of its own organization alone: that of another is asked nothing', async () => {
+  it('is made only with a pool of the same organization: that of another is asked nothing', async () => {
     const foreign = await makePool('other');
     await agent([host.origin], foreign.secret);
     const app = new FakeGithub();
@@ -540,7 +540,7 @@ describe('a connection that names an agent pool', () => {
       expect(host.calls).toHaveLength(before);
     });
 
-    it('is slow, ends in the middle, or says too much is an answer to nobody', async () => {
+    it('is slow, ends in the middle, or says too much: its answer counts for nothing', async () => {
       const origin = await listen((req, res) => {
         if (req.url === '/slow') return;
         if (req.url === '/middle') {

@@ -23,7 +23,7 @@ const encrypted = (type: 'pkcs1' | 'pkcs8', cipher: string): string =>
 
 const puttyWithPassphrase = `PuTTY-User-Key-File-2: ssh-ed25519
 Encryption: aes256-cbc
-Comment: somebody
+Comment: person
 Public-Lines: 2
 AAAAC3NzaC1lZDI1NTE5AAAAIHRlc3R0ZXN0dGVzdHRlc3R0ZXN0dGVzdHRlc3R0
 ZXN0

@@ -39,7 +39,7 @@ describe('projects', () => {
   });
 
   it.each(['default-execution-mode', 'default-agent-pool'])(
-    'follows its organization again by %s alone',
+    'follows its organization again by only %s',
     async (word) => {
       const { admin } = workspaces;
       const body = projectBody({ name: `own-${word}`, 'default-execution-mode': 'local' });

@@ -46,7 +46,7 @@ describe('the protocol', () => {
     expect(body).toEqual({ errors: [{ status: '401', title: 'unauthorized' }] });
   });
 
-  it('has a request id of its own, whatever id the caller sends', async () => {
+  it('has its own request id, not one that the caller sends', async () => {
     const kept = await raw('get', 'organizations').set('X-Request-Id', 'trace-0123456789');
     expect(kept.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
     const made = await raw('get', 'organizations').set('X-Request-Id', 'bad id');
@@ -299,7 +299,7 @@ describe('the rate limit', () => {
 describe('without client aliases', () => {
   const workspaces = startWorkspaces({ env: { WORKSPACES_CLIENT_ALIASES: 'off' } });
 
-  it('sends and accepts the neutral names alone', async () => {
+  it('sends and accepts only the neutral names', async () => {
     const { admin, anyone } = workspaces;
     await workspaces.organization('neutral');
     const attributes = { name: 'w', 'terraform-version': '1.2.0' };

@@ -46,7 +46,7 @@ afterAll(async () => {
   await servers?.close();
 });
 
-it('A standby of PostgreSQL serves what is written elsewhere a moment later, and nothing is too late while nobody writes', async () => {
+it('A standby of PostgreSQL serves what is written elsewhere a moment later, and nothing is too late without writers', async () => {
   await untilAnswered('first', 200);
   await make(writes!, 'second').expect(201);
   await untilAnswered('second', 200);

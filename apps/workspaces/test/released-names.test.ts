@@ -30,7 +30,7 @@ describe('a name that was given up', () => {
       `SELECT DISTINCT c.relname AS table FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
          JOIN pg_proc p ON p.oid = t.tgfoid WHERE p.proname = 'refuse_released_name' ORDER BY 1`,
     );
-    // Site administrators alone name providers.
+    // Only site administrators name providers.
     const unwatched = new Set(['sign_in_provider']);
     expect(rows.filter(({ table }) => !unwatched.has(table))).toEqual(watched);
     expect(watched).toHaveLength(2);
@@ -65,7 +65,7 @@ describe('a name that was given up', () => {
     await create(admin, 'quarry').expect(201);
   });
 
-  it('of a person is theirs, whatever way another account comes by', async () => {
+  it('of a person is theirs, in every way another account may come', async () => {
     const [alice, eve] = [await workspaces.person('alice'), await workspaces.person('eve')];
     await call(alice, 'alice-two').expect(200);
     reserved((await call(eve, 'ALICE').expect(422)).body, 'username');

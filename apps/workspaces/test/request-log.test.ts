@@ -7,7 +7,7 @@ import { startWorkspaces } from './start-workspaces';
 describe('the log of requests', () => {
   const workspaces = startWorkspaces();
 
-  it('holds nothing of what stands in paths and queries, whichever operation is asked for', async () => {
+  it('holds nothing of paths and queries, for any operation', async () => {
     const lines: { msg: string; route?: string; status?: number }[] = [];
     const log = createLogger({
       name: 'workspaces',
@@ -25,7 +25,7 @@ describe('the log of requests', () => {
         await (await fetch(serving.url + there, { method, headers, redirect: 'manual' })).arrayBuffer();
       }
     }
-    // One that leads nowhere: a link that somebody copied with a letter too few.
+    // One that leads nowhere: a link copied with a letter too few.
     await fetch(`${serving.url}/api/v2/one-time-link/${canary}`);
     await serving.close();
     const requests = lines.filter(({ msg }) => msg === 'request');

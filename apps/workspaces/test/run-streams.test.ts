@@ -63,7 +63,7 @@ describe('runs as server-sent events', () => {
     again.leave();
   });
 
-  it('come to an end at once where nobody asks for a stream', async () => {
+  it('end at once where the client does not accept a stream', async () => {
     const id = await runs.started();
     const answer = await fetch(`${nodes[0]}/api/v2/runs/${id}/stream`, { headers: bearer() });
     expect(await answer.text()).toContain('event: run\n');
@@ -71,7 +71,7 @@ describe('runs as server-sent events', () => {
     expect(await list.text()).toContain('event: ready\n');
   });
 
-  it('tell of the runs of a workspace or an organization what its reader may see, and what was missed', async () => {
+  it('report of the runs of a workspace or an organization what the reader may see, and what was missed', async () => {
     const other = await workspaces.workspace('acme', `other-${runs.counter}`);
     const ws = await stream(0, `workspaces/${runs.workspace}/runs/stream`);
     const elsewhere = await stream(0, `workspaces/${other.id}/runs/stream`);

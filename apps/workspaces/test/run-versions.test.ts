@@ -71,7 +71,7 @@ describe('a run of a version', () => {
     expect(await statusOf(id)).toBe('applied');
   });
 
-  it('that nobody chose is one that workers have, if any has', async () => {
+  it('is one that workers have, if none was chosen', async () => {
     await fakeWorker(workspaces, 'two', ['1.4.6', '1.4.2']).claim();
     const versionOf = async (name: string, attributes: object = {}) => {
       const { id } = await workspaces.workspace('acme', `${name}-${runs.counter}`, attributes);

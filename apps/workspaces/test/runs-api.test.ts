@@ -122,7 +122,7 @@ describe('runs over the API', () => {
     expect(await ids('filter[status_group]=non_final')).toEqual([refresh, saved, destroy]);
     expect(await ids('filter[source]=tfe-ui')).toEqual([]);
     expect(await ids('filter[timeframe]=P1D&search[basic]=PLAIN')).toEqual([plain]);
-    expect(await ids('search[user]=nobody-here')).toEqual([]);
+    expect(await ids('search[user]=unknown')).toEqual([]);
     expect(await ids('search[user]=admin')).toHaveLength(4);
     expect(await ids('search[commit]=abc')).toEqual([]);
     await admin.get(`workspaces/${runs.workspace}/runs?filter[status_group]=x`).expect(400);
@@ -151,7 +151,7 @@ describe('runs over the API', () => {
     await stranger.get(`workspaces/${runs.workspace}/runs`).expect(404);
   });
 
-  it('stand in the queue of their organization, which says how busy it is', async () => {
+  it('are in the queue of their organization, which says how busy it is', async () => {
     const first = await started();
     const second = await made();
     const job = await runs.worker.take('plan');
@@ -299,7 +299,7 @@ describe('runs over the API', () => {
   });
 
   it.each(['filter[timeframe]=P9999D', 'filter[timeframe]=0000', 'search[basic]=%25%5C_'])(
-    'are listed by whatever is asked: %s',
+    'are listed by any filter: %s',
     async (query) => {
       const { body } = await admin.get(`workspaces/${runs.workspace}/runs?${query}`).expect(200);
       expect(body.data).toEqual([]);
@@ -335,9 +335,9 @@ describe('runs over the API', () => {
     expect(await statusOf(id)).toBe('canceled');
     await root.post(`admin/runs/${id}/actions/force-cancel`, {}).expect(409);
     await root.post('admin/runs/run-nosuch/actions/force-cancel', {}).expect(404);
-    const nobody = await workspaces.person(`nobody-${runs.counter}`);
-    await nobody.get('admin/runs').expect(404);
-    await nobody.post(`admin/runs/${pending}/actions/force-cancel`, {}).expect(404);
+    const stranger = await workspaces.person(`stranger-${runs.counter}`);
+    await stranger.get('admin/runs').expect(404);
+    await stranger.post(`admin/runs/${pending}/actions/force-cancel`, {}).expect(404);
   });
 
   it('are made once for an idempotency key', async () => {

@@ -201,7 +201,7 @@ describe('runs', () => {
     expect(await statusOf(second)).toBe('pending');
   });
 
-  it('answer whoever has read their log so far when there is more of it, and at the end', async () => {
+  it('answer clients that have read their log so far when there is more of it, and at the end', async () => {
     await started({});
     const job = await runs.worker.take('plan');
     const at = `plans/${job.planId}/logs`;
@@ -400,13 +400,13 @@ describe('runs', () => {
     };
     await Promise.all(workers.map(work));
     expect(most).toBe(1);
-    // Whoever looked away too soon left work, never a lock.
+    // A claim that was given up too soon leaves work, never a lock.
     await work(workers[0]!);
     for (const id of ids) expect(await statusOf(id)).toBe('applied');
     expect((await lockOf()).attributes.locked).toBe(false);
   });
 
-  it('of an organization that has none under way go first, unless queuing is told not to be fair', async () => {
+  it('of an organization that has none under way go first, unless fair queuing is off', async () => {
     await configured(workspaces, runs.workspace);
     const busy = [await made({ 'plan-only': true }), await made({ 'plan-only': true })];
     await workspaces.organization(`other-${runs.counter}`);

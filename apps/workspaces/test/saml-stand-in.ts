@@ -3,7 +3,7 @@ import { inflateRawSync } from 'node:zlib';
 import { testCertificate } from '@keystead/testing';
 import { SignedXml } from 'xml-crypto';
 
-/** A certificate whose key nobody has. */
+/** A certificate whose key does not exist any more. */
 export const otherCertificate = `-----BEGIN CERTIFICATE-----
 MIIDDTCCAfWgAwIBAgIUKS+xOexp7w50ZPa+CmPo2cucLnYwDQYJKoZIhvcNAQEL
 BQAwFTETMBEGA1UEAwwKb3RoZXIudGVzdDAgFw0yNjExMjMxMTQ2MDZaGA8yMTI2
@@ -73,7 +73,7 @@ export function requestIn(location: string): Sent {
   };
 }
 
-/** A provider of SAML that answers as it is told; its certificate is `testCertificate`. */
+/** A provider of SAML whose answers tests choose; its certificate is `testCertificate`. */
 export const samlProvider = {
   certificate: testCertificate.cert,
 
@@ -98,7 +98,7 @@ export const samlProvider = {
     );
   },
 
-  /** A response around whatever, unsigned. */
+  /** A response with any content, unsigned. */
   response(request: Sent, content: string, said: Said = {}): string {
     const id = `_${randomBytes(16).toString('hex')}`;
     const status = said.status ?? 'urn:oasis:names:tc:SAML:2.0:status:Success';

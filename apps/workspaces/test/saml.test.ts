@@ -125,8 +125,8 @@ describe('people who come by SAML', () => {
     const config = await request(workspaces.server).get('/ui/config').set(ours).expect(200);
     expect(config.body['sign-in'][0]).toEqual({ method: 'saml', id: 'saml', name: 'SAML' });
     expect((await admin.get('admin/sign-in-providers').expect(200)).body.data).toEqual([]);
-    const anybody = await workspaces.person('anybody');
-    await anybody.get('admin/saml-settings').expect(404);
+    const person = await workspaces.person('person');
+    await person.get('admin/saml-settings').expect(404);
   });
 
   it('find out what this service is', async () => {
@@ -157,7 +157,7 @@ describe('people who come by SAML', () => {
     expect(sent.xml).not.toContain('ForceAuthn');
   });
 
-  it('have an account of their own, known by their name at the provider', async () => {
+  it('have a separate account, known by their name at the provider', async () => {
     const attributes = { Username: ['ada'], MemberOf: ['ops', 'other'] };
     const shown = await session(await enter({ attributes }));
     expect(shown).toMatchObject({ name: 'ada', 'sign-in-provider': { id: 'saml', name: 'SAML' } });
@@ -320,9 +320,9 @@ describe('people who come by SAML', () => {
       [
         'for a name with elements in it',
         (sent) => samlProvider.answer(sent, { nameIdXml: 'ada@example.com<saml:b>.evil.test</saml:b>' }),
-        /names nobody/,
+        /names no person/,
       ],
-      ['for nobody', (sent) => samlProvider.answer(sent, { nameIdXml: '' }), /names nobody|name one person/],
+      ['for no person', (sent) => samlProvider.answer(sent, { nameIdXml: '' }), /names no person|name one person/],
       [
         'with entities',
         (sent) =>
@@ -384,11 +384,11 @@ describe('people who come by SAML', () => {
       expect((await post(xml, sent.relayState)).status).toBe(403);
     });
 
-    it('without reasons, unless somebody looks for them', async () => {
+    it('without reasons, unless debugging is on', async () => {
       await settings({ debug: false }).expect(200);
       const { sent } = await leave();
       const { text } = await post(samlProvider.answer(sent, { audience: 'x' }), sent.relayState);
-      expect(text).toContain('is not good. Ask whoever runs it.');
+      expect(text).toContain('is not valid. Ask the administrator of the provider.');
       expect(text).not.toMatch(/audience/i);
       await settings({ debug: true }).expect(200);
     });
@@ -495,7 +495,7 @@ describe('people who come by SAML', () => {
 describe('certificates that are not checked', () => {
   const workspaces = startWorkspaces({ env: { WORKSPACES_CHECK_SAML_CERTIFICATES: 'off' } });
 
-  it('are kept and shown, and let nobody in', async () => {
+  it('are kept and shown, and let no one in', async () => {
     const attributes = { enabled: true, 'idp-cert': 'testCert', 'sso-endpoint-url': sso, 'slo-endpoint-url': sso };
     const { body } = await workspaces.admin
       .patch('admin/saml-settings', resource('saml-settings', attributes))

@@ -85,7 +85,7 @@ describe('a directory that speaks SCIM', () => {
     expect((await ask('get', 'Users').expect(200)).body.totalResults).toBe(0);
   });
 
-  it('needs a token of its own kind, which opens nothing else', async () => {
+  it('needs a token of its kind, which opens nothing else', async () => {
     for (const wrong of ['', 'nonsense', admin.token!]) {
       const { body } = await ask('get', 'Users', undefined, wrong).expect(401);
       expect(body).toMatchObject({ status: '401', schemas: ['urn:ietf:params:scim:api:messages:2.0:Error'] });
@@ -216,9 +216,9 @@ describe('a directory that speaks SCIM', () => {
       ['a name that is too long', { userName: 'x'.repeat(1025) }, 'longer than 1024'],
       ['a switch that is a number', { userName: 'p', active: 1 }, 'active must be true or false'],
       ['emails that are texts', { userName: 'p', emails: ['a@b.co'] }, 'emails must be an object'],
-      ['parts that nobody knows', { userName: 'p', name: { first: 'x' } }, 'has no part "first"'],
+      ['unknown parts', { userName: 'p', name: { first: 'x' } }, 'has no part "first"'],
       ['parts of no object', { userName: 'p', name: { constructor: 'x' } }, 'has no part "constructor"'],
-      ['more values than anybody has', { userName: 'p', emails: Array(101).fill({ value: 'x' }) }, 'more than 100'],
+      ['too many values', { userName: 'p', emails: Array(101).fill({ value: 'x' }) }, 'more than 100'],
       [
         'more than belongs to one person',
         { userName: 'p', addresses: Array(99).fill({ formatted: 'x'.repeat(1024) }) },
@@ -268,7 +268,7 @@ describe('a directory that speaks SCIM', () => {
       ['for a part', `userName co "a"`],
       ['without quotes', `userName eq x`],
       ['that denies', `not (userName eq "x")`],
-      ['for what nobody may look for', `password eq "x"`],
+      ['for what may not be searched', `password eq "x"`],
       ['of filters', `emails[type eq "work"].value eq "x"`],
       ['that is long', `userName eq "${'x'.repeat(3000)}"`],
       ['that is deep', `${'('.repeat(2000)}userName eq "x"${')'.repeat(2000)}`],
@@ -278,7 +278,7 @@ describe('a directory that speaks SCIM', () => {
       expect(body).toMatchObject({ status: '400', scimType: 'invalidFilter' });
     });
 
-    it('and finds nobody by what only looks like a statement', async () => {
+    it('and finds no one by what only looks like a statement', async () => {
       const filter = encodeURIComponent(`userName eq "x' OR '1'='1"`);
       expect((await ask('get', `Users?filter=${filter}`).expect(200)).body.totalResults).toBe(0);
     });
@@ -366,7 +366,7 @@ describe('a directory that speaks SCIM', () => {
       ['by a switch', { op: 'replace', path: 'active', value: false }],
       ['by a word', { op: 'Replace', path: 'active', value: 'False' }],
       ['without a path', { op: 'replace', value: { active: false } }],
-    ])('at once, %s: sessions and tokens end, and nobody signs in', async (how, operation) => {
+    ])('at once, %s: sessions and tokens end, and the person cannot sign in', async (how, operation) => {
       const name = `gone-${how.replace(/ /g, '-')}`;
       const { id } = await person(name);
       const account = await accountOf(id);
@@ -393,7 +393,7 @@ describe('a directory that speaks SCIM', () => {
       expect((await accountOf(id)).suspended).toBe(true);
     });
 
-    it('for good, and knows them again by their id alone', async () => {
+    it('for good, and knows them again only by their id', async () => {
       const first = await person('leaver', { externalId: 'l-1', title: 'x' });
       const account = await accountOf(first.id);
       await ask('delete', `Users/${first.id}`).expect(204);
@@ -489,7 +489,7 @@ describe('a directory that speaks SCIM', () => {
       await ask('delete', `Groups/${id}`).expect(204);
     });
 
-    it('but leaves those whom somebody put there, and a team whose link rests', async () => {
+    it('but leaves those who were added by hand, and a team whose link is paused', async () => {
       const cat = await person('cat');
       const dog = await person('dog');
       const readers = await team('readers');
@@ -573,7 +573,7 @@ describe('a directory that speaks SCIM', () => {
     });
 
     it.each([
-      [{ displayName: 'g', members: [{ value: 'scu-nobody' }] }, 'members names nobody: "scu-nobody"'],
+      [{ displayName: 'g', members: [{ value: 'scu-x' }] }, 'members has no user with this id: "scu-x"'],
       [{ displayName: 'g', members: [{ value: 'x', type: 'Group' }] }, 'groups in groups'],
       [{ displayName: 'g', members: ['x'] }, 'members must be an object'],
       [{ displayName: 'g', members: [{}] }, 'needs a value'],
@@ -622,7 +622,7 @@ describe('a directory that speaks SCIM', () => {
     ).toBe(0);
   });
 
-  it('keeps the people who sign in at one provider, whom it says, by their subject alone', async () => {
+  it('keeps the people who sign in at one provider, which it names, only by their subject', async () => {
     await idp.start();
     idp.nowMs = () => nowMs;
     const attributes = {
@@ -655,7 +655,7 @@ describe('a directory that speaks SCIM', () => {
       const hal = await person('hal', { externalId: 'sub-hal' });
       const account = await accountOf(hal.id);
       await rows("UPDATE team SET sso_team_id = 'readers' WHERE name = 'readers'");
-      const claims = { sub: 'sub-hal', preferred_username: 'somebody', groups: ['readers'] };
+      const claims = { sub: 'sub-hal', preferred_username: 'another', groups: ['readers'] };
       expect((await enter(claims)).userId).toBe(account.id);
       // The directory decides about teams, not what the token says.
       expect(await teamsOf(hal.id)).toEqual([]);
@@ -663,7 +663,7 @@ describe('a directory that speaks SCIM', () => {
       await patch(`Users/${hal.id}`, { op: 'replace', path: 'active', value: false }).expect(200);
       const refused = await enter(claims);
       expect([refused.userId, refused.text]).toEqual([undefined, expect.stringContaining('suspended')]);
-      // Nor do they come as somebody new, when they were removed before they ever came.
+      // Nor do they get a new account when they were removed before they ever came.
       const ivy = await person('ivy', { externalId: 'sub-ivy' });
       await ask('delete', `Users/${ivy.id}`).expect(204);
       expect((await enter({ sub: 'sub-ivy' })).userId).toBeUndefined();

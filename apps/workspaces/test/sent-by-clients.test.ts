@@ -139,7 +139,7 @@ describe('what clients of this interface send', () => {
       const operation = operations.get(name)!;
       const names = text.split(/\s+/).filter((each) => !(each in passedOver));
       expect(names.filter((each) => !isRead(operation, each))).toEqual([]);
-      expect(isRead(operation, 'nobody-s')).toBe(false);
+      expect(isRead(operation, 'unheard-of')).toBe(false);
     },
   );
 });

@@ -40,13 +40,13 @@ describe('signing in', () => {
   it('answers the same to a wrong password and to an unknown name', async () => {
     await workspaces.person('ben');
     const wrong = await signIn('ben', 'wrong').expect(401);
-    const unknown = await signIn('nobody-at-all', 'wrong').expect(401);
+    const unknown = await signIn('unknown', 'wrong').expect(401);
     expect(wrong.body).toEqual(unknown.body);
     await workspaces.anyone.post('session', resource('sessions', { username: 'ben' })).expect(422);
     await workspaces.anyone.post('session', { data: { type: 'users', attributes: {} } }).expect(422);
   });
 
-  it('locks a name after five failures, whether anybody has it or not, even for the right password', async () => {
+  it('locks a name after five failures, used or not, even for the right password', async () => {
     await workspaces.person('carl');
     for (const name of ['carl', 'no-such-person']) {
       for (let i = 0; i < 5; i++) await signIn(name, 'wrong').expect(401);
@@ -77,7 +77,7 @@ describe('signing in', () => {
     const code = codeAt(secret);
     await signIn('eve', PASSWORD, '000000').expect(401);
     await signIn('eve', PASSWORD, code).expect(201);
-    // A code seen over somebody's shoulder must be worthless.
+    // A code seen over a shoulder must be worthless.
     await signIn('eve', PASSWORD, code).expect(401);
     nowMs += 30_000;
     const spent = await Promise.all(Array.from({ length: 4 }, () => signIn('eve', PASSWORD, codeAt(secret))));
@@ -154,7 +154,7 @@ describe('signing in', () => {
     await session.get('account/details').expect(401);
     const idle = await open();
     nowMs += 11 * MINUTE;
-    // However often one asks, and whatever else the session does meanwhile.
+    // However often one asks, and during other requests of the session.
     for (let second = 0; second < 60; second += 10) {
       await idle.get('organizations/timed/organization-memberships').expect(404);
       await idle.get('account/details').expect(200);

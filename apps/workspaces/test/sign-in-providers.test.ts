@@ -29,12 +29,12 @@ describe('people who come from a provider', () => {
   };
   const comeBack = (sent: Record<string, string>, cookie: string) =>
     request(workspaces.server).get('/ui/sign-in/callback').query(sent).set('Cookie', cookie);
-  /** Goes there and back as somebody. */
+  /** Goes there and back as a person. */
   const enter = async (claims: Record<string, unknown>) => {
     const { url, cookie } = await leave();
     return comeBack(idp.signIn(url, claims), cookie);
   };
-  /** The cookie of a session of somebody. */
+  /** The cookie of a person's session. */
   const entered = async (claims: Record<string, unknown>) => {
     const answer = await enter(claims);
     expect([answer.status, answer.text]).toEqual([303, '']);
@@ -87,7 +87,7 @@ describe('people who come from a provider', () => {
     idp.down = false;
   });
 
-  it('are led to it and back, into an account of their own', async () => {
+  it('are led to it and back, into a separate account', async () => {
     const config = await request(workspaces.server).get('/ui/config').set(ours).expect(200);
     expect(config.body['sign-in'][0]).toEqual({ method: 'oidc', id, name: 'Example' });
     const { url, cookie, answer } = await leave('/ui/organizations/works?tab=1');
@@ -130,7 +130,7 @@ describe('people who come from a provider', () => {
     const second = await entered({ sub: 's-2', groups: ['reads'] });
     expect(await teamsOf(userId)).toEqual(['readers']);
     await asks('organizations/works', second).expect(200);
-    const many = Array.from({ length: 10_000 }, (_, i) => `a group of somebody ${i}`);
+    const many = Array.from({ length: 10_000 }, (_, i) => `a group of a person ${i}`);
     await entered({ sub: 's-2', groups: [...many, 'ops'] });
     expect(await teamsOf(userId)).toEqual(['operators']);
     const last = await entered({ sub: 's-2' });
@@ -138,7 +138,7 @@ describe('people who come from a provider', () => {
     await asks('organizations/works', last).expect(404);
   });
 
-  it('keep the teams that somebody gave them by hand', async () => {
+  it('keep the teams that were given to them by hand', async () => {
     const { 'user-id': userId } = await session(
       await entered({ sub: 's-3', preferred_username: 'cy', groups: ['ops'] }),
     );
@@ -150,7 +150,7 @@ describe('people who come from a provider', () => {
     expect(await teamsOf(userId)).toEqual(['readers']);
   });
 
-  it('fill teams of the organizations alone that the provider is for', async () => {
+  it('fill teams only of the organizations that the provider is for', async () => {
     await workspaces.organization('strangers');
     await team('strangers', 'ops too', 'ops');
     await settings({ organizations: ['works'] });
@@ -189,7 +189,7 @@ describe('people who come from a provider', () => {
   describe('and an account that is there already', () => {
     const verified = (sub: string, email: string) => ({ sub, email, email_verified: true, preferred_username: sub });
 
-    it('are not let into it by an address alone', async () => {
+    it('are not let into it by only an address', async () => {
       const dan = await workspaces.person('dan');
       for (const email_verified of [false, undefined, 'true', true]) {
         const claims = { ...verified('d-1', 'dan@example.com'), email_verified };
@@ -206,7 +206,7 @@ describe('people who come from a provider', () => {
       await eve.get('account/details').expect(401);
       const byPassword = { method: 'password', username: 'eve', password: PASSWORD };
       await request(workspaces.server).post('/ui/session').set(ours).send(byPassword).expect(401);
-      // The address was given to somebody else since.
+      // The address was given to another person since.
       expect((await session(await entered(verified('e-2', 'eve@example.com'))))['user-id']).not.toBe(eve.id);
       const root = await workspaces.person('root-like', { siteAdmin: true });
       expect((await session(await entered(verified('r-1', 'root-like@example.com'))))['user-id']).not.toBe(root.id);
@@ -215,7 +215,7 @@ describe('people who come from a provider', () => {
 
     it('are refused where no accounts are made, or theirs is suspended', async () => {
       await settings({ 'creates-accounts': false });
-      const answer = await enter({ sub: 'nobody-yet' });
+      const answer = await enter({ sub: 'unknown-yet' });
       expect([answer.status, answer.headers['set-cookie']]).toEqual([403, undefined]);
       expect(answer.text).toContain('There is no account for you here');
       await settings({ 'creates-accounts': true });
@@ -262,7 +262,7 @@ describe('people who come from a provider', () => {
       ['for several clients', { aud: ['keystead', 'another'] }],
       ['that is over', { exp: 1 }],
       ['without an end', { exp: undefined }],
-      ['of nobody', { sub: '' }],
+      ['without a subject', { sub: '' }],
     ])('with an ID token %s', async (_what, claims) => {
       idp.idClaims = claims;
       const answer = await enter({ sub: 'x-3' });
@@ -298,7 +298,7 @@ describe('people who come from a provider', () => {
     });
   });
 
-  it('come back to pages of the console alone', async () => {
+  it('come back only to pages of the console', async () => {
     for (const to of [
       'https://evil.example',
       '//evil.example',
@@ -313,7 +313,7 @@ describe('people who come from a provider', () => {
     }
   });
 
-  it('are told that the provider is away, and nothing is counted against them', async () => {
+  it('learn that the provider is away, and nothing is counted against them', async () => {
     const away = await leave();
     const sent = idp.signIn(away.url, { sub: 'x-6' });
     idp.down = true;
@@ -363,10 +363,10 @@ describe('people who come from a provider', () => {
     expect((await session(longKnown))['step-up-until']).toBeNull();
     expect((await answers({ sub: 's-8', auth_time: seconds() })).headers.location).toBe('/ui/');
     expect(Date.parse((await session(cookie))['step-up-until'])).toBe(nowMs + 5 * 60_000);
-    // The provider has begun a session of its own anew, and ends that one.
-    await answers({ sub: 's-8', auth_time: seconds(), sid: 'anew' });
+    // The provider has begun a new session on its side, and ends that one.
+    await answers({ sub: 's-8', auth_time: seconds(), sid: 'second' });
     const events = { 'http://schemas.openid.net/event/backchannel-logout': {} };
-    const logout_token = idp.sign({ aud: 'keystead', sub: undefined, sid: 'anew', events });
+    const logout_token = idp.sign({ aud: 'keystead', sub: undefined, sid: 'second', events });
     await request(workspaces.server).post(`/ui/sign-in/${id}/logout`).type('form').send({ logout_token }).expect(200);
     await asks('account/details', cookie).expect(401);
   });

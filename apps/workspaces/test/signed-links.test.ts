@@ -30,7 +30,7 @@ describe('links that hold their own secret', () => {
   const path = (link: string) => link.replace('https://workspaces.test', '');
   const put = (link: string) => request(workspaces.server).put(path(link)).send(state);
 
-  it('begin with the configured address, whatever a request says of hosts', async () => {
+  it('begin with the configured address, not with the host that a request names', async () => {
     const links = await announced();
     for (const name of ['hosted-state-upload-url', 'hosted-json-state-upload-url']) {
       expect(links[name]).toMatch(/^https:\/\/workspaces\.test\/api\/v2\/state-versions\/sv-\w+\/content\//);
@@ -58,9 +58,9 @@ describe('links that hold their own secret', () => {
     await put(json.replace(`expires=${expires}`, `expires=${Number(expires) + 86_400}`)).expect(404);
   });
 
-  it('take a token along without minding it, but not one that is nobody’s', async () => {
+  it('ignore a valid token that is sent with them, but not an unknown one', async () => {
     const links = await announced();
-    await put(links['hosted-json-state-upload-url']!).set('Authorization', 'Bearer nobody').expect(401);
+    await put(links['hosted-json-state-upload-url']!).set('Authorization', 'Bearer unknown').expect(401);
     await put(links['hosted-state-upload-url']!).set('Authorization', `Bearer ${admin.token}`).expect(200);
   });
 });

@@ -53,7 +53,7 @@ describe('fields that a read asks for', () => {
     expect(namesOf((await admin.get(`workspaces/${id}?fields[workspaces]=`).expect(200)).body.data)).toEqual([]);
   });
 
-  it('are told apart by type, also of what is included', async () => {
+  it('are chosen by type, also of what is included', async () => {
     const url = `workspaces/${id}?include=organization,vars&fields[workspaces]=name&fields[vars]=key`;
     const { body } = await admin.get(url).expect(200);
     expect(namesOf(body.data)).toEqual(['name']);

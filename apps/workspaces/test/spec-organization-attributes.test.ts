@@ -44,7 +44,7 @@ describe.each(['self-hosted', 'hosted'] as const)('attributes of organizations a
   const attributesOf = async (name: string, as = owner) =>
     (await as.get(`organizations/${name}`).expect(200)).body.data.attributes;
 
-  /** Two of everything an organization can be told, with nothing alike. */
+  /** Two values for every attribute of an organization, with nothing alike. */
   const one = {
     name: 'one',
     email: 'one@example.com',

@@ -188,7 +188,7 @@ describe('what the specification says of workspaces', () => {
       await grant(workspaces, teamId, id, access, settings);
       return member(workspaces, 'acme', [teamId]);
     };
-    const nobody = await member(workspaces, 'acme');
+    const outsider = await member(workspaces, 'acme');
     const reader = await withAccess('read');
     const locker = await withAccess('custom', { 'workspace-locking': true });
     const administrator = await withAccess('admin');
@@ -205,7 +205,7 @@ describe('what the specification says of workspaces', () => {
       if (forced !== 200) await admin.post(`workspaces/${id}/actions/force-unlock`).expect(200);
       return { shown, listed: listed.includes(id), changed, locked, forced };
     };
-    expect(await can(nobody)).toEqual({ shown: 404, listed: false, changed: 404, locked: 404, forced: 404 });
+    expect(await can(outsider)).toEqual({ shown: 404, listed: false, changed: 404, locked: 404, forced: 404 });
     expect(await can(reader)).toEqual({ shown: 200, listed: true, changed: 404, locked: 404, forced: 404 });
     expect(await can(locker)).toEqual({ shown: 200, listed: true, changed: 404, locked: 200, forced: 404 });
     expect(await can(administrator)).toEqual({ shown: 200, listed: true, changed: 200, locked: 200, forced: 200 });

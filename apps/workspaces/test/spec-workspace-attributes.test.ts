@@ -52,7 +52,7 @@ describe.each(['self-hosted', 'hosted'] as const)('attributes of workspaces as s
     await workspaces.organization('acme');
   });
 
-  /** Two of everything a workspace can be told, with nothing alike. */
+  /** Two values for every attribute of a workspace, with nothing alike. */
   const one = {
     name: 'one',
     description: 'The first',

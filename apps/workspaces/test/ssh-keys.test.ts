@@ -153,7 +153,7 @@ describe('SSH keys', () => {
     const vcs = await team(workspaces, 'acme', 'vcs', ['manage-vcs-settings']);
     const reader = await member(workspaces, 'acme', [admins]);
     const [readingTeam, managingTeam] = [await teamToken(workspaces, admins), await teamToken(workspaces, vcs)];
-    const nobody = await member(workspaces, 'acme');
+    const outsider = await member(workspaces, 'acme');
     const body = keyBody('another', pem('pkcs8', ed.privateKey));
     const statuses = async (client: typeof reader | typeof organization) => [
       (await client.get(collection)).status,
@@ -162,7 +162,7 @@ describe('SSH keys', () => {
       (await client.patch(byId, resource('ssh-keys', { name: 'renamed' }))).status,
     ];
     expect(await statuses(organization)).toEqual([404, 404, 404, 404]);
-    expect(await statuses(nobody)).toEqual([404, 404, 404, 404]);
+    expect(await statuses(outsider)).toEqual([404, 404, 404, 404]);
     expect(await statuses(reader)).toEqual([200, 200, 404, 404]);
     expect(await statuses(readingTeam)).toEqual([200, 200, 404, 404]);
     expect(await statuses(managingTeam)).toEqual([200, 200, 201, 200]);

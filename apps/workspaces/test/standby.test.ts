@@ -15,7 +15,7 @@ const readingNode = (workspaces: Workspaces, env: Readonly<Record<string, string
   otherNode(workspaces, { WORKSPACES_VCS: 'off', WORKSPACES_STANDBY_MAX_LAG: '5', ...env });
 
 const ofBrowsers = /^\/(app|auth)\//;
-/** What goes on for as long as somebody listens. */
+/** Streams, which go on for as long as the client listens. */
 const endless = /\/(stream|events)$/;
 
 describe('A node that reads from a standby', () => {
@@ -66,7 +66,7 @@ describe('A node that reads from a standby', () => {
   });
 
   it('notes no use of a token, whose answers are the same all the while', async () => {
-    const person = await workspaces.person('nobody-in-particular');
+    const person = await workspaces.person('idle');
     await ask(node.server, 'GET', '/api/v2/account/details', person.token).expect(200);
     const { rows } = await workspaces.service.pool.query(
       'SELECT last_used_at FROM token t JOIN user_account u ON u.id = t.user_id WHERE u.username = $1',
@@ -87,7 +87,7 @@ describe('A node that reads from a standby and knows no other', () => {
   const workspaces = startWorkspaces();
   const node = readingNode(workspaces);
 
-  it('says what it is to whoever wants to write', async () => {
+  it('says what it is to callers that want to write', async () => {
     const answer = await request(node.server)
       .post('/api/v2/organizations')
       .set('Authorization', `Bearer ${workspaces.admin.token}`);

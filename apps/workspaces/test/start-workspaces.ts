@@ -16,7 +16,7 @@ import { AnswerSchemas } from './answer-schemas';
 import { CallsInTransactions } from './calls-in-transactions';
 
 const JSON_API = 'application/vnd.api+json';
-/** Password of everybody `person()` makes. */
+/** The password of each account that `person()` makes. */
 export const PASSWORD = 'correct horse battery';
 /** Token of agents of the installation of every service under test. */
 export const WORKER_TOKEN = 'w'.repeat(32);
@@ -33,11 +33,11 @@ export interface Client {
   delete(path: string, body?: unknown): Test;
 }
 
-/** A whole service on a database of its own, for one test file. */
+/** A whole service on a separate database, for one test file. */
 export interface Workspaces {
   /** The first site administrator. */
   readonly admin: Client;
-  /** Nobody. */
+  /** Without a token. */
   readonly anyone: Client;
   readonly service: Service;
   readonly server: Server;
@@ -46,7 +46,7 @@ export interface Workspaces {
   as(token: string): Client;
   /** Creates a person and answers a client with a token of theirs. */
   person(username: string, options?: { siteAdmin?: boolean }): Promise<Client & { id: string; username: string }>;
-  /** Creates an organization as somebody, the administrator unless told; answers the resource. */
+  /** Creates an organization, by default as the administrator; answers the resource. */
   organization(
     name: string,
     attributes?: object,
@@ -72,20 +72,20 @@ export interface StartOptions {
   readonly now?: () => number;
   /** Where lines of the log go; nowhere unless told. */
   readonly log?: { write(line: string): void };
-  /** Every create is sent with an `Idempotency-Key` of its own, as by clients that send again what was not answered. */
+  /** Every create is sent with a new `Idempotency-Key`, as by clients that send again what was not answered. */
   readonly keyed?: boolean;
   /** Stands between the service and its database. */
   readonly through?: (databaseUrl: string) => Promise<string>;
 }
 
-/** What is asked through the interface alone, wherever the service runs; `server` may be its address. */
+/** What is asked only through the API, of a service anywhere; `server` may be its address. */
 export type Spoken = Pick<Workspaces, 'admin' | 'as' | 'person' | 'organization'> & {
   readonly server: Server | string;
 };
 
 const routes = new Routes(resources.flatMap(({ endpoints }) => endpoints.filter(({ outside }) => !outside)));
 
-/** A client of a server, or of an address, with a token; `watch` is told every answer. */
+/** A client of a server, or of an address, with a token; `watch` is called with every answer. */
 export function clientOf(
   server: () => Server | string,
   token: string | undefined,
@@ -115,7 +115,7 @@ export function clientOf(
   };
 }
 
-/** `PASSWORD` as it is kept, with a cost that no test has to wait for: what a password costs stands with it. */
+/** The hash of `PASSWORD`, with a cost that no test has to wait for: the hash names its cost. */
 const kept = (() => {
   const salt = Buffer.from('salt of every test');
   const key = scryptSync(PASSWORD, salt, 32, { N: 16, r: 1, p: 1 });
@@ -131,7 +131,7 @@ export async function personIn({ db, env }: Service, username: string, given: { 
   return { id, secret };
 }
 
-/** Creates an organization as somebody; answers the resource. */
+/** Creates an organization as its owner; answers the resource. */
 export async function organizationOf(owner: Client, name: string, attributes: object = {}) {
   const body = resource('organizations', { name, email: `${name}@example.com`, ...attributes });
   return (await owner.post('organizations', body).expect(201)).body.data;

@@ -90,7 +90,7 @@ describe('state versions', () => {
       relationships: { workspace: { data: { id } }, 'created-by': { data: { type: 'users' } } },
     });
     const current = await admin.get(`workspaces/${id}/current-state-version`).expect(200);
-    // Whoever created it may add the tool's JSON; nobody else is told how.
+    // The creator may add the tool's JSON; no one else is shown how.
     const shown = { ...body.data.attributes, 'hosted-json-state-upload-url': null };
     expect(body.data.attributes['hosted-json-state-upload-url']).toEqual(expect.any(String));
     expect(current.body.data).toEqual({ ...body.data, attributes: shown });
@@ -223,7 +223,7 @@ describe('state versions', () => {
     expect(bytes.body.equals(states[current.attributes.serial - 1]!)).toBe(true);
   });
 
-  it('are refused without the lock, or with somebody else’s', async () => {
+  it('are refused without the lock, or with another holder’s', async () => {
     const { id } = await workspaces.workspace('acme', 'unlocked');
     const free = await create(id, stateOf(1)).expect(409);
     expect(detail(free.body)).toBe('This workspace is not locked and will only accept state uploads when locked');
@@ -441,7 +441,7 @@ describe('state versions', () => {
     expect(bytes.body.toString()).toBe('{"values":{}}');
   });
 
-  it('that nobody has read are read by one node, once, and their outputs wait for it', async () => {
+  it('that are still unread are read by one node, once, and their outputs wait for it', async () => {
     const id = await locked();
     const { body } = await create(id, stateOf(1)).expect(201);
     const { db, env } = workspaces.service;

@@ -30,7 +30,7 @@ describe('a service whose database is away', () => {
   const send = ({ method, path, outside }: Endpoint, token: string | undefined) => {
     const there = `${outside ? '' : '/api/v2'}${path.replace(/:\w+/g, 'x')}`;
     const word = method.toLowerCase() as 'get' | 'post' | 'patch' | 'put' | 'delete';
-    // Whatever the body should be: nobody gets far enough to look at it.
+    // Any body will do: no request gets far enough to look at it.
     const body = word === 'get' ? undefined : {};
     return workspaces.as(token ?? '')[word](there, body);
   };
@@ -62,7 +62,7 @@ describe('a service whose database is away', () => {
     },
   );
 
-  it('answers no 500 when the server ends its connections, and loses nobody for long', async () => {
+  it('answers no 500 when the server ends its connections, and is back soon for all', async () => {
     const statuses = new Map<number, number>();
     let over = false;
     const callers = Array.from({ length: 8 }, async (_, i) => {
@@ -89,7 +89,7 @@ describe('a service whose database is away', () => {
     await again();
   });
 
-  it('keeps nobody waiting while it is frozen: those who were there are answered 503 soon, those who come at once', async () => {
+  it('keeps no one waiting while it is frozen: requests under way get 503 soon, later ones at once', async () => {
     lines.length = 0;
     proxy.hold('all');
     const state = () => workspaces.admin.get('organizations/acme').then(({ status }) => status);

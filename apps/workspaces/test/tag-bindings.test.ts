@@ -115,7 +115,7 @@ describe('key-value tags of projects', () => {
     expect(await names(['find'])).toEqual(['Found', 'Other']);
     expect(await names(['find', 'me'])).toEqual(['Found']);
     expect(await names(['find'], ['also', 'this'])).toEqual(['Found']);
-    expect(await names(['find', 'nobody'])).toEqual([]);
+    expect(await names(['find', 'unused'])).toEqual([]);
   });
 
   it.each([

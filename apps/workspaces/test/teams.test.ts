@@ -37,7 +37,7 @@ describe('teams', () => {
     ['a Cyrillic look-alike', { name: 'оps' }, 'Name may only contain', '/data/attributes/name'],
     ['SQL in the name', { name: "x'; DROP TABLE team; --" }, 'Name may only contain', '/data/attributes/name'],
     [
-      'a visibility of its own',
+      'an unknown visibility',
       { name: 'a', visibility: 'public' },
       'Visibility must be one of',
       '/data/attributes/visibility',
@@ -61,7 +61,7 @@ describe('teams', () => {
     ]);
   });
 
-  it('names every wrong attribute in an error of its own', async () => {
+  it('names every wrong attribute in a separate error', async () => {
     const wrong = teamBody({ name: '', visibility: 'x', 'allow-member-token-management': 1 });
     const { body } = await workspaces.admin.post('organizations/acme/teams', wrong).expect(422);
     expect(body.errors.map(({ source }: { source: { pointer: string } }) => source.pointer).sort()).toEqual([
@@ -163,7 +163,7 @@ describe('teams', () => {
     expect(refused.body.errors[0]).toMatchObject({ code: 'permission-missing' });
   });
 
-  it('asks for a right of its own before rights are given (WV.2)', async () => {
+  it('needs a separate right before rights are given (WV.2)', async () => {
     const managers = await team(workspaces, 'acme', 'managers', ['manage-teams'], { visibility: 'organization' });
     const manager = await member(workspaces, 'acme', [managers]);
     const open = { visibility: 'organization' };

@@ -14,7 +14,7 @@ export interface Tenant {
   readonly plain: Client & { id: string; username: string };
   /** Of the organization, of a team with every right, and of an agent pool. */
   readonly tokens: Readonly<Record<'organization' | 'team' | 'agent', Client>>;
-  /** What stands in paths, by the name of the parameter and what comes before it: `workspaces/:workspace_id`. */
+  /** Parameters of paths, by their name and what comes before it: `workspaces/:workspace_id`. */
   readonly params: Readonly<Record<string, string>>;
   /** An id of every type. */
   readonly ids: Readonly<Record<string, string>>;
@@ -31,14 +31,14 @@ const everyRight = [
   'access-secret-teams',
 ];
 
-/** The worker of a tenant's run, which may be told which one. */
+/** The worker of a tenant's run, or of the one that it names. */
 export interface TenantWorker {
   claim(): Promise<unknown>;
   plan(result: Parameters<ReturnType<typeof fakeWorker>['plan']>[0], runId: string): Promise<RunJob>;
   apply(result: Parameters<ReturnType<typeof fakeWorker>['apply']>[0], runId: string): Promise<RunJob>;
 }
 
-/** Makes a tenant through the interface, as its owner: a person of its own unless told. */
+/** Makes a tenant through the API, as its owner: by default a new person. */
 export async function tenant(
   workspaces: Spoken,
   worker: TenantWorker,
@@ -142,7 +142,7 @@ export async function tenant(
   const output = (await owner.get(`state-versions/${version.id}/outputs`).expect(200)).body.data[0];
   await owner.post(`${at}/actions/unlock`, {}).expect(200);
 
-  // Made by a site administrator, for this organization alone.
+  // Made by a site administrator, only for this organization.
   const provider = resource('sign-in-providers', {
     name: `${name}-provider`,
     issuer: `https://id.${name}.test`,
@@ -234,6 +234,6 @@ export async function tenant(
   };
 }
 
-/** An id like another that is nobody's. */
+/** An id like another that does not exist. */
 export const absentLike = (id: string): string =>
   id.includes('-') ? randomId(`${id.slice(0, id.indexOf('-'))}-`) : `no-${id}`;

@@ -9,7 +9,7 @@ import { idSlots } from './id-slots';
 import { type Client, PASSWORD, resource, startWorkspaces } from './start-workspaces';
 import { absentLike, type Tenant, tenant } from './tenant';
 
-/** What stands in paths and belongs to no organization. */
+/** Parameters of paths that belong to no organization. */
 const nobodys = [
   ':expires',
   ':signature',
@@ -51,20 +51,20 @@ const ofMembers = [
   'GET /agents/:agent_id :pool_id',
   'GET /organizations/:organization_name/workspaces',
   'GET /organizations/:organization_name/tags',
-  // Whoever sees a tag may ask; each workspace is judged by itself.
+  // Everyone who sees a tag may ask; each workspace is judged by itself.
   'POST /tags/:tag_id/relationships/workspaces: 422',
   'GET /organizations/:organization_name/reserved-tag-keys :reserved_tag_key_id',
   'GET /organizations/:organization_name/varsets',
   'GET /organizations/:organization_name/runs',
   'GET /organizations/:organization_name/runs/queue',
   'GET /organizations/:organization_name/capacity',
-  // Both tell of runs that the caller sees, and of none to whoever sees none.
+  // Both report runs that the caller sees, and none to callers who see none.
   'GET /organizations/:organization_name/run-counts',
   'GET /organizations/:organization_name/runs/stream',
   'GET /organizations/:organization_name/relationships/data-retention-policy',
 ];
 
-/** What is left to a session that has rested too long, of whoever may do everything: that there is an organization. */
+/** What is left to the session of an owner that was idle for too long: that there is an organization. */
 const ofTheTired = [
   'GET /users/:user_id',
   'GET /organizations/:organization_name',
@@ -88,16 +88,16 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
   const workspaces = startWorkspaces({ now: () => nowMs, env: { WORKSPACES_EDITION: edition } });
   const operations = resources
     .flatMap(({ endpoints }) => endpoints)
-    // What a directory calls is of no organization, and answers to its own tokens alone: as the test of these shows.
+    // What a directory calls belongs to no organization, and answers only to a directory's tokens: `scim.test.ts` shows it.
     .filter(({ dialect }) => dialect === undefined)
-    // So does what an agent calls of its own, and what it is given: `agents.test.ts` goes over all of it.
+    // So do the calls of agents: `agents.test.ts` goes over all of them.
     .filter(({ tokens }) => !tokens.includes('agent'))
     .filter((endpoint) => (isHosted ? endpoint.edition === edition : endpoint.edition !== 'hosted'));
   // What only one edition has takes no ids in bodies and queries.
   const onceOnly = isHosted ? it.skip : it;
   let mine: Tenant;
   let theirs: Tenant;
-  /** What must not stand in any answer to me, unless I said it myself. */
+  /** What no answer to me may contain, unless I sent it. */
   let canaries: string[] = [];
 
   beforeAll(async () => {
@@ -111,7 +111,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
     canaries = [...new Set([...Object.values(theirs.params), ...Object.values(theirs.ids), 'zebra'])];
   });
 
-  /** As if its workspace had been assessed: nobody asks for that by the interface. */
+  /** As if its workspace had been assessed: the API cannot ask for that. */
   const assess = async ({ name, params }: Tenant): Promise<string> => {
     const id = `asmtres-${name}`;
     const workspace = params[':workspace_id'];
@@ -127,7 +127,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
     return id;
   };
 
-  /** As if an app of its connection were installed somewhere: that is found at a host, and nobody asks for it. */
+  /** As if an app of its connection were installed somewhere: that is found at a host, not asked for. */
   const withApp = async (one: Tenant): Promise<Tenant> => {
     const [id, client] = [`ghain-${one.name}`, one.params[':oauth_client_id']];
     await workspaces.service.pool.query(
@@ -150,7 +150,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
     return client[wordOf[method]](outside ? path : `/api/v2${path}`, body);
   };
 
-  // Whatever the body should be: nobody gets far enough to have it looked at.
+  // Any body will do: no request gets far enough to have it looked at.
   const bodyOf = (endpoint: Endpoint) =>
     endpoint.body === undefined ? undefined : { data: { type: 'x', attributes: {} } };
   const withIds = operations.filter(
@@ -167,14 +167,14 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
     expect(withIds.length).toBeGreaterThan(isHosted ? 2 : 150);
   });
 
-  /** The paths of an operation with theirs in every place, and in each one beside mine, and what stands for nobody's there. */
+  /** The paths of an operation with their ids in every place, and in each one with mine, and the same with ids that do not exist. */
   function visits(endpoint: Endpoint): { path: string; absent: string }[] {
     const places = parametersOf(endpoint, theirs.params);
-    const fill = (choice: readonly ('mine' | 'theirs' | 'nobody')[]) => {
+    const fill = (choice: readonly ('mine' | 'theirs' | 'absent')[]) => {
       let path = endpoint.path;
       places.forEach(({ part, key }, i) => {
         const of = (choice[i] === 'mine' ? mine : theirs).params[key] ?? '1700000000';
-        path = path.replace(part, choice[i] === 'nobody' ? absentLike(of) : of);
+        path = path.replace(part, choice[i] === 'absent' ? absentLike(of) : of);
       });
       return path;
     };
@@ -183,7 +183,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
       const foreign = places.map((_place, at) => ((i + 1) >> at) % 2 === 1);
       return {
         path: fill(foreign.map((is) => (is ? 'theirs' : 'mine'))),
-        absent: fill(foreign.map((is) => (is ? 'nobody' : 'mine'))),
+        absent: fill(foreign.map((is) => (is ? 'absent' : 'mine'))),
       };
     });
   }
@@ -193,7 +193,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
     "its organization's token": () => mine.tokens.organization,
     'a team with every right': () => mine.tokens.team,
     'an agent': () => mine.tokens.agent,
-    nobody: () => workspaces.anyone,
+    anonymous: () => workspaces.anyone,
   };
 
   it.each(Object.keys(callers))(
@@ -206,7 +206,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
           const foreign = await ask(callers[name]!(), endpoint, path, bodyOf(endpoint));
           const nothing = await ask(callers[name]!(), endpoint, absent, bodyOf(endpoint));
           const what = `${endpoint.method} ${path}`;
-          const unknown = name === 'nobody' || name === 'an agent' ? 401 : 404;
+          const unknown = name === 'anonymous' || name === 'an agent' ? 401 : 404;
           if (foreign.status !== unknown && !(foreign.status === 404 && endpoint.link))
             wrong.push(`${what}: ${foreign.status}`);
           if (foreign.status !== nothing.status || foreign.text !== nothing.text)
@@ -225,7 +225,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
       endpoint.path,
     );
 
-  it('are asked by HEAD whatever GET answers to the end: the same status and headers, and no body', async () => {
+  it('are asked by HEAD all that GET answers to the end: the same status and headers, and no body', async () => {
     const wrong: string[] = [];
     const seen: Record<number, number> = {};
     /** What differs from request to request, and how a body comes. */
@@ -255,7 +255,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
     expect(seen[200]).toBeGreaterThan(isHosted ? 2 : 100);
   });
 
-  onceOnly("keep what is named in bodies apart: an id of the other one is like nobody's", async () => {
+  onceOnly('keep what is named in bodies apart: an id of the other one is like one that does not exist', async () => {
     const rowsOfTheirs = async () =>
       Object.values(await allRows(workspaces.databaseUrl))
         .flat()
@@ -356,7 +356,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
   const declared = (ledger: readonly string[]) =>
     ledger.filter((line) => withIds.some(({ method, path }) => new RegExp(`^${method} ${path}(:? |: |$)`).test(line)));
 
-  /** The operations that answer somebody who names theirs; none of them may change anything. */
+  /** The operations that answer a caller who names theirs; none of them may change anything. */
   async function reached(client: Client): Promise<string[]> {
     const before = await allRows(workspaces.databaseUrl);
     const found: string[] = [];

@@ -17,7 +17,7 @@ describe('kinds of token', () => {
 
   beforeAll(() => workspaces.organization('acme'));
 
-  it('of an organization are two, which leave each other alone', async () => {
+  it('of an organization are two, and a change of one keeps the other', async () => {
     const whole = await organizationToken(workspaces, 'acme');
     await admin.get(ofTrails).expect(404);
     await admin.delete(ofTrails).expect(404);
@@ -43,7 +43,7 @@ describe('kinds of token', () => {
     for (const { method, path: pattern, outside, dialect } of operations as Endpoint[]) {
       const there = pattern.replace(':organization_name', 'acme').replace(/:\w+/g, 'x');
       const { status } = await client[word[method]](outside ? there : `/api/v2${there}`);
-      // Whoever speaks another standard is told that the token is none there.
+      // In other dialects the token is unknown.
       if (status !== (dialect === undefined ? 404 : 401)) reached.push(`${method} ${pattern}: ${status}`);
     }
     expect(reached.sort()).toEqual([
@@ -125,7 +125,7 @@ describe('kinds of token', () => {
     await outsider.post(many, tokenBody({ description: 'mine' })).expect(404);
   });
 
-  it('end after two years where nobody says when, and never where that is said', async () => {
+  it('end after two years by default, and never where that is asked for', async () => {
     const id = await team(workspaces, 'acme', 'lasting');
     const person = (await admin.get('account/details').expect(200)).body.data.id;
     for (const at of [path, ofTrails, `teams/${id}/authentication-token`, `users/${person}/authentication-tokens`]) {

@@ -33,12 +33,12 @@ describe('tokens', () => {
       const { rows } = await client.query('SELECT row_to_json(t)::text AS text FROM token t');
       return rows.map(({ text }) => text).join('\n');
     });
-    // Whoever reads the database must not be able to call as anybody.
+    // A reader of the database must not be able to use the token.
     expect(stored).not.toContain(token.split('.')[2]);
     await workspaces.as(token).get('account/details').expect(200);
   });
 
-  it('ends a token at once, and shows nobody the tokens of others', async () => {
+  it('ends a token at once, and shows no one the tokens of others', async () => {
     const [ben, eve] = [await workspaces.person('ben'), await workspaces.person('eve')];
     const path = `users/${ben.id}/authentication-tokens`;
     const { body } = await ben.post(path, tokenBody()).expect(201);

@@ -61,7 +61,7 @@ describe('the sign-in of the tool', () => {
     });
   });
 
-  it('leads to a page of the console, which is told all that was asked for letter for letter', async () => {
+  it('leads to a page of the console, which gets all that was asked for letter for letter', async () => {
     const { headers } = await page({ state: '0123 +"ü' }).expect(302);
     const { pathname, searchParams } = new URL(headers.location!, 'http://here');
     expect(pathname).toBe('/ui/authorize');

@@ -5,7 +5,7 @@ import { allRows } from './database-rows';
 import { organizationToken } from './members';
 import { resource, startWorkspaces } from './start-workspaces';
 
-/** What clients of this interface send somewhere, and names that are nobody's. */
+/** What clients of this API send somewhere, and unknown names. */
 const names = [
   'token',
   'q',
@@ -52,7 +52,7 @@ describe('query parameters that an operation does not declare', () => {
       for (const name of undeclared.filter((_, i) => (i + index) % 4 === 0)) {
         const answer = await workspaces.admin[word](`${there}?${encodeURIComponent(name)}=audit-trails`);
         const named = answer.body.errors?.[0]?.source?.parameter;
-        // A link that does not open is not there, whatever else is asked for.
+        // A link that does not open is not found, with any parameters.
         if (answer.status !== 400 || named !== name) wrong.push(`${method} ${path}?${name}: ${answer.status}`);
       }
     }

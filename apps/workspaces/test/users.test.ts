@@ -50,7 +50,7 @@ describe('people', () => {
     }
   });
 
-  it('shows people who share an organization, without their address, and nobody else', async () => {
+  it('shows people who share an organization, without their address, and no one else', async () => {
     await workspaces.organization('acme');
     await workspaces.organization('elsewhere');
     const [one, two] = [await member(workspaces, 'acme'), await member(workspaces, 'acme')];

@@ -367,7 +367,7 @@ describe('variable sets', () => {
     await workspaces.admin.delete(`varsets/${body.data.id}`).expect(204);
   });
 
-  it('heeds every variable and owner that an update names', async () => {
+  it('obeys every variable and owner that an update names', async () => {
     const first = { type: 'vars', attributes: { key: 'first', value: '1', category: 'env' } };
     const { body } = await workspaces.admin
       .post(collection, setBody({ name: 'owned' }, { vars: { data: [first] } }))

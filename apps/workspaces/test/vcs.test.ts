@@ -136,7 +136,7 @@ describe('workspaces that follow a repository', () => {
     host.tags.set('v1', host.commit('One again'));
     await look();
     expect(await commitsOf(id)).toEqual(['v1', 'v1']);
-    // Another expression finds old tags, which nobody waits for.
+    // Another expression finds old tags, which no run waits for.
     const path = `workspaces/${id}`;
     await admin.patch(path, resource('workspaces', { 'vcs-repo': { 'tags-regex': '^x' } })).expect(200);
     await look();
@@ -145,10 +145,10 @@ describe('workspaces that follow a repository', () => {
     expect(await commitsOf(id)).toEqual(['v1', 'v1', 'x2']);
   });
 
-  it('a run that somebody starts takes the newest commit, waits for it, and ends with what keeps it away', async () => {
+  it('a run started by hand takes the newest commit, waits for it, and ends with what keeps it away', async () => {
     const id = await followed('by-hand');
     await fetchAll();
-    const newest = host.commit('Nobody told of it');
+    const newest = host.commit('Without a webhook');
     host.branches.set('main', newest);
     await worker.claim();
     const first = (await runOf(id).expect(201)).body.data;
@@ -160,7 +160,7 @@ describe('workspaces that follow a repository', () => {
     await look();
     const second = (await runOf(id).expect(201)).body.data;
     expect(second.relationships['configuration-version'].data.id).toBe(configuration);
-    expect(await commitsOf(id)).toEqual(['Begin', 'Nobody told of it']);
+    expect(await commitsOf(id)).toEqual(['Begin', 'Without a webhook']);
     const statusOf = async (run: string) => (await admin.get(`runs/${run}`).expect(200)).body.data.attributes;
     await fetchAll();
     const queued = await means().db.prisma.run.findMany({ where: { configurationVersionId: configuration } });
@@ -169,7 +169,7 @@ describe('workspaces that follow a repository', () => {
     const third = (await runOf(id).expect(201)).body.data;
     await fetchAll('the commit needs more than 5 bytes');
     expect(await statusOf(third.id)).toMatchObject({ status: 'errored' });
-    // A host that is away keeps nobody from running what was fetched.
+    // A host that is away does not keep people from running what was fetched.
     host.away = true;
     try {
       const fourth = (await runOf(id).expect(201)).body.data;
@@ -222,7 +222,7 @@ describe('workspaces that follow a repository', () => {
       attempt: 1,
     });
     await take(beside).expect(204);
-    // Whoever asks for a commit has none: the answer with this one did not arrive.
+    // A worker that asks for a commit has none: the answer with this one did not arrive.
     const { body: fetch } = await take(own).expect(200);
     expect(fetch).toMatchObject({ 'configuration-version-id': unheard['configuration-version-id'], attempt: 2 });
     const at = `/${own.id}/fetches/${fetch['configuration-version-id']}`;
@@ -232,7 +232,7 @@ describe('workspaces that follow a repository', () => {
     await send('post', `${at}/failure`, foreign, fetch.lease).send(failure).expect(404);
     await send('post', `${at}/failure`, WORKER_TOKEN, fetch.lease).send({ reason: '', again: false }).expect(422);
 
-    // It is tried again, and whoever had it before has it no more.
+    // It is tried again, and the worker that had it before has it no more.
     await send('post', `${at}/failure`, WORKER_TOKEN, fetch.lease).send({ reason: 'away', again: true }).expect(204);
     const waits = await means().db.prisma.ingressAttributes.findMany({ where: { fetchFailures: 1 } });
     expect(waits.map(({ fetchWorkerId }) => fetchWorkerId)).toEqual([null]);

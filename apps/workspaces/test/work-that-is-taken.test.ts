@@ -58,21 +58,21 @@ interface WorkOfJob {
   readonly where?: string;
   /** Makes one row, where there is none. */
   readonly make?: string;
-  /** What came of it is so, whoever has taken it since. */
+  /** Its result holds, even if another worker has taken it since. */
   readonly isFact?: boolean;
 }
 
 /** The jobs that call hosts, by their names, and the rows that are their work. */
 const works: Readonly<Record<string, WorkOfJob>> = {
-  'heed what Git hosts told': {
+  'process webhook deliveries': {
     table: 'vcs_delivery',
     where: "state = 'waiting'",
     make: `INSERT INTO vcs_delivery (id, repository_id, delivery_id, events) SELECT 'vd-1', id, 'due', '[]' FROM vcs_repository
            ON CONFLICT (id) DO UPDATE SET state = 'waiting', attempts = 0`,
   },
-  'look after repositories': { table: 'vcs_repository' },
-  'look where apps are installed': { table: 'github_app', due: 'look_at' },
-  'renew tokens of Git hosts': {
+  'sync repositories': { table: 'vcs_repository' },
+  'find app installations': { table: 'github_app', due: 'look_at' },
+  'renew Git host tokens': {
     table: 'oauth_token',
     due: 'renew_at',
     claim: 'renew_claim',
@@ -80,13 +80,13 @@ const works: Readonly<Record<string, WorkOfJob>> = {
     make: 'UPDATE oauth_token SET renew_attempts = 0 WHERE refresh_token IS NOT NULL',
     isFact: true,
   },
-  'tell the state of commits': {
+  'report commit statuses': {
     table: 'ingress_attributes',
     due: 'status_at',
     claim: 'status_claim',
     make: 'UPDATE ingress_attributes SET status_sent = NULL, status_open = true, pull_request_number = 1',
   },
-  'tell of commits that concern nobody': {
+  'report passing statuses of commits without a run': {
     table: 'vcs_passing',
     make: `INSERT INTO vcs_passing (workspace_id, repository_id, commit, number) SELECT w.id, v.id, 'due', 1 FROM vcs_repository v, workspace w
            ON CONFLICT DO NOTHING`,
@@ -187,7 +187,7 @@ describe('work at Git hosts, while it goes on', () => {
     const cell = { table: 'oauth_token', row: id, column: 'refresh_token' };
     const refreshToken = new Uint8Array(workspaces.service.env.keyring.seal(Buffer.from('again'), cell));
     await workspaces.service.db.prisma.oauthToken.update({ where: { id }, data: { refreshToken } });
-    await run('look after repositories', false, async () => undefined);
+    await run('sync repositories', false, async () => undefined);
   });
   afterAll(() => {
     for (const host of Object.values(hosts)) host.stop();
@@ -215,7 +215,7 @@ describe('work at Git hosts, while it goes on', () => {
     expect(row?.at.startsWith('2100')).toBe(!isFact);
   });
 
-  it.each(cases)('stays due where somebody makes it due again: %s, when the host %s', async (name, _, refuses) => {
+  it.each(cases)('stays due where it is made due again meanwhile: %s, when the host %s', async (name, _, refuses) => {
     const work = works[name]!;
     await run(name, refuses, () => sql(work).set("'2001-01-01Z'"));
     const isFact = work.isFact === true && !refuses;
@@ -241,6 +241,6 @@ describe('work at Git hosts, while it goes on', () => {
         if (Date.parse(row!.at) > Date.now() + 20_000) kept.push(name);
       });
     }
-    expect(kept).toEqual(['heed what Git hosts told', 'look after repositories']);
+    expect(kept).toEqual(['process webhook deliveries', 'sync repositories']);
   });
 });

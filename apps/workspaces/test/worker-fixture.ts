@@ -26,7 +26,7 @@ import type { Executor, RunningJob } from '../src/worker/tool/execute';
 import { SchemaCache } from '../src/worker/tool/provider-schemas';
 import { RunLog } from '../src/worker/tool/run-log';
 
-/** Uids that jobs of tests run as; nobody else's. */
+/** Uids that only jobs of tests run as. */
 export const testUids = { firstUid: 61_000 + (process.pid % 400) * 10, slots: 4 };
 
 const limits = { fileBytes: 1_000_000_000, processes: 500, openFiles: 4096, memoryBytes: 1024 * 1024 * 1024 };
@@ -111,7 +111,7 @@ function works(kind: IsolationKind, isolation: Isolation): boolean {
   }
 }
 
-/** An executor with a scratch folder of its own, and what to remove at the end. */
+/** An executor with a separate scratch folder, and what to remove at the end. */
 export async function makeExecutor(kind: IsolationKind, tool: Binary): Promise<Executor & { remove(): void }> {
   if (!isolationKinds.includes(kind)) throw new Error(kind);
   const root = mkdtempSync(path.join(tmpdir(), 'scratch-'));
@@ -223,7 +223,7 @@ export interface Ran {
   readonly slot: Slot;
 }
 
-/** Runs a shell script as a run would be, in a folder of its own; `during` is told what it prints. */
+/** Runs a shell script as a run would be, in a separate folder; `during` gets what it prints. */
 export async function runScript(
   isolation: Isolation,
   scratch: ScratchOptions,

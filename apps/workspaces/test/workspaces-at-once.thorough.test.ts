@@ -152,7 +152,7 @@ describe('many requests at the same moment', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
 
-  it('create what they ask for, each its own answer, and one duplicate fails alone', async () => {
+  it('create what they ask for, each with its own answer, and one duplicate fails only itself', async () => {
     await workspaces.organization('crowd');
     const names = [...Array.from({ length: 30 }, (_, i) => `w-${i}`), 'w-7', 'not valid'];
     const answers = await Promise.all(
@@ -277,7 +277,7 @@ describe('two nodes on one database', () => {
     expect(keys.map((key) => body.data.attributes[key])).toEqual([true, true, true, true]);
   });
 
-  it('let everybody change a workspace that is changed elsewhere without a pause', async () => {
+  it('let every caller change a workspace that is changed elsewhere without a pause', async () => {
     const { id } = await workspaces.workspace('pair', 'busy');
     let ended = false;
     const elsewhere = async () => {

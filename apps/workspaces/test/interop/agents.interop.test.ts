@@ -20,7 +20,7 @@ const root = path.resolve(__dirname, '../../../..');
 const firstUid = 90_000 + (process.pid % 400) * 100;
 let tool: Binary;
 
-// Stands in for the tool where something has to last: the file `held` in its box says how long.
+// Replaces the tool where something has to last: the file `held` in its box says how long.
 const standIn = (held: string) => `#!/bin/sh
 wait_for() { echo "began $1"; while [ -e ${held} ]; do sleep 0.1; done; }
 case $1 in

@@ -97,7 +97,7 @@ describe('an assessment by the real tool', () => {
 
   const itDrifts = noTool || noProvider ? test.skip : test;
   itDrifts(
-    'finds what somebody changed, and what somebody removed, behind its back',
+    'finds what was changed, and what was removed, outside it',
     async () => {
       const { port } = iam.address() as AddressInfo;
       const files = {

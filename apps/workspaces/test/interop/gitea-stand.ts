@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { findProgram, freePort } from '@keystead/testing';
 
 const usualSeconds = 180;
-/** More than all waits of a test together need on a busy machine: each has a bound of its own, and says what it waited for. */
+/** More than all waits of a test together need on a busy machine: each has its own limit, and names what it waited for. */
 export const longestTestMs = 20 * 60_000;
 const execute = (program: string, args: string[], options: { cwd?: string; env?: NodeJS.ProcessEnv } = {}) =>
   promisify(execFile)(program, args, { ...options, timeout: usualSeconds * 1000 });
@@ -38,7 +38,7 @@ export async function eventually<T>(
   }
 }
 
-/** A Gitea of its own below a folder, with one person. */
+/** A separate Gitea below a folder, with one person. */
 export class Gitea {
   readonly user = 'grace';
   private readonly password = 'a long enough password';
@@ -79,7 +79,7 @@ DB_TYPE = sqlite3
 PATH = ${box}/gitea/gitea.db
 [security]
 INSTALL_LOCK = true
-SECRET_KEY = a key that nobody else has
+SECRET_KEY = a key only for this test
 [webhook]
 ALLOWED_HOST_LIST = loopback
 [log]
@@ -117,7 +117,7 @@ DISABLE_REGISTRATION = true
   }
 
   /** Its interface. */
-  // biome-ignore lint/suspicious/noExplicitAny: an answer of somebody else
+  // biome-ignore lint/suspicious/noExplicitAny: an answer of another system
   async call(method: string, at: string, body?: object): Promise<any> {
     const basic = `Basic ${Buffer.from(`${this.user}:${this.password}`).toString('base64')}`;
     const headers = { authorization: this.token ? `token ${this.token}` : basic, 'content-type': 'application/json' };
@@ -163,7 +163,7 @@ DISABLE_REGISTRATION = true
       ? asked
       : await open('/login/oauth/grant', { ...asked.fields, granted: 'true' });
     const location = agreed.answer.headers.get('location');
-    if (!location) throw new Error(`nobody was led anywhere: ${agreed.answer.status}`);
+    if (!location) throw new Error(`no redirect: ${agreed.answer.status}`);
     return new URL(location, this.url);
   }
 

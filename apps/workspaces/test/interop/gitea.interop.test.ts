@@ -228,7 +228,7 @@ describe('runs that follow a repository', () => {
     await admin.delete(`workspaces/${id}`).expect(204);
   });
 
-  it('a link that leaves the tree and a host that says nothing end the configuration, and the commit is told', async () => {
+  it('a link that leaves the tree and a host that says nothing end the configuration, and the commit gets a status', async () => {
     const clone = await gitea.repository('bad');
     clone.write({ 'main.tf': main('one') });
     symlinkSync('/etc/passwd', path.join(clone.folder, 'passwd.tf'));

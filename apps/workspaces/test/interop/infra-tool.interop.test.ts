@@ -115,7 +115,7 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
     await workspaces.admin.get('organizations/acme/workspaces/blue-two').expect(404);
   }, 400_000);
 
-  it('stops at a lock somebody holds, and force-unlocks', async () => {
+  it('stops at a lock that another person holds, and force-unlocks', async () => {
     const tool = folder('locks', configuration('workspaces { name = "locks" }'));
     await tool('init', '-no-color');
     const { id } = (await workspaces.admin.get('organizations/acme/workspaces/locks').expect(200)).body.data;

@@ -6,7 +6,7 @@ import { freePort, Keycloak, keycloakAt, samlClient } from '@keystead/testing';
 import { resource, startWorkspaces } from '../start-workspaces';
 
 jest.setTimeout(120_000);
-if (!keycloakAt) process.stderr.write('skipped: no KEYSTEAD_KEYCLOAK, so nobody comes from a real provider\n');
+if (!keycloakAt) process.stderr.write('skipped: no KEYSTEAD_KEYCLOAK, so there is no real provider\n');
 const withKeycloak = keycloakAt ? describe : describe.skip;
 const ours = { 'X-Keystead-Console': '1', 'Sec-Fetch-Site': 'same-origin' };
 
@@ -109,7 +109,7 @@ withKeycloak('people who come to the workspaces console from Keycloak', () => {
     const back = await get(answered.headers.get('location')!, cookieOf(left));
     expect(back.status).toBe(303);
     expect((await asks('organizations/works', cookieOf(back))).status).toBe(200);
-    // The same answer again, from whoever has seen it.
+    // The same answer again, from a person who has seen it.
     const again = await fetch(action, { method: 'POST', body: sent, redirect: 'manual' });
     expect(again.status).toBe(403);
   });

@@ -116,7 +116,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
     }
   }, 600_000);
 
-  it('heeds no settings of the tool that a repository brings, nor a provider in the place of another', async () => {
+  it('ignores settings of the tool that a repository brings, and providers in the place of others', async () => {
     const settings = 'provider_installation {\n  dev_overrides { "hashicorp/null" = "/tmp" }\n  direct {}\n}\n';
     const names = ['.terraformrc', 'terraform.rc', '.tofurc', 'home/.terraformrc', '.config/opentofu/tofurc'];
     const files = {
@@ -234,7 +234,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
     120_000,
   );
 
-  it('replaces the backend also where the archive brings an override, a state and a data folder of its own', async () => {
+  it('replaces the backend also where the archive brings an override, a state and a data folder', async () => {
     const files = {
       'main.tf': `${cloud} output "x" { value = 1 }`,
       'zzzz_remote_run_override.tf': 'terraform { backend "http" { address = "http://127.0.0.1:1" } }',
@@ -424,7 +424,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
         expect(answers.socket).toMatch(/^(ENOENT|EACCES)$/);
         for (const [name, answer] of Object.entries(answers)) {
           if (name.startsWith('database') && !databaseOpen) expect([name, answer]).toEqual([name, closed]);
-          // Refused by this machine; what a network says of an address that nobody has differs.
+          // Refused by this machine; for an unused address the answers of networks differ.
           if (name.startsWith('metadata') && !metadataOpen) expect([name, answer]).toEqual([name, 'EACCES']);
         }
         if (databaseOpen) expect(answers['database 127.0.0.1']).toBe('open');

@@ -8,7 +8,7 @@ import { createService } from '../../src/service';
 const log = createLogger({ name: 'shown', level: 'silent' });
 const listen = { host: '127.0.0.1', port: 0 };
 
-/** Starts the service and its background jobs with their metrics on a port of their own, as its program does. */
+/** Starts the service and its background jobs with their metrics on a separate port, as its program does. */
 export async function showWorkspaces(): Promise<{ port: number; close(): Promise<void> }> {
   const database = await freshDatabase('workspaces');
   const registry = new Registry();
@@ -23,7 +23,7 @@ export async function showWorkspaces(): Promise<{ port: number; close(): Promise
   const serving = await serve({ app: service.app, listen, log, metrics: { listen, registry }, ready: service.ready });
   const options = { log, outage, registry, clockTrouble, consoleIdleMinutes: 30, ...env };
   const housekeeping = startHousekeeping(service.db, options);
-  // Somebody has asked it for something, so that there is something to count.
+  // A first request, so that there is something to count.
   await fetch(`${serving.url}/nothing`);
   return {
     port: Number(serving.metricsPort),

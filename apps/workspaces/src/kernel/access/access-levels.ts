@@ -23,7 +23,7 @@ export const workspaceAdmin: Mask = maskOf(...workspaceCapabilities);
 /** Everything an administrator of a project may do, its workspaces included. */
 export const projectAdmin: Mask = maskOf(...projectCapabilities) | workspaceAdmin;
 
-/** The dials each workspace level stands for; `custom` holds the defaults of what is not given. */
+/** The settings behind each workspace access level; `custom` holds the defaults. */
 export const workspaceLevelSettings = {
   read: level('read', 'read', 'read', 'none', false, false),
   plan: level('plan', 'read', 'read', 'none', false, false),

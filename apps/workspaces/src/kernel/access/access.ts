@@ -48,10 +48,10 @@ export interface OrganizationMembership {
   readonly teamIds: readonly string[];
   readonly grants: readonly TeamGrants[];
   readonly requiresTwoFactor: boolean;
-  /** Switched off by a site administrator: nobody may do anything in it. */
+  /** Switched off by a site administrator: no request may use it. */
   readonly disabled: boolean;
   readonly allowsForceDelete: boolean;
-  /** People come in by signing in alone, not with API tokens. */
+  /** People may use it only by signing in, not with API tokens. */
   readonly refusesUserTokens: boolean;
   /** The organization's limits on sessions, in minutes; null is the installation's. */
   readonly sessionTimeoutMinutes: number | null;
@@ -147,7 +147,7 @@ export class Access {
     return this.principal.kind === 'organization' && this.principal.organizationId === organizationId;
   }
 
-  /** May see that the organization exists: its members, tokens of its own, and site administrators. */
+  /** May see that the organization exists: its members, its tokens, and site administrators. */
   canTraverse(organizationId: string): boolean {
     return this.principal.siteAdmin || this.memberships.get(organizationId)?.member === true;
   }

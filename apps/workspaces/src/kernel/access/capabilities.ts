@@ -107,7 +107,7 @@ export function dialMask(dial: Dial, value: string | boolean): Mask {
   return dial.adds.slice(0, index + 1).reduce((mask, names) => mask | maskOf(...names), 0);
 }
 
-/** Where a dial stands in a mask: the highest value whose capabilities are all held. */
+/** The value of a dial in a mask: the highest whose capabilities are all held. */
 export function dialValue(dial: Dial, mask: Mask): string | boolean {
   for (let index = dial.values.length - 1; index > 0; index--) {
     const names = dial.adds[index] ?? [];

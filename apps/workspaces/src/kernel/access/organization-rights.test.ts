@@ -37,11 +37,11 @@ const named = (rights: number) => organizationRights.filter((right) => hasRight(
 
 describe('rights in an organization', () => {
   it.each(organizationRights)('%s is itself, with what it implies, and grants what it should below', (right) => {
-    const alone = rightsOf(right);
-    expect(named(alone)).toEqual([right]);
-    expect(named(withImplied(alone)).sort()).toEqual([right, ...(implies[right] ?? [])].sort());
-    expect(namesOf(workspaceFloor(alone))).toEqual(namesOf(inWorkspaces[right] ?? 0));
-    expect(namesOf(projectFloor(alone))).toEqual(namesOf(inProjects[right] ?? 0));
+    const rights = rightsOf(right);
+    expect(named(rights)).toEqual([right]);
+    expect(named(withImplied(rights)).sort()).toEqual([right, ...(implies[right] ?? [])].sort());
+    expect(namesOf(workspaceFloor(rights))).toEqual(namesOf(inWorkspaces[right] ?? 0));
+    expect(namesOf(projectFloor(rights))).toEqual(namesOf(inProjects[right] ?? 0));
   });
 
   it('together grant the most of each', () => {

@@ -1,6 +1,6 @@
 /**
- * Kinds of token that may call this service; those for audit trails may read these alone, that of a directory keeps people
- * and groups by SCIM alone, and that of an agent pool carries out runs alone.
+ * Kinds of token that may call this service. Audit-trail tokens may only read audit trails, SCIM tokens only manage people
+ * and groups, and agent tokens only carry out runs.
  */
 export type PrincipalKind = 'user' | 'team' | 'organization' | 'audit-trails' | 'scim' | 'agent';
 

@@ -3,7 +3,7 @@ import type { Prisma } from '../../generated/prisma/client';
 import type { Principal } from '../access/principal';
 import type { Database } from '../database/database';
 
-/** Whoever can make a change. */
+/** Kinds of caller that can make a change. */
 export const actorTypes = ['users', 'teams', 'organizations', 'system', 'runs'] as const;
 
 /** Who makes a change, as audit events name them. */
@@ -56,7 +56,7 @@ export function accountIdOf({ id }: { readonly id: string }): string {
   return `user-${id.slice(id.indexOf('-') + 1)}`;
 }
 
-/** Changes that nobody asked for by request: first start, workers. */
+/** The actor of changes without a request: first start, workers. */
 export const system: Actor = { type: 'system', id: 'system', name: 'system' };
 
 /** Records a change. To be called with the transaction that makes it, so that neither happens without the other. */

@@ -15,7 +15,7 @@ export const backingDataActions = [
 ] as const;
 export type BackingDataAction = (typeof backingDataActions)[number];
 
-/** Something with content of its own: a state version, or a configuration. */
+/** Something that has stored content: a state version, or a configuration. */
 export interface Backed {
   readonly type: 'state-versions' | 'configuration-versions';
   readonly id: string;

@@ -222,7 +222,7 @@ export async function readBlob(db: Database, keyring: Keyring, id: string): Prom
     if (first.length > 0) yield first;
     yield* pieces;
   };
-  // The reader of the last stream is told of an error anywhere.
+  // An error anywhere reaches the reader of the last stream.
   pipeline(Readable.from(all(), { objectMode: false, highWaterMark: 1 }), decompressor, () => undefined);
   return decompressor;
 }

@@ -9,7 +9,7 @@ const smallBytes = 128 * 1024;
 
 /** Where the sealed chunks of one new blob are put. */
 export interface Chunks {
-  /** Whether the only chunk of a blob may be stored later, by whoever refers to the blob. */
+  /** Whether the only chunk of a blob may be stored later, together with the row that refers to the blob. */
   readonly mayWait: boolean;
   put(position: number, sealed: Buffer): Promise<void>;
   /** Puts the last one and completes the blob. */

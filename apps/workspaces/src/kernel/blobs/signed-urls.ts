@@ -36,7 +36,7 @@ export function signedUrl(env: LinkMaker, verb: LinkVerb, path: string): string 
   return `${env.publicUrl}/api/v2${path}?expires=${expires}&signature=${secret}`;
 }
 
-/** The same with the secret in the path, for readers that write a query of their own. */
+/** The same with the secret in the path, for clients that add their own query. */
 export function signedPathUrl(env: LinkMaker, path: string): string {
   const expires = expiry(env);
   return `${env.publicUrl}/api/v2${path}/${expires}/${signature(env.keyring, 'GET', path, expires, holderOf(env))}`;

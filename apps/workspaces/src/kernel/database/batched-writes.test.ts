@@ -8,7 +8,7 @@ interface Asked {
 }
 type Answers = (asked: Asked) => { rows: object[] };
 
-/** A pool that notes what it is asked, transaction by transaction, and answers as it is told. */
+/** A pool that records its statements, transaction by transaction, and gives the answers it was set up with. */
 function fakePool(answers: Answers) {
   const trips: Asked[][] = [];
   const kept: boolean[] = [];
@@ -43,7 +43,7 @@ const echo: Answers = ({ values }) => ({ rows: ((values?.[0] as string[]) ?? [])
 const refused = (severity: string) => Object.assign(new Error('refused'), { severity });
 
 describe('writes of the same moment', () => {
-  it('share one transaction: rows are held first, each kind is one statement, everybody gets their own result', async () => {
+  it('share one transaction: rows are locked first, each kind is one statement, each caller gets its own result', async () => {
     const { pool, texts, trips } = fakePool(echo);
     const writes = new BatchedWrites(pool);
     const [lock, unlock] = [kind('lock', { holds }), kind('unlock', { holds })];
@@ -67,7 +67,7 @@ describe('writes of the same moment', () => {
     expect(texts()).toEqual([['edit']]);
   });
 
-  it('fail alone: what the server refuses for all is tried again one by one', async () => {
+  it('fail one by one: what the server refuses for the batch is tried again item by item', async () => {
     const { pool, kept } = fakePool((asked) => {
       if ((asked.values?.[0] as string[] | undefined)?.includes('bad')) throw refused('ERROR');
       return echo(asked);
@@ -90,7 +90,7 @@ describe('writes of the same moment', () => {
     expect(trips).toHaveLength(1);
   });
 
-  it('reject for everybody who waits when no connection can be had', async () => {
+  it('reject for every caller when there is no connection', async () => {
     const pool = { connect: () => Promise.reject(new Error('no room')) } as unknown as Pool;
     const writes = new BatchedWrites(pool);
     await expect(Promise.all([writes.write(kind('edit'), 'a'), writes.write(kind('edit'), 'b')])).rejects.toThrow(

@@ -14,15 +14,15 @@ export interface Batch<Result> {
   readonly values?: readonly unknown[];
   /** Keys of the rows that `holds` takes first. */
   readonly held?: readonly string[];
-  /** A result, or an error of its own, for each item in order; called once the rows of the statement are committed. */
+  /** A result or an error for each item in order; called once the rows of the statement are committed. */
   settle(rows: readonly QueryResultRow[]): readonly (Result | Error)[];
 }
 
 /** A kind of write that one statement does for many callers. */
 export interface Batched<Item, Result> extends NamedStatement {
   /**
-   * Takes rows by key (`$1`) in an order of its own, so that batches never wait for each other in a circle. The
-   * statement comes after it, and so sees what was committed before the rows were ours.
+   * Locks rows by key (`$1`) in the order of their keys, so that batches cannot deadlock. The main statement comes after
+   * it, and so sees what was committed before the locks were granted.
    */
   readonly holds?: NamedStatement;
   batch(items: readonly Item[]): Batch<Result>;
@@ -51,8 +51,8 @@ const MOST = 64;
 
 /**
  * Group commit: writes of all kinds that wait at the same moment share one transaction, one statement per kind, sent in
- * one go; each caller is answered after it. A lone caller waits for nothing. What fails is tried again item by item, so
- * that it fails alone.
+ * one go; each caller is answered after it. A lone caller waits for nothing. A failed batch is tried again item by item, so
+ * that one bad item fails only itself.
  */
 export class BatchedWrites {
   /** What batches under way are about. */
@@ -94,13 +94,13 @@ export class BatchedWrites {
     } catch (error) {
       // What was on its way in a lost connection may have been committed or not: it is not written twice.
       if (!isOfStatement(error)) for (const { reject } of batch) reject(error);
-      else for (const one of batch) await this.alone(one);
+      else for (const one of batch) await this.writeSingly(one);
     } finally {
       for (const one of about) this.busy.delete(one);
     }
   }
 
-  private async alone(one: QueuedWrite): Promise<void> {
+  private async writeSingly(one: QueuedWrite): Promise<void> {
     try {
       await untilWon(() => this.commit(partsOf([one])));
     } catch (error) {
@@ -141,7 +141,7 @@ interface Transaction {
   $queryRawUnsafe<T>(text: string, ...values: unknown[]): Promise<T>;
 }
 
-/** The same writes as a batch of their own inside a transaction: a result, or an error of its own, for each in order. */
+/** The same writes as a separate batch inside a transaction: a result or an error for each in order. */
 export async function writeAllWithin<Item, Result>(
   transaction: Transaction,
   kind: Batched<Item, Result>,

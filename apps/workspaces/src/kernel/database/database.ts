@@ -35,9 +35,9 @@ export interface Database {
   large(value: LargeValue): Promise<Buffer | undefined>;
   /** One row of a keyed read; outside a transaction, calls of the same moment share one query. */
   readOne<R extends KeyedRow>(read: KeyedRead, key: string): Promise<R | undefined>;
-  /** What was worked out while a revision held; worked out anew when it has moved. */
+  /** What was computed while a revision was current; computed again when it has changed. */
   remembered<T extends object>(key: string, revision: string, find: () => Promise<T>): Promise<T>;
-  /** What was remembered last under a key, whatever its revision; undefined inside a transaction. */
+  /** What was remembered last under a key, of any revision; undefined inside a transaction. */
   newest<T extends object>(key: string): T | undefined;
   /** A declared write: it shares a commit with those of the same moment; inside a transaction it is part of that one. */
   write<Item, Result>(kind: Batched<Item, Result>, item: Item): Promise<Result>;
@@ -50,7 +50,7 @@ export interface Decision<Item, Result> {
   readonly name: string;
   /** Takes the lock of the thing, in the order in which nodes ask for it. */
   hold(tx: Database, key: string): Promise<unknown>;
-  /** A result, or an error of its own, for each item in order. It may run again, after a deadlock. */
+  /** A result or an error for each item in order. It may run again, after a deadlock. */
   decide(tx: Database, key: string, items: readonly Item[]): Promise<readonly (Result | Error)[]>;
 }
 
@@ -59,7 +59,7 @@ export interface Decisions {
   decide<Item, Result>(kind: Decision<Item, Result>, key: string, item: Item): Promise<Result>;
   /** Was another node, or another kind of write, faster a moment ago? Then there is no use in trying without the lock. */
   isContested(key: string): boolean;
-  /** Somebody else was faster. */
+  /** Another request was faster. */
   lost(key: string): void;
 }
 

@@ -9,10 +9,7 @@ export function tooMany(cause?: unknown): Refusal {
   return new Refusal('unavailable', 'too many requests change the same at once; try again', [], { cause });
 }
 
-/**
- * Work under one name is done one after the other, in the order in which it came; other names are not waited for.
- * Whoever waits keeps no connection busy.
- */
+/** Runs work under the same name one after the other, in order of arrival. Waiters hold no connection. */
 export class KeyedMutex {
   private readonly lines = new Map<string, (() => void)[]>();
 

@@ -79,7 +79,7 @@ describe('keyed reads', () => {
     expect(released).toEqual([gone, undefined]);
   });
 
-  it('tells everybody when there is no connection, and asks again for the next batch', async () => {
+  it('rejects for every caller when there is no connection, and asks again for the next batch', async () => {
     const { pool } = fakePool(shout);
     const connect = pool.connect.bind(pool);
     const reads = new KeyedReads(pool);

@@ -12,8 +12,8 @@ interface QueuedDecision {
 const CONTESTED_MS = 1000;
 
 /**
- * Decisions under the lock of what they are about. Whoever waits when the lock comes is decided with the others and
- * written by the same commit, so that the wait for other nodes is shared by all.
+ * Decisions under the lock of the row that they are about. Everyone waiting when the lock is granted is decided together and
+ * written by one commit, so all share the wait for other nodes.
  */
 export class LockedDecisions implements Decisions {
   private readonly waiting = new Map<string, QueuedDecision[]>();
@@ -26,7 +26,7 @@ export class LockedDecisions implements Decisions {
     return this.contested.has(key);
   }
 
-  /** Somebody else was faster. */
+  /** Another request was faster. */
   lost(key: string): void {
     this.contested.set(key, true);
   }

@@ -6,7 +6,7 @@ import { Prisma } from '../../generated/prisma/client';
 import { patienceMs, tooMany } from './keyed-mutex';
 import { TornRead } from './torn-reads';
 
-/** The attribute a unique index stands for, where it is not its last column. */
+/** The attribute behind a unique index, where it is not the index's last column. */
 const attributeOfIndex: ReadonlyMap<string, string> = new Map(
   Object.entries({
     organization_name_key: 'name',
@@ -46,7 +46,7 @@ function takenAttribute({ constraint, originalMessage = '' }: DriverError): stri
   );
 }
 
-/** Did it lose to another transaction or to a migration, and would it win against nobody? */
+/** Did it lose to another transaction or to a migration, so that a second try may win? */
 function lostToAnother(error: unknown): boolean {
   const failure = driverErrorIn(error);
   if (isStalePlan(error)) return true;

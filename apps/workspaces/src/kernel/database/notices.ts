@@ -1,6 +1,6 @@
 import type { Database } from './database';
 
-/** Where the database tells of work that was queued, so that who waits for some need not look all the time. */
+/** The channel on which the database announces queued work, so that waiters need not poll. */
 export const queuedChannel = 'keystead_job_queued';
 
 /** Tells all nodes that there is work; in a transaction, once it is committed. */

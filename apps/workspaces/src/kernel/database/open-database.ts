@@ -65,7 +65,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
     return reader;
   };
   const notHere = async (): Promise<never> => {
-    throw new Error('a decision under a lock of its own would not be part of this transaction');
+    throw new Error('a decision under a separate lock would not be part of this transaction');
   };
   const inside = (prisma: Prisma.TransactionClient): Database => {
     const db: Database = {
@@ -119,7 +119,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
     execute: rows,
     large,
     async readOne<R extends KeyedRow>(read: KeyedRead, key: string) {
-      // PostgreSQL refuses a null character, and with it the keys of everybody else.
+      // PostgreSQL refuses a null character, and with it all other keys of the batch.
       if (key.includes('\0')) return undefined;
       return (await (read.quick ? keyedReads.read(read, key) : readerOf(read)(key))) as R | undefined;
     },

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Outage } from './outage';
 
 describe('an outage of storage', () => {
-  it('is told of when it begins and when it is over, however many meet it', () => {
+  it('is logged when it begins and when it is over, however many requests meet it', () => {
     let nowMs = 0;
     const said: [string, object][] = [];
     const tell = (fields: object, message: string) => said.push([message, fields]);

@@ -1,5 +1,5 @@
-/** Where an outage is told of; the logger is one. */
-export interface Told {
+/** Where an outage is reported; the logger is one. */
+export interface OutageLog {
   warn(fields: object, message: string): void;
   info(fields: object, message: string): void;
 }
@@ -8,7 +8,7 @@ export interface Told {
 const QUIET_MS = 1000;
 
 /**
- * Tells of an outage of storage once, when it begins, and once when it is over, however many requests and jobs meet it.
+ * Reports an outage of storage once, when it begins, and once when it is over, however many requests and jobs meet it.
  * One per process.
  */
 export class Outage {
@@ -17,7 +17,7 @@ export class Outage {
   private met = 0;
 
   constructor(
-    private readonly log: Told,
+    private readonly log: OutageLog,
     private readonly now: () => number = Date.now,
   ) {}
 

@@ -12,7 +12,7 @@ describe('rows', () => {
     });
   });
 
-  it('are told apart by their columns, in any order of statements', () => {
+  it('are distinguished by their columns, in any order of statements', () => {
     const map = rowMapper();
     const rows = [{ id: 'a', key: 'k' }, { id: 'a', name: 'n' }, { id: 'b' }, { id: 'c', key: undefined }];
     for (const row of [...rows, ...rows]) expect(Object.entries(map(row) as object)).toEqual(Object.entries(row));

@@ -32,7 +32,7 @@ describe('what was read in several statements', () => {
     ['one of many', 'Workspace', { include: { tags: { include: { tag: true } } } }, { tags: [{ tag: null }] }, true],
     ['a key that is named', 'Workspace', { include: { sshKey: true } }, { sshKeyId: 'sshkey-1', sshKey: null }, true],
     ['a key that is not named', 'Workspace', { include: { sshKey: true } }, { sshKeyId: null, sshKey: null }, false],
-    ['a factor that nobody has', 'User', { include: { twoFactor: true } }, { twoFactor: null }, false],
+    ['a factor that the user does not have', 'User', { include: { twoFactor: true } }, { twoFactor: null }, false],
     ['nothing at all', 'User', { include: { twoFactor: true } }, null, false],
   ] as const)('shows whether %s is missing', (_what, model, args, value, torn) => {
     expect(isTorn(relations, model, args, value)).toBe(torn);

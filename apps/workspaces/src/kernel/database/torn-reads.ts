@@ -1,4 +1,4 @@
-/** Something that was read has lost a part meanwhile: each relation is read by a statement of its own. */
+/** A related row was deleted between the statements that read the two. */
 export class TornRead extends Error {}
 
 interface Relation {

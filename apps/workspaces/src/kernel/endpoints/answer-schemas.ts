@@ -108,7 +108,7 @@ export class AnswerSchemas {
     };
   }
 
-  /** What can come along: whatever the relationships on the way name. Undefined where nothing can be asked for. */
+  /** What `include` can add: everything on the paths of relationships. Undefined where nothing can be included. */
   private includedIn({ serializer, include, alwaysIncludes }: Endpoint): Json | undefined {
     const paths = [...alwaysIncludes, ...include];
     if (paths.length === 0) return undefined;

@@ -23,8 +23,8 @@ export function lastEventId({ headers }: StreamCall<unknown>['request']): string
 
 /**
  * Answers with a stream of events that `begin` fills. It ends when the client leaves, when the caller's right or session
- * ends, and when this node stops. Whoever does not ask for `text/event-stream` gets what is known now, and the end:
- * `begin` is told, and calls `finish`.
+ * ends, and when this node stops. Without `Accept: text/event-stream` it holds only what is known now: `lasts` is false, and
+ * `begin` calls `finish`.
  */
 export function eventStream<A>(call: StreamCall<A>, begin: (stream: EventStream, lasts: boolean) => Began<A>): Raw {
   const lasts = String(call.request.headers.accept ?? '').includes('text/event-stream');

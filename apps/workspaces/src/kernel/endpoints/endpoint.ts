@@ -53,7 +53,7 @@ export interface Lookup<P extends string> {
   readonly query: Query;
 }
 
-/** The same for whatever path has these parameters. */
+/** The same for any path that has these parameters. */
 export interface LookupBy<Name extends string> extends Omit<Lookup<string>, 'params'> {
   readonly params: { readonly [N in Name]: string };
 }
@@ -80,7 +80,7 @@ export interface Call<P extends string, Body, Target> extends Lookup<P> {
     readonly id: string;
     readonly address: string;
     readonly headers: NodeJS.Dict<string | string[]>;
-    /** Nobody is there to hear the answer. */
+    /** The client has left. */
     isGone(): boolean;
     /** The body as it comes, where the endpoint streams it; throws `late` when it comes too slowly. */
     readonly stream?: AsyncIterable<Uint8Array>;
@@ -147,7 +147,7 @@ export const bodyBytes = 2 * 1024 * 1024;
 /** Most values of any kind, at any depth, in a body. */
 export const bodyValues = 50_000;
 
-/** The same of somebody who is not known yet: signing in needs no more. Decision 0060. */
+/** The same for callers who are not signed in: signing in needs no more. Decision 0060. */
 export const unknownBody = { bytes: 64 * 1024, values: 1000 } as const;
 
 /**
@@ -168,7 +168,7 @@ export interface Disclosure<Result> {
   when?(result: Result): boolean;
 }
 
-/** What stands in one declaration; the rest is given by `endpoints()` and the verb. */
+/** What one declaration holds; the rest is given by `endpoints()` and the verb. */
 export interface Declaration<P extends string, Body, Target, Result, RuleName extends string, T> {
   summary: string;
   spec?: string;
@@ -182,8 +182,8 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   status?: number;
   paging?: 'always' | 'optional' | 'none';
   /**
-   * Query parameters besides page, sort and include, with what they mean; `[i]` stands for any number. What is not declared
-   * is refused: it would narrow or change what is meant, and not be heeded.
+   * Query parameters besides page, sort and include, with their meaning; `[i]` is any number. A parameter that is not
+   * declared is refused rather than ignored.
    */
   query?: Readonly<Record<string, string>>;
   sort?: readonly string[];
@@ -195,10 +195,10 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   /** The body is left on the wire for `run` to read. */
   streams?: boolean;
   /**
-   * Opens by a signed link for its verb and path, whoever holds it: by nothing else, or also by a token that satisfies
+   * Opens by a link signed for its verb and path, without a token: only so, or also by a token that satisfies
    * `requires`.
    */
-  link?: 'alone' | 'or-token';
+  link?: 'only' | 'or-token';
   /** What the answer to a create shows and no later one; also when it is sent again under its `Idempotency-Key`. */
   adds?: (item: T, env: Environment) => T;
   /** Takes bodies larger than the few MiB that every endpoint takes. */
@@ -223,8 +223,8 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   /** The one id that a document of a change may name, where it is not that of the target, nor in the path. */
   names?: (lookup: Lookup<P>, target: Target) => Promise<string | undefined> | string;
   /**
-   * What a create asks other systems before it writes anything; `run` is given the answer as `asked`. Nobody waits for them inside
-   * the transaction that a create with an `Idempotency-Key` is, and what was made for a key already asks nothing again.
+   * What a create asks other systems before it writes anything; `run` gets the answer as `asked`. It runs outside the
+   * transaction of a create with an `Idempotency-Key`, and not at all when the key was used before.
    */
   asks?: (call: Call<P, Body, Target>) => Promise<unknown>;
   run: (call: Call<P, Body, Target>) => Promise<Result>;
@@ -233,17 +233,17 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   /** `load` looks at nothing but the path, so it can begin while the caller is still being recognised. */
   loadsEarly?: boolean;
   /**
-   * What cannot be taken back, and what makes a credential that outlives the session: somebody at the console must have
-   * proved, minutes ago, who they are. A function says for which bodies. Whoever sends a token never hears of it.
+   * For what cannot be undone, and what makes a credential that outlives the session: a person at the console must have
+   * proved minutes ago who they are. A function says for which bodies. Does not apply to tokens.
    */
   stepUp?: true | ((body: Body) => boolean);
   /** Contents that the trail keeps who was given. */
   discloses?: Disclosure<NoInfer<Result>>;
-  /** A change by which nobody gains or loses a right, so that access need not be asked for again. */
+  /** The change gives and takes no rights, so access need not be read again. */
   keepsAccess?: boolean;
   /**
-   * False: whatever changes it takes no turns, as it decides in batches, or under the lock of what it changes. All else that
-   * changes something takes turns with what changes the same (`turnOf`); what adds something new does not.
+   * False: takes no turns, because it decides in batches, or under the lock of what it changes. Every other change takes
+   * turns with changes of the same resource (`turnOf`); creates do not.
    */
   turns?: false;
   /** Answers from cached text; `run` answers with stamps then. */
@@ -315,8 +315,8 @@ const cursorQuery = {
 const linkQuery = { expires: 'When the link ends, in seconds since 1970.', signature: 'The secret of the link.' };
 
 /**
- * The turns that an endpoint takes: those of the resource that its path names, whoever administers it. A path that names
- * none is about the caller, or the installation.
+ * The name under which an endpoint takes turns: the resource that its path names, for administrators and others alike. A
+ * path that names none is about the caller, or the installation.
  */
 function turnOf(path: string, siteAdmin: boolean): string {
   const named = /^.*:\w+/.exec(path)?.[0] ?? (siteAdmin ? path : '/users/:caller');

@@ -67,9 +67,9 @@ export interface Environment {
   readonly checksSamlCertificates: boolean;
   /** The largest configuration that can be uploaded. */
   readonly configurationBytes: number;
-  /** The tier of organizations without a subscription of their own. */
+  /** The tier of organizations without a subscription. */
   readonly defaultFeatureSet: string;
-  /** Where the service is and calls from, as blocks of addresses; undefined where nobody says. */
+  /** The addresses at which the service is and from which it calls, as blocks; undefined where not configured. */
   readonly ipRanges: readonly string[] | undefined;
   /** Which addresses Git hosts may have; undefined where none is called. */
   readonly vcsReach: Reach | undefined;

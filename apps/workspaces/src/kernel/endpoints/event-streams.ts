@@ -7,7 +7,7 @@ const mostBuffered = 512 * 1024;
 const perCaller = 24;
 const perNode = 2_000;
 
-/** Server-sent events to one client: text that goes on until somebody leaves. */
+/** Server-sent events to one client, until the client leaves. */
 export class EventStream extends Readable {
   private readonly timers: NodeJS.Timeout[] = [];
   /** Called when the client has taken what was there. */

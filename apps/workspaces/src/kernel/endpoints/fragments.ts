@@ -25,7 +25,7 @@ export class Fragments {
     this.texts.set(key, text);
   }
 
-  /** The bytes of a document that shows the resource alone, and nothing else. */
+  /** The bytes of a document that shows only the resource. */
   document(key: string): Buffer | undefined {
     let bytes = this.documents.get(key);
     if (bytes === undefined) {

@@ -16,7 +16,7 @@ describe('an update of a resource that keeps a secret', () => {
   const target = { apiKey: undefined, apiUrl: 'https://one.test', name: 'one' };
   const update = (sent: object, before: object = target) => withKeptSecrets(patch, before, sent);
 
-  it('changes an address with the secret alone', () => {
+  it('changes an address only together with the secret', () => {
     expect(() => update({ apiUrl: 'https://two.test' })).toThrow('invalid attribute');
     const whole = { apiUrl: 'https://two.test', apiKey: 'k' };
     expect(update(whole)).toEqual(whole);

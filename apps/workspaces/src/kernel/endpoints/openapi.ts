@@ -140,7 +140,7 @@ function operation(
     ]),
   );
   const others = Object.entries(endpoint.answers).map(([status, { description, type, schema }]) => {
-    // What every endpoint refuses comes in the usual form, whatever form its own refusals have.
+    // What every endpoint refuses comes in the usual form, even where its own refusals have another.
     const usual = refused[status]?.content;
     const own = type === undefined ? undefined : contentOfType(type, schema);
     return [status, own === undefined ? { description } : { description, content: { ...usual, ...own } }];

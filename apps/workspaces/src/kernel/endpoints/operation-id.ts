@@ -7,13 +7,13 @@ const exceptions: ReadonlyMap<string, string> = new Map(
     'PATCH /account/update': 'account_update',
     'POST /one-time-links/:secret': 'one_time_links_use',
     'PATCH /workspaces/:workspace_id/state-versions': 'workspaces_state_versions_rollback',
-    // The same of the caller, or of everybody, has the plain name.
+    // Of the two lists, that of the caller or of all has the plain name.
     'GET /organization-memberships': 'organization_memberships_list_own',
     'GET /organizations/:organization_name/feature-sets': 'organizations_feature_sets_list',
     // The same under a second path.
     'GET /workspaces/:workspace_id/relationships/tag-bindings': 'workspaces_tag_bindings_list_related',
     'GET /projects/:project_id/relationships/tag-bindings': 'projects_tag_bindings_list_related',
-    // Lists in a form of their own.
+    // Lists in the form of SCIM.
     'GET /scim/v2/Users': 'scim_v2_users_list',
     'GET /scim/v2/Groups': 'scim_v2_groups_list',
     'GET /scim/v2/ResourceTypes': 'scim_v2_resource_types_list',

@@ -2,13 +2,13 @@ import { badParameter, type Query } from '@keystead/jsonapi';
 import type { Endpoint } from './endpoint';
 import { asksForFields } from './sparse-fields';
 
-/** Whoever pages through everything sends these, also where there is but one page. */
+/** Clients that page through everything send these even where there is only one page. */
 const always: ReadonlySet<string> = new Set(['page[number]', 'page[size]', 'sort', 'include']);
 
 const anyNumber = (name: string): RegExp =>
   new RegExp(`^${name.replace(/[[\]]/g, '\\$&').replace('\\[i\\]', '\\[\\d+\\]')}$`);
 
-/** The families that JSON:API keeps for itself; what has any other letter is for whoever sends it, and harmless. */
+/** Families that JSON:API reserves; a name with any other letter is the client's own, and harmless. */
 const meansSomething = /^[a-z]+(\[|$)/;
 
 /**

@@ -37,11 +37,11 @@ export interface Request {
   readonly params: Record<string, string>;
   readonly headers: NodeJS.Dict<string | string[]>;
   readonly address: string;
-  /** Nobody is there to hear the answer. */
+  /** The client has left. */
   isGone(): boolean;
-  /** Who calls; undefined for endpoints that need nobody. */
+  /** The caller; undefined for endpoints without authentication. */
   readonly principal: Principal | undefined;
-  /** The same looked up anew, for answers that go on; undefined when the token or session has ended. */
+  /** The caller looked up again, for streams; undefined when the token or session has ended. */
   again?(): Promise<Principal | undefined>;
   /** The target, where looking for it has already begun. */
   readonly early?: Promise<unknown>;
@@ -73,9 +73,9 @@ export interface EndpointResponse {
 
 const onlyOthers = 'the organization takes no API tokens of people: use the token of a team, or sign in';
 
-const nobody: Principal = { kind: 'user', id: '', name: '', tokenId: '', siteAdmin: false, twoFactor: false };
+const anonymous: Principal = { kind: 'user', id: '', name: '', tokenId: '', siteAdmin: false, twoFactor: false };
 
-/** Kinds of token that are good for one thing, and for nothing that everybody may ask. */
+/** Kinds of token that serve one purpose, and may not call what is open to every other token. */
 const forOneThing: readonly PrincipalKind[] = ['audit-trails', 'scim', 'agent'];
 
 function refuseUnlessFor(endpoint: Endpoint, env: Environment, principal: Principal): void {
@@ -101,7 +101,7 @@ function targetOf({ path }: Endpoint, target: unknown): Change['target'] {
   return { type: /^\/(?:admin\/)?([\w-]+)/.exec(path)?.[1] ?? 'requests', id, name };
 }
 
-/** Where administrators must have a second factor, those without one are like everybody else. */
+/** Where administrators must have a second factor, those without one have the rights of other people. */
 function withinRules(principal: Principal, settings: SiteSettings): Principal {
   const lacks = principal.siteAdmin && settings.requireTwoFactorForAdmins && !principal.twoFactor;
   return lacks ? { ...principal, siteAdmin: false } : principal;
@@ -114,8 +114,8 @@ export function loadEarly(
   params: Record<string, string>,
 ): Promise<unknown> | undefined {
   if (!endpoint.loadsEarly || endpoint.load === undefined) return undefined;
-  const early = endpoint.load({ db, env, principal: nobody, params, query: Query.parse('') });
-  // Whoever is refused first never waits for it.
+  const early = endpoint.load({ db, env, principal: anonymous, params, query: Query.parse('') });
+  // A request that is refused first never awaits it.
   early.catch(() => undefined);
   return early;
 }
@@ -144,11 +144,11 @@ async function holderBehind(
   const holder = holderOfLink(env, method as LinkVerb, { pattern: path, params, query: query.entries });
   const found = holder && (await findHolder(db, holder));
   if (holder && !found) {
-    const was = { ...nobody, ...holder, name: holder.id };
+    const was = { ...anonymous, ...holder, name: holder.id };
     const target = targetOf(endpoint, { id: Object.values(request.params)[0] });
     await keepRefusedLink(env, endpoint, actorOf({ principal: was, request }), null, target);
   }
-  if (!found && (link === 'alone' || holder)) throw notFound();
+  if (!found && (link === 'only' || holder)) throw notFound();
   return found;
 }
 
@@ -177,7 +177,7 @@ function allow(endpoint: Endpoint, access: Access, target: unknown): void {
   }
 }
 
-/** Somebody at the console does what cannot be taken back only shortly after a proof of who they are. */
+/** At the console, what cannot be undone needs a recent proof of who the person is. */
 function requireStepUp({ stepUp }: Endpoint, { console }: Principal, body: unknown, now: number): void {
   if (console === undefined || console.stepUpUntilMs > now) return;
   if (stepUp?.(body) === true) throw new StepUpRequired();
@@ -200,9 +200,7 @@ async function requireSameId(
   const { id: own, name } = (target ?? {}) as { id?: unknown; name?: unknown };
   const named = names ? [await names(lookup, target)] : [own, name, ...Object.values(lookup.params)];
   if (named.includes(id)) return;
-  throw new Refusal('invalid', '', [
-    { path: ['data', 'id'], message: 'data.id must be the id that the path stands for' },
-  ]);
+  throw new Refusal('invalid', '', [{ path: ['data', 'id'], message: 'data.id must be the id in the path' }]);
 }
 
 const ETAG = /^(?:W\/)?"(\d+)"$/;
@@ -233,7 +231,7 @@ function requireStorable(params: Record<string, string>, query: Query): void {
 /** The life of a request, from the declaration found for it to the answer. */
 export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: Request): Promise<EndpointResponse> {
   const { db } = kernel;
-  const caller = withinRules(request.principal ?? nobody, request.settings);
+  const caller = withinRules(request.principal ?? anonymous, request.settings);
   refuseUnlessFor(endpoint, kernel.env, caller);
   const query = Query.parse(request.search);
   requireStorable(request.params, query);
@@ -243,8 +241,8 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   const principal = holder === undefined ? caller : withinRules(holder, request.settings);
   const env = environmentFor(kernel.env, principal);
   /**
-   * Keeps that a caller who is known was refused what is there; answers what they are told. What an organization's trail says is
-   * of its members: others are in the trail of the installation.
+   * Records that an authenticated caller was refused something that exists; returns the refusal to answer with. An
+   * organization's trail records only its members: other callers are in the trail of the installation.
    */
   const refused = async (
     refusal: unknown,
@@ -288,7 +286,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
       epoch !== undefined && judged.length === 1
         ? await env.accessStore.loadAt(who, judged[0]!, epoch)
         : await accessOf(who, judged);
-    // Whoever is barred for the kind of their token hears so, where they are known to be members.
+    // Members learn that the kind of their token is the reason.
     if (judged.some((id) => access.isUserTokenRefused(id))) throw new TokenKindRefused(onlyOthers);
     try {
       allow(endpoint, access, target);
@@ -334,7 +332,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   } satisfies Call<string, unknown, unknown> & { request: { stream: unknown } };
   requireStepUp(endpoint, principal, call.body, env.now());
   const turn = turnFor(endpoint, request.params, principal);
-  // Whoever waited judges again: what was found before may have been changed by those who came first.
+  // After waiting it judges again: earlier requests may have changed what was found before.
   const run = async (): Promise<unknown> => {
     if (turn === undefined) return runOnce(within, endpoint, request, call);
     return db.mutex.run(turn, async (waited) => {
@@ -360,7 +358,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
       target,
     });
   }
-  // What a request reads cannot change what its caller may do, so nobody has to ask again.
+  // Such an endpoint cannot change its caller's rights, so they are not read again.
   const known = endpoint.keepsAccess ? at.judged : [];
   return show(within, endpoint, request, call, result, known);
 }
@@ -409,7 +407,7 @@ async function runOnce(
         throw new Error(`${type} are made once for a key, and nothing says how they are found again`);
       const [item] = await found.load(db, [id], env);
       if (item === undefined) return undefined;
-      // Whoever made it may have lost the right to see it since.
+      // The creator may have lost the right to see it since.
       const access = await call.accessTo((found.organizationsOf ?? endpoint.organizationsOf)(item));
       return found.visible(access, item) ? item : undefined;
     },
@@ -452,7 +450,7 @@ async function show(
   if (listed === undefined && result !== null && (fresh ?? texts).length === 0) throw notFound();
   const rest: Record<string, unknown> = {};
   if (call.include.length > 0 || call.fields !== undefined) {
-    // Whoever was found to see the resource is not asked about again for what is beside it, of the same organization.
+    // The caller may see the resource, so included ones of the same organization need no second check.
     const accessTo = (more: readonly string[]) =>
       more.length > 0 && more.every((id) => ids.includes(id)) ? Promise.resolve(access) : call.accessTo(more);
     const context = { db: kernel.db, env, includables: kernel.includables, view, accessTo };

@@ -8,7 +8,7 @@ export class Waiting {
   private readonly newest = new Map<string, symbol>();
   private ending = false;
 
-  /** Runs `work`, which is told when to leave: when the same asker waits again, and when this node stops. */
+  /** Runs `work`. Its argument tells it to leave: when the same asker waits again, and when this node stops. */
   async run<T>(asker: string, work: (left: () => boolean) => Promise<T>): Promise<T> {
     if (this.newest.size >= perNode && !this.newest.has(asker)) {
       throw new Refusal('unavailable', 'too many requests wait on this node');
@@ -22,7 +22,7 @@ export class Waiting {
     }
   }
 
-  /** Nobody waits here any more. */
+  /** Ends every wait on this node. */
   endAll(): void {
     this.ending = true;
   }

@@ -15,7 +15,7 @@ const name = 'run-identity-keys';
 const dayMs = 86_400_000;
 const rule = { rotateEveryMs: 30 * dayMs, shownForMs: dayMs };
 
-/** A key as it is kept: its private half sealed, the public one as it stands in the key set. */
+/** A key as it is stored: its private half encrypted, the public one as the key set shows it. */
 interface StoredKey {
   readonly kid: string;
   readonly createdAtMs: number;

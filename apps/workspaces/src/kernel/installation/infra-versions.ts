@@ -99,7 +99,7 @@ export function newest(versions: readonly string[], allowed: Test = () => true):
   return stable.sort(semver.rcompare)[0];
 }
 
-/** Does an exact version, `latest` or a constraint stand for a version no older than another? */
+/** Does an exact version, `latest` or a constraint mean a version no older than another? */
 export function allowsAtLeast(text: string, oldest: string): boolean {
   if (text === LATEST) return true;
   const chosen = isExact(text) ? text : newest(shippedVersions, parseConstraint(text));

@@ -1,7 +1,7 @@
 import { createTransport, type Transporter } from 'nodemailer';
 
 const usualTimeoutMs = 10_000;
-/** The longest that one try may take, whatever the number of addresses. */
+/** The longest that one try may take, for any number of addresses. */
 const longestMs = 40_000;
 
 /** What became of a mail, address by address. */
@@ -45,7 +45,7 @@ export class Mailer {
     this.transport = createTransport({ url, ...limits } as never);
   }
 
-  /** One mail to each, so that nobody sees who else gets it. Never throws for what the server does. */
+  /** One mail for each address, so that recipients do not see each other. Never throws for what the server does. */
   async send(to: readonly string[], { subject, text }: { subject: string; text: string }): Promise<Mailed> {
     const taken: string[] = [];
     let said = '';
@@ -53,7 +53,7 @@ export class Mailer {
     const untilMs = performance.now() + longestMs;
     for (const address of to) {
       if (performance.now() > untilMs) {
-        problem ??= 'the mail server is slow: the others are told with the next try';
+        problem ??= 'the mail server is slow: the others follow with the next try';
         break;
       }
       try {

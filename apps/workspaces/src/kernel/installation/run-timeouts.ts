@@ -4,7 +4,7 @@ const unitSeconds = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 /** Timers of a process do not wait for much longer. */
 const mostSeconds = 20 * 86_400;
 
-/** How long plans and applies may take where nobody says. */
+/** How long plans and applies may take by default. */
 export const defaultTimeouts = { plan: '2h', apply: '24h' } as const;
 
 function secondsOf(text: string): number | undefined {

@@ -42,7 +42,7 @@ if [ "$3" = submodules ]; then git submodule --quiet update --init --recursive -
 /** The commands of a fetch: the first lays the commit out, the second prints it as an archive. */
 export function fetchCommands({ cloneUrl, commit, ref, submodules }: Fetch): { lay: string[]; pack: string[] } {
   return {
-    lay: ['/bin/sh', '-eu', '-c', fetchScript, 'sh', cloneUrl, commit, submodules ? 'submodules' : 'alone', ref ?? ''],
+    lay: ['/bin/sh', '-eu', '-c', fetchScript, 'sh', cloneUrl, commit, submodules ? 'submodules' : 'top', ref ?? ''],
     pack: ['tar', '--create', '--gzip', '--exclude=.git', '--directory=tree', '.'],
   };
 }

@@ -69,9 +69,9 @@ export interface Inviting {
 }
 
 /**
- * Invites whoever is given the link, into teams if given. The invitation names an address and no account: an account that
- * has the address may be anybody's. Another who may give every team that an open invitation has invites again: the former
- * link ends, and only theirs works. Throws `invalid` for any other second invitation, `malformed` when the plan allows no more
+ * Invites the person who gets the link, into teams if given. The invitation names an address and no account, because an
+ * account may have that address unproven. A second inviter who may give every team of an open invitation replaces it: only
+ * the new link works. Throws `invalid` for any other second invitation, `malformed` when the plan allows no more
  * people.
  */
 export async function invite(
@@ -104,7 +104,7 @@ export async function invite(
   });
 }
 
-/** May this one take the place of the one who invited: no link of their own works, and they may give all that it gives? */
+/** May this inviter replace the former one: has no working link yet, and may give all that the invitation gives? */
 async function mayReplace(
   tx: Database,
   actor: Actor,
@@ -157,7 +157,7 @@ export async function accept(tx: Database, actor: Actor, id: string, userId: str
   }
   await tx.prisma.oneTimeLink.deleteMany({ where: { membershipId: id } });
   if (place !== userId) {
-    // Who was to be told of something once they came.
+    // Notifications meant for the invited person once they have an account.
     await tx.prisma.$executeRaw`
       UPDATE notification_configuration SET user_ids = array_replace(user_ids, ${place}, ${userId})
        WHERE ${place} = ANY(user_ids)`;
@@ -172,7 +172,7 @@ export async function accept(tx: Database, actor: Actor, id: string, userId: str
 }
 
 /**
- * Ends a membership, and with it the teams it is in; an invited person nobody else knows is forgotten.
+ * Ends a membership, and with it the teams it is in; deletes an invited person who is in no other organization.
  * Throws `invalid` when no owner would be left.
  */
 export async function remove(db: Database, actor: Actor, membership: Membership): Promise<void> {

@@ -16,7 +16,7 @@ export function addressOf(attributes: Readonly<Record<string, unknown>>): string
 }
 
 /**
- * Suspends an account and ends at once whatever opens it: sessions, tokens, links, codes. Answers whether it was in force
+ * Suspends an account and at once ends everything that opens it: sessions, tokens, links, codes. Answers whether it was active
  * until now. Throws `denied` for the last site administrator.
  */
 export async function suspend(tx: Database, actor: Actor, userId: string, nowMs: number): Promise<boolean> {
@@ -24,7 +24,7 @@ export async function suspend(tx: Database, actor: Actor, userId: string, nowMs:
   const user = await tx.prisma.user.findUnique({ where: { id: userId } });
   if (!user) return false;
   if (user.siteAdmin && user.suspendedAt === null && (await isLastSiteAdmin(tx, userId))) {
-    throw new Refusal('denied', 'Somebody has to stay a site administrator.');
+    throw new Refusal('denied', 'Someone has to remain a site administrator.');
   }
   await endDoors(tx, userId, 'suspension');
   if (user.suspendedAt !== null) return false;

@@ -169,7 +169,7 @@ const linkEndpoints: readonly Endpoint[] = [
   }),
   link.command('POST')(ofTeam, {
     ...admin,
-    summary: 'Let a group of the directory fill a team, beside those whom somebody put into it.',
+    summary: 'Let a group of the directory fill a team, in addition to members added by hand.',
     refuses: [409],
     body: CreateLink,
     load: loadTeam,

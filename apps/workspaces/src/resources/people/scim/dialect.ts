@@ -24,7 +24,7 @@ export class ScimRefusal extends Refusal {
 
 const errorUrn = 'urn:ietf:params:scim:api:messages:2.0:Error';
 
-/** What a refusal says: two at once who want the same name are told by the database. */
+/** What a refusal says. The database refuses the second of two who want the same name at once. */
 function said(refusal: Refusal | undefined): { status: number; scimType?: ScimType; detail: string } {
   if (refusal === undefined) return { status: 500, detail: 'internal server error' };
   if (refusal instanceof ScimRefusal) {

@@ -10,8 +10,8 @@ const longest = 2048;
 const expression = /^\s*(?:urn:[\w:.-]+:)?(\w+)\s+eq\s+("(?:[^"\\]|\\.)*")\s*$/i;
 
 /**
- * Reads a filter: `userName eq "ada"`, of an attribute that may be asked for. Nothing of it ever becomes part of a statement.
- * Throws `invalidFilter` for all other filters, whatever they mean.
+ * Reads a filter on an attribute that may be searched: `userName eq "ada"`. No part of it becomes SQL.
+ * Throws `invalidFilter` for all other filters.
  */
 export function readFilter(text: string | undefined, attributes: readonly string[]): Filter | undefined {
   if (text === undefined) return undefined;

@@ -2,14 +2,14 @@ import type { Database } from '../../../kernel/database/database';
 import { ScimRefusal } from './dialect';
 import { isObject } from './values';
 
-/** Somebody in a group. */
+/** A person in a group. */
 export interface Member {
   readonly groupId: string;
   readonly id: string;
   readonly userName: string;
 }
 
-/** The ids that a list of members names. Throws `invalidValue` for groups in groups, and for what names nobody. */
+/** The ids that a list of members names. Throws `invalidValue` for groups in groups, and for entries without an id. */
 export function readMembers(value: unknown): string[] {
   const list = value === undefined || value === null ? [] : Array.isArray(value) ? value : [value];
   const ids = list.map((one: unknown) => {
@@ -27,13 +27,13 @@ export function readMembers(value: unknown): string[] {
 /** Puts people into a group; answers the accounts of those who were not in it. */
 export async function addMembers(tx: Database, groupId: string, ids: string[]): Promise<string[]> {
   if (ids.length === 0) return [];
-  // Nobody is removed from the directory meanwhile.
+  // Locked, so that no one is removed from the directory meanwhile.
   const known = await tx.prisma.$queryRaw<{ id: string; userId: string }[]>`
     SELECT id, user_id AS "userId" FROM scim_user WHERE id = ANY(${ids}) AND removed_at IS NULL ORDER BY id FOR SHARE`;
   if (known.length < ids.length) {
     const there = new Set(known.map(({ id }) => id));
     const missing = ids.find((id) => !there.has(id));
-    throw new ScimRefusal('invalidValue', `members names nobody: ${JSON.stringify(missing)}.`);
+    throw new ScimRefusal('invalidValue', `members has no user with this id: ${JSON.stringify(missing)}.`);
   }
   const added = await tx.prisma.$queryRaw<{ id: string }[]>`
     INSERT INTO scim_group_member (group_id, scim_user_id) SELECT ${groupId}, unnest(${ids}::text[])
@@ -42,7 +42,7 @@ export async function addMembers(tx: Database, groupId: string, ids: string[]): 
   return known.filter(({ id }) => isNew.has(id)).map(({ userId }) => userId);
 }
 
-/** Takes people out of a group: those named, or everybody, but for those who stay. Answers their accounts. */
+/** Takes people out of a group: those named, or all, except those who stay. Answers their accounts. */
 export async function removeMembers(
   tx: Database,
   groupId: string,

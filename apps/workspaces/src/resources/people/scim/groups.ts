@@ -42,7 +42,7 @@ export async function list(
   return { items: await db.prisma.scimGroup.findMany({ where, orderBy, skip: page.offset, take: page.size }), total };
 }
 
-/** Adds a group. Throws `uniqueness` for a name or an id that another has, `invalidValue` for members who are nobody. */
+/** Adds a group. Throws `uniqueness` for a name or an id that another has, `invalidValue` for unknown members. */
 export async function create(keeping: Keeping, values: ScimValues): Promise<ScimGroup> {
   const { db, actor, userLimit, nowMs } = keeping;
   const { displayName, externalId } = values as { displayName: string; externalId?: string };
@@ -140,7 +140,7 @@ async function changeMembers(
   if (op === 'add') return { added: await addMembers(tx, id, readMembers(value)), removed: [] };
   if (op === 'remove') {
     if (filter !== undefined) return { added: [], removed: await removeMembers(tx, id, [filter.value]) };
-    // Some directories name in the value whom they mean; without one everybody is meant.
+    // Some directories name the members to remove in the value; without a value all are removed.
     const meant = sent === undefined || sent === null ? undefined : readMembers(value);
     return { added: [], removed: await removeMembers(tx, id, meant) };
   }

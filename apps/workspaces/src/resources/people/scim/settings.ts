@@ -5,7 +5,7 @@ import type { Database } from '../../../kernel/database/database';
 import type { SiteSettings } from '../../../kernel/endpoints/environment';
 import { updateSettings } from '../../installation/settings/service';
 import type { UserLimit } from '../sign-in-providers/filling';
-import { directory, syncEverybody } from './sync';
+import { directory, syncAll } from './sync';
 
 /** Of the one row, and of the resource that shows it. */
 export const id = 'scim';
@@ -67,13 +67,13 @@ export async function update(
     }
     const data = { enabled, paused, siteAdminGroupId, signInProviderId };
     await tx.prisma.scimSetting.upsert({ where: { id }, create: { id, ...data }, update: data });
-    // Stands for the directory wherever something says who gave it.
+    // Represents the directory as the source of what it gave.
     const row = { id: directory.id, kind: directory.id, name: directory.name, enabled: enabled ?? before.enabled };
     await tx.prisma.signInProvider.upsert({ where: { id: row.id }, create: row, update: { enabled: row.enabled } });
     const after = await find(tx);
     await updateSettings(tx, site, { scimEnabled: after.enabled });
     if (after.siteAdminGroupId !== before.siteAdminGroupId || (before.paused && !after.paused)) {
-      await syncEverybody(tx, actor, userLimit);
+      await syncAll(tx, actor, userLimit);
     }
     await recordChange(tx, actor, {
       organizationId: null,

@@ -59,7 +59,7 @@ export function showGroup(group: ScimGroup, members: readonly Member[] | undefin
   };
 }
 
-/** The query parameters that every answer heeds, for the description. */
+/** The query parameters of every answer, for the description. */
 export const choosing = {
   attributes: 'Comma-separated: the only attributes to answer, beside id and schemas.',
   excludedAttributes: 'Comma-separated: attributes to leave out.',

@@ -44,8 +44,8 @@ export async function syncPeople(
   await fillTeams(tx, actor, directory, people, wanted, userLimit);
 }
 
-/** The same of everybody whom the directory keeps, and who is where it put them. */
-export async function syncEverybody(tx: Database, actor: Actor, userLimit: UserLimit): Promise<void> {
+/** The same for all people of the directory. */
+export async function syncAll(tx: Database, actor: Actor, userLimit: UserLimit): Promise<void> {
   const rows = await tx.prisma.scimUser.findMany({ select: { userId: true } });
   await syncPeople(
     tx,

@@ -97,7 +97,7 @@ export async function create(keeping: Keeping, values: ScimValues): Promise<Scim
   const { db, actor, settings, userLimit, nowMs } = keeping;
   const { userName, externalId, active = true, attributes } = split(values);
   const provider = settings.signInProviderId;
-  // Nobody signs in as somebody new while their account is being made.
+  // A first sign-in takes the same turn, so that only one of the two makes the account.
   const turn = `sign-in ${provider ?? 'nowhere'} ${externalId ?? userName}`;
   const id = await db.inTurn(turn).transaction(async (tx) => {
     await requireFree(tx, userName, externalId);

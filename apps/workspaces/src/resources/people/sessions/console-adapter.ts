@@ -4,7 +4,7 @@ import type { Database } from '../../../kernel/database/database';
 import { version } from '../../../kernel/installation/version';
 import { type ConsoleSessions, lacksCode } from './console';
 
-/** What the sign-in page is told of the service. */
+/** Facts about the service that the sign-in page shows. */
 export interface ConsoleFacts {
   readonly db: Database;
   readonly edition: string;

@@ -91,7 +91,7 @@ interface SessionRow {
 
 /**
  * What the console needs of people and their tokens. A session is a row: every node knows it, and it ends everywhere at
- * once. It stands for a token, which it owns where its person came with a password, and has exactly its rights.
+ * once. It uses a token, which it owns if its person signed in with a password, and has exactly the token's rights.
  */
 export class ConsoleSessions {
   constructor(private readonly parts: ConsoleParts) {}
@@ -111,7 +111,7 @@ export class ConsoleSessions {
     return this.open({ tokenId, ownsToken: made !== undefined }, endsMs, requestId);
   }
 
-  /** Makes a session for somebody whom a provider vouches for. */
+  /** Makes a session for a person whom a provider vouches for. */
   async createFor(
     account: { readonly userId: string; readonly username: string; readonly identityId: string },
     {
@@ -155,18 +155,19 @@ export class ConsoleSessions {
     return hashConsoleId(this.parts.keyring, id);
   }
 
-  /** The person of a session proved again at their provider who they are. Throws `denied` for somebody else. */
+  /** The person of a session proved again at their provider who they are. Throws `denied` for any other person. */
   async provedAgain(
     hash: Uint8Array<ArrayBuffer>,
     who: { providerId: string; subject: string },
     providerSession: string | undefined,
   ): Promise<void> {
-    // The provider may have begun a session of its own anew: it is that one whose end it tells.
+    // The provider may have begun a new session on its side: it reports the end of that one.
     const { count } = await this.parts.db.prisma.consoleSession.updateMany({
       where: { hash, identity: who },
       data: { stepUpUntil: new Date(this.parts.now() + stepUpMinutes * 60_000), providerSession },
     });
-    if (count === 0) throw new Refusal('denied', 'Somebody else signed in at the provider than sits here.');
+    if (count === 0)
+      throw new Refusal('denied', 'A different person signed in at the provider than is signed in here.');
   }
 
   /** A session by its id; undefined when there is none, or it has ended. Looking at it is no use of it. */

@@ -1,7 +1,7 @@
 import { Prisma } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
 
-/** The sessions that people got by coming from a provider: all of them, those of one person there, or one of its own. */
+/** Sessions that began at a provider: all of them, those of one person there, or those of one of its sessions. */
 export interface FromProvider {
   readonly providerId: string;
   readonly subject?: string;

@@ -30,7 +30,7 @@ export interface LinkInput {
   readonly passwordConfirmation?: string;
 }
 
-/** The link behind a secret, if it is still good, as somebody sees it: with the id of the person who is signed in, if any. */
+/** The link behind a secret, if it is still valid, with the id of the person who is signed in, if any. */
 export async function openLink(
   db: Database,
   keyring: Keyring,

@@ -13,7 +13,7 @@ export function leadTo({ hasConsole }: Environment, page: string): Raw {
   return { status: 302, headers: { Location: `/ui/${page}` } };
 }
 
-/** Where clients without a login of their own send people for a token. */
+/** Where clients that have no login send people for a token. */
 export const tokenPageEndpoint = raw('GET')('/app/settings/tokens', {
   summary: 'Lead to the page on which people make API tokens.',
   answers: leads,
@@ -29,6 +29,6 @@ export const linkPageEndpoint = raw('GET')('/app/one-time-links/:secret', {
   answers: leads,
   outside: true,
   auth: 'none',
-  // Behind the mark it is sent to nobody, and no log or history of the page has it.
+  // After the `#` it is not sent to any server, and appears in no log and no page history.
   run: async ({ env, params }) => leadTo(env, `one-time-link#${encodeURIComponent(params.secret)}`),
 });

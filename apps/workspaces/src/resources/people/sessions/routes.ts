@@ -110,7 +110,7 @@ const showLink = links.get('/one-time-links/:secret', {
 
 const spend = people.action('/one-time-links/:secret', {
   summary:
-    'Use the link, once: accept the invitation, as whoever is signed in or with a new account; set the new password; or prove the address.',
+    'Use the link, once: accept the invitation, with the account you are signed in to or a new one; set the new password; or prove the address.',
   auth: 'optional',
   body: UseLink,
   load: loadLink,

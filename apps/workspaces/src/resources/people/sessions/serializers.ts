@@ -57,7 +57,7 @@ export const twoFactorSerializer = serializerOf<TwoFactorState>()({
   relationships: ({ userId }) => ({ user: toOne('users', userId) }),
 });
 
-/** What a link is for, to whoever holds it. */
+/** What a link is for, shown to the person who has it. */
 export const linkSerializer = serializerOf<OpenedLink>()({
   type: 'one-time-links',
   shape: {

@@ -12,7 +12,7 @@ import { spendCode } from './two-factor';
 /** Two weeks: how long a session lives where no organization says less. */
 const LONGEST_MINUTES = 20_160;
 
-/** What somebody signs in with; `code` when they have a second factor. */
+/** What a person signs in with; `code` when they have a second factor. */
 export interface Credentials {
   readonly username: string;
   readonly password: string;
@@ -43,7 +43,7 @@ export async function signIn(
   };
   const user = await inTurn(db, keyring, subject, async () => {
     const attempt = await takeAttempt(db, keyring, subject, now);
-    // The password is looked at even for nobody, so that the time taken says nothing.
+    // The password is checked even for an unknown name, so that the time taken reveals nothing.
     const matches = await checkPassword(password, found?.password_hash ?? null);
     if (!found || !matches || found.suspended_at !== null) {
       throw await refuse(!found ? 'unknown name' : matches ? 'suspended' : 'wrong password');
@@ -65,7 +65,7 @@ export async function signIn(
 /** Who asks before it is known who they are. */
 export const signInPage: Actor = { type: 'system', id: 'sign-in', name: 'a sign-in' };
 
-/** A token of somebody who has proved who they are; it ends with the shortest session any of their organizations allows. */
+/** A token for a person who has proved who they are; it ends with the shortest session any of their organizations allows. */
 export async function openSession(
   db: Database,
   keyring: Keyring,

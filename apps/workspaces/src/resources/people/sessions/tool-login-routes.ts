@@ -46,7 +46,7 @@ const authorize = raw('GET')('/app/oauth2/auth', {
               redirectUri: given('redirect_uri'),
               codeChallenge: given('code_challenge'),
             });
-    // Nobody is sent anywhere by a request that is not sound.
+    // An invalid request redirects to no address.
     if (problem) throw new Refusal('malformed', problem);
     // In one piece: the page hands back letter for letter what it was given.
     const asked = Buffer.from(new URLSearchParams([...query.entries]).toString()).toString('base64url');

@@ -88,8 +88,8 @@ export interface Exchange {
 }
 
 /**
- * Exchanges a code for a token; undefined for a code that is unknown, used, too old, or somebody else's. Whatever comes of
- * it, the code is spent.
+ * Exchanges a code for a token; undefined for a code that is unknown, used, too old, or another person's. The code is spent
+ * in any case.
  */
 export async function exchangeCode(
   db: Database,

@@ -13,7 +13,7 @@ const scheme = { algorithm: 'SHA1', digits: 6, periodSeconds: 30 } as const;
 const KEY_BYTES = 20;
 const RECOVERY_CODES = 10;
 
-/** What somebody needs to set up their authenticator; shown once. */
+/** What a person needs to set up their authenticator; shown once. */
 export interface Enrolment {
   readonly userId: string;
   readonly secret: string;
@@ -22,7 +22,7 @@ export interface Enrolment {
   readonly recoveryCodes: readonly string[];
 }
 
-/** Where a person stands with their second factor. `enrolment` only right after it was begun. */
+/** The state of a person's second factor. `enrolment` only right after it was begun. */
 export interface TwoFactorState {
   readonly userId: string;
   readonly enabled: boolean;

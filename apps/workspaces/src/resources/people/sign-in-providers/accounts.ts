@@ -71,8 +71,8 @@ interface Chosen {
 }
 
 /**
- * The account that has a checked address, and that nobody else has come to from a provider. Anybody may have written that
- * address into an account before its owner came: whatever opened the account until now is ended. Site administrators are
+ * The account that has a proven address and is linked to no provider yet. Someone else may have written that address into
+ * the account before its owner came, so everything that opened the account until now is ended. Site administrators are
  * never found by their address.
  */
 async function linkable(
@@ -107,7 +107,7 @@ export async function addAccount(
   email: string | undefined,
 ): Promise<{ id: string; username: string }> {
   const name = await freeName(tx, username);
-  // Where no address is known to be theirs they have one that nobody can write to.
+  // Where no address is known to be theirs they get one that no mail reaches.
   const isFree = email !== undefined && (await freeAddress(tx, system, email));
   const address = isFree ? email : unreachable();
   const { id } = await users.create(tx, { username: name, email: address });
@@ -117,7 +117,7 @@ export async function addAccount(
 
 const longestName = 60;
 
-/** A user name like the one asked for that nobody has. */
+/** A free user name like the one asked for. */
 export async function freeName(tx: Database, asked: string): Promise<string> {
   const plain = asked
     .replace(/@.*$/s, '')

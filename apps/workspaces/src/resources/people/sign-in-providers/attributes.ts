@@ -24,7 +24,7 @@ const certificate = z
   .string()
   .max(65_536)
   .regex(/-----BEGIN CERTIFICATE-----/, 'must be certificates in PEM')
-  .refine((given) => !given.includes('PRIVATE KEY'), 'must be certificates alone');
+  .refine((given) => !given.includes('PRIVATE KEY'), 'must be only certificates');
 
 /** The attributes of a provider, one row each: bodies, answers, columns and the API description derive from here. */
 export const providerAttributes = table({

@@ -9,21 +9,21 @@ import * as teams from '../teams/service';
 /** How many people a plan allows, by organization; null is no limit. */
 export type UserLimit = (db: Database, organizationName: string) => Promise<number | null>;
 
-/** Whose groups fill teams: what they give is marked with its id, and taken again by it alone. */
+/** A source of groups that fill teams: what it gives is marked with its id, and only the source takes it away again. */
 export interface GroupSource {
   readonly id: string;
   readonly name: string;
 }
 
-/** A team that somebody belongs in. */
+/** A team that a person belongs in. */
 export interface Wanted {
   readonly userId: string;
   readonly teamId: string;
 }
 
 /**
- * Puts people into the teams that a source wants them in, and out of those that it had put them into. What somebody gave by
- * hand stays. A number of statements that depends on teams, not on people. Call it in a transaction.
+ * Puts people into the teams that a source wants them in, and out of those that it had put them into. Memberships given by
+ * hand stay. The number of statements depends on teams, not on people. Call it in a transaction.
  */
 export async function fillTeams(
   tx: Database,
@@ -33,11 +33,11 @@ export async function fillTeams(
   wanted: readonly Wanted[],
   userLimit: UserLimit,
 ): Promise<void> {
-  const everybody = [...new Set(userIds)];
-  await lockRows(tx, 'user_account', everybody);
-  await takeOut(tx, actor, source, everybody, wanted);
+  const ids = [...new Set(userIds)];
+  await lockRows(tx, 'user_account', ids);
+  await takeOut(tx, actor, source, ids, wanted);
   for (const [teamId, people] of byTeam(wanted)) await putInto(tx, actor, source, teamId, people, userLimit);
-  await leaveOrganizations(tx, actor, source, everybody);
+  await leaveOrganizations(tx, actor, source, ids);
 }
 
 function byTeam(wanted: readonly Wanted[]): [string, string[]][] {
@@ -181,8 +181,8 @@ const changeOf =
   });
 
 /**
- * Lets a source decide who of some people administers the site: it takes away what it gave, except from the last
- * administrator there is, and nothing that somebody gave by hand.
+ * Lets a source decide which of some people administer the site. It takes away only what it gave, never from the last
+ * administrator, and nothing that was given by hand.
  */
 export async function fillSiteAdmins(
   tx: Database,
@@ -211,7 +211,7 @@ export async function fillSiteAdmins(
   }
 }
 
-/** Whether nobody else administers the site. The others cannot stop doing so before the transaction ends. */
+/** Whether no other person administers the site. Locks the others' rows, so that they stay administrators meanwhile. */
 export async function isLastSiteAdmin(tx: Database, userId: string): Promise<boolean> {
   const others = await tx.prisma.$queryRaw<unknown[]>`
     SELECT 1 FROM user_account WHERE site_admin AND suspended_at IS NULL AND id <> ${userId} ORDER BY id FOR UPDATE`;

@@ -6,8 +6,8 @@ import type { SignInProvider } from './provider';
 export type { UserLimit };
 
 /**
- * Lets a person's groups at a provider decide which teams they are in: into those that name one of the groups, and out of
- * those that the provider had put them into. What somebody gave by hand stays. Call it in a transaction.
+ * Puts a person into the teams that name one of their groups at a provider, and out of other teams that the provider had put
+ * them into. Memberships given by hand stay. Call it in a transaction.
  */
 export async function followGroups(
   tx: Database,
@@ -28,7 +28,7 @@ export async function followGroups(
   );
 }
 
-/** The same of site administration alone. */
+/** The same only for site administration. */
 export async function followSiteAdmin(
   tx: Database,
   actor: Actor,

@@ -106,7 +106,7 @@ export function personOf(claims: Claims, provider: SignInProvider): Person {
 function groupsOf(value: unknown): string[] {
   const list = value === undefined ? [] : Array.isArray(value) ? value : [value];
   if (!list.every((group) => typeof group === 'string')) {
-    throw new Refusal('denied', 'The provider sent groups that are no texts: ask whoever runs it.');
+    throw new Refusal('denied', 'The provider sent groups that are not texts. Ask the administrator of the provider.');
   }
   return [...new Set(list as string[])].filter((group) => group !== '');
 }

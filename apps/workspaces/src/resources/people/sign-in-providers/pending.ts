@@ -8,7 +8,7 @@ import type { SignInProvider } from './provider';
 export interface Leaving {
   readonly state: string;
   readonly nonce: string;
-  /** Of the PKCE verifier, which only the provider is told, and only at the end. */
+  /** Derived from the PKCE verifier, which only the provider receives, and only at the end. */
   readonly challenge: string;
 }
 
@@ -30,7 +30,7 @@ export interface ComeBack {
 export type Pending = Pick<ComeBack, 'providerId' | 'nonce' | 'sessionHash' | 'beganAtMs'>;
 
 const lifetimeMs = 10 * 60_000;
-/** Anybody may begin one, without a token. Beyond these the oldest of the network that began most of them give way. */
+/** Anyone may begin one, without a token. Beyond these the oldest of the network that began most of them are deleted. */
 const mostPending = 10_000;
 /** Random bytes in base64url: 32 of them. */
 const form = /^[\w-]{43}$/;
@@ -69,8 +69,8 @@ export async function leave(
 }
 
 /**
- * Takes away the sign-in that a state stands for: it counts once, and in the browser that began it alone. An answer that was
- * kept counts only with its handle. Undefined where there is none, or none any more.
+ * Takes the sign-in of a state: it counts once, and only in the browser that began it. A stored answer counts only with its
+ * handle. Undefined where there is none.
  */
 export async function comeBack(
   db: Database,
@@ -106,7 +106,7 @@ export async function comeBack(
   };
 }
 
-/** The sign-in that a state stands for, while nothing has answered it. */
+/** The sign-in of a state, while it has no answer. */
 export async function leaving(
   db: Database,
   keyring: Keyring,
@@ -125,8 +125,8 @@ export async function leaving(
 }
 
 /**
- * Keeps what a provider said, and returns a handle that only the browser that brought the answer may be given: whoever knows
- * the state alone, as the browser that began does, gets nothing. Undefined where something was said before.
+ * Stores a provider's answer, and returns a handle for the browser that brought the answer. A browser that knows only the
+ * state, as the one that began does, gets nothing. Undefined where there already was an answer.
  */
 export async function keepAnswer(
   db: Database,

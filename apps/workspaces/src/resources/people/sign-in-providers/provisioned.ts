@@ -4,7 +4,7 @@ import type { SignInProvider } from './provider';
 /**
  * The account that the directory keeps for a subject of the provider its people sign in at; undefined where it keeps none,
  * and of every other provider. The directory's own id of a person is that subject, or at a SAML provider, which knows people
- * by it, also their user name. Somebody removed from the directory keeps theirs, suspended.
+ * by it, also their user name. People removed from the directory keep their account, suspended.
  */
 export async function provisionedFor(
   tx: Database,
@@ -20,7 +20,7 @@ export async function provisionedFor(
   return found;
 }
 
-/** Whether the directory decides about somebody's teams, so that their groups at the provider do not. */
+/** Whether the directory decides about a person's teams, so that their groups at the provider do not. */
 export async function isProvisioned(tx: Database, providerId: string, userId: string): Promise<boolean> {
   const [found] = await tx.prisma.$queryRaw<unknown[]>`
     SELECT 1 FROM scim_user s JOIN scim_setting d ON d.enabled AND d.sign_in_provider_id = ${providerId}

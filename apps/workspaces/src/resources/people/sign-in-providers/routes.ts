@@ -26,7 +26,7 @@ export const signInProviderResource: Resource = {
     }),
     post('/admin/sign-in-providers', {
       ...admin,
-      summary: 'Add a provider. It is asked nothing until somebody signs in.',
+      summary: 'Add a provider. It is not contacted before the first sign-in.',
       stepUp: true,
       body: CreateProvider,
       run: ({ db, env, body, ...call }) => providers.create(db, env.keyring, actorOf(call), body),

@@ -21,7 +21,7 @@ const whole = {
   },
 } as const;
 
-/** Rows of other kinds stand for what has settings of its own. */
+/** Rows of other kinds are providers with separate settings. */
 const kind = 'oidc';
 
 type WholeRow = Omit<SignInProvider, 'organizations'> & { organizations: { organization: { name: string } }[] };
@@ -138,7 +138,7 @@ export async function remove(db: Database, actor: Actor, provider: SignInProvide
 
 function requireGroups({ siteAdminGroup, groupsClaim }: SignInProvider): void {
   if (siteAdminGroup !== null && groupsClaim === null) {
-    throw invalid('siteAdminGroup', 'needs groups-claim: without it nobody is in any group');
+    throw invalid('siteAdminGroup', 'needs groups-claim: without it no one is in any group');
   }
 }
 

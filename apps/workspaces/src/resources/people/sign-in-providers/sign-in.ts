@@ -30,7 +30,7 @@ export interface SignInParts {
 }
 
 const place = '/ui/sign-in/callback';
-/** A page of our own console, in characters that no browser reads otherwise. */
+/** A page of our console, in characters that all browsers read the same. */
 const ownPage = /^\/ui\/(?![/\\])[\w\-.~!$&'()*+,;=:@%/?#]{0,2000}$/;
 
 const again = 'Begin again from the sign-in page.';
@@ -160,7 +160,7 @@ export class SignIn implements ProviderSignIn {
         issuer,
         clientId: provider.clientId,
         nonce: begun.nonce,
-        // Whoever proves again has to have done so since.
+        // A repeated proof must be newer than the request for it.
         maxAgeSeconds: begun.sessionHash === null ? 0 : Math.max(1, (this.parts.now() - begun.beganAtMs) / 1000),
         nowMs: this.parts.now(),
       });
@@ -198,10 +198,10 @@ export class SignIn implements ProviderSignIn {
   }
 }
 
-/** Somebody, and when they last proved to their provider who they are. */
+/** A person, and when they last proved to their provider who they are. */
 interface ProvenPerson extends Person {
   readonly provenAtMs: number;
-  /** False: groups decide about site administration alone. */
+  /** False: groups decide only about site administration. */
   readonly fillsTeams?: boolean;
 }
 

@@ -7,8 +7,8 @@ import { changeOf } from './service';
 import type { Team } from './team';
 
 /**
- * The memberships that users stand for in an organization. Clients name users by id or by user name.
- * Throws `missing` when one is nobody, or not in the organization.
+ * The memberships of users in an organization. Clients name users by id or by user name.
+ * Throws `missing` when one does not exist, or is not in the organization.
  */
 export async function membershipsOfUsers(
   db: Database,

@@ -115,8 +115,8 @@ const neededFor = {
 } as const;
 
 /**
- * Changes what the request names; each setting needs a permission of its own.
- * Throws `missing` for a setting the caller may not change, `invalid` for what nobody may change of the owners team.
+ * Changes what the request names; each setting needs its own permission.
+ * Throws `missing` for a setting the caller may not change, `invalid` for fixed settings of the owners team.
  */
 export async function update(
   db: Database,

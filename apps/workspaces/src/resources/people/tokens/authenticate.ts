@@ -57,7 +57,7 @@ SELECT k.key, json_build_array(t.id, t.kind, t.user_id, coalesce(t.team_id, t.ag
   quick: true,
 };
 
-// How long a session rested is kept with its use: whoever asks again after too long finds it as tired as before.
+// Stores the longest idle time with each use, so that a session that was once idle for too long stays ended.
 const touchTokens = {
   name: 'token_touch',
   text: `
@@ -68,7 +68,7 @@ UPDATE token SET last_used_at = $2,
  WHERE id = ANY($1) AND (last_used_at IS NULL OR last_used_at < $2)`,
 };
 
-// A session is looked up first, then the token it stands for like any other.
+// A session is looked up first, then its token like any other.
 const readSessions = {
   name: 'console_session',
   text: `
@@ -207,7 +207,7 @@ function recognised(columns: TokenColumns): Recognised {
   const principal: Principal = {
     kind: isSession ? 'user' : (kind as Principal['kind']),
     id: userId ?? groupId ?? organizationId ?? kind,
-    // A directory's token is nobody's.
+    // A directory's token has no owner.
     name: name ?? kind,
     tokenId: id,
     organizationId: userId === null ? (organizationId ?? undefined) : undefined,

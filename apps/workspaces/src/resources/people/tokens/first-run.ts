@@ -16,7 +16,7 @@ export interface FirstRun {
 const FIRST_RUN_LOCK = 7_190_224;
 
 /**
- * Makes the first site administrator with a password and a token, when there is nobody yet.
+ * Makes the first site administrator with a password and a token, when there are no accounts yet.
  * Answers undefined when there is: of several nodes starting at once, one makes it.
  */
 export async function firstRun(

@@ -31,5 +31,5 @@ export function ownsOrganization(access: Access, organizationId: string): boolea
   return access.isUser && access.isOwner(organizationId);
 }
 
-/** Whoever may see a token may also end it. */
+/** Seeing a token includes the right to revoke it. */
 export const tokenPolicy = policy<JudgedToken>()({ 'can-manage': manages });

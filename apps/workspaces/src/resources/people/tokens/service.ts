@@ -16,10 +16,10 @@ export type TokenKind = 'user' | 'session' | 'team' | 'organization' | 'audit-tr
 export type OrganizationTokenKind = 'organization' | 'audit-trails';
 
 const lifeYears = 2;
-/** Kinds that end by themselves, for which nobody has to say so. */
+/** Kinds that expire by default. */
 const ending: readonly TokenKind[] = ['user', 'team', 'organization', 'audit-trails'];
 
-/** When a new token ends: as asked, null for never; two years from now where nobody asked. */
+/** When a new token expires: as requested, null for never; after two years by default. */
 function expiryOf(kind: TokenKind, asked: Date | null | undefined, now: number): Date | null | undefined {
   if (asked !== undefined || !ending.includes(kind)) return asked;
   const end = new Date(now);

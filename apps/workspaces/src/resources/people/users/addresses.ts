@@ -25,7 +25,7 @@ const restMs = 60_000;
 
 /**
  * Begins a change of address: the address counts once a link that is sent to it was opened. Answers what the mail says.
- * Throws `invalid` where somebody has proven it to be theirs, `limited` within a minute of the last one.
+ * Throws `invalid` where another person has proven it to be theirs, `limited` within a minute of the last one.
  */
 export async function askForProof(
   tx: Database,

@@ -6,7 +6,7 @@ import type { Database } from '../../../kernel/database/database';
 const attemptsAllowed = 5;
 const DAY_MS = 86_400_000;
 
-/** Whose budget it is: an account's, however it was named; or that of a name that nobody has. */
+/** Whose budget it is: an account's, by any of its names; or that of an unknown name. */
 export type AttemptSubject = { readonly userId: string } | { readonly name: string };
 
 /** An attempt that was taken: the how many-th since the last success. */
@@ -76,7 +76,7 @@ export async function prove(
 }
 
 /**
- * Looks at one proof after the other of an account, or of a name that nobody has: right ones that come at the same moment
+ * Checks the proofs of an account, or of an unknown name, one after the other: right ones that come at the same moment
  * do not use up the budget.
  */
 export function inTurn<T>(db: Database, keyring: Keyring, subject: AttemptSubject, look: () => Promise<T>): Promise<T> {

@@ -4,9 +4,9 @@ import type { Database } from '../../../kernel/database/database';
 export type DoorsEnd = 'password' | 'link' | 'suspension';
 
 /**
- * Ends what opens an account. All of it when its person comes from a provider for the first time, since another may have made
- * the account; all but the second factor and its invitations when the directory suspends it; with another password, what
- * stands on the former one: sessions but for the one kept, codes and reset links. API tokens outlive a password.
+ * Ends what opens an account. All of it when its person comes from a provider for the first time, since another person may
+ * have made the account; all but the second factor and its invitations when the directory suspends it; with a new password
+ * what depends on the former one: sessions but for the current one, codes and reset links. API tokens outlive a password.
  */
 export async function endDoors(tx: Database, userId: string, by: DoorsEnd, keepTokenId = ''): Promise<void> {
   const { prisma } = tx;

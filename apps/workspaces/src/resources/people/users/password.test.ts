@@ -3,7 +3,7 @@ import { checkPassword, hashPassword } from './password';
 
 // Elsewhere the tests keep a password that costs nothing.
 describe('a kept password', () => {
-  it('cost what it should, has a salt of its own, and is found again in any spelling of its letters', async () => {
+  it('has the required cost and its own salt, and matches any Unicode form of the same letters', async () => {
     const [kept, again] = await Promise.all([hashPassword('caf\u00e9'), hashPassword('caf\u00e9')]);
     expect(kept).toMatch(/^scrypt\$15\$8\$1\$/);
     expect(kept).not.toBe(again);

@@ -17,7 +17,7 @@ export async function hashPassword(password: string): Promise<string> {
 
 /** True when the password is the one that was kept. Takes as long when there is none, so that a caller cannot tell. */
 export async function checkPassword(password: string, kept: string | null): Promise<boolean> {
-  const [, cost, block, parallel, salt, key] = (kept ?? nobody).split('$');
+  const [, cost, block, parallel, salt, key] = (kept ?? dummyHash).split('$');
   const wanted = Buffer.from(key ?? '', 'base64');
   const given = await derive(
     password,
@@ -29,7 +29,7 @@ export async function checkPassword(password: string, kept: string | null): Prom
   return timingSafeEqual(wanted, given) && kept !== null;
 }
 
-const nobody = `scrypt$${LOG2_COST}$${BLOCK_SIZE}$${PARALLEL}$${'A'.repeat(22)}==$${'A'.repeat(43)}=`;
+const dummyHash = `scrypt$${LOG2_COST}$${BLOCK_SIZE}$${PARALLEL}$${'A'.repeat(22)}==$${'A'.repeat(43)}=`;
 
 function derive(password: string, salt: Buffer, cost: number, r: number, p: number): Promise<Buffer> {
   const options: ScryptOptions = { N: 2 ** cost, r, p, maxmem: 256 * 2 ** cost * r };

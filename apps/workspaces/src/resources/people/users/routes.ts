@@ -8,7 +8,7 @@ import * as users from './service';
 const { get, patch } = endpoints(userPolicy, userSerializer);
 
 const details = get('/account/details', {
-  summary: 'Show the account of whoever calls: a person, or the service account of a team or organization token.',
+  summary: "Show the caller's account: a person, or the service account of a team or organization token.",
   load: ({ db, principal }) => users.findCaller(db, principal),
   run: async ({ target }) => target,
 });

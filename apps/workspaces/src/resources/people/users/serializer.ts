@@ -61,7 +61,7 @@ function isSelf(account: Account, { access: { principal } }: View): boolean {
   return account.resource.type !== 'users' || principal.id === account.id;
 }
 
-/** Users that come along with what an organization shows: whoever invites its members knows their addresses. */
+/** Users included with an organization's resources: people who invite its members know their addresses. */
 function managesMember({ access }: View): boolean {
   return access.organizationIds.some((id) => access.can(id, 'manage-membership'));
 }

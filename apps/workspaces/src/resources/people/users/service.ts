@@ -10,7 +10,7 @@ import { prove } from './attempts';
 import { endDoors } from './doors';
 import { checkPassword, hashPassword, shortestPassword } from './password';
 
-/** A person, or the service account that stands for the token of a team or an organization. */
+/** A person, or the service account behind the token of a team or an organization. */
 export interface Account {
   readonly id: string;
   readonly username: string;
@@ -20,7 +20,7 @@ export interface Account {
   readonly confirmed: boolean;
   readonly suspended: boolean;
   readonly twoFactor: { readonly enabled: boolean; readonly verified: boolean };
-  /** What a token stands for. */
+  /** The owner of the token. */
   readonly resource: { readonly type: 'users' | 'teams' | 'organizations'; readonly id: string };
   /** How a directory knows them. */
   readonly scim: DirectoryName | null;
@@ -62,7 +62,7 @@ export function directoryAttributes(known: (DirectoryName & { removedAt?: Date |
   };
 }
 
-/** The accounts of the given users; ids that are nobody's are left out. */
+/** The accounts of the given users; unknown ids are left out. */
 export async function findMany(db: Database, ids: readonly string[]): Promise<Account[]> {
   const rows = await db.prisma.user.findMany({ where: { id: { in: [...ids] } }, include: besideAccount });
   return rows.map(toAccount);
@@ -73,7 +73,7 @@ export async function find(db: Database, id: string): Promise<Account | undefine
   return (await findMany(db, [id]))[0];
 }
 
-/** The account of whoever calls. */
+/** The account of the caller. */
 export async function findCaller(db: Database, principal: Principal): Promise<Account | undefined> {
   return principal.kind === 'user' ? find(db, principal.id) : serviceAccount(principal);
 }
@@ -203,7 +203,7 @@ export async function setPassword(
   });
 }
 
-/** The service account behind a team's or an organization's token: as many letters as the thing it stands for. */
+/** The service account behind a team's or an organization's token. */
 function serviceAccount({ kind, id, name }: Pick<Principal, 'kind' | 'id' | 'name'>): Account {
   const letters = id.slice(id.indexOf('-') + 1);
   return {

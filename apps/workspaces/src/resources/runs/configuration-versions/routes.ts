@@ -126,7 +126,7 @@ const content = ofConfiguration.raw('GET')(`${byId}/content`, {
       schema: { type: 'string', format: 'binary' },
     },
   },
-  link: 'alone',
+  link: 'only',
   load,
   run: async ({ db, env, target, ...call }) => {
     const { status, blobId } = target as ConfigurationVersion;
@@ -142,7 +142,7 @@ const upload = ofConfiguration.raw('PUT')(`${byId}/content`, {
   answers: { 200: { description: 'Taken.' } },
   takes: 'application/octet-stream',
   refuses: [413, 422],
-  link: 'alone',
+  link: 'only',
   requires: 'can-queue-run',
   streams: true,
   load,

@@ -93,7 +93,7 @@ const content = raw('GET')(`${byId}/content`, {
   answers: {
     200: { description: 'The archive.', type: 'application/gzip', schema: { type: 'string', format: 'binary' } },
   },
-  link: 'alone',
+  link: 'only',
   load,
   run: async ({ db, env, target }) => {
     const body = await readBlob(db, env.keyring, blobOf(target as PlanExport));

@@ -8,7 +8,7 @@ import type { Run } from './run';
 import { actionsOf, discardableStatuses, finalStatuses } from './statuses';
 import { lockRun, moveRun, recordEvent } from './transition';
 
-/** How long a run that was told to stop may take before it can be made to. */
+/** How long after a cancel a run may take before it can be canceled by force. */
 const coolOffSeconds = 60;
 
 /** Who acts, and what they say. */
@@ -20,7 +20,7 @@ interface Act {
 const notAllowed = (run: Run, verb: string) =>
   new Refusal('transition', `transition not allowed: a run that is ${run.status} cannot be ${verb}`);
 
-/** Keeps what somebody says about a run, with an event. */
+/** Adds a comment to a run, with an event. */
 export async function addComment(tx: Database, runId: string, actor: Actor, body: string): Promise<string> {
   const id = newId('wsc');
   await tx.prisma.runComment.create({
@@ -49,14 +49,14 @@ async function audit(tx: Database, actor: Actor, run: Run, verb: string): Promis
   await recordChange(tx, actor, { organizationId, action: `run.${verb}`, target: { type: 'runs', id, name } });
 }
 
-/** Confirms a plan: it will be applied. Throws `transition`, and `conflict` when somebody took the lock meanwhile. */
+/** Confirms a plan: it will be applied. Throws `transition`, and `conflict` when another caller took the lock meanwhile. */
 export function apply(db: Database, keyring: Keyring, runId: string, by: Act): Promise<void> {
   return act(db, keyring, runId, by, async (tx, run) => {
     if (!actionsOf(run, run.readAt)['is-confirmable']) throw notAllowed(run, 'applied');
     const { type: confirmedByType, id: confirmedById } = by.actor;
     if (run.savePlan) await requireFresh(tx, run);
     else if (!(await lockFor(tx, run.workspaceId, run.id))) {
-      throw new Refusal('conflict', 'transition not allowed: the workspace is locked by somebody else');
+      throw new Refusal('conflict', 'transition not allowed: the workspace is locked by someone else');
     }
     await tx.prisma.run.update({ where: { id: run.id }, data: { confirmedByType, confirmedById } });
     await moveRun(tx, run.id, 'confirmed', { actor: by.actor });
@@ -72,7 +72,7 @@ async function requireFresh(tx: Database, run: Run): Promise<void> {
   throw new Refusal('transition', 'transition not allowed: the state has changed since the plan was saved');
 }
 
-/** Ends a run that waits: for its turn, or for somebody to confirm it. */
+/** Ends a run that waits for its turn, or to be confirmed. */
 export function discard(db: Database, keyring: Keyring, runId: string, by: Act): Promise<void> {
   return act(db, keyring, runId, by, async (tx, run) => {
     if (!actionsOf(run, run.readAt)['is-discardable']) throw notAllowed(run, 'discarded');
@@ -80,7 +80,7 @@ export function discard(db: Database, keyring: Keyring, runId: string, by: Act):
   });
 }
 
-/** Stops a run: at once while nothing runs, else its worker is told to interrupt the tool. */
+/** Stops a run: at once while nothing runs, else its worker interrupts the tool. */
 export function cancel(db: Database, keyring: Keyring, runId: string, by: Act): Promise<void> {
   return act(db, keyring, runId, by, async (tx, run) => {
     if (!actionsOf(run, run.readAt)['is-cancelable']) throw notAllowed(run, 'canceled');

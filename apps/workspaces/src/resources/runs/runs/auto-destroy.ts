@@ -15,9 +15,9 @@ const BATCH = 20;
 const passing: readonly string[] = ['unavailable', 'upstream', 'timeout', 'limited', 'conflict'];
 
 /**
- * Destroys what workspaces manage whose time has come, by the database's clock; answers how many runs it queued. The time
- * goes in the transaction that queues the run, so that there is one run for each, whatever ends in between. For any number
- * of callers. Decision 0135.
+ * Queues destroy runs for workspaces whose auto-destroy time has come by the database's clock; answers how many. The time is
+ * cleared in the transaction that queues the run, so that there is exactly one run, even after a crash. Several nodes may
+ * call it at once. Decision 0135.
  */
 export async function startAutoDestroy(db: Database, keyring: Keyring): Promise<number> {
   const due = await db.prisma.$queryRaw<{ id: string }[]>`
@@ -95,7 +95,7 @@ async function skip(tx: Database, workspace: Workspace, reason: string): Promise
   await tellOfWorkspace(tx, id, 'workspace:auto_destroy_run_results', { auto_destroy_at: at, error: reason });
 }
 
-/** Reminds people 24 and 12 hours ahead, once each; whoever was not there 24 hours ahead does it 12 hours ahead alone. */
+/** Reminds people 24 and 12 hours ahead, once each; if the first was missed, only 12 hours ahead. */
 export async function remindOfAutoDestroy({ prisma }: Database): Promise<number> {
   return prisma.$executeRaw`
     WITH near AS (

@@ -85,8 +85,8 @@ async function configurationOf(tx: Database, workspaceId: string, commitSha: str
 }
 
 /**
- * The newest commit of the branch that a workspace follows, as a configuration: one that is there, or is to be fetched. For
- * runs that somebody starts, also where no webhook told of the commit. Undefined where the workspace follows tags or
+ * The newest commit of the branch that a workspace follows, as a configuration that is there or will be fetched. For runs
+ * that are started by hand, also where no webhook reported the commit. Undefined where the workspace follows tags or
  * nothing, and where its host is away: then the newest that was fetched is as good as any. Throws `invalid` where the host
  * answers that there is no such branch or repository, or that it may not be read. To be called outside any transaction.
  */

@@ -42,7 +42,7 @@ export interface Starter {
 
 const issue = (name: string, message: string): Issue => ({ path: [name], message });
 
-/** Throws `invalid` for what the request alone, and the workspace's settings, forbid. */
+/** Throws `invalid` for what the request itself, or the workspace's settings, rule out. */
 export function requireSense(workspace: Workspace, input: NewRun): void {
   const { mode } = effectiveMode(workspace);
   const issues: Issue[] = [];

@@ -5,9 +5,9 @@ import { triggerOf, type WorkspaceTriggerName } from './notification-triggers';
 import { autoDestroySource, finalStatuses, type RunStatus } from './statuses';
 
 /**
- * SQL that notes, together with what happened to a run, whom to tell of it: one delivery for each configuration of its workspace
- * or project that wants to know. A run that goes on by itself does not need attention; how one ended that destroys by the
- * clock is told as such, too. `runs`: a name for no more than that run. Undefined: nobody wants to know of such a status.
+ * SQL that queues notifications together with a change of a run: one delivery for each configuration of its workspace or
+ * project with that trigger. A run that applies by itself does not need attention; the end of an auto-destroy run also has
+ * its own trigger. `runs`: the name of a relation with only that run. Undefined: the status has no trigger.
  */
 export function notesOf(
   runs: Prisma.Sql,

@@ -1,6 +1,6 @@
 import type { RunStatus } from './statuses';
 
-/** What happens to runs that somebody can be told of. */
+/** Events of runs that trigger notifications. */
 export const runTriggers = [
   'run:created',
   'run:planning',
@@ -11,7 +11,7 @@ export const runTriggers = [
 ] as const;
 export type RunTriggerName = (typeof runTriggers)[number];
 
-/** What happens to workspaces that somebody can be told of, with its headline. */
+/** Events of workspaces that trigger notifications, each with its headline. */
 export const workspaceTriggers = {
   'workspace:auto_destroy_reminder': 'Auto Destroy Reminder',
   'workspace:auto_destroy_run_results': 'Auto Destroy Results',
@@ -34,12 +34,12 @@ const told: { readonly [S in RunStatus]?: readonly [RunTriggerName, string] } = 
   errored: ['run:errored', 'Run Errored'],
 };
 
-/** What people are told of when a run comes to a status; undefined where they are not. */
+/** The trigger of a run status; undefined where there is none. */
 export const triggerOf = (status: RunStatus): RunTriggerName | undefined => told[status]?.[0];
 
-/** The headline of what is told. */
+/** The headline of a notification about a run. */
 export const headlineOf = (status: string): string => told[status as RunStatus]?.[1] ?? 'Run Changed';
 
-/** The headline of what is told of a workspace; undefined for what is told of a run. */
+/** The headline of a notification about a workspace; undefined for triggers of runs. */
 export const workspaceHeadlineOf = (trigger: string): string | undefined =>
   (workspaceTriggers as Readonly<Record<string, string>>)[trigger];

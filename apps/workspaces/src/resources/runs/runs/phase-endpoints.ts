@@ -40,7 +40,7 @@ const DEFAULT_WINDOW = 65_536;
 
 const patienceMs = 5000;
 
-/** Waits for more of a log, for a while: whoever asks would ask again half a second later. Undefined: nothing came. */
+/** Waits briefly for more of a log: the client would ask again half a second later. Undefined: nothing came. */
 function moreOf(
   env: Pick<Environment, 'watches' | 'waiting'>,
   { id, status, logSize }: Phase,
@@ -85,7 +85,7 @@ export function logsOf(path: PhasePath): Endpoint[] {
       ...common,
       summary: `${what}, by a link that holds its own secret.`,
       auth: 'none',
-      link: 'alone',
+      link: 'only',
       load: loadPhase(path),
     }),
   ];

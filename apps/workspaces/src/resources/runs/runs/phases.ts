@@ -14,7 +14,7 @@ export interface Phase extends Row, RunTarget {
   readonly exportIds: readonly string[];
 }
 
-/** The two of them, as they stand in paths. */
+/** The two phases as they appear in paths. */
 export type PhasePath = 'plans' | 'applies';
 
 const kindOf = { plans: 'plan', applies: 'apply' } as const;

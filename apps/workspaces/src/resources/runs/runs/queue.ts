@@ -29,7 +29,7 @@ interface WorkspaceQueue {
   readonly worker_versions: readonly string[];
 }
 
-/** Runs that take no turn: plans that change nothing, and plans to be kept until somebody applies them. */
+/** Runs that take no turn: plans that change nothing, and saved plans until they are applied. */
 const bypasses = (run: QueuedRun): boolean => run.plan_only || (run.save_plan && !isApplying(run));
 const isApplying = ({ status }: QueuedRun): boolean => ['confirmed', 'apply_queued', 'applying'].includes(status);
 const waits = (run: QueuedRun): boolean => run.status === 'pending' || (run.save_plan && run.status === 'confirmed');
@@ -70,7 +70,7 @@ export async function enqueue(
   await tellOfWork(tx);
 }
 
-/** Gives the lock of an unlocked workspace to a run. False: somebody has it. */
+/** Gives the lock of an unlocked workspace to a run. False: it is locked. */
 export async function lockFor(tx: Database, workspaceId: string, runId: string): Promise<boolean> {
   const taken = await tx.prisma.$executeRaw`
     UPDATE workspace SET locked_at = now(), locked_by_type = 'runs', locked_by_id = ${runId}, locked_reason = NULL,

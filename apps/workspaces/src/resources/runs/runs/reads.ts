@@ -16,9 +16,9 @@ export const listParameters = {
   'filter[source]': 'Comma-separated sources.',
   'filter[timeframe]': 'A year, or P1D, P7D, P30D: how long ago runs were created at most.',
   'filter[agent_pool_names]': 'Comma-separated names of agent pools.',
-  'search[user]': 'Part of the name of whoever created the run.',
+  'search[user]': "Part of the name of the run's creator.",
   'search[commit]': 'Start of a commit; runs of uploaded configurations have none.',
-  'search[basic]': 'Part of the id, of the message, or of the name of whoever created the run.',
+  'search[basic]': "Part of the id, of the message, or of the name of the run's creator.",
 } as const;
 
 /** Besides those, lists of an organization take: */
@@ -144,7 +144,7 @@ export async function listOfWorkspace(
   return { items: await read(db, keyring, where, newestFirst, page), total: await count(db, where) };
 }
 
-/** A page of the runs of an organization in workspaces that the caller sees, newest first; nobody counts them all. */
+/** A page of the runs of an organization in workspaces that the caller sees, newest first, without a total. */
 export async function listOfOrganization(
   db: Database,
   keyring: Keyring,
@@ -189,7 +189,7 @@ export async function listQueue(db: Database, keyring: Keyring, access: Access, 
   return { items: await read(db, keyring, where, Prisma.sql`r.number`, page), total: await count(db, where) };
 }
 
-/** How many runs in workspaces that the caller sees wait for somebody, wait for their turn, and are being carried out. */
+/** How many runs in workspaces that the caller sees wait for confirmation, wait for their turn, and are running. */
 export async function countsOf(
   db: Database,
   access: Access,

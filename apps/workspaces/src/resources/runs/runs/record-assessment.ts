@@ -94,7 +94,7 @@ const wanting = ({ checksFailed, checksErrored, checksUnknown }: Health): string
   `${checksFailed} ${checksErrored} ${checksUnknown}`;
 const none = wanting(nothing);
 
-/** What people are told of a result: what is new about it, and every failure. */
+/** The notification triggers of a result: what is new about it, and every failure. */
 function triggersOf(result: RecordedAssessment, prior: RecordedAssessment | null) {
   if (!result.succeeded) return ['assessment:failed'] as const;
   const drifts = result.drifted && result.resourcesDrifted !== prior?.resourcesDrifted;

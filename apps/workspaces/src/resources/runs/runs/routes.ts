@@ -111,7 +111,7 @@ const create = ofRun.post('/runs', {
     const { db, env, body } = call;
     const { keyring, publicUrl, vcsReach: reach } = env;
     runs.requireSense(workspace, body);
-    // Whoever names no configuration wants the newest there is.
+    // Without a configuration the newest one is used.
     const commit =
       reach === undefined || body.configurationVersion
         ? undefined
@@ -178,7 +178,7 @@ const streamOfRun = ofRun.raw('GET')('/runs/:run_id/stream', {
   summary: `Follow a run as server-sent events. ${howLong}`,
   answers: streamAnswers(
     '`run`: its attributes, `phases` and the numbers of its `events` and `comments`, whenever one of them changes. `log`: ' +
-      '`text` of a `phase`, `bytes` long, that begins at byte `offset`. `end`: it is over. `gone`: it was deleted. Whoever ' +
+      '`text` of a `phase`, `bytes` long, that begins at byte `offset`. `end`: it is over. `gone`: it was deleted. A client that ' +
       'sends the id of an event as `Last-Event-ID` gets what came after it.',
   ),
   load,
@@ -186,7 +186,7 @@ const streamOfRun = ofRun.raw('GET')('/runs/:run_id/stream', {
 });
 
 const listAnswers = streamAnswers(
-  '`ready`: changes from now on are told. `run`: something happened to a run, with `run-id`, `workspace-id`, `status` and ' +
+  '`ready`: later changes are sent from now on. `run`: something happened to a run, with `run-id`, `workspace-id`, `status` and ' +
     '`action`. `reset`: what happened after `Last-Event-ID` is not known any more. An event may come twice.',
 );
 

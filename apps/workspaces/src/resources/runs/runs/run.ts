@@ -134,7 +134,7 @@ const fromAll = `
   JOIN run_phase p ON p.run_id = r.id AND p.kind = 'plan'
   JOIN run_phase a ON a.run_id = r.id AND a.kind = 'apply'`;
 
-/** The tables behind `selectRuns`. An assessment is no run to anybody. */
+/** The tables behind `selectRuns`, without assessments. */
 export const fromRuns = fromAll.replace('ON w.id = r.workspace_id', 'ON w.id = r.workspace_id AND NOT r.is_assessment');
 
 const readAnyById = {
@@ -168,7 +168,7 @@ export async function find(db: Database, keyring: Keyring, id: string): Promise<
   return row && runOf(keyring, row);
 }
 
-/** The same, be it a run or an assessment: for whoever carries it out. */
+/** The same, with assessments: for workers. */
 export async function findAny(db: Database, keyring: Keyring, id: string): Promise<Run | undefined> {
   const row = await db.readOne(readAnyById, id);
   return row && runOf(keyring, row);

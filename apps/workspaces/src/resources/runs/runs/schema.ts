@@ -40,7 +40,7 @@ export const CreateRun = document('runs', {
   relationships: { workspace: requiredOne('workspaces'), 'configuration-version': one('configuration-versions') },
 });
 
-/** What somebody says with an action: `{"comment":"…"}`, the same as attributes of a document, or nothing. */
+/** The comment of an action: `{"comment":"…"}`, the same as attributes of a document, or nothing. */
 export const Remark = bare({
   comment: z.string().trim().max(10_000).nullish().describe('Noted with what is done.'),
 });

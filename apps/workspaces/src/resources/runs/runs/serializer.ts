@@ -7,7 +7,7 @@ import { runPolicy } from './policy';
 import type { Run } from './run';
 import { actionsOf, runStatuses, waitingStatuses } from './statuses';
 
-/** The account behind a kind of caller and its id, as clients expect to see whoever did something. */
+/** The account behind a kind of caller and its id, as clients expect to see an author. */
 export function accountOf(type: string | null, id: string | null) {
   return toOne('users', id === null || type === 'users' ? id : accountIdOf({ id }));
 }

@@ -51,7 +51,7 @@ const confirmable = new Set([
 ]);
 const cancelable = new Set(['pending', 'plan_queued', 'planning', 'confirmed', 'apply_queued', 'applying']);
 
-/** Statuses of runs that wait for somebody to confirm them. */
+/** Statuses of runs that wait for confirmation. */
 export const confirmableStatuses: readonly string[] = [...confirmable];
 
 /** Statuses from which a run can be discarded. */
@@ -76,7 +76,7 @@ interface RunFacts {
   readonly forceCancelAt: Date | null;
 }
 
-/** What can be done to a run now, permissions apart. Times are compared by whoever asked the database for `now`. */
+/** What can be done to a run now, permissions apart. `now` is the database's time, like the times of the run. */
 export function actionsOf(run: RunFacts, now: Date) {
   const isOver = finalStatuses.includes(run.status);
   return {
@@ -87,7 +87,7 @@ export function actionsOf(run: RunFacts, now: Date) {
   };
 }
 
-/** The statuses a group stands for in filters; undefined for an unknown group. */
+/** The statuses of a group in filters; undefined for an unknown group. */
 export function statusesOfGroup(group: string): { in?: readonly string[]; notIn?: readonly string[] } | undefined {
   switch (group) {
     case 'non_final':

@@ -41,7 +41,7 @@ const stampOf: ReadonlyMap<string, string> = new Map(
 );
 const stampName = (status: string): string => stampOf.get(status) ?? `${status.replace(/_/g, '-')}-at`;
 
-/** Notes something that happened to a run; `actor` where somebody asked for it. */
+/** Records an event of a run; `actor` where a caller asked for it. */
 export async function recordEvent(
   tx: Database,
   runId: string,
@@ -62,8 +62,8 @@ export async function recordEvent(
 }
 
 /**
- * Moves a run to a status: with its timestamp, its reason, an event, and what is to be told of it. A final status is noted
- * as the end. Of an assessment there are no events, and nothing is told before its result.
+ * Moves a run to a status: with its timestamp, its reason, an event, and its notifications. A final status is recorded as
+ * the end. Assessments have no events, and notify only of their result.
  */
 export async function moveRun(
   tx: Database,

@@ -16,7 +16,7 @@ interface Due {
   readonly due_run_id: string;
 }
 
-/** Notes, together with the apply of a run, that the workspaces it triggers are due for a run of their own. */
+/** Records, together with the apply of a run, that the workspaces it triggers are due for a run. */
 export async function noteApplied(tx: Database, run: Run): Promise<void> {
   await tx.prisma.runTrigger.updateMany({ where: { sourceableId: run.workspaceId }, data: { dueRunId: run.id } });
 }

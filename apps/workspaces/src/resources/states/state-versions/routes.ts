@@ -197,7 +197,7 @@ const contentOf = (form: Form) => {
     answers: { 200: { description: 'Taken.' } },
     takes: 'application/json',
     refuses: [413, 422],
-    link: 'alone',
+    link: 'only',
     requires: 'can-create-state-versions',
     streams: true,
     load,

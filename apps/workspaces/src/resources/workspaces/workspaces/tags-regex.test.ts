@@ -19,7 +19,7 @@ describe('an expression for version tags', () => {
     ['many parts', 'a{1000}'.repeat(146)],
     ['groups in groups', '((a?){30}){33}'.repeat(70)],
     ['classes', `(?i)${'\\pL{1000}'.repeat(100)}`],
-    ['classes of its own', '[^\\]{3}]{999}'.repeat(70)],
+    ['brackets within classes', '[^\\]{3}]{999}'.repeat(70)],
   ])('does not repeat %s for ever', (_what, expression) => {
     expect(requireRegex(expression)).toBe('repeats too much (maximum is 5000 steps)');
   });

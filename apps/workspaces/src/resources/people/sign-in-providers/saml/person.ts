@@ -2,10 +2,10 @@ import type { Person } from '../openid';
 import type { SamlSettings } from './attributes';
 import type { Vouched } from './response';
 
-/** Somebody whom the provider of SAML vouches for. */
+/** A person whom the SAML provider vouches for. */
 export interface SamlPerson extends Person {
   readonly groups: readonly string[];
-  /** Whether the provider's groups decide about teams, or about site administration alone. */
+  /** Whether the provider's groups decide about teams, or only about site administration. */
   readonly fillsTeams: boolean;
   readonly provenAtMs: number;
 }

@@ -1,4 +1,4 @@
-/** The places of this service as a provider is told them. */
+/** The addresses of this service that a provider needs. */
 export const placesOf = (publicUrl: string) => ({
   /** Also its entity id. */
   metadata: `${publicUrl}/users/saml/metadata`,

@@ -16,9 +16,9 @@ export interface Receiving {
 }
 
 /**
- * Takes the answer of the provider to a sign-in that left, once. What it returns leads the browser that brought the answer to the
- * end of the sign-in, which works only in the browser that began it. Nothing is read for whoever began nothing. Throws `denied` with what the person can do; why exactly, only where `debug`
- * is set.
+ * Takes the answer of the provider to a pending sign-in, once. Its result leads the browser that brought the answer to the
+ * end of the sign-in, which works only in the browser that began it. An answer without a pending sign-in is not parsed.
+ * Throws `denied` with what the person can do, and with the exact reason only where `debug` is set.
  */
 export async function receive(parts: Receiving, form: URLSearchParams): Promise<{ state: string; handle: string }> {
   const { db, keyring, publicUrl, nowMs } = parts;
@@ -29,9 +29,14 @@ export async function receive(parts: Receiving, form: URLSearchParams): Promise<
   const expected = { settings, publicUrl, requestId: requestIdOf(pending.nonce), nowMs };
   const vouched = await readResponse(form.get('SAMLResponse') ?? '', expected).catch((failure) => {
     const why = settings.debug && failure instanceof Refusal ? `: ${failure.message}` : '';
-    throw new Refusal('denied', `What the provider answered is not good${why}. Ask whoever runs it.`, [], {
-      cause: failure,
-    });
+    throw new Refusal(
+      'denied',
+      `The provider's answer is not valid${why}. Ask the administrator of the provider.`,
+      [],
+      {
+        cause: failure,
+      },
+    );
   });
   requireProven(pending, vouched.provenAtMs);
   const handle = await keepAnswer(db, keyring, state, personOf(vouched, settings));
@@ -39,11 +44,11 @@ export async function receive(parts: Receiving, form: URLSearchParams): Promise<
   return { state, handle };
 }
 
-/** Whoever proves again who they are has to have done so since. */
+/** A person who proves again who they are must have done so after it was asked for. */
 function requireProven({ sessionHash, beganAtMs }: Pending, provenAtMs: number): void {
   const leewayMs = 60_000;
   if (sessionHash !== null && provenAtMs < beganAtMs - leewayMs) {
-    throw new Refusal('denied', 'The provider did not ask again who you are. Ask whoever runs it.');
+    throw new Refusal('denied', 'The provider did not ask again who you are. Ask the administrator of the provider.');
   }
 }
 

@@ -39,7 +39,7 @@ export async function requestUrl(
   return saml.getAuthorizeUrlAsync(state, undefined, {});
 }
 
-/** What a provider is told of this service. */
+/** This service's metadata, for the provider. */
 export function metadataOf(
   { certificate, wantAssertionsSigned, authnRequestsSigned }: SamlSettings,
   publicUrl: string,

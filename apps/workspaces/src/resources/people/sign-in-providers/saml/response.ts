@@ -25,8 +25,8 @@ const leewayMs = 60_000;
 const protocol = 'urn:oasis:names:tc:SAML:2.0';
 
 /**
- * Reads a response. The signature, and what of the document it covers, is the library's; everything that is looked at
- * afterwards stands in what was signed. Before it a document is refused that no provider sends and attackers do: with a
+ * Reads a response. The library checks the signature, and returns the part of the document that it covers; only that part is
+ * read. Documents that no provider sends but attackers do are refused first: with a
  * document type, comments or instructions, with several assertions, with weak algorithms. Throws `denied` with the reason.
  */
 export async function readResponse(encoded: string, expected: Expected): Promise<Vouched> {
@@ -91,7 +91,7 @@ function requireEnvelope(xml: string, { requestId }: Expected, consumer: string)
   const destination = partOf('Destination');
   if (destination !== undefined && destination !== consumer) refuse('it is for another destination');
   const inResponseTo = partOf('InResponseTo');
-  if (inResponseTo === undefined) refuse('nobody asked for it');
+  if (inResponseTo === undefined) refuse('it answers no request');
   if (inResponseTo !== requestId) refuse('it answers another request');
   const status = /<(?:[^\s<>/:]+:)?StatusCode\s[^<>]*?Value\s*=\s*["']([^"']*)["']/.exec(xml)?.[1];
   if (status !== `${protocol}:status:Success`) {
@@ -141,7 +141,7 @@ function requireSubject(assertion: Node, { requestId, nowMs }: Expected, consume
   }
   const name = nameId._;
   const hasParts = Object.keys(nameId).some((key) => key !== '$' && key !== '_');
-  if (typeof name !== 'string' || name === '' || name.length > 512 || hasParts) return refuse('it names nobody');
+  if (typeof name !== 'string' || name === '' || name.length > 512 || hasParts) return refuse('it names no person');
   if (nameId.$?.Format === `${protocol}:nameid-format:transient`) {
     return refuse('its name for a person is another each time: let the provider send a persistent one');
   }

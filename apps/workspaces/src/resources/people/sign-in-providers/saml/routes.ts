@@ -23,7 +23,7 @@ const admin = { siteAdmin: true, edition: 'self-hosted' } as const;
 const place = '/admin/saml-settings';
 const { get, patch, action, raw } = endpoints({} as Policy<undefined>, samlSerializer, { organizationsOf: () => [] });
 
-/** With the groups of somebody who is in thousands of them. */
+/** With the groups of a person who is in thousands of them. */
 const formBytes = 512 * 1024;
 const open = { outside: true, auth: 'none', edition: 'self-hosted' } as const;
 
@@ -54,7 +54,7 @@ const consume = raw('POST')('/users/saml/auth', {
 
 const describe = raw('GET')('/users/saml/metadata', {
   ...open,
-  summary: 'What the provider of SAML is told of this service.',
+  summary: "This service's SAML metadata, for the provider.",
   answers: {
     200: { description: 'The metadata.', type: 'application/samlmetadata+xml', schema: { type: 'string' } },
   },

@@ -9,7 +9,7 @@ import { endSessionsOf } from '../../sessions/ended';
 import { type SamlSettings, samlAttributes } from './attributes';
 import type { SamlInput } from './schema';
 
-/** The row of the providers that stands for the one of SAML, and how it is called. */
+/** The id and name of the SAML provider's row among the providers. */
 export const samlId = 'saml';
 
 const off: SamlSettings = { ...samlAttributes.initial, oldIdpCert: null };
@@ -113,7 +113,7 @@ async function keepProvider(tx: Database, { enabled, siteAdminRole }: SamlSettin
   await tx.prisma.signInProvider.upsert({ where: { id: samlId }, create: row, update: data });
 }
 
-/** API tokens of those who came count for as long as is set, and for ever again when nobody comes this way any more. */
+/** API tokens of people who signed in by SAML last as long as is set, and have no such limit once SAML is switched off. */
 async function changeTokens(tx: Database, before: SamlSettings, after: SamlSettings): Promise<void> {
   if (!after.enabled) {
     await endSessionsOf(tx, { providerId: samlId });

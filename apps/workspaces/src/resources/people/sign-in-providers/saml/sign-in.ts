@@ -53,7 +53,7 @@ export class SamlSignIn {
     return readAnswer(answer);
   }
 
-  /** Own API tokens of somebody who came now count for as long as the settings say. */
+  /** The user tokens of a person who just signed in last as long as the settings say. */
   async prolongTokens(tx: Database, userId: string): Promise<void> {
     const { ssoApiTokenSessionTimeout } = await find(tx);
     const ssoUntil = new Date(this.parts.now() + ssoApiTokenSessionTimeout * 1000);

@@ -63,7 +63,7 @@ const isForAgents = `${modeOf(places)} = 'agent'`;
 const forWorkers = Prisma.raw(`NOT (${isForAgents})`);
 const forPool = Prisma.raw(`${isForAgents} AND ${isPoolOpen(places)} AND ${poolOf(places)}`);
 
-/** Whose jobs somebody is given: as the workspace is set up now, not as it was when the run was queued. */
+/** Jobs that this worker may take: as the workspace is set up now, not as it was when the run was queued. */
 const mayTake = ({ agentPoolId }: ClaimingWorker): Prisma.Sql =>
   agentPoolId === undefined ? forWorkers : Prisma.sql`${forPool} = ${agentPoolId}`;
 
@@ -140,7 +140,7 @@ interface JobHolder {
   readonly attempt: number;
 }
 
-/** A job as whoever carries it out needs it. `by`: undefined unless it is held by that one, in that attempt. */
+/** A job as its worker needs it. With `by`: undefined unless that worker holds it, in that attempt. */
 export async function describe(
   db: Database,
   keyring: Keyring,
@@ -213,7 +213,7 @@ export async function claimJob(db: Database, keyring: Keyring, by: ClaimingWorke
   const found = taken && (await describe(db, keyring, taken.id));
   if (!found) return undefined;
   const { isBegun: _isBegun, ...job } = found;
-  // Somebody else may have it by now, in another attempt.
+  // Another worker may hold it by now, in another attempt.
   return { ...job, attempt: taken.attempt };
 }
 
@@ -299,7 +299,7 @@ export async function releaseJob(db: Database, job: RunJob, workerId: string): P
   });
 }
 
-/** Says that a worker is gone, so that nobody waits for it. */
+/** Records that a worker has stopped, so that its jobs do not wait for it. */
 export async function retireWorker(db: Database, workerId: string): Promise<void> {
   await db.prisma.runWorker.deleteMany({ where: { id: workerId } });
 }

@@ -56,7 +56,7 @@ interface Left {
   readonly sealed: Uint8Array;
 }
 
-/** Revokes tokens whose job is over or was lost with its worker. Answers how many; `failed` is told what could not be. */
+/** Revokes tokens whose job is over or was lost with its worker. Answers how many; calls `failed` for each that could not be. */
 export async function revokeLeft(
   { db, keyring, secrets }: Omit<LoginParts, 'nowMs'> & { secrets: SecretsService | undefined },
   failed: (error: unknown) => void,

@@ -19,7 +19,7 @@ async function sshKeyOf(db: Database, keyring: Keyring, workspaceId: string): Pr
   return key ? keyring.open(key.value, { table: 'ssh_key', row: key.id, column: 'value' }).toString('utf8') : undefined;
 }
 
-/** Whether a run plans what somebody proposes who may not write to the repository: nothing secret is given to it. */
+/** Whether a run plans a proposal from outside the repository's writers: it is given no secrets. */
 export async function isOfFork(db: Database, runId: string): Promise<boolean> {
   const [row] = await db.prisma.$queryRaw<unknown[]>`
     SELECT 1 FROM run r JOIN ingress_attributes i ON i.configuration_version_id = r.configuration_version_id

@@ -34,7 +34,7 @@ export interface RunJob {
   readonly infraVersion: string;
   readonly workingDirectory: string | null;
   readonly debuggingMode: boolean;
-  /** The log is lines of JSON, which the tool of whoever watches renders. */
+  /** The log is lines of JSON, which the reader's own tool renders. */
   readonly structuredOutput: boolean;
   /** How long the tool may run. */
   readonly timeoutSeconds: number;
@@ -145,7 +145,7 @@ export interface PlanResult {
 /** How an apply ended. */
 export interface ApplyResult {
   readonly outcome: 'applied' | 'errored' | 'canceled';
-  /** The state the tool left, whatever the outcome; becomes a state version of the run unless nothing changed. */
+  /** The state the tool left, for any outcome; becomes a state version of the run unless nothing changed. */
   readonly state?: Uint8Array;
   /** What the tool wrote because it could not save its state. */
   readonly erroredState?: Uint8Array | StoredBytes;

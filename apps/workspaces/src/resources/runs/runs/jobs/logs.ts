@@ -23,8 +23,8 @@ export interface Appended {
 }
 
 /**
- * Adds to the log of a job: sealed pieces that never change again. What a worker says after another one took its place is
- * left out: undefined. `offset` is where the bytes stand in the log; what is there already is not added again.
+ * Adds to the log of a job: encrypted chunks that never change again. Undefined for a worker that was replaced: its text is
+ * dropped. `offset` is where the bytes begin in the log; bytes that are there already are not added again.
  */
 export async function append(
   db: Database,

@@ -104,14 +104,14 @@ async function endUnsuccessful(
   await finish(tx, run, status, { reason: errorMessage });
 }
 
-/** What follows a plan that succeeded: the end, an apply, or waiting for somebody to confirm. */
+/** What follows a plan that succeeded: the end, an apply, or waiting for confirmation. */
 async function afterPlan(tx: Database, run: Run, job: RunJob, hasChanges: boolean): Promise<void> {
   const ends = run.planOnly || (!hasChanges && !run.allowEmptyApply);
   const { applies, reason } = ends ? { applies: false, reason: null } : await decideUnattended(tx, run);
   await moveRun(tx, run.id, 'planned', { reason });
   if (ends) return finish(tx, run, 'planned_and_finished');
   if (run.savePlan) return moveRun(tx, run.id, 'planned_and_saved');
-  // Somebody may have taken the lock away: then nothing is applied without being asked again.
+  // If the lock was taken away meanwhile, nothing is applied until it is confirmed.
   if (!applies || !(await lockFor(tx, run.workspaceId, run.id))) return;
   await moveRun(tx, run.id, 'confirmed');
   await enqueue(tx, { id: run.id, phaseId: job.applyId }, 'apply');
@@ -162,7 +162,7 @@ export async function takeState(db: Database, keyring: Keyring, job: RunJob, sta
   await uploadRaw(db, { keyring }, version, bytes, limit);
   const run = await db.prisma.run.findUnique({ where: { id: job.runId } });
   if (!run?.createdById) return;
-  // The run held the lock; the version is the work of whoever started it.
+  // The run held the lock; the version's author is the person who started it.
   const by = { createdByType: run.createdByType, createdById: run.createdById };
   await db.prisma.stateVersion.update({ where: { id: version.id }, data: by });
 }

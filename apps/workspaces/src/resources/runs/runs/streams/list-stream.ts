@@ -25,7 +25,7 @@ class Teller {
     this.access = access;
   }
 
-  /** The list is told of as it is now: what has happened so far is known to whoever reads it next. */
+  /** Later changes are sent from here on: the client reads the list next, and so knows what happened so far. */
   start(news: readonly RunNews[]): void {
     this.seen = new Set(news.map(({ id }) => id));
     this.stream.send('ready', {}, news.at(-1)?.id);

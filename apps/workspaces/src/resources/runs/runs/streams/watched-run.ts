@@ -26,12 +26,12 @@ export interface RunState {
   readonly phases: readonly PhaseState[];
 }
 
-/** What was added since is read for everybody at once up to here; who is further behind reads for themselves. */
+/** The largest addition that is read once for all watchers; those further behind read separately. */
 const largestNews = 64 * 1024;
 
 const read = `${selectRuns}, r.id AS key ${fromRuns} WHERE r.id = ANY($1)`;
 
-/** Runs, looked at twice a second while anybody watches them. */
+/** Runs, read twice a second while they are watched. */
 export const watchedRuns: Watched<RunState> = {
   name: 'runs',
   everyMs: 500,
@@ -61,7 +61,7 @@ export const watchedRuns: Watched<RunState> = {
 /** How far the log of a plan or an apply has come. */
 export type LogHead = Pick<PhaseState, 'status' | 'logSize'>;
 
-/** Logs, looked at ten times a second while anybody waits for more of one. */
+/** Logs, read ten times a second while a client waits for more. */
 export const watchedLogs: Watched<LogHead> = {
   name: 'logs',
   everyMs: 100,
@@ -91,8 +91,8 @@ const columns = Prisma.sql`e.id, w.organization_id AS "organizationId", e.run_id
 const tables = Prisma.sql`run_event e JOIN run r ON r.id = e.run_id JOIN workspace w ON w.id = r.workspace_id`;
 
 /**
- * What happened lately in organizations, looked at every second while anybody watches. Transactions end in another order
- * than they begin in, within half a minute at most: what is younger is read again each time, and nothing is missed.
+ * Recent events of organizations, read every second while they are watched. Transactions may end in another order than
+ * they begin, within half a minute at most: younger events are read again each time, so that none is missed.
  */
 export const watchedOrganizations: Watched<readonly RunNews[]> = {
   name: 'runs of organizations',
@@ -110,7 +110,7 @@ export const watchedOrganizations: Watched<readonly RunNews[]> = {
 /** What cannot be caught up on any more is not tried. */
 const mostMissed = 500;
 
-/** What happened since an event that somebody saw; undefined when it is unknown, too old, or too much has happened since. */
+/** What happened since a given event; undefined when that is unknown, too old, or too much has happened since. */
 export async function missedSince(
   { db }: Parameters<typeof watchedOrganizations.read>[0],
   organizationId: string,
