@@ -23,7 +23,7 @@ const slack = 40;
 
 /**
  * The worst bodies that are still within the bounds: all that is declared as long as it may be, one field after the other, and
- * what is not declared in every shape. `inside` is where the fields stand in a document.
+ * what is not declared in every shape. `inside` is the place of the fields in a document.
  */
 export function bodiesFor(media: string, schema: Schema, bounds: Bounds, hints: Hints, form: boolean): Body[] {
   const json = (kind: string, value: unknown): Body => ({ kind, media, text: textOf(value) });
@@ -69,7 +69,7 @@ export function bodiesFor(media: string, schema: Schema, bounds: Bounds, hints: 
   return bodies.filter(({ text }) => Buffer.byteLength(text) <= bounds.bytes);
 }
 
-/** Texts that stand for themselves: worst values that are no JSON of ours. */
+/** Texts sent as they are; other values become JSON. */
 const textOf = (value: unknown): string => JSON.stringify(value) ?? '{}';
 
 const numbers = ({ values, bytes }: Bounds) => Math.min(values - slack, Math.floor(bytes / 5) - slack);

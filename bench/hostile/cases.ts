@@ -5,7 +5,7 @@ import type { Hints } from './worst-values';
 
 /** How requests to a service are made from its document. */
 export interface Dialect {
-  /** What stands before the paths of the document. */
+  /** The prefix of the document's paths. */
   readonly prefix: string;
   /** What callers send to be known. */
   readonly credentials: Readonly<Record<string, string>>;
@@ -71,8 +71,8 @@ const general =
   /^(no body|list|long query|long texts|unicode|commas|escapes|lists|maps|keys|objects|depth|exact numbers|one text|not JSON|form .*)$/;
 
 /**
- * The order in which cases are run, the same every time: what is meant first, so that the others find something there, then
- * what is made for one field, then all the rest, well mixed, so that whoever has less time sees a fair part of it.
+ * The order in which cases are run, the same every time: first what is meant, so that the others find something there, then
+ * what is made for one field, then all the rest, well mixed, so that a shorter run sees a fair part of it.
  */
 export function ordered(cases: readonly Case[]): Case[] {
   const meant = cases.filter(({ kind }) => kind === 'as meant');

@@ -49,7 +49,7 @@ export class CopyRows {
     return this;
   }
 
-  /** All rows said so far; what is said next begins anew. */
+  /** All rows so far; starts again with none. */
   take(): Uint8Array<ArrayBuffer> {
     const taken = new Uint8Array(this.buffer.buffer, 0, this.at);
     this.buffer = Buffer.allocUnsafeSlow(this.buffer.length);

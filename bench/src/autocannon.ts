@@ -7,7 +7,7 @@ import { pinned } from './machine';
 
 const program = path.resolve(__dirname, '..', 'servers', 'autocannon-load.ts');
 
-/** Runs autocannon in a process of its own, so that it can be pinned like wrk. */
+/** Runs autocannon in a separate process, so that it can be pinned like wrk. */
 export async function runAutocannon(
   cores: string | undefined,
   url: string,

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from './service';
 
-/** One that has not come back by then is copied anew, as its operator would. */
+/** A node that has not come back by then is copied again, as its operator would. */
 const REBUILD_MS = 40_000;
 const READY_MS = 180_000;
 
@@ -20,7 +20,7 @@ const programs = {
 export const missingPrograms = (): string[] =>
   Object.entries(programs).flatMap(([name, file]) => (existsSync(file) ? [] : [`${name} (${file})`]));
 
-/** How the primary dies: its PostgreSQL alone, or with everything on its machine. */
+/** How the primary dies: only its PostgreSQL, or everything on its machine. */
 export type Death = 'server' | 'machine';
 
 /** PostgreSQL on three "machines" of which one is primary and one a synchronous standby, behind one address. */
@@ -30,7 +30,7 @@ export interface Cluster {
   killPrimary(how: Death): Promise<{ name: string; restart(): void }>;
   /** The name of the primary; undefined while there is none. */
   primary(): Promise<string | undefined>;
-  /** How often a killed one could not go on from its files and was copied anew. */
+  /** How often a killed node could not go on from its files and was copied again. */
   rebuilt: number;
   /** Resolves when there are a primary and a synchronous standby. */
   ready(): Promise<void>;
@@ -45,7 +45,7 @@ interface Node {
   patroni: ChildProcess | undefined;
 }
 
-/** As whoever may run PostgreSQL: it refuses to run as root. */
+/** As a user who may run PostgreSQL: it refuses to run as root. */
 function owner(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const id = (flag: string) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
@@ -125,7 +125,7 @@ export async function startCluster(folder: string): Promise<Cluster> {
     },
     async ready() {
       const rebuildAtMs = Date.now() + REBUILD_MS;
-      // Once: another call would begin a copy under way anew.
+      // Once: another call would restart a copy under way.
       const rebuilt = new Set<string>();
       for (const untilMs = Date.now() + READY_MS; ; await sleep(200)) {
         const members = await states();

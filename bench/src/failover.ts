@@ -12,11 +12,11 @@ import { ask, startWorkspaces } from './service';
 const usage = `npx tsx bench/src/failover.ts [KILLS [FOLDER]]
 
 Kills the primary of a PostgreSQL with a synchronous standby KILLS times (20) while both services write, lock, lease and read, and shows
-what was lost, what is stuck, and how long nobody could write or read. Every second time the whole machine dies, not only its
+what was lost, what is stuck, and how long writes or reads failed. Every second time the whole machine dies, not only its
 PostgreSQL. All files are in FOLDER, which is kept when it is named. Needs patroni, haproxy, etcd and PostgreSQL 15, and a build.`;
 
 const leaseSeconds = 45;
-/** What is due ends within so long of the end of its time, whatever happened meanwhile. */
+/** What is due ends within so long of its time, even after failovers. */
 const graceSeconds = 20;
 const writersOfEach = 2;
 
@@ -49,7 +49,7 @@ class Seen {
     private readonly headers: Record<Service, Record<string, string>>,
   ) {}
 
-  /** The answer where it was a success or says that something is not as asked for; undefined where nobody knows. */
+  /** The answer where it was a success or a refusal; undefined where the outcome is unknown. */
   async send(service: Service, method: string, at: string, body?: object, token?: string): Promise<Answer | undefined> {
     this.tally.asked++;
     try {
@@ -76,10 +76,10 @@ class Seen {
   }
 }
 
-/** One who locks and unlocks a workspace of its own; afterwards its last acknowledged word must hold. */
+/** A client that locks and unlocks its own workspace; afterwards its last acknowledged change must hold. */
 interface Locker {
   readonly id: string;
-  /** Locked, unlocked, or nobody knows. */
+  /** Locked, unlocked, or unknown. */
   state: boolean | undefined;
 }
 
@@ -140,7 +140,7 @@ async function killOnce(cluster: Cluster, seen: Seen, death: Death): Promise<Rou
   const killedMs = Date.now();
   let now: string | undefined;
   while (now === undefined || now === name) {
-    if (Date.now() - killedMs > 90_000) throw new Error('nobody was promoted');
+    if (Date.now() - killedMs > 90_000) throw new Error('no standby was promoted');
     await sleep(20);
     now = await cluster.primary();
   }
@@ -249,7 +249,7 @@ async function failover(kills: number, folder: string, atEnd: (cleanup: () => un
   const left = await leftOver(cluster);
   const table = {
     kills: rounds.length,
-    'standbys copied anew': cluster.rebuilt,
+    'standbys copied again': cluster.rebuilt,
     acknowledged: seen.promised.length,
     lost: lost.length,
     'locks stuck': stuck.length,

@@ -10,7 +10,7 @@ import { script } from './wrk-script';
 /**
  * The request that is sent again and again.
  *
- * `paths` are taken in turn. In paths and body, `{n}` stands for a number that grows with every request and is never
+ * `paths` are taken in turn. In paths and body, `{n}` is a number that grows with every request and is never
  * the same twice, so that what must be unique is.
  */
 export interface Load {

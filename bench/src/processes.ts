@@ -11,7 +11,7 @@ import { startServiceProcess } from './service';
 const usage = `npx tsx bench/src/processes.ts [ROUNDS [SECONDS]]
 
 Loads one process and two processes of the secrets service in turns (5 rounds of 3 seconds): requests a second, and how
-many for each second of processor time of the service alone, whatever load and PostgreSQL take beside it.`;
+many for each second of processor time of only the service, without load and PostgreSQL.`;
 
 /** A process and those that it started. */
 function family(pid: number): number[] {

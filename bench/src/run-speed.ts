@@ -35,7 +35,7 @@ interface Finished {
   readonly run: string;
 }
 
-/** A service, and a worker of it that is a process of its own. */
+/** A service, and its worker in a separate process. */
 async function begin(ground: Ground) {
   const sealKey = randomBytes(32).toString('hex');
   const firstRun = path.join(ground.folder, 'first-run.json');
@@ -83,11 +83,11 @@ async function begin(ground: Ground) {
 const memoryKib = (pid: number, name: 'VmRSS' | 'VmHWM'): number =>
   Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 
-/** Processor time of a process and of all that it has waited for, or of itself alone, which a busy machine hardly lengthens. */
-const processorMs = (pid: number, alone = false): number => {
+/** Processor time of a process, by default with all children that it has waited for; a busy machine hardly lengthens it. */
+const processorMs = (pid: number, children = true): number => {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return fields.slice(11, alone ? 13 : 15).reduce((sum, ticks) => sum + Number(ticks) * 10, 0);
+  return fields.slice(11, children ? 15 : 13).reduce((sum, ticks) => sum + Number(ticks) * 10, 0);
 };
 
 /** Processor time of a PostgreSQL: of its processes, and of those that have ended. */
@@ -191,7 +191,7 @@ async function many(given: {
   const before = finished().length;
   const beforeMs = {
     worker: processorMs(pid),
-    own: processorMs(pid, true),
+    own: processorMs(pid, false),
     service: processorMs(service),
     postgres: postgresMs(ground),
   };
@@ -216,8 +216,8 @@ async function many(given: {
   const queuedSeconds = (performance.now() - startedMs) / 1000;
   const most = memoryKib(pid, 'VmHWM');
   const spentMs = {
-    commands: processorMs(pid) - processorMs(pid, true) - (beforeMs.worker - beforeMs.own),
-    worker: processorMs(pid, true) - beforeMs.own,
+    commands: processorMs(pid) - processorMs(pid, false) - (beforeMs.worker - beforeMs.own),
+    worker: processorMs(pid, false) - beforeMs.own,
     service: processorMs(service) - beforeMs.service,
     postgres: postgresMs(ground) - beforeMs.postgres,
   };
@@ -225,7 +225,7 @@ async function many(given: {
   // The same commands by hand, as many at a time, with nothing around them.
   let next = 0;
   const byHandMs = performance.now();
-  const ofHandMs = () => processorMs(process.pid) - processorMs(process.pid, true);
+  const ofHandMs = () => processorMs(process.pid) - processorMs(process.pid, false);
   const handBeforeMs = ofHandMs();
   await Promise.all(
     Array.from({ length: workers }, async () => {

@@ -16,8 +16,8 @@ const thinkMs = 2000;
 const rounds = 1000;
 
 /**
- * Shows what 500 callers who wait for credentials of a slow scheduler do to everybody else, and to memory. They come
- * within the milliseconds given as argument, at once unless told. The service has a core for itself, and callers and
+ * Shows what 500 callers who wait for credentials of a slow scheduler do to other callers, and to memory. They come
+ * within the milliseconds given as argument, by default at once. The service has a core for itself, and callers and
  * scheduler give way to the reader: what they compute happens on other machines. Linux only.
  */
 async function main({ folder, postgres, atEnd }: Ground): Promise<void> {
@@ -32,7 +32,7 @@ async function main({ folder, postgres, atEnd }: Ground): Promise<void> {
   atEnd(() => crowd.kill('SIGKILL'));
   for (const { pid } of [standIns, crowd]) giveWay(pid as number);
   await reads(read);
-  const alone = await reads(read);
+  const quiet = await reads(read);
   const before = resident(pid);
   process.kill(standIns.pid, 'SIGUSR2');
   let waiting = true;
@@ -52,10 +52,10 @@ async function main({ folder, postgres, atEnd }: Ground): Promise<void> {
   }
   const line = (what: string, times: readonly number[]) =>
     process.stdout.write(`${what}: ${times.length} reads, p50 ${shown(times, 0.5)} ms, p99 ${shown(times, 0.99)} ms\n`);
-  line('alone', alone);
+  line('without callers', quiet);
   line(`beside ${callers} callers`, beside);
   process.stdout.write(
-    `p99 ${(Number(shown(beside, 0.99)) / Number(shown(alone, 0.99))).toFixed(2)} times; credentials for all after ` +
+    `p99 ${(Number(shown(beside, 0.99)) / Number(shown(quiet, 0.99))).toFixed(2)} times; credentials for all after ` +
       `${((await all) / 1000).toFixed(1)} s; resident ${before} MiB before, ${peak} MiB at most\n`,
   );
 }

@@ -2,7 +2,7 @@ import type { EmbeddedServer } from '@keystead/postgres';
 import { onGround, runProgram } from './program';
 import { startWorkspaces } from './service';
 
-/** A workspace service of its own with its PostgreSQL, and who may do everything there. */
+/** A separate workspace service with its PostgreSQL, and the token of its administrator. */
 export interface StateService {
   readonly url: string;
   readonly pid: number;
@@ -10,7 +10,7 @@ export interface StateService {
   readonly postgres: EmbeddedServer;
 }
 
-/** A program on a workspace service of its own, which is ended and removed after it. */
+/** A program on a separate workspace service, which is ended and removed after it. */
 export function runOnStateService(work: (service: StateService) => Promise<void>): void {
   runProgram('', () =>
     onGround({}, async (ground) => {

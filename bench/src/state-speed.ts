@@ -47,14 +47,14 @@ async function direct(pool: Pool, clients: number, bytes: Buffer): Promise<numbe
   });
 }
 
-/** How fast states pass through the workspace service, beside PostgreSQL alone. */
+/** How fast states pass through the workspace service, compared with only PostgreSQL. */
 async function measure(service: StateService): Promise<void> {
   await ensureDatabase(service.postgres.url('direct'));
   const pool = new Pool({ connectionString: service.postgres.url('direct'), max: 8 });
   try {
     const agent = new Agent({ keepAlive: true, maxSockets: 64 });
     const clients = await StateClient.prepare(service.url, service.token, 32, agent);
-    process.stdout.write('| what | a second | ratio to PostgreSQL alone | processor ms each |\n|---|---|---|---|\n');
+    process.stdout.write('| what | a second | ratio to only PostgreSQL | processor ms each |\n|---|---|---|---|\n');
     for (const [size, kind, name] of [
       [1, 'realistic', 'upload of 1 MiB'],
       [10, 'realistic', 'upload of 10 MiB'],
@@ -71,14 +71,14 @@ async function measure(service: StateService): Promise<void> {
         if (status !== 200) throw new Error(`an upload was answered ${status}`);
       };
       for (let i = 0; i < 3; i++) await Promise.all(few.map(upload));
-      const alone = await direct(pool, few.length, compressed);
+      const baseline = await direct(pool, few.length, compressed);
       const before = processorMs(service.pid);
       serial = 0;
       const uploads = await rate(few, upload);
       const packed = `${(state.bytes / compressed.length).toFixed(0)}:1`;
       const spent = (processorMs(service.pid) - before) / serial;
       process.stdout.write(
-        `| ${name} (${packed}) | ${uploads.toFixed(1)} | ${(uploads / alone).toFixed(2)} | ${spent.toFixed(1)} |\n`,
+        `| ${name} (${packed}) | ${uploads.toFixed(1)} | ${(uploads / baseline).toFixed(2)} | ${spent.toFixed(1)} |\n`,
       );
     }
     await measureReads(clients, service.pid);

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 export interface Step {
   /** Line of the fence, counted from 1. */
   line: number;
-  /** Title of the section it stands in. */
+  /** Title of its section. */
   section: string;
   command: string;
   /** Text of the `json` or `text` block right after it: what the page promises to be printed. */
@@ -15,7 +15,7 @@ export interface Step {
 export interface Block {
   /** Line of the fence, counted from 1. */
   line: number;
-  /** Title of the section it stands in. */
+  /** Title of its section. */
   section: string;
   /** What the fence says behind its signs; empty where it says nothing. */
   language: string;
@@ -65,9 +65,9 @@ export function stepsOf(path: string): Step[] {
 /**
  * Says where printed output differs from what a page shows; undefined when it agrees.
  *
- * `…` in the shown text stands for anything on one line, and a line that is only `…` for any number of lines. JSON is
- * compared as values: every key shown must be there, with the same value where it is no string that contains `…`; the key
- * `…` stands for any, so that one of the values must be the one shown; of several answers that are printed the last counts.
+ * `…` in the shown text means anything on one line, and a line that is only `…` any number of lines. JSON is
+ * compared as values: every key shown must be there, with the same value unless it is a string that contains `…`; the key
+ * `…` means any key: one of the values must be the one shown. Of several printed answers the last counts.
  */
 export function differenceOf(shown: string, printed: string): string | undefined {
   const expected = parseJson(shown);

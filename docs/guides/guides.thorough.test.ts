@@ -100,7 +100,7 @@ const own: readonly RegExp[] = [
   /\/api\/v2\/[a-z/-]+\/[a-z]+-[A-Za-z0-9]{16}(\/|$)/,
   /\/api\/v2\/(state-versions|configuration-versions)\/.*\/upload\//,
   /\/api\/v2\/(runs|team-workspaces)$/,
-  // The guide switches on what is off in an installation that nobody has set up, and off again.
+  // The guide switches on what is off in a new installation, and off again.
   /\/api\/v2\/admin\/(scim|saml)-settings$/,
   /\/scim\/v2\/(Users|Groups)\/sc[ug]-[A-Za-z0-9]{16}$/,
   // An id that was never given: nothing has it.

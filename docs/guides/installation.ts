@@ -10,7 +10,7 @@ import { type Watched, watch } from './paste';
 
 type Name = 'secrets' | 'workspaces';
 
-/** Both services as processes of their own, with a data folder as `npm start` makes it below `folder`. */
+/** Both services as separate processes, with a data folder as `npm start` makes it below `folder`. */
 export interface Installation {
   folder: string;
   /** Where commands are looked for: with those that are watched in front. */
@@ -54,7 +54,7 @@ export async function startInstallation(secretsSettings: Record<string, string> 
   const watched = watch(commands, { curl: programOf('curl'), keystead: keystead(folder) });
   // Where `npm start` puts it.
   symlinkSync(join(commands, 'keystead'), join(folder, 'keystead'));
-  // Nobody needs these data after a power cut.
+  // These data need not survive a power cut.
   const settings = { fsync: 'off', full_page_writes: 'off' };
   const server = await startEmbedded({ dataDir: join(data, 'postgres'), socket: true, settings });
   for (const name of ['secrets', 'workspaces']) createSealKeyFile(join(data, `${name}.key`));

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { stepsOf } from './document';
 
-/** A request that a guide made: what `curl` was told. */
+/** A request that a guide made, from the arguments of `curl`. */
 export interface Request {
   readonly method: string;
   readonly url: string;

@@ -11,7 +11,7 @@ import { listOf, listPem } from '../../apps/secrets/test/stand-ins/revocation';
 import { SchedulerStandIn } from '../../apps/secrets/test/stand-ins/scheduler';
 import { ObjectStoreStandIn } from '../../apps/workspaces/test/object-store-stand-in';
 
-/** Stand-ins of the systems that engines and login methods speak to, for whoever follows a guide without the real ones. */
+/** Stand-ins for the systems that engines and login methods use, for readers who follow a guide without the real ones. */
 export interface PracticeSystems {
   /** What the guides expect to be set in the shell. */
   shell: Record<string, string>;

@@ -48,7 +48,7 @@ function openShell(options: RunOptions) {
   const child = spawn('bash', ['--noprofile', '--norc'], {
     cwd: options.cwd,
     env: { ...process.env, ...options.env },
-    // A group of its own, so that what a block left running ends with the session.
+    // A separate process group, so that what a block left running ends with the session.
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
   });
@@ -63,7 +63,7 @@ function openShell(options: RunOptions) {
     complained += text;
   });
   child.on('exit', () => wake());
-  // A block that ends the session leaves nobody to read the rest; its status says what happened.
+  // After a block that ends the session the rest cannot be written; the exit status says what happened.
   child.stdin.on('error', () => wake());
   return {
     async run(command: string, seconds: number): Promise<{ printed: string; complained: string; status: number }> {

@@ -90,7 +90,7 @@ describe('the pages for builders', () => {
     expect(missing).toEqual([]);
   });
 
-  it('are told from pages that name what is gone', () => {
+  it('are reported from pages that name what is gone', () => {
     for (const gone of ['kernel/together.ts', 'kernel/waves', 'Together', 'keptForAWhile', 'SECRETS_NO_SUCH_SETTING']) {
       expect([gone, isThere(gone)]).toEqual([gone, false]);
     }
@@ -104,7 +104,7 @@ describe('the decisions', () => {
   const names = readdirSync(join(root, decisions)).filter((name) => name !== 'README.md');
   const numbers = names.map((name) => name.slice(0, 4));
 
-  it('have a number of their own each, also counting the pages that they replace', () => {
+  it('have unique numbers, also counting the pages that they replace', () => {
     const replaced = names.flatMap(
       (name) => /^Replaces (.*)\.$/m.exec(read(`${decisions}/${name}`))?.[1]?.split(', ') ?? [],
     );

@@ -163,12 +163,12 @@ async function main(): Promise<void> {
   const browser = await chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] });
   try {
     const [secrets, workspaces] = await signedIn(browser, firstRun);
-    const nobody = await browser.newContext({ viewport: { width: 1440, height: 900 } });
+    const anonymous = await browser.newContext({ viewport: { width: 1440, height: 900 } });
     const shown: readonly Shown[] = [
-      { name: 'bare page', url: `http://127.0.0.1:${(bare.address() as AddressInfo).port}/`, context: nobody },
-      { name: 'secrets: sign-in', url: `${firstRun.secrets.address}/ui/`, context: nobody },
+      { name: 'bare page', url: `http://127.0.0.1:${(bare.address() as AddressInfo).port}/`, context: anonymous },
+      { name: 'secrets: sign-in', url: `${firstRun.secrets.address}/ui/`, context: anonymous },
       { name: 'secrets: overview', url: `${firstRun.secrets.address}/ui/`, context: secrets },
-      { name: 'workspaces: sign-in', url: `${firstRun.workspaces.address}/ui/`, context: nobody },
+      { name: 'workspaces: sign-in', url: `${firstRun.workspaces.address}/ui/`, context: anonymous },
       { name: 'workspaces: organizations', url: `${firstRun.workspaces.address}/ui/`, context: workspaces },
     ];
     const rows = shown.map(({ name }): string[] => [name]);
@@ -179,7 +179,7 @@ async function main(): Promise<void> {
       }
       for (const [at, one] of shown.entries()) {
         rows[at]!.push(median(paints[at]!).toFixed(0));
-        const inside = one.context !== nobody;
+        const inside = one.context !== anonymous;
         rows[at]!.push(inside ? (await answerOf(one, under)).toFixed(0) : '');
       }
     }

@@ -9,8 +9,7 @@ import { stage } from './stage';
 
 jest.setTimeout(180_000);
 const ready = keycloakAt !== undefined && findBrowser() !== undefined;
-if (!ready)
-  process.stderr.write('skipped: no KEYSTEAD_KEYCLOAK, or no Chromium: nobody signs in to the consoles there\n');
+if (!ready) process.stderr.write('skipped: no KEYSTEAD_KEYCLOAK, or no Chromium: no sign-in to the consoles there\n');
 const tool = findProgram(['terraform', 'tofu']);
 
 (ready ? describe : describe.skip)('people in a browser whom Keycloak knows', () => {
@@ -57,7 +56,7 @@ const tool = findProgram(['terraform', 'tofu']);
     const allowed_redirect_uris = `${secretsUrl}/ui/oidc/callback`;
     const role = { user_claim: 'sub', groups_claim: 'groups', allowed_redirect_uris };
     await secrets('POST', 'auth/oidc/role/people', { ...role, oidc_scopes: 'offline_access' });
-    await secrets('POST', 'auth/oidc/role/anybody', { ...role, groups_claim_optional: true });
+    await secrets('POST', 'auth/oidc/role/guests', { ...role, groups_claim_optional: true });
     const group = { name: 'operators', type: 'external', policies: 'of-operators' };
     const canonical_id = (await secrets('POST', 'identity/group', group)).data.id;
     const mount_accessor = (await secrets('GET', 'sys/auth')).data['oidc/'].accessor;
@@ -134,7 +133,7 @@ const tool = findProgram(['terraform', 'tofu']);
     await enter();
     await prove(page);
     await page.getByText(/"groups" claim not found in token/).waitFor();
-    await enter('anybody');
+    await enter('guests');
     await prove(page);
     await inside();
     expect(await asks(page, '/v1/kept/data/door')).toBe(403);
@@ -142,7 +141,7 @@ const tool = findProgram(['terraform', 'tofu']);
     await signOut(page);
     await keycloak.enable(false);
     await keycloak.signOut();
-    await enter('anybody');
+    await enter('guests');
     await prove(page);
     await page
       .getByText(/disabled|Invalid username or password/i)

@@ -4,7 +4,7 @@ import { Log } from '../src/workspaces/runs/log';
 const all = (log: Log) => Array.from({ length: log.count }, (_, at) => log.at(at).text);
 
 describe('the log of a run, as the page holds it', () => {
-  it('says the same in whatever pieces it came', () => {
+  it('is the same in any division into pieces', () => {
     const hook = { '@message': 'wall: laid', '@level': 'info', type: 'apply_complete' };
     const said = JSON.stringify({ ...hook, hook: { resource: { addr: 'stone.wall' }, action: 'create' } });
     const diagnostic = { severity: 'error', summary: 'No stones', detail: 'Buy some.\nThen go on.' };

@@ -334,9 +334,9 @@ describe('people who come by SAML', () => {
         (sent) => `<?xml version="1.0"?><!DOCTYPE r SYSTEM "file:///etc/passwd">${samlProvider.answer(sent)}`,
         /document type/,
       ],
-      ['nested without end', (sent) => around(sent, '<a>'.repeat(20_000) + '</a>'.repeat(20_000)), /not good/],
-      ['no XML', () => 'nonsense', /not good/],
-      ['nothing', () => '', /not good/],
+      ['nested without end', (sent) => around(sent, '<a>'.repeat(20_000) + '</a>'.repeat(20_000)), /not valid/],
+      ['no XML', () => 'nonsense', /not valid/],
+      ['nothing', () => '', /not valid/],
       [
         'encrypted',
         (sent) => around(sent, '<saml:EncryptedAssertion xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion"/>'),
@@ -388,7 +388,7 @@ describe('people who come by SAML', () => {
       await settings({ debug: false }).expect(200);
       const { sent } = await leave();
       const { text } = await post(samlProvider.answer(sent, { audience: 'x' }), sent.relayState);
-      expect(text).toContain('is not valid. Ask the administrator of the provider.');
+      expect(text).toContain('is not valid. Ask its administrator.');
       expect(text).not.toMatch(/audience/i);
       await settings({ debug: true }).expect(200);
     });

@@ -94,7 +94,7 @@ const zonesOf: Readonly<Record<string, Readonly<Record<string, readonly string[]
 /** Pure text forms of the sdk that the kernel reads and writes as well. */
 const wireText: readonly string[] = ['sdk/path-text'];
 
-/** One sentence per import of this file that no arrow allows. Tests may import anything of their own app. */
+/** One sentence per import of this file that no arrow allows. Tests may import anything of the same app. */
 export function wrongArrows(source: Source, orders: Orders): string[] {
   const says = (from: string, why: string) => `${source.file} imports ${from}: ${why}`;
   const own = /^packages\/([^/]+)\//.exec(source.file)?.[1];
@@ -106,7 +106,7 @@ export function wrongArrows(source: Source, orders: Orders): string[] {
       if (!(name in packages) && !source.file.startsWith('local/') && !source.test) {
         return [says(imported.from, 'an app is started, never imported')];
       }
-      if (deep && name in packages) return [says(imported.from, 'packages are imported by their name alone')];
+      if (deep && name in packages) return [says(imported.from, 'packages are imported only by their name')];
       if (name === 'testing' && !source.test) return [says(imported.from, 'only tests may')];
       if (own && !source.test && !packages[own]?.includes(name)) {
         return [says(imported.from, `packages/${own} may import ${packages[own]?.join(', ') || 'no other package'}`)];

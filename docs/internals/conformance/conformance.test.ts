@@ -31,7 +31,7 @@ describe('the conformance document', () => {
     expect([...new Set(Object.values(notBuilt).flat())].filter((name) => !page.includes(name))).toEqual([]);
   });
 
-  it('tells of no mutant that survives', () => {
+  it('reports no mutant that survives', () => {
     expect([...mutants].filter(([, { survivors = [] }]) => survivors.length > 0)).toEqual([]);
   });
 

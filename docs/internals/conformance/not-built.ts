@@ -1,5 +1,5 @@
 /**
- * Rows that name what is not built, among other things or alone, and what that is: in the words of `docs/not-built.md`. Most
+ * Rows that name what is not built, among other things or not, and what that is: in the words of `docs/not-built.md`. Most
  * list what an interface got in one month.
  */
 export const notBuilt: Readonly<Record<string, readonly string[]>> = {

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import type { Planned } from './plan';
 import { digestOf, type Results } from './results';
 
-/** What the command was told. */
+/** The arguments of the command. */
 export interface Given {
   readonly rows: readonly string[];
   /** Undefined: changed or not. */

@@ -107,7 +107,7 @@ export class Worker {
   }
 }
 
-/** Hands rows out: those of the files a worker has loaded and set up first, then of files that nobody has begun. */
+/** Hands rows out: those of the files a worker has loaded and set up first, then of files that no worker has begun. */
 export class Rows {
   private readonly groups = new Map<string, Planned[]>();
   private readonly begun = new Set<string>();
@@ -119,7 +119,7 @@ export class Rows {
     }
   }
 
-  /** The next row for whoever played `last` before; undefined when all are taken. */
+  /** The next row for the worker that played `last` before; undefined when all are taken. */
   next(last: Planned | undefined): Planned | undefined {
     const left = [...this.groups].filter(([, rows]) => rows.length > 0).sort(([, a], [, b]) => b.length - a.length);
     const own = left.find(([key]) => key === last?.files.join(' '));

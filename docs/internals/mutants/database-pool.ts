@@ -26,7 +26,7 @@ async function contentsOf(client: Client): Promise<Contents> {
   return new Map(names.map((name, index) => [name, texts[index]!]));
 }
 
-/** Waits for nobody for long: what a test left open may hold a lock for ever. */
+/** Waits for no lock for long: what a test left open may hold one for ever. */
 const impatient = "SET lock_timeout = '20s'; SET statement_timeout = '40s';";
 
 async function restore(client: Client, contents: Contents): Promise<void> {
@@ -36,7 +36,7 @@ async function restore(client: Client, contents: Contents): Promise<void> {
       : `DELETE FROM ${name};
          INSERT INTO ${name} SELECT * FROM json_populate_recordset(NULL::${name}, '${rows.replaceAll("'", "''")}');`,
   );
-  // Without triggers and references, in whatever order.
+  // Without triggers and references, in any order.
   await client.query(`${impatient} SET session_replication_role = replica; ${statements.join(' ')}`);
 }
 

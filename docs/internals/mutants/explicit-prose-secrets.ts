@@ -1,7 +1,7 @@
 import type { Mutant } from './mutant';
 
 const whole = (of: string, how: string): Mutant => ({ of, part: '', how });
-/** An expression of a source, and what stands there instead. */
+/** An expression of a source, and what replaces it. */
 const text = (of: string, part: string, how: string): Mutant => ({ of, part, how });
 const ignored = (of: string, ...parts: string[]): Mutant[] =>
   parts.map((part) => ({ of: `input of ${of}`, part, how: 'ignored' }));
@@ -197,7 +197,7 @@ export const proseOfSecrets: Readonly<Record<string, readonly Mutant[]>> = {
     text(cloudoneLogin, 'input.vm_name && !input.vmss_name', 'input.vm_name'),
   ],
   'SP.57': verified,
-  // That a second one is not stored is said twice, by a look before and by the database: neither alone is missed.
+  // That a second one is not stored is said twice, by a look before and by the database: a fault in only one is not noticed.
   'SP.58': [
     text(`${src}/kernel/mfa/secrets.ts`, 'await this.exists(method.id, entityId)', 'true'),
     ...gone(`write ${totp}/admin-destroy`),

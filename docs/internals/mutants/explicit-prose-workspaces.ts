@@ -3,7 +3,7 @@ import type { Mutant } from './mutant';
 const organization = '/organizations/:organization_name';
 const workspace = '/workspaces/:workspace_id';
 const whole = (how: string, ...of: string[]): Mutant[] => of.map((one) => ({ of: one, part: '', how }));
-/** An expression of a source, and what stands there instead. */
+/** An expression of a source, and what replaces it. */
 const text = (of: string, part: string, how: string): Mutant => ({ of, part, how });
 const each = (of: string, how: string, ...parts: string[]): Mutant[] => parts.map((part) => ({ of, part, how }));
 

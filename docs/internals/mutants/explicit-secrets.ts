@@ -1,7 +1,7 @@
 import type { Mutant } from './mutant';
 
 const whole = (of: string, how: string): Mutant => ({ of, part: '', how });
-/** An expression of a source, and what stands there instead. */
+/** An expression of a source, and what replaces it. */
 const text = (of: string, part: string, how: string): Mutant => ({ of, part, how });
 
 const src = 'apps/secrets/src';

@@ -14,7 +14,7 @@ const workspaceSettings = 'apps/workspaces/src/resources/workspaces/workspaces/s
 const configurationVersions = 'apps/workspaces/src/resources/runs/configuration-versions/serializer.ts';
 const errors = 'packages/jsonapi/src/errors.ts';
 const paging = 'packages/jsonapi/src/paging.ts';
-/** A name of a project of whatever length. */
+/** A name of a project of any length. */
 const ignoredLength: Mutant = { of: `body of POST ${organization}/projects`, part: 'name', how: 'unchecked' };
 
 const entitlementLimits = [
@@ -48,7 +48,7 @@ export const explicit: Readonly<Record<string, readonly Mutant[]>> = {
   ],
   'W9.5': entitlementLimits.map((part) => ({ of: 'attributes of entitlement-sets', part, how: 'missing' })),
   'WA.1': [whole('GET /organizations', 'without a token')],
-  // An organization token cannot make another organization whatever the endpoint says: it is no person to be its owner.
+  // An organization token cannot make another organization even if the endpoint allows it: it is no person to be its owner.
   'WA.2': [whole(`GET ${organization}/ssh-keys`, 'for every token'), whole(`PATCH ${organization}`, 'for everybody')],
   'WA.3': [whole(`GET ${organization}/ssh-keys`, 'for everybody')],
   'WA.4': [whole(`PATCH ${organization}`, 'for everybody')],

@@ -45,7 +45,7 @@ const asSetUp = (error: unknown): never => {
 
 /**
  * The tests of an outermost describe, with what is set up for them. The database is put back before each run, so that the
- * same tests run any number of times; where a service remembers more than its database, it is started anew for each.
+ * same tests run any number of times; where a service remembers more than its database, it is started again for each.
  */
 export class Suite {
   private databases: readonly Restorable[] | undefined;
@@ -64,7 +64,7 @@ export class Suite {
     return this.tests.some(({ ids }) => ids.has(row));
   }
 
-  /** Sets up what runs share, or puts it back, while no mutant is in force. What does not go back is set up anew. */
+  /** Sets up what runs share, or puts it back, while no mutant is in force. What does not go back is set up again. */
   async prepare(): Promise<void> {
     if (!this.reuses) return;
     try {
@@ -77,7 +77,7 @@ export class Suite {
 
   /**
    * Runs the tests that name a row until one fails; answers the failure. A mutant may keep a test waiting for ever: then
-   * it fails when the limit has passed, and all is set up anew for the next, as what was left waiting may still act.
+   * it fails when the limit has passed, and all is set up again for the next, as what was left waiting may still act.
    */
   async run(row: string, manner: Manner, limitMs: number): Promise<Error | undefined> {
     let keep = this.reuses;
@@ -150,7 +150,7 @@ function testsIn(block: Block, titles: readonly string[], inside: readonly Block
   });
 }
 
-/** Reads a test file anew, with all other modules as they are loaded already. */
+/** Reads a test file again, with all other modules as they are loaded already. */
 function declaredIn(file: string): Declared[] {
   const target = path.join(root, file);
   circus.resetState();

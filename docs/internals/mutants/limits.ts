@@ -8,12 +8,12 @@ export class TooLong extends Error {}
 
 const state: { beat: () => void } = { beat: () => undefined };
 
-/** From now on this is told whenever a step begins. */
+/** From now on this is called whenever a step begins. */
 export function onStep(beat: () => void): void {
   state.beat = beat;
 }
 
-/** Runs a step, and stops waiting for it when its time is over; what it does afterwards is nobody's concern. */
+/** Runs a step, and stops waiting for it when its time is over; what it does afterwards does not count. */
 export async function within<T>(limitMs: number, what: string, step: () => T | Promise<T>): Promise<T> {
   state.beat();
   let timer: NodeJS.Timeout | undefined;

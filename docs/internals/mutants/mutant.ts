@@ -1,6 +1,6 @@
 /**
  * One planted fault: `of` names the declaration (`attributes of organizations`), `part` what of it is wrong (`email`), `how`
- * in which way (`missing`). A fault in the text of a source has the file, the expression, and what stands there instead.
+ * in which way (`missing`). A fault in the text of a source has the file, the expression, and what replaces it.
  */
 export interface Mutant {
   readonly of: string;
@@ -57,7 +57,7 @@ function otherThan(value: unknown): unknown {
   return value === null || value === undefined ? 'x' : {};
 }
 
-/** What stands in place of a value; undefined where nothing does. */
+/** The value that replaces another; undefined where there is none. */
 export function changed(value: unknown, how: string): unknown {
   switch (how) {
     case 'missing':

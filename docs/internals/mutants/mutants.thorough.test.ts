@@ -65,7 +65,7 @@ const rowOf = (id: string, ...parts: string[]): Planned => ({
   mutants: parts.map(mutant),
 });
 
-/** Plays the rows it is told to, and is stuck, where no timer reaches it, in mutants of `stuck` and without any in `sick`. */
+/** Plays the rows of its orders, and is stuck, where no timer reaches it, in mutants of `stuck` and without any in `sick`. */
 const worker = `
 const say = (said) => process.send(said);
 const spin = () => { for (;;); };
@@ -116,7 +116,7 @@ describe('what plays mutants', () => {
     }
   });
 
-  it('goes on with the files it has loaded, then with files that nobody has begun', () => {
+  it('goes on with the files it has loaded, then with files that no worker has begun', () => {
     const rows = new Rows(['S1.1', 'S2.1', 'S2.2', 'S2.3', 'S1.2'].map((id) => rowOf(id)));
     const first = rows.next(undefined);
     const second = rows.next(undefined);

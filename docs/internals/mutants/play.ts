@@ -10,7 +10,7 @@ export interface Survivor {
   readonly reached: boolean;
 }
 
-/** The workspace service decides by its database alone; the secrets service remembers what it read. */
+/** The workspace service decides only by its database; the secrets service remembers what it read. */
 const decidesByDatabase = (file: string): boolean => file.startsWith('apps/workspaces/');
 
 interface Ready {
@@ -29,12 +29,12 @@ export class Player {
   /** How many mutants a suite has killed: those that kill most are asked first. */
   private readonly kills = new Map<Suite, number>();
 
-  /** Is told which mutant is in force, by name; undefined where none is. */
+  /** `inForce` is called with the name of the mutant that is in force; undefined where none is. */
   constructor(private readonly inForce: (mutant: string | undefined) => void) {}
 
   /**
    * Plays mutants of a row, each until a test fails; answers those that none failed for. Where the tests fail without any
-   * mutant afterwards, one left something behind: then all are played again, each on what was set up for it alone.
+   * mutant afterwards, one left something behind: then all are played again, each with a fresh set-up.
    */
   async play(planned: Planned, mutants: readonly Mutant[]): Promise<Survivor[]> {
     await this.closeAllBut(planned.files);

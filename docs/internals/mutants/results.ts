@@ -17,11 +17,11 @@ export interface RowResult {
 /** Results by row. */
 export type Results = Record<string, RowResult>;
 
-/** Where results are kept; another file may be named, so that a long run leaves the work tree alone. */
+/** Where results are kept; another file may be named, so that a long run does not change the work tree. */
 const fileIn = (root: string): string =>
   process.env.KEYSTEAD_MUTANTS_FILE ?? join(root, 'docs/internals/conformance/mutants.json');
 
-/** What stands for the mutants of a row: changes when one is added, dropped or changed. */
+/** A digest of the mutants of a row: changes when one is added, dropped or changed. */
 export function digestOf({ mutants }: Pick<Planned, 'mutants'>): string {
   return createHash('sha256').update(mutants.map(nameOf).sort().join('\n')).digest('hex').slice(0, 12);
 }

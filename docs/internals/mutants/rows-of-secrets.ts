@@ -128,7 +128,7 @@ function answerRow(places: readonly { of: string; within?: string }[], { id, cel
   return places.flatMap(({ of, within = '' }) => ways.map((how) => ({ of, part: within + name, how })));
 }
 
-/** The mutants that a row of the specification's tables stands for by its own words. */
+/** The mutants that follow from the words of a row of the specification's tables. */
 export function mutantsOfSecrets(row: SpecRow): Mutant[] {
   const [table = ''] = row.id.split('.');
   const shape = shapes[table];

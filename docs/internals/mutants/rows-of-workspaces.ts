@@ -5,9 +5,9 @@ import type { Mutant } from './mutant';
 const unvarying: Readonly<Record<string, readonly string[]>> = {
   organizations: [
     'saml-enabled',
-    // Whoever is shown an organization may see it.
+    // Every reader of an organization may see it.
     'permissions.can-traverse',
-    // Nobody may do what is not built.
+    // No one may do what is not built.
     'permissions.can-create-module',
     'permissions.can-manage-sso',
     'permissions.can-update-polengine',
@@ -24,7 +24,7 @@ const unvarying: Readonly<Record<string, readonly string[]>> = {
     'last-assessment-result-at',
     'vcs-repo.webhook-url',
     'permissions.can-manage-run-tasks',
-    // Whoever is shown a workspace may read its settings and its runs.
+    // Every reader of a workspace may read its settings and its runs.
     'permissions.can-read-settings',
     'permissions.can-read-assessment-result',
     'permissions.can-read-assessment-results',
@@ -32,7 +32,7 @@ const unvarying: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** The ways in which a shown value can be wrong; whoever notices these notices also that it is missing. */
+/** The ways in which a shown value can be wrong; a test that notices these notices also that it is missing. */
 function shownWrongly(of: string, part: string, type: string, fixed: boolean): Mutant[] {
   const ways = fixed ? ['other'] : type.includes('boolean') ? ['true', 'false'] : ['null', 'constant'];
   return ways.map((how) => ({ of, part, how }));
@@ -96,7 +96,7 @@ function endpointRow({ cells }: SpecRow): Mutant[] {
   ];
 }
 
-/** The mutants that a row of the specification's tables stands for by its own words. */
+/** The mutants that follow from the words of a row of the specification's tables. */
 export function mutantsOfWorkspaces(row: SpecRow): Mutant[] {
   const [table = ''] = row.id.split('.');
   switch (table) {

@@ -8,10 +8,10 @@ import { planOf } from './plan';
 import { placesOfSecrets, wrappersOfSecrets } from './secrets';
 import { forgetFragments, placesOfWorkspaces, wrappersOfWorkspaces } from './workspaces';
 
-// A process that loads both services once and plays the rows it is told to. What a mutant does to it (an endless loop, an
+// A process that loads both services once and plays the rows of its orders. What a mutant does to it (an endless loop, an
 // exit) ends this process, and not the run.
 
-/** What the process is told: play this row, but for mutants that it was stuck in before. */
+/** An order to the process: play this row, but for mutants that it was stuck in before. */
 export interface Order {
   readonly row: string;
   readonly stuck: readonly string[];

@@ -73,7 +73,7 @@ function pointsAt(error: unknown, part: string): boolean {
   return issues.length > 0 && issues.every(({ path }) => (path ?? []).join('.').includes(part));
 }
 
-/** The body read as if one part of it were right: nothing, or what stands for a name or an address. */
+/** The body read as if one part of it were right: missing, or replaced by a valid name or address. */
 function takenUnchecked(body: Shape, part: string, raw: Document, options: unknown): { value: Fields } {
   const { [part]: given, ...attributes } = raw.data?.attributes ?? {};
   const tries = [attributes, ...['x', 'right', 'x@example.com'].map((right) => ({ ...attributes, [part]: right }))];
@@ -90,7 +90,7 @@ function takenUnchecked(body: Shape, part: string, raw: Document, options: unkno
 }
 
 /**
- * A body of which one part may be `ignored`; taken `unchecked`, whatever it holds; or, where it is left out,
+ * A body of which one part may be `ignored`; taken `unchecked`, with any value; or, where it is left out,
  * taken to be something: `left out means false`.
  */
 function mutableBody(of: string, body: Shape): Shape {
@@ -186,7 +186,7 @@ interface Answer extends Fields {
   body?: string | Buffer;
 }
 
-/** Runs an endpoint that may be gone, may not heed a parameter, and may answer with another status or document. */
+/** Runs an endpoint that may be gone, may ignore a parameter, and may answer with another status or document. */
 function mutableRun(run: Any): Any {
   return (async (kernel: never, endpoint: Declared, request: { search: string }) => {
     const of = `${endpoint.method} ${endpoint.path}`;

@@ -38,13 +38,15 @@ describe('what stands outside of the workspace service', () => {
     await page.getByText('/logout').first().waitFor();
     const outsider = await at.open(`${at.installation.workspacesUrl}/ui/`);
     await outsider.getByRole('button', { name: 'Sign in with Acme' }).waitFor();
-    await page.getByLabel('Whoever has no account gets one').uncheck();
+    await page.getByLabel('Create accounts at the first sign-in').uncheck();
     await page.getByLabel('Group of site administrators').fill('platform');
     await page.getByRole('button', { name: 'Save changes' }).click();
     await page.getByText('Saved.').waitFor();
     await page.reload();
     await page.getByRole('heading', { name: 'Acme', level: 1 }).waitFor();
-    await soon(async () => expect(await page.getByLabel('Whoever has no account gets one').isChecked()).toBe(false));
+    await soon(async () =>
+      expect(await page.getByLabel('Create accounts at the first sign-in').isChecked()).toBe(false),
+    );
     await soon(async () => expect(await page.getByLabel('Group of site administrators').inputValue()).toBe('platform'));
     await soon(async () => expect(await page.getByLabel('Client secret').inputValue()).toBe(''));
     await page.getByRole('button', { name: 'Delete Acme' }).click();
@@ -114,9 +116,9 @@ describe('what stands outside of the workspace service', () => {
     await page.getByRole('button', { name: 'Switch SCIM on' }).waitFor();
   });
 
-  journey('is an address that is told of runs, is tried first, and whose answers are shown', async () => {
+  journey('is an address that is notified of runs, is tried first, and whose answers are shown', async () => {
     const page = await at.signedIn('workspaces', `${workspace}/notifications`);
-    await page.getByRole('button', { name: 'Tell somebody' }).click();
+    await page.getByRole('button', { name: 'New notification' }).click();
     await page.getByLabel('Name', { exact: true }).fill('on call');
     await page.getByLabel('Address', { exact: true }).fill(`${elsewhere.url}/hooks/closed`);
     await page.getByLabel('Token').fill('signs bodies');

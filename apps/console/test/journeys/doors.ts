@@ -69,7 +69,7 @@ describe('what people are sent to from elsewhere', () => {
     await soon(async () => expect(await page.getByRole('button', { name: 'Refuse' }).count()).toBe(0));
   });
 
-  journey('is the page that makes API tokens, for clients without a login of their own', async () => {
+  journey('is the page that makes API tokens, for clients that have no login', async () => {
     const page = await at.open(`${at.installation.workspacesUrl}/app/settings/tokens?source=login`);
     await signIn(page);
     await page.getByRole('heading', { name: 'API tokens' }).waitFor();

@@ -84,7 +84,7 @@ describe('an installation with one sign-in', () => {
   });
 
   journey(
-    'sends nobody to an address that is not the application’s, and goes on only when the person agrees',
+    'sends no one to an address that is not the application’s, and goes on only when the person agrees',
     async () => {
       const { secretsUrl, workspacesUrl } = at.installation;
       const address = (parameters: Record<string, string>) =>

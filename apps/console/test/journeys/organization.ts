@@ -66,7 +66,7 @@ describe('the pages of an organization', () => {
     await page.getByRole('link', { name: 'deployers' }).waitFor({ state: 'detached' });
   });
 
-  journey('invite somebody, who sees why nothing here is theirs to change', async () => {
+  journey('invite a person, who sees why nothing here is theirs to change', async () => {
     const page = await at.signedIn('workspaces', '/ui/organizations/net/members');
     await page.getByRole('button', { name: 'Invite' }).click();
     await page.getByLabel('E-mail address').fill('ana@example.com');
@@ -103,7 +103,7 @@ describe('the pages of an organization', () => {
     await hers.getByText('These pages are for site administrators').waitFor();
   });
 
-  journey('follow one request through the audit, by an address that can be sent to somebody', async () => {
+  journey('follow one request through the audit, by an address that can be shared', async () => {
     const page = await at.signedIn('workspaces', '/ui/organizations/net/audit?action=project.create');
     const row = page.getByRole('row').filter({ hasText: 'billing' });
     await row.getByRole('link', { name: 'follow' }).click();

@@ -21,7 +21,7 @@ describe('the console of the secrets service', () => {
   };
   const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 
-  journey('stores a secret, shows it, writes it anew, compares, deletes, brings back and destroys', async () => {
+  journey('stores a secret, shows it, writes it again, compares, deletes, brings back and destroys', async () => {
     const page = await at.signedIn('secrets', '/ui/engines/new');
     await page.getByLabel('Kind').selectOption('kv');
     await page.getByLabel('Path').fill('first');
@@ -60,7 +60,7 @@ describe('the console of the secrets service', () => {
     await at.picture(page, 'secrets-secret');
   });
 
-  journey('keeps every line of a pasted value, and every digit of the fields that are left alone', async () => {
+  journey('keeps every line of a pasted value, and every digit of the unchanged fields', async () => {
     const pem = '-----BEGIN KEY-----\nYWJj\n-----END KEY-----\n';
     await api('POST', 'sys/mounts/exact', { type: 'kv' });
     const raw = await fetch(`${at.installation.secretsUrl}/v1/exact/pasted`, {
@@ -84,7 +84,7 @@ describe('the console of the secrets service', () => {
     });
   });
 
-  journey('shares a secret once with somebody who has no account', async () => {
+  journey('shares a secret once with a person who has no account', async () => {
     await api('POST', 'sys/mounts/shared', { type: 'kv' });
     await api('POST', 'shared/code', { word: 'barnacle' });
     const page = await at.signedIn('secrets', '/ui/secrets?at=shared/code');
@@ -130,7 +130,7 @@ describe('the console of the secrets service', () => {
     await at.picture(page, 'secrets-explain');
   });
 
-  journey('says which rule forbids before somebody tries, and when something is refused all the same', async () => {
+  journey('says which rule forbids before a person tries, and when something is refused all the same', async () => {
     await api('POST', 'sys/mounts/deck', { type: 'kv', options: { version: '2' } });
     await api('POST', 'deck/data/open/flag', { data: { colour: 'red' } });
     await api('POST', 'deck/data/locked/safe', { data: { code: '7' } });
@@ -236,7 +236,7 @@ describe('the console of the secrets service', () => {
     }
   });
 
-  journey('signs in with a name and a password, and lets somebody do what they may and no more', async () => {
+  journey('signs in with a name and a password, and lets the person do what they may and no more', async () => {
     await api('POST', 'sys/auth/userpass', { type: 'userpass' });
     await api('POST', 'auth/userpass/users/ana', { password: 'right horse' });
     const page = await at.open(`${at.installation.secretsUrl}/ui/`);
@@ -273,14 +273,14 @@ describe('the console of the secrets service', () => {
     expect((await api('GET', 'scheduler/role/ops')).data.policies).toEqual(['read', 'write']);
   });
 
-  journey('enrols somebody for a second factor with a code to scan', async () => {
+  journey('enrols a person for a second factor with a code to scan', async () => {
     await api('POST', 'identity/entity', { name: 'scanner' });
     await api('POST', 'sys/auth/bridge', { type: 'userpass' });
     const page = await at.signedIn('secrets', '/ui/access/second-factor');
     await button(page, 'New method').click();
     await page.getByLabel('Name').fill('phones');
     await button(page, 'Create the method').click();
-    await button(page, 'Enrol somebody').click();
+    await button(page, 'Enrol a person').click();
     await page.getByLabel('Entity').fill('scanner');
     await button(page, 'Make the secret').click();
     await page.getByRole('img', { name: 'The secret as a QR code' }).waitFor();
@@ -288,13 +288,13 @@ describe('the console of the secrets service', () => {
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await button(page, 'New enforcement').click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Name').fill('everybody');
+    await dialog.getByLabel('Name').fill('all-logins');
     await dialog.getByRole('checkbox', { name: /^bridge\// }).check();
     await at.picture(page, 'secrets-new-enforcement');
     await dialog.getByRole('button', { name: 'Create the enforcement' }).click();
     await page.getByText('logins at bridge/ need a code of phones').waitFor();
-    expect((await api('GET', 'identity/mfa/login-enforcement/everybody')).data.auth_method_accessors).toHaveLength(1);
-    await button(page, 'Delete the enforcement everybody').click();
+    expect((await api('GET', 'identity/mfa/login-enforcement/all-logins')).data.auth_method_accessors).toHaveLength(1);
+    await button(page, 'Delete the enforcement all-logins').click();
     await button(page, 'Delete the enforcement').click();
     await page.getByText('No login needs a second factor.').waitFor();
     await page.goto(`${at.installation.secretsUrl}/ui/access/entities`);
@@ -356,7 +356,7 @@ describe('the console of the secrets service', () => {
     await rekey.getByRole('button', { name: 'Begin new keys' }).waitFor();
   });
 
-  journey('shows names as text, whatever they are', async () => {
+  journey('shows all names as text', async () => {
     await api('POST', 'sys/mounts/odd', { type: 'kv', description: evil });
     await api('POST', `odd/${encodeURIComponent(evil)}`, { [evil]: evil });
     await api('POST', 'identity/entity', { name: evil, metadata: { word: evil } });

@@ -90,9 +90,9 @@ describe.each(services)('a session of the %s console', (service) => {
 
   journey('refuses a wrong proof, and says so', async () => {
     const page = await at.open(`${address()}/ui/`);
-    if (service === 'secrets') await page.getByLabel('Token', { exact: true }).fill('s.nobody');
+    if (service === 'secrets') await page.getByLabel('Token', { exact: true }).fill('s.unknown');
     else {
-      await page.getByLabel('User name').fill('nobody');
+      await page.getByLabel('User name').fill('unknown');
       await page.getByLabel('Password').fill('wrong');
     }
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
@@ -100,7 +100,7 @@ describe.each(services)('a session of the %s console', (service) => {
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   });
 
-  journey('counts for our own page alone', async () => {
+  journey('counts only for our own page', async () => {
     const page = await at.signedIn(service);
     const path = service === 'secrets' ? '/v1/auth/token/lookup-self' : '/api/v2/account/details';
     const ask = (headers: Record<string, string>) =>

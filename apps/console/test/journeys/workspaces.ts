@@ -216,7 +216,7 @@ describe('the first day in the workspace console', () => {
   );
 
   journey(
-    'tells somebody without the right what is missing, and whom to ask',
+    'tells people without the right what is missing, and whom to ask',
     async () => {
       const { org, id } = await prepared();
       const admin = await at.signedIn('workspaces', workspace(org));

@@ -1,4 +1,4 @@
-// What is not altered, because nobody was promised it: the text of an error and the name of its class. A Refusal is no such error:
+// What is not altered, because it is no promise: the text of an error and the name of its class. A Refusal is no such error:
 // its text is an answer that callers read.
 const texts = new Set(['StringLiteral', 'TemplateLiteral', 'TemplateElement']);
 const isError = (node) =>

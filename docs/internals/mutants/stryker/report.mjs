@@ -26,7 +26,7 @@ export function nameOf({ file, location, mutatorName, replacement = '' }) {
   return `${file}:${location.start.line} ${mutatorName}: ${text.length > 80 ? `${text.slice(0, 80)}…` : text}`;
 }
 
-/** Keeps the result of a part and writes the page anew. */
+/** Keeps the result of a part and writes the page again. */
 export function record(root, name, result) {
   const file = path.join(root, 'docs/internals/conformance/stryker.json');
   const kept = { ...(existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {}), [name]: result };

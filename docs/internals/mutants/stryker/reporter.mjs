@@ -1,4 +1,4 @@
-// Says what survived when it is found, so that nobody has to wait for the end to write the test.
+// Says what survived when it is found, so that one can write the test before the end.
 import path from 'node:path';
 import { nameOf } from './report.mjs';
 

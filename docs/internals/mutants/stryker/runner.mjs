@@ -1,5 +1,5 @@
 // Runs the tests of a part in the process of StrykerJS, as docs/internals/mutants does with planted faults: what they test is loaded once,
-// which mutant is in force is a variable, and test files are read anew for each. So a mutant costs what its tests cost: those that
+// which mutant is in force is a variable, and test files are read again for each. So a mutant costs what its tests cost: those that
 // noticed its neighbours come first, then those that are quick, because most mutants end there.
 import { readFileSync, writeFileSync } from 'node:fs';
 import Module, { createRequire } from 'node:module';
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../../../..', import.meta.url));
 const require = createRequire(import.meta.url);
 const given = JSON.parse(process.env.KEYSTEAD_STRYKER);
-// Less than StrykerJS waits, so that a test that waits for ever fails in place, and no process has to begin anew.
+// Less than StrykerJS waits, so that a test that waits for ever fails in place, and no process has to be replaced.
 const limitMs = { least: 3_000, most: 30_000 };
 const quickMs = 15;
 // How many of the tests that noticed something last are asked first.
@@ -18,7 +18,7 @@ const remembered = 5;
 const patience = 100;
 const uncaught = ['uncaughtException', 'unhandledRejection'];
 
-/** What is tested may speak to a parent of its own; the one here understands StrykerJS alone, which sends texts. */
+/** What is tested may speak to its parent process; the one here understands only StrykerJS, which sends texts. */
 function keepApart() {
   const send = process.send?.bind(process);
   if (send) process.send = (message, ...rest) => typeof message !== 'string' || send(message, ...rest);
@@ -173,7 +173,7 @@ class InProcess {
 
   /**
    * Throws where a test fails without a mutant, too; StrykerJS then asks a new process. What still comes to its end, as a
-   * connection that nobody answered, gets a moment for that.
+   * connection without an answer, gets a moment for that.
    */
   async requireHealth(id) {
     for (let tries = 0; tries < 3; tries++) {

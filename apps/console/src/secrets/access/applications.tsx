@@ -8,11 +8,11 @@ import { AccessTabs } from './access';
 
 /** What is set up by the generated forms, in the order in which one comes to it. */
 const steps = [
-  ['oidc/key/{name}', 'Keys', 'sign what applications are told'],
+  ['oidc/key/{name}', 'Keys', 'sign the tokens of applications'],
   ['oidc/assignment/{name}', 'Assignments', 'say who may sign in to an application'],
   ['oidc/scope/{name}', 'Scopes', 'say what applications learn of people'],
   ['oidc/client/{name}', 'Clients', 'are the applications, each with its secret and addresses to come back to'],
-  ['oidc/provider/{name}', 'Providers', 'are what applications are told to sign people in at'],
+  ['oidc/provider/{name}', 'Providers', 'are where applications send people to sign in'],
 ] as const;
 
 const placeOf = (place: string) => page('/engines/mount', { mount: 'identity/', place });

@@ -258,7 +258,7 @@ function Identity({ kind, id }: { readonly kind: IdentityKind; readonly id: stri
             <section className="stack-tight" aria-labelledby="aliases">
               <h2 id="aliases">Logs in as</h2>
               {(shown.aliases ?? []).length === 0 ? (
-                <p className="second">Nobody has logged in as this entity.</p>
+                <p className="second">No one has logged in as this entity.</p>
               ) : null}
               <ul className="stack-tight">
                 {(shown.aliases ?? []).map((alias) => (

@@ -42,8 +42,8 @@ export function RemoveFactor({ method, entity, onClose }: RemoveFactorProps) {
         <TextField label="Entity" required autoFocus value={typed} onChange={setTyped} hint="Its name, or its id." />
       ) : null}
       <p className="second">
-        Codes of their authenticator at {method.name} are worth nothing then. Where a login enforcement demands one,
-        they cannot log in until they are enrolled anew.
+        Codes of their authenticator at {method.name} no longer work then. Where a login enforcement demands one, they
+        cannot log in until they are enrolled again.
       </p>
       <ErrorNotice error={unknown ?? change.error} />
     </Confirm>

@@ -91,7 +91,7 @@ export function SecondFactor() {
                 Enrol me
               </Button>
               <Button small onClick={() => setEnrolling({ method, entity: undefined })}>
-                Enrol somebody
+                Enrol a person
               </Button>
               <Button
                 small
@@ -171,7 +171,7 @@ function Enrol({
     }
   };
   return (
-    <Dialog title={entity === undefined ? 'Enrol somebody' : 'Enrol'} onClose={onClose}>
+    <Dialog title={entity === undefined ? 'Enrol a person' : 'Enrol'} onClose={onClose}>
       {made === undefined ? (
         <form className="stack" onSubmit={(event) => void send(event)}>
           {entity === undefined ? (
@@ -187,7 +187,7 @@ function Enrol({
             <p>Makes a secret for your authenticator. It is shown once.</p>
           )}
           {change.isSuccess ? (
-            <Notice tone="amber">There is a secret already. Whoever lost it asks an administrator to remove it.</Notice>
+            <Notice tone="amber">There is a secret already. If it is lost, an administrator can remove it.</Notice>
           ) : null}
           <ErrorNotice error={unknown ?? change.error} />
           <div className="row end">

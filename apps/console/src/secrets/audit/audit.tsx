@@ -79,7 +79,7 @@ export function Audit() {
     <div className="stack">
       <PageHead title="Audit">
         <p className="second">
-          Requests that changed something. Values stand here as keyed hashes: nobody can read them back.
+          Requests that changed something. Values are shown as keyed hashes and cannot be read back.
         </p>
       </PageHead>
       <Chain />
@@ -134,7 +134,7 @@ export function Audit() {
             },
             {
               head: 'Who',
-              cell: ({ entry }) => entry.auth?.display_name ?? <span className="second">nobody</span>,
+              cell: ({ entry }) => entry.auth?.display_name ?? <span className="second">no token</span>,
             },
             { head: 'From', cell: ({ entry }) => entry.request?.remote_address },
             {

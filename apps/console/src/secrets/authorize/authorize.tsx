@@ -74,7 +74,7 @@ export function Authorize({ request }: { readonly request: AuthorizeRequest }) {
               Go on
             </Button>
           ) : null}
-          <Button onClick={() => void signOut().catch(setFailure)}>Sign in as somebody else</Button>
+          <Button onClick={() => void signOut().catch(setFailure)}>Sign in as another person</Button>
         </div>
       </div>
     </main>

@@ -22,7 +22,8 @@ export function authorizeRequest({ pathname, search }: Pick<Location, 'pathname'
 /** Where the browser goes with an answer: never to an address that would run script here. */
 export function addressWith(redirectUri: string, answer: Readonly<Record<string, string | undefined>>): string {
   const url = new URL(redirectUri);
-  if (/^(javascript|data|vbscript|blob|file|about):$/.test(url.protocol)) throw new Error('nobody is sent there');
+  if (/^(javascript|data|vbscript|blob|file|about):$/.test(url.protocol))
+    throw new Error('this address is not allowed');
   for (const [name, value] of Object.entries(answer)) if (value) url.searchParams.append(name, value);
   return url.href;
 }

@@ -71,7 +71,7 @@ export function Removal({
         )
       }
     >
-      <p>Nobody can bring it back.</p>
+      <p>It cannot be brought back.</p>
       <ErrorNotice error={change.error} />
     </Confirm>
   );

@@ -88,7 +88,7 @@ export function SecretPage({
       {data && !data.data ? (
         <Empty>
           {data.destroyed
-            ? `Version ${data.version} is destroyed: nobody can bring it back.`
+            ? `Version ${data.version} is destroyed and cannot be brought back.`
             : `Version ${data.version} is deleted. It can be undeleted below.`}
         </Empty>
       ) : null}

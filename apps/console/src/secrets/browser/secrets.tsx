@@ -68,7 +68,7 @@ function Mounts({ mounts }: { readonly mounts: readonly Mount[] }) {
               head: 'Description',
               className: 'second',
               cell: ({ type, description }) =>
-                type === 'cubbyhole' ? 'Yours alone, and gone with this session.' : description,
+                type === 'cubbyhole' ? 'Only yours, and gone with this session.' : description,
             },
           ]}
         />

@@ -50,7 +50,8 @@ export function ShareOnce({
       {made === undefined ? (
         <Form layout="dialog" action="Make the link" change={wrap} onSend={() => wrap.mutate()} onBack={onClose}>
           <p className="second">
-            Makes a link that shows this secret as it is now, once, to whoever opens it first. They need no account.
+            Makes a link that shows this secret as it is now, once, to the first person who opens it. They need no
+            account.
           </p>
           <SelectField label="Good for" value={ttl} onChange={setTtl} options={times} />
         </Form>

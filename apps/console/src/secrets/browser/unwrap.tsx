@@ -48,7 +48,7 @@ export function Unwrap({ transport }: { readonly transport: Transport }) {
       </div>
       {opened === undefined ? (
         <form className="stack" onSubmit={(event) => void send(event)}>
-          <p className="second">It can be opened once. If it was opened before you, tell whoever sent it.</p>
+          <p className="second">It can be opened once. If it was opened before you, tell the sender.</p>
           <TextField label="Wrapping token" masked required value={token} onChange={setToken} />
           <ErrorNotice error={error} />
           <Button type="submit" kind="primary" busy={busy}>
@@ -57,9 +57,7 @@ export function Unwrap({ transport }: { readonly transport: Transport }) {
         </form>
       ) : (
         <>
-          <Notice tone="amber">
-            Nobody can open this again, you neither: put it where it belongs before you leave.
-          </Notice>
+          <Notice tone="amber">It cannot be opened again: put it where it belongs before you leave.</Notice>
           <ValuesShown>
             <dl className="facts">
               {Object.entries(fieldsIn(opened)).map(([name, value]) => [

@@ -113,8 +113,8 @@ export function MountPage() {
         >
           <p>
             {isAuth
-              ? 'Nobody logs in by it any more, and all tokens that it gave out end.'
-              : 'All that it keeps is gone for good, and what it handed out ends.'}
+              ? 'No one can log in by it any more, and all tokens that it issued end.'
+              : 'Everything it stores is deleted for good, and its leases end.'}
           </p>
         </Confirm>
       ) : null}

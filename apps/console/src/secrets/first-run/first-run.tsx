@@ -81,7 +81,9 @@ export function FirstRun({
         ) : (
           <ValuesShown>
             <h1>Give the keys to their holders</h1>
-            <Notice tone="amber">This is shown once. Whoever has {threshold} of these keys has everything.</Notice>
+            <Notice tone="amber">
+              This is shown once. {threshold} of these keys together give access to everything.
+            </Notice>
             <KeyFiles
               keys={keys}
               threshold={Number(threshold)}
@@ -91,7 +93,7 @@ export function FirstRun({
             <div className="stack-tight">
               <h2>Root token</h2>
               <SecretValue name="root token" value={made.root_token} />
-              <p className="second small">For the first steps. Revoke it when people have accounts of their own.</p>
+              <p className="second small">For the first steps. Revoke it when people have their own accounts.</p>
             </div>
             <Button
               kind="primary"

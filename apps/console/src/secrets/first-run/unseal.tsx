@@ -43,7 +43,7 @@ export function Unseal({ transport, onDone }: { readonly transport: Transport; r
         {status === undefined ? null : (
           <>
             <p className="second">
-              Nothing can be read until {status.t} of {status.n} keys have been entered, by whoever holds them, here or
+              Nothing can be read until {status.t} of {status.n} keys have been entered by their holders, here or
               elsewhere.
             </p>
             <p role="status">

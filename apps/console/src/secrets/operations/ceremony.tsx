@@ -105,7 +105,7 @@ export function Ceremony({ at, give, title, about, body, begin, fields, onBegun,
                 required
                 value={key}
                 onChange={setKey}
-                hint="Each holder gives theirs, here or in a session of their own."
+                hint="Each holder enters their key, here or in their own session."
               />
             </>
           ) : (

@@ -35,7 +35,7 @@ function RootToken() {
       at="sys/generate-root-token/attempt"
       give="sys/generate-root-token/update"
       title="A root token"
-      about="Enough keys together make one, for when nobody has another way in. Revoke it when it has served."
+      about="Enough keys together make one, for when there is no other way in. Revoke it after use."
       begin="Begin a root token"
       onBegun={(state) => {
         setEncoded(undefined);
@@ -56,7 +56,7 @@ function RootToken() {
         <Notice tone="green">
           {token === undefined ? (
             <>
-              <span>Done. Whoever began it has the one-time password that reads the token.</span>
+              <span>Done. The person who began it has the one-time password that decodes the token.</span>
               <SecretValue name="encoded token" value={encoded} />
             </>
           ) : (

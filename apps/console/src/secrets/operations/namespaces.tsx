@@ -34,7 +34,7 @@ export function Namespaces() {
         }
       >
         <p className="second">
-          Each has mounts, policies, tokens and people of its own; nothing crosses from one to another unasked.
+          Each has its own mounts, policies, tokens and people; nothing crosses from one to another unasked.
         </p>
         {here === (session.namespace ?? '') ? null : (
           <p>

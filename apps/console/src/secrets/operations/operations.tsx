@@ -100,7 +100,7 @@ export function Operations() {
                   ? `after ${rules.data.max_operations.toLocaleString()} values${rules.data.interval === 0 ? '' : `, or ${rules.data.interval}`}`
                   : 'no'}
             </dd>
-            <dt>Sealing anew</dt>
+            <dt>Re-encryption</dt>
             <dd>
               <ProgressText progress={progress.data} />
             </dd>
@@ -147,7 +147,7 @@ export function Operations() {
           onClose={() => setAsking(undefined)}
           onConfirm={() => run('sys/rotate')}
         >
-          <p>New values are sealed under a new key at once; older ones are sealed anew in the background.</p>
+          <p>New values use a new key at once; older ones are re-encrypted in the background.</p>
         </Confirm>
       ) : null}
       <SameBy api="GET /v1/sys/key-status" command="keystead operator key-status" />

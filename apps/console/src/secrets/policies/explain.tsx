@@ -115,7 +115,7 @@ function Answer({
       <div className="row">
         <h2 id="answer">{allowed ? 'Yes' : 'No'}</h2>
         <Badge tone={allowed ? 'green' : 'red'}>
-          {allowed ? 'allowed' : reason === null ? 'something stands in the way' : (reasons.get(reason) ?? reason)}
+          {allowed ? 'allowed' : reason === null ? 'not allowed' : (reasons.get(reason) ?? reason)}
         </Badge>
         <span className="second">by the policies {policies.join(', ') || '(none)'}</span>
       </div>

@@ -124,7 +124,7 @@ export function PolicyPage() {
             change.mutate({ method: 'DELETE', path: at }, { onSuccess: () => void navigate(page('/policies')) })
           }
         >
-          <p>Whoever has it may do less at once.</p>
+          <p>Its tokens lose these rights at once.</p>
         </Confirm>
       ) : null}
       <SameBy api={`GET /v1/${at}`} command={`keystead policy read ${name}`} />

@@ -39,7 +39,7 @@ export function WhoMay({ path, operation }: { readonly path: string; readonly op
         </Button>
       </div>
       <p className="second small">
-        Policies, groups and entities of this namespace. Tokens with policies of their own may do more.
+        Policies, groups and entities of this namespace. Tokens with other policies may do more.
       </p>
       <ErrorNotice error={ask.error} />
       {found === undefined ? null : (

@@ -16,7 +16,10 @@ const flags: readonly (readonly [FlagName, string])[] = [
   ['require-two-factor-for-admins', 'Site administrators need a second factor'],
   ['default-remote-state-access', 'New workspaces share their state with their organization'],
   ['fair-run-queuing-enabled', 'Organizations take turns when workers are few'],
-  ['send-passing-statuses-for-untriggered-speculative-plans', 'Tell of plans that were not needed as passed'],
+  [
+    'send-passing-statuses-for-untriggered-speculative-plans',
+    'Send passing statuses for untriggered speculative plans',
+  ],
   ['allow-speculative-plans-on-pull-requests-from-forks', 'Plan pull requests that come from forks'],
 ];
 

@@ -23,7 +23,7 @@ const acts = {
   revoke_admin: ['Make ordinary user', 'They keep what their teams give them.'],
   suspend: ['Suspend', 'None of their tokens and sessions works until the suspension ends.'],
   unsuspend: ['End suspension', 'Their tokens work again.'],
-  disable_two_factor: ['Take second factor away', 'Their password alone signs them in. For those who lost a device.'],
+  disable_two_factor: ['Remove second factor', 'Only their password signs them in then. For people who lost a device.'],
 } as const;
 type Act = keyof typeof acts;
 
@@ -90,7 +90,7 @@ export function AdminUsers() {
         label="Users"
         query={users}
         paged
-        empty={<Empty>Nobody fits this search.</Empty>}
+        empty={<Empty>No person matches this search.</Empty>}
         columns={[
           { head: 'Name', cell: ({ attributes }) => attributes.username },
           { head: 'E-mail address', cell: ({ attributes }) => attributes.email },

@@ -51,7 +51,7 @@ export function OneTimeLink({ transport, name, onSignIn }: OneTimeLinkProps) {
       <Framed title="A link for you">
         {over ? (
           <Notice tone="amber" alert>
-            This link has been used, or is too old. Ask whoever sent it for another.
+            This link has been used, or is too old. Ask its sender for another.
           </Notice>
         ) : (
           <ErrorNotice error={gone} />

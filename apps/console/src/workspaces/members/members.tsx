@@ -57,7 +57,7 @@ export function Members() {
         label="Members"
         query={members}
         paged
-        empty={<Empty>Nobody fits this search.</Empty>}
+        empty={<Empty>No person matches this search.</Empty>}
         columns={[
           { head: 'Name', cell: (membership) => memberName(membership, included) },
           { head: 'E-mail address', cell: ({ attributes }) => attributes.email },
@@ -139,7 +139,7 @@ function Invite({ organization, onClose }: { readonly organization: string; read
   return (
     <Form
       layout="panel"
-      title="Invite somebody"
+      title="Invite a person"
       action="Invite"
       change={invite}
       onSend={() => invite.mutate()}

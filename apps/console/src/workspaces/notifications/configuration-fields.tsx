@@ -114,7 +114,7 @@ export function ConfigurationFields({ draft, error, stored }: ConfigurationField
       <CheckField
         label="Enabled"
         {...check('enabled')}
-        hint="Otherwise nobody is told, and the address is not tried."
+        hint="Otherwise nothing is sent, and the address is not tried."
       />
     </>
   );

@@ -62,7 +62,7 @@ export function NotificationConfiguration({ id, to }: { readonly id: string; rea
               to={to}
               forbidden={undefined}
             >
-              Nobody is told any more. What waits to be sent is not sent.
+              No more notifications are sent, including those that wait.
             </DangerZone>
           </>
         )
@@ -88,7 +88,7 @@ function Deliveries({
     <section className="stack-tight" aria-labelledby="deliveries">
       <h2 id="deliveries">Last deliveries</h2>
       {tries.length === 0 ? (
-        <Empty>Nothing has been sent yet. A test tells of no run; it shows whether something arrives.</Empty>
+        <Empty>Nothing has been sent yet. A test shows whether a message arrives.</Empty>
       ) : (
         <Table
           label="Last deliveries"

@@ -54,7 +54,7 @@ export function NotificationList({
   const button = (
     <span>
       <Button kind="primary" onClick={() => setAdds(!adds)}>
-        Tell somebody
+        New notification
       </Button>
     </span>
   );
@@ -70,8 +70,8 @@ export function NotificationList({
           adds ? null : (
             <Empty action={button}>
               {type === 'workspaces'
-                ? 'Nobody is told what happens to its runs. An address of the web, Slack, Microsoft Teams or people by e-mail can be.'
-                : 'Nobody is told what happens to the runs of its workspaces. An address of the web, Slack, Microsoft Teams or people by e-mail can be.'}
+                ? 'No notifications about its runs are sent. They can go to a web address, Slack, Microsoft Teams or people by e-mail.'
+                : 'No notifications about the runs of its workspaces are sent. They can go to a web address, Slack, Microsoft Teams or people by e-mail.'}
             </Empty>
           )
         }
@@ -150,7 +150,7 @@ function NewConfiguration({
   return (
     <Form
       layout="panel"
-      title="Tell somebody"
+      title="New notification"
       action="Save notification"
       change={add}
       onSend={() => add.mutate()}

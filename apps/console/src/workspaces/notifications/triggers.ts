@@ -13,7 +13,7 @@ export const triggerGroups: readonly (readonly [string, readonly (readonly [Trig
     [
       ['run:created', 'A run is created'],
       ['run:planning', 'A plan begins'],
-      ['run:needs_attention', 'A plan waits for somebody'],
+      ['run:needs_attention', 'A plan needs attention'],
       ['run:applying', 'An apply begins'],
       ['run:completed', 'A run is done'],
       ['run:errored', 'A run ends in error, is canceled or discarded'],

@@ -52,7 +52,7 @@ export function TokenList({
               forbidden={forbidden}
               call={end(id)}
             >
-              <p>{description || id}: whatever still uses it is refused from now on, on every node.</p>
+              <p>{description || id}: requests with it are refused from now on, on every node.</p>
             </RemoveButton>
           ),
         },

@@ -51,7 +51,7 @@ export function Project() {
                 <h2 id="notifications">Notifications</h2>
                 <p>
                   <Link to={`/organizations/${encodeURIComponent(organization)}/projects/${data.id}/notifications`}>
-                    Who is told of the runs of its workspaces
+                    Notifications about the runs of its workspaces
                   </Link>
                 </p>
               </section>

@@ -37,7 +37,7 @@ export function Retention() {
       about={
         <p>
           {isNone || (policy.data !== undefined && inForce === null)
-            ? 'No policy: states and configurations are kept until somebody deletes them.'
+            ? 'No policy: states and configurations are kept until they are deleted by hand.'
             : inForce === null
               ? ''
               : `${inForce.attributes['delete-older-than-n-days'] === undefined ? 'Nothing is deleted' : `What is older than ${inForce.attributes['delete-older-than-n-days']} days is deleted`}${isOwn ? '.' : ', as the installation says.'}`}

@@ -43,7 +43,7 @@ function verbsOf(run: LiveRun): Verb[] {
             verb: 'force-cancel' as const,
             label: 'Force cancel',
             question:
-              'Nobody waits for the tool any more. What it still writes is not taken: resources may be left behind.',
+              'The run no longer waits for the tool. What it still writes is not stored: resources may be left behind.',
             kind: 'danger' as const,
             forbidden: unless(
               actions['is-force-cancelable'],

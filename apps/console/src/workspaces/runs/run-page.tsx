@@ -71,7 +71,7 @@ function OneRun({ org, ws, id }: { readonly org: string; readonly ws: string; re
             <Copied text={id} what="run id" />
             <span>{kindOf(run)}</span>
             <span>
-              by {author?.attributes.username ?? 'somebody'}, from the {sources[run.source] ?? run.source}{' '}
+              by {author?.attributes.username ?? 'an unknown account'}, from the {sources[run.source] ?? run.source}{' '}
               <Time at={run['created-at']} />
             </span>
             {run['infra-version'] === null ? null : <span>Terraform {run['infra-version']}</span>}
@@ -235,7 +235,7 @@ function RunAccess({ run }: { readonly run: LiveRun }) {
     return (
       <p className="second">
         The run was given no credentials. Where its workspace has a secrets-role, its plan and its apply log in at the
-        secrets service, and what they were given stands here.
+        secrets service, and their credentials are listed here.
       </p>
     );
   }

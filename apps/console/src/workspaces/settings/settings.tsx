@@ -50,7 +50,7 @@ const flags = [
   ['aggregated-commit-status-enabled', 'One status for each commit, for all workspaces', undefined],
   [
     'send-passing-statuses-for-untriggered-speculative-plans',
-    'Tell of plans that were not needed as passed',
+    'Send passing statuses for untriggered speculative plans',
     undefined,
   ],
 ] as const;
@@ -134,13 +134,13 @@ function General({ organization }: { readonly organization: Resource<'Organizati
         label="Sessions may idle, in minutes"
         inputMode="numeric"
         {...field('session-timeout')}
-        placeholder="no limit of its own"
+        placeholder="no separate limit"
       />
       <TextField
         label="Sessions end after, in minutes"
         inputMode="numeric"
         {...field('session-remember')}
-        placeholder="no limit of its own"
+        placeholder="no separate limit"
       />
       {flags.map(([flag, label, hint]) => (
         <CheckField key={flag} label={label} hint={hint} {...check(flag)} />

@@ -26,7 +26,7 @@ export function SshKeys() {
       title="SSH keys"
       path="ssh-keys"
       about={
-        <p className="second">A workspace that was given one fetches its modules with it. Nobody can read it back.</p>
+        <p className="second">A workspace with an SSH key fetches its modules with it. Keys cannot be read back.</p>
       }
       adding={{ label: 'Add SSH key', forbidden, form: (close) => <NewKey organization={name} onClose={close} /> }}
     >

@@ -41,7 +41,7 @@ export function TeamMembers({ team }: { readonly team: Resource<'TeamsResource'>
         label="Members"
         query={members}
         outline={2}
-        empty={<Empty>Nobody is in this team.</Empty>}
+        empty={<Empty>This team has no members.</Empty>}
         columns={[
           { head: 'Name', cell: (membership) => memberName(membership, members.data?.included ?? []) },
           { head: 'E-mail address', cell: ({ attributes }) => attributes.email },
@@ -70,13 +70,7 @@ export function TeamMembers({ team }: { readonly team: Resource<'TeamsResource'>
       />
       <ErrorNotice error={remove.error} />
       <Form layout="line" action="Put into the team" change={add} forbidden={forbidden} onSend={() => add.mutate()}>
-        <TextField
-          label="User name"
-          required
-          value={user}
-          onChange={setUser}
-          hint="Of somebody who is in the organization."
-        />
+        <TextField label="User name" required value={user} onChange={setUser} hint="A member of the organization." />
       </Form>
     </section>
   );

@@ -86,7 +86,7 @@ function Tokens({ team }: { readonly team: TeamResource }) {
           query={tokens}
           outline={1}
           forbidden={forbidden}
-          empty={<Empty>A token of a team lets a machine do what the team may, whoever leaves it.</Empty>}
+          empty={<Empty>A team token lets a machine do what the team may, even after its creator leaves.</Empty>}
         />
       ) : (
         <p className="second">{rule(false, 'can-view-api-token')}</p>
@@ -132,8 +132,8 @@ function General({ team }: { readonly team: TeamResource }) {
         label="Seen by"
         {...field('visibility')}
         options={[
-          { value: 'secret', label: 'its members, and who manages teams' },
-          { value: 'organization', label: 'everybody in the organization' },
+          { value: 'secret', label: 'its members, and people who manage teams' },
+          { value: 'organization', label: 'everyone in the organization' },
         ]}
       />
       <CheckField label="Its members manage its tokens" {...check('allow-member-token-management')} />

@@ -107,8 +107,8 @@ function NewTeam({ organization, onClose }: { readonly organization: string; rea
         label="Seen by"
         {...field('visibility')}
         options={[
-          { value: 'secret', label: 'its members, and who manages teams' },
-          { value: 'organization', label: 'everybody in the organization' },
+          { value: 'secret', label: 'its members, and people who manage teams' },
+          { value: 'organization', label: 'everyone in the organization' },
         ]}
       />
     </Form>

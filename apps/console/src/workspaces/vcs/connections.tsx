@@ -33,7 +33,7 @@ export function Connections() {
       path="oauth-clients"
       about={
         <p className="second">
-          A workspace that follows a repository runs when somebody pushes, and plans what pull requests propose.
+          A workspace that follows a repository runs after each push, and plans what pull requests propose.
         </p>
       }
       adding={{

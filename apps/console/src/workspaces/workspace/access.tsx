@@ -52,8 +52,8 @@ export function WorkspaceAccess() {
         narrow="stacked"
         empty={
           <Empty>
-            No team has access of its own. Owners, and teams with rights in the whole organization or its project, reach
-            it.
+            No team has access to just this workspace. Owners, and teams with rights in the organization or its project,
+            reach it.
           </Empty>
         }
         columns={[

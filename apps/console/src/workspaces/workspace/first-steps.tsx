@@ -46,8 +46,8 @@ export function FirstSteps({ org, ws }: { readonly org: string; readonly ws: str
         ) : (
           <li>
             <p>
-              The tool looks for services by https alone, and this one is reached without. A file <code>{file}</code>{' '}
-              beside the configuration tells it where; put <Link to="/account">a token of yours</Link> in:
+              The tool looks for services only by https, and this one is reached without. A file <code>{file}</code>{' '}
+              next to the configuration tells it where; put <Link to="/account">a token of yours</Link> in:
             </p>
             <Lines text={settingsOf(host, `${origin}/api/v2/`)} what="settings of the tool" />
             <Command text={`export TF_CLI_CONFIG_FILE=$PWD/${file}`} />
@@ -55,7 +55,7 @@ export function FirstSteps({ org, ws }: { readonly org: string; readonly ws: str
         )}
         <li>
           <p>
-            <code>plan</code> shows here what would change; <code>apply</code> waits until somebody confirms it, in the
+            <code>plan</code> shows here what would change; <code>apply</code> waits until it is confirmed, in the
             terminal or on its page here:
           </p>
           <Command text="terraform init && terraform apply" />

@@ -59,13 +59,13 @@ function LockDialog({ workspace, onClose }: { readonly workspace: Workspace; rea
       onBack={onClose}
       onSend={() => lock.mutate()}
     >
-      <p>While it is locked no run starts, and nobody else writes its state.</p>
+      <p>While it is locked no run starts, and no one else writes its state.</p>
       <TextField
         label="Reason"
         value={reason}
         onChange={setReason}
         autoFocus
-        hint="Everybody who sees the workspace reads it."
+        hint="Everyone who sees the workspace can read it."
       />
     </FormDialog>
   );

@@ -9,7 +9,7 @@ import type { Workspace } from './use-workspace';
 const kinds = [
   { value: 'apply', label: 'Plan and apply' },
   { value: 'plan', label: 'Plan only' },
-  { value: 'save', label: 'Plan, and keep it until somebody applies it' },
+  { value: 'save', label: 'Plan, and save the plan until it is applied' },
   { value: 'refresh', label: 'Refresh the state only' },
   { value: 'destroy', label: 'Destroy everything' },
 ];

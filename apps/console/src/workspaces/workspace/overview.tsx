@@ -79,7 +79,7 @@ function Lock({
             the run <Link to={`${to}/runs/${holder.id}`}>{included?.attributes.message || holder.id}</Link>
           </>
         ) : (
-          (included?.attributes.username ?? included?.attributes.name ?? holder?.id ?? 'somebody')
+          (included?.attributes.username ?? included?.attributes.name ?? holder?.id ?? 'an unknown account')
         )}
         {reason ? `: ${reason}` : '.'}
       </span>

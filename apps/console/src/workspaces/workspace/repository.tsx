@@ -86,8 +86,8 @@ export function Repository({ workspace, org }: { readonly workspace: Workspace; 
               </span>
             }
           >
-            It follows none: configurations are uploaded by the tool. Connected with a repository, a push queues a run,
-            and a pull request a plan that its page tells of.
+            No repository: configurations are uploaded by the tool. With a repository, a push queues a run, and a pull
+            request queues a plan and shows its result.
           </Empty>
         )
       ) : (
@@ -258,7 +258,7 @@ function RepositoryForm({
       <CheckField
         label="Begin by itself"
         {...check('queue-all-runs')}
-        hint="Otherwise no push starts a run until somebody has started one."
+        hint="Otherwise no push starts a run until one has been started by hand."
       />
     </SettingsForm>
   );

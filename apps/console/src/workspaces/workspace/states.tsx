@@ -138,7 +138,7 @@ const nameOf = (one: { readonly attributes: object } | undefined): string | unde
 /** Why no state may be written to a workspace from here. */
 const notWritable = ({ attributes: { permissions, locked } }: Workspace): string | undefined =>
   rule(permissions['can-create-state-versions'], 'can-create-state-versions') ??
-  (locked ? undefined : 'Lock the workspace first: nobody else may write its state meanwhile.');
+  (locked ? undefined : 'Lock the workspace first, so that no one else writes its state meanwhile.');
 
 function RollBack({ workspace, state }: { readonly workspace: Workspace; readonly state: StateVersion }) {
   const { permissions, locked } = workspace.attributes;

@@ -87,7 +87,7 @@ export function VariableDialog({
         label="Value"
         rows={3}
         masked={rest.sensitive}
-        {...(was?.sensitive ? { hint: 'Nobody can read it. Leave it empty to keep it.' } : {})}
+        {...(was?.sensitive ? { hint: 'It cannot be read back. Leave it empty to keep it.' } : {})}
         {...field('value')}
       />
       <TextField label="Description" {...field('description')} />

@@ -101,7 +101,7 @@ export function ProviderFields({ draft, error, stored }: ProviderFieldsProps) {
         required
         type="url"
         placeholder="https://id.example.com/realms/staff"
-        hint="Letter by letter as it stands in the provider’s /.well-known/openid-configuration."
+        hint="Exactly as in the provider’s /.well-known/openid-configuration."
         {...field('issuer')}
       />
       <TextField label="Client id" required {...field('client-id')} />
@@ -114,8 +114,8 @@ export function ProviderFields({ draft, error, stored }: ProviderFieldsProps) {
       />
       <CheckField label="People may sign in with it" {...check('enabled')} />
       <CheckField
-        label="Whoever has no account gets one"
-        hint="Otherwise only who has an account here gets in."
+        label="Create accounts at the first sign-in"
+        hint="Otherwise only people with an account here can sign in."
         {...check('creates-accounts')}
       />
       <CheckField
@@ -131,7 +131,7 @@ export function ProviderFields({ draft, error, stored }: ProviderFieldsProps) {
       />
       <TextField
         label="Group of site administrators"
-        hint="Whoever is in it administers this site, until they sign in without it."
+        hint="Its members administer this site, until they sign in without it."
         {...field('site-admin-group')}
       />
       <TextField
@@ -144,8 +144,8 @@ export function ProviderFields({ draft, error, stored }: ProviderFieldsProps) {
         label="Sign-in by password"
         {...field('password-sign-in')}
         options={[
-          { value: 'allowed', label: 'allowed beside it' },
-          { value: 'administrators', label: 'for site administrators alone' },
+          { value: 'allowed', label: 'allowed as well' },
+          { value: 'administrators', label: 'only for site administrators' },
         ]}
         hint="Administrators with a password get in while the provider is away."
       />

@@ -40,7 +40,7 @@ export function SignInProvider() {
                 <dd>
                   <Copied text={`${location.origin}/ui/sign-in/callback`} what="address to come back to" />
                 </dd>
-                <dt>It tells of sign-outs at</dt>
+                <dt>It reports sign-outs at</dt>
                 <dd>
                   <Copied text={`${location.origin}/ui/sign-in/${data.id}/logout`} what="address of sign-outs" />
                 </dd>
@@ -85,7 +85,7 @@ function Edit({ provider }: { readonly provider: ProviderResource }) {
     <SettingsForm draft={draft} change={save} onSend={() => save.mutate()}>
       <ProviderFields draft={draft} error={save.error} stored />
       {draft.changes.enabled === false ? (
-        <Notice tone="amber">Sessions of everybody who came from it end when you save.</Notice>
+        <Notice tone="amber">All sessions that began at it end when you save.</Notice>
       ) : null}
     </SettingsForm>
   );

@@ -53,7 +53,7 @@ export function SignInProviders() {
           {
             head: 'Passwords',
             cell: ({ attributes }) =>
-              attributes['password-sign-in'] === 'allowed' ? 'allowed' : 'administrators alone',
+              attributes['password-sign-in'] === 'allowed' ? 'allowed' : 'only administrators',
           },
         ]}
       />

@@ -180,7 +180,7 @@ function Edit({ attributes }: { readonly attributes: SamlSettings }) {
         />
       </details>
       {draft.changes.enabled === false ? (
-        <Notice tone="amber">Sessions of everybody who came by SAML end when you save.</Notice>
+        <Notice tone="amber">All sessions that began by SAML end when you save.</Notice>
       ) : null}
     </SettingsForm>
   );

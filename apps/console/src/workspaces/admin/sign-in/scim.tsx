@@ -56,7 +56,7 @@ export function Scim() {
           data === null ? null : data.attributes.enabled ? (
             <>
               <dl className="facts">
-                <dt>The directory is told</dt>
+                <dt>Settings for the directory</dt>
                 <dd>
                   <Copied text={`${location.origin}/scim/v2`} what="address for the directory" />
                 </dd>
@@ -207,16 +207,14 @@ function Groups() {
                 <RemoveButton
                   text="Make administrators"
                   label={`Make administrators of ${name}`}
-                  title={`Make everybody in ${name} a site administrator?`}
+                  title={`Make all members of ${name} site administrators?`}
                   call={(api) =>
                     api.PATCH('/api/v2/admin/scim-settings', {
                       body: { data: { type: 'scim-settings', attributes: { 'site-admin-group-scim-id': id } } },
                     })
                   }
                 >
-                  <p>
-                    Whoever is in it can do everything on this site from now on, and instead of the group before it.
-                  </p>
+                  <p>Its members can do everything on this site from now on; those of the former group no longer.</p>
                 </RemoveButton>
               ),
           },

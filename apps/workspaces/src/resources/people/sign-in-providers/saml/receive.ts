@@ -29,14 +29,9 @@ export async function receive(parts: Receiving, form: URLSearchParams): Promise<
   const expected = { settings, publicUrl, requestId: requestIdOf(pending.nonce), nowMs };
   const vouched = await readResponse(form.get('SAMLResponse') ?? '', expected).catch((failure) => {
     const why = settings.debug && failure instanceof Refusal ? `: ${failure.message}` : '';
-    throw new Refusal(
-      'denied',
-      `The provider's answer is not valid${why}. Ask the administrator of the provider.`,
-      [],
-      {
-        cause: failure,
-      },
-    );
+    throw new Refusal('denied', `The provider's answer is not valid${why}. Ask its administrator.`, [], {
+      cause: failure,
+    });
   });
   requireProven(pending, vouched.provenAtMs);
   const handle = await keepAnswer(db, keyring, state, personOf(vouched, settings));
