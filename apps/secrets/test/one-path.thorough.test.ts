@@ -90,6 +90,8 @@ describe('every declared path, however it is written', () => {
         }),
       ),
     );
+    // It leaves no audit lines.
+    visits = visits.filter(({ plain }) => plain !== 'sys/health');
     for (const [kind, rule] of Object.entries(rules)) {
       const plains = [...new Set(visits.map(({ plain }) => plain))];
       const text = [...plains, ...plains.map((plain) => `inner/${plain}`)].map((path) => `path "${path}" { ${rule} }`);

@@ -31,6 +31,15 @@ export interface MountConfiguration<T> extends Single<T> {
   put(storage: Storage, value: T, generation?: string): void;
 }
 
+/** The records of some names; one that was deleted since its name was read is left out. */
+export async function stillThere<T>(
+  names: readonly string[],
+  find: (name: string) => Promise<T | undefined>,
+): Promise<(readonly [string, T])[]> {
+  const found = await Promise.all(names.map(find));
+  return names.flatMap((name, i) => (found[i] === undefined ? [] : [[name, found[i]] as const]));
+}
+
 /** A name for what a write makes, that nothing else has. */
 export const newGeneration = (): string => randomUUID();
 

@@ -44,7 +44,7 @@ export interface FuzzResult {
   readonly findings: readonly (Finding & { readonly times: number })[];
 }
 
-const tell = (news: FuzzNews) => process.send?.(news);
+const tell = (news: FuzzNews, sent = () => {}) => process.send?.(news, sent);
 
 async function run({
   place,
@@ -102,8 +102,9 @@ async function run({
   );
   clearInterval(progress);
   const { sent, raw, statuses, findings } = tally;
-  tell({ done: { sent, raw, statuses, operations: tally.operations, findings: [...findings.values()] } });
-  process.disconnect();
+  // A long message takes a while to go out.
+  const done = { sent, raw, statuses, operations: tally.operations, findings: [...findings.values()] };
+  tell({ done }, () => process.disconnect());
 }
 
 process.once('message', (order: FuzzOrder) => {

@@ -66,6 +66,7 @@ export const callbackPath = (provider: OidcProvider) =>
       judges: 'unguessable',
       page: true,
       input: Input,
+      responses: { 405: 'The mount takes no codes by form: its `oidc_response_mode` is another.' },
       async run(call) {
         const { input, storage, nowMs } = call;
         const found = await findVerifier(storage);

@@ -1,5 +1,6 @@
 import { isPlainAddress, mintToken, randomBase62 } from '@keystead/auth';
 import { z } from 'zod';
+import { stillThere } from '../../../sdk/collection';
 import { announced, bool, commaList, duration, string } from '../../../sdk/fields';
 import { PageInput, pageOf } from '../../../sdk/paging';
 import { path } from '../../../sdk/path';
@@ -55,8 +56,11 @@ export const clientPaths = [
       output: z.object({ keys: texts, key_info: z.record(z.string(), z.object(shown)) }),
       async run({ input, storage }) {
         const names = await clients.list(storage, pageOf(input));
-        const found = await Promise.all(names.map((name) => clients.find(storage, name)));
-        return keys(names, Object.fromEntries(names.map((name, i) => [name, withoutSecret(found[i]!)])));
+        const found = await stillThere(names, (name) => clients.find(storage, name));
+        return keys(
+          found.map(([name]) => name),
+          Object.fromEntries(found.map(([name, client]) => [name, withoutSecret(client)])),
+        );
       },
     },
   }),

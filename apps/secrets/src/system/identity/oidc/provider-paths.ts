@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { stillThere } from '../../../sdk/collection';
 import { commaList, string } from '../../../sdk/fields';
 import { path } from '../../../sdk/path';
 import { data, empty, keys, missing } from '../../../sdk/reply';
@@ -39,10 +40,8 @@ export function providerPaths(publicUrl: PublicUrl) {
         async run({ input, storage, namespace }) {
           const { allowed_client_id: clientId } = input;
           const names = withName(await providers.list(storage), defaultProviderName);
-          const found = await Promise.all(names.map(async (name) => (await findProvider(storage, name))!));
-          const listed = names
-            .map((name, i) => [name, found[i]!] as const)
-            .filter(([, provider]) => !clientId || serves(provider, clientId));
+          const found = await stillThere(names, (name) => findProvider(storage, name));
+          const listed = found.filter(([, provider]) => !clientId || serves(provider, clientId));
           return keys(
             listed.map(([name]) => name),
             Object.fromEntries(listed.map(([name, one]) => [name, shown(one, name, namespace.path)])),
