@@ -5,7 +5,7 @@
 
 export interface paths {
   "/api/v2/account/details": {
-    /** Show the account of whoever calls: a person, or the service account of a team or organization token. */
+    /** Show the caller's account: a person, or the service account of a team or organization token. */
     get: {
       parameters: {
         query?: {
@@ -1184,7 +1184,7 @@ export interface paths {
         };
       };
     };
-    /** Add a provider. It is asked nothing until somebody signs in. */
+    /** Add a provider. It is not contacted before the first sign-in. */
     post: {
       requestBody: {
         content: {
@@ -1338,7 +1338,7 @@ export interface paths {
         };
       };
     };
-    /** Let a group of the directory fill a team, beside those whom somebody put into it. */
+    /** Let a group of the directory fill a team, in addition to members added by hand. */
     post: {
       parameters: {
         path: {
@@ -2991,7 +2991,7 @@ export interface paths {
         };
       };
     };
-    /** Use the link, once: accept the invitation, as whoever is signed in or with a new account; set the new password; or prove the address. */
+    /** Use the link, once: accept the invitation, with the account you are signed in to or a new one; set the new password; or prove the address. */
     post: {
       parameters: {
         path: {
