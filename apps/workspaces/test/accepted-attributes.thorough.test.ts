@@ -31,6 +31,7 @@ const acts = new Set([
   'POST /account/login-codes',
   'POST /admin/teams/:team_id/scim-group-mapping',
   'PATCH /admin/teams/:team_id/scim-group-mapping',
+  'POST /admin/users/:user_id/actions/confirm_email',
 ]);
 
 /** Attributes accepted only together with another, and the tests that compare them with what was sent. */
@@ -47,6 +48,8 @@ const elsewhere: Readonly<Record<string, string>> = {
   'workspaces setting-overwrites.agent-pool': 'agent-pools',
   'workspaces vcs-repo.vcshost-app-installation-id': 'spec-workspaces',
   'state-versions md5': 'state-versions',
+  'state-versions serial': 'exact-numbers',
+  'users email': 'users',
   'state-versions lineage': 'state-versions',
   'notification-configurations enabled': 'notifications',
   'notification-configurations email-addresses': 'notifications',
@@ -58,6 +61,7 @@ const elsewhere: Readonly<Record<string, string>> = {
 
 /** Values that no shape tells. */
 const toldValue: Readonly<Record<string, (world: World) => Promise<unknown> | unknown>> = {
+  'sign-in-providers issuer': () => 'https://another.provider.test',
   'sign-in-providers scopes': () => ['openid', 'email', 'phone'],
   'sign-in-providers organizations': ({ organization }) => [organization],
   'runs infra-version': () => '1.5.7',
@@ -105,6 +109,7 @@ const besides = async (type: string, name: string, world: World): Promise<Json> 
     return { 'send-passing-statuses-for-untriggered-speculative-plans': false };
   if (type === 'organizations' && name.startsWith('send-passing-'))
     return { 'aggregated-commit-status-enabled': false };
+  if (type === 'sign-in-providers' && name === 'issuer') return { 'client-secret': 'sent again' };
   if (type === 'sign-in-providers' && name === 'site-admin-group') return { 'groups-claim': 'groups' };
   if (type === 'runs' && name === 'infra-version') return { 'plan-only': true };
   return {};
