@@ -48,7 +48,7 @@ describe('imports', () => {
     ['apps/workspaces/src/kernel/database/ids.ts', 'apps/workspaces/src/resources/runs/service.ts'],
     ['apps/workspaces/src/kernel/database/ids.ts', 'apps/secrets/src/sdk/path.ts'],
     ['apps/workspaces/src/worker/isolation/trial.ts', 'apps/workspaces/src/worker/tool/execute.ts'],
-    ['apps/workspaces/src/worker/files/archive.ts', 'apps/workspaces/src/worker/means.ts'],
+    ['apps/workspaces/src/worker/files/archive.ts', 'apps/workspaces/src/worker/deps.ts'],
     ['packages/envelope/src/index.ts', '@keystead/keyring'],
     ['apps/secrets/src/service.ts', '@keystead/testing'],
     ['apps/secrets/src/service.ts', '@keystead/auth/src/tokens'],

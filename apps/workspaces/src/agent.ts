@@ -7,11 +7,11 @@ import { spoken } from './resources/runs/agents/protocol';
 import { AgentClient } from './worker/agent/client';
 import { HttpSource, register } from './worker/agent/http-source';
 import type { AgentConfig } from './worker/agent-config';
+import { NoWorker, type WorkerDeps } from './worker/deps';
 import { startFetching } from './worker/fetch/fetch-loop';
 import { httpFetches } from './worker/fetch/http-fetches';
 import { startForwarding } from './worker/forwarding/requests';
 import { Failing } from './worker/job/failing';
-import { type Means, NoWorker } from './worker/means';
 import { startWork } from './worker/work';
 
 const longestPauseMs = 15_000;
@@ -31,7 +31,7 @@ export interface AgentProcess {
  */
 export async function startAgent(
   config: AgentConfig,
-  means: Means,
+  deps: WorkerDeps,
   log: Logger,
   over: () => void,
 ): Promise<AgentProcess> {
@@ -40,8 +40,8 @@ export async function startAgent(
     name: config.name,
     version,
     protocol: spoken,
-    'tool-versions': means.binaries.map((one) => one.version),
-    isolation: means.isolation.kind,
+    'tool-versions': deps.binaries.map((one) => one.version),
+    isolation: deps.isolation.kind,
     ...(config.forwarding && { forwards: true }),
   };
   const registering = () => register(client, about);
@@ -58,11 +58,11 @@ export async function startAgent(
   const { installation } = agent;
   const { traces } = config;
   const tracing = startTracing(traces && { ...traces, service: 'keystead-agent', version }, log);
-  const work = await startWork({ source, config, means, log, tracing, installation, pollMs: 250 });
+  const work = await startWork({ source, config, deps, log, tracing, installation, pollMs: 250 });
   const forwards = agent.forwards ? config.forwarding : undefined;
   const fetching = agent.fetches
     ? startFetching(
-        httpFetches(client, () => source.workerId, config, means.isolation, forwards),
+        httpFetches(client, () => source.workerId, config, deps.isolation, forwards),
         log,
         250,
       )

@@ -28,9 +28,9 @@ import type { SecretsService } from './resources/runs/runs/jobs/jobs';
 import { endUnserved } from './resources/runs/runs/jobs/unserved';
 import { startTriggered } from './resources/runs/runs/triggered';
 import { forgetDeliveries, processDeliveries } from './resources/runs/vcs/deliveries';
-import { reportPassing } from './resources/runs/vcs/passing';
 import { reportStatuses, writeComments } from './resources/runs/vcs/reports';
-import { tendRepositories } from './resources/runs/vcs/tend';
+import { syncRepositories } from './resources/runs/vcs/sync-repositories';
+import { reportUntriggered } from './resources/runs/vcs/untriggered-statuses';
 import { type Swept, sweep } from './resources/states/data-retention/sweep';
 import { sweep as sweepQuarantine } from './resources/states/state-versions/quarantine';
 import { readUnread } from './resources/states/state-versions/unread';
@@ -132,16 +132,16 @@ function vcsJobs(
   now: () => number,
   { reach, publicUrl, pollSeconds, settings }: VcsWork,
 ): readonly Job[] {
-  const means = { db, keyring, reach, publicUrl };
+  const deps = { db, keyring, reach, publicUrl };
   return [
-    outside('process webhook deliveries', 1, (turns) => processDeliveries(means, settings, turns)),
-    { name: 'adopt repositories of older nodes', everySeconds: 600, run: () => adoptRepositories(means) },
-    outside('sync repositories', 2, (turns) => tendRepositories(means, settings, pollSeconds, turns)),
-    outside('find app installations', 3, (turns) => lookForInstallations(means, now, turns)),
-    outside('renew Git host tokens', 15, (turns) => renewTokens(means, now, turns)),
-    outside('report commit statuses', 2, (turns) => reportStatuses(means, turns)),
-    outside('report passing statuses of commits without a run', 5, (turns) => reportPassing(means, turns)),
-    outside('comment on pull requests', 3, (turns) => writeComments(means, turns)),
+    outside('process webhook deliveries', 1, (turns) => processDeliveries(deps, settings, turns)),
+    { name: 'adopt repositories of older nodes', everySeconds: 600, run: () => adoptRepositories(deps) },
+    outside('sync repositories', 2, (turns) => syncRepositories(deps, settings, pollSeconds, turns)),
+    outside('find app installations', 3, (turns) => lookForInstallations(deps, now, turns)),
+    outside('renew Git host tokens', 15, (turns) => renewTokens(deps, now, turns)),
+    outside('report commit statuses', 2, (turns) => reportStatuses(deps, turns)),
+    outside('report passing statuses of commits without a run', 5, (turns) => reportUntriggered(deps, turns)),
+    outside('comment on pull requests', 3, (turns) => writeComments(deps, turns)),
     { name: 'delete abandoned agent requests', everySeconds: 60, run: () => forgetRequests(db) },
     { name: 'delete old webhook deliveries', everySeconds: 3600, run: () => forgetDeliveries(db) },
   ];

@@ -10,7 +10,7 @@ import {
   readWorkerConfig,
   type WorkerConfig,
 } from './worker/config';
-import { fetchTools, findMeans, type Means, NoWorker } from './worker/means';
+import { fetchTools, findWorkerDeps, NoWorker, type WorkerDeps } from './worker/deps';
 
 const usage = `keystead-workspaces worker: carries out remote runs with terraform or tofu
 
@@ -30,47 +30,47 @@ come from the environment: of a worker those of the service for database and key
 const unusable = 78;
 
 async function check(config: OwnConfig): Promise<void> {
-  const { binaries, said } = await findMeans(config);
+  const { binaries, said } = await findWorkerDeps(config);
   const found = binaries.map(({ product, version, file }) => `${product} ${version} (${file})`);
   process.stdout.write(`${[...found, ...said].join('\n')}\n`);
 }
 
 /** What this machine offers; what is missing is said loudly. */
-async function meansOf(config: OwnConfig, log: Logger): Promise<Means> {
-  const means = await findMeans(config);
-  for (const line of means.said) {
+async function meansOf(config: OwnConfig, log: Logger): Promise<WorkerDeps> {
+  const deps = await findWorkerDeps(config);
+  for (const line of deps.said) {
     if (/^[A-Z]{3}/.test(line) || line.startsWith('not possible')) log.warn(line);
     else log.info(line);
   }
-  return means;
+  return deps;
 }
 
 async function run(config: WorkerConfig): Promise<void> {
   const log = createLogger({ name: 'worker', level: config.service.logLevel });
   surviveFailures(log);
-  const means = await meansOf(config, log);
+  const deps = await meansOf(config, log);
   // Not before it is needed: a check is quick without it.
   const { startWorker } = require('./worker') as typeof import('./worker');
-  const worker = await startWorker(config, means, log);
-  const binaries = means.binaries.map(({ product, version }) => `${product} ${version}`);
-  log.info({ worker: worker.id, binaries, isolation: means.isolation.kind }, 'waiting for runs');
+  const worker = await startWorker(config, deps, log);
+  const binaries = deps.binaries.map(({ product, version }) => `${product} ${version}`);
+  log.info({ worker: worker.id, binaries, isolation: deps.isolation.kind }, 'waiting for runs');
   stopOnSignal(worker, log);
 }
 
 async function runAgent(config: AgentConfig): Promise<void> {
   const log = createLogger({ name: 'agent', level: config.logLevel });
   surviveFailures(log);
-  const means = await meansOf(config, log);
+  const deps = await meansOf(config, log);
   const { startAgent } = require('./agent') as typeof import('./agent');
   let stop: (code: number) => void = () => undefined;
-  const agent = await startAgent(config, means, log, () => {
+  const agent = await startAgent(config, deps, log, () => {
     log.error('the token of this agent is none any more');
     stop(unusable);
   });
-  const binaries = means.binaries.map(({ product, version }) => `${product} ${version}`);
+  const binaries = deps.binaries.map(({ product, version }) => `${product} ${version}`);
   const { pool, id } = agent;
   log.info(
-    { agent: id, pool, binaries, isolation: means.isolation.kind, proxy: config.proxy?.host },
+    { agent: id, pool, binaries, isolation: deps.isolation.kind, proxy: config.proxy?.host },
     'waiting for runs',
   );
   stop = stopOnSignal(agent, log);

@@ -15,11 +15,11 @@ import { revokeLeft } from './resources/runs/runs/jobs/credentials';
 import { jobBoard } from './resources/runs/runs/jobs/jobs';
 import { prepareSchema } from './schema';
 import type { WorkerConfig } from './worker/config';
+import type { WorkerDeps } from './worker/deps';
 import { databaseFetches } from './worker/fetch/database-fetches';
 import { startFetching } from './worker/fetch/fetch-loop';
 import { fetcherOf } from './worker/fetch/fetch-parts';
 import { databaseSource } from './worker/job/database-source';
-import type { Means } from './worker/means';
 import { type Found, findReleased, type Product } from './worker/tool/catalogue';
 import { startWork } from './worker/work';
 
@@ -41,7 +41,7 @@ function installationOf(databaseUrl: string): string {
 /** Fetches commits of repositories, where Git hosts are called at all. */
 function startFetchingOf(
   config: WorkerConfig,
-  { isolation }: Means,
+  { isolation }: WorkerDeps,
   { log, ...shared }: { db: Database; keyring: Keyring; log: Logger; workerId: string },
 ) {
   const { configurationBytes, vcs } = config.service;
@@ -76,7 +76,7 @@ export async function refreshCatalogue(
 }
 
 /** Builds a worker and starts it: the second composition root of this app. */
-export async function startWorker(config: WorkerConfig, means: Means, log: Logger): Promise<Worker> {
+export async function startWorker(config: WorkerConfig, deps: WorkerDeps, log: Logger): Promise<Worker> {
   const id = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`;
   const connect = (max: number, pipeline: boolean) =>
     createPool({
@@ -118,7 +118,7 @@ export async function startWorker(config: WorkerConfig, means: Means, log: Logge
       keyring,
       workerId: id,
       leaseSeconds: config.leaseSeconds,
-      versions: means.binaries.map(({ version }) => version),
+      versions: deps.binaries.map(({ version }) => version),
       secrets,
       now: clock.now,
       bell,
@@ -126,7 +126,7 @@ export async function startWorker(config: WorkerConfig, means: Means, log: Logge
     const work = await startWork({
       source,
       config,
-      means,
+      deps,
       log,
       tracing,
       installation: installationOf(config.service.databaseUrl),
@@ -137,7 +137,7 @@ export async function startWorker(config: WorkerConfig, means: Means, log: Logge
           log.warn({ err: error }, 'credentials that a worker left are not revoked yet'),
         ),
     });
-    const fetching = startFetchingOf(config, means, { db, keyring, log, workerId: id });
+    const fetching = startFetchingOf(config, deps, { db, keyring, log, workerId: id });
     return {
       id,
       async close() {

@@ -4,7 +4,7 @@ import { asSuperuser } from '@keystead/testing';
 import { Client } from 'pg';
 import { jobsOf } from '../src/housekeeping';
 import { reportStatuses } from '../src/resources/runs/vcs/reports';
-import { tendRepositories } from '../src/resources/runs/vcs/tend';
+import { syncRepositories } from '../src/resources/runs/vcs/sync-repositories';
 import { databaseFetches } from '../src/worker/fetch/database-fetches';
 import { FakeGitea } from './fake-gitea';
 import { fakeWorker } from './fake-worker';
@@ -87,7 +87,7 @@ describe('the background jobs of an installation with a past', () => {
       )
       .expect(201);
     const settings = () => workspaces.service.env.settings();
-    await tendRepositories(means(), settings, 60);
+    await syncRepositories(means(), settings, 60);
     expect(await fetchAll(workspaces.service)).toBe(1);
     await worker.plan();
     const applied = await worker.take('apply');

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { reportPassing } from '../src/resources/runs/vcs/passing';
+import { together } from '../src/resources/runs/vcs/commit-status';
 import { reportStatuses } from '../src/resources/runs/vcs/reports';
-import { together } from '../src/resources/runs/vcs/standing';
-import { tendRepositories } from '../src/resources/runs/vcs/tend';
+import { syncRepositories } from '../src/resources/runs/vcs/sync-repositories';
+import { reportUntriggered } from '../src/resources/runs/vcs/untriggered-statuses';
 import { FakeGitea } from './fake-gitea';
 import { fakeWorker } from './fake-worker';
 import { fetchAll as fetchEverything } from './fetch-all';
@@ -37,7 +37,7 @@ describe('the status of a commit', () => {
   };
   const look = async () => {
     await means().db.prisma.vcsRepository.updateMany({ data: { nextAt: new Date(0) } });
-    await tendRepositories(means(), () => workspaces.service.env.settings(), 3600);
+    await syncRepositories(means(), () => workspaces.service.env.settings(), 3600);
   };
   const fetchAll = () => fetchEverything(workspaces.service);
   /** Commits to `main`; answers the statuses of the commit, newest last, once asked. */
@@ -157,13 +157,13 @@ describe('the status of a commit', () => {
     host.pulls.push({ number: 1, head: unrelated, files: ['readme.md'] });
     host.pulls.push({ number: 2, head: host.commit('Early'), files: ['dns/a.tf'] });
     await look();
-    await reportPassing(means());
+    await reportUntriggered(means());
     const about = (sha: string) => host.statuses.filter((one) => one.sha === sha).map(({ context }) => context);
     expect(new Set(about(unrelated))).toEqual(new Set(['keystead/one']));
     const another = host.commit('Another');
     host.pulls[1]!.head = another;
     await look();
-    await reportPassing(means());
+    await reportUntriggered(means());
     expect(about(another)).toEqual([]);
     expect(await told(another, 'one')).toEqual(['one pending: Fetching the commit']);
   });

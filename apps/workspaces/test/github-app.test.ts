@@ -4,7 +4,7 @@ import { renewTokens } from '../src/resources/connections/oauth/grants';
 import { lookForInstallations } from '../src/resources/connections/oauth/installations';
 import { processDeliveries } from '../src/resources/runs/vcs/deliveries';
 import { claimFetch } from '../src/resources/runs/vcs/fetches';
-import { tendRepositories } from '../src/resources/runs/vcs/tend';
+import { syncRepositories } from '../src/resources/runs/vcs/sync-repositories';
 import { allRows } from './database-rows';
 import { FakeGithub } from './fake-github';
 import { resource, startWorkspaces } from './start-workspaces';
@@ -54,7 +54,7 @@ describe('a GitHub App', () => {
   const settings = () => workspaces.service.env.settings();
   const tend = async () => {
     await means().db.prisma.vcsRepository.updateMany({ data: { nextAt: new Date(0) } });
-    await tendRepositories(means(), settings, 3600);
+    await syncRepositories(means(), settings, 3600);
   };
   const waiting = async () => means().db.prisma.vcsDelivery.count({ where: { state: 'waiting' } });
 

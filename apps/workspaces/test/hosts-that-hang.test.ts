@@ -4,9 +4,9 @@ import { Turns } from '../src/resources/connections/git-hosts/turns';
 import { renewTokens } from '../src/resources/connections/oauth/grants';
 import { lookForInstallations } from '../src/resources/connections/oauth/installations';
 import { processDeliveries } from '../src/resources/runs/vcs/deliveries';
-import { reportPassing } from '../src/resources/runs/vcs/passing';
 import { reportStatuses, writeComments } from '../src/resources/runs/vcs/reports';
-import { tendRepositories } from '../src/resources/runs/vcs/tend';
+import { syncRepositories } from '../src/resources/runs/vcs/sync-repositories';
+import { reportUntriggered } from '../src/resources/runs/vcs/untriggered-statuses';
 import { FakeGitea } from './fake-gitea';
 import { resource, startWorkspaces } from './start-workspaces';
 
@@ -43,10 +43,10 @@ describe('the host of one organization that hangs', () => {
       'vcs_repository',
       'next_at',
       't.organization_id',
-      (turns) => tendRepositories(means(), settings, 3600, turns),
+      (turns) => syncRepositories(means(), settings, 3600, turns),
     ],
     ['comments', 'vcs_comment', 'next_at', ofRepository, (turns) => writeComments(means(), turns)],
-    ['commits without a run', 'vcs_passing', 'next_at', ofRepository, (turns) => reportPassing(means(), turns)],
+    ['commits without a run', 'vcs_passing', 'next_at', ofRepository, (turns) => reportUntriggered(means(), turns)],
     ['statuses', 'ingress_attributes', 'status_at', ofRepository, (turns) => reportStatuses(means(), turns)],
     ['tokens', 'oauth_token', 'renew_at', ofClient, (turns) => renewTokens(means(), () => Date.now(), turns)],
     ['apps', 'github_app', 'look_at', ofClient, (turns) => lookForInstallations(means(), () => Date.now(), turns)],
@@ -93,7 +93,7 @@ describe('the host of one organization that hangs', () => {
       await workspaces.admin.post(`organizations/${name}/workspaces`, workspace).expect(201);
       await query('INSERT INTO github_app (oauth_client_id) VALUES ($1)', [body.data.id]);
     }
-    await tendRepositories(means(), settings, 3600);
+    await syncRepositories(means(), settings, 3600);
   });
   afterAll(() => {
     for (const name of names) hosts[name].stop();

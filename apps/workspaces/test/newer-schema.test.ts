@@ -6,7 +6,7 @@ import { readConfig } from '../src/config';
 import { createService } from '../src/service';
 import { startWorker } from '../src/worker';
 import { readWorkerConfig } from '../src/worker/config';
-import type { Means } from '../src/worker/means';
+import type { WorkerDeps } from '../src/worker/deps';
 import { resource, startWorkspaces } from './start-workspaces';
 
 // What would be lost: an older version writes into tables whose meaning it does not know, without a word.
@@ -41,7 +41,7 @@ describe('on a database that a newer version has migrated', () => {
 
   it('an older worker does not start', async () => {
     const config = readWorkerConfig(environment({}));
-    await expect(startWorker(config, {} as Means, log)).rejects.toThrow(newer);
+    await expect(startWorker(config, {} as WorkerDeps, log)).rejects.toThrow(newer);
   });
 
   it('an older one that runs goes on, and may be started where that is allowed', async () => {

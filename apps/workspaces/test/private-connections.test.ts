@@ -8,7 +8,7 @@ import { callOf } from '../src/resources/connections/forwarding/host-call';
 import { forgetRequests, largestAnswer } from '../src/resources/connections/forwarding/requests';
 import { claimFetch } from '../src/resources/runs/vcs/fetches';
 import { reportStatuses, writeComments } from '../src/resources/runs/vcs/reports';
-import { tendRepositories } from '../src/resources/runs/vcs/tend';
+import { syncRepositories } from '../src/resources/runs/vcs/sync-repositories';
 import { AgentClient } from '../src/worker/agent/client';
 import { Forwarding } from '../src/worker/forwarding/forwarding';
 import { startForwarding } from '../src/worker/forwarding/requests';
@@ -108,7 +108,7 @@ describe('a connection that names an agent pool', () => {
   };
   const tend = async () => {
     await means().db.prisma.vcsRepository.updateMany({ data: { nextAt: new Date(0) } });
-    await tendRepositories(means(), () => workspaces.service.env.settings(), 3600);
+    await syncRepositories(means(), () => workspaces.service.env.settings(), 3600);
   };
   const report = async () => {
     await means().db.prisma.ingressAttributes.updateMany({ data: { statusAt: new Date(0) } });

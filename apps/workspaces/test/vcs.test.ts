@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 import type { SiteSettings } from '../src/kernel/endpoints/environment';
-import { reportPassing } from '../src/resources/runs/vcs/passing';
 import { reportStatuses } from '../src/resources/runs/vcs/reports';
-import { tendRepositories } from '../src/resources/runs/vcs/tend';
+import { syncRepositories } from '../src/resources/runs/vcs/sync-repositories';
+import { reportUntriggered } from '../src/resources/runs/vcs/untriggered-statuses';
 import { FakeGitea } from './fake-gitea';
 import { fakeWorker } from './fake-worker';
 import { fetchAll as fetchEverything } from './fetch-all';
@@ -57,7 +57,7 @@ describe('workspaces that follow a repository', () => {
   const look = async (changed: Partial<SiteSettings> = {}, pollSeconds = 3600) => {
     await means().db.prisma.vcsRepository.updateMany({ data: { nextAt: new Date(0) } });
     const settings = async () => ({ ...(await workspaces.service.env.settings()), ...changed });
-    await tendRepositories(means(), settings, pollSeconds);
+    await syncRepositories(means(), settings, pollSeconds);
   };
   const commitsOf = async (workspace: string): Promise<string[]> => {
     const rows = await means().db.prisma.ingressAttributes.findMany({
@@ -285,7 +285,7 @@ describe('workspaces that follow a repository', () => {
       };
       const prisma = new Proxy(db.prisma, { get } as ProxyHandler<typeof db.prisma>);
       await db.prisma.vcsRepository.updateMany({ data: { nextAt: new Date(0) } });
-      await tendRepositories({ ...rest, db: { ...db, prisma } }, () => workspaces.service.env.settings(), 3600);
+      await syncRepositories({ ...rest, db: { ...db, prisma } }, () => workspaces.service.env.settings(), 3600);
       return names.filter((name) => name === 'vcsHead');
     };
     const follow = async (n: number) => {
@@ -371,13 +371,13 @@ describe('workspaces that follow a repository', () => {
     await look();
     host.pulls[0]!.head = host.commit('Not told');
     await look();
-    await reportPassing(means());
+    await reportUntriggered(means());
     expect(host.statuses.filter(({ context }) => context.endsWith('/elsewhere'))).toEqual([]);
     const head = host.commit('Told');
     host.pulls[0]!.head = head;
     await look({ sendPassingStatusesForUntriggeredSpeculativePlans: true });
-    await reportPassing(means());
-    await reportPassing(means());
+    await reportUntriggered(means());
+    await reportUntriggered(means());
     expect(told(head)).toContainEqual(
       expect.objectContaining({
         state: 'success',

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isRefusal, Refusal, usualStatus } from '@keystead/refusal';
 import { BodyTooLarge, labelRoute, readBody } from '@keystead/server';
 import { Pages } from './pages';
-import { ProviderDoor } from './provider-door';
+import { ProviderRoutes } from './provider-routes';
 import type { ProviderSignIn } from './provider-sign-in';
 import { isOwnPage } from './same-origin';
 import { SessionCookie } from './session-cookie';
@@ -31,14 +31,14 @@ const maxBodyBytes = 64 * 1024;
 export class ConsoleHost {
   private readonly pages: Pages;
   private readonly cookie: SessionCookie;
-  private readonly door: ProviderDoor | undefined;
+  private readonly door: ProviderRoutes | undefined;
 
   constructor(private readonly options: ConsoleHostOptions) {
     this.pages = new Pages(options.service);
     const { service, secureOnly, providers, from, onFault } = options;
     this.cookie = new SessionCookie(service, secureOnly);
     const browsers = new SessionCookie(`${service}-sign-in`, secureOnly, 'lax');
-    this.door = providers && new ProviderDoor({ providers, sessions: this.cookie, browsers, from, onFault });
+    this.door = providers && new ProviderRoutes({ providers, sessions: this.cookie, browsers, from, onFault });
   }
 
   /** Whether an address, query included, is the console's: `/ui` and below, and `/` for a browser. */

@@ -1,4 +1,4 @@
-import type { Installation } from '../backup/work';
+import type { Installation } from '../backup/actions';
 import type { CommandSpec } from '../command';
 
 const keysApart = 'The seal key is never in the file: keep a copy of it elsewhere, or the file is worth nothing.';
@@ -31,7 +31,7 @@ export const backupCommands: readonly CommandSpec[] = [
     ],
     more: keysApart,
     async run(context, options: Installation, name: string, place: string) {
-      const { create }: typeof import('../backup/work') = require('../backup/work');
+      const { create }: typeof import('../backup/actions') = require('../backup/actions');
       await context.interruption.during('nothing was saved, and nothing is left; run it again', () =>
         create(context, options, name, place),
       );
@@ -48,7 +48,7 @@ export const backupCommands: readonly CommandSpec[] = [
     },
     examples: ['backup verify secrets.backup -seal-key-file=secrets.key'],
     async run(context, options: Installation, place: string) {
-      const { verify }: typeof import('../backup/work') = require('../backup/work');
+      const { verify }: typeof import('../backup/actions') = require('../backup/actions');
       await context.interruption.during('run it again', () => verify(context, options, place));
     },
   },
@@ -69,7 +69,7 @@ export const backupCommands: readonly CommandSpec[] = [
       'Its user must be allowed to make databases; the new one needs as much room as the service. The service itself and its\n' +
       'database are not touched. Exit code 0 if all of every backup came back.',
     async run(context, options: Installation, place: string) {
-      const { tryOut }: typeof import('../backup/work') = require('../backup/work');
+      const { tryOut }: typeof import('../backup/actions') = require('../backup/actions');
       await context.interruption.during('the database of the drill is gone again; run it again', () =>
         tryOut(context, options, place),
       );
@@ -92,7 +92,7 @@ export const backupCommands: readonly CommandSpec[] = [
       'backup restore secrets.backup -data=restored',
     ],
     async run(context, options: Installation, place: string) {
-      const { restoreFrom }: typeof import('../backup/work') = require('../backup/work');
+      const { restoreFrom }: typeof import('../backup/actions') = require('../backup/actions');
       await context.interruption.during('the database is as it was; run it again', () =>
         restoreFrom(context, options, place),
       );

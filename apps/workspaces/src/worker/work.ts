@@ -2,12 +2,12 @@ import type { Logger } from '@keystead/server';
 import type { Tracing } from '@keystead/tracing';
 import type { RunJob } from '../resources/runs/runs/jobs/jobs';
 import type { OwnConfig } from './config';
+import type { WorkerDeps } from './deps';
 import type { WorkerParts } from './job/carry-out';
 import { startClaiming } from './job/claim-loop';
 import { credentialsFor } from './job/credentials';
 import type { JobSource } from './job/job-source';
 import { recoverStates } from './job/recover';
-import type { Means } from './means';
 import { SchemaCache } from './tool/provider-schemas';
 
 /** A worker at work. */
@@ -20,7 +20,7 @@ export interface Work {
 export async function startWork(options: {
   source: JobSource;
   config: OwnConfig;
-  means: Means;
+  deps: WorkerDeps;
   log: Logger;
   tracing?: Tracing;
   /** Tells apart the installations whose workers share a machine. */
@@ -30,7 +30,7 @@ export async function startWork(options: {
   /** Done about once a minute. */
   tidy?(): Promise<unknown>;
 }): Promise<Work> {
-  const { source, config, means, log, tracing, installation, pollMs, tidy } = options;
+  const { source, config, deps, log, tracing, installation, pollMs, tidy } = options;
   const parts: WorkerParts = {
     source,
     log,
@@ -42,9 +42,9 @@ export async function startWork(options: {
     executor: {
       workerId: source.workerId,
       installation,
-      isolation: means.isolation,
+      isolation: deps.isolation,
       scratch: config.scratch,
-      binaries: means.binaries,
+      binaries: deps.binaries,
       settings: config.tool,
       schemas: new SchemaCache(32 * 1024 * 1024),
       limits: {
@@ -59,7 +59,7 @@ export async function startWork(options: {
   await recoverStates(parts);
   const claiming = startClaiming(parts, { parallel: config.jobs, pollMs });
   const recovering = setInterval(() => {
-    void means.closeAgain();
+    void deps.closeAgain();
     recoverStates(parts)
       .then(() => tidy?.())
       .catch((error) => log.error({ err: error }, 'not cleaned up'));

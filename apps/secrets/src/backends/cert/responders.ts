@@ -52,7 +52,7 @@ export class Responders {
   }
 
   /** Throws `upstream` where there is no credible answer, `invalid` where there is no responder to ask. */
-  async standingOf(
+  async commitStatusOf(
     own: Certificate,
     issuer: Certificate,
     rules: OcspRules,

@@ -110,7 +110,7 @@ export class Trust {
       retries: role.ocsp_max_retries,
     };
     try {
-      const said = await this.responders.standingOf(own, issuer, rules, memory, nowMs);
+      const said = await this.responders.commitStatusOf(own, issuer, rules, memory, nowMs);
       return said === 'unknown' ? invalid('unknown OCSP status of the certificate') : said;
     } catch (error) {
       if (!isRefusal(error)) throw error;

@@ -4,12 +4,12 @@ import { ConsoleEdge } from '../../http/console-edge';
 import type { Kernel } from '../../pipeline/kernel';
 import type { Modules } from '../modules';
 import { version } from '../version';
-import { ConsoleDoor } from './door';
+import { ConsoleSignIn } from './sign-in';
 
 /** The console of this service: its pages, and the door that people come in by. */
 export function consoleEdge(modules: Modules, kernel: Kernel, config: Config, log: Logger): ConsoleEdge {
   const { rules } = config.console;
-  const door = new ConsoleDoor({
+  const door = new ConsoleSignIn({
     kernel,
     sessions: modules.consoleSessions,
     rules,

@@ -1,6 +1,6 @@
 import { equalSecrets } from '@keystead/auth';
 import type { Keyring } from '@keystead/keyring';
-import { isHolderKind, type LinkHolder } from '../access/standing';
+import { isHolderKind, type LinkHolder } from '../access/current-access';
 
 const validSeconds = 25 * 3600;
 

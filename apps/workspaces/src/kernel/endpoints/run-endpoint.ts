@@ -13,8 +13,8 @@ import {
 } from '@keystead/jsonapi';
 import { notFound, Refusal } from '@keystead/refusal';
 import { Access } from '../access/access';
+import { findHolder } from '../access/current-access';
 import type { Principal, PrincipalKind } from '../access/principal';
-import { findHolder } from '../access/standing';
 import { type Actor, actorOf, type Change } from '../audit/audit';
 import { holderOfLink, type LinkVerb } from '../blobs/signed-urls';
 import type { Database } from '../database/database';

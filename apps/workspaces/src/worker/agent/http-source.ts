@@ -6,8 +6,8 @@ import type { z } from 'zod';
 import { fromWire, toWire } from '../../resources/runs/agents/names';
 import * as wire from '../../resources/runs/agents/protocol';
 import type { ApplyResult, Bytes, JobInputs, JobLogin, PlanResult, RunJob } from '../../resources/runs/runs/jobs/job';
-import { doubling, insist } from '../job/insist';
 import type { JobSource } from '../job/job-source';
+import { doubling, retry } from '../job/retry';
 import { type AgentClient, type AgentRequest, type Got, isLost, isOver } from './client';
 
 const waitSeconds = 20;
@@ -211,7 +211,7 @@ export class HttpSource implements JobSource {
   /** Retries while the job is held, for example while the service restarts. */
   private persist<T>(work: () => Promise<T>): Promise<T> {
     const untilMs = performance.now() + this.leaseSeconds * 1000;
-    return insist(
+    return retry(
       work,
       doubling(200, 2000, (pauseMs) => performance.now() + pauseMs > untilMs),
     );

@@ -4,7 +4,7 @@ import type { Fetch } from '../../resources/runs/vcs/fetches';
 import { type AgentClient, type AgentRequest, isOver } from '../agent/client';
 import type { Forwarding } from '../forwarding/forwarding';
 import type { Isolation } from '../isolation/isolation';
-import { insist } from '../job/insist';
+import { retry } from '../job/retry';
 import type { FetchSource } from './fetch-loop';
 import { type FetchSettings, fetcherOf } from './fetch-parts';
 
@@ -61,7 +61,7 @@ export function httpFetches(
     },
     async fail(fetch, reason, again) {
       const sent = about(fetch, { method: 'POST', path: '/failure', json: { reason, again } });
-      await insist(() => client.json(sent), pausesMs).catch(leaveIfOver);
+      await retry(() => client.json(sent), pausesMs).catch(leaveIfOver);
       given.delete(keyOf(fetch));
     },
   };

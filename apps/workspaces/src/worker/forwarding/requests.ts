@@ -6,7 +6,7 @@ import type { z } from 'zod';
 import * as wire from '../../resources/runs/agents/protocol';
 import { type AgentClient, type AgentRequest, isOver } from '../agent/client';
 import { Failing } from '../job/failing';
-import { insist } from '../job/insist';
+import { retry } from '../job/retry';
 import type { Forwarding } from './forwarding';
 
 const waitSeconds = 20;
@@ -52,7 +52,7 @@ async function carryOut(client: AgentClient, agentId: string, forwarding: Forwar
         path: `${about.path}/failure`,
         json: { reason: (reason || 'no reason').slice(0, longestReason) },
       };
-  await insist(() => client.json(told), pausesMs).catch((error) => {
+  await retry(() => client.json(told), pausesMs).catch((error) => {
     // Who asked has gone, or it was handed in before.
     if (!isOver(error)) throw error;
   });

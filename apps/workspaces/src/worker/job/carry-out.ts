@@ -11,8 +11,8 @@ import { Stopwatch } from '../tool/stopwatch';
 import { Concealer } from './conceal';
 import { type JobCredentials, NoCredentials } from './credentials';
 import { Failing } from './failing';
-import { doubling, insist } from './insist';
 import type { JobSource } from './job-source';
+import { doubling, retry } from './retry';
 
 /** What a worker is made of. */
 export interface WorkerParts {
@@ -236,4 +236,4 @@ async function keepAside({ executor }: WorkerParts, job: RunJob, state: Uint8Arr
 
 /** Hands something over again until it is taken. */
 const untilTaken = <T>(work: () => Promise<T>, { log, until }: { log: Logger; until: () => boolean }): Promise<T> =>
-  insist(work, doubling(100, 5000, until), (error) => log.warn({ err: error }, 'not taken yet: trying again'));
+  retry(work, doubling(100, 5000, until), (error) => log.warn({ err: error }, 'not taken yet: trying again'));

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { Reach } from '@keystead/outside';
 import { createMessage, generateKey, readPrivateKey, sign } from 'openpgp';
 import { readOwnConfig } from '../config';
-import { fetchTools, NoWorker } from '../means';
+import { fetchTools, NoWorker } from '../deps';
 import { findBinaries } from './binaries';
 import { findReleased } from './catalogue';
 import { fetchTool, type Releases, wantedTool } from './releases';

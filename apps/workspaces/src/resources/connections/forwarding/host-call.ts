@@ -5,7 +5,7 @@ import { directly, type HostCall, HostRefused } from '../git-hosts/host-api';
 import { forward } from './requests';
 
 /** What calling hosts takes. */
-export interface CallMeans {
+export interface CallDeps {
   readonly db: Database;
   readonly keyring: Keyring;
   /** Which addresses may be called from here. */
@@ -26,11 +26,11 @@ export const isOwnHost = ({ apiUrl, httpUrl }: HostPlace, url: string): boolean 
   [apiUrl, httpUrl].some((one) => one !== undefined && new URL(one).origin === new URL(url).origin);
 
 /** How the host of a connection is called: by agents of the pool that it names, and only where it names none from here. */
-export function callOf(means: CallMeans, place: HostPlace): HostCall {
+export function callOf(deps: CallDeps, place: HostPlace): HostCall {
   const { agentPoolId } = place;
-  if (agentPoolId === null) return directly(means.reach);
+  if (agentPoolId === null) return directly(deps.reach);
   return async (url, request, timeoutMs) => {
     if (!isOwnHost(place, url)) throw new HostRefused(302, 'the Git host leads to an address that is not its own');
-    return forward(means, agentPoolId, url, request, timeoutMs);
+    return forward(deps, agentPoolId, url, request, timeoutMs);
   };
 }

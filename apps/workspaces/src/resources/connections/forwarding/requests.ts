@@ -28,7 +28,7 @@ export interface HostAnswer {
   readonly bytes: Buffer;
 }
 
-interface Means {
+interface Deps {
   readonly db: Database;
   readonly keyring: Keyring;
 }
@@ -67,7 +67,7 @@ export const noForwarder = 'no agent of the connection’s pool that forwards re
  * transaction.
  */
 export async function forward(
-  { db, keyring }: Means,
+  { db, keyring }: Deps,
   agentPoolId: string,
   url: string,
   { method = 'GET', headers = {}, json, form }: OutsideRequest,
@@ -97,7 +97,7 @@ export async function forward(
   }
 }
 
-async function answerTo({ db, keyring }: Means, id: string): Promise<OutsideResponse> {
+async function answerTo({ db, keyring }: Deps, id: string): Promise<OutsideResponse> {
   for (let pauseMs = 20; ; pauseMs = Math.min(pauseMs * 1.5, longestPauseMs)) {
     await sleep(pauseMs);
     const [row] = await db.prisma.$queryRaw<
@@ -131,7 +131,7 @@ function read(plain: Buffer): OutsideResponse {
 
 /** Takes the request of a pool that waits longest, for an agent of it; of all agents, one. */
 export async function takeRequest(
-  { db, keyring }: Means,
+  { db, keyring }: Deps,
   agent: { readonly id: string; readonly agentPoolId: string },
 ): Promise<GivenRequest | undefined> {
   const [row] = await db.prisma.$queryRaw<{ id: string; request: Uint8Array }[]>`
@@ -151,7 +151,7 @@ export async function releaseRequest(db: Database, id: string, agentId: string):
 
 /** Stores what a host answered. False if no caller waits for it any more. */
 export async function answerRequest(
-  { db, keyring }: Means,
+  { db, keyring }: Deps,
   { id, agentId }: { readonly id: string; readonly agentId: string },
   { status, retryAfterSeconds, bytes }: HostAnswer,
 ): Promise<boolean> {

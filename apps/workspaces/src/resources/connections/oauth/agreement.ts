@@ -6,8 +6,8 @@ import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
-import { type CallMeans, callOf } from '../forwarding/host-call';
-import type { GitHost, OauthDoor } from '../git-hosts/git-host';
+import { type CallDeps, callOf } from '../forwarding/host-call';
+import type { GitHost, OauthExchange } from '../git-hosts/git-host';
 import { HostRefused } from '../git-hosts/host-api';
 import { apiOf, hostOf } from '../git-hosts/hosts';
 import { textAt } from '../git-hosts/reading';
@@ -43,7 +43,7 @@ const verifierOf = (keyring: Keyring, state: string) =>
   keyring.mac('workspace-vcs-verifier', state).toString('base64url');
 
 /** The door of a connection's host. Throws `invalid` where there is none, or the connection has no application for it. */
-function requireDoor({ serviceProvider, key }: OauthClient): { host: GitHost; door: OauthDoor } {
+function requireDoor({ serviceProvider, key }: OauthClient): { host: GitHost; door: OauthExchange } {
   const host = hostOf(serviceProvider);
   if (!host?.oauth) {
     throw invalid('serviceProvider', 'cannot be connected in the browser: give the connection a token of the host');
@@ -116,22 +116,22 @@ async function comeBack(
  * had under the same id. Throws `invalid` for a state or a code that is not good. To be called outside any transaction.
  */
 export async function agree(
-  means: CallMeans & { readonly publicUrl: string },
+  deps: CallDeps & { readonly publicUrl: string },
   by: { actor: Actor; tokenId: string },
   client: OauthClient,
   { code, state }: Return,
   nowMs: number,
 ): Promise<OauthToken> {
-  const { db, keyring, publicUrl } = means;
+  const { db, keyring, publicUrl } = deps;
   const { host, door } = requireDoor(client);
   await comeBack(db, keyring, client, by, state, nowMs);
-  const granted = await exchange(means, client, door, {
+  const granted = await exchange(deps, client, door, {
     grant_type: 'authorization_code',
     code,
     redirect_uri: callbackUrl(publicUrl, client.id),
     ...(door.pkce ? { code_verifier: verifierOf(keyring, state) } : {}),
   });
-  const person = await personOf(means, host, client, granted);
+  const person = await personOf(deps, host, client, granted);
   return db.transaction(async (tx) => {
     if (!(await lockRow(tx, 'oauth_client', client.id))) throw notFound();
     const where = { oauthClientId: client.id };
@@ -147,13 +147,13 @@ export async function agree(
 }
 
 async function exchange(
-  means: CallMeans,
+  deps: CallDeps,
   client: OauthClient,
-  door: OauthDoor,
+  door: OauthExchange,
   form: Readonly<Record<string, string>>,
 ): Promise<Granted> {
   try {
-    return await ask(means, client, door, form);
+    return await ask(deps, client, door, form);
   } catch (error) {
     if (error instanceof HostRefused) throw invalid('code', `is not good: ${error.message}`);
     throw error;
@@ -161,17 +161,12 @@ async function exchange(
 }
 
 /** Who agreed, as far as the host says. */
-async function personOf(
-  means: CallMeans,
-  host: GitHost,
-  client: OauthClient,
-  granted: Granted,
-): Promise<string | null> {
+async function personOf(deps: CallDeps, host: GitHost, client: OauthClient, granted: Granted): Promise<string | null> {
   const person = host.oauth?.person;
   if (!person) return null;
   try {
     return (
-      textAt(await apiOf(host, client.apiUrl, granted.token, callOf(means, client)).get(person.path), person.name) ||
+      textAt(await apiOf(host, client.apiUrl, granted.token, callOf(deps, client)).get(person.path), person.name) ||
       null
     );
   } catch (error) {

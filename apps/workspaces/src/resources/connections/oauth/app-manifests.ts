@@ -5,7 +5,7 @@ import { isRefusal } from '@keystead/refusal';
 import type { Actor } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
-import { type CallMeans, callOf } from '../forwarding/host-call';
+import { type CallDeps, callOf } from '../forwarding/host-call';
 import { convertManifest, type MadeApp } from '../git-hosts/github-app';
 import { HostRefused } from '../git-hosts/host-api';
 import { addressBelow } from '../git-hosts/reading';
@@ -130,13 +130,13 @@ export async function findPage(
  * once. Throws `invalid` for a state or a code that is not good. To be called outside any transaction.
  */
 export async function convert(
-  means: CallMeans,
+  deps: CallDeps,
   by: { actor: Actor; tokenId: string },
   { id, organizationId }: AppManifest,
   { code, state }: { readonly code: string; readonly state: string },
   nowMs: number,
 ): Promise<OauthClient> {
-  const { db, keyring } = means;
+  const { db, keyring } = deps;
   const where = { id, organizationId, callerToken: by.tokenId, expiresAt: { gt: new Date(nowMs) } };
   const row = await db.prisma.appManifest.findFirst({ where });
   const isGood = row && isStateOf(keyring, id, state) && (await db.prisma.appManifest.deleteMany({ where })).count > 0;
@@ -144,7 +144,7 @@ export async function convert(
   const asked = row.asked as unknown as ManifestInput;
   // It may be gone meanwhile: then nothing is sent.
   await clients.requirePool(db, organizationId, asked.agentPool);
-  const made = await appOf(means, asked, code);
+  const made = await appOf(deps, asked, code);
   const input: NewClient = {
     name: asked.name ?? null,
     httpUrl: asked.httpUrl,
@@ -162,9 +162,9 @@ export async function convert(
   return clients.create(db, keyring, by.actor, organizationId, input, row.oauthClientId);
 }
 
-async function appOf(means: CallMeans, { apiUrl, httpUrl, agentPool }: ManifestInput, code: string): Promise<MadeApp> {
+async function appOf(deps: CallDeps, { apiUrl, httpUrl, agentPool }: ManifestInput, code: string): Promise<MadeApp> {
   try {
-    return await convertManifest(apiUrl, code, callOf(means, { apiUrl, httpUrl, agentPoolId: agentPool ?? null }));
+    return await convertManifest(apiUrl, code, callOf(deps, { apiUrl, httpUrl, agentPoolId: agentPool ?? null }));
   } catch (error) {
     if (error instanceof HostRefused) throw invalid('code', `is not good: ${error.message}`);
     if (isRefusal(error) && error.kind === 'upstream') throw invalid('code', `cannot be exchanged: ${error.message}`);

@@ -1,7 +1,7 @@
 import { Unreachable } from '@keystead/outside';
-import { type CallMeans, callOf, type HostPlace } from '../forwarding/host-call';
+import { type CallDeps, callOf, type HostPlace } from '../forwarding/host-call';
 import type { Taken } from '../git-hosts/claims';
-import type { OauthDoor } from '../git-hosts/git-host';
+import type { OauthExchange } from '../git-hosts/git-host';
 import { HostRefused } from '../git-hosts/host-api';
 import { hostOf } from '../git-hosts/hosts';
 import { textAt, at as valueAt } from '../git-hosts/reading';
@@ -20,12 +20,12 @@ const longestProblem = 300;
  * Asks a host for a token. Throws HostRefused where it says no, in its own words, and `upstream` where it does not answer.
  */
 export async function ask(
-  means: CallMeans,
+  deps: CallDeps,
   client: HostPlace & { readonly id: string; readonly httpUrl: string; readonly key: string | null },
-  door: OauthDoor,
+  door: OauthExchange,
   form: Readonly<Record<string, string>>,
 ): Promise<Granted> {
-  const { db, keyring } = means;
+  const { db, keyring } = deps;
   const row = await db.prisma.oauthClient.findUnique({ where: { id: client.id }, select: { secret: true } });
   const secret = row?.secret ? keyring.open(row.secret, clientCell(client.id)).toString('utf8') : '';
   const key = client.key ?? '';
@@ -37,7 +37,7 @@ export async function ask(
     headers: { 'user-agent': 'keystead', ...(door.basic ? { authorization: basic } : {}) },
     form: new URLSearchParams({ ...form, ...proof }),
   };
-  const answer = await callOf(means, client)(url, request, timeoutMs);
+  const answer = await callOf(deps, client)(url, request, timeoutMs);
   const token = textAt(answer.json, 'access_token');
   if (answer.status === 429 || answer.status >= 500) throw new Unreachable(`the Git host answered ${answer.status}`);
   if (answer.status >= 300 || token === '') {
@@ -57,22 +57,22 @@ export async function ask(
  * Exchanges tokens whose time comes for new ones, with the refresh tokens that go with them: hosts that rotate these take
  * each once. For any number of callers: each token is claimed for a while.
  */
-export function renewTokens(means: CallMeans, now: () => number, turns = new Turns()): Promise<void> {
-  const { db } = means;
+export function renewTokens(deps: CallDeps, now: () => number, turns = new Turns()): Promise<void> {
+  const { db } = deps;
   return turns.each(
     50,
     (busy) => tokenClaims.take(db, busy),
-    (due) => renew(means, due, now),
+    (due) => renew(deps, due, now),
   );
 }
 
-async function renew(means: CallMeans, due: Taken<'id'>, now: () => number): Promise<void> {
-  const { db, keyring } = means;
+async function renew(deps: CallDeps, due: Taken<'id'>, now: () => number): Promise<void> {
+  const { db, keyring } = deps;
   const row = await db.prisma.oauthToken.findUnique({
     where: { id: due.id },
     include: { oauthClient: true, installation: true },
   });
-  if (row?.installation) return renewInstallation(means, row.installation, due.claim, now());
+  if (row?.installation) return renewInstallation(deps, row.installation, due.claim, now());
   const door = row && hostOf(row.oauthClient.serviceProvider)?.oauth;
   if (!row?.refreshToken || !door) return;
   const refresh = keyring.open(row.refreshToken, tokenCell(row.id, 'refresh_token')).toString('utf8');
@@ -80,7 +80,7 @@ async function renew(means: CallMeans, due: Taken<'id'>, now: () => number): Pro
   const same = { id: row.id, refreshToken: row.refreshToken };
   try {
     const given = { grant_type: 'refresh_token', refresh_token: refresh };
-    const granted = await ask(means, row.oauthClient, door, given);
+    const granted = await ask(deps, row.oauthClient, door, given);
     // Where a host gives no new one, the old one stays good.
     const kept = { ...granted, refreshToken: granted.refreshToken ?? refresh };
     await db.prisma.oauthToken.updateMany({ where: same, data: grantColumns(keyring, row.id, kept, now()) });

@@ -7,7 +7,7 @@ import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import { belonging } from '../../organizations/organizations/service';
-import { type CallMeans, callOf, type HostPlace } from '../forwarding/host-call';
+import { type CallDeps, callOf, type HostPlace } from '../forwarding/host-call';
 import { Claims, inSeconds, type Taken } from '../git-hosts/claims';
 import {
   type AppAccount,
@@ -79,22 +79,22 @@ export async function organizationsWithApps(db: Database, principal: Principal):
 }
 
 /** An app as it proves itself to its host. */
-function apiOf(means: CallMeans, client: Row, nowMs: number) {
+function apiOf(deps: CallDeps, client: Row, nowMs: number) {
   const { id, apiUrl, key, privateKey } = client;
   const cell = { table: 'oauth_client', row: id, column: 'private_key' };
-  const pem = privateKey ? means.keyring.open(privateKey, cell).toString('utf8') : '';
-  return apiOfApp({ apiUrl, appId: key ?? '', privateKey: pem }, callOf(means, client), nowMs);
+  const pem = privateKey ? deps.keyring.open(privateKey, cell).toString('utf8') : '';
+  return apiOfApp({ apiUrl, appId: key ?? '', privateKey: pem }, callOf(deps, client), nowMs);
 }
 
 /** Asks the host whether it knows an app by its id and key. Throws `invalid`. To be called outside any transaction. */
 export async function requireApp(
-  means: CallMeans,
+  deps: CallDeps,
   client: HostPlace & { readonly key?: string | null; readonly privateKey?: string | null },
   nowMs: number,
 ): Promise<void> {
   const { apiUrl, key, privateKey } = client;
   const app = { apiUrl, appId: key ?? '', privateKey: privateKey ?? '' };
-  const api = apiOfApp(app, callOf(means, client), nowMs);
+  const api = apiOfApp(app, callOf(deps, client), nowMs);
   try {
     await api.get('/app');
   } catch (error) {
@@ -113,17 +113,17 @@ const madeColumns = (keyring: Keyring, id: string, made: InstallationToken, nowM
 
 /** Has a new token made for an installation. One that is refused waits until the app is seen to be installed there. */
 export async function renewInstallation(
-  means: CallMeans,
+  deps: CallDeps,
   installation: GithubAppInstallation,
   claim: number,
   nowMs: number,
 ): Promise<void> {
-  const { db, keyring } = means;
+  const { db, keyring } = deps;
   const { id } = installation;
   const client = await db.prisma.oauthClient.findUnique({ where: { id: installation.oauthClientId } });
   if (!client) return;
   try {
-    const made = await mintToken(apiOf(means, client, nowMs), installation.installationId, nowMs);
+    const made = await mintToken(apiOf(deps, client, nowMs), installation.installationId, nowMs);
     await db.prisma.oauthToken.updateMany({ where: { id }, data: madeColumns(keyring, id, made, nowMs) });
   } catch (error) {
     const problem = (error as Error).message.slice(0, 1000);
@@ -143,22 +143,22 @@ const appClaims = new Claims({
  * Asks the hosts of apps where these are installed, every ten minutes and whenever a webhook says that something changed.
  * For any number of callers: each app is claimed for a while.
  */
-export function lookForInstallations(means: CallMeans, now: () => number, turns = new Turns()): Promise<void> {
-  const { db } = means;
+export function lookForInstallations(deps: CallDeps, now: () => number, turns = new Turns()): Promise<void> {
+  const { db } = deps;
   return turns.each(
     50,
     (busy) => appClaims.take(db, busy),
-    (due) => lookAt(means, due, now),
+    (due) => lookAt(deps, due, now),
   );
 }
 
-async function lookAt(means: CallMeans, due: Taken<'oauth_client_id'>, now: () => number): Promise<void> {
-  const { db } = means;
+async function lookAt(deps: CallDeps, due: Taken<'oauth_client_id'>, now: () => number): Promise<void> {
+  const { db } = deps;
   const id = due.oauth_client_id;
   const client = await db.prisma.oauthClient.findUnique({ where: { id } });
   if (!client) return;
   try {
-    const { problem, isWhole } = await look(means, client, now());
+    const { problem, isWhole } = await look(deps, client, now());
     const pause = isWhole ? lookSeconds : nextSeconds;
     await appClaims.end(db, due, inSeconds(pause), Prisma.sql`attempts = 0, problem = ${problem}`);
   } catch (error) {
@@ -172,13 +172,9 @@ async function lookAt(means: CallMeans, due: Taken<'oauth_client_id'>, now: () =
  * Reads where an app is installed, and has tokens made for what is new. Answers what went wrong with some of it, and whether that
  * was all.
  */
-async function look(
-  means: CallMeans,
-  client: Row,
-  nowMs: number,
-): Promise<{ problem: string | null; isWhole: boolean }> {
-  const { db } = means;
-  const api = apiOf(means, client, nowMs);
+async function look(deps: CallDeps, client: Row, nowMs: number): Promise<{ problem: string | null; isWhole: boolean }> {
+  const { db } = deps;
+  const api = apiOf(deps, client, nowMs);
   const listed = await listInstallations(api);
   if (listed === undefined) return { problem: 'the app is installed on more accounts than are read', isWhole: true };
   const known = await db.prisma.githubAppInstallation.findMany({
@@ -201,7 +197,7 @@ async function look(
   const fresh = [...usable].filter(([installationId]) => !had.has(installationId));
   for (const [installationId, account] of fresh.slice(0, mostMade)) {
     try {
-      await keep(means, client.id, account, await mintToken(api, installationId, nowMs), nowMs);
+      await keep(deps, client.id, account, await mintToken(api, installationId, nowMs), nowMs);
     } catch (error) {
       if (!(error instanceof HostRefused)) throw error;
       problem = `${account.name}: ${error.message}`.slice(0, 1000);
@@ -215,7 +211,7 @@ async function look(
 const factsOf = ({ name, type, iconUrl, url }: AppAccount) => ({ name, type, iconUrl, url });
 
 async function keep(
-  { db, keyring }: CallMeans,
+  { db, keyring }: CallDeps,
   oauthClientId: string,
   account: AppAccount,
   made: InstallationToken,

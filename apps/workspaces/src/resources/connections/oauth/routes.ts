@@ -132,9 +132,9 @@ const agree = ofTokens.post(`${clientPath}/oauth-tokens`, {
   body: NewToken,
   load: loadClient,
   run: ({ db, env, target, body, ...call }) => {
-    const means = { db, keyring: env.keyring, reach: requireReach(env), publicUrl: env.publicUrl };
+    const deps = { db, keyring: env.keyring, reach: requireReach(env), publicUrl: env.publicUrl };
     const by = { actor: actorOf(call), tokenId: call.principal.tokenId };
-    return agreement.agree(means, by, target as unknown as OauthClient, body, env.now());
+    return agreement.agree(deps, by, target as unknown as OauthClient, body, env.now());
   },
 });
 
@@ -162,9 +162,9 @@ const endApp = ofClients.post(`${manifestPath}/oauth-clients`, {
   body: NewApp,
   load: loadManifest,
   run: ({ db, env, target, body, ...call }) => {
-    const means = { db, keyring: env.keyring, reach: requireReach(env) };
+    const deps = { db, keyring: env.keyring, reach: requireReach(env) };
     const by = { actor: actorOf(call), tokenId: call.principal.tokenId };
-    return manifests.convert(means, by, target as unknown as manifests.AppManifest, body, env.now());
+    return manifests.convert(deps, by, target as unknown as manifests.AppManifest, body, env.now());
   },
 });
 

@@ -1,6 +1,6 @@
 import { invalid } from '@keystead/jsonapi';
 import { isRefusal } from '@keystead/refusal';
-import { type CallMeans, callOf } from '../forwarding/host-call';
+import { type CallDeps, callOf } from '../forwarding/host-call';
 import type { HostRepository } from '../git-hosts/git-host';
 import { HostRefused } from '../git-hosts/host-api';
 import { apiOf, hostOf } from '../git-hosts/hosts';
@@ -20,7 +20,7 @@ export const refusedByHost = (error: HostRefused): string => {
  * its kind of host is only kept. To be called outside any transaction.
  */
 export async function checkRepository(
-  means: CallMeans,
+  deps: CallDeps,
   {
     organizationId,
     tokenId,
@@ -28,7 +28,7 @@ export async function checkRepository(
     branch,
   }: { organizationId: string; tokenId: string; identifier: string; branch: string | null },
 ): Promise<HostRepository | undefined> {
-  const { db, keyring } = means;
+  const { db, keyring } = deps;
   const client = await db.prisma.oauthClient.findFirst({
     where: { organizationId, tokens: { some: { id: tokenId } } },
   });
@@ -36,7 +36,7 @@ export async function checkRepository(
   if (!host) return undefined;
   const token = await tokenText(db, keyring, tokenId);
   if (token === undefined) return undefined;
-  const api = apiOf(host, client.apiUrl, token, callOf(means, client));
+  const api = apiOf(host, client.apiUrl, token, callOf(deps, client));
   try {
     const found = await host.findRepository(api, identifier);
     if (found.id === '' || found.cloneUrl === '') {

@@ -10,7 +10,7 @@ import {
   keepRepository,
   type Reached,
   reachRepository,
-  type VcsMeans,
+  type VcsDeps,
   webhookUrl,
 } from './repository';
 
@@ -18,7 +18,7 @@ import {
 const mostRemovals = 40;
 
 /** Remembers repositories of workspaces that were connected before hosts were called. */
-export async function adoptRepositories({ db, keyring }: VcsMeans): Promise<void> {
+export async function adoptRepositories({ db, keyring }: VcsDeps): Promise<void> {
   const rows = await db.prisma.$queryRaw<{ token: string; identifier: string }[]>`
     SELECT DISTINCT w.oauth_token_id AS token, w.vcs_identifier AS identifier FROM workspace w
      WHERE w.oauth_token_id IS NOT NULL AND w.vcs_identifier IS NOT NULL AND NOT EXISTS (
@@ -48,9 +48,9 @@ export async function takeDue(
 }
 
 /** Removes the webhook of a repository without connections, and forgets it. Retried later if the host is down. */
-export async function removeHook(means: VcsMeans, row: VcsRepository): Promise<void> {
-  const { db } = means;
-  const reached = await reachRepository(means, row);
+export async function removeHook(deps: VcsDeps, row: VcsRepository): Promise<void> {
+  const { db } = deps;
+  const reached = await reachRepository(deps, row);
   try {
     if (row.hookId !== null) await reached?.host.deleteHook(reached.api, row.identifier, row.hookId);
   } catch (error) {
@@ -79,12 +79,12 @@ export async function removeHook(means: VcsMeans, row: VcsRepository): Promise<v
 }
 
 /** Reads what the host says of a repository, and makes its webhook where there is none. Answers what is known then. */
-export async function refresh(means: VcsMeans, { row, host, api }: Reached): Promise<VcsRepository> {
+export async function refresh(deps: VcsDeps, { row, host, api }: Reached): Promise<VcsRepository> {
   const facts = factsOf(await host.findRepository(api, row.identifier));
-  const { db } = means;
+  const { db } = deps;
   await db.prisma.vcsRepository.updateMany({ where: { id: row.id }, data: { ...facts, problem: null } });
   if (row.hookId !== null) return { ...row, ...facts };
-  const hook = { url: webhookUrl(means.publicUrl, row.id), secret: hookSecretOf(means.keyring, row) };
+  const hook = { url: webhookUrl(deps.publicUrl, row.id), secret: hookSecretOf(deps.keyring, row) };
   try {
     const hookId = await host.createHook(api, row.identifier, hook);
     await db.prisma.vcsRepository.updateMany({ where: { id: row.id }, data: { hookId, hookAttempts: 0 } });

@@ -3,13 +3,13 @@ import type { Keyring } from '@keystead/keyring';
 import type { VcsRepository } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
-import { type CallMeans, callOf, type HostPlace } from '../forwarding/host-call';
+import { type CallDeps, callOf, type HostPlace } from '../forwarding/host-call';
 import type { GitHost, HostRepository } from '../git-hosts/git-host';
 import type { HostApi } from '../git-hosts/host-api';
 import { apiOf, hostOf } from '../git-hosts/hosts';
 
 /** What work with repositories takes. */
-export interface VcsMeans extends CallMeans {
+export interface VcsDeps extends CallDeps {
   readonly publicUrl: string;
 }
 
@@ -46,7 +46,7 @@ interface RepositoryAccess extends HostPlace {
 
 /** How a repository is reached now, which is remembered for when its connection is gone. */
 export async function accessTo(
-  { db, keyring }: Pick<VcsMeans, 'db' | 'keyring'>,
+  { db, keyring }: Pick<VcsDeps, 'db' | 'keyring'>,
   row: VcsRepository,
 ): Promise<RepositoryAccess> {
   const { id, apiUrl } = row;
@@ -66,11 +66,11 @@ export async function accessTo(
 }
 
 /** A repository ready to be asked; undefined where its host is of a kind that is only kept. */
-export async function reachRepository(means: VcsMeans, row: VcsRepository): Promise<Reached | undefined> {
+export async function reachRepository(deps: VcsDeps, row: VcsRepository): Promise<Reached | undefined> {
   const host = hostOf(row.serviceProvider);
   if (!host) return undefined;
-  const access = await accessTo(means, row);
-  return { row, host, api: apiOf(host, row.apiUrl, access.credential, callOf(means, access)) };
+  const access = await accessTo(deps, row);
+  return { row, host, api: apiOf(host, row.apiUrl, access.credential, callOf(deps, access)) };
 }
 
 /** What the host says of a repository, as columns. */

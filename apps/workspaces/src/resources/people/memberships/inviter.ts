@@ -1,4 +1,4 @@
-import { accessNow } from '../../../kernel/access/standing';
+import { accessNow } from '../../../kernel/access/current-access';
 import { system } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { teamPolicy } from '../teams/policy';

@@ -5,7 +5,7 @@ import { lockRow } from '../../../kernel/database/lock-row';
 import { freeName } from '../sign-in-providers/accounts';
 import { isLastSiteAdmin } from '../sign-in-providers/filling';
 import { freeAddress } from '../users/addresses';
-import { endDoors } from '../users/doors';
+import { endAccess } from '../users/end-access';
 
 /** The address of a person: the primary one, else the one for work, else the first that is one. */
 export function addressOf(attributes: Readonly<Record<string, unknown>>): string | undefined {
@@ -26,7 +26,7 @@ export async function suspend(tx: Database, actor: Actor, userId: string, nowMs:
   if (user.siteAdmin && user.suspendedAt === null && (await isLastSiteAdmin(tx, userId))) {
     throw new Refusal('denied', 'Someone has to remain a site administrator.');
   }
-  await endDoors(tx, userId, 'suspension');
+  await endAccess(tx, userId, 'suspension');
   if (user.suspendedAt !== null) return false;
   await tx.prisma.user.update({ where: { id: userId }, data: { suspendedAt: new Date(nowMs) } });
   await recordChange(tx, actor, {

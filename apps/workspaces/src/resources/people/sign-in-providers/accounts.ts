@@ -5,7 +5,7 @@ import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { isReleased } from '../../../kernel/database/released-names';
 import { freeAddress, unreachable } from '../users/addresses';
-import { endDoors } from '../users/doors';
+import { endAccess } from '../users/end-access';
 import * as users from '../users/service';
 import type { Person } from './openid';
 import type { SignInProvider } from './provider';
@@ -89,7 +89,7 @@ async function linkable(
   const { id: userId } = found;
   const data = { passwordHash: null, emailProven: true, unconfirmedEmail: null };
   await tx.prisma.user.update({ where: { id: userId }, data });
-  await endDoors(tx, userId, 'link');
+  await endAccess(tx, userId, 'link');
   return { ...found, isNew: false };
 }
 

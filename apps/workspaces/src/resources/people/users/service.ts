@@ -7,7 +7,7 @@ import { reclaimName } from '../../../kernel/database/released-names';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { askForProof } from './addresses';
 import { prove } from './attempts';
-import { endDoors } from './doors';
+import { endAccess } from './end-access';
 import { checkPassword, hashPassword, shortestPassword } from './password';
 
 /** A person, or the service account behind the token of a team or an organization. */
@@ -194,7 +194,7 @@ export async function setPassword(
       where: { id },
       data: { passwordHash, confirmed: true },
     });
-    await endDoors(tx, id, 'password', keepTokenId);
+    await endAccess(tx, id, 'password', keepTokenId);
     await recordChange(tx, actor, {
       organizationId: null,
       action: 'account.change-password',

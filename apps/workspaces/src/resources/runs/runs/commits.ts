@@ -8,7 +8,7 @@ import { lockRow } from '../../../kernel/database/lock-row';
 import type { HostCommit, PullRequest, Sender } from '../../connections/git-hosts/git-host';
 import { HostRefused } from '../../connections/git-hosts/host-api';
 import { refusedByHost } from '../../connections/repositories/check';
-import { reachRepository, type VcsMeans } from '../../connections/repositories/repository';
+import { reachRepository, type VcsDeps } from '../../connections/repositories/repository';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
 import { type Configuration, createFetched, stamp } from './configuration';
 
@@ -91,20 +91,20 @@ async function configurationOf(tx: Database, workspaceId: string, commitSha: str
  * answers that there is no such branch or repository, or that it may not be read. To be called outside any transaction.
  */
 export async function newestCommit(
-  means: VcsMeans,
+  deps: VcsDeps,
   actor: Actor,
   workspace: Workspace,
 ): Promise<Configuration | undefined> {
   const { oauthTokenId, vcsIdentifier: identifier, vcsTagsRegex } = workspace;
   if (oauthTokenId === null || identifier === null || vcsTagsRegex !== null) return undefined;
-  const row = await means.db.prisma.vcsRepository.findUnique({
+  const row = await deps.db.prisma.vcsRepository.findUnique({
     where: { oauthTokenId_identifier: { oauthTokenId, identifier } },
   });
   const branch = workspace.vcsBranch ?? row?.defaultBranch;
   if (!row?.cloneUrl || !branch) return undefined;
-  const commit = await findHead(means, row, branch);
+  const commit = await findHead(deps, row, branch);
   if (commit === 'away') return undefined;
-  const id = await means.db.transaction(async (tx) => {
+  const id = await deps.db.transaction(async (tx) => {
     if (!(await lockRow(tx, 'workspace', workspace.id))) return undefined;
     const known = await configurationOf(tx, workspace.id, commit.sha);
     if (known !== undefined) return known;
@@ -117,9 +117,9 @@ export async function newestCommit(
   return id === undefined ? undefined : { id, speculative: false };
 }
 
-async function findHead(means: VcsMeans, row: VcsRepository, branch: string): Promise<HostCommit | 'away'> {
+async function findHead(deps: VcsDeps, row: VcsRepository, branch: string): Promise<HostCommit | 'away'> {
   try {
-    const reached = await reachRepository(means, row);
+    const reached = await reachRepository(deps, row);
     if (!reached) return 'away';
     const found = await reached.host.findHead(reached.api, row.identifier, branch);
     if (found) return found;

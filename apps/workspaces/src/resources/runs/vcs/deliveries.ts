@@ -12,7 +12,7 @@ import { pauseSeconds, quickTries } from '../../connections/git-hosts/pause';
 import { type DeliveryHeaders, header, textAt } from '../../connections/git-hosts/reading';
 import { Turns } from '../../connections/git-hosts/turns';
 import { lookSoon } from '../../connections/oauth/look-soon';
-import { factsOf, hookSecretOf, reachRepository, type VcsMeans } from '../../connections/repositories/repository';
+import { factsOf, hookSecretOf, reachRepository, type VcsDeps } from '../../connections/repositories/repository';
 import { applyEvent } from './events';
 
 /** The largest delivery that is read: hosts leave commits out beyond a few megabytes. */
@@ -121,25 +121,25 @@ const claims = new Claims({
 
 /** Does the deliveries that wait, oldest first. For any number of callers: each delivery is claimed for a while. */
 export function processDeliveries(
-  means: VcsMeans,
+  deps: VcsDeps,
   settings: () => Promise<SiteSettings>,
   turns = new Turns(),
 ): Promise<void> {
-  const { db } = means;
+  const { db } = deps;
   const columns = Prisma.sql`x.repository_id, x.events`;
   return turns.each(
     50,
     (busy) => claims.take<Delivery>(db, busy, columns),
-    async (taken) => processOne(means, taken, await settings()),
+    async (taken) => processOne(deps, taken, await settings()),
     (taken) => claims.keep(db, taken),
   );
 }
 
-async function processOne(means: VcsMeans, taken: Taken<'id', Delivery>, settings: SiteSettings): Promise<void> {
-  const { db } = means;
+async function processOne(deps: VcsDeps, taken: Taken<'id', Delivery>, settings: SiteSettings): Promise<void> {
+  const { db } = deps;
   try {
     const row = await findRepository(db, taken.repository_id);
-    const reached = row ? await reachRepository(means, row) : undefined;
+    const reached = row ? await reachRepository(deps, row) : undefined;
     if (reached) {
       const facts = factsOf(await reached.host.findRepository(reached.api, reached.row.identifier));
       await db.prisma.vcsRepository.updateMany({ where: { id: reached.row.id }, data: facts });

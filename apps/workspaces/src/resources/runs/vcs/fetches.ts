@@ -134,7 +134,7 @@ export async function findTaken(
 /** Takes the archive of a commit; its run begins. `requireTaken` throws where it is not the sender's any more when all of it is there. */
 export async function finishFetch(
   db: Database,
-  means: { keyring: Keyring; configurationBytes: number },
+  deps: { keyring: Keyring; configurationBytes: number },
   { configurationVersionId }: Pick<Fetch, 'configurationVersionId'>,
   archive: AsyncIterable<Uint8Array>,
   requireTaken: () => Promise<unknown> = async () => undefined,
@@ -145,7 +145,7 @@ export async function finishFetch(
     yield* archive;
     await requireTaken();
   }
-  await upload(db, means, configuration, whole(), false);
+  await upload(db, deps, configuration, whole(), false);
   await hostIsBack(db, configurationVersionId);
 }
 

@@ -4,8 +4,8 @@ import { lockRow } from '../../../kernel/database/lock-row';
 import type { Reached } from '../../connections/repositories/repository';
 import { effectiveMode, type Workspace } from '../../workspaces/workspaces/workspace';
 import { type CommitSeen, keepCommit } from '../runs/commits';
-import { notePassing } from './passing';
 import { concerns } from './triggers';
+import { noteUntriggered } from './untriggered-statuses';
 
 /** A commit that a workspace may have to look at. */
 export interface Arrival extends CommitSeen {
@@ -69,7 +69,7 @@ async function ingestFor(
     await tx.prisma.vcsHead.upsert({ where, create: head, update: { commit: commit.sha } });
     if (!wanted) {
       if (pull && arrival.passing)
-        await notePassing(tx, row.id, workspace, { commit: commit.sha, number: pull.number });
+        await noteUntriggered(tx, row.id, workspace, { commit: commit.sha, number: pull.number });
       return;
     }
     const speculative = pull !== undefined;

@@ -4,9 +4,9 @@ import type { Database } from '../../../kernel/database/database';
 import { Claims, inSeconds, type Taken } from '../../connections/git-hosts/claims';
 import { pauseSeconds } from '../../connections/git-hosts/pause';
 import { Turns } from '../../connections/git-hosts/turns';
-import { reachRepository, type VcsMeans } from '../../connections/repositories/repository';
+import { reachRepository, type VcsDeps } from '../../connections/repositories/repository';
 import { cellText } from './comment-text';
-import { contextOf, type Progress, type Standing, standingOf, together, workspacePage } from './standing';
+import { commitStatusOf, contextOf, type Progress, type Standing, together, workspacePage } from './commit-status';
 
 interface ReportRow extends Progress {
   readonly id: string;
@@ -41,7 +41,7 @@ SELECT i.id, i.repository_id AS "repositoryId", i.pull_request_number AS number,
 const textOf = ({ runId }: ReportRow, { state, description }: Standing): string =>
   `${state === 'pending' ? 'open' : 'done'} ${runId ?? ''} ${state} ${description}`;
 
-const linkOf = ({ publicUrl }: VcsMeans, row: ReportRow): string =>
+const linkOf = ({ publicUrl }: VcsDeps, row: ReportRow): string =>
   row.runId === null
     ? workspacePage(publicUrl, row)
     : `${publicUrl}/app/${row.organization}/${row.workspace}/runs/${row.runId}`;
@@ -64,8 +64,8 @@ UPDATE ingress_attributes o SET status_open = false
  * Reports the status of commits to hosts: what was sent last is compared with the current status, so that nothing is lost
  * with a process, and a host that was down gets only the newest. Safe with any number of callers.
  */
-export async function reportStatuses(means: VcsMeans, turns = new Turns()): Promise<void> {
-  const { db } = means;
+export async function reportStatuses(deps: VcsDeps, turns = new Turns()): Promise<void> {
+  const { db } = deps;
   await db.prisma.$executeRawUnsafe(closeThoseThatAreOver);
   const rows = await db.prisma.$queryRawUnsafe<ReportRow[]>(
     `${select} WHERE i.status_open AND i.status_at <= now() AND NOT ${isOver} AND NOT o.id = ANY($1)
@@ -79,9 +79,7 @@ export async function reportStatuses(means: VcsMeans, turns = new Turns()): Prom
     if (row) seen.add(keyOf(row));
     return row ? [{ row, organization_id: row.organizationId }] : [];
   };
-  await turns.each(rows.length, take, async ({ row }) =>
-    tell(means, row.isAggregated ? await besides(db, row) : [row]),
-  );
+  await turns.each(rows.length, take, async ({ row }) => tell(deps, row.isAggregated ? await besides(db, row) : [row]));
 }
 
 /** Rows with the same key are reported together. */
@@ -101,10 +99,10 @@ const besides = (db: Database, { repositoryId, sha, organizationId }: ReportRow)
   );
 
 /** Tells a host how a commit fares in some workspaces: one status. */
-async function tell(means: VcsMeans, rows: readonly ReportRow[]): Promise<void> {
-  const { db } = means;
+async function tell(deps: VcsDeps, rows: readonly ReportRow[]): Promise<void> {
+  const { db } = deps;
   const known = rows.flatMap((row) => {
-    const standing = standingOf(row);
+    const standing = commitStatusOf(row);
     return standing ? [{ row, ...standing, workspace: row.workspace, hasChanges: row.hasChanges }] : [];
   });
   // Across nodes, the one that claims the first row reports all. A row that was given up does not count.
@@ -128,7 +126,7 @@ async function tell(means: VcsMeans, rows: readonly ReportRow[]): Promise<void> 
   if (claim === undefined) return;
   const order = ['failure', 'error', 'pending', 'success'];
   const [shown] = known.sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state));
-  await report(means, { ...leader, claim }, { ...standing, url: linkOf(means, shown!.row) }, sent);
+  await report(deps, { ...leader, claim }, { ...standing, url: linkOf(deps, shown!.row) }, sent);
 }
 
 const lease = "interval '1 minute'";
@@ -152,15 +150,15 @@ async function take(db: Database, { id, statusSent }: ReportRow): Promise<number
 const mostAttempts = 20;
 
 async function report(
-  means: VcsMeans,
+  deps: VcsDeps,
   leader: ReportRow & { readonly claim: number },
   standing: Standing & { readonly url: string },
   sent: readonly { readonly id: string; readonly text: string; readonly number: number | null }[],
 ): Promise<void> {
-  const { db } = means;
+  const { db } = deps;
   try {
     const repository = await db.prisma.vcsRepository.findUnique({ where: { id: leader.repositoryId } });
-    const reached = repository && (await reachRepository(means, repository));
+    const reached = repository && (await reachRepository(deps, repository));
     const numbers = new Set(sent.flatMap(({ number }) => number ?? []));
     if (reached) {
       const status = { ...standing, context: contextOf(leader), number: [...numbers][0] };
@@ -188,7 +186,7 @@ async function wantComment(db: Database, repositoryId: string, number: number): 
 const icons = { pending: '⏳', success: '✅', failure: '❌', error: '⚠️' } as const;
 
 /** Marks our comment on a pull request: a marker that others cannot have written before. */
-const markOf = ({ keyring }: VcsMeans, { repository_id: id, number }: CommentDue): string =>
+const markOf = ({ keyring }: VcsDeps, { repository_id: id, number }: CommentDue): string =>
   `keystead ${keyring.mac('vcs-comment', `${id}\n${number}`).toString('hex').slice(0, 24)}`;
 interface CommentFacts {
   readonly repository_id: string;
@@ -208,18 +206,18 @@ const commentClaims = new Claims({
 const whenTold = Prisma.sql`timestamptz '9999-01-01T00:00:00Z'`;
 
 /** Keeps one comment on each pull request: the newest plan of every workspace that it concerns. */
-export function writeComments(means: VcsMeans, turns = new Turns()): Promise<void> {
-  const { db } = means;
+export function writeComments(deps: VcsDeps, turns = new Turns()): Promise<void> {
+  const { db } = deps;
   const facts = Prisma.sql`x.comment_id, x.digest`;
   return turns.each(
     20,
     (busy) => commentClaims.take<CommentFacts>(db, busy, facts),
-    (due) => comment(means, due),
+    (due) => comment(deps, due),
   );
 }
 
-async function comment(means: VcsMeans, due: CommentDue): Promise<void> {
-  const { db } = means;
+async function comment(deps: VcsDeps, due: CommentDue): Promise<void> {
+  const { db } = deps;
   const rows = await db.prisma.$queryRawUnsafe<ReportRow[]>(
     `SELECT DISTINCT ON (t.organization, t.workspace) t.* FROM (${select}
        WHERE i.repository_id = $1 AND i.pull_request_number = $2) t
@@ -228,12 +226,12 @@ async function comment(means: VcsMeans, due: CommentDue): Promise<void> {
     due.repository_id,
     due.number,
   );
-  const mark = markOf(means, due);
-  const text = [`<!-- ${mark} -->`, ...commentOf(means, rows)].join('\n');
+  const mark = markOf(deps, due);
+  const text = [`<!-- ${mark} -->`, ...commentOf(deps, rows)].join('\n');
   const digest = createHash('sha256').update(text).digest('hex');
   try {
     const repository = await db.prisma.vcsRepository.findUnique({ where: { id: due.repository_id } });
-    const reached = repository && (await reachRepository(means, repository));
+    const reached = repository && (await reachRepository(deps, repository));
     if (!reached || rows.length === 0 || digest === due.digest) {
       await commentClaims.end(db, due, whenTold, Prisma.sql`attempts = 0`);
       return;
@@ -251,13 +249,13 @@ async function comment(means: VcsMeans, due: CommentDue): Promise<void> {
   }
 }
 
-function commentOf(means: VcsMeans, rows: readonly ReportRow[]): string[] {
+function commentOf(deps: VcsDeps, rows: readonly ReportRow[]): string[] {
   const lines = rows.flatMap((row) => {
-    const standing = standingOf(row);
+    const standing = commitStatusOf(row);
     if (!standing) return [];
     const name = `${cellText(row.organization)}/${cellText(row.workspace)}`;
     const { state, description } = standing;
-    return `| ${icons[state]} | ${name} | [${cellText(description)}](${linkOf(means, row)}) | ${row.sha.slice(0, 10)} |`;
+    return `| ${icons[state]} | ${name} | [${cellText(description)}](${linkOf(deps, row)}) | ${row.sha.slice(0, 10)} |`;
   });
   return ['| | Workspace | Plan | Commit |', '|---|---|---|---|', ...lines];
 }

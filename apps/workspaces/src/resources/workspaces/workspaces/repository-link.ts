@@ -30,8 +30,8 @@ export async function checkLink(
 ): Promise<RepositoryLink | undefined> {
   const { oauthTokenId: tokenId, vcsIdentifier: identifier, vcsBranch: branch } = after;
   if (!vcs.reach || tokenId === null || identifier === null || isSame(before, after)) return undefined;
-  const means = { db, keyring: vcs.keyring, reach: vcs.reach };
-  return { tokenId, identifier, found: await checkRepository(means, { organizationId, tokenId, identifier, branch }) };
+  const deps = { db, keyring: vcs.keyring, reach: vcs.reach };
+  return { tokenId, identifier, found: await checkRepository(deps, { organizationId, tokenId, identifier, branch }) };
 }
 
 /** Remembers a repository that was asked for, where it is still the one. To be called with the settings written together. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isRefusal } from '@keystead/refusal';
 
 /** Does something again after each of the pauses until it succeeds. Refusals are answers and thrown at once. */
-export async function insist<T>(
+export async function retry<T>(
   work: () => Promise<T>,
   pausesMs: Iterable<number>,
   failed: (error: unknown) => void = () => undefined,

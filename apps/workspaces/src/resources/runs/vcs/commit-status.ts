@@ -57,7 +57,7 @@ function planned({ hasChanges, additions, changes, destructions }: Progress): st
 }
 
 /** The status to report for a commit; undefined if there is nothing to say. */
-export function standingOf(progress: Progress): Standing | undefined {
+export function commitStatusOf(progress: Progress): Standing | undefined {
   const { configurationStatus, configurationError, runStatus } = progress;
   const told = (state: CommitState, text: string) => ({ state, description: text.slice(0, longest) });
   if (configurationStatus === 'errored') return told('error', configurationError ?? 'The commit could not be fetched');

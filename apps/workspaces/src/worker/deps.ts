@@ -16,7 +16,7 @@ export class NoWorker extends Error {
 }
 
 /** What a machine offers to a worker. */
-export interface Means {
+export interface WorkerDeps {
   readonly binaries: readonly Binary[];
   readonly isolation: Isolation;
   /** What is enforced and what is not, a sentence each. */
@@ -47,7 +47,7 @@ export async function fetchTools({ versions, releases }: OwnConfig): Promise<str
 }
 
 /** Finds out what this machine offers. Throws NoWorker where it is not enough. */
-export async function findMeans(config: OwnConfig): Promise<Means> {
+export async function findWorkerDeps(config: OwnConfig): Promise<WorkerDeps> {
   const fetched = await fetchTools(config);
   const given = [...config.binaries, ...fetched];
   const binaries = await findBinaries(given, config.searchPath).catch((error: Error) => {

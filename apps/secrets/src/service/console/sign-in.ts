@@ -40,7 +40,7 @@ type Json = Readonly<Record<string, unknown>>;
  * Sign-in at the console: a token, or a name and a password, become a session. The token is never given back. A session
  * can do afterwards what its token can do, and no more.
  */
-export class ConsoleDoor {
+export class ConsoleSignIn {
   constructor(private readonly parts: Parts) {}
 
   readonly config = (): Promise<Json> => this.parts.config();

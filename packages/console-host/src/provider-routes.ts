@@ -13,7 +13,7 @@ const named = /^\/ui\/sign-in\/([\w-]{1,64})(\/logout)?$/;
 const maxFormBytes = 64 * 1024;
 
 /** What the door is built of. */
-export interface DoorParts {
+export interface RoutesParts {
   readonly providers: ProviderSignIn;
   readonly sessions: SessionCookie;
   /** Binds a sign-in to the browser that began it; sent where a provider sends the browser back. */
@@ -26,8 +26,8 @@ export interface DoorParts {
  * Where people leave for a provider and come back from it: `GET /ui/sign-in/:provider`, `GET /ui/sign-in/callback`; `POST`
  * to a provider proves again who sits there; `POST …/logout` is for providers.
  */
-export class ProviderDoor {
-  constructor(private readonly parts: DoorParts) {}
+export class ProviderRoutes {
+  constructor(private readonly parts: RoutesParts) {}
 
   /** Whether a path is one of these. */
   owns(path: string): boolean {

@@ -4,7 +4,7 @@ import { inSeconds } from '../../connections/git-hosts/claims';
 import { pauseSeconds, quickTries } from '../../connections/git-hosts/pause';
 import { Turns } from '../../connections/git-hosts/turns';
 import { refresh, removeHook, repositoryClaims, takeDue } from '../../connections/repositories/hooks';
-import { type Reached, reachRepository, type VcsMeans } from '../../connections/repositories/repository';
+import { type Reached, reachRepository, type VcsDeps } from '../../connections/repositories/repository';
 import { branchMoved, branchOf, lookForTags, pullMoved, workspacesOf } from './events';
 
 /** What was pushed while a host could not be reached is found so soon after it can be again. */
@@ -14,31 +14,26 @@ const longestPauseSeconds = 60;
  * Maintains the repositories that are due: creates and removes webhooks, and polls for commits without an event. Safe with
  * any number of callers.
  */
-export async function tendRepositories(
-  means: VcsMeans,
+export async function syncRepositories(
+  deps: VcsDeps,
   settings: () => Promise<SiteSettings>,
   pollSeconds: number,
   turns = new Turns(),
 ): Promise<void> {
-  const { db } = means;
+  const { db } = deps;
   await turns.each(
     50,
     (busy) => takeDue(db, busy),
-    async ({ row, used }) => (used ? tendOne(means, row, await settings(), pollSeconds) : removeHook(means, row)),
+    async ({ row, used }) => (used ? syncOne(deps, row, await settings(), pollSeconds) : removeHook(deps, row)),
     ({ row }) => repositoryClaims.keep(db, row),
   );
 }
 
-async function tendOne(
-  means: VcsMeans,
-  row: VcsRepository,
-  settings: SiteSettings,
-  pollSeconds: number,
-): Promise<void> {
-  const { db } = means;
+async function syncOne(deps: VcsDeps, row: VcsRepository, settings: SiteSettings, pollSeconds: number): Promise<void> {
+  const { db } = deps;
   try {
-    const reached = await reachRepository(means, row);
-    if (reached) await look(means, { ...reached, row: await refresh(means, reached) }, settings);
+    const reached = await reachRepository(deps, row);
+    if (reached) await look(deps, { ...reached, row: await refresh(deps, reached) }, settings);
     await repositoryClaims.end(db, row, inSeconds(pollSeconds), Prisma.sql`attempts = 0`);
   } catch (error) {
     const problem = (error as Error).message.slice(0, 1000);
@@ -48,7 +43,7 @@ async function tendOne(
 }
 
 /** Looks where the branches, the tags and the pull requests of a repository are. */
-async function look({ db }: VcsMeans, reached: Reached, settings: SiteSettings): Promise<void> {
+async function look({ db }: VcsDeps, reached: Reached, settings: SiteSettings): Promise<void> {
   const workspaces = await workspacesOf(db, reached);
   const branches = new Set(workspaces.flatMap((one) => branchOf(one, reached) ?? []));
   for (const branch of branches) await branchMoved(db, reached, branch, { before: null, looked: true });

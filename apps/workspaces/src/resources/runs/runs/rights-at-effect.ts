@@ -1,4 +1,4 @@
-import { mayStill } from '../../../kernel/access/standing';
+import { mayStill } from '../../../kernel/access/current-access';
 import { recordChange, system } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { find as findWorkspace } from '../../workspaces/workspaces/find';

@@ -1,14 +1,14 @@
 import type { Database } from '../../../kernel/database/database';
 
 /** What ends the ways into an account: another password, a person whom a provider vouches for, or a suspension. */
-export type DoorsEnd = 'password' | 'link' | 'suspension';
+export type AccessEnd = 'password' | 'link' | 'suspension';
 
 /**
  * Ends what opens an account. All of it when its person comes from a provider for the first time, since another person may
  * have made the account; all but the second factor and its invitations when the directory suspends it; with a new password
  * what depends on the former one: sessions but for the current one, codes and reset links. API tokens outlive a password.
  */
-export async function endDoors(tx: Database, userId: string, by: DoorsEnd, keepTokenId = ''): Promise<void> {
+export async function endAccess(tx: Database, userId: string, by: AccessEnd, keepTokenId = ''): Promise<void> {
   const { prisma } = tx;
   const others = { not: keepTokenId };
   await prisma.loginCode.deleteMany({ where: { userId } });

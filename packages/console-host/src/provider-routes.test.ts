@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Refusal } from '@keystead/refusal';
 import request from 'supertest';
-import { ProviderDoor } from './provider-door';
+import { ProviderRoutes } from './provider-routes';
 import type { CameBack } from './provider-sign-in';
 import { SessionCookie } from './session-cookie';
 
@@ -21,7 +21,7 @@ describe('the door to providers', () => {
     if (failure) throw failure;
     return answer;
   };
-  const door = new ProviderDoor({
+  const door = new ProviderRoutes({
     providers: {
       leave: async (leaving, by) => did('https://provider.test/?a=1', 'leave', leaving, by),
       comeBack: async ({ sent, browser: held }, by) => did(back, 'comeBack', `${sent}`, held, by),

@@ -3,14 +3,14 @@ import type { Database } from '../../../kernel/database/database';
 import { Claims, inSeconds, type Taken } from '../../connections/git-hosts/claims';
 import { pauseSeconds } from '../../connections/git-hosts/pause';
 import { Turns } from '../../connections/git-hosts/turns';
-import { reachRepository, type VcsMeans } from '../../connections/repositories/repository';
+import { reachRepository, type VcsDeps } from '../../connections/repositories/repository';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
-import { contextOf, workspacePage } from './standing';
+import { contextOf, workspacePage } from './commit-status';
 
 const mostAttempts = 20;
 
 /** Remembers to tell that a proposed commit does not concern a workspace: its merge need not wait for a plan of it. */
-export async function notePassing(
+export async function noteUntriggered(
   tx: Database,
   repositoryId: string,
   { id: workspaceId }: Workspace,
@@ -45,20 +45,20 @@ const columns = Prisma.sql`
            WHERE i.repository_id = x.repository_id AND i.commit_sha = x.commit AND w.organization_id = o.id) AS "concernsAnother"`;
 
 /** Tells hosts of the commits that concern no workspace of some name. For any number of callers. */
-export function reportPassing(means: VcsMeans, turns = new Turns()): Promise<void> {
-  const { db } = means;
+export function reportUntriggered(deps: VcsDeps, turns = new Turns()): Promise<void> {
+  const { db } = deps;
   return turns.each(
     100,
     (busy) => claims.take<Passing>(db, busy, columns),
-    (due) => tellPassing(means, due),
+    (due) => reportOne(deps, due),
   );
 }
 
-async function tellPassing(
-  means: VcsMeans,
+async function reportOne(
+  deps: VcsDeps,
   due: Taken<'workspace_id' | 'repository_id' | 'commit', Passing>,
 ): Promise<void> {
-  const { db, publicUrl } = means;
+  const { db, publicUrl } = deps;
   const { repository_id: id, commit } = due;
   try {
     // One status for all: that of the workspace that plans it.
@@ -67,7 +67,7 @@ async function tellPassing(
       return;
     }
     const row = await db.prisma.vcsRepository.findUnique({ where: { id } });
-    const reached = row && (await reachRepository(means, row));
+    const reached = row && (await reachRepository(deps, row));
     await reached?.host.setStatus(reached.api, reached.row.identifier, commit, {
       state: 'success',
       context: contextOf(due),
