@@ -95,8 +95,8 @@ export const differences: readonly Difference[] = [
   },
   {
     of: '0.2.0',
-    where: /\/sys\/plugins\/catalog\S* \/data\/(auth|detailed|keys): \d+ became \d+$/,
-    why: 'kinds of login came: aws, cert, github, kubernetes, ldap, oidc',
+    where: /\/sys\/plugins\/catalog\S* \/data\/(auth|detailed|keys|secret): \d+ became \d+$/,
+    why: 'kinds of login came: aws, cert, github, kubernetes, ldap, oidc; and the engine transit',
   },
   {
     of: '0.2.0',

@@ -20,6 +20,7 @@ import { ldap } from './backends/ldap/backend';
 import type { Directory } from './backends/ldap/directory';
 import { scheduler } from './backends/scheduler/backend';
 import type { Scheduler } from './backends/scheduler/scheduler';
+import { transit } from './backends/transit/backend';
 import { userpass } from './backends/userpass/backend';
 import type { Backend } from './sdk/backend';
 import type { Path } from './sdk/path';
@@ -102,6 +103,7 @@ export const registry: readonly Registered[] = [
     kind: 'secret',
     make: () => (options) => (options?.upgrading ? kvUpgrading : options?.version === '2' ? kvTwo : kvOne),
   },
+  { type: 'transit', kind: 'secret', make: one(() => transit) },
   { type: 'scheduler', kind: 'secret', usually: 'scheduler/', make: one((outside) => scheduler(outside.scheduler)) },
   { type: 'cloudtwo', kind: 'secret', usually: 'cloudtwo/', make: one((outside) => cloudtwo(outside.cloudtwo)) },
   { type: 'cloudone', kind: 'auth', usually: 'auth/cloudone/', make: one((outside) => cloudone(outside.cloudone)) },

@@ -11,6 +11,7 @@ const telling =
 const elsewhere = 'of another system, by which this service asks there: it is never given back';
 const random = 'random text, which opens nothing until it is used somewhere';
 const withSession = 'leased to the token of the session, and ended with it';
+const publicKeys = 'times and public keys';
 const proof = 'a proof that is shown to be judged';
 
 /** Operations of callers with a token that show or take what opens something, and need no proof of who sits there: why not. */
@@ -50,6 +51,11 @@ const exempt: ReadonlyMap<string, string> = new Map(
     'write approle/role/:role_name/secret-id/destroy': proof,
     'delete approle/role/:role_name/secret-id/destroy': proof,
     'write identity/oidc/introspect': proof,
+    'write transit/keys/:name': publicKeys,
+    'write transit/keys/:name/rotate': publicKeys,
+    'delete transit/keys/:name/soft-delete': publicKeys,
+    'write transit/keys/:name/soft-delete-restore': publicKeys,
+    'write transit/encrypt/:name': 'a text, of which nothing is kept',
     'write system/wrapping/rewrap': proof,
     'write system/capabilities': proof,
     'write system/capabilities-self': proof,

@@ -70,6 +70,7 @@ const notSecret: Readonly<Record<string, string>> = {
   access_key: 'names the key',
   key: 'names a signing key, a team or an organization',
   pgp_key: 'public',
+  public_key: 'public',
   root_token_pgp_key: 'public',
   wait_for_key: 'says whether to wait',
 };

@@ -64,7 +64,7 @@ async function outcomeOf(kernel: Kernel, call: RequestCall, reply: Reply, set: W
           leaseDurationSeconds: reply.lease?.durationSeconds,
           warnings: call.warnings(true),
         },
-        reply.gone ? 404 : undefined,
+        reply.status,
       );
     case 'empty': {
       const warnings = call.warnings(call.ignoresFields);

@@ -18,8 +18,8 @@ export interface DataReply {
   /** The object, or its JSON text in `text`. */
   readonly data: Readonly<Record<string, unknown>> | null;
   readonly text?: string;
-  /** It exists but is not available: 404, with its metadata. */
-  readonly gone?: boolean;
+  /** Where it is not the one of a success: for answers that say what of them failed. */
+  readonly status?: number;
   /** The handle of the content of `data`; returned with the token that unwraps it. */
   readonly accessor?: string;
   /** For answers that speak of a lease they did not make (renewal). */
@@ -167,7 +167,7 @@ export const data = (value: Readonly<Record<string, unknown>> | null, lease?: Da
   lease ? { kind: 'data', data: value, lease } : { kind: 'data', data: value };
 
 /** 404 with `data`: something of that name was there, and this is what can still be said of it. */
-export const gone = (text: string): DataReply => ({ kind: 'data', data: null, text, gone: true });
+export const gone = (text: string): DataReply => ({ kind: 'data', data: null, text, status: 404 });
 
 /** 200 with `data` given as JSON text, spliced into the envelope as it is. */
 export const dataText = (text: string): DataReply => ({ kind: 'data', data: null, text });

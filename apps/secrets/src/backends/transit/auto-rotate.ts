@@ -1,0 +1,20 @@
+import type { BackgroundCall } from '../../sdk/call';
+import { changeKey, dueAt, findKey, listDue, type TransitKey, withVersion } from './key';
+import { makeVersion } from './material';
+
+/** Rotates the keys that are due. Every node looks; the one that stores its version first has done it. */
+export async function rotateWhenDue({ storage, nowMs }: BackgroundCall): Promise<void> {
+  for (const name of await listDue(storage, nowMs)) {
+    const key = await findKey(storage, name);
+    if (!key || !isDue(key, nowMs)) continue;
+    const made = await makeVersion(key.type, key.key_size, nowMs);
+    await changeKey(storage, name, (found) =>
+      found && found.type === key.type && isDue(found, nowMs) ? withVersion(found, made) : (found ?? null),
+    );
+  }
+}
+
+function isDue(key: TransitKey, nowMs: number): boolean {
+  const seconds = dueAt(key);
+  return seconds !== undefined && seconds * 1000 <= nowMs;
+}

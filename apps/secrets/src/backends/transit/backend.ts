@@ -1,0 +1,40 @@
+import { backend } from '../../sdk/backend';
+import { rotateWhenDue } from './auto-rotate';
+import { backupPath, restorePaths } from './backup';
+import { cacheConfigPath, keyConfigPath } from './config-keys';
+import { datakeyPaths, decryptPath, encryptPath, rewrapPath } from './encrypt';
+import { exportPaths } from './export';
+import { hashPaths } from './hash';
+import { importPath, importVersionPath, wrappingKeyPath } from './import';
+import { keyConfigurationPath, keyListPath, keyPath, rotatePath, softDeletePaths, trimPath } from './keys';
+import { signPaths } from './sign';
+
+/** Encrypts, signs and hashes with keys that do not leave the service. */
+export const transit = backend({
+  type: 'transit',
+  kind: 'secret',
+  summary: 'Encrypts, signs and verifies for applications, with keys that stay here.',
+  paths: [
+    keyListPath,
+    keyPath,
+    keyConfigurationPath,
+    rotatePath,
+    trimPath,
+    ...softDeletePaths,
+    encryptPath,
+    decryptPath,
+    rewrapPath,
+    ...datakeyPaths,
+    ...signPaths,
+    ...hashPaths,
+    ...exportPaths,
+    backupPath,
+    ...restorePaths,
+    importPath,
+    importVersionPath,
+    wrappingKeyPath,
+    keyConfigPath,
+    cacheConfigPath,
+  ],
+  tick: rotateWhenDue,
+});

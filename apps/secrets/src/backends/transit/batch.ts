@@ -1,0 +1,154 @@
+import { isRefusal } from '@keystead/refusal';
+import { Failure, isObject, maxElements, toObjects, tooManyElements } from '../../sdk/coerce';
+import { field, int } from '../../sdk/fields';
+import { refuse } from '../../sdk/refuse';
+import { type DataReply, data } from '../../sdk/reply';
+
+const textNames = [
+  'plaintext',
+  'ciphertext',
+  'context',
+  'associated_data',
+  'input',
+  'signature',
+  'hmac',
+  'reference',
+] as const;
+
+/** One piece of work: of a batch, or what the fields of a request say. */
+export type Item = { readonly [N in (typeof textNames)[number]]?: string } & { readonly key_version?: number };
+
+/** The items of a batch. Values stay out of refusals: they are what is to be kept secret. */
+export const batch = () =>
+  field<Record<string, unknown>[]>(
+    { type: 'array', items: { type: 'object' }, maxItems: maxElements },
+    (value) => {
+      if (typeof value === 'string')
+        return new Failure(`${unread}source data must be an array or slice, got string`, true);
+      const objects = tooManyElements(value) ?? toObjects(value);
+      return objects instanceof Failure ? new Failure(unread + objects.message, true) : objects;
+    },
+    true,
+    { empty: [], several: true },
+  )
+    .optional()
+    .describe('Items to work on at once; the fields of single requests are then ignored.');
+
+const unread = 'failed to parse batch input: ';
+const longestProblems = 10;
+
+function readItem(item: Readonly<Record<string, unknown>>, at: number, problems: string[]): Item {
+  const read: Record<string, unknown> = {};
+  for (const name of textNames) {
+    const value = item[name];
+    if (typeof value === 'string') read[name] = value;
+    else if (value != null) {
+      problems.push(`'[${at}].${name}' expected type 'string', got unconvertible type '${goKind(value)}'`);
+    }
+  }
+  if (item.key_version != null) {
+    const number = Number(item.key_version);
+    if (typeof item.key_version === 'number' && Number.isSafeInteger(number)) read.key_version = number;
+    else {
+      problems.push(`'[${at}].key_version' expected type 'int', got unconvertible type '${goKind(item.key_version)}'`);
+    }
+  }
+  return read;
+}
+
+function goKind(value: unknown): string {
+  if (Array.isArray(value)) return '[]interface {}';
+  if (isObject(value)) return 'map[string]interface {}';
+  if (value === null) return '<nil>';
+  return typeof value === 'string' ? 'string' : typeof value === 'boolean' ? 'bool' : 'json.Number';
+}
+
+/** What clients may have a batch answered with in which some items failed. */
+export const partialFailureCode = int()
+  .optional()
+  .describe('Status of the answer where some items of a batch fail and others succeed; 400 by default.');
+
+/** Statuses of answers about batches. */
+export const partialFailureResponses = {
+  207: 'Some items of a batch failed, where partial_failure_response_code asks for this status.',
+  400: 'The request was refused, or items of a batch failed: then each says why.',
+};
+
+/** Contexts decide about keys: a batch has one with each item, or none. */
+export function checkContexts(items: readonly Item[]): void {
+  const first = Boolean(items[0]?.context);
+  if (items.some(({ context }) => Boolean(context) !== first)) {
+    refuse('context should be set either in all the request blocks or in none');
+  }
+}
+
+/** So long a batch works before others get their turn. */
+const turnMs = 5;
+
+type Result = Readonly<Record<string, unknown>>;
+
+/** What the items of a request are; `required` is what each of a batch must say. */
+export function itemsOf(
+  several: readonly Readonly<Record<string, unknown>>[] | undefined,
+  single: Item,
+  required?: keyof Item,
+): readonly Item[] {
+  if (!several) return [single];
+  if (several.length === 0) refuse('missing batch input to process');
+  const problems: string[] = [];
+  const items = several.map((item, at) => {
+    if (required && item[required] == null) problems.push(`'[${at}].${required}' missing ${required} to encrypt`);
+    return readItem(item, at, problems);
+  });
+  return problems.length === 0 ? items : refuse(unread + problems.slice(0, longestProblems).join('\n'));
+}
+
+/**
+ * Works on each item in order. A batch answers with the result or the refusal of each, and with `failed` for what a refused
+ * one shows besides; a single request is refused itself.
+ */
+export async function workOn(
+  several: readonly object[] | undefined,
+  items: readonly Item[],
+  work: (item: Item, at: number) => Promise<Result> | Result,
+  failed: Result = {},
+): Promise<{ reply: DataReply; failures: number }> {
+  if (!several) return { reply: data(await work(items[0]!, 0)), failures: 0 };
+  const results: Result[] = [];
+  let failures = 0;
+  let turnEnds = performance.now() + turnMs;
+  for (const [at, item] of items.entries()) {
+    const { reference = '' } = item;
+    try {
+      const result = work(item, at);
+      results.push({ ...(result instanceof Promise ? await result : result), reference });
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      failures += 1;
+      results.push({ ...failed, error: error.message, reference });
+    }
+    if (performance.now() < turnEnds) continue;
+    await new Promise((resume) => setImmediate(resume));
+    turnEnds = performance.now() + turnMs;
+  }
+  return { reply: data({ batch_results: results }), failures };
+}
+
+/** The same for encryption, where a failed item decides about the status. */
+export async function workOnAll(
+  call: {
+    readonly input: { readonly batch_input?: readonly object[]; readonly partial_failure_response_code?: number };
+    warn(text: string): void;
+  },
+  items: readonly Item[],
+  work: (item: Item, at: number) => Promise<Result> | Result,
+  failed?: Result,
+): Promise<DataReply> {
+  const { batch_input, partial_failure_response_code: code } = call.input;
+  const { reply, failures } = await workOn(batch_input, items, work, failed);
+  if (failures === 0) return reply;
+  if (code === undefined || failures === items.length) return { ...reply, status: 400 };
+  if (code >= 200 && code <= 599) return { ...reply, status: code };
+  call.warn('invalid HTTP response code override from partial_failure_response_code, reverting to 400');
+  return { ...reply, status: 400 };
+}

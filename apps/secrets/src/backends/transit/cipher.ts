@@ -1,0 +1,100 @@
+import { createHmac, randomBytes, webcrypto } from 'node:crypto';
+import { Refusal } from '@keystead/refusal';
+import { refuse } from '../../sdk/refuse';
+import { open, seal } from './aead';
+import { decodeBase64, decodeField } from './base64';
+import type { TransitKey } from './key';
+import { encrypts, type KeyKind, kindOf } from './key-type';
+import { type Material, materialOf, requireContext } from './material';
+import { checkVersion, parseVersionText, versionFor, versionText } from './version-text';
+
+/** What goes with a text besides the key: both must be the same when it is decrypted. */
+export interface Bound {
+  readonly context: Buffer;
+  readonly associated: Buffer;
+}
+
+/** Throws `invalid` where keys of this type do not encrypt. */
+export function checkEncrypts({ type }: TransitKey, what: 'encryption' | 'decryption'): void {
+  if (!encrypts(type)) refuse(`message ${what} not supported for key type ${type}`);
+}
+
+/** Encrypts with the newest version, or the one that is asked for. */
+export async function encrypt(key: TransitKey, plaintext: Buffer, bound: Bound, asked: number) {
+  checkEncrypts(key, 'encryption');
+  const key_version = versionFor(key, asked, 'encryption');
+  const material = materialOf(key, key_version);
+  const kind = kindOf(key.type);
+  const payload =
+    kind.family === 'aead' ? sealed(key, kind, material, plaintext, bound) : rsa(kind, material, plaintext);
+  const bytes = payload instanceof Promise ? await payload : payload;
+  return { ciphertext: versionText(key_version, bytes.toString('base64')), key_version };
+}
+
+/** Decrypts what any accepted version of the key has encrypted. */
+export async function decrypt(key: TransitKey, ciphertext: string, bound: Bound): Promise<Buffer> {
+  checkEncrypts(key, 'decryption');
+  const parsed = parseVersionText(ciphertext, 'ciphertext');
+  const version = parsed.version === 0 ? 1 : parsed.version;
+  checkVersion(key, version, 'ciphertext');
+  const kind = kindOf(key.type);
+  if (key.derived) requireContext(bound.context);
+  const bytes = decodeField(parsed.payload, 'invalid ciphertext: could not decode base64');
+  const material = materialOf(key, version);
+  if (kind.family === 'aead')
+    return open(kind, keysFor(key, kind, material, bound.context)[0], bytes, bound.associated);
+  const { decrypt: own } = await material.oaepKeys();
+  if (!own) refuse('requested version for decryption does not contain a private part');
+  try {
+    return Buffer.from(await webcrypto.subtle.decrypt('RSA-OAEP', own, bytes));
+  } catch {
+    return refuse('failed to RSA decrypt the ciphertext: crypto/rsa: decryption error');
+  }
+}
+
+type Aead = Extract<KeyKind, { family: 'aead' }>;
+
+function sealed(key: TransitKey, kind: Aead, material: Material, plaintext: Buffer, bound: Bound): Buffer {
+  const [cipherKey, nonceKey] = keysFor(key, kind, material, bound.context);
+  return seal(kind, cipherKey, nonceFor(kind, nonceKey, plaintext, bound.associated), plaintext, bound.associated);
+}
+
+/** The key of the cipher, and of a convergent key the one that makes nonces. */
+function keysFor(key: TransitKey, kind: Aead, material: Material, context: Buffer): [Buffer, Buffer | undefined] {
+  if (!key.derived) return [material.secret, undefined];
+  const both = material.derive(requireContext(context), kind.keyBytes + (key.convergent_encryption ? 32 : 0));
+  const nonceKey = key.convergent_encryption ? both.subarray(kind.keyBytes) : undefined;
+  return [both.subarray(0, kind.keyBytes), nonceKey];
+}
+
+/**
+ * A convergent nonce depends on all that is encrypted or authenticated with it: a nonce that served twice with other
+ * associated data would betray the key that authenticates.
+ */
+function nonceFor({ nonceBytes }: Aead, nonceKey: Buffer | undefined, plaintext: Buffer, associated: Buffer): Buffer {
+  if (!nonceKey) return randomBytes(nonceBytes);
+  const key = associated.length === 0 ? nonceKey : createHmac('sha256', nonceKey).update(associated).digest();
+  return createHmac('sha256', key).update(plaintext).digest().subarray(0, nonceBytes);
+}
+
+async function rsa(kind: KeyKind, material: Material, plaintext: Buffer): Promise<Buffer> {
+  // OAEP with SHA-256 takes two hashes and two bytes.
+  if (kind.family === 'rsa' && plaintext.length > kind.bits / 8 - 66) {
+    refuse('failed to RSA encrypt the plaintext: crypto/rsa: message too long for RSA key size');
+  }
+  const keys = await material.oaepKeys();
+  return Buffer.from(await webcrypto.subtle.encrypt('RSA-OAEP', keys.encrypt, plaintext));
+}
+
+/** What an item of a request binds its text to; `where` names the item. */
+export function boundOf(
+  { type }: TransitKey,
+  item: { readonly context?: string; readonly associated_data?: string },
+  where: string,
+): Bound {
+  const associated = item.associated_data ?? '';
+  if (associated !== '' && kindOf(type).family !== 'aead') {
+    throw new Refusal('invalid', `'${where}associated_data' provided for non-AEAD cipher suite ${type}`);
+  }
+  return { context: decodeBase64(item.context ?? ''), associated: decodeBase64(associated) };
+}

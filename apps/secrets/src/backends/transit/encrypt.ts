@@ -1,0 +1,213 @@
+import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import type { Call } from '../../sdk/call';
+import { announced, bool, int, secretString, string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { refuse } from '../../sdk/refuse';
+import { data } from '../../sdk/reply';
+import { decodeBase64, decodeField } from './base64';
+import {
+  batch,
+  checkContexts,
+  type Item,
+  itemsOf,
+  partialFailureCode,
+  partialFailureResponses,
+  workOn,
+  workOnAll,
+} from './batch';
+import { boundOf, checkEncrypts, decrypt, encrypt } from './cipher';
+import { upsertDisabled } from './config-keys';
+import { findKey, requireKey, type TransitKey } from './key';
+import { isKeyType, kindOf } from './key-type';
+import { createKey, plainKey } from './make-key';
+
+const notFound = 'encryption key not found';
+const context = string().optional().describe('Base64: what the key is derived with; needed for derived keys.');
+const associated = string().optional().describe('Base64: authenticated with the text, and needed again to decrypt it.');
+const version = announced(int(), { default: 0 }).optional().describe('Version of the key; the newest by default.');
+const ciphertextOutput = z.object({
+  ciphertext: z.string().optional(),
+  key_version: z.int().optional(),
+  batch_results: z.array(z.looseObject({})).optional(),
+});
+
+const EncryptInput = z.object({
+  plaintext: secretString().optional().describe('Base64 of what is to be encrypted.'),
+  context,
+  associated_data: associated,
+  key_version: version,
+  type: announced(string(), { default: 'aes256-gcm96' })
+    .optional()
+    .describe('Type of the key that is made where there is none of this name.'),
+  convergent_encryption: announced(bool(), { default: false })
+    .optional()
+    .describe('The key that is made encrypts the same text with the same context to the same ciphertext.'),
+  batch_input: batch(),
+  partial_failure_response_code: partialFailureCode,
+});
+
+/** Encrypts; makes the key where there is none and the caller may create it. */
+export const encryptPath = path('encrypt/:name', {
+  summary: 'Encrypts with a key of this service.',
+  exists: async ({ params, storage }) => (await findKey(storage, params.name)) !== undefined,
+  write: {
+    summary: 'Encrypt a text or a batch of texts; the key is made if there is none.',
+    operationId: 'encrypt',
+    responses: partialFailureResponses,
+    largeBody: true,
+    input: EncryptInput,
+    output: ciphertextOutput,
+    async run(call) {
+      const { batch_input, plaintext, key_version } = call.input;
+      if (!batch_input && plaintext === undefined) refuse('missing plaintext to encrypt');
+      const single = {
+        plaintext,
+        context: call.input.context,
+        key_version,
+        associated_data: call.input.associated_data,
+      };
+      const items = itemsOf(batch_input, single, 'plaintext');
+      checkContexts(items);
+      const key = await keyToEncrypt(call, items);
+      return workOnAll(call, items, (item, at) =>
+        encrypt(key, decodeBase64(item.plaintext!), boundOf(key, item, `[${at}].`), item.key_version ?? 0),
+      );
+    },
+  },
+});
+
+async function keyToEncrypt(
+  call: Call<{ readonly name: string }, z.output<typeof EncryptInput>>,
+  items: readonly Item[],
+): Promise<TransitKey> {
+  const { params, input, storage, nowMs } = call;
+  if ((await findKey(storage, params.name)) || (await upsertDisabled(storage))) {
+    return requireKey(storage, params.name, notFound);
+  }
+  const type = input.type ?? 'aes256-gcm96';
+  const derived = Boolean(items[0]!.context);
+  const convergent_encryption = input.convergent_encryption ?? false;
+  if (convergent_encryption && !derived) {
+    refuse('convergent encryption requires derivation to be enabled, so context is required');
+  }
+  if (!isKeyType(type)) refuse(`unknown key type ${type}`);
+  if (kindOf(type).family !== 'aead') refuse(`key type ${type} not supported for this operation`);
+  // Nothing is made for requests of which nothing can be encrypted.
+  for (const item of input.batch_input ? [] : items) {
+    decodeBase64(item.plaintext!);
+    decodeBase64(item.context ?? '');
+  }
+  return createKey(storage, params.name, { ...plainKey, type, derived, convergent_encryption }, nowMs);
+}
+
+const DecryptInput = z.object({
+  ciphertext: string().optional().describe('What encrypting answered.'),
+  context,
+  associated_data: associated,
+  batch_input: batch(),
+  partial_failure_response_code: partialFailureCode,
+});
+
+const bytesOf = (key: TransitKey, item: Item, at: number) =>
+  decrypt(key, item.ciphertext || refuse('missing ciphertext to decrypt'), boundOf(key, item, `[${at}].`));
+
+/** Decrypts. */
+export const decryptPath = path('decrypt/:name', {
+  summary: 'Decrypts what a key of this service has encrypted.',
+  write: {
+    summary: 'Decrypt a text or a batch of texts.',
+    operationId: 'decrypt',
+    responses: partialFailureResponses,
+    largeBody: true,
+    input: DecryptInput,
+    output: z.object({
+      plaintext: z.string().optional(),
+      batch_results: z.array(z.looseObject({})).optional(),
+    }),
+    async run(call) {
+      const { batch_input, ...single } = call.input;
+      if (!batch_input && !single.ciphertext) refuse('missing ciphertext to decrypt');
+      const items = itemsOf(batch_input, single);
+      checkContexts(items);
+      const key = await requireKey(call.storage, call.params.name, notFound);
+      const work = async (item: Item, at: number) => ({
+        plaintext: (await bytesOf(key, item, at)).toString('base64'),
+      });
+      return workOnAll(call, items, work, { plaintext: '' });
+    },
+  },
+});
+
+const RewrapInput = z.object({
+  ciphertext: string().optional().describe('What encrypting answered.'),
+  context,
+  associated_data: associated,
+  key_version: version,
+  batch_input: batch(),
+});
+
+/** Encrypts again with a newer version; the plaintext is not shown. */
+export const rewrapPath = path('rewrap/:name', {
+  summary: 'Encrypts ciphertexts again with the newest version of their key.',
+  write: {
+    summary: 'Encrypt a ciphertext, or a batch of them, with another version of its key.',
+    operationId: 'rewrap',
+    largeBody: true,
+    input: RewrapInput,
+    output: ciphertextOutput,
+    async run({ input, params, storage }) {
+      const { batch_input, ...single } = input;
+      if (!batch_input && !single.ciphertext) refuse('missing ciphertext to decrypt');
+      const items = itemsOf(batch_input, single);
+      checkContexts(items);
+      const key = await requireKey(storage, params.name, notFound);
+      const work = async (item: Item, at: number) => {
+        const plaintext = await bytesOf(key, item, at);
+        return encrypt(key, plaintext, boundOf(key, item, `[${at}].`), item.key_version ?? 0);
+      };
+      return (await workOn(batch_input, items, work)).reply;
+    },
+  },
+});
+
+const keyBytes = new Map([
+  [128, 16],
+  [256, 32],
+  [512, 64],
+]);
+
+const DatakeyInput = z.object({
+  bits: announced(int(), { default: 256, enum: [...keyBytes.keys()] })
+    .optional()
+    .describe('Length of the new key.'),
+  context,
+  associated_data: associated,
+  key_version: version,
+});
+
+/** New keys for use elsewhere, encrypted with a key of this service. */
+export const datakeyPaths = (['plaintext', 'wrapped'] as const).map((form) =>
+  path(`datakey/${form}/:name`, {
+    summary: 'Makes keys that are used elsewhere and kept encrypted.',
+    write: {
+      summary:
+        form === 'plaintext'
+          ? 'Make a data key; answers it in the clear, and encrypted.'
+          : 'Make a data key; answers it encrypted only.',
+      operationId: `generate-data-key-${form}`,
+      input: DatakeyInput,
+      output: z.object({ ciphertext: z.string(), key_version: z.int(), plaintext: z.string().optional() }),
+      async run({ input, params, storage }) {
+        const { bits = 256, key_version = 0 } = input;
+        const boundContext = decodeField(input.context ?? '', 'failed to base64-decode context');
+        const key = await requireKey(storage, params.name, notFound);
+        const made = randomBytes(keyBytes.get(bits) ?? refuse('invalid bit length'));
+        checkEncrypts(key, 'encryption');
+        const bound = { ...boundOf(key, { associated_data: input.associated_data }, ''), context: boundContext };
+        const wrapped = await encrypt(key, made, bound, key_version);
+        return data(form === 'plaintext' ? { ...wrapped, plaintext: made.toString('base64') } : wrapped);
+      },
+    },
+  }),
+);

@@ -1,0 +1,116 @@
+import { z } from 'zod';
+import { announced, string } from '../../sdk/fields';
+import { operation, path } from '../../sdk/path';
+import { refuse } from '../../sdk/refuse';
+import { data, missing } from '../../sdk/reply';
+import { findKey, requireKey, type TransitKey } from './key';
+import { encrypts, kindOf, signs } from './key-type';
+import { materialOf, rawPublicKey } from './material';
+
+const kinds = ['encryption-key', 'signing-key', 'hmac-key', 'public-key', 'certificate-chain'] as const;
+const formats = ['', 'raw', 'der', 'pem'] as const;
+
+type ExportKind = (typeof kinds)[number];
+type ExportFormat = (typeof formats)[number];
+const includes = <T extends string>(all: readonly T[], text: string): text is T =>
+  (all as readonly string[]).includes(text);
+
+const ExportInput = z.object({
+  format: announced(string(), { default: '', enum: [...formats] })
+    .optional()
+    .describe('der and pem give key pairs as PKCS#8; nothing gives the usual form of the type.'),
+});
+
+type ExportParams = { readonly kind: string; readonly name: string; readonly version?: string };
+
+const exportOperation = operation<ExportParams, typeof ExportInput>({
+  summary: 'Export versions of a key that may leave the service, or public keys of any.',
+  stepUp: true,
+  input: ExportInput,
+  output: z.object({ name: z.string(), type: z.string(), keys: z.record(z.string(), z.string()) }),
+  async run({ input, params, storage }) {
+    const { kind, name } = params;
+    const format = input.format ?? '';
+    if (!includes(kinds, kind)) refuse(`invalid export type: ${kind}`);
+    if (!includes(formats, format)) refuse(`invalid format: ${format}`);
+    const found = await findKey(storage, name);
+    if (!found) return missing;
+    if (!found.exportable && kind !== 'public-key' && kind !== 'certificate-chain') {
+      refuse('private key material is not exportable');
+    }
+    const key = await requireKey(storage, name, 'key not found');
+    checkKind(key, kind);
+    const texts = versionsOf(key, params.version).map((number) => [number, exported(key, number, kind, format)]);
+    return data({ name, type: key.type, keys: Object.fromEntries(texts) });
+  },
+});
+
+function checkKind({ type }: TransitKey, kind: ExportKind): void {
+  if (kind === 'encryption-key' && !encrypts(type)) refuse('encryption not supported for the key');
+  if (kind === 'signing-key' && !signs(type)) refuse('signing not supported for the key');
+  if (kind === 'public-key' && !signs(type)) refuse(`unknown key type ${type} for export type public-key`);
+  if (kind === 'certificate-chain') {
+    refuse(
+      signs(type)
+        ? 'selected key version does not have a certificate chain imported'
+        : 'certificate chain not supported for keys that do not support signing',
+    );
+  }
+}
+
+function versionsOf(key: TransitKey, asked: string | undefined): readonly number[] {
+  const accepted = Object.keys(key.versions)
+    .map(Number)
+    .filter((number) => number >= key.min_decryption_version);
+  if (asked === undefined) return accepted;
+  const text = asked.replace(/^v/, '');
+  if (text !== 'latest' && !/^\d{1,9}$/.test(text)) refuse('invalid key version');
+  const number = text === 'latest' ? key.latest_version : Number(text);
+  if (number < key.min_decryption_version) refuse('version for export is below minimum decryption version');
+  return accepted.includes(number) ? [number] : refuse('version does not exist or cannot be found');
+}
+
+/** The text of a version: base64, or PEM; empty where a private key is asked for that was never here. */
+function exported(key: TransitKey, number: number, kind: ExportKind, format: ExportFormat): string {
+  const material = materialOf(key, number);
+  const { family } = kindOf(key.type);
+  const isPair = family === 'rsa' || family === 'ecdsa';
+  const encoded = format === 'der' || format === 'pem';
+  if ((kind === 'hmac-key' || family === 'aead') && encoded) {
+    refuse('unknown format for HMAC key; supported values are `` or `raw`');
+  }
+  if (kind === 'hmac-key') return key.versions[number]!.hmacKey;
+  if (family === 'aead') return key.versions[number]!.key!;
+  if (isPair && format === 'raw') {
+    refuse(
+      `unknown key format for ${family === 'rsa' ? 'rsa' : 'ec'} key; supported values are \`\`, \`der\`, or \`pem\``,
+    );
+  }
+  if (kind === 'public-key') {
+    if (!isPair && !encoded) return rawPublicKey(material.publicKey).toString('base64');
+    if (format === 'der') return material.publicKey.export({ format: 'der', type: 'spki' }).toString('base64');
+    return pemText(family, material.publicKey.export({ format: 'pem', type: 'spki' }));
+  }
+  const { privateKey } = material;
+  if (!privateKey) return '';
+  if (format === 'der') return privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64');
+  if (format === 'pem') return pemText(family, privateKey.export({ format: 'pem', type: 'pkcs8' }));
+  if (!isPair) return material.bothHalves().toString('base64');
+  return pemText(family, privateKey.export({ format: 'pem', type: family === 'rsa' ? 'pkcs1' : 'sec1' } as never));
+}
+
+/** Clients know the texts of RSA keys with a line end, and those of others without. */
+const pemText = (family: string, pem: string | Buffer): string =>
+  family === 'rsa' ? String(pem) : String(pem).trimEnd();
+
+/** Keys that leave the service. */
+export const exportPaths = [
+  path('export/:kind/:name', {
+    summary: 'Exports a key.',
+    read: { ...exportOperation, operationId: 'export-key' },
+  }),
+  path('export/:kind/:name/:version', {
+    summary: 'Exports one version of a key.',
+    read: { ...exportOperation, operationId: 'export-key-version' },
+  }),
+];

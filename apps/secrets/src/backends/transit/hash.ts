@@ -1,0 +1,137 @@
+import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import { announced, int, string } from '../../sdk/fields';
+import { operation, path } from '../../sdk/path';
+import { refuse } from '../../sdk/refuse';
+import { data } from '../../sdk/reply';
+import { batch, type Item, itemsOf, workOn } from './batch';
+import { hashes, hashOf } from './hash-name';
+import { makeHmac } from './hmac-text';
+import { requireKey } from './key';
+import { inputBytes } from './sign';
+
+const algorithm = announced(string(), { default: 'sha2-256', enum: [...hashes.keys()] })
+  .optional()
+  .describe('The hash function.');
+const input = string().optional().describe('Base64 of what is hashed.');
+
+const HmacInput = z.object({
+  input,
+  algorithm,
+  key_version: announced(int(), { default: 0 }).optional().describe('Version of the key; the newest by default.'),
+  batch_input: batch(),
+});
+
+const hmacOperation = operation<{ readonly name: string; readonly algorithm?: string }, typeof HmacInput>({
+  summary: 'Hash an input, or a batch of inputs, with a key.',
+  largeBody: true,
+  input: HmacInput,
+  output: z.object({ hmac: z.string().optional(), batch_results: z.array(z.looseObject({})).optional() }),
+  async run({ input: sent, params, storage }) {
+    const key = await requireKey(storage, params.name, 'encryption key not found');
+    const { key_version: asked = 0, batch_input } = sent;
+    if (asked !== 0 && asked < key.min_encryption_version) {
+      refuse('cannot generate HMAC: version is too old (disallowed by policy)');
+    }
+    if (asked < 0) refuse('key version does not exist (cannot be negative)');
+    if (asked > key.latest_version) refuse('key version does not exist; latest key version is lower');
+    const name = params.algorithm ?? sent.algorithm ?? 'sha2-256';
+    const hash = hashes.get(name) ?? refuse(`unsupported algorithm ${JSON.stringify(name)}`);
+    const items = itemsOf(batch_input, { input: sent.input });
+    const work = (item: Item) => ({
+      hmac: makeHmac(key, asked || key.latest_version, hash, inputBytes(item, 'missing input for HMAC')),
+    });
+    return (await workOn(batch_input, items, work)).reply;
+  },
+});
+
+const HashInput = z.object({
+  input,
+  algorithm,
+  format: announced(string(), { default: 'hex', enum: ['hex', 'base64'] })
+    .optional()
+    .describe('Form of the answer.'),
+});
+
+const hashOperation = operation<{ readonly algorithm?: string }, typeof HashInput>({
+  summary: 'Hash an input.',
+  largeBody: true,
+  input: HashInput,
+  output: z.object({ sum: z.string() }),
+  run({ input: sent, params }) {
+    const name = params.algorithm ?? sent.algorithm ?? 'sha2-256';
+    const bytes = inputBytes({ input: sent.input ?? '' }, '');
+    const hash = hashes.get(name) ?? refuse(`unsupported algorithm ${name}`);
+    return data({ sum: hashOf(hash, bytes).toString(formatOf(sent.format ?? 'hex')) });
+  },
+});
+
+function formatOf(format: string): 'hex' | 'base64' {
+  if (format === 'hex' || format === 'base64') return format;
+  refuse(`unsupported encoding format ${format}; must be "hex" or "base64"`);
+}
+
+const sources = ['platform', 'seal', 'all'];
+const mostRandomBytes = 128 * 1024;
+
+const RandomInput = z.object({
+  bytes: announced(int(), { default: 32, minimum: 1, maximum: mostRandomBytes }).optional().describe('How many.'),
+  format: announced(string(), { default: 'base64', enum: ['hex', 'base64'] })
+    .optional()
+    .describe('Form of the answer.'),
+  source: announced(string(), { default: 'platform', enum: sources })
+    .optional()
+    .describe('Kept for clients that send it: all sources are the random generator of the platform.'),
+});
+
+const randomOperation = operation<{ readonly source?: string; readonly bytes?: string }, typeof RandomInput>({
+  summary: 'Make random bytes.',
+  input: RandomInput,
+  output: z.object({ random_bytes: z.string() }),
+  run({ input: sent, params }) {
+    const wanted = Number(params.bytes ?? sent.bytes ?? 32);
+    if (!(wanted >= 1)) refuse("'bytes' cannot be less than 1");
+    if (wanted > mostRandomBytes) refuse(`'bytes' should be less than ${mostRandomBytes}`);
+    const format = formatOf(sent.format ?? 'base64');
+    const source = params.source ?? sent.source ?? 'platform';
+    if (!sources.includes(source)) {
+      refuse(`unsupported entropy source ${source}; must be "platform" or "seal", or "all"`);
+    }
+    return data({ random_bytes: randomBytes(wanted).toString(format) });
+  },
+});
+
+const number = /\d{1,9}/;
+
+/** Hashes with and without a key, and random bytes. */
+export const hashPaths = [
+  path('hmac/:name', {
+    summary: 'Hashes with a key of this service.',
+    write: { ...hmacOperation, operationId: 'generate-hmac' },
+  }),
+  path('hmac/:name/:algorithm', {
+    summary: 'Hashes with a key of this service and the function that the path names.',
+    write: { ...hmacOperation, operationId: 'generate-hmac-with-algorithm' },
+  }),
+  path('hash', { summary: 'Hashes without a key.', write: { ...hashOperation, operationId: 'hash' } }),
+  path('hash/:algorithm', {
+    summary: 'Hashes with the function that the path names.',
+    write: { ...hashOperation, operationId: 'hash-with-algorithm' },
+  }),
+  path('random', { summary: 'Makes random bytes.', write: { ...randomOperation, operationId: 'generate-random' } }),
+  path('random/:bytes', {
+    summary: 'Makes as many random bytes as the path says.',
+    params: { bytes: number },
+    write: { ...randomOperation, operationId: 'generate-random-with-bytes' },
+  }),
+  path('random/:source/:bytes', {
+    summary: 'Makes random bytes of a source that the path names.',
+    params: { bytes: number },
+    write: { ...randomOperation, operationId: 'generate-random-with-source-and-bytes' },
+  }),
+  path('random/:source', {
+    summary: 'Makes random bytes of a source that the path names.',
+    params: { source: /[a-zA-Z]\w*/ },
+    write: { ...randomOperation, operationId: 'generate-random-with-source' },
+  }),
+];

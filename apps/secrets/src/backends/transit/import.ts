@@ -1,0 +1,161 @@
+import { createPrivateKey, createPublicKey, type KeyObject, randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import { announced, bool, duration, int, secretString, string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { refuse } from '../../sdk/refuse';
+import { data, empty } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+import { type Brought, readImported } from './imported-key';
+import { changeKey, findKey, type KeyVersion, requireKey, type TransitKey, withVersion } from './key';
+import { isKeyType, kindOf } from './key-type';
+import { checkDerivation, checkPeriod, plainKey } from './make-key';
+import { makeVersion } from './material';
+
+const at = 'wrapping-key';
+const parse = JSON.parse as (text: string) => KeyVersion;
+
+/** The pair that wraps keys on their way here; made when it is first asked for. */
+async function wrappingPair(storage: Storage, nowMs: number): Promise<KeyVersion> {
+  const found = await storage.read(at, parse);
+  if (found) return found;
+  const made = await makeVersion('rsa-4096', 0, nowMs);
+  return storage.transaction(at, async (tx) => {
+    const first = await tx.read(at, parse);
+    if (!first) tx.put(at, JSON.stringify(made));
+    return first ?? made;
+  });
+}
+
+const der = (text: string | undefined) => Buffer.from(text!, 'base64');
+
+async function wrappingKey(storage: Storage, nowMs: number): Promise<KeyObject> {
+  const { key } = await wrappingPair(storage, nowMs);
+  return createPrivateKey({ key: der(key), format: 'der', type: 'pkcs8' });
+}
+
+/** The public key that keys are wrapped with. */
+export const wrappingKeyPath = path('wrapping_key', {
+  summary: 'The public key that wraps keys on their way here.',
+  read: {
+    summary: 'Read the public key that wraps keys; it stays the same.',
+    operationId: 'read-wrapping-key',
+    output: z.object({ public_key: z.string() }),
+    async run({ storage, nowMs }) {
+      const { publicKey } = await wrappingPair(storage, nowMs);
+      const key = createPublicKey({ key: der(publicKey), format: 'der', type: 'spki' });
+      return data({ public_key: key.export({ format: 'pem', type: 'spki' }) });
+    },
+  },
+});
+
+const broughtFields = {
+  ciphertext: secretString()
+    .optional()
+    .describe(
+      'Base64: an AES key, encrypted with the wrapping key by RSA-OAEP, and the key, wrapped with that AES key.',
+    ),
+  public_key: string().optional().describe('PEM of a public key, where this service is to verify or encrypt only.'),
+  hash_function: announced(string(), { default: 'SHA256', enum: ['SHA1', 'SHA224', 'SHA256', 'SHA384', 'SHA512'] })
+    .optional()
+    .describe('Hash of RSA-OAEP.'),
+};
+
+/** A key that was made elsewhere. */
+export const importPath = path('keys/:name/import', {
+  summary: 'Takes in keys that were made elsewhere.',
+  write: {
+    summary: 'Import a key under a new name.',
+    operationId: 'import-key',
+    stepUp: true,
+    input: z.object({
+      ...broughtFields,
+      type: announced(string(), { default: 'aes256-gcm96' })
+        .optional()
+        .describe('What the key is for and how it works.'),
+      allow_rotation: bool().optional().describe('This service may make new versions of the key.'),
+      derived: bool().optional().describe('Every use derives a key from a context that it names.'),
+      convergent_encryption: bool().optional().describe('Refused: imported keys cannot be convergent.'),
+      exportable: bool().optional().describe('The key may be exported; cannot be taken back.'),
+      allow_plaintext_backup: bool()
+        .optional()
+        .describe('The key may be backed up in the clear; cannot be taken back.'),
+      auto_rotate_period: duration().optional().describe('Time after which the key is rotated; 0 for never.'),
+    }),
+    async run({ input, params, storage, nowMs }) {
+      const { type = 'aes256-gcm96', allow_rotation = false, auto_rotate_period = 0, ...asked } = input;
+      if (asked.convergent_encryption) refuse('import cannot be used on keys with convergent encryption enabled');
+      if (auto_rotate_period > 0 && !allow_rotation) {
+        refuse('allow_rotation must be set to true if auto-rotation is enabled');
+      }
+      checkPeriod(auto_rotate_period);
+      if (!isKeyType(type)) refuse(`unknown key type: ${type}`);
+      if (await findKey(storage, params.name)) refuse(existing);
+      const { derived = false, exportable = false, allow_plaintext_backup = false } = asked;
+      const rules = { derived, exportable, allow_plaintext_backup, auto_rotate_period };
+      const key = { ...plainKey, ...rules, type, imported_key: true, imported_key_allow_rotation: allow_rotation };
+      checkDerivation(key);
+      const version = await bring(storage, key, asked, nowMs);
+      const key_size = type === 'hmac' ? der(version.key).length : 0;
+      await changeKey(storage, params.name, (found) => {
+        if (found) refuse(existing);
+        return withVersion({ ...key, key_size }, version);
+      });
+      return empty;
+    },
+  },
+});
+
+const existing =
+  'the import path cannot be used with an existing key; use import-version to rotate an existing imported key';
+
+async function bring(storage: Storage, key: TransitKey, brought: Brought, nowMs: number): Promise<KeyVersion> {
+  const read = readImported(key.type, brought, await wrappingKey(storage, nowMs));
+  if (key.derived && !read.key) refuse('a derived key needs its private part');
+  const hmacKey = kindOf(key.type).family === 'hmac' ? read.key! : randomBytes(32).toString('base64');
+  return { ...read, hmacKey, createdAtMs: nowMs };
+}
+
+/** Another version of such a key, or the private part of one. */
+export const importVersionPath = path('keys/:name/import_version', {
+  summary: 'Takes in new versions of imported keys.',
+  write: {
+    summary: 'Import a version of an imported key, or the private part of one.',
+    operationId: 'import-key-version',
+    stepUp: true,
+    input: z.object({
+      ...broughtFields,
+      version: int().optional().describe('The version whose private part this is; a new version by default.'),
+    }),
+    async run({ input, params, storage, nowMs }) {
+      const absent = `no key found with name ${params.name}; to import a new key, use the import/ endpoint`;
+      const before = checkImported(await requireKey(storage, params.name, absent));
+      const brought = await bring(storage, before, input, nowMs);
+      await changeKey(storage, params.name, (key) => {
+        if (key?.type !== before.type) refuse(absent);
+        checkImported(key);
+        if (input.version !== undefined) return completed(key, input.version, brought);
+        const newest = key.versions[key.latest_version]!;
+        const completes = !newest.key && brought.key && newest.publicKey === brought.publicKey;
+        if (completes) return completed(key, key.latest_version, brought);
+        const size = key.type === 'hmac' ? { key_size: der(brought.key).length } : undefined;
+        return withVersion({ ...key, ...size }, brought);
+      });
+      return empty;
+    },
+  },
+});
+
+function checkImported(key: TransitKey): TransitKey {
+  return key.imported_key ? key : refuse('the import_version endpoint can only be used with an imported key');
+}
+
+/** The key with the private part of one version. */
+function completed(key: TransitKey, number: number, brought: KeyVersion): TransitKey {
+  const version = key.versions[number] ?? refuse('no such key version');
+  if (!version.publicKey) refuse('provided type does not support importing key versions');
+  if (version.key) refuse('private key imported, key version cannot be updated');
+  if (!brought.key) refuse('cannot add a public key to a key version that already has a public key set');
+  if (version.publicKey !== brought.publicKey)
+    refuse('the private key does not belong to the public key of the version');
+  return { ...key, versions: { ...key.versions, [number]: { ...version, key: brought.key } } };
+}

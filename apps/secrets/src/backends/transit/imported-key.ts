@@ -1,0 +1,131 @@
+import {
+  constants,
+  createDecipheriv,
+  createPrivateKey,
+  createPublicKey,
+  type KeyObject,
+  privateDecrypt,
+  sign,
+  verify,
+} from 'node:crypto';
+import { refuse } from '../../sdk/refuse';
+import { decodeBase64 } from './base64';
+import type { KeyVersion } from './key';
+import { checkHmacSize, type KeyType, kindOf } from './key-type';
+import { versionOfPair } from './material';
+
+const curveNames = { 'P-256': 'prime256v1', 'P-384': 'secp384r1', 'P-521': 'secp521r1' };
+const least = { exponent: 65_537n };
+
+/** The bytes of a symmetric key; throws `invalid` for a size that the type does not have. */
+export function readSymmetric(type: KeyType, bytes: Buffer): Buffer {
+  const kind = kindOf(type);
+  const fits = kind.family === 'aead' ? bytes.length === kind.keyBytes : isHmacSize(bytes.length);
+  return fits ? bytes : refuse(`invalid key size ${bytes.length} bytes for key type ${type}`);
+}
+
+function isHmacSize(bytes: number): boolean {
+  try {
+    checkHmacSize(bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A key pair, or a public key; throws `invalid` where it is not of the type, weak, or its halves do not belong together. */
+export function checkPair(type: KeyType, key: KeyObject): KeyObject {
+  const kind = kindOf(type);
+  const { modulusLength, publicExponent, namedCurve } = key.asymmetricKeyDetails ?? {};
+  const fits =
+    kind.family === 'rsa'
+      ? key.asymmetricKeyType === 'rsa' && modulusLength === kind.bits
+      : kind.family === 'ecdsa'
+        ? namedCurve === curveNames[kind.curve]
+        : key.asymmetricKeyType === kind.family;
+  if (!fits) refuse(`the key is not of type ${type}`);
+  if (kind.family === 'rsa' && (publicExponent ?? 0n) < least.exponent) {
+    refuse(`the public exponent of an RSA key must be ${least.exponent} or more`);
+  }
+  if (key.type === 'private' && !belongTogether(key)) refuse('the private key does not belong to its public key');
+  return key;
+}
+
+function belongTogether(key: KeyObject): boolean {
+  const hash = key.asymmetricKeyType === 'ed25519' ? null : 'sha256';
+  const text = Buffer.from('do both halves belong together?');
+  try {
+    return verify(hash, text, createPublicKey(key as never), sign(hash, text, key));
+  } catch {
+    return false;
+  }
+}
+
+const wrappedBytes = 512;
+const hashNames = ['SHA1', 'SHA224', 'SHA256', 'SHA384', 'SHA512'];
+/** The initial value of AES key wrap with padding, by RFC 5649. */
+const wrapStart = Buffer.from('a65959a6', 'hex');
+
+/** Takes a key out of its wrapping. All that can be wrong with it is told in one text: its parts could be guessed by others. */
+function unwrap(text: string, hashFunction: string, wrappingKey: KeyObject): Buffer {
+  const hash = hashFunction.toUpperCase();
+  if (!hashNames.includes(hash)) refuse(`unknown hash function: ${hashFunction}`);
+  const bytes = decodeBase64(text);
+  if (bytes.length <= wrappedBytes) refuse('provided ciphertext is too short');
+  try {
+    const padding = constants.RSA_PKCS1_OAEP_PADDING;
+    const key = privateDecrypt(
+      { key: wrappingKey, padding, oaepHash: hash.toLowerCase() },
+      bytes.subarray(0, wrappedBytes),
+    );
+    const decipher = createDecipheriv('id-aes256-wrap-pad', key, wrapStart);
+    return Buffer.concat([decipher.update(bytes.subarray(wrappedBytes)), decipher.final()]);
+  } catch {
+    return refuse('the wrapped key cannot be decrypted: it must be wrapped as the wrapping_key endpoint says');
+  }
+}
+
+/** What a request brings: a wrapped key, or a public key in the clear. */
+export interface Brought {
+  readonly ciphertext?: string;
+  readonly public_key?: string;
+  readonly hash_function?: string;
+}
+
+/** Reads what a request brings for a key of this type. */
+export function readImported(
+  type: KeyType,
+  brought: Brought,
+  wrappingKey: KeyObject,
+): Pick<KeyVersion, 'key' | 'publicKey'> {
+  const kind = kindOf(type);
+  const isPair = kind.family !== 'aead' && kind.family !== 'hmac';
+  const { ciphertext, public_key, hash_function = 'SHA256' } = brought;
+  if (ciphertext === undefined) {
+    if (!isPair) refuse('provided type does not support public_key import');
+    return versionOfPair(checkPair(type, readPublic(public_key ?? '')));
+  }
+  if (public_key !== undefined) {
+    refuse('only one of the following fields, ciphertext and public_key, can be set');
+  }
+  const bytes = unwrap(ciphertext, hash_function, wrappingKey);
+  if (!isPair) return { key: readSymmetric(type, bytes).toString('base64') };
+  return versionOfPair(checkPair(type, readPrivate(bytes)));
+}
+
+function readPublic(pem: string): KeyObject {
+  if (!pem.includes('-----BEGIN PUBLIC KEY-----')) refuse('error parsing public key: not in PEM format');
+  try {
+    return createPublicKey(pem);
+  } catch {
+    return refuse('error parsing public key: it must be a PEM block of a public key');
+  }
+}
+
+function readPrivate(der: Buffer): KeyObject {
+  try {
+    return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+  } catch {
+    return refuse('error parsing asymmetric key: it must be PKCS#8 in DER');
+  }
+}

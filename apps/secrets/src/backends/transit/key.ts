@@ -1,0 +1,114 @@
+import { refuse } from '../../sdk/refuse';
+import type { Storage } from '../../sdk/storage';
+import type { KeyType } from './key-type';
+
+/** One version of a key. Keys are base64: raw bytes, of ed25519 the seed, of other pairs PKCS#8; public ones SPKI. */
+export interface KeyVersion {
+  readonly key?: string;
+  readonly publicKey?: string;
+  /** Of type hmac the key itself. */
+  readonly hmacKey: string;
+  readonly createdAtMs: number;
+}
+
+/** A moment that a key remembers, with its newest version then. */
+interface KeyMoment {
+  readonly time: string;
+  readonly version: number;
+}
+
+/** A key with all of its versions; fields that requests and answers know have their names there. */
+export interface TransitKey {
+  readonly type: KeyType;
+  readonly derived: boolean;
+  readonly convergent_encryption: boolean;
+  readonly exportable: boolean;
+  readonly allow_plaintext_backup: boolean;
+  readonly auto_rotate_period: number;
+  readonly deletion_allowed: boolean;
+  readonly soft_deleted: boolean;
+  readonly imported_key: boolean;
+  readonly imported_key_allow_rotation: boolean;
+  readonly key_size: number;
+  readonly latest_version: number;
+  readonly min_available_version: number;
+  readonly min_decryption_version: number;
+  /** 0: the newest only by default. */
+  readonly min_encryption_version: number;
+  readonly backup_info?: KeyMoment;
+  readonly restore_info?: KeyMoment;
+  readonly versions: Readonly<Record<string, KeyVersion>>;
+}
+
+const prefix = 'key/';
+const duePrefix = 'due/';
+const parse = JSON.parse as (text: string) => TransitKey;
+
+/** The key of a name, if there is one. */
+export const findKey = (storage: Storage, name: string): Promise<TransitKey | undefined> =>
+  storage.read(prefix + name, parse);
+
+/** The names of keys, bytewise sorted. */
+export const listKeys = (storage: Storage, page: Parameters<Storage['list']>[1]): Promise<string[]> =>
+  storage.list(prefix, page);
+
+/** As findKey; throws `invalid` with `text` when absent, and when the key was deleted softly. */
+export async function requireKey(storage: Storage, name: string, text: string): Promise<TransitKey> {
+  const key = (await findKey(storage, name)) ?? refuse(text);
+  if (key.soft_deleted) refuse('refusing to use soft-deleted key');
+  return key;
+}
+
+/**
+ * Decides about a key when it is its turn, and stores what `change` makes of it; null deletes it, and the same key is left
+ * as it is. Nothing is lost of changes at the same moment, on any node.
+ */
+export function changeKey<K extends TransitKey | null>(
+  storage: Storage,
+  name: string,
+  change: (key: TransitKey | undefined) => K,
+): Promise<K> {
+  return storage.transaction(prefix + name, async (tx) => {
+    const before = await findKey(tx, name);
+    const after = change(before);
+    if (after === before || (!after && !before)) return after;
+    const dueBefore = before && dueAt(before);
+    const dueAfter = after ? dueAt(after) : undefined;
+    if (dueBefore !== undefined && dueBefore !== dueAfter) tx.delete(dueKey(dueBefore, name));
+    if (dueAfter !== undefined && dueBefore !== dueAfter) tx.put(dueKey(dueAfter, name), 'true');
+    if (after) tx.put(prefix + name, JSON.stringify(after));
+    else tx.delete(prefix + name);
+    return after;
+  });
+}
+
+/** The key with one more version. */
+export function withVersion(key: TransitKey, version: KeyVersion): TransitKey {
+  const latest_version = key.latest_version + 1;
+  return { ...key, latest_version, versions: { ...key.versions, [latest_version]: version } };
+}
+
+/** The key without the versions below the least available one. */
+export function withoutOldVersions(key: TransitKey): TransitKey {
+  const kept = Object.entries(key.versions).filter(([number]) => Number(number) >= key.min_available_version);
+  return { ...key, versions: Object.fromEntries(kept) };
+}
+
+/** Whether this service may make versions of the key. */
+export const rotates = (key: TransitKey): boolean => !key.imported_key || key.imported_key_allow_rotation;
+
+/** When the key is rotated by the clock, epoch seconds; undefined where it is not. */
+export function dueAt(key: TransitKey): number | undefined {
+  if (key.auto_rotate_period === 0 || key.soft_deleted || !rotates(key)) return undefined;
+  return Math.ceil(key.versions[key.latest_version]!.createdAtMs / 1000) + key.auto_rotate_period;
+}
+
+// In the order of time, so that the first entry says whether anything is due.
+const dueKey = (seconds: number, name: string): string => `${duePrefix}${String(seconds).padStart(12, '0')}/${name}`;
+
+/** The names of some keys that are due for rotation. */
+export async function listDue(storage: Storage, nowMs: number): Promise<string[]> {
+  const [first] = await storage.list(duePrefix, { limit: 1 });
+  if (first === undefined || Number.parseInt(first, 10) * 1000 > nowMs) return [];
+  return storage.list(duePrefix + first, { limit: 100 });
+}

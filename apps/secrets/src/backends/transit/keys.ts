@@ -1,0 +1,254 @@
+import { z } from 'zod';
+import { announced, bool, duration, int, string } from '../../sdk/fields';
+import { PageInput, pageOf } from '../../sdk/paging';
+import { path } from '../../sdk/path';
+import { recordFields } from '../../sdk/record-fields';
+import { refuse } from '../../sdk/refuse';
+import { data, empty, keys, missing } from '../../sdk/reply';
+import { decodeField } from './base64';
+import {
+  changeKey,
+  findKey,
+  listKeys,
+  requireKey,
+  rotates,
+  type TransitKey,
+  withoutOldVersions,
+  withVersion,
+} from './key';
+import { isKeyType, keyTypes } from './key-type';
+import { checkPeriod, createKey, plainKey } from './make-key';
+import { makeVersion } from './material';
+import { keyOutput, showKey } from './show-key';
+
+/** The names of the keys. */
+export const keyListPath = path('keys', {
+  summary: 'The keys of this mount.',
+  list: {
+    summary: 'List the names of the keys.',
+    operationId: 'list-keys',
+    input: PageInput,
+    output: z.object({ keys: z.array(z.string()) }),
+    run: async ({ input, storage }) => keys(await listKeys(storage, pageOf(input))),
+  },
+});
+
+const createFields = recordFields({
+  type: [
+    announced(string(), { enum: Object.keys(keyTypes) }).describe('What the key is for and how it works.'),
+    'aes256-gcm96',
+  ],
+  derived: [bool().describe('Every use derives a key from a context that it names.'), false],
+  convergent_encryption: [
+    bool().describe('The same text with the same context encrypts to the same ciphertext; needs derived.'),
+    false,
+  ],
+  exportable: [bool().describe('The key may be exported; cannot be taken back.'), false],
+  allow_plaintext_backup: [bool().describe('The key may be backed up in the clear; cannot be taken back.'), false],
+  auto_rotate_period: [duration().describe('Time after which the key is rotated; 0 for never.'), 0],
+  key_size: [int().describe('Bytes of a key of type hmac.'), 0],
+});
+
+/** A key: made, read, deleted. */
+export const keyPath = path('keys/:name', {
+  summary: 'A key, its versions and its rules.',
+  read: {
+    summary: 'Read what is known of a key, without its secrets.',
+    operationId: 'read-key',
+    input: z.object({
+      context: string().optional().describe('Base64: of a derived key of type ed25519, whose public key is shown.'),
+    }),
+    output: keyOutput,
+    async run({ input, params, storage }) {
+      const key = await findKey(storage, params.name);
+      if (!key) return missing;
+      const context = decodeField(input.context ?? '', 'failed to base64-decode context');
+      return data(showKey(params.name, key, context));
+    },
+  },
+  write: {
+    summary: 'Make a key; one that exists is left as it is.',
+    operationId: 'create-key',
+    update: 'replace',
+    defaults: createFields.defaults,
+    input: createFields.input,
+    output: keyOutput,
+    async run({ input, params, storage, nowMs }) {
+      checkPeriod(input.auto_rotate_period);
+      if (input.convergent_encryption && !input.derived) {
+        refuse('convergent encryption requires derivation to be enabled');
+      }
+      const { type } = input;
+      if (!isKeyType(type)) refuse(`unknown key type ${type}`);
+      if (input.key_size !== 0 && type !== 'hmac') refuse(`key_size is not valid for algorithm ${type}`);
+      const key = await createKey(storage, params.name, { ...plainKey, ...input, type }, nowMs);
+      return data(showKey(params.name, key));
+    },
+  },
+  delete: {
+    summary: 'Delete a key for good, with all that it encrypted; its settings must allow it.',
+    operationId: 'delete-key',
+    stepUp: true,
+    async run({ params, storage }) {
+      const problem = (text: string) => refuse(`error deleting policy ${params.name}: ${text}`);
+      await changeKey(storage, params.name, (key) => {
+        if (!key) return problem('could not delete key; not found');
+        return key.deletion_allowed ? null : problem('deletion is not allowed for this key');
+      });
+      return empty;
+    },
+  },
+});
+
+const ConfigInput = z.object({
+  min_decryption_version: int().optional().describe('The oldest version that still decrypts and verifies.'),
+  min_encryption_version: int().optional().describe('The oldest version that may encrypt; 0: the newest by default.'),
+  deletion_allowed: bool().optional().describe('The key may be deleted.'),
+  exportable: bool().optional().describe('The key may be exported; cannot be taken back.'),
+  allow_plaintext_backup: bool().optional().describe('The key may be backed up in the clear; cannot be taken back.'),
+  auto_rotate_period: duration().optional().describe('Time after which the key is rotated; 0 for never.'),
+});
+
+/** The rules of a key. */
+export const keyConfigurationPath = path('keys/:name/config', {
+  summary: 'The rules of a key.',
+  write: {
+    summary: 'Change the rules of a key; what is left out stays.',
+    operationId: 'configure-key',
+    stepUp: true,
+    input: ConfigInput,
+    output: keyOutput,
+    async run({ input, params, storage, warn }) {
+      if (input.min_decryption_version === 0) {
+        warn('key versions start at 1: min_decryption_version was set to 1');
+      }
+      const changed = await changeKey(storage, params.name, (key) =>
+        withRules(key ?? refuse(`no existing key named ${params.name} could be found`), input),
+      );
+      return data(showKey(params.name, changed));
+    },
+  },
+});
+
+/** The key with other rules; throws `invalid` where they contradict each other or what there is. */
+function withRules(key: TransitKey, asked: z.output<typeof ConfigInput>): TransitKey {
+  const given = Object.entries(asked).filter(([, value]) => value !== undefined);
+  const rules: TransitKey = { ...key, ...Object.fromEntries(given) };
+  const decryption = rules.min_decryption_version || 1;
+  const { min_encryption_version: encryption, latest_version: latest } = rules;
+  for (const [what, version] of [
+    ['decryption', decryption],
+    ['encryption', encryption],
+  ] as const) {
+    if (version < 0) refuse(`min ${what} version cannot be negative`);
+    if (version > latest) refuse(`cannot set min ${what} version of ${version}, latest key version is ${latest}`);
+  }
+  if (encryption > 0 && encryption < decryption) {
+    refuse(
+      `cannot set min encryption/decryption values; min encryption version of ${encryption} must be greater than or equal to min decryption version of ${decryption}`,
+    );
+  }
+  checkPeriod(rules.auto_rotate_period);
+  if (key.min_available_version > encryption) {
+    refuse('min encryption version should not be less than min available version');
+  }
+  if (key.min_available_version > decryption) {
+    refuse('min decryption version should not be less then min available version');
+  }
+  return {
+    ...rules,
+    min_decryption_version: decryption,
+    exportable: key.exportable || rules.exportable,
+    allow_plaintext_backup: key.allow_plaintext_backup || rules.allow_plaintext_backup,
+  };
+}
+
+/** A new version of a key. */
+export const rotatePath = path('keys/:name/rotate', {
+  summary: 'New versions of a key.',
+  write: {
+    summary: 'Add a version to a key; from now on it is the one that encrypts and signs.',
+    operationId: 'rotate-key',
+    output: keyOutput,
+    async run({ params, storage, nowMs }) {
+      const { type, key_size } = await requireRotatable(
+        params.name,
+        await requireKey(storage, params.name, 'key not found'),
+      );
+      const made = await makeVersion(type, key_size, nowMs);
+      const rotated = await changeKey(storage, params.name, (key) => {
+        // Deleted and made again meanwhile, it may have become one of another type.
+        if (key?.type !== type) refuse('key not found');
+        return withVersion(requireRotatable(params.name, key), made);
+      });
+      return data(showKey(params.name, rotated));
+    },
+  },
+});
+
+function requireRotatable(name: string, key: TransitKey): TransitKey {
+  if (key.soft_deleted) refuse('refusing to use soft-deleted key');
+  if (!rotates(key)) refuse(`imported key ${name} does not allow rotation within Vault`);
+  return key;
+}
+
+/** Old versions of a key, removed for good. */
+export const trimPath = path('keys/:name/trim', {
+  summary: 'Removes old versions of a key.',
+  write: {
+    summary: 'Remove the versions before one, for good.',
+    operationId: 'trim-key',
+    stepUp: true,
+    input: z.object({ min_available_version: int().optional().describe('The oldest version that is kept.') }),
+    output: keyOutput,
+    async run({ input, params, storage }) {
+      const least = input.min_available_version;
+      const trimmed = await changeKey(storage, params.name, (key) => {
+        if (!key) refuse('invalid key name');
+        const about = 'minimum available version';
+        if (least === undefined) refuse('missing min_available_version');
+        if (least < key.min_available_version) refuse(`${about} cannot be decremented`);
+        if (key.min_encryption_version === 0) {
+          refuse(`${about} cannot be set when minimum encryption version is not set`);
+        }
+        if (least > key.min_encryption_version) {
+          refuse(`${about} cannot be greater than minmum encryption version`);
+        }
+        if (least > key.min_decryption_version) {
+          refuse(`${about} cannot be greater than minimum decryption version`);
+        }
+        if (least === 0) refuse(`${about} should be positive`);
+        return withoutOldVersions({ ...key, min_available_version: least });
+      });
+      return data(showKey(params.name, trimmed));
+    },
+  },
+});
+
+/** Keys that are out of use but not lost. */
+export const softDeletePaths = [
+  path('keys/:name/soft-delete', {
+    summary: 'Takes a key out of use.',
+    delete: {
+      summary: 'Take a key out of use until it is restored.',
+      operationId: 'soft-delete-key',
+      output: keyOutput,
+      run: ({ params, storage }) => softDelete(storage, params.name, true),
+    },
+  }),
+  path('keys/:name/soft-delete-restore', {
+    summary: 'Takes a key back into use.',
+    write: {
+      summary: 'Take a key back into use.',
+      operationId: 'restore-soft-deleted-key',
+      output: keyOutput,
+      run: ({ params, storage }) => softDelete(storage, params.name, false),
+    },
+  }),
+];
+
+async function softDelete(storage: Parameters<typeof changeKey>[0], name: string, soft_deleted: boolean) {
+  if (!(await findKey(storage, name))) return missing;
+  const key = await changeKey(storage, name, (found) => ({ ...(found ?? refuse('key not found')), soft_deleted }));
+  return data(showKey(name, key));
+}

@@ -1,0 +1,151 @@
+import {
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  createSecretKey,
+  generateKeyPair,
+  type KeyObject,
+  randomBytes,
+  webcrypto,
+} from 'node:crypto';
+import { promisify } from 'node:util';
+import { refuse } from '../../sdk/refuse';
+import type { KeyVersion, TransitKey } from './key';
+import { checkHmacSize, type KeyType, kindOf } from './key-type';
+
+const makePair = promisify(generateKeyPair);
+const noBytes = Buffer.alloc(0);
+
+/** The bytes around a seed that make it PKCS#8, by RFC 8410. */
+const seedHeader = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+/** The key pair that grows from a seed of 32 bytes. */
+export const ed25519Key = (seed: Buffer): KeyObject =>
+  createPrivateKey({ key: Buffer.concat([seedHeader, seed]), format: 'der', type: 'pkcs8' });
+
+/** The 32 public bytes of an Ed25519 key, private or not. */
+export const rawPublicKey = (key: KeyObject): Buffer => Buffer.from(key.export({ format: 'jwk' }).x!, 'base64url');
+
+/** Makes a version. Pairs are made off the main thread. */
+export async function makeVersion(type: KeyType, keySize: number, createdAtMs: number): Promise<KeyVersion> {
+  const kind = kindOf(type);
+  const hmacKey = randomBytes(32).toString('base64');
+  if (kind.family === 'hmac') {
+    checkHmacSize(keySize);
+    const key = randomBytes(keySize).toString('base64');
+    return { key, hmacKey: key, createdAtMs };
+  }
+  if (kind.family === 'aead') return { key: randomBytes(kind.keyBytes).toString('base64'), hmacKey, createdAtMs };
+  if (kind.family === 'ed25519') {
+    return { ...versionOfPair(ed25519Key(randomBytes(32))), hmacKey, createdAtMs };
+  }
+  const { privateKey } =
+    kind.family === 'rsa'
+      ? await makePair('rsa', { modulusLength: kind.bits })
+      : await makePair('ec', { namedCurve: kind.curve });
+  return { ...versionOfPair(privateKey), hmacKey, createdAtMs };
+}
+
+/** How a private key, or a public one that has none, is kept. */
+export function versionOfPair(key: KeyObject): Pick<KeyVersion, 'key' | 'publicKey'> {
+  const shared = key.type === 'private' ? createPublicKey(key as never) : key;
+  const publicKey = shared.export({ format: 'der', type: 'spki' }).toString('base64');
+  if (key.type !== 'private') return { publicKey };
+  const der = key.export({ format: 'der', type: 'pkcs8' });
+  const kept = key.asymmetricKeyType === 'ed25519' ? der.subarray(-32) : der;
+  return { key: kept.toString('base64'), publicKey };
+}
+
+/** A version of a key, made ready for use once on each node. */
+export class Material {
+  readonly secret: Buffer;
+  readonly hmacKey: KeyObject;
+  private pair: { readonly privateKey?: KeyObject; readonly publicKey: KeyObject } | undefined;
+  private oaep: Promise<{ decrypt?: webcrypto.CryptoKey; encrypt: webcrypto.CryptoKey }> | undefined;
+  private extracted: Buffer | undefined;
+
+  constructor(
+    private readonly type: KeyType,
+    private readonly version: KeyVersion,
+  ) {
+    this.secret = version.key === undefined ? noBytes : Buffer.from(version.key, 'base64');
+    this.hmacKey = createSecretKey(Buffer.from(version.hmacKey, 'base64'));
+  }
+
+  /** Absent where only the public key was imported. */
+  get privateKey(): KeyObject | undefined {
+    return this.keys().privateKey;
+  }
+
+  get publicKey(): KeyObject {
+    return this.keys().publicKey;
+  }
+
+  /** For RSA: keys of the asynchronous interface, which works off the main thread. */
+  oaepKeys(): NonNullable<typeof this.oaep> {
+    this.oaep ??= importOaep(this.version);
+    return this.oaep;
+  }
+
+  /** HKDF with SHA-256 and without salt (RFC 5869), of an Ed25519 key with both of its halves; the extracted key is kept. */
+  derive(context: Buffer, bytes: number): Buffer {
+    this.extracted ??= createHmac('sha256', Buffer.alloc(32)).update(this.bothHalves()).digest();
+    const blocks: Buffer[] = [];
+    for (let n = 1; (n - 1) * 32 < bytes; n++) {
+      const hmac = createHmac('sha256', this.extracted).update(blocks.at(-1) ?? noBytes);
+      blocks.push(hmac.update(context).update(Buffer.of(n)).digest());
+    }
+    return Buffer.concat(blocks).subarray(0, bytes);
+  }
+
+  /** Of an Ed25519 key the seed and the public key, as exports and backups have it; else the key. */
+  bothHalves(): Buffer {
+    return this.type === 'ed25519' ? Buffer.concat([this.secret, rawPublicKey(this.publicKey)]) : this.secret;
+  }
+
+  private keys() {
+    if (this.pair) return this.pair;
+    const { publicKey, key } = this.version;
+    const shared = createPublicKey({ key: Buffer.from(publicKey!, 'base64'), format: 'der', type: 'spki' });
+    const ownKey = () =>
+      kindOf(this.type).family === 'ed25519'
+        ? ed25519Key(this.secret)
+        : createPrivateKey({ key: this.secret, format: 'der', type: 'pkcs8' });
+    this.pair = { publicKey: shared, privateKey: key === undefined ? undefined : ownKey() };
+    return this.pair;
+  }
+}
+
+const oaepAlgorithm = { name: 'RSA-OAEP', hash: 'SHA-256' };
+
+async function importOaep({ key, publicKey }: KeyVersion) {
+  const { subtle } = webcrypto;
+  const read = (format: 'pkcs8' | 'spki', text: string, use: 'encrypt' | 'decrypt') =>
+    subtle.importKey(format, Buffer.from(text, 'base64'), oaepAlgorithm, false, [use]);
+  return {
+    encrypt: await read('spki', publicKey!, 'encrypt'),
+    decrypt: key === undefined ? undefined : await read('pkcs8', key, 'decrypt'),
+  };
+}
+
+const materials = new WeakMap<KeyVersion, Material>();
+
+/** The material of a version of a key, whose number was checked. */
+export function materialOf(key: TransitKey, number: number): Material {
+  const version = key.versions[number];
+  if (!version) refuse('ciphertext or signature version is disallowed by policy (too old)');
+  let material = materials.get(version);
+  if (!material) {
+    material = new Material(key.type, version);
+    materials.set(version, material);
+  }
+  return material;
+}
+
+/** The context that a derived key needs with every use. */
+export function requireContext(context: Buffer): Buffer {
+  if (context.length > 0) return context;
+  refuse(
+    "missing 'context' for key derivation; the key was created using a derived key, which means additional, per-request information must be included in order to perform operations with the key",
+  );
+}

@@ -1,0 +1,170 @@
+import { z } from 'zod';
+import { announced, bool, int, olderName, string } from '../../sdk/fields';
+import { operation, path } from '../../sdk/path';
+import { refuse } from '../../sdk/refuse';
+import type { Reply } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+import { decodeBase64, decodeField } from './base64';
+import { batch, type Item, itemsOf, workOn } from './batch';
+import { hashes } from './hash-name';
+import { verifyHmac } from './hmac-text';
+import { requireKey, type TransitKey } from './key';
+import { signs } from './key-type';
+import { checkUnhashed, parseScheme, signInput, verifyInput } from './signature';
+
+const hashNames = [...hashes.keys(), 'none'];
+
+const schemeFields = {
+  input: string().optional().describe('Base64 of what is signed.'),
+  context: string().optional().describe('Base64: what the key is derived with; needed for derived keys.'),
+  hash_algorithm: announced(string(), { default: 'sha2-256', enum: hashNames })
+    .optional()
+    .describe('Hash of what is signed; keys of type ed25519 have their own.'),
+  algorithm: olderName(string(), 'hash_algorithm'),
+  prehashed: announced(bool(), { default: false }).optional().describe('The input is a digest already.'),
+  signature_algorithm: announced(string(), { default: 'pss', enum: ['pss', 'pkcs1v15'] })
+    .optional()
+    .describe('Padding of signatures with RSA keys.'),
+  marshaling_algorithm: announced(string(), { default: 'asn1', enum: ['asn1', 'jws'] })
+    .optional()
+    .describe('Form of signatures: asn1 as in certificates, jws as in signed tokens.'),
+  salt_length: announced(string(), { default: 'auto' })
+    .optional()
+    .describe('Salt of RSA signatures with pss: auto for the longest, hash for that of the hash, or bytes.'),
+};
+const SignInput = z.object({
+  ...schemeFields,
+  key_version: announced(int(), { default: 0 }).optional().describe('Version of the key; the newest by default.'),
+  batch_input: batch(),
+});
+const VerifyInput = z.object({
+  ...schemeFields,
+  signature: string().optional().describe('What signing answered.'),
+  hmac: string().optional().describe('What hashing with the key answered.'),
+  batch_input: batch(),
+});
+
+type SignParams = { readonly name: string; readonly hash?: string };
+type AskedScheme = z.output<z.ZodObject<typeof schemeFields>>;
+
+/** The hash that a request names: in its path, its newer field, or its older one. */
+const hashName = ({ hash }: SignParams, input: { hash_algorithm?: string; algorithm?: string }): string =>
+  hash || input.hash_algorithm || input.algorithm || 'sha2-256';
+
+const schemeOf = (params: SignParams, input: AskedScheme) =>
+  parseScheme({
+    hash_algorithm: hashName(params, input),
+    marshaling_algorithm: input.marshaling_algorithm ?? 'asn1',
+    signature_algorithm: input.signature_algorithm ?? '',
+    salt_length: input.salt_length ?? 'auto',
+    prehashed: input.prehashed ?? false,
+  });
+
+/** The bytes of an item's input; `absent` is what to say where it has none. */
+export function inputBytes(item: Item, absent: string): Buffer {
+  const text = item.input ?? refuse(absent);
+  try {
+    return decodeBase64(text);
+  } catch (error) {
+    return refuse(`unable to decode input as base64: ${(error as Error).message}`);
+  }
+}
+
+const contextOf = (item: Item) => decodeField(item.context ?? '', 'failed to base64-decode context');
+
+const batchOutput = z.array(z.looseObject({})).optional();
+
+const signOperation = operation<SignParams, typeof SignInput>({
+  summary: 'Sign an input or a batch of inputs.',
+  largeBody: true,
+  input: SignInput,
+  output: z.object({
+    signature: z.string().optional(),
+    key_version: z.int().optional(),
+    public_key: z.string().optional(),
+    batch_results: batchOutput,
+  }),
+  async run({ input, params, storage }) {
+    const scheme = schemeOf(params, input);
+    const key = await requireKey(storage, params.name, 'signing key not found');
+    if (!signs(key.type)) refuse(`key type ${key.type} does not support signing`);
+    checkUnhashed(scheme);
+    const { batch_input, context, key_version = 0 } = input;
+    const items = itemsOf(batch_input, { input: input.input ?? '', context });
+    const work = (item: Item) =>
+      signInput(key, inputBytes(item, 'missing input'), contextOf(item), scheme, key_version);
+    return (await workOn(batch_input, items, work, { key_version: 0 })).reply;
+  },
+});
+
+const verifyOperation = operation<SignParams, typeof VerifyInput>({
+  summary: 'Verify a signature or an HMAC, or a batch of one of them.',
+  largeBody: true,
+  input: VerifyInput,
+  output: z.object({ valid: z.boolean().optional(), batch_results: batchOutput }),
+  run: ({ input, params, storage }) => verifyAll(storage, params, input),
+});
+
+async function verifyAll(storage: Storage, params: SignParams, input: z.output<typeof VerifyInput>): Promise<Reply> {
+  const { batch_input, signature, hmac, context } = input;
+  const items = itemsOf(batch_input, { input: input.input ?? '', signature, hmac, context });
+  const what = proofOf(items, batch_input !== undefined);
+  const work =
+    what === 'hmac' ? await hmacVerifier(storage, params, input) : await signatureVerifier(storage, params, input);
+  const verified = async (item: Item) => ({ valid: await work(item) });
+  return (await workOn(batch_input, items, verified, { valid: false })).reply;
+}
+
+/** Whether signatures or HMACs are to be verified: one request verifies one kind. */
+function proofOf(items: readonly Item[], several: boolean): 'signature' | 'hmac' {
+  const has = (name: 'signature' | 'hmac') => items.some((item) => item[name] !== undefined);
+  const [signatures, hmacs] = [has('signature'), has('hmac')];
+  if (!several) {
+    if (signatures && hmacs) refuse("provide one of 'signature' or 'hmac'");
+    if (!signatures && !hmacs) refuse("neither a 'signature' nor an 'hmac' were given to verify");
+  }
+  if (signatures && hmacs) refuse("elements of batch_input must all provide 'signature' or all provide 'hmac'");
+  if (!signatures && !hmacs) refuse("no batch_input elements have 'signature' or 'hmac'");
+  const what = signatures ? 'signature' : 'hmac';
+  if (items.some((item) => item[what] === undefined)) refuse(`some elements of batch_input are missing '${what}'`);
+  return what;
+}
+
+async function signatureVerifier(storage: Storage, params: SignParams, input: z.output<typeof VerifyInput>) {
+  const scheme = schemeOf(params, input);
+  const key = await requireKey(storage, params.name, 'signature verification key not found');
+  if (!signs(key.type)) refuse(`key type ${key.type} does not support verification`);
+  checkUnhashed(scheme);
+  return (item: Item) => verifyInput(key, inputBytes(item, 'missing input'), contextOf(item), scheme, item.signature!);
+}
+
+async function hmacVerifier(storage: Storage, params: SignParams, input: z.output<typeof VerifyInput>) {
+  const key: TransitKey = await requireKey(storage, params.name, 'encryption key not found');
+  const name = hashName(params, input);
+  const hash = hashes.get(name) ?? refuse(`invalid hash algorithm ${JSON.stringify(name)}`);
+  return (item: Item) => verifyHmac(key, hash, inputBytes(item, 'missing input'), item.hmac!);
+}
+
+const withHash = { hash: /[a-z0-9-]+/ };
+
+/** Signatures made, and verified. */
+export const signPaths = [
+  path('sign/:name', {
+    summary: 'Signs with a key of this service.',
+    write: { ...signOperation, operationId: 'sign' },
+  }),
+  path('sign/:name/:hash', {
+    summary: 'Signs with a key of this service and the hash that the path names.',
+    params: withHash,
+    write: { ...signOperation, operationId: 'sign-with-algorithm' },
+  }),
+  path('verify/:name', {
+    summary: 'Verifies what a key of this service signed.',
+    write: { ...verifyOperation, operationId: 'verify' },
+  }),
+  path('verify/:name/:hash', {
+    summary: 'Verifies what a key of this service signed with the hash that the path names.',
+    params: withHash,
+    write: { ...verifyOperation, operationId: 'verify-with-algorithm' },
+  }),
+];

@@ -1,0 +1,39 @@
+import { refuse } from '../../sdk/refuse';
+import type { TransitKey } from './key';
+
+const start = 'vault:v';
+const tooOld = 'ciphertext or signature version is disallowed by policy (too old)';
+
+/** What requests carry: the version of the key and the payload, as clients parse it. */
+export const versionText = (version: number, payload: string): string => `${start}${version}:${payload}`;
+
+/** The version that made a text, and its payload. `what` names the text in refusals. */
+export function parseVersionText(text: string, what: string): { version: number; payload: string } {
+  if (!text.startsWith(start)) refuse(`invalid ${what}: no prefix`);
+  const colon = text.indexOf(':', start.length);
+  if (colon < 0) refuse(`invalid ${what}: wrong number of fields`);
+  const number = text.slice(start.length, colon);
+  if (!/^[+-]?\d{1,15}$/.test(number)) refuse(`invalid ${what}: version number could not be decoded`);
+  return { version: Number(number), payload: text.slice(colon + 1) };
+}
+
+/** Refuses versions that are not there yet, or that the key no longer accepts. */
+export function checkVersion(key: TransitKey, version: number, what: string, old = tooOld): void {
+  if (version > key.latest_version) refuse(`invalid ${what}: version is too new`);
+  if (version < key.min_decryption_version) refuse(old);
+}
+
+/** The version that a request means for `use`: 0 is the newest. */
+export function versionFor(key: TransitKey, asked: number, use: 'encryption' | 'signing'): number {
+  if (asked === 0) return key.latest_version;
+  const problem =
+    asked < 0
+      ? 'negative'
+      : asked > key.latest_version
+        ? 'higher than the latest key version'
+        : asked < key.min_encryption_version || !key.versions[asked]
+          ? 'less than the minimum encryption key version'
+          : undefined;
+  if (problem) refuse(`requested version for ${use} is ${problem}`);
+  return asked;
+}
