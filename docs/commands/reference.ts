@@ -58,6 +58,6 @@ export const absent: Readonly<Record<string, string>> = {
   proxy: 'no proxy of our own',
   server: '`npm start`, or the images',
   ssh: 'no such engine',
-  transit: 'no such engine',
+  transit: 'use `write` and `read`',
   'version-history': '`list sys/version-history`',
 };
