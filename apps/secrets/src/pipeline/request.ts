@@ -60,6 +60,17 @@ export interface Request {
   rateHeaders?: Readonly<Record<string, string>>;
 }
 
+type Marks = Readonly<Record<string, true | null>>;
+
+// A request is shown as several calls, and all requests without a body share the same fields.
+const marks = new WeakMap<object, Marks>();
+
 /** Which fields were sent: null, or true for anything else. */
-export const markSent = (fields: RequestFields['fields']): Readonly<Record<string, true | null>> =>
-  Object.fromEntries(Object.keys(fields).map((name) => [name, fields[name] === null ? null : true]));
+export function markSent(fields: RequestFields['fields']): Marks {
+  let marked = marks.get(fields);
+  if (marked === undefined) {
+    marked = Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, value === null ? null : true]));
+    marks.set(fields, marked);
+  }
+  return marked;
+}

@@ -1,9 +1,10 @@
 import { type Envelope, envelope } from '@keystead/envelope';
 import { Refusal } from '@keystead/refusal';
+import type { LiveMount } from '../kernel/mounts/mount';
 import type { WriteSet } from '../kernel/storage/types';
 import { isEmpty, PreconditionFailed, writesConfig } from '../kernel/storage/write-set';
 import { isReading } from '../sdk/call';
-import { listed, type Reply } from '../sdk/reply';
+import { type Login, listed, type Reply } from '../sdk/reply';
 import type { ChainedLine } from './audit-lines';
 import { issueLogin, issueToken } from './issue-token';
 import type { Kernel } from './kernel';
@@ -104,27 +105,30 @@ async function outcomeOf(kernel: Kernel, call: RequestCall, reply: Reply, set: W
       if (origin && !mount) throw new Refusal('denied', 'permission denied');
       const at = origin && mount ? { ...call.birthplace, mount, path: origin.path } : call.birthplace;
       const factors = origin ? { provenFor: origin.entityId } : { sentAlong: call.mfa };
-      // A login that waited is given as it would be now.
-      const now =
-        origin && mount
-          ? await kernel.leases.renewal.loginNow(mount, {
-              ...reply.login,
-              entityId: origin.entityId,
-              certificates: () => call.certificates(),
-            })
-          : {};
-      const wanted = {
-        ...reply.login,
-        internal: now.internal ?? reply.login.internal,
-        groupAliases: now.groupAliases ?? reply.login.groupAliases,
-      };
-      const issued = await issueLogin(kernel, at, wanted, set, factors);
+      const login = origin && mount ? await renewed(kernel, call, mount, origin.entityId, reply.login) : reply.login;
+      const issued = await issueLogin(kernel, at, login, set, factors);
       const warnings = call.warnings(true, issued.warnings);
       return enveloped(call, { requestId: call.requestId, auth: issued.auth, warnings });
     }
     case 'secret':
       return leased(kernel, call, reply, set);
   }
+}
+
+/** A login that waited for its second factors, as it would be now. */
+async function renewed(
+  { leases }: Kernel,
+  call: RequestCall,
+  mount: LiveMount,
+  entityId: string,
+  login: Login,
+): Promise<Login> {
+  const { internal, groupAliases } = await leases.renewal.loginNow(mount, {
+    ...login,
+    entityId,
+    certificates: () => call.certificates(),
+  });
+  return { ...login, internal: internal ?? login.internal, groupAliases: groupAliases ?? login.groupAliases };
 }
 
 /** A token outlives the session it is made in: no operation makes one that does not ask people at the console for a proof. */
