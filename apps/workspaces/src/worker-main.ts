@@ -36,7 +36,7 @@ async function check(config: OwnConfig): Promise<void> {
 }
 
 /** What this machine offers; what is missing is said loudly. */
-async function meansOf(config: OwnConfig, log: Logger): Promise<WorkerDeps> {
+async function depsOf(config: OwnConfig, log: Logger): Promise<WorkerDeps> {
   const deps = await findWorkerDeps(config);
   for (const line of deps.said) {
     if (/^[A-Z]{3}/.test(line) || line.startsWith('not possible')) log.warn(line);
@@ -48,7 +48,7 @@ async function meansOf(config: OwnConfig, log: Logger): Promise<WorkerDeps> {
 async function run(config: WorkerConfig): Promise<void> {
   const log = createLogger({ name: 'worker', level: config.service.logLevel });
   surviveFailures(log);
-  const deps = await meansOf(config, log);
+  const deps = await depsOf(config, log);
   // Not before it is needed: a check is quick without it.
   const { startWorker } = require('./worker') as typeof import('./worker');
   const worker = await startWorker(config, deps, log);
@@ -60,7 +60,7 @@ async function run(config: WorkerConfig): Promise<void> {
 async function runAgent(config: AgentConfig): Promise<void> {
   const log = createLogger({ name: 'agent', level: config.logLevel });
   surviveFailures(log);
-  const deps = await meansOf(config, log);
+  const deps = await depsOf(config, log);
   const { startAgent } = require('./agent') as typeof import('./agent');
   let stop: (code: number) => void = () => undefined;
   const agent = await startAgent(config, deps, log, () => {

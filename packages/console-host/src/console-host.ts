@@ -31,14 +31,14 @@ const maxBodyBytes = 64 * 1024;
 export class ConsoleHost {
   private readonly pages: Pages;
   private readonly cookie: SessionCookie;
-  private readonly door: ProviderRoutes | undefined;
+  private readonly providerRoutes: ProviderRoutes | undefined;
 
   constructor(private readonly options: ConsoleHostOptions) {
     this.pages = new Pages(options.service);
     const { service, secureOnly, providers, from, onFault } = options;
     this.cookie = new SessionCookie(service, secureOnly);
     const browsers = new SessionCookie(`${service}-sign-in`, secureOnly, 'lax');
-    this.door = providers && new ProviderRoutes({ providers, sessions: this.cookie, browsers, from, onFault });
+    this.providerRoutes = providers && new ProviderRoutes({ providers, sessions: this.cookie, browsers, from, onFault });
   }
 
   /** Whether an address, query included, is the console's: `/ui` and below, and `/` for a browser. */
@@ -63,9 +63,9 @@ export class ConsoleHost {
         return;
       }
       const [asked = ''] = req.url!.split('?', 1);
-      if (this.door?.owns(asked)) {
+      if (this.providerRoutes?.owns(asked)) {
         labelRoute(req, '/ui/sign-in');
-        return await this.door.answer(req, res, asked);
+        return await this.providerRoutes.answer(req, res, asked);
       }
       const endpoint = this.endpointOf(asked, req.method ?? 'GET');
       labelRoute(req, endpoint === undefined ? '/ui' : asked);

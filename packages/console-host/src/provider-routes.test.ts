@@ -21,7 +21,7 @@ describe('the door to providers', () => {
     if (failure) throw failure;
     return answer;
   };
-  const door = new ProviderRoutes({
+  const routes = new ProviderRoutes({
     providers: {
       leave: async (leaving, by) => did('https://provider.test/?a=1', 'leave', leaving, by),
       comeBack: async ({ sent, browser: held }, by) => did(back, 'comeBack', `${sent}`, held, by),
@@ -34,7 +34,7 @@ describe('the door to providers', () => {
   });
   const server = createServer((req, res) => {
     const [path = ''] = req.url!.split('?');
-    if (door.owns(path)) void door.answer(req, res, path);
+    if (routes.owns(path)) void routes.answer(req, res, path);
     else res.writeHead(418).end();
   });
   beforeAll(() => new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve)));

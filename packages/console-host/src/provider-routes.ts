@@ -12,7 +12,7 @@ const named = /^\/ui\/sign-in\/([\w-]{1,64})(\/logout)?$/;
 /** A logout token lists no groups. */
 const maxFormBytes = 64 * 1024;
 
-/** What the door is built of. */
+/** What these routes need. */
 export interface RoutesParts {
   readonly providers: ProviderSignIn;
   readonly sessions: SessionCookie;

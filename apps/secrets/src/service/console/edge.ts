@@ -6,19 +6,19 @@ import type { Modules } from '../modules';
 import { version } from '../version';
 import { ConsoleSignIn } from './sign-in';
 
-/** The console of this service: its pages, and the door that people come in by. */
+/** The console of this service: its pages, and how people sign in. */
 export function consoleEdge(modules: Modules, kernel: Kernel, config: Config, log: Logger): ConsoleEdge {
   const { rules } = config.console;
-  const door = new ConsoleSignIn({
+  const signIn = new ConsoleSignIn({
     kernel,
     sessions: modules.consoleSessions,
     rules,
     config: () => shownConfig(modules, config),
   });
   return new ConsoleEdge({
-    sessions: door,
+    sessions: signIn,
     async find(id, background) {
-      const session = await door.find(id, !background);
+      const session = await signIn.find(id, !background);
       return session && { token: session.token, steppedUp: session.stepUpUntilMs > kernel.clock.now() };
     },
     secureOnly: config.listen.tls !== undefined || config.publicUrl?.startsWith('https:') === true,

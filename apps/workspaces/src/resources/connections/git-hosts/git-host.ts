@@ -70,7 +70,7 @@ export interface CommitStatus {
 }
 
 /** How a kind of host lets a person connect it in the browser, with the code flow of OAuth 2. */
-export interface OauthExchange {
+export interface OauthFlow {
   /** Where the browser goes, and where codes and refresh tokens are exchanged, by the address of the host. */
   authorize(httpUrl: string): string;
   exchange(httpUrl: string): string;
@@ -87,7 +87,7 @@ export interface OauthExchange {
 /** How one kind of Git host is spoken to. `at` is a repository's identifier. */
 export interface GitHost {
   /** Undefined where people provide their own token. */
-  readonly oauth?: OauthExchange;
+  readonly oauth?: OauthFlow;
   /** Headers by which a token is given to the interface. */
   authorization(token: string): Readonly<Record<string, string>>;
   findRepository(api: HostApi, at: string): Promise<HostRepository>;

@@ -7,7 +7,7 @@ import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import { type CallDeps, callOf } from '../forwarding/host-call';
-import type { GitHost, OauthExchange } from '../git-hosts/git-host';
+import type { GitHost, OauthFlow } from '../git-hosts/git-host';
 import { HostRefused } from '../git-hosts/host-api';
 import { apiOf, hostOf } from '../git-hosts/hosts';
 import { textAt } from '../git-hosts/reading';
@@ -42,14 +42,14 @@ const hashOf = (keyring: Keyring, state: string) => new Uint8Array(keyring.mac('
 const verifierOf = (keyring: Keyring, state: string) =>
   keyring.mac('workspace-vcs-verifier', state).toString('base64url');
 
-/** The door of a connection's host. Throws `invalid` where there is none, or the connection has no application for it. */
-function requireDoor({ serviceProvider, key }: OauthClient): { host: GitHost; door: OauthExchange } {
+/** The code flow of a connection's host. Throws `invalid` where there is none, or the connection has no application for it. */
+function requireFlow({ serviceProvider, key }: OauthClient): { host: GitHost; flow: OauthFlow } {
   const host = hostOf(serviceProvider);
   if (!host?.oauth) {
     throw invalid('serviceProvider', 'cannot be connected in the browser: give the connection a token of the host');
   }
   if (!key) throw invalid('key', "can't be blank: register an application at the host, and give its id and secret");
-  return { host, door: host.oauth };
+  return { host, flow: host.oauth };
 }
 
 /** Begins to connect a host in the browser; valid for ten minutes and only for this caller. Throws `invalid`. */
@@ -61,7 +61,7 @@ export async function leave(
   publicUrl: string,
   nowMs: number,
 ): Promise<Leaving> {
-  const { door } = requireDoor(client);
+  const { flow } = requireFlow(client);
   const state = randomBytes(32).toString('base64url');
   const expiresAt = new Date(nowMs + lifetimeMs);
   await db.prisma.oauthLeaving.deleteMany({ where: { expiresAt: { lt: new Date(nowMs) } } });
@@ -74,14 +74,14 @@ export async function leave(
       expiresAt,
     },
   });
-  const url = new URL(door.authorize(client.httpUrl));
+  const url = new URL(flow.authorize(client.httpUrl));
   const asked = {
     client_id: client.key!,
     redirect_uri: callbackUrl(publicUrl, client.id),
     response_type: 'code',
     state,
-    ...(door.scope === null ? {} : { scope: door.scope }),
-    ...(door.pkce
+    ...(flow.scope === null ? {} : { scope: flow.scope }),
+    ...(flow.pkce
       ? {
           code_challenge: createHash('sha256').update(verifierOf(keyring, state)).digest('base64url'),
           code_challenge_method: 'S256',
@@ -123,13 +123,13 @@ export async function agree(
   nowMs: number,
 ): Promise<OauthToken> {
   const { db, keyring, publicUrl } = deps;
-  const { host, door } = requireDoor(client);
+  const { host, flow } = requireFlow(client);
   await comeBack(db, keyring, client, by, state, nowMs);
-  const granted = await exchange(deps, client, door, {
+  const granted = await exchange(deps, client, flow, {
     grant_type: 'authorization_code',
     code,
     redirect_uri: callbackUrl(publicUrl, client.id),
-    ...(door.pkce ? { code_verifier: verifierOf(keyring, state) } : {}),
+    ...(flow.pkce ? { code_verifier: verifierOf(keyring, state) } : {}),
   });
   const person = await personOf(deps, host, client, granted);
   return db.transaction(async (tx) => {
@@ -149,11 +149,11 @@ export async function agree(
 async function exchange(
   deps: CallDeps,
   client: OauthClient,
-  door: OauthExchange,
+  flow: OauthFlow,
   form: Readonly<Record<string, string>>,
 ): Promise<Granted> {
   try {
-    return await ask(deps, client, door, form);
+    return await ask(deps, client, flow, form);
   } catch (error) {
     if (error instanceof HostRefused) throw invalid('code', `is not good: ${error.message}`);
     throw error;

@@ -1,7 +1,7 @@
 import { Unreachable } from '@keystead/outside';
 import { type CallDeps, callOf, type HostPlace } from '../forwarding/host-call';
 import type { Taken } from '../git-hosts/claims';
-import type { OauthExchange } from '../git-hosts/git-host';
+import type { OauthFlow } from '../git-hosts/git-host';
 import { HostRefused } from '../git-hosts/host-api';
 import { hostOf } from '../git-hosts/hosts';
 import { textAt, at as valueAt } from '../git-hosts/reading';
@@ -22,19 +22,19 @@ const longestProblem = 300;
 export async function ask(
   deps: CallDeps,
   client: HostPlace & { readonly id: string; readonly httpUrl: string; readonly key: string | null },
-  door: OauthExchange,
+  flow: OauthFlow,
   form: Readonly<Record<string, string>>,
 ): Promise<Granted> {
   const { db, keyring } = deps;
   const row = await db.prisma.oauthClient.findUnique({ where: { id: client.id }, select: { secret: true } });
   const secret = row?.secret ? keyring.open(row.secret, clientCell(client.id)).toString('utf8') : '';
   const key = client.key ?? '';
-  const proof: Record<string, string> = door.basic ? {} : { client_id: key, client_secret: secret };
+  const proof: Record<string, string> = flow.basic ? {} : { client_id: key, client_secret: secret };
   const basic = `Basic ${Buffer.from(`${encodeURIComponent(key)}:${encodeURIComponent(secret)}`).toString('base64')}`;
-  const url = door.exchange(client.httpUrl);
+  const url = flow.exchange(client.httpUrl);
   const request = {
     method: 'POST' as const,
-    headers: { 'user-agent': 'keystead', ...(door.basic ? { authorization: basic } : {}) },
+    headers: { 'user-agent': 'keystead', ...(flow.basic ? { authorization: basic } : {}) },
     form: new URLSearchParams({ ...form, ...proof }),
   };
   const answer = await callOf(deps, client)(url, request, timeoutMs);
@@ -73,14 +73,14 @@ async function renew(deps: CallDeps, due: Taken<'id'>, now: () => number): Promi
     include: { oauthClient: true, installation: true },
   });
   if (row?.installation) return renewInstallation(deps, row.installation, due.claim, now());
-  const door = row && hostOf(row.oauthClient.serviceProvider)?.oauth;
-  if (!row?.refreshToken || !door) return;
+  const flow = row && hostOf(row.oauthClient.serviceProvider)?.oauth;
+  if (!row?.refreshToken || !flow) return;
   const refresh = keyring.open(row.refreshToken, tokenCell(row.id, 'refresh_token')).toString('utf8');
   // If the connection was given another token meanwhile, that one stays.
   const same = { id: row.id, refreshToken: row.refreshToken };
   try {
     const given = { grant_type: 'refresh_token', refresh_token: refresh };
-    const granted = await ask(deps, row.oauthClient, door, given);
+    const granted = await ask(deps, row.oauthClient, flow, given);
     // Where a host gives no new one, the old one stays good.
     const kept = { ...granted, refreshToken: granted.refreshToken ?? refresh };
     await db.prisma.oauthToken.updateMany({ where: same, data: grantColumns(keyring, row.id, kept, now()) });
