@@ -23,11 +23,11 @@ export function decodeBase64(text: string): Buffer {
   return Buffer.from(plain, 'base64');
 }
 
-/** The same; what is wrong is told in these words. */
-export function decodeField(text: string, problem: string): Buffer {
+/** The same; anything else is refused with `problem`, which is given the reason. */
+export function decodeField(text: string, problem: string | ((reason: string) => string)): Buffer {
   try {
     return decodeBase64(text);
-  } catch {
-    throw new Refusal('invalid', problem);
+  } catch (error) {
+    throw new Refusal('invalid', typeof problem === 'string' ? problem : problem((error as Error).message));
   }
 }

@@ -18,7 +18,7 @@ import {
 } from './batch';
 import { boundOf, checkEncrypts, decrypt, encrypt } from './cipher';
 import { upsertDisabled } from './config-keys';
-import { findKey, requireKey, type TransitKey } from './key';
+import { findKey, requireKey, type TransitKey, usable } from './key';
 import { isKeyType, kindOf } from './key-type';
 import { createKey, plainKey } from './make-key';
 
@@ -82,9 +82,9 @@ async function keyToEncrypt(
   items: readonly Item[],
 ): Promise<TransitKey> {
   const { params, input, storage, nowMs } = call;
-  if ((await findKey(storage, params.name)) || (await upsertDisabled(storage))) {
-    return requireKey(storage, params.name, notFound);
-  }
+  const found = await findKey(storage, params.name);
+  if (found) return usable(found);
+  if (await upsertDisabled(storage)) refuse(notFound);
   const type = input.type ?? 'aes256-gcm96';
   const derived = Boolean(items[0]!.context);
   const convergent_encryption = input.convergent_encryption ?? false;
@@ -94,9 +94,9 @@ async function keyToEncrypt(
   if (!isKeyType(type)) refuse(`unknown key type ${type}`);
   if (kindOf(type).family !== 'aead') refuse(`key type ${type} not supported for this operation`);
   // Nothing is made for requests of which nothing can be encrypted.
-  for (const item of input.batch_input ? [] : items) {
-    decodeBase64(item.plaintext!);
-    decodeBase64(item.context ?? '');
+  if (!input.batch_input) {
+    decodeBase64(items[0]!.plaintext!);
+    decodeBase64(items[0]!.context ?? '');
   }
   return createKey(storage, params.name, { ...plainKey, type, derived, convergent_encryption }, nowMs);
 }

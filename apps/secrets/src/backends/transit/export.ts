@@ -3,7 +3,7 @@ import { announced, string } from '../../sdk/fields';
 import { operation, path } from '../../sdk/path';
 import { refuse } from '../../sdk/refuse';
 import { data, missing } from '../../sdk/reply';
-import { findKey, requireKey, type TransitKey } from './key';
+import { acceptedVersions, findKey, type TransitKey, usable } from './key';
 import { encrypts, kindOf, signs } from './key-type';
 import { materialOf, rawPublicKey } from './material';
 
@@ -38,7 +38,7 @@ const exportOperation = operation<ExportParams, typeof ExportInput>({
     if (!found.exportable && kind !== 'public-key' && kind !== 'certificate-chain') {
       refuse('private key material is not exportable');
     }
-    const key = await requireKey(storage, name, 'key not found');
+    const key = usable(found);
     checkKind(key, kind);
     const texts = versionsOf(key, params.version).map((number) => [number, exported(key, number, kind, format)]);
     return data({ name, type: key.type, keys: Object.fromEntries(texts) });
@@ -59,9 +59,7 @@ function checkKind({ type }: TransitKey, kind: ExportKind): void {
 }
 
 function versionsOf(key: TransitKey, asked: string | undefined): readonly number[] {
-  const accepted = Object.keys(key.versions)
-    .map(Number)
-    .filter((number) => number >= key.min_decryption_version);
+  const accepted = acceptedVersions(key);
   if (asked === undefined) return accepted;
   const text = asked.replace(/^v/, '');
   if (text !== 'latest' && !/^\d{1,9}$/.test(text)) refuse('invalid key version');

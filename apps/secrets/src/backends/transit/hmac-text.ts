@@ -1,6 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { refuse } from '../../sdk/refuse';
-import { decodeBase64 } from './base64';
+import { decodeField } from './base64';
 import type { Hash } from './hash-name';
 import type { TransitKey } from './key';
 import { materialOf } from './material';
@@ -12,18 +11,9 @@ export const makeHmac = (key: TransitKey, version: number, { digest }: Hash, inp
 
 /** Whether any accepted version of the key made the HMAC. */
 export function verifyHmac(key: TransitKey, { digest }: Hash, input: Buffer, text: string): boolean {
-  if (!text.startsWith('vault:v')) refuse('invalid HMAC to verify: no prefix');
-  const { version, payload } = parseVersionText(text, 'HMAC');
-  const sent = readHmac(payload);
+  const { version, payload } = parseVersionText(text, 'HMAC', 'HMAC to verify');
+  const sent = decodeField(payload, (reason) => `unable to decode verification HMAC as base64: ${reason}`);
   checkVersion(key, version, 'HMAC', 'cannot verify HMAC: version is too old (disallowed by policy)');
   const made = createHmac(digest, materialOf(key, version).hmacKey).update(input).digest();
   return sent.length === made.length && timingSafeEqual(sent, made);
-}
-
-function readHmac(payload: string): Buffer {
-  try {
-    return decodeBase64(payload);
-  } catch (error) {
-    return refuse(`unable to decode verification HMAC as base64: ${(error as Error).message}`);
-  }
 }

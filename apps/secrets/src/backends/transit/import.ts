@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, type KeyObject, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { announced, bool, duration, int, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
@@ -9,29 +9,26 @@ import { type Brought, readImported } from './imported-key';
 import { changeKey, findKey, type KeyVersion, requireKey, type TransitKey, withVersion } from './key';
 import { isKeyType, kindOf } from './key-type';
 import { checkDerivation, checkPeriod, plainKey } from './make-key';
-import { makeVersion } from './material';
+import { type Material, makeVersion, materialOfVersion } from './material';
 
 const at = 'wrapping-key';
+const wrappingType = 'rsa-4096';
 const parse = JSON.parse as (text: string) => KeyVersion;
 
 /** The pair that wraps keys on their way here; made when it is first asked for. */
-async function wrappingPair(storage: Storage, nowMs: number): Promise<KeyVersion> {
+async function wrappingPair(storage: Storage, nowMs: number): Promise<Material> {
   const found = await storage.read(at, parse);
-  if (found) return found;
-  const made = await makeVersion('rsa-4096', 0, nowMs);
-  return storage.transaction(at, async (tx) => {
+  if (found) return materialOfVersion(wrappingType, found);
+  const made = await makeVersion(wrappingType, 0, nowMs);
+  const kept = await storage.transaction(at, async (tx) => {
     const first = await tx.read(at, parse);
     if (!first) tx.put(at, JSON.stringify(made));
     return first ?? made;
   });
+  return materialOfVersion(wrappingType, kept);
 }
 
-const der = (text: string | undefined) => Buffer.from(text!, 'base64');
-
-async function wrappingKey(storage: Storage, nowMs: number): Promise<KeyObject> {
-  const { key } = await wrappingPair(storage, nowMs);
-  return createPrivateKey({ key: der(key), format: 'der', type: 'pkcs8' });
-}
+const sizeOf = ({ key }: KeyVersion): number => Buffer.from(key!, 'base64').length;
 
 /** The public key that keys are wrapped with. */
 export const wrappingKeyPath = path('wrapping_key', {
@@ -42,8 +39,7 @@ export const wrappingKeyPath = path('wrapping_key', {
     output: z.object({ public_key: z.string() }),
     async run({ storage, nowMs }) {
       const { publicKey } = await wrappingPair(storage, nowMs);
-      const key = createPublicKey({ key: der(publicKey), format: 'der', type: 'spki' });
-      return data({ public_key: key.export({ format: 'pem', type: 'spki' }) });
+      return data({ public_key: publicKey.export({ format: 'pem', type: 'spki' }) });
     },
   },
 });
@@ -95,7 +91,7 @@ export const importPath = path('keys/:name/import', {
       const key = { ...plainKey, ...rules, type, imported_key: true, imported_key_allow_rotation: allow_rotation };
       checkDerivation(key);
       const version = await bring(storage, key, asked, nowMs);
-      const key_size = type === 'hmac' ? der(version.key).length : 0;
+      const key_size = type === 'hmac' ? sizeOf(version) : 0;
       await changeKey(storage, params.name, (found) => {
         if (found) refuse(existing);
         return withVersion({ ...key, key_size }, version);
@@ -109,7 +105,8 @@ const existing =
   'the import path cannot be used with an existing key; use import-version to rotate an existing imported key';
 
 async function bring(storage: Storage, key: TransitKey, brought: Brought, nowMs: number): Promise<KeyVersion> {
-  const read = readImported(key.type, brought, await wrappingKey(storage, nowMs));
+  const { privateKey } = await wrappingPair(storage, nowMs);
+  const read = readImported(key.type, brought, privateKey!);
   if (key.derived && !read.key) refuse('a derived key needs its private part');
   const hmacKey = kindOf(key.type).family === 'hmac' ? read.key! : randomBytes(32).toString('base64');
   return { ...read, hmacKey, createdAtMs: nowMs };
@@ -137,7 +134,7 @@ export const importVersionPath = path('keys/:name/import_version', {
         const newest = key.versions[key.latest_version]!;
         const completes = !newest.key && brought.key && newest.publicKey === brought.publicKey;
         if (completes) return completed(key, key.latest_version, brought);
-        const size = key.type === 'hmac' ? { key_size: der(brought.key).length } : undefined;
+        const size = key.type === 'hmac' ? { key_size: sizeOf(brought) } : undefined;
         return withVersion({ ...key, ...size }, brought);
       });
       return empty;

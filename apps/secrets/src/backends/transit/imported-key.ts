@@ -11,26 +11,17 @@ import {
 import { refuse } from '../../sdk/refuse';
 import { decodeBase64 } from './base64';
 import type { KeyVersion } from './key';
-import { checkHmacSize, type KeyType, kindOf } from './key-type';
+import { isHmacSize, type KeyType, kindOf } from './key-type';
 import { versionOfPair } from './material';
 
 const curveNames = { 'P-256': 'prime256v1', 'P-384': 'secp384r1', 'P-521': 'secp521r1' };
-const least = { exponent: 65_537n };
+const leastExponent = 65_537n;
 
 /** The bytes of a symmetric key; throws `invalid` for a size that the type does not have. */
 export function readSymmetric(type: KeyType, bytes: Buffer): Buffer {
   const kind = kindOf(type);
   const fits = kind.family === 'aead' ? bytes.length === kind.keyBytes : isHmacSize(bytes.length);
   return fits ? bytes : refuse(`invalid key size ${bytes.length} bytes for key type ${type}`);
-}
-
-function isHmacSize(bytes: number): boolean {
-  try {
-    checkHmacSize(bytes);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** A key pair, or a public key; throws `invalid` where it is not of the type, weak, or its halves do not belong together. */
@@ -44,8 +35,8 @@ export function checkPair(type: KeyType, key: KeyObject): KeyObject {
         ? namedCurve === curveNames[kind.curve]
         : key.asymmetricKeyType === kind.family;
   if (!fits) refuse(`the key is not of type ${type}`);
-  if (kind.family === 'rsa' && (publicExponent ?? 0n) < least.exponent) {
-    refuse(`the public exponent of an RSA key must be ${least.exponent} or more`);
+  if (kind.family === 'rsa' && (publicExponent ?? 0n) < leastExponent) {
+    refuse(`the public exponent of an RSA key must be ${leastExponent} or more`);
   }
   if (key.type === 'private' && !belongTogether(key)) refuse('the private key does not belong to its public key');
   return key;

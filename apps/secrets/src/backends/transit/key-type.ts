@@ -44,8 +44,10 @@ export const derives = (type: KeyType): boolean => ['aead', 'ed25519'].includes(
 
 const hmacBytes = { least: 32, most: 512 };
 
+export const isHmacSize = (bytes: number): boolean => bytes >= hmacBytes.least && bytes <= hmacBytes.most;
+
 /** Refuses a size that no HMAC key has. */
 export function checkHmacSize(bytes: number): void {
-  if (bytes >= hmacBytes.least && bytes <= hmacBytes.most) return;
+  if (isHmacSize(bytes)) return;
   refuse(`invalid key size for HMAC key, must be between ${hmacBytes.least} and ${hmacBytes.most} bytes`);
 }

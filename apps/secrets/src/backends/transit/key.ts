@@ -54,10 +54,12 @@ export const listKeys = (storage: Storage, page: Parameters<Storage['list']>[1])
 
 /** As findKey; throws `invalid` with `text` when absent, and when the key was deleted softly. */
 export async function requireKey(storage: Storage, name: string, text: string): Promise<TransitKey> {
-  const key = (await findKey(storage, name)) ?? refuse(text);
-  if (key.soft_deleted) refuse('refusing to use soft-deleted key');
-  return key;
+  return usable((await findKey(storage, name)) ?? refuse(text));
 }
+
+/** The same key; throws `invalid` when it was deleted softly. */
+export const usable = (key: TransitKey): TransitKey =>
+  key.soft_deleted ? refuse('refusing to use soft-deleted key') : key;
 
 /**
  * Decides about a key when it is its turn, and stores what `change` makes of it; null deletes it, and the same key is left
@@ -81,6 +83,15 @@ export function changeKey<K extends TransitKey | null>(
     return after;
   });
 }
+
+/** What clients know of a version that is no longer accepted. */
+export const tooOld = 'ciphertext or signature version is disallowed by policy (too old)';
+
+/** The numbers of the versions that still decrypt and verify. */
+export const acceptedVersions = ({ versions, min_decryption_version: least }: TransitKey): readonly number[] =>
+  Object.keys(versions)
+    .map(Number)
+    .filter((number) => number >= least);
 
 /** The key with one more version. */
 export function withVersion(key: TransitKey, version: KeyVersion): TransitKey {

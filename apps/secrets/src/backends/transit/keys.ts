@@ -13,6 +13,7 @@ import {
   requireKey,
   rotates,
   type TransitKey,
+  usable,
   withoutOldVersions,
   withVersion,
 } from './key';
@@ -171,15 +172,13 @@ export const rotatePath = path('keys/:name/rotate', {
     operationId: 'rotate-key',
     output: keyOutput,
     async run({ params, storage, nowMs }) {
-      const { type, key_size } = await requireRotatable(
-        params.name,
-        await requireKey(storage, params.name, 'key not found'),
-      );
+      const found = await requireKey(storage, params.name, 'key not found');
+      const { type, key_size } = requireRotatable(params.name, found);
       const made = await makeVersion(type, key_size, nowMs);
       const rotated = await changeKey(storage, params.name, (key) => {
         // Deleted and made again meanwhile, it may have become one of another type.
         if (key?.type !== type) refuse('key not found');
-        return withVersion(requireRotatable(params.name, key), made);
+        return withVersion(requireRotatable(params.name, usable(key)), made);
       });
       return data(showKey(params.name, rotated));
     },
@@ -187,7 +186,6 @@ export const rotatePath = path('keys/:name/rotate', {
 });
 
 function requireRotatable(name: string, key: TransitKey): TransitKey {
-  if (key.soft_deleted) refuse('refusing to use soft-deleted key');
   if (!rotates(key)) refuse(`imported key ${name} does not allow rotation within Vault`);
   return key;
 }

@@ -10,7 +10,7 @@ import {
 } from 'node:crypto';
 import { promisify } from 'node:util';
 import { refuse } from '../../sdk/refuse';
-import type { KeyVersion, TransitKey } from './key';
+import { type KeyVersion, type TransitKey, tooOld } from './key';
 import { checkHmacSize, type KeyType, kindOf } from './key-type';
 
 const makePair = promisify(generateKeyPair);
@@ -131,12 +131,14 @@ async function importOaep({ key, publicKey }: KeyVersion) {
 const materials = new WeakMap<KeyVersion, Material>();
 
 /** The material of a version of a key, whose number was checked. */
-export function materialOf(key: TransitKey, number: number): Material {
-  const version = key.versions[number];
-  if (!version) refuse('ciphertext or signature version is disallowed by policy (too old)');
+export const materialOf = (key: TransitKey, number: number): Material =>
+  materialOfVersion(key.type, key.versions[number] ?? refuse(tooOld));
+
+/** The material of a version of a key of this type. */
+export function materialOfVersion(type: KeyType, version: KeyVersion): Material {
   let material = materials.get(version);
   if (!material) {
-    material = new Material(key.type, version);
+    material = new Material(type, version);
     materials.set(version, material);
   }
   return material;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { TransitKey } from './key';
+import { acceptedVersions, type TransitKey } from './key';
 import { derives, encrypts, kindOf, signs } from './key-type';
 import { ed25519Key, materialOf, rawPublicKey } from './material';
 
@@ -33,9 +33,8 @@ export const keyOutput = z.looseObject({
 export function showKey(name: string, key: TransitKey, context: Buffer = Buffer.alloc(0)): Record<string, unknown> {
   const { versions, convergent_encryption, imported_key_allow_rotation, key_size, ...shown } = key;
   const { family } = kindOf(key.type);
-  const accepted = Object.keys(versions).filter((number) => Number(number) >= key.min_decryption_version);
   const each = (show: (number: number) => unknown) =>
-    Object.fromEntries(accepted.map((number) => [number, show(Number(number))]));
+    Object.fromEntries(acceptedVersions(key).map((number) => [number, show(number)]));
   return {
     name,
     ...shown,

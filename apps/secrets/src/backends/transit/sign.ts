@@ -4,7 +4,7 @@ import { operation, path } from '../../sdk/path';
 import { refuse } from '../../sdk/refuse';
 import type { Reply } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
-import { decodeBase64, decodeField } from './base64';
+import { decodeField } from './base64';
 import { batch, type Item, itemsOf, workOn } from './batch';
 import { hashes } from './hash-name';
 import { verifyHmac } from './hmac-text';
@@ -62,12 +62,7 @@ const schemeOf = (params: SignParams, input: AskedScheme) =>
 
 /** The bytes of an item's input; `absent` is what to say where it has none. */
 export function inputBytes(item: Item, absent: string): Buffer {
-  const text = item.input ?? refuse(absent);
-  try {
-    return decodeBase64(text);
-  } catch (error) {
-    return refuse(`unable to decode input as base64: ${(error as Error).message}`);
-  }
+  return decodeField(item.input ?? refuse(absent), (reason) => `unable to decode input as base64: ${reason}`);
 }
 
 const contextOf = (item: Item) => decodeField(item.context ?? '', 'failed to base64-decode context');

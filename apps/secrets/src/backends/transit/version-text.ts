@@ -1,15 +1,14 @@
 import { refuse } from '../../sdk/refuse';
-import type { TransitKey } from './key';
+import { type TransitKey, tooOld } from './key';
 
 const start = 'vault:v';
-const tooOld = 'ciphertext or signature version is disallowed by policy (too old)';
 
 /** What requests carry: the version of the key and the payload, as clients parse it. */
 export const versionText = (version: number, payload: string): string => `${start}${version}:${payload}`;
 
-/** The version that made a text, and its payload. `what` names the text in refusals. */
-export function parseVersionText(text: string, what: string): { version: number; payload: string } {
-  if (!text.startsWith(start)) refuse(`invalid ${what}: no prefix`);
+/** The version that made a text, and its payload. `what` names the text in refusals, `whole` a text that is of another kind. */
+export function parseVersionText(text: string, what: string, whole = what): { version: number; payload: string } {
+  if (!text.startsWith(start)) refuse(`invalid ${whole}: no prefix`);
   const colon = text.indexOf(':', start.length);
   if (colon < 0) refuse(`invalid ${what}: wrong number of fields`);
   const number = text.slice(start.length, colon);
