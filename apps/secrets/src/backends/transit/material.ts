@@ -87,7 +87,10 @@ export class Material {
     return this.oaep;
   }
 
-  /** HKDF with SHA-256 and without salt (RFC 5869), of an Ed25519 key with both of its halves; the extracted key is kept. */
+  /**
+   * HKDF with SHA-256 and without salt (RFC 5869), of an Ed25519 key with both of its halves; the extracted key is kept.
+   * `hkdfSync` takes no context of more than 1,024 bytes, which clients send.
+   */
   derive(context: Buffer, bytes: number): Buffer {
     this.extracted ??= createHmac('sha256', Buffer.alloc(32)).update(this.bothHalves()).digest();
     const blocks: Buffer[] = [];

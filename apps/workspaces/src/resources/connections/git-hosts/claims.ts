@@ -21,7 +21,7 @@ interface WorkRows<K extends string> {
   /** SQL: what else must hold for a row, as `x`, to be due. */
   readonly only?: string;
   /** The column by which rows that became due at the same moment follow each other. */
-  readonly then?: string;
+  readonly tieBreak?: string;
 }
 
 /** A row that was taken: its key, and a number that no other taking of it has. */
@@ -64,7 +64,7 @@ export class Claims<K extends string> {
    * keys and `columns`: SQL about the row as `x` and its owner as `y`.
    */
   take<C>({ prisma }: Database, busy: readonly string[], columns?: Prisma.Sql): Promise<Taken<K, C>[]> {
-    const { keys, attempts = 'attempts', owner, only = 'true', then } = this.work;
+    const { keys, attempts = 'attempts', owner, only = 'true', tieBreak } = this.work;
     const count = Prisma.raw(attempts);
     const key = (alias: string) => Prisma.raw(keys.map((name) => `${alias}.${name}`).join(', '));
     const organization = Prisma.raw(`${owner ? 'y' : 'x'}.organization_id`);
@@ -73,7 +73,7 @@ export class Claims<K extends string> {
         SELECT ${key('x')}, ${organization} AS organization_id ${columns ? Prisma.sql`, ${columns}` : Prisma.empty}
           FROM ${this.table} x ${Prisma.raw(owner ? `JOIN ${owner}` : '')}
          WHERE x.${this.due} <= now() AND ${Prisma.raw(only)} AND NOT ${organization} = ANY(${[...busy]})
-         ORDER BY x.${this.due} ${Prisma.raw(then ? `, x.${then}` : '')} LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
+         ORDER BY x.${this.due} ${Prisma.raw(tieBreak ? `, x.${tieBreak}` : '')} LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
       UPDATE ${this.table} t SET ${count} = t.${count} + 1, ${this.taking} FROM taken
        WHERE (${key('t')}) = (${key('taken')}) RETURNING taken.*, t.${count} AS attempts, ${this.claimed}`;
   }

@@ -117,7 +117,7 @@ const claims = new Claims({
   lease: keptFor,
   owner: 'vcs_repository y ON y.id = x.repository_id',
   only: "x.state = 'waiting'",
-  then: 'received_at',
+  tieBreak: 'received_at',
 });
 
 /** Does the deliveries that wait, oldest first. For any number of callers: each delivery is claimed for a while. */
