@@ -38,7 +38,8 @@ export class ConsoleHost {
     const { service, secureOnly, providers, from, onFault } = options;
     this.cookie = new SessionCookie(service, secureOnly);
     const browsers = new SessionCookie(`${service}-sign-in`, secureOnly, 'lax');
-    this.providerRoutes = providers && new ProviderRoutes({ providers, sessions: this.cookie, browsers, from, onFault });
+    this.providerRoutes =
+      providers && new ProviderRoutes({ providers, sessions: this.cookie, browsers, from, onFault });
   }
 
   /** Whether an address, query included, is the console's: `/ui` and below, and `/` for a browser. */
