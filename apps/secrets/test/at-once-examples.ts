@@ -532,6 +532,7 @@ export const examples: Readonly<Record<string, Making>> = {
   'write scheduler/config/lease': readsOnly({ ttl: '1h', max_ttl: '2h' }),
   'delete scheduler/config/lease': readsOnly(),
   'write scheduler/role/:name': asNamed(() => ({ policies: 'read' })),
+  'write transit/keys/:name': asNamed(() => ({})),
   'delete scheduler/role/:name': removedByName('scheduler/role', { policies: 'read' }),
   'write cloudtwo/config/root': readsOnly({ access_key: 'AKIAEXAMPLE', secret_key: 'example', region: 'eu-west-1' }),
   'write cloudtwo/config/root/check': outside,

@@ -25,7 +25,9 @@ export const batch = () =>
     (value) => {
       if (typeof value === 'string')
         return new Failure(`${unread}source data must be an array or slice, got string`, true);
-      const objects = tooManyElements(value) ?? toObjects(value);
+      const many = tooManyElements(value);
+      if (many) return many;
+      const objects = toObjects(value);
       return objects instanceof Failure ? new Failure(unread + objects.message, true) : objects;
     },
     true,

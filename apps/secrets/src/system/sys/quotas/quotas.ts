@@ -39,7 +39,10 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
   /** What every quota has. The namespace is the one it is written in, and has its name in. */
   const named = (ownerId: string, name: string, input: { path?: string; role?: string; inheritable?: boolean }) => {
     const { path: writtenPath = '', role = '', inheritable = writtenPath === '' } = input;
-    return { ...quotaTarget(parts, ownerId, { path: writtenPath, role, inheritable }), ownerId, name, writtenPath };
+    const target = quotaTarget(parts, ownerId, { path: writtenPath, role, inheritable });
+    // Mounts and namespaces are shown with their final slash.
+    const whole = writtenPath !== '' && target.path === '';
+    return { ...target, ownerId, name, writtenPath: whole ? `${writtenPath}/` : writtenPath };
   };
   return [
     rulesPath(quotas),
