@@ -1,7 +1,12 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { manualClock } from '@keystead/testing';
 import request from 'supertest';
-import { authenticator } from './authenticator';
+import { backgroundCalls } from '../src/service/background-calls';
+import { authMethods } from './auth-methods';
+import { authenticator, methods, newMethod } from './authenticator';
+import { MethodLogins } from './method-logins';
+import { CloudStandIn } from './stand-ins/cloudtwo';
+import { SchedulerStandIn } from './stand-ins/scheduler';
 import { startSecrets } from './start-secrets';
 
 interface Held {
@@ -14,6 +19,9 @@ interface Held {
 
 describe('what was begun before a right was lost', () => {
   const clock = manualClock(Date.UTC(2027, 3, 1, 12, 0, 0));
+  const scheduler = new SchedulerStandIn();
+  beforeAll(() => scheduler.start());
+  afterAll(() => scheduler.stop());
   const secrets = startSecrets({ clock, env: { SECRETS_UI: 'true' } });
   const write = (path: string, body: object = {}) => secrets.root.write(path, body);
   const remove = (path: string) => secrets.root.delete(path).expect(204);
@@ -25,7 +33,11 @@ describe('what was begun before a right was lost', () => {
     await write(`${namespace}/sys/mounts/kv`, { type: 'kv' }).expect(204);
     await write(`${namespace}/kv/a`, { a: 1 }).expect(204);
     await write(`${namespace}/sys/auth/up`, { type: 'userpass' }).expect(204);
-    const policy = 'path "kv/*" { capabilities = ["read"] } path "auth/token/create" { capabilities = ["update"] }';
+    const access = { address: scheduler.address, token: scheduler.management };
+    await write(`${namespace}/sys/mounts/jobs`, { type: 'scheduler' }).expect(204);
+    await write(`${namespace}/jobs/config/access`, access);
+    await write(`${namespace}/jobs/role/one`, { policies: 'read' }).expect(204);
+    const policy = 'path "+/*" { capabilities = ["read"] } path "auth/token/create" { capabilities = ["update"] }';
     await write(`${namespace}/sys/policies/acl/reader`, { policy }).expect(204);
     const user = { password: 'horse', token_policies: 'reader', token_ttl: '20m', token_max_ttl: '10h' };
     await write(`${namespace}/auth/up/users/ada`, user).expect(204);
@@ -98,12 +110,37 @@ describe('what was begun before a right was lost', () => {
         return after !== undefined && after !== before;
       };
     },
+    'a lease to be renewed': async ({ namespace, token }) => {
+      const { lease_id } = (await secrets.as(token).read(`${namespace}/jobs/creds/one`).expect(200)).body;
+      return async () => (await secrets.as(token).write(`${namespace}/sys/leases/renew`, { lease_id })).status === 200;
+    },
+    'their lease, which another person renews': async ({ namespace, token }) => {
+      const { lease_id } = (await secrets.as(token).read(`${namespace}/jobs/creds/one`).expect(200)).body;
+      return async () => (await write(`${namespace}/sys/leases/renew`, { lease_id })).status === 200;
+    },
+    'an answer that they had wrapped': async ({ namespace, token }) => {
+      const wrapped = await secrets.as(token, { 'X-Service-Wrap-TTL': '60' }).read(`${namespace}/kv/a`).expect(200);
+      const unwrap = { token: wrapped.body.wrap_info.token };
+      return async () => (await secrets.anonymous.write(`${namespace}/sys/wrapping/unwrap`, unwrap)).status === 200;
+    },
+    'a login that they had wrapped': async ({ namespace }) => {
+      const path = `${namespace}/auth/up/login/ada`;
+      const wrapped = await secrets.as(undefined, { 'X-Service-Wrap-TTL': '60' }).write(path, { password: 'horse' });
+      const unwrap = { token: wrapped.body.wrap_info.token };
+      return async () => {
+        const { body } = await secrets.anonymous.write(`${namespace}/sys/wrapping/unwrap`, unwrap);
+        return (await secrets.as(body.auth?.client_token ?? 'none').read(`${namespace}/kv/a`)).status === 200;
+      };
+    },
     'a token made with theirs': async ({ namespace, token }) => {
       const made = await secrets.as(token).write(`${namespace}/auth/token/create`, {});
       const child = made.body.auth?.client_token as string;
       return async () => (await secrets.as(child).read(`${namespace}/kv/a`)).status === 200;
     },
   };
+
+  const except = (effect: string, reason: string, of: readonly string[]) =>
+    Object.fromEntries(of.map((loss) => [`${effect}, ${loss}`, reason]));
 
   /** Rights that an effect does not depend on, each with the reason. */
   const goesOn: Readonly<Record<string, string>> = {
@@ -113,6 +150,27 @@ describe('what was begun before a right was lost', () => {
     'a token to be renewed, has a policy that grants nothing': 'the default policy lets tokens renew themselves',
     'a token made with theirs, is deleted as a user': 'tokens live until they have to be renewed',
     'a token made with theirs, is given other policies': 'tokens keep the policies they were made with',
+    ...except('a lease to be renewed', 'leases live as long as the token that owns them', [
+      'is deleted as a user',
+      'is given other policies',
+    ]),
+    'a lease to be renewed, has a policy that grants nothing': 'the default policy lets tokens renew leases',
+    ...except('their lease, which another person renews', 'that person may, while the token that owns it lives', [
+      'is deleted as a user',
+      'is given other policies',
+      'has a disabled entity',
+      'has a policy that grants nothing',
+    ]),
+    ...except(
+      'an answer that they had wrapped',
+      'it is a copy of what they could read, made to be handed to others',
+      Object.keys(losses).filter((loss) => loss !== 'is in a locked namespace'),
+    ),
+    ...except('a login that they had wrapped', 'it is a token, and lives on as one', [
+      'is deleted as a user',
+      'is given other policies',
+      'has their token revoked',
+    ]),
   };
 
   const cases = Object.keys(effects).flatMap((effect) => Object.keys(losses).map((loss) => [effect, loss] as const));
@@ -134,5 +192,170 @@ describe('what was begun before a right was lost', () => {
     const { token } = wrapped.body.wrap_info;
     await write(`sys/namespaces/api-lock/lock/${namespace}`).expect(200);
     await write('sys/wrapping/unwrap', { token }).expect(503);
+  });
+});
+
+describe('a login that waits, for a second factor or for who began it', () => {
+  const clock = manualClock(Date.now());
+  const logins = new MethodLogins(() => clock.now());
+  beforeAll(() => logins.start());
+  const secrets = startSecrets({ clock, env: logins.env });
+  beforeAll(() => logins.listen(secrets));
+  afterAll(() => logins.stop());
+  const types = [...authMethods, 'cloudone', 'oidc'];
+  const terms = { token_policies: 'first', token_ttl: '20m' };
+
+  /** Lets a login wait, and answers how it is finished. */
+  async function begin(type: string) {
+    const method = logins.all(secrets.root)[type]!;
+    const mount = `auth/${type}`;
+    const at = (path: string) => `${mount}/${path}`;
+    const [recordPath, fields] = method.record;
+    const set = (path: string, body: object) => secrets.root.write(at(path), body);
+    await secrets.root.delete(`sys/${mount}`).expect(204);
+    await secrets.root.write(`sys/${mount}`, { type }).expect(204);
+    if (method.config) await set(...method.config);
+    expect((await set(recordPath, { ...fields, ...terms })).status).toBeLessThan(300);
+    const change = (body: object) => set(recordPath, { ...fields, ...body });
+    const remove = () => secrets.root.delete(at(recordPath));
+    const facts = async (token: string) =>
+      (await secrets.root.write('auth/token/lookup', { token }).expect(200)).body.data;
+    const changes = { ...method, change, set, remove, facts };
+    if (method.wait) return { ...changes, finish: await method.wait(secrets) };
+    const logIn = async () => {
+      const [path, body] = await method.login!();
+      return logins.send(at(path), body);
+    };
+    const { entity_id } = (await logIn()).body.auth;
+    const method_id = await newMethod(secrets);
+    const made = await secrets.root.write(`${methods}/admin-generate`, { method_id, entity_id }).expect(200);
+    const { accessor } = (await secrets.root.read('sys/auth').expect(200)).body.data[`${type}/`];
+    await secrets.root
+      .write('identity/mfa/login-enforcement/one', { mfa_method_ids: [method_id], auth_method_accessors: [accessor] })
+      .expect(204);
+    const { mfa_request_id } = (await logIn()).body.auth.mfa_requirement;
+    const finish = () => {
+      const code = authenticator(made.body.data.url).code(clock.now());
+      return logins.send('sys/mfa/validate', { mfa_request_id, mfa_payload: { [method_id]: [code] } });
+    };
+    return { ...changes, finish };
+  }
+
+  it('is known of every method', () => {
+    expect(Object.keys(logins.all(secrets.root)).sort()).toEqual(types.sort());
+  });
+
+  it.each(types)('gets what the method gives when it is finished: %s', async (type) => {
+    const one = await begin(type);
+    const ttl = { ...terms, token_ttl: '7m', token_period: '3m', token_num_uses: 5, token_strictly_bind_ip: true };
+    expect((await one.change(ttl)).status).toBeLessThan(300);
+    const { status, body } = await one.finish();
+    expect({ status, body }).toMatchObject({ status: 200, body: { auth: { lease_duration: 180, num_uses: 5 } } });
+    expect(body.auth.token_policies).toEqual(['default', 'first']);
+    expect(await one.facts(body.auth.client_token)).toMatchObject({ bound_cidrs: ['127.0.0.1'] });
+  });
+
+  it.each(types)('has the policies of then, or is refused: %s', async (type) => {
+    const one = await begin(type);
+    expect((await one.change({ ...terms, token_policies: 'second' })).status).toBeLessThan(300);
+    const { status, body } = await one.finish();
+    if (one.keepsPolicies) return expect({ status, body }).toMatchObject({ status: 400 });
+    expect({ status, body }).toMatchObject({
+      status: 200,
+      body: { auth: { token_policies: ['default', 'second'] } },
+    });
+  });
+
+  /** Their token parameters are in the configuration, which is not deleted. */
+  const lasting = ['ldap', 'github'];
+  const configured = ['jwt', 'kubernetes', 'aws', 'cloudone', 'oidc'];
+  const losses = types.flatMap((type) => {
+    const own = ['demands', ...(lasting.includes(type) ? [] : ['deletion'])];
+    return [...own, ...(configured.includes(type) ? ['configuration'] : [])].map((loss) => [type, loss] as const);
+  });
+
+  it.each(losses)('ends when what let it in has changed: %s, %s', async (type, loss) => {
+    const one = await begin(type);
+    const change = {
+      demands: () => one.change({ ...terms, ...one.demands }),
+      deletion: () => one.remove(),
+      configuration: () => one.set(one.config![0], { ...one.config![1], ...one.configChange! }),
+    };
+    expect((await change[loss as keyof typeof change]()).status).toBeLessThan(300);
+    expect((await one.finish()).status).toBe(loss === 'deletion' ? 400 : 403);
+  });
+});
+
+describe('a rotation by the clock', () => {
+  const clock = manualClock(Date.now());
+  const cloud = new CloudStandIn();
+  cloud.nowMs = () => clock.now();
+  beforeAll(() => cloud.start());
+  afterAll(() => cloud.stop());
+  const secrets = startSecrets({ clock });
+  const write = (path: string, body: object) => secrets.root.write(path, body);
+  /** What every node does every few seconds. */
+  const look = async (path: string) => {
+    const { mounts, entries, committer, decisions, namespaces, leases } = secrets.service.kernel;
+    const mount = mounts.at(namespaces.root.uuid, path)!;
+    await backgroundCalls({ entries, committer, decisions }, clock, () => leases)(mount, mount.backend.tick!);
+  };
+  const rootKey = () => {
+    const [key] = [...cloud.keys.values()];
+    const { address } = cloud;
+    const where = { region: 'eu-west-1', iam_endpoint: address, sts_endpoint: address, max_retries: 0 };
+    return { access_key: key!.id, secret_key: key!.secret, ...where };
+  };
+
+  /** What is rotated: how it is planned, how many times that was done, and what takes the plan back. */
+  const rotations = {
+    'the root key of a cloud': {
+      plan: () => write('cloudtwo/config/root', { ...rootKey(), rotation_period: '1h' }).expect(204),
+      mount: 'cloudtwo/',
+      done: async () => cloud.actions().filter((action) => action === 'CreateAccessKey').length,
+      losses: {
+        'its period': () => write('cloudtwo/config/root/rotation', { rotation_period: 0 }),
+        'its being automatic': () => write('cloudtwo/config/root/rotation', { disable_automated_rotation: true }),
+        'its key': () => write('cloudtwo/config/root', { ...rootKey(), rotation_period: '30h' }),
+        'its configuration': () => write('cloudtwo/config/root', rootKey()),
+      },
+    },
+    'a key of transit': {
+      plan: async () => {
+        await secrets.root.delete('sys/mounts/transit');
+        await write('sys/mounts/transit', { type: 'transit' }).expect(204);
+        await write('transit/keys/one', { auto_rotate_period: '1h' });
+        await write('transit/keys/one/config', { deletion_allowed: true });
+      },
+      mount: 'transit/',
+      done: async () => (await secrets.root.read('transit/keys/one')).body.data?.latest_version ?? 1,
+      losses: {
+        'its period': () => write('transit/keys/one/config', { auto_rotate_period: 0 }),
+        'its key': () => secrets.root.delete('transit/keys/one'),
+      },
+    },
+  } as const;
+  const planned = Object.entries(rotations);
+
+  it.each(planned)('is done while nothing is lost: %s', async (_name, { plan, mount, done }) => {
+    await plan();
+    const before = await done();
+    clock.advance(2 * 3_600_000);
+    await look(mount);
+    expect(await done()).toBe(before + 1);
+  });
+
+  const cases = planned.flatMap(([name, { losses }]) =>
+    Object.entries(losses).map(([loss, lose]) => ({ name, loss, lose })),
+  );
+
+  it.each(cases)('is not done any more once $name has lost $loss', async ({ name, lose }) => {
+    const { plan, mount, done } = rotations[name as keyof typeof rotations];
+    await plan();
+    const before = await done();
+    expect((await lose()).status).toBeLessThan(300);
+    clock.advance(2 * 3_600_000);
+    await look(mount);
+    expect(await done()).toBe(before);
   });
 });

@@ -22,6 +22,8 @@ export interface Birthplace {
   readonly mount: LiveMount;
   /** Inside the namespace. */
   readonly path: string;
+  /** Of the client. */
+  readonly address: string;
 }
 
 /** Mints a token the token backend has already checked. */
@@ -118,7 +120,7 @@ export async function issueLogin(
       periodSeconds: login.periodSeconds,
       renewable: type === 'service' && (login.renewable ?? true),
       numUses: login.numUses,
-      boundCidrs: login.boundCidrs,
+      boundCidrs: login.bindsAddress ? [at.address] : login.boundCidrs,
       internal: login.internal,
     },
     set,
@@ -128,7 +130,7 @@ export async function issueLogin(
 
 async function demandFactors(
   kernel: Kernel,
-  { namespace, mount, path }: Birthplace,
+  { namespace, mount, path, address }: Birthplace,
   login: Login,
   entityId: string,
   sentAlong: readonly string[],
@@ -143,6 +145,7 @@ async function demandFactors(
       entityId,
       groupIds: new Set(identity?.subject.groups.map(({ id }) => id)),
       path,
+      address,
       login,
     },
     sentAlong,

@@ -114,7 +114,12 @@ export class RequestCall implements Call {
   }
 
   get birthplace(): Birthplace {
-    return { namespace: this.match.namespace, mount: this.match.mount!, path: this.match.path };
+    return {
+      namespace: this.match.namespace,
+      mount: this.match.mount!,
+      path: this.match.path,
+      address: this.caller.address,
+    };
   }
 
   private passwordOf(subject: string): Guessed {

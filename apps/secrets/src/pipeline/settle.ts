@@ -5,6 +5,7 @@ import type { WriteSet } from '../kernel/storage/types';
 import { isEmpty, PreconditionFailed, writesConfig } from '../kernel/storage/write-set';
 import { isReading } from '../sdk/call';
 import { type Login, listed, type Reply } from '../sdk/reply';
+import { loginAfterWait } from '../sdk/token-params';
 import type { ChainedLine } from './audit-lines';
 import { issueLogin, issueToken } from './issue-token';
 import type { Kernel } from './kernel';
@@ -103,7 +104,8 @@ async function outcomeOf(kernel: Kernel, call: RequestCall, reply: Reply, set: W
       const { origin } = reply;
       const mount = origin && kernel.mounts.find(origin.mountUuid);
       if (origin && !mount) throw new Refusal('denied', 'permission denied');
-      const at = origin && mount ? { ...call.birthplace, mount, path: origin.path } : call.birthplace;
+      const { path, address } = origin ?? call.birthplace;
+      const at = { ...call.birthplace, ...(mount && { mount }), path, address };
       const factors = origin ? { provenFor: origin.entityId } : { sentAlong: call.mfa };
       const login = origin && mount ? await renewed(kernel, call, mount, origin.entityId, reply.login) : reply.login;
       const issued = await issueLogin(kernel, at, login, set, factors);
@@ -123,12 +125,12 @@ async function renewed(
   entityId: string,
   login: Login,
 ): Promise<Login> {
-  const { internal, groupAliases } = await leases.renewal.loginNow(mount, {
+  const now = await leases.renewal.loginNow(mount, {
     ...login,
     entityId,
     certificates: () => call.certificates(),
   });
-  return { ...login, internal: internal ?? login.internal, groupAliases: groupAliases ?? login.groupAliases };
+  return loginAfterWait(login, now);
 }
 
 /** A token outlives the session it is made in: no operation makes one that does not ask people at the console for a proof. */

@@ -61,6 +61,10 @@ export interface Login {
   readonly periodSeconds?: number;
   readonly numUses?: number;
   readonly boundCidrs?: readonly string[];
+  /** Only the address that logged in may use the token, in place of `boundCidrs`. */
+  readonly bindsAddress?: boolean;
+  /** Digest of what the method demanded: a login that waits for second factors ends when that changes. */
+  readonly demands?: string;
   readonly type?: 'service' | 'batch' | 'default' | '';
   readonly renewable?: boolean;
   /** What the backend's `renewLogin` will be given; sealed with the token. A renewal that answers one replaces it. */
@@ -73,10 +77,11 @@ export interface LoginReply {
   readonly origin?: LoginOrigin;
 }
 
-/** A login made elsewhere: by which mount, at which path of the namespace, and for which entity. */
+/** A login made elsewhere: by which mount, at which path of the namespace, from which address, and for which entity. */
 export interface LoginOrigin {
   readonly mountUuid: string;
   readonly path: string;
+  readonly address: string;
   readonly entityId: string;
 }
 

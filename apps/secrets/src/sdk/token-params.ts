@@ -1,8 +1,8 @@
+import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
 import { Refusal } from '@keystead/refusal';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
-import type { Caller } from './call';
 import { durationText } from './duration';
 import { anyCase, bool, commaList, duration, int, olderName, oneOf } from './fields';
 import { type FieldRows, type FieldTypes, recordFields } from './record-fields';
@@ -185,8 +185,11 @@ export function showTokenParams(params: TokenParams & TokenAliases): Record<stri
   return shown;
 }
 
-/** Token parameters as the reply to a login from an address wants them, or that to a renewal. */
-export function loginParams(params: TokenParams, from: Pick<Caller, 'address'> | undefined): Partial<Login> {
+/**
+ * Token parameters as the reply to a login wants them, or that to a renewal. `config` is what besides the role or user
+ * decided who may log in.
+ */
+export function loginParams(params: TokenParams, config?: unknown): Partial<Login> & Pick<Login, 'policies'> {
   // Roles of an earlier version may say default-service or default-batch.
   const type = params.token_type.replace('default-', '') as 'service' | 'batch' | 'default' | '';
   return {
@@ -197,9 +200,25 @@ export function loginParams(params: TokenParams, from: Pick<Caller, 'address'> |
     explicitMaxTtlSeconds: params.token_explicit_max_ttl,
     periodSeconds: params.token_period,
     numUses: params.token_num_uses,
-    boundCidrs: params.token_strictly_bind_ip && from ? [hostOf(from.address)] : params.token_bound_cidrs,
+    boundCidrs: params.token_bound_cidrs,
+    bindsAddress: params.token_strictly_bind_ip,
+    demands: digestOf(params, config),
     type,
   };
 }
 
-const hostOf = (address: string): string => (ipaddr.isValid(address) ? ipaddr.process(address).toString() : address);
+/** A login that waited, with what the method gives now. Throws `denied` where it was let in by something else. */
+export function loginAfterWait(waited: Login, now: Partial<Login>): Login {
+  if (now.demands === undefined || now.demands !== waited.demands) {
+    throw new Refusal('denied', 'what this login was checked against has changed: log in again');
+  }
+  return { ...waited, ...now };
+}
+
+/** Of all that is not about the token. */
+function digestOf(params: TokenParams, config: unknown): string {
+  const own = Object.entries(params).filter(([name]) => !(name in tokenFields.defaults || name in aliasOf));
+  return createHash('sha256')
+    .update(JSON.stringify([own, config]))
+    .digest('base64url');
+}

@@ -1,6 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 
 interface Signer {
   readonly secret: string;
@@ -115,3 +116,53 @@ function json({ arn, userId }: Signer): string {
 
 const failure = (code: string) =>
   `<ErrorResponse><Error><Type>Sender</Type><Code>${code}</Code><Message>no</Message></Error></ErrorResponse>`;
+
+/** A request as it was signed, and not sent. */
+export interface SignedRequest {
+  readonly url: string;
+  readonly body: string;
+  readonly headers: Record<string, string>;
+}
+
+/** A request as the provider's own library signs it. */
+export async function signedRequest(
+  key: string,
+  address: string,
+  further: Record<string, string> = {},
+): Promise<SignedRequest> {
+  let signed: SignedRequest | undefined;
+  const sts = new STSClient({
+    region: 'us-east-1',
+    endpoint: address,
+    credentials: { accessKeyId: key, secretAccessKey: `secret of ${key}` },
+    maxAttempts: 1,
+  });
+  sts.middlewareStack.add(
+    (next) => async (args) => {
+      Object.assign((args.request as { headers: object }).headers, further);
+      return next(args);
+    },
+    { step: 'build' },
+  );
+  sts.middlewareStack.add(
+    () => async (args) => {
+      const { headers, body } = args.request as { headers: Record<string, string>; body: string };
+      signed = { url: `${address}/`, body: String(body), headers };
+      throw new Error('kept');
+    },
+    { step: 'deserialize', priority: 'high' },
+  );
+  await sts.send(new GetCallerIdentityCommand({})).catch(() => {});
+  sts.destroy();
+  return signed!;
+}
+
+const base64 = (text: string) => Buffer.from(text).toString('base64');
+
+/** The fields of a login with a signed request. */
+export const loginFields = ({ url, body, headers }: SignedRequest) => ({
+  iam_http_request_method: 'POST',
+  iam_request_url: base64(url),
+  iam_request_body: base64(body),
+  iam_request_headers: base64(JSON.stringify(headers)),
+});

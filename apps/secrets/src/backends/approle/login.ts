@@ -6,7 +6,7 @@ import { secretString } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { type Login, login } from '../../sdk/reply';
 import { loginParams, withinCidrs } from '../../sdk/token-params';
-import { findByRoleId, roles } from './role';
+import { type AppRole, findByRoleId, roles } from './role';
 import { spendSecretId } from './secret-ids';
 
 const LoginInput = z.object({
@@ -29,7 +29,7 @@ export const loginPath = path('login', {
       if (!role) throw new Refusal('invalid', 'invalid role or secret ID');
       const outside = (cidrs: readonly string[]) => !withinCidrs(caller.address, cidrs);
       let metadata: Record<string, string> = {};
-      let { boundCidrs } = loginParams(role, caller);
+      let tokenCidrs: readonly string[] = [];
       if (role.bind_secret_id) {
         if (!input.secret_id) throw new Refusal('invalid', 'missing secret_id');
         const secretId = await spendSecretId(storage, role, input.secret_id, nowMs, ({ cidrs, tokenCidrs }) => {
@@ -41,19 +41,17 @@ export const loginPath = path('login', {
         });
         if (!secretId) throw new Refusal('invalid', 'invalid role or secret ID');
         metadata = secretId.metadata;
-        if (secretId.tokenCidrs.length > 0 && !role.token_strictly_bind_ip) boundCidrs = secretId.tokenCidrs;
+        tokenCidrs = secretId.tokenCidrs;
       } else if (outside(role.secret_id_bound_cidrs) || outside(role.token_bound_cidrs)) {
         throw new Refusal('denied', 'permission denied');
       }
       const facts = { ...metadata, role_name: role.name };
       return login({
-        policies: [],
-        ...loginParams(role, caller),
-        boundCidrs,
+        ...tokenOf(role, tokenCidrs),
         alias: { name: role.roleId, metadata: facts },
         displayName: mount.path.replace(/^auth\/|\/$/g, '').replaceAll('/', '-'),
         metadata: facts,
-        internal: { role_name: role.name },
+        internal: { role_name: role.name, ...(tokenCidrs.length > 0 && { token_cidrs: tokenCidrs }) },
       });
     },
   },
@@ -63,5 +61,11 @@ export const loginPath = path('login', {
 export async function renewLogin({ internal }: StoredLogin, { storage }: BackgroundCall): Promise<Partial<Login>> {
   const role = await roles.find(storage, String(internal.role_name));
   if (!role) throw new Refusal('invalid', `role ${JSON.stringify(internal.role_name)} does not exist during renewal`);
-  return loginParams(role, undefined);
+  return tokenOf(role, internal.token_cidrs as readonly string[] | undefined);
 }
+
+/** A secret id may name the addresses of its tokens, in place of those of the role. */
+const tokenOf = (role: AppRole, tokenCidrs: readonly string[] = []) => ({
+  ...loginParams(role),
+  ...(tokenCidrs.length > 0 && { boundCidrs: tokenCidrs }),
+});

@@ -1,17 +1,10 @@
-import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { manualClock } from '@keystead/testing';
-import { StsStandIn } from '../../../test/stand-ins/sts';
+import { loginFields, type SignedRequest, StsStandIn, signedRequest } from '../../../test/stand-ins/sts';
 import { startSecrets } from '../../../test/start-secrets';
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 const account = '123456789012';
-
-interface Signed {
-  readonly url: string;
-  readonly body: string;
-  readonly headers: Record<string, string>;
-}
 
 describe('login by a signed request', () => {
   const clock = manualClock(Date.now());
@@ -20,40 +13,11 @@ describe('login by a signed request', () => {
   afterAll(() => cloud.stop());
   const secrets = startSecrets({ clock });
 
-  /** A request as the provider's own library signs it, which is then not sent. */
-  async function sign(key: string, address = cloud.address, further: Record<string, string> = {}): Promise<Signed> {
-    let signed: Signed | undefined;
-    const sts = new STSClient({
-      region: 'us-east-1',
-      endpoint: address,
-      credentials: { accessKeyId: key, secretAccessKey: `secret of ${key}` },
-      maxAttempts: 1,
-    });
-    sts.middlewareStack.add(
-      (next) => async (args) => {
-        Object.assign((args.request as { headers: object }).headers, further);
-        return next(args);
-      },
-      { step: 'build' },
-    );
-    sts.middlewareStack.add(
-      () => async (args) => {
-        const { headers, body } = args.request as { headers: Record<string, string>; body: string };
-        signed = { url: `${address}/`, body: String(body), headers };
-        throw new Error('kept');
-      },
-      { step: 'deserialize', priority: 'high' },
-    );
-    await sts.send(new GetCallerIdentityCommand({})).catch(() => {});
-    sts.destroy();
-    return signed!;
-  }
-  const sent = ({ url, body, headers }: Signed, role?: string) => ({
+  const sign = (key: string, address = cloud.address, further: Record<string, string> = {}) =>
+    signedRequest(key, address, further);
+  const sent = (signed: SignedRequest, role?: string) => ({
     ...(role === undefined ? {} : { role }),
-    iam_http_request_method: 'POST',
-    iam_request_url: base64(url),
-    iam_request_body: base64(body),
-    iam_request_headers: base64(JSON.stringify(headers)),
+    ...loginFields(signed),
   });
   const logIn = (fields: object) => secrets.anonymous.write('auth/aws/login', fields);
   const login = async (key: string, role?: string) => logIn(sent(await sign(key), role));
@@ -261,7 +225,7 @@ describe('login by a signed request', () => {
   });
 
   describe('what was not signed for this', () => {
-    const changed = async (change: (signed: Signed) => Partial<Signed> & { fields?: object }) => {
+    const changed = async (change: (signed: SignedRequest) => Partial<SignedRequest> & { fields?: object }) => {
       const signed = await sign('AKIAADA');
       const { fields, ...parts } = change(signed);
       return logIn({ ...sent({ ...signed, ...parts }, 'ada'), ...fields });
@@ -276,9 +240,9 @@ describe('login by a signed request', () => {
       cloud.users.set('ada', { id: 'AIDAADA', path: '/people/' });
       await role('ada', { bound_iam_principal_arn: arn('user/people/ada') }).expect(204);
     });
-    const authorization = ({ headers }: Signed) => headers.authorization!;
+    const authorization = ({ headers }: SignedRequest) => headers.authorization!;
 
-    it.each<[string, number, (signed: Signed) => Partial<Signed> & { fields?: object }]>([
+    it.each<[string, number, (signed: SignedRequest) => Partial<SignedRequest> & { fields?: object }]>([
       ['a GET', 400, () => ({ fields: { iam_http_request_method: 'GET' } })],
       ['another host', 400, () => ({ url: 'https://sts.amazonaws.com.evil.example/' })],
       ['a host before an @', 400, (signed) => ({ url: signed.url.replace('//', '//sts.amazonaws.com@') })],

@@ -90,8 +90,7 @@ export const loginPath = (parts: AwsParts) =>
         const metadata = Object.fromEntries(iam_metadata.map((fact) => [fact, facts[fact]!]));
         const aliases = { role_id: role.role_id, unique_id: id, canonical_arn: who.canonical, full_arn: full };
         return login({
-          policies: [],
-          ...loginParams(role, caller),
+          ...loginParams(role, config),
           alias: { name: aliases[iam_alias], metadata },
           displayName: `${mount.path.replace(/^auth\/|\/$/g, '').replaceAll('/', '-')}-${principal.name}`,
           metadata: { role_id: role.role_id, ...metadata },
@@ -110,7 +109,7 @@ export async function renewLogin({ internal }: StoredLogin, { storage }: Backgro
   if (!admits(role, who)) {
     throw new Refusal('invalid', `IAM Principal ${JSON.stringify(who.canonical)} does not belong to the role any more`);
   }
-  return loginParams(role, undefined);
+  return loginParams(role, await clientInForce(storage));
 }
 
 async function requireRole(storage: Storage, name: string): Promise<AwsRole> {

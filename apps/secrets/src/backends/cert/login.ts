@@ -39,8 +39,7 @@ export const loginPath = (trust: Trust) =>
           call.warn('no OCSP responder could say whether the certificate is still good; the role lets it pass');
         const metadata = metadataOf(own, name, role);
         return login({
-          policies: [],
-          ...loginParams(role, caller),
+          ...loginParams(role),
           alias: { name: own.commonName, ...(keep ? { metadata } : {}) },
           displayName: role.display_name,
           metadata,
@@ -72,7 +71,7 @@ export const renewLogin =
         throw new Refusal('invalid', 'client identity during renewal not matching client identity used during login');
       }
     }
-    return loginParams(role, undefined);
+    return loginParams(role);
   };
 
 /** Throws `invalid` where nothing was shown, or nothing that can be read. */

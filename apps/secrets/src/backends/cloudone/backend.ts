@@ -1,8 +1,9 @@
 import { Refusal } from '@keystead/refusal';
 import { type Backend, backend } from '../../sdk/backend';
+import { loginParams } from '../../sdk/token-params';
 import { defaultCloud } from './clouds';
-import { configPath } from './config';
-import { type CloudOneParts, loginPath, roleLogin } from './login';
+import { config, configPath } from './config';
+import { type CloudOneParts, loginPath } from './login';
 import { findRole, roleListPath, rolePath } from './role';
 
 /** Login with identities of a cloud directory. Spec: Cloud-identity auth method. */
@@ -17,7 +18,7 @@ export const cloudone = (parts: CloudOneParts): Backend =>
       const name = String(stored.internal.role);
       const role = await findRole(storage, name);
       if (!role) throw new Refusal('invalid', `failed to renew entry: role ${name} does not exist during renewal`);
-      return roleLogin(role, undefined);
+      return loginParams(role, (await config.inForce(storage)).generation);
     },
   });
 

@@ -23,7 +23,8 @@ const fields = recordFields({
   client_secret: [notRedirectable(secretString()).describe('Secret of client_id; else CLOUDONE_CLIENT_SECRET.'), ''],
 });
 type CloudOneConfig = typeof fields.defaults;
-const config = configuration('config', fields.input);
+/** How the directory is reached, and whose tokens count. */
+export const config = configuration('config', fields.input);
 
 /** What the process environment says where the configuration is silent, and where outside hosts are overridden. */
 export interface CloudOneDefaults {

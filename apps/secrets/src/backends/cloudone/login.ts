@@ -1,7 +1,6 @@
 import { verifyJwt } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
-import type { Caller } from '../../sdk/call';
 import { announced, anyCase, secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { login } from '../../sdk/reply';
@@ -93,16 +92,11 @@ export const loginPath = ({ defaults, directory, resources }: CloudOneParts) =>
           displayName: `${mount.path.replace(/^auth\//, '').replace(/\/$/, '')}-${who.oid}`,
           metadata: { role: roleName, ...metadata },
           internal: { role: roleName },
-          ...roleLogin(role, caller),
+          ...loginParams(role, config.generation),
         });
       },
     },
   });
-
-/** What a role gives to every login, at the login and at each renewal. */
-export function roleLogin(role: CloudOneRole, from: Pick<Caller, 'address'> | undefined) {
-  return { policies: role.token_policies, ...loginParams(role, from) };
-}
 
 function need(field: string, value: string | undefined): string {
   if (!value) throw new Refusal('invalid', `${field} is required`);

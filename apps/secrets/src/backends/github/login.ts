@@ -7,7 +7,7 @@ import { keepSecret, secretKeptFor } from '../../sdk/kept-secret';
 import { path } from '../../sdk/path';
 import { type Login, login } from '../../sdk/reply';
 import { loginParams, withinCidrs } from '../../sdk/token-params';
-import { requireConfig } from './config';
+import { type GithubConfig, requireConfig } from './config';
 import { policiesOf } from './map';
 import type { Organizations } from './organizations';
 
@@ -34,8 +34,7 @@ export const loginPath = (organizations: Organizations) =>
         const policies = await policiesOf(storage, member);
         const { username, teams } = member;
         return login({
-          ...loginParams(config, caller),
-          policies: [...new Set([...config.token_policies, ...policies])],
+          ...tokenOf(config, policies),
           alias: { name: username, metadata: {} },
           groupAliases: teams,
           displayName: `${mount.path.replace(/^auth\/|\/$/g, '').replaceAll('/', '-')}-${username}`,
@@ -60,5 +59,10 @@ export const renewLogin =
     if (JSON.stringify(policies) !== JSON.stringify(internal.policies)) {
       throw new Refusal('invalid', 'policies do not match');
     }
-    return { ...loginParams(config, undefined), groupAliases: member.teams };
+    return { ...tokenOf(config, policies), groupAliases: member.teams };
   };
+
+const tokenOf = (config: GithubConfig, policies: readonly string[]) => ({
+  ...loginParams(config),
+  policies: [...new Set([...config.token_policies, ...policies])],
+});

@@ -105,7 +105,7 @@ export async function finish(
   const asked = { nonce, maxAgeSeconds: role.max_age, nowMs };
   const claims = await saying('Token verification failed', () => claimsOf(provider, found, role, tokens, asked));
   if (role.verbose_oidc_logging) provider.told(pending.role, claims);
-  const login = await identityOf(claims, role, pending.role, caller, mount);
+  const login = await identityOf(claims, role, pending.role, found, mount);
   return { ...login, internal: internalOf(pending.role, role, found, claims, tokens.refreshToken) };
 }
 
@@ -129,7 +129,7 @@ export async function renewBrowserLogin(
   { storage, nowMs }: BackgroundCall,
 ): Promise<Partial<Login>> {
   const { refresh_token: kept, subject, role: name } = internal;
-  if (kept === undefined) return loginParams(role, undefined);
+  if (kept === undefined) return loginParams(role, await findVerifier(storage));
   const found = await browserConfig(storage);
   const refreshToken = secretKeptFor(kept, placesOf(found));
   const tokens = await provider.refresh(found, refreshToken).catch((error) => {
@@ -142,12 +142,12 @@ export async function renewBrowserLogin(
     refresh_token: keepSecret(tokens.refreshToken ?? refreshToken, placesOf(found)),
   };
   // A provider need not say again who it is: then only that the person may still sign in is known.
-  if (!tokens.idToken) return { ...loginParams(role, undefined), internal: next };
+  if (!tokens.idToken) return { ...loginParams(role, found), internal: next };
   const claims = await claimsOf(provider, found, role, tokens, { nonce: undefined, maxAgeSeconds: 0, nowMs });
   if (claims.sub !== subject) throw new Refusal('invalid', 'the provider answered for another user: log in again');
   // Who is in no group any more has no such claim at some providers: that must not leave them in the groups of before.
-  const { groupAliases } = await identityOf(claims, { ...role, groups_claim_optional: true }, String(name));
-  return { ...loginParams(role, undefined), groupAliases, internal: next };
+  const { groupAliases } = await identityOf(claims, { ...role, groups_claim_optional: true }, String(name), found);
+  return { ...loginParams(role, found), groupAliases, internal: next };
 }
 
 /** Where codes and refresh tokens are sent, what is trusted there, and who we are there. */

@@ -43,7 +43,7 @@ export const loginPath = (keys: IssuerKeys) =>
         }
         if (!withinCidrs(caller.address, role.token_bound_cidrs)) throw new Refusal('denied', 'permission denied');
         const claims = await saying('error validating token', () => verified(keys, verifier, role, input.jwt!, nowMs));
-        return login(await identityOf(claims, role, roleName, caller, mount));
+        return login(await identityOf(claims, role, roleName, verifier, mount));
       },
     },
   });

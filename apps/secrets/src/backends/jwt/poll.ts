@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { secretString, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { login } from '../../sdk/reply';
-import { finish } from './browser-login';
+import { loginAfterWait, loginParams } from '../../sdk/token-params';
+import { browserConfig, browserRole, finish } from './browser-login';
 import { decide, isBeginner } from './pending';
 import { type OidcProvider, ProviderRefusal } from './provider';
 
@@ -35,7 +36,10 @@ export const pollPath = (provider: OidcProvider) =>
         if (!found) throw new Refusal('invalid', 'Keystead login failed. Expired or missing OAuth state.');
         if (found.wrong) throw new Refusal('invalid', 'invalid client_nonce');
         const { pending } = found;
-        if (pending.login) return login(pending.login);
+        if (pending.login) {
+          const role = await browserRole(storage, pending.role);
+          return login(loginAfterWait(pending.login, loginParams(role, await browserConfig(storage))));
+        }
         if (pending.mode !== 'device') throw new Refusal('invalid', 'authorization_pending');
         const forget = () => decide(storage, state, nowMs, () => ({ next: undefined, told: true }));
         const made = await finish(

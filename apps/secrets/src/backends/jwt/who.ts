@@ -1,9 +1,10 @@
 import type { Claims } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
-import type { Caller, MountView } from '../../sdk/call';
+import type { MountView } from '../../sdk/call';
 import type { Login } from '../../sdk/reply';
 import { loginParams } from '../../sdk/token-params';
 import { checkBoundClaims, groupsOf, metadataOf, userOf } from './claims';
+import type { Verifier } from './config';
 import type { JwtRole } from './role';
 
 /** Checks the constraints of a role on verified claims, and says who logs in. Throws `invalid`. */
@@ -11,7 +12,7 @@ export async function identityOf(
   claims: Claims,
   role: JwtRole,
   roleName: string,
-  caller?: Caller,
+  found: Verifier,
   mount?: MountView,
 ): Promise<Login> {
   const who = await saying('error validating claims', async () => {
@@ -20,8 +21,7 @@ export async function identityOf(
   });
   const place = mount?.path.replace(/^auth\/|\/$/g, '').replaceAll('/', '-') ?? '';
   return {
-    policies: [],
-    ...loginParams(role, caller),
+    ...loginParams(role, found),
     alias: { name: who.user, metadata: who.metadata },
     groupAliases: who.groups,
     displayName: `${place}-${who.user}`,

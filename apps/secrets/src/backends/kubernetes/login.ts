@@ -51,8 +51,7 @@ export const loginPath = (cluster: Cluster) =>
         };
         const { uid, namespace, name: accountName } = account;
         return login({
-          policies: [],
-          ...loginParams(role, caller),
+          ...loginParams(role, found),
           alias: {
             name: role.alias_name_source === 'serviceaccount_name' ? `${namespace}/${accountName}` : uid,
             metadata,
@@ -70,7 +69,7 @@ export async function renewLogin({ internal }: StoredLogin, { storage }: Backgro
   const name = String(internal.role);
   const role = await findRole(storage, name);
   if (!role) throw new Refusal('invalid', `role ${name} does not exist during renewal`);
-  return loginParams(role, undefined);
+  return loginParams(role, await config.find(storage));
 }
 
 /**

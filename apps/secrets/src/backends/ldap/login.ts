@@ -7,7 +7,7 @@ import { path } from '../../sdk/path';
 import { type Login, login } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import { loginParams, withinCidrs } from '../../sdk/token-params';
-import { findConfig, type LdapConfig } from './config';
+import { type DirectoryConfig, findConfig, type LdapConfig } from './config';
 import { canLookUp, type Directory, type Person } from './directory';
 import { foldedName } from './filter';
 import { users } from './names';
@@ -44,13 +44,12 @@ export const loginPath = (directory: Directory) =>
         }
         const { groups, policies } = await rightsOf(storage, config, username, person);
         return login({
-          ...loginParams(config, caller),
-          policies: [...new Set([...config.token_policies, ...policies])],
+          ...tokenOf(config, policies),
           alias: { name: person.alias, metadata: { name: username } },
           groupAliases: groups,
           displayName: `${mount.path.replace(/^auth\/|\/$/g, '').replaceAll('/', '-')}-${username}`,
           metadata: { username },
-          internal: { username, policies },
+          internal: { username, policies, groups: person.groups },
         });
       },
     },
@@ -65,20 +64,33 @@ export const renewLogin =
   async ({ internal }: StoredLogin, { storage }: BackgroundCall): Promise<Partial<Login>> => {
     const config = await findConfig(storage);
     if (!config) throw new Refusal('invalid', 'auth method not configured');
-    if (!canLookUp(config)) return loginParams(config, undefined);
     const username = String(internal.username);
-    const person = await directory.lookUp(config, username);
+    const known = internal as { policies?: string[]; groups?: string[] };
+    const before = [...(known.policies ?? [])].sort();
+    const asks = canLookUp(config);
+    // Of an earlier version, which did not keep the groups.
+    if (!asks && !known.groups) return tokenOf(config, before);
+    const person = asks ? await directory.lookUp(config, username) : { groups: known.groups! };
     if (!person) throw new Refusal('invalid', 'the directory does not know this person any more');
     const { groups, policies } = await rightsOf(storage, config, username, person);
-    const before = [...((internal.policies as string[] | undefined) ?? [])].sort();
     if (JSON.stringify(before) !== JSON.stringify([...policies].sort())) {
       throw new Refusal('invalid', 'policies have changed, not renewing');
     }
-    return { ...loginParams(config, undefined), groupAliases: groups };
+    return { ...tokenOf(config, policies), groupAliases: groups };
   };
 
+const tokenOf = ({ generation, ...config }: DirectoryConfig, policies: readonly string[]) => ({
+  ...loginParams(config),
+  policies: [...new Set([...config.token_policies, ...policies])],
+});
+
 /** Groups of the directory and those said here, and the policies of both. */
-async function rightsOf(storage: Storage, config: LdapConfig, username: string, { groups: there }: Person) {
+async function rightsOf(
+  storage: Storage,
+  config: LdapConfig,
+  username: string,
+  { groups: there }: Pick<Person, 'groups'>,
+) {
   const exact = config.case_sensitive_names;
   const fits = (name: string, found: { name: string } | undefined) => found && (!exact || found.name === name);
   const user = await users.find(storage, username.toLowerCase());

@@ -33,8 +33,7 @@ export function loginPath(passwords: Passwords) {
         if (!user) throw new Refusal('invalid', 'invalid username or password');
         if (!withinCidrs(caller.address, user.token_bound_cidrs)) throw new Refusal('denied', 'permission denied');
         return login({
-          policies: [],
-          ...loginParams(user, caller),
+          ...loginParams(user),
           alias: { name: username },
           displayName: `${mount.path.replace(/^auth\/|\/$/g, '').replaceAll('/', '-')}-${username}`,
           metadata: { username },
@@ -53,5 +52,5 @@ export async function renewLogin({ internal }: StoredLogin, { storage }: Backgro
   if (JSON.stringify(before) !== JSON.stringify([...user.token_policies].sort())) {
     throw new Refusal('invalid', 'policies have changed, not renewing');
   }
-  return loginParams(user, undefined);
+  return loginParams(user);
 }

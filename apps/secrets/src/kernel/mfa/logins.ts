@@ -24,6 +24,7 @@ export type Passcodes = ReadonlyMap<string, string>;
 export interface MfaLogin extends EnforceableLogin {
   readonly mountId: string;
   readonly path: string;
+  readonly address: string;
   readonly login: unknown;
 }
 
@@ -108,9 +109,9 @@ export class MfaLogins {
   private async suspend(login: MfaLogin, enforcements: readonly Enforcement[]): Promise<MfaRequirement> {
     const requestId = randomUUID();
     const hash = this.hash(requestId);
-    const { namespaceId, entityId, mountId, path } = login;
+    const { namespaceId, entityId, mountId, path, address } = login;
     const enforcementIds = enforcements.map(({ id }) => id);
-    const pending: PendingLogin = { namespaceId, entityId, mountId, path, login: login.login, enforcementIds };
+    const pending: PendingLogin = { namespaceId, entityId, mountId, path, address, login: login.login, enforcementIds };
     const expiresAtMs = this.needs.clock.now() + pendingMs;
     const data = { hash, namespaceId, entityId, expiresAtMs, sealed: this.seal(hash, pending) };
     await this.needs.database.prisma.mfaPending.create({ data, select: { hash: true } });

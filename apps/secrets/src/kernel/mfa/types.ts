@@ -66,8 +66,9 @@ export interface PendingLogin {
   /** The login reply of the auth method, to be finished later. */
   readonly login: unknown;
   readonly mountId: string;
-  /** Where the login was made, inside its namespace. */
+  /** Where the login was made, inside its namespace, and from where. */
   readonly path: string;
+  readonly address: string;
   readonly enforcementIds: readonly string[];
   /** A secret made during this login that does not count before a code confirms it. */
   readonly enrolment?: {

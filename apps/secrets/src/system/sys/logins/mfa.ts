@@ -24,8 +24,8 @@ export function mfaValidatePath(logins: MfaLogins): Path {
         if (!input.mfa_request_id) throw new Refusal('invalid', 'missing request ID');
         const passcodes = passcodesOf(input.mfa_payload ?? {});
         const finished = await logins.validate(namespace.uuid, input.mfa_request_id, passcodes);
-        const { mountId, path: at, entityId } = finished;
-        return login(finished.login as Login, { mountUuid: mountId, path: at, entityId });
+        const { mountId: mountUuid, path: at, address, entityId } = finished;
+        return login(finished.login as Login, { mountUuid, path: at, address, entityId });
       },
     },
   });
