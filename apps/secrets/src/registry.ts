@@ -18,6 +18,7 @@ import { kvOne } from './backends/kv/version-one';
 import { kvTwo } from './backends/kv/version-two';
 import { ldap } from './backends/ldap/backend';
 import type { Directory } from './backends/ldap/directory';
+import { pki } from './backends/pki/backend';
 import { scheduler } from './backends/scheduler/backend';
 import type { Scheduler } from './backends/scheduler/scheduler';
 import { transit } from './backends/transit/backend';
@@ -104,6 +105,7 @@ export const registry: readonly Registered[] = [
     make: () => (options) => (options?.upgrading ? kvUpgrading : options?.version === '2' ? kvTwo : kvOne),
   },
   { type: 'transit', kind: 'secret', make: one(() => transit) },
+  { type: 'pki', kind: 'secret', make: one(() => pki) },
   { type: 'scheduler', kind: 'secret', usually: 'scheduler/', make: one((outside) => scheduler(outside.scheduler)) },
   { type: 'cloudtwo', kind: 'secret', usually: 'cloudtwo/', make: one((outside) => cloudtwo(outside.cloudtwo)) },
   { type: 'cloudone', kind: 'auth', usually: 'auth/cloudone/', make: one((outside) => cloudone(outside.cloudone)) },

@@ -34,6 +34,7 @@ export async function mountEveryKind({ root }: Secrets): Promise<void> {
   await root.write('sys/mounts/one', { type: 'kv' }).expect(204);
   await root.write('sys/mounts/two', { type: 'kv', options: { version: '2' } }).expect(204);
   await root.write('sys/mounts/transit', { type: 'transit' }).expect(204);
+  await root.write('sys/mounts/pki', { type: 'pki' }).expect(204);
   for (const type of authMethods) await root.write(`sys/auth/${type}`, { type }).expect(204);
 }
 

@@ -1,0 +1,87 @@
+import { constants, type KeyObject, sign } from 'node:crypto';
+import { promisify } from 'node:util';
+import { RsaSaPssParams } from '@peculiar/asn1-rsa';
+import { AsnConvert } from '@peculiar/asn1-schema';
+import { AlgorithmIdentifier } from '@peculiar/asn1-x509';
+import { refuse } from '../../sdk/refuse';
+
+/** How a key signs. */
+export interface SigningAlgorithm {
+  /** As issuers show it. */
+  readonly name: string;
+  readonly oid: string;
+  /** Null where the algorithm fixes it. */
+  readonly hash: 'sha256' | 'sha384' | 'sha512' | null;
+  readonly keyType: 'rsa' | 'ec' | 'ed25519';
+  readonly isPss?: true;
+}
+
+const hashIds = {
+  sha256: '2.16.840.1.101.3.4.2.1',
+  sha384: '2.16.840.1.101.3.4.2.2',
+  sha512: '2.16.840.1.101.3.4.2.3',
+} as const;
+const mgf1 = '1.2.840.113549.1.1.8';
+const pss = '1.2.840.113549.1.1.10';
+
+/** The algorithms that sign here: none that can be forged. */
+const algorithms: readonly SigningAlgorithm[] = [
+  { name: 'SHA256WithRSA', oid: '1.2.840.113549.1.1.11', hash: 'sha256', keyType: 'rsa' },
+  { name: 'SHA384WithRSA', oid: '1.2.840.113549.1.1.12', hash: 'sha384', keyType: 'rsa' },
+  { name: 'SHA512WithRSA', oid: '1.2.840.113549.1.1.13', hash: 'sha512', keyType: 'rsa' },
+  { name: 'SHA256WithRSAPSS', oid: pss, hash: 'sha256', keyType: 'rsa', isPss: true },
+  { name: 'SHA384WithRSAPSS', oid: pss, hash: 'sha384', keyType: 'rsa', isPss: true },
+  { name: 'SHA512WithRSAPSS', oid: pss, hash: 'sha512', keyType: 'rsa', isPss: true },
+  { name: 'ECDSAWithSHA256', oid: '1.2.840.10045.4.3.2', hash: 'sha256', keyType: 'ec' },
+  { name: 'ECDSAWithSHA384', oid: '1.2.840.10045.4.3.3', hash: 'sha384', keyType: 'ec' },
+  { name: 'ECDSAWithSHA512', oid: '1.2.840.10045.4.3.4', hash: 'sha512', keyType: 'ec' },
+  { name: 'Ed25519', oid: '1.3.101.112', hash: null, keyType: 'ed25519' },
+];
+
+/** The algorithm of a name, in upper or lower case. Throws `invalid` for others. */
+export function algorithmNamed(name: string): SigningAlgorithm {
+  const folded = name.toLowerCase().replace(/^pureed/, 'ed');
+  const known = algorithms.map((one) => one.name.toLowerCase());
+  return (
+    algorithms[known.indexOf(folded)] ??
+    refuse(`Unknown signature algorithm value: ${name} - valid values are ${known.join(', ')}`)
+  );
+}
+
+const curveHashes = new Map([
+  ['secp384r1', 'sha384'],
+  ['secp521r1', 'sha512'],
+]);
+
+/** How a key signs: an elliptic curve decides about its hash, for RSA `bits` and `usePss` do. */
+export function algorithmFor(key: KeyObject, bits = 0, usePss = false): SigningAlgorithm {
+  const type = key.asymmetricKeyType;
+  const wanted = (one: SigningAlgorithm) => {
+    if (one.keyType !== type) return false;
+    if (type === 'rsa') return one.hash === `sha${bits || 256}` && (one.isPss ?? false) === usePss;
+    return type !== 'ec' || one.hash === (curveHashes.get(key.asymmetricKeyDetails?.namedCurve ?? '') ?? 'sha256');
+  };
+  return algorithms.find(wanted) ?? refuse(`keys of type ${type} cannot sign certificates`);
+}
+
+/** How the algorithm is written in what it signs. */
+export function identifierOf({ oid, hash, keyType, isPss }: SigningAlgorithm): AlgorithmIdentifier {
+  if (!isPss) return new AlgorithmIdentifier({ algorithm: oid, parameters: keyType === 'rsa' ? null : undefined });
+  const hashAlgorithm = new AlgorithmIdentifier({ algorithm: hashIds[hash!], parameters: null });
+  const maskGenAlgorithm = new AlgorithmIdentifier({
+    algorithm: mgf1,
+    parameters: AsnConvert.serialize(hashAlgorithm),
+  });
+  const parameters = new RsaSaPssParams({ hashAlgorithm, maskGenAlgorithm, saltLength: saltLength(hash!) });
+  return new AlgorithmIdentifier({ algorithm: oid, parameters: AsnConvert.serialize(parameters) });
+}
+
+const saltLength = (hash: string): number => Number(hash.slice(3)) / 8;
+
+const signAside = promisify<string | null, Buffer, Parameters<typeof sign>[2], Buffer>(sign);
+
+/** Signs, off the main thread. */
+export function signWith({ hash, isPss }: SigningAlgorithm, key: KeyObject, content: Buffer): Promise<Buffer> {
+  const padding = isPss && { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: saltLength(hash!) };
+  return signAside(hash, content, { key, ...padding });
+}

@@ -1,0 +1,53 @@
+import { AsnConvert } from '@peculiar/asn1-schema';
+import { type Extension, GeneralName, id_ce_subjectAltName, SubjectAlternativeName } from '@peculiar/asn1-x509';
+import ipaddr from 'ipaddr.js';
+import { refuse } from '../../sdk/refuse';
+import { extension } from './extension';
+import { generalName, type OtherNameText, otherNameIn } from './other-name';
+
+/** What a certificate is valid for besides its subject. */
+export interface AlternativeNames {
+  readonly dns: readonly string[];
+  readonly emails: readonly string[];
+  readonly addresses: readonly string[];
+  readonly uris: readonly string[];
+  readonly others: readonly OtherNameText[];
+}
+
+export const noNames: AlternativeNames = { dns: [], emails: [], addresses: [], uris: [], others: [] };
+
+/** The extension that says them; none for none. It is critical where the subject says nothing. */
+export function alternativeNames(names: AlternativeNames, critical: boolean): Extension[] {
+  const all = [
+    ...names.others.map(generalName),
+    ...names.dns.map((dNSName) => new GeneralName({ dNSName })),
+    ...names.emails.map((rfc822Name) => new GeneralName({ rfc822Name })),
+    ...names.addresses.map((iPAddress) => new GeneralName({ iPAddress })),
+    ...names.uris.map((uniformResourceIdentifier) => new GeneralName({ uniformResourceIdentifier })),
+  ];
+  if (all.length === 0) return [];
+  return [extension(id_ce_subjectAltName, AsnConvert.serialize(new SubjectAlternativeName(all)), critical)];
+}
+
+/** The names in the extension of a request or certificate. Names of other kinds are left out: nothing here judges them. */
+export function namesIn(extensions: readonly Extension[] | undefined): AlternativeNames {
+  const found = extensions?.find(({ extnID }) => extnID === id_ce_subjectAltName);
+  if (!found) return noNames;
+  const all = [...AsnConvert.parse(found.extnValue.buffer, SubjectAlternativeName)];
+  const texts = (of: (name: GeneralName) => string | undefined) => all.flatMap((name) => of(name) ?? []);
+  return {
+    dns: texts(({ dNSName }) => dNSName),
+    emails: texts(({ rfc822Name }) => rfc822Name),
+    addresses: texts(({ iPAddress }) => iPAddress).map(readAddress),
+    uris: texts(({ uniformResourceIdentifier }) => uniformResourceIdentifier),
+    others: all.flatMap(({ otherName }) => (otherName ? [otherNameIn(otherName)] : [])),
+  };
+}
+
+/** An address in its one spelling. Throws `invalid` for anything else. */
+export function readAddress(text: string): string {
+  if (text.includes('%') || !(ipaddr.IPv4.isValidFourPartDecimal(text) || ipaddr.IPv6.isValid(text))) {
+    refuse(`the value ${JSON.stringify(text)} is not a valid IP address`);
+  }
+  return ipaddr.process(text).toString();
+}

@@ -1,0 +1,202 @@
+import { type KeyObject, randomUUID } from 'node:crypto';
+import { refuse } from '../../sdk/refuse';
+import type { Storage } from '../../sdk/storage';
+import { maySignLists, type ReadCertificate, readCertificate } from './certificate';
+import { type KeyType, keptKey, kindOfKey, openedKey, publicDer } from './key-pair';
+import type { UrlSet } from './url-set';
+
+/** What an issuer may be used for. */
+export const usages = ['crl-signing', 'issuing-certificates', 'ocsp-signing', 'read-only'] as const;
+export type Usage = (typeof usages)[number];
+
+/** A certificate that issues; fields that answers know have their names there. */
+export interface Issuer extends UrlSet {
+  readonly issuer_id: string;
+  readonly issuer_name: string;
+  /** Empty while its key is not here. */
+  readonly key_id: string;
+  /** DER in base64. */
+  readonly certificate: string;
+  /** Ids of the chain that was set by hand, this one first; empty: the chain is found. */
+  readonly manual_chain: readonly string[];
+  readonly leaf_not_after_behavior: string;
+  readonly usage: readonly Usage[];
+  readonly revocation_signature_algorithm: string;
+  readonly enable_aia_url_templating: boolean;
+  readonly revokedAtMs?: number;
+}
+
+/** A key that issuers have; the private half is stored next to it, sealed for itself. */
+export interface CaKey {
+  readonly key_id: string;
+  readonly key_name: string;
+  readonly key_type: KeyType;
+  /** SPKI in base64. */
+  readonly publicKey: string;
+}
+
+/** All issuers and keys of a mount. One entry, so that names, defaults and chains are decided together. */
+export interface Ca {
+  readonly issuers: Readonly<Record<string, Issuer>>;
+  readonly keys: Readonly<Record<string, CaKey>>;
+  readonly default_issuer: string;
+  readonly default_key: string;
+  readonly default_follows_latest_issuer: boolean;
+}
+
+const entry = 'ca';
+const noCa: Ca = {
+  issuers: {},
+  keys: {},
+  default_issuer: '',
+  default_key: '',
+  default_follows_latest_issuer: false,
+};
+const parse = JSON.parse as (text: string) => Ca;
+const mostIssuers = 500;
+
+/** The issuers and keys of the mount. */
+export const findCa = async (storage: Storage): Promise<Ca> => (await storage.read(entry, parse)) ?? noCa;
+
+/** Decides about the issuers and keys when it is its turn; `change` may run more than once. */
+export function changeCa(storage: Storage, change: (ca: Ca, tx: Storage) => Ca | Promise<Ca>): Promise<Ca> {
+  return storage.transaction(entry, async (tx) => {
+    const before = await findCa(tx);
+    const after = await change(before, tx);
+    if (after === before) return before;
+    if (Object.keys(after.issuers).length > mostIssuers) refuse(`a mount has at most ${mostIssuers} issuers`);
+    tx.put(entry, JSON.stringify(after));
+    return after;
+  });
+}
+
+/** What is to be known of a key that is kept. */
+export interface NewKey {
+  readonly info: CaKey;
+  readonly secret: string;
+}
+
+/** A private key with an id, to be kept. */
+export function newKey(key: KeyObject, name: string): NewKey {
+  const publicKey = publicDer(key).toString('base64');
+  return {
+    info: { key_id: randomUUID(), key_name: name, key_type: kindOfKey(key).type, publicKey },
+    secret: keptKey(key),
+  };
+}
+
+/** The issuers and keys with this key; issuers that waited for it now have it. The first key is the default. */
+export function withKey(ca: Ca, tx: Storage, { info, secret }: NewKey): Ca {
+  const taken = keyRef(ca, info.key_name);
+  if (info.key_name !== '' && taken) refuse('key name already in use');
+  tx.put(`key/${info.key_id}`, JSON.stringify({ key: secret }));
+  const issuers = Object.entries(ca.issuers).map(([id, issuer]) => {
+    const fits = issuer.key_id === '' && publicKeyOf(issuer) === info.publicKey;
+    return [id, fits ? { ...issuer, key_id: info.key_id } : issuer] as const;
+  });
+  return {
+    ...ca,
+    issuers: Object.fromEntries(issuers),
+    keys: { ...ca.keys, [info.key_id]: info },
+    default_key: ca.default_key || info.key_id,
+  };
+}
+
+/** An issuer with its id and what it is at first. */
+export function newIssuer(ca: Ca, der: Buffer, name: string, algorithm = ''): Issuer {
+  const read = readCertificate(der);
+  const publicKey = publicDer(read.publicKey).toString('base64');
+  return {
+    issuer_id: randomUUID(),
+    issuer_name: name,
+    key_id: Object.values(ca.keys).find((key) => key.publicKey === publicKey)?.key_id ?? '',
+    certificate: der.toString('base64'),
+    manual_chain: [],
+    leaf_not_after_behavior: 'err',
+    usage: maySignLists(read) ? usages : usages.filter((usage) => usage !== 'crl-signing'),
+    revocation_signature_algorithm: algorithm,
+    issuing_certificates: [],
+    crl_distribution_points: [],
+    delta_crl_distribution_points: [],
+    ocsp_servers: [],
+    enable_aia_url_templating: false,
+  };
+}
+
+/** The issuers and keys with this issuer, which is the default if there is none, or if the default follows the newest. */
+export function withIssuer(ca: Ca, issuer: Issuer): Ca {
+  const id = issuer.issuer_id;
+  if (issuer.issuer_name !== '' && issuerRef(ca, issuer.issuer_name)) refuse('issuer name already in use');
+  const isDefault = ca.default_issuer === '' || (ca.default_follows_latest_issuer && issuer.key_id !== '');
+  return { ...ca, issuers: { ...ca.issuers, [id]: issuer }, default_issuer: isDefault ? id : ca.default_issuer };
+}
+
+const nameRule = /^\w([\w.-]*\w)?$/;
+
+/** A name for an issuer or a key. Throws `invalid` for names that mean something else. */
+export function checkedName(name: string, what: 'issuer' | 'key'): string {
+  const trimmed = name.trim();
+  if (trimmed.toLowerCase() === 'default') refuse(`reserved keyword 'default' can not be used as ${what} name`);
+  if (trimmed !== '' && !nameRule.test(trimmed)) refuse(`${what} name contained invalid characters`);
+  return trimmed;
+}
+
+/** The issuer of an id or name, or the default one. */
+export function issuerRef(ca: Ca, ref: string): Issuer | undefined {
+  if (ref === 'default') return ca.issuers[ca.default_issuer];
+  return Object.hasOwn(ca.issuers, ref)
+    ? ca.issuers[ref]
+    : Object.values(ca.issuers).find(({ issuer_name }) => ref !== '' && issuer_name === ref);
+}
+
+/** As issuerRef; throws `invalid` for none. */
+export function requireIssuer(ca: Ca, ref: string): Issuer {
+  const found = issuerRef(ca, ref);
+  if (found) return found;
+  refuse(
+    ref === 'default' ? 'no default issuer currently configured' : `unable to find PKI issuer for reference: ${ref}`,
+  );
+}
+
+/** The key of an id or name, or the default one. */
+export function keyRef(ca: Ca, ref: string): CaKey | undefined {
+  if (ref === 'default') return ca.keys[ca.default_key];
+  return Object.hasOwn(ca.keys, ref)
+    ? ca.keys[ref]
+    : Object.values(ca.keys).find(({ key_name }) => ref !== '' && key_name === ref);
+}
+
+/** As keyRef; throws `invalid` for none. */
+export function requireKey(ca: Ca, ref: string): CaKey {
+  const found = keyRef(ca, ref);
+  if (found) return found;
+  refuse(ref === 'default' ? 'no default key currently configured' : `unable to find PKI key for reference: ${ref}`);
+}
+
+const certificates = new WeakMap<Issuer, ReadCertificate>();
+
+/** The certificate of an issuer, read once on each node. */
+export function certificateOf(issuer: Issuer): ReadCertificate {
+  let read = certificates.get(issuer);
+  if (!read) {
+    read = readCertificate(Buffer.from(issuer.certificate, 'base64'));
+    certificates.set(issuer, read);
+  }
+  return read;
+}
+
+const publicKeyOf = (issuer: Issuer): string => publicDer(certificateOf(issuer).publicKey).toString('base64');
+
+const openedKeys = new WeakMap<object, KeyObject>();
+
+/** The private key of an id, opened once on each node as long as its entry is cached. */
+export async function privateKey(storage: Storage, id: string): Promise<KeyObject> {
+  const kept = await storage.read(`key/${id}`, JSON.parse as (text: string) => { readonly key: string });
+  if (!kept) refuse(`unable to find PKI key for reference: ${id}`);
+  let key = openedKeys.get(kept);
+  if (!key) {
+    key = openedKey(kept.key);
+    openedKeys.set(kept, key);
+  }
+  return key;
+}

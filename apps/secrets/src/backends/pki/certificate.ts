@@ -1,0 +1,156 @@
+import { createHash, type KeyObject, X509Certificate } from 'node:crypto';
+import { AsnConvert } from '@peculiar/asn1-schema';
+import {
+  BasicConstraints,
+  Certificate,
+  type Extension,
+  Extensions,
+  id_ce_basicConstraints,
+  id_ce_keyUsage,
+  id_ce_subjectKeyIdentifier,
+  KeyUsage,
+  KeyUsageFlags,
+  type Name,
+  SubjectKeyIdentifier,
+  SubjectPublicKeyInfo,
+  TBSCertificate,
+  Validity,
+  Version,
+} from '@peculiar/asn1-x509';
+import { refuse } from '../../sdk/refuse';
+import { identifierOf, type SigningAlgorithm, signWith } from './algorithm';
+import { serialBytes, serialText } from './serial';
+
+/** A certificate, read. */
+export interface ReadCertificate {
+  readonly der: Buffer;
+  readonly x509: X509Certificate;
+  readonly tbs: TBSCertificate;
+  /** As clients write it. */
+  readonly serial: string;
+  readonly subject: Buffer;
+  readonly issuer: Buffer;
+  readonly publicKey: KeyObject;
+  /** The bits of the public key, of which identifiers are made. */
+  readonly keyBits: Buffer;
+  /** Empty where it has none. */
+  readonly subjectKeyId: Buffer;
+  readonly notBeforeMs: number;
+  readonly notAfterMs: number;
+  readonly isCa: boolean;
+  /** How many authorities may be below it; undefined for any number. */
+  readonly pathLength: number | undefined;
+  /** Undefined where it says nothing of uses. */
+  readonly keyUsage: number | undefined;
+}
+
+/** Reads a certificate in DER. Throws `invalid`, with the name of what was sent in front. */
+export function readCertificate(der: Buffer, what = 'certificate'): ReadCertificate {
+  try {
+    return read(der);
+  } catch {
+    return refuse(`${what} could not be parsed as an X.509 certificate`);
+  }
+}
+
+function read(der: Buffer): ReadCertificate {
+  const x509 = new X509Certificate(der);
+  const { tbsCertificate: tbs } = AsnConvert.parse(x509.raw, Certificate);
+  const extension = <T>(id: string, type: new () => T): T | undefined => {
+    const found = tbs.extensions?.find(({ extnID }) => extnID === id);
+    return found && AsnConvert.parse(found.extnValue.buffer, type);
+  };
+  const basic = extension(id_ce_basicConstraints, BasicConstraints);
+  return {
+    der: x509.raw,
+    x509,
+    tbs,
+    serial: serialText(Buffer.from(tbs.serialNumber)),
+    subject: encoded(tbs.subject),
+    issuer: encoded(tbs.issuer),
+    publicKey: x509.publicKey,
+    keyBits: Buffer.from(tbs.subjectPublicKeyInfo.subjectPublicKey),
+    subjectKeyId: Buffer.from(
+      extension(id_ce_subjectKeyIdentifier, SubjectKeyIdentifier)?.buffer ?? new ArrayBuffer(0),
+    ),
+    notBeforeMs: tbs.validity.notBefore.getTime().getTime(),
+    notAfterMs: tbs.validity.notAfter.getTime().getTime(),
+    isCa: basic?.cA ?? false,
+    pathLength: basic?.cA ? basic.pathLenConstraint : undefined,
+    keyUsage: extension(id_ce_keyUsage, KeyUsage)?.toNumber(),
+  };
+}
+
+/** Whether the certificate lets its key sign lists of revoked certificates. */
+export const maySignLists = ({ keyUsage }: ReadCertificate): boolean =>
+  keyUsage === undefined || (keyUsage & KeyUsageFlags.cRLSign) !== 0;
+
+/** Whether it was signed by this authority. */
+export const isSignedBy = (one: ReadCertificate, above: ReadCertificate): boolean =>
+  above.isCa && one.issuer.equals(above.subject) && verifies(one.x509, above.publicKey);
+
+/** Whether it was signed with its own key. */
+export const isSelfSigned = (one: ReadCertificate): boolean =>
+  one.issuer.equals(one.subject) && verifies(one.x509, one.publicKey);
+
+function verifies(x509: X509Certificate, key: KeyObject): boolean {
+  try {
+    return x509.verify(key);
+  } catch {
+    return false;
+  }
+}
+
+/** DER of anything that has a schema. */
+export const encoded = (value: unknown): Buffer => Buffer.from(AsnConvert.serialize(value));
+
+/** How certificates name a public key (RFC 5280, 4.2.1.2). */
+export function keyIdOf(spki: Buffer): Buffer {
+  const { subjectPublicKey } = AsnConvert.parse(spki, SubjectPublicKeyInfo);
+  return createHash('sha1').update(Buffer.from(subjectPublicKey)).digest();
+}
+
+/** A certificate to be signed. */
+export interface CertificateContent {
+  readonly serial: string;
+  readonly subject: Name;
+  readonly issuer: Name;
+  /** The public key as SPKI. */
+  readonly publicKey: Buffer;
+  readonly notBeforeMs: number;
+  readonly notAfterMs: number;
+  readonly extensions: readonly Extension[];
+}
+
+/** What signs: a key and how. */
+export interface Signer {
+  readonly key: KeyObject;
+  readonly algorithm: SigningAlgorithm;
+}
+
+/** Certificates have whole seconds. */
+export const wholeSeconds = (ms: number): number => Math.floor(ms / 1000) * 1000;
+
+/** Signs a certificate; its DER. */
+export async function makeCertificate(content: CertificateContent, { key, algorithm }: Signer): Promise<Buffer> {
+  const signatureAlgorithm = identifierOf(algorithm);
+  const tbsCertificate = new TBSCertificate({
+    version: Version.v3,
+    serialNumber: arrayBuffer(serialBytes(content.serial)),
+    signature: signatureAlgorithm,
+    issuer: content.issuer,
+    validity: new Validity({
+      notBefore: new Date(wholeSeconds(content.notBeforeMs)),
+      notAfter: new Date(wholeSeconds(content.notAfterMs)),
+    }),
+    subject: content.subject,
+    subjectPublicKeyInfo: AsnConvert.parse(content.publicKey, SubjectPublicKeyInfo),
+    extensions: new Extensions([...content.extensions]),
+  });
+  const signature = await signWith(algorithm, key, encoded(tbsCertificate));
+  return encoded(new Certificate({ tbsCertificate, signatureAlgorithm, signatureValue: arrayBuffer(signature) }));
+}
+
+/** The bytes in the form that the ASN.1 library takes. */
+export const arrayBuffer = (bytes: Uint8Array): ArrayBuffer =>
+  bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer;

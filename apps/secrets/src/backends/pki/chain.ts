@@ -1,0 +1,35 @@
+import { type Ca, certificateOf, type Issuer } from './ca';
+import { isSelfSigned, isSignedBy } from './certificate';
+
+const chains = new WeakMap<Ca, Map<string, readonly Issuer[]>>();
+
+/** The issuer and what is above it, as far as it is in the mount: found once for each state of the issuers. */
+export function chainOf(ca: Ca, issuer: Issuer): readonly Issuer[] {
+  let known = chains.get(ca);
+  if (!known) {
+    known = new Map();
+    chains.set(ca, known);
+  }
+  let chain = known.get(issuer.issuer_id);
+  if (!chain) {
+    chain = issuer.manual_chain.length > 0 ? chainByHand(ca, issuer) : chainAbove(ca, issuer);
+    known.set(issuer.issuer_id, chain);
+  }
+  return chain;
+}
+
+const chainByHand = (ca: Ca, issuer: Issuer): readonly Issuer[] =>
+  issuer.manual_chain.flatMap((id) => ca.issuers[id] ?? []);
+
+/** A root ends it. Of several above one, those that end latest come first, and all of them are in it. */
+function chainAbove(ca: Ca, issuer: Issuer): readonly Issuer[] {
+  const chain: Issuer[] = [issuer];
+  for (const one of chain) {
+    if (isSelfSigned(certificateOf(one))) continue;
+    const above = Object.values(ca.issuers)
+      .filter((other) => !chain.includes(other) && isSignedBy(certificateOf(one), certificateOf(other)))
+      .sort((a, b) => certificateOf(b).notAfterMs - certificateOf(a).notAfterMs);
+    chain.push(...above);
+  }
+  return chain;
+}

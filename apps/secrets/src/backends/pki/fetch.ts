@@ -1,0 +1,224 @@
+import { z } from 'zod';
+import type { Call } from '../../sdk/call';
+import { PageInput, pageOf } from '../../sdk/paging';
+import { operation, path } from '../../sdk/path';
+import { data, empty, keys, missing, type Reply } from '../../sdk/reply';
+import { findCa, issuerRef, requireIssuer } from './ca';
+import { chainOf } from './chain';
+import { certificatePem } from './pem';
+import { readSerial } from './serial';
+import { findCertificate, listCertificates } from './stored-certificate';
+
+type Reading = Pick<Call, 'storage'>;
+
+/** Bytes of a kind, for clients that know no envelope. */
+export const bytes = (body: Buffer | string, contentType: string): Reply => ({
+  kind: 'raw',
+  status: 200,
+  body,
+  contentType,
+});
+
+const certificateType = 'application/pkix-cert';
+
+async function chainText({ storage }: Reading): Promise<readonly string[]> {
+  const ca = await findCa(storage);
+  const issuer = issuerRef(ca, 'default');
+  return issuer ? chainOf(ca, issuer).map((one) => certificatePem(Buffer.from(one.certificate, 'base64'))) : [];
+}
+
+async function defaultCertificate({ storage }: Reading): Promise<Buffer | undefined> {
+  const issuer = issuerRef(await findCa(storage), 'default');
+  return issuer && Buffer.from(issuer.certificate, 'base64');
+}
+
+const certificateOutput = z.object({
+  certificate: z.string(),
+  ca_chain: z.string().optional(),
+  revocation_time: z.int(),
+  revocation_time_rfc3339: z.string(),
+});
+
+const notRevoked = { revocation_time: 0, revocation_time_rfc3339: '' };
+
+async function findBySerial(storage: Call['storage'], text: string) {
+  const serial = readSerial(text);
+  return serial === undefined ? undefined : findCertificate(storage, serial);
+}
+
+const open = { auth: 'none' } as const;
+const bare = { auth: 'none', responseFormat: 'raw' } as const;
+const rawCertificate = (isPem: boolean) =>
+  operation<{ readonly serial: string }>({
+    summary: 'Read a certificate without an envelope.',
+    judges: 'nothing',
+    async run({ params, storage }) {
+      const found = await findBySerial(storage, params.serial);
+      if (!found) return missing;
+      const der = Buffer.from(found.der, 'base64');
+      return isPem ? bytes(certificatePem(der), 'application/x-pem-file') : bytes(der, certificateType);
+    },
+  });
+
+const rawIssuer = (form: 'pem' | 'der') =>
+  operation<{ readonly ref: string }>({
+    summary: 'Read the certificate of an issuer without an envelope.',
+    judges: 'nothing',
+    async run({ params, storage }) {
+      const { certificate } = requireIssuer(await findCa(storage), params.ref);
+      const der = Buffer.from(certificate, 'base64');
+      return form === 'pem'
+        ? bytes(certificatePem(der), 'application/pem-certificate-chain')
+        : bytes(der, certificateType);
+    },
+  });
+
+/** What everyone may read: certificates of issuers, and of those they issued. */
+export const fetchPaths = [
+  path('ca', {
+    summary: 'The certificate of the default issuer, as DER.',
+    ...bare,
+    read: {
+      summary: 'Read the certificate of the default issuer, as DER.',
+      operationId: 'read-ca-der',
+      judges: 'nothing',
+      async run(call) {
+        const der = await defaultCertificate(call);
+        return der ? bytes(der, certificateType) : empty;
+      },
+    },
+  }),
+  path('ca/pem', {
+    summary: 'The certificate of the default issuer, as PEM.',
+    ...bare,
+    read: {
+      summary: 'Read the certificate of the default issuer, as PEM.',
+      operationId: 'read-ca-pem',
+      judges: 'nothing',
+      async run(call) {
+        const der = await defaultCertificate(call);
+        return der ? bytes(certificatePem(der), 'application/pem-certificate-chain') : empty;
+      },
+    },
+  }),
+  path('ca_chain', {
+    summary: 'The chain of the default issuer, as PEM.',
+    ...bare,
+    read: {
+      summary: 'Read the chain of the default issuer, as PEM.',
+      operationId: 'read-ca-chain-pem',
+      judges: 'nothing',
+      async run(call) {
+        const chain = await chainText(call);
+        return chain.length > 0 ? bytes(chain.join('\n'), 'application/pem-certificate-chain') : empty;
+      },
+    },
+  }),
+  path('cert/ca', {
+    summary: 'The certificate of the default issuer.',
+    ...open,
+    read: {
+      summary: 'Read the certificate of the default issuer.',
+      operationId: 'read-cert-ca',
+      judges: 'nothing',
+      output: certificateOutput,
+      async run(call) {
+        const der = await defaultCertificate(call);
+        return der ? data({ certificate: certificatePem(der), ...notRevoked }) : empty;
+      },
+    },
+  }),
+  path('cert/ca_chain', {
+    summary: 'The chain of the default issuer.',
+    ...open,
+    read: {
+      summary: 'Read the chain of the default issuer.',
+      operationId: 'read-cert-ca-chain',
+      judges: 'nothing',
+      output: certificateOutput,
+      async run(call) {
+        const text = (await chainText(call)).join('\n');
+        return text === '' ? empty : data({ certificate: text, ca_chain: text, ...notRevoked });
+      },
+    },
+  }),
+  path('cert/:serial', {
+    summary: 'A certificate, by its serial number.',
+    ...open,
+    params: { serial: 'segment' },
+    read: {
+      summary: 'Read a certificate that is kept, and whether it is revoked.',
+      operationId: 'read-cert',
+      judges: 'nothing',
+      output: certificateOutput,
+      async run({ params, storage }) {
+        const found = await findBySerial(storage, params.serial);
+        if (!found) return missing;
+        const { der, revokedAtMs } = found;
+        return data({
+          certificate: certificatePem(Buffer.from(der, 'base64')),
+          revocation_time: revokedAtMs === undefined ? 0 : Math.floor(revokedAtMs / 1000),
+          revocation_time_rfc3339: revokedAtMs === undefined ? '' : new Date(revokedAtMs).toISOString(),
+        });
+      },
+    },
+  }),
+  path('cert/:serial/raw', {
+    summary: 'A certificate, as DER.',
+    ...bare,
+    params: { serial: 'segment' },
+    read: { ...rawCertificate(false), operationId: 'read-cert-raw-der' },
+  }),
+  path('cert/:serial/raw/pem', {
+    summary: 'A certificate, as PEM.',
+    ...bare,
+    params: { serial: 'segment' },
+    read: { ...rawCertificate(true), operationId: 'read-cert-raw-pem' },
+  }),
+  path('issuer/:ref/pem', {
+    summary: 'The certificate of an issuer, as PEM.',
+    ...bare,
+    read: { ...rawIssuer('pem'), operationId: 'read-issuer-pem' },
+  }),
+  path('issuer/:ref/der', {
+    summary: 'The certificate of an issuer, as DER.',
+    ...bare,
+    read: { ...rawIssuer('der'), operationId: 'read-issuer-der' },
+  }),
+  path('issuer/:ref/json', {
+    summary: 'The certificate of an issuer and its chain.',
+    ...open,
+    read: {
+      summary: 'Read the certificate of an issuer and its chain.',
+      operationId: 'read-issuer-json',
+      judges: 'nothing',
+      output: z.object({
+        certificate: z.string(),
+        ca_chain: z.array(z.string()),
+        issuer_id: z.string(),
+        issuer_name: z.string(),
+      }),
+      async run({ params, storage }) {
+        const ca = await findCa(storage);
+        const issuer = requireIssuer(ca, params.ref);
+        const pem = (text: string) => certificatePem(Buffer.from(text, 'base64'));
+        return data({
+          certificate: pem(issuer.certificate),
+          ca_chain: chainOf(ca, issuer).map((one) => pem(one.certificate)),
+          issuer_id: issuer.issuer_id,
+          issuer_name: issuer.issuer_name,
+        });
+      },
+    },
+  }),
+  path('certs', {
+    summary: 'The certificates that are kept.',
+    list: {
+      summary: 'List the serial numbers of the certificates that are kept.',
+      operationId: 'list-certs',
+      input: PageInput,
+      output: z.object({ keys: z.array(z.string()) }),
+      run: async ({ input, storage }) => keys(await listCertificates(storage, pageOf(input))),
+    },
+  }),
+];

@@ -1,0 +1,149 @@
+import type { KeyObject } from 'node:crypto';
+import type { z } from 'zod';
+import { announced, bool, commaList, duration, int, string } from '../../sdk/fields';
+import { refuse } from '../../sdk/refuse';
+import type { Storage } from '../../sdk/storage';
+import { type Ca, checkedName, findCa, issuerRef, keyRef, type NewKey, newKey, privateKey, requireKey } from './ca';
+import { formatFields, formatOf, keyFormatFields, nameFields } from './issue-fields';
+import { checkedKeyRules, kindOfKey, makeKey } from './key-pair';
+import { type Role, roleFields } from './role';
+import { subjectRows } from './subject';
+
+const optional = <T extends z.ZodType>(row: readonly [T, unknown]) => row[0].optional();
+
+/** The parts of a subject, in requests. */
+export const subjectFields = {
+  ou: optional(subjectRows.ou),
+  organization: optional(subjectRows.organization),
+  country: optional(subjectRows.country),
+  locality: optional(subjectRows.locality),
+  province: optional(subjectRows.province),
+  street_address: optional(subjectRows.street_address),
+  postal_code: optional(subjectRows.postal_code),
+};
+
+/** How RSA issuers sign, in requests. */
+export const signatureFields = {
+  signature_bits: int().optional().describe('Size of the hash that RSA keys sign; 0: usual for the key.'),
+  use_pss: bool().optional().describe('RSA keys sign with PSS.'),
+  not_before_duration: duration().optional().describe('How much earlier than now it is valid; 30 seconds by default.'),
+};
+
+/** What authorities below one may be. */
+export const authorityFields = {
+  max_path_length: int().optional().describe('How many authorities may be below it; -1 for any number.'),
+  permitted_dns_domains: commaList().optional().describe('Domains that certificates below it must be of.'),
+};
+
+/** What a request for a new authority may say. */
+export const generationFields = {
+  ...nameFields,
+  ...subjectFields,
+  ...signatureFields,
+  ...formatFields,
+  ...keyFormatFields,
+  key_type: announced(string(), { default: 'rsa', enum: ['rsa', 'ec', 'ed25519'] })
+    .optional()
+    .describe('Type of the key.'),
+  key_bits: int().optional().describe('Size of the key; 0: usual for the type.'),
+  key_name: string().optional().describe('Name of the key that is made.'),
+  key_ref: string().optional().describe('The key to use, for the kind existing; default by default.'),
+};
+
+/** A name for the issuer that is made. */
+export const issuerNameField = { issuer_name: string().optional().describe('Name of the issuer that is made.') };
+
+const anything = ['*'];
+
+/** What a request says of a subject and its time, as the rules of a role that allows any name. */
+export interface AskedAuthority {
+  readonly ou?: readonly string[];
+  readonly organization?: readonly string[];
+  readonly country?: readonly string[];
+  readonly locality?: readonly string[];
+  readonly province?: readonly string[];
+  readonly street_address?: readonly string[];
+  readonly postal_code?: readonly string[];
+  readonly signature_bits?: number;
+  readonly use_pss?: boolean;
+  readonly not_before_duration?: number;
+}
+
+/** The role that requests about authorities go by. */
+export function authorityRole(asked: AskedAuthority, key: { key_type: string; key_bits: number }): Role {
+  const said = Object.fromEntries(
+    Object.keys(subjectRows).map((field) => [field, [...(asked[field as keyof typeof subjectRows] ?? [])]]),
+  );
+  return checkedKeyRules({
+    ...roleFields.defaults,
+    ...said,
+    ...key,
+    signature_bits: asked.signature_bits ?? 0,
+    use_pss: asked.use_pss ?? false,
+    not_before_duration: asked.not_before_duration ?? roleFields.defaults.not_before_duration,
+    allow_any_name: true,
+    enforce_hostnames: false,
+    require_cn: false,
+    allowed_other_sans: anything,
+    allowed_serial_numbers: anything,
+    allowed_uri_sans: anything,
+    allowed_user_ids: anything,
+    cn_validations: ['disabled'],
+  });
+}
+
+interface AskedKey extends AskedAuthority {
+  readonly key_type?: string;
+  readonly key_bits?: number;
+  readonly key_name?: string;
+  readonly key_ref?: string;
+  readonly format?: string;
+}
+
+/** The key of a new authority. */
+export interface AuthorityKey {
+  readonly role: Role;
+  readonly key: KeyObject;
+  /** Where it was made now, as it is to be kept. */
+  readonly made?: NewKey;
+  readonly keyId: string;
+  readonly isShown: boolean;
+}
+
+const kinds = ['internal', 'exported', 'existing', 'kms'];
+
+/** Makes the key of a new authority, or finds the one that it names. Throws `invalid`. */
+export async function authorityKey(storage: Storage, kind: string, asked: AskedKey): Promise<AuthorityKey> {
+  if (!kinds.includes(kind)) {
+    refuse('the "exported" path parameter must be "internal", "existing", exported" or "kms"');
+  }
+  if (kind === 'kms') refuse('kms: keys of outside systems are not supported');
+  formatOf(asked);
+  const ca = await findCa(storage);
+  const name = checkedName(asked.key_name ?? '', 'key');
+  if (kind === 'existing') {
+    if (asked.key_type !== undefined || asked.key_bits !== undefined) {
+      refuse(
+        'invalid parameter for the kms/existing path parameter, key_type nor key_bits arguments can be set in this mode',
+      );
+    }
+    const { key_id: keyId } = requireKey(ca, asked.key_ref ?? 'default');
+    const key = await privateKey(storage, keyId);
+    const { type: key_type, bits: key_bits } = kindOfKey(key);
+    return { role: authorityRole(asked, { key_type, key_bits }), key, keyId, isShown: false };
+  }
+  if (name !== '' && keyRef(ca, name)) refuse('key name already in use');
+  const role = authorityRole(asked, { key_type: asked.key_type ?? 'rsa', key_bits: asked.key_bits ?? 0 });
+  if (role.key_type === 'any') refuse('unknown key type any');
+  const key = await makeKey(role);
+  const made = newKey(key, name);
+  return { role, key, made, keyId: made.info.key_id, isShown: kind === 'exported' };
+}
+
+/** The name of an issuer that is to be made. Throws `invalid` where it is taken. */
+export function freeIssuerName(ca: Ca, asked: string | undefined): string {
+  if (asked !== undefined && asked.trim() === '') refuse('expected non-empty issuer name');
+  const name = checkedName(asked ?? '', 'issuer');
+  if (name !== '' && issuerRef(ca, name)) refuse('issuer name already in use');
+  return name;
+}

@@ -1,0 +1,198 @@
+import { createPrivateKey, type KeyObject } from 'node:crypto';
+import { z } from 'zod';
+import { secretString, string } from '../../sdk/fields';
+import { operation, path } from '../../sdk/path';
+import { refuse } from '../../sdk/refuse';
+import { data } from '../../sdk/reply';
+import { type Ca, certificateOf, changeCa, checkedName, newIssuer, newKey, withIssuer, withKey } from './ca';
+import { isSignedBy, type ReadCertificate, readCertificate } from './certificate';
+import { kindOfKey } from './key-pair';
+import { type PemBlock, pemBlocks } from './pem';
+import { noUrlsWarning } from './root';
+import { authorityOf } from './signing';
+import { findCertificate, keepCertificate } from './stored-certificate';
+import { mountHasUrls } from './urls';
+
+const bundle = secretString().optional().describe('Certificates and keys in PEM.');
+const BundleInput = z.object({
+  pem_bundle: bundle,
+  certificate: string().optional().describe('Certificates in PEM.'),
+});
+
+const ids = z.array(z.string()).nullable();
+const importOutput = z.object({
+  imported_issuers: ids,
+  imported_keys: ids,
+  existing_issuers: ids,
+  existing_keys: ids,
+  mapping: z.record(z.string(), z.string()),
+});
+
+const mostBlocks = 200;
+
+function blocksOf(text: string): readonly PemBlock[] {
+  if (text.length < 75) {
+    refuse(
+      'provided data for import was too short; perhaps a path was passed to the API rather than the contents of a PEM file',
+    );
+  }
+  const blocks = pemBlocks(text);
+  if (blocks.length === 0) refuse('error when parsing block 1: invalid PEM data');
+  if (blocks.length > mostBlocks) refuse(`more than ${mostBlocks} blocks of PEM`);
+  return blocks;
+}
+
+function keyIn(block: PemBlock, at: number): KeyObject {
+  let key: KeyObject;
+  try {
+    key = createPrivateKey(block.text);
+  } catch {
+    return refuse(`Error parsing key ${at}: it is no private key in PKCS#1, SEC1 or PKCS#8 that is not encrypted`);
+  }
+  const { type, bits } = kindOfKey(key);
+  if (type === 'rsa' && bits < 2048)
+    refuse(`Error parsing key ${at}: RSA keys < 2048 bits are unsafe and not supported`);
+  return key;
+}
+
+function authorityIn(block: PemBlock, at: number): ReadCertificate {
+  const read = readCertificate(block.der, `Error parsing issuer ${at}: it`);
+  if (!read.isCa) refuse(`Error parsing issuer ${at}: refusing to import a certificate that is not of a CA`);
+  return read;
+}
+
+const certificateLabels = ['CERTIFICATE', 'X509 CERTIFICATE'];
+const passedOver = ['CRL', 'X509 CRL', 'EC PARAMS', 'EC PARAMETERS'];
+
+const importing = (keysAllowed: boolean) =>
+  operation<Readonly<Record<never, string>>, typeof BundleInput>({
+    summary: 'Import certificates of authorities, and keys where the path takes them.',
+    stepUp: true,
+    input: BundleInput,
+    output: importOutput,
+    async run({ input, storage, warn }) {
+      const { pem_bundle = '', certificate = '' } = input;
+      if (pem_bundle === '' && certificate === '') refuse("'pem_bundle' and 'certificate' parameters were empty");
+      if (pem_bundle !== '' && certificate !== '') {
+        refuse("'pem_bundle' and 'certificate' parameters were both provided");
+      }
+      const blocks = blocksOf(pem_bundle || certificate).filter(({ label }) => !passedOver.includes(label));
+      const certificates = blocks.filter(({ label }) => certificateLabels.includes(label)).map(authorityIn);
+      const keyBlocks = blocks.filter(({ label }) => !certificateLabels.includes(label));
+      if (keyBlocks.length > 0 && (!keysAllowed || certificate !== '')) {
+        refuse('private keys found in the PEM bundle but not allowed by the path; use /issuers/import/bundle');
+      }
+      const newKeys = keyBlocks.map(keyIn).map((key) => newKey(key, ''));
+      let found = {
+        keys: [] as string[],
+        issuers: [] as string[],
+        oldKeys: [] as string[],
+        oldIssuers: [] as string[],
+      };
+      const after = await changeCa(storage, async (before, tx) => {
+        found = { keys: [], issuers: [], oldKeys: [], oldIssuers: [] };
+        let ca = before;
+        for (const key of newKeys) {
+          const known = Object.values(ca.keys).find(({ publicKey }) => publicKey === key.info.publicKey);
+          if (known) found.oldKeys.push(known.key_id);
+          else {
+            ca = withKey(ca, tx, key);
+            found.keys.push(key.info.key_id);
+          }
+        }
+        for (const read of certificates) {
+          const text = read.der.toString('base64');
+          const known = Object.values(ca.issuers).find((issuer) => issuer.certificate === text);
+          if (known) found.oldIssuers.push(known.issuer_id);
+          else {
+            const issuer = newIssuer(ca, read.der, '');
+            found.issuers.push(issuer.issuer_id);
+            ca = withIssuer(ca, issuer);
+          }
+        }
+        for (const read of certificates) {
+          // What is kept may be revoked.
+          if (await findCertificate(tx, read.serial)) continue;
+          const above = Object.values(ca.issuers).find((one) => isSignedBy(read, certificateOf(one)));
+          keepCertificate(tx, read.serial, {
+            der: read.der.toString('base64'),
+            authority: above ? authorityOf(certificateOf(above)) : '',
+            notAfterMs: read.notAfterMs,
+          });
+        }
+        return withBestDefault(before, ca, found.issuers);
+      });
+      if (after.default_issuer !== '' && after.issuers[after.default_issuer]?.key_id === '') {
+        warn(
+          'The default issuer has no key associated with it. Some operations like issuing certificates and signing CRLs will be unavailable with the requested default issuer until a key is imported or the default issuer is changed.',
+        );
+      }
+      if (!(await mountHasUrls(storage))) warn(noUrlsWarning);
+      const listed = (list: readonly string[]) => (list.length === 0 ? null : list);
+      const all = [...found.issuers, ...found.oldIssuers];
+      return data({
+        imported_issuers: listed(found.issuers),
+        imported_keys: listed(found.keys),
+        existing_issuers: listed(found.oldIssuers),
+        existing_keys: listed(found.oldKeys),
+        mapping: Object.fromEntries(all.map((id) => [id, after.issuers[id]!.key_id])),
+      });
+    },
+  });
+
+/** A first default is one that has its key, if there is one. */
+function withBestDefault(before: Ca, ca: Ca, imported: readonly string[]): Ca {
+  const withKeys = imported.filter((id) => ca.issuers[id]!.key_id !== '');
+  if (before.default_issuer !== '') {
+    const follows = before.default_follows_latest_issuer && withKeys.length === 1;
+    return { ...ca, default_issuer: follows ? withKeys[0]! : before.default_issuer };
+  }
+  return { ...ca, default_issuer: withKeys[0] ?? ca.default_issuer };
+}
+
+/** Authorities and keys that were made elsewhere. */
+export const importPaths = [
+  path('issuers/import/cert', {
+    summary: 'Imports certificates of authorities.',
+    write: { ...importing(false), operationId: 'issuers-import-cert' },
+  }),
+  path('issuers/import/bundle', {
+    summary: 'Imports certificates of authorities, and keys.',
+    write: { ...importing(true), operationId: 'issuers-import-bundle' },
+  }),
+  path('config/ca', {
+    summary: 'Imports certificates of authorities, and keys.',
+    write: { ...importing(true), operationId: 'configure-ca' },
+  }),
+  path('intermediate/set-signed', {
+    summary: 'Imports what another authority has signed.',
+    write: {
+      ...importing(false),
+      summary: 'Import what another authority has signed, and its chain.',
+      operationId: 'set-signed-intermediate',
+    },
+  }),
+  path('keys/import', {
+    summary: 'Imports a key.',
+    write: {
+      summary: 'Import a private key; issuers that wait for it have it from now on.',
+      operationId: 'import-key',
+      stepUp: true,
+      input: z.object({ pem_bundle: bundle, key_name: string().optional().describe('Its name.') }),
+      output: z.object({ key_id: z.string(), key_name: z.string(), key_type: z.string() }),
+      async run({ input, storage }) {
+        const blocks = blocksOf(input.pem_bundle ?? '').filter(({ label }) => !passedOver.includes(label));
+        if (blocks.length !== 1) refuse('only a single key can be present within the pem_bundle for importing');
+        const made = newKey(keyIn(blocks[0]!, 0), checkedName(input.key_name ?? '', 'key'));
+        let id = made.info.key_id;
+        const ca = await changeCa(storage, (before, tx) => {
+          const known = Object.values(before.keys).find(({ publicKey }) => publicKey === made.info.publicKey);
+          id = known?.key_id ?? made.info.key_id;
+          return known ? before : withKey(before, tx, made);
+        });
+        const { key_id, key_name, key_type } = ca.keys[id]!;
+        return data({ key_id, key_name, key_type });
+      },
+    },
+  }),
+];

@@ -1,0 +1,53 @@
+import { announced, bool, commaList, duration, int, string } from '../../sdk/fields';
+import { refuse } from '../../sdk/refuse';
+
+const formats = ['pem', 'der', 'pem_bundle'];
+
+/** What every request for a certificate may say of its form. */
+export const formatFields = {
+  format: announced(string(), { default: 'pem', enum: formats })
+    .optional()
+    .describe('pem, der (in base64), or pem_bundle: key, certificate and chain in one text.'),
+};
+
+/** The form of a private key in the answer. */
+export const keyFormatFields = {
+  private_key_format: announced(string(), { default: 'der', enum: ['', 'der', 'pem', 'pkcs8'] })
+    .optional()
+    .describe('pkcs8, or the usual form of the type of the key.'),
+};
+
+/** The form that was asked for. Throws `invalid` for others. */
+export function formatOf({ format = 'pem' }: { readonly format?: string }): string {
+  return formats.includes(format)
+    ? format
+    : refuse('the "format" path parameter must be "pem", "der", or "pem_bundle"');
+}
+
+/** The names that a request may ask for, and for how long. */
+export const nameFields = {
+  common_name: string().optional().describe('The common name; it is an alternative name as well.'),
+  alt_names: commaList().optional().describe('Alternative names: hosts and mail addresses.'),
+  ip_sans: commaList().optional().describe('Addresses.'),
+  uri_sans: commaList().optional().describe('URIs.'),
+  other_sans: commaList().optional().describe('Other names: OID;UTF8:TEXT.'),
+  serial_number: string().optional().describe('Serial number in the subject, not that of the certificate.'),
+  exclude_cn_from_sans: bool().optional().describe('The common name is no alternative name.'),
+  ttl: duration().optional().describe('How long it is valid.'),
+  not_after: string().optional().describe('Until when it is valid, in RFC 3339, in place of ttl.'),
+  not_before: string().optional().describe('From when it is valid, in RFC 3339.'),
+};
+
+/** What a request for a leaf may say besides. */
+export const leafFields = {
+  user_ids: commaList().optional().describe('User ids in the subject.'),
+  remove_roots_from_chain: bool().optional().describe('The chain leaves roots out.'),
+};
+
+/** The key that is to be made, where the role leaves it open. */
+export const openKeyFields = {
+  key_type: announced(string(), { enum: ['rsa', 'ec', 'ed25519'] })
+    .optional()
+    .describe('Type of the key, for roles of any.'),
+  key_bits: int().optional().describe('Size of the key, for roles of any.'),
+};

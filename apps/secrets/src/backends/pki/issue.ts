@@ -1,0 +1,311 @@
+import type { KeyObject } from 'node:crypto';
+import {
+  type Extension,
+  id_ce_authorityKeyIdentifier,
+  id_ce_basicConstraints,
+  id_ce_cRLDistributionPoints,
+  id_ce_freshestCRL,
+  id_ce_subjectKeyIdentifier,
+  id_pe_authorityInfoAccess,
+  type Name,
+} from '@peculiar/asn1-x509';
+import { z } from 'zod';
+import type { Call } from '../../sdk/call';
+import { bool, commaList, int, string } from '../../sdk/fields';
+import { operation, path } from '../../sdk/path';
+import { refuse } from '../../sdk/refuse';
+import { data, type Reply, secret } from '../../sdk/reply';
+import { type AlternativeNames, alternativeNames } from './alternative-names';
+import { certificateOf } from './ca';
+import { isSelfSigned, keyIdOf, makeCertificate, wholeSeconds } from './certificate';
+import { type ReadRequest, readRequest } from './csr';
+import { authorityKeyId, basicConstraints, policyExtension, subjectKeyId, urlExtensions } from './extension';
+import { formatFields, formatOf, keyFormatFields, leafFields, nameFields, openKeyFields } from './issue-fields';
+import { checkedKeyRules, kindOfKey, makeKey, publicDer, shownKey } from './key-pair';
+import { certificatePem } from './pem';
+import { requestedNames } from './requested-names';
+import { checkedRole, type Role, roleFields, roles, unknownRole } from './role';
+import { newSerial, serialText } from './serial';
+import { authorityOf, type ReadyIssuer, readyIssuer } from './signing';
+import { keepCertificate } from './stored-certificate';
+import { keyUsageExtension, purposeExtension } from './usages';
+import { validityFor } from './validity';
+
+/** The kind of lease that certificates have. */
+export const leaseKind = 'pki';
+
+const IssueInput = z.object({ ...nameFields, ...leafFields, ...openKeyFields, ...formatFields, ...keyFormatFields });
+const csrField = { csr: string().optional().describe('The request for a certificate, in PEM.') };
+const SignInput = z.object({ ...csrField, ...nameFields, ...leafFields, ...formatFields });
+const VerbatimInput = SignInput.extend({
+  key_usage: commaList().optional().describe('What the key may be used for.'),
+  ext_key_usage: commaList().optional().describe('Purposes.'),
+  ext_key_usage_oids: commaList().optional().describe('Purposes, by object identifier.'),
+  signature_bits: int().optional().describe('Size of the hash that RSA issuers sign.'),
+  use_pss: bool().optional().describe('RSA issuers sign with PSS.'),
+});
+
+const signedOutput = z.object({
+  certificate: z.string(),
+  issuing_ca: z.string(),
+  ca_chain: z.array(z.string()).optional(),
+  serial_number: z.string(),
+  not_before: z.int(),
+  expiration: z.int(),
+});
+const issuedOutput = signedOutput.extend({ private_key: z.string(), private_key_type: z.string() });
+
+type LeafInput = Omit<z.output<typeof SignInput>, 'csr'> & { readonly private_key_format?: string };
+type LeafCall = Pick<Call, 'storage' | 'mount' | 'nowMs'> & { warn(text: string): void };
+
+/** What is certified: names and key; `subject` and `extensions` of a request replace what was made of them. */
+interface Leaf {
+  readonly subject: Name;
+  readonly names: AlternativeNames;
+  readonly publicKey: Buffer;
+  /** Of a private key that was made here. */
+  readonly key?: KeyObject;
+  /** Those of a request that are taken over as they are. */
+  readonly extensions?: readonly Extension[];
+}
+
+/** Signs the certificate of a leaf, keeps it, and answers it. */
+async function issueLeaf(call: LeafCall, ready: ReadyIssuer, role: Role, input: LeafInput, leaf: Leaf): Promise<Reply> {
+  const { storage, mount, nowMs } = call;
+  const format = formatOf(input);
+  const validity = validityFor(role, input, {
+    nowMs,
+    mount,
+    issuer: { notAfterMs: ready.certificate.notAfterMs, behavior: ready.issuer.leaf_not_after_behavior },
+    warn: (text) => call.warn(text),
+  });
+  const given = leaf.extensions ?? [];
+  const own = [
+    ...keyUsageExtension(role.key_usage),
+    ...purposeExtension(role),
+    ...(role.basic_constraints_valid_for_non_ca ? [basicConstraints(false)] : []),
+    subjectKeyId(keyIdOf(leaf.publicKey)),
+    ...authorityKeyId(ready.keyId),
+    ...urlExtensions(ready.urls),
+    ...alternativeNames(leaf.names, leaf.subject.length === 0),
+    ...policyExtension(role.policy_identifiers),
+  ];
+  const extensions = [...own.filter(({ extnID }) => !given.some((one) => one.extnID === extnID)), ...given];
+  const serial = serialText(newSerial());
+  const der = await makeCertificate(
+    { serial, subject: leaf.subject, issuer: ready.name, publicKey: leaf.publicKey, ...validity, extensions },
+    ready.signer(role.signature_bits, role.use_pss),
+  );
+  if (!role.no_store) {
+    keepCertificate(storage, serial, {
+      der: der.toString('base64'),
+      authority: authorityOf(ready.certificate),
+      notAfterMs: wholeSeconds(validity.notAfterMs),
+    });
+  }
+  const shown = {
+    ...shownCertificate(der, ready, format, input.remove_roots_from_chain ?? false),
+    serial_number: serial,
+    not_before: Math.floor(validity.notBeforeMs / 1000),
+    expiration: Math.floor(validity.notAfterMs / 1000),
+  };
+  const answer = leaf.key ? withKey(shown, leaf.key, format, input) : shown;
+  if (!role.generate_lease) return data(answer);
+  const ttlSeconds = Math.max(1, Math.floor((validity.notAfterMs - nowMs) / 1000));
+  return secret(leaseKind, { data: answer, internal: { serial_number: serial }, ttlSeconds, renewable: false });
+}
+
+/** A certificate with its chain, as the format has it. */
+export function shownCertificate(der: Buffer, { issuer, chain }: ReadyIssuer, format: string, withoutRoots: boolean) {
+  const above = chain.filter((one) => !withoutRoots || !isSelfSigned(certificateOf(one)));
+  const show = (bytes: Buffer) => (format === 'der' ? bytes.toString('base64') : certificatePem(bytes));
+  const ofIssuer = (text: string) => (format === 'der' ? text : certificatePem(Buffer.from(text, 'base64')));
+  const ca_chain = above.map((one) => ofIssuer(one.certificate));
+  return {
+    certificate: format === 'pem_bundle' ? [show(der), ...ca_chain].join('\n') : show(der),
+    issuing_ca: ofIssuer(issuer.certificate),
+    ...(ca_chain.length > 0 && { ca_chain }),
+  };
+}
+
+/** The answer with the private key that was made for it; in a bundle the key comes first. */
+export function withKey<T extends { readonly certificate: string }>(
+  shown: T,
+  key: KeyObject,
+  format: string,
+  { private_key_format: keyFormat = 'der' }: { readonly private_key_format?: string },
+) {
+  const private_key = shownKey(key, format, keyFormat);
+  return {
+    ...shown,
+    certificate: format === 'pem_bundle' ? `${private_key}\n${shown.certificate}` : shown.certificate,
+    private_key,
+    private_key_type: kindOfKey(key).type,
+  };
+}
+
+type RoleParams = { readonly role: string; readonly ref?: string };
+
+const issuing = operation<RoleParams, typeof IssueInput>({
+  summary: 'Make a key and a certificate for it.',
+  input: IssueInput,
+  output: issuedOutput,
+  async run(call) {
+    const { input, params, storage } = call;
+    const role = await roles.require(storage, params.role, unknownRole(params.role));
+    if (role.key_type === 'any' && !input.key_type) {
+      refuse(
+        'role key type "any" not allowed for issuing certificates without providing key_type and/or key_bits request parameters',
+      );
+    }
+    const open = role.key_type === 'any';
+    const rules = open ? checkedKeyRules({ ...role, key_type: input.key_type!, key_bits: input.key_bits ?? 0 }) : role;
+    if (!open) requireSameKey(role, input);
+    const ready = await readyIssuer(storage, params.ref ?? role.issuer_ref);
+    const named = requestedNames(rules, input, undefined, (text) => call.warn(text));
+    formatOf(input);
+    const key = await makeKey(rules);
+    return issueLeaf(call, ready, rules, input, { ...named, publicKey: publicDer(key), key });
+  },
+});
+
+/** Throws `invalid` for a request that names another key than the role has. */
+function requireSameKey(role: Role, asked: { readonly key_type?: string; readonly key_bits?: number }): void {
+  if (asked.key_type !== undefined && asked.key_type !== role.key_type)
+    refuse(`role requires keys of type ${role.key_type}`);
+  if (asked.key_bits && asked.key_bits !== role.key_bits) refuse(`role requires keys of ${role.key_bits} bits`);
+}
+
+/** Throws `invalid` where the role wants another key than the request has. */
+function checkKey(role: Role, { keyType, keyBits }: ReadRequest): void {
+  if (role.key_type !== 'any' && role.key_type !== keyType) refuse(`role requires keys of type ${role.key_type}`);
+  const least = role.key_type !== 'any' ? role.key_bits : keyType === 'ec' ? 224 : 2048;
+  if (keyType !== 'ed25519' && keyBits < least) {
+    refuse(
+      role.key_type === 'any'
+        ? 'RSA keys < 2048 bits are unsafe and not supported'
+        : `role requires a minimum of a ${least}-bit key, but CSR's key is ${keyBits} bits`,
+    );
+  }
+}
+
+const signing = operation<RoleParams, typeof SignInput>({
+  summary: 'Sign a request for a certificate as far as the role allows.',
+  input: SignInput,
+  output: signedOutput,
+  async run(call) {
+    const { input, params, storage } = call;
+    const role = await roles.require(storage, params.role, unknownRole(params.role));
+    const ready = await readyIssuer(storage, params.ref ?? role.issuer_ref);
+    formatOf(input);
+    const csr = readRequest(input.csr ?? '');
+    checkKey(role, csr);
+    const named = requestedNames(role, input, csr, (text) => call.warn(text));
+    if (
+      csr.extensions.some(({ extnID }) => extnID === id_ce_basicConstraints) &&
+      !role.basic_constraints_valid_for_non_ca
+    ) {
+      call.warn('specified CSR contained a Basic Constraints extension that was ignored during issuance');
+    }
+    warnOfUnread(role, input, call);
+    return issueLeaf(call, ready, role, input, { ...named, publicKey: csr.publicKey });
+  },
+});
+
+function warnOfUnread(role: Role, input: LeafInput, call: LeafCall): void {
+  const set = (flag: string) => `was provided but the role is set with "${flag}" set to true`;
+  if (role.use_csr_common_name && input.common_name) call.warn(`the common_name field ${set('use_csr_common_name')}`);
+  if (role.use_csr_sans && input.alt_names?.length) call.warn(`the alt_names field ${set('use_csr_sans')}`);
+}
+
+/** What this service says itself, whatever a request asks for. */
+const ownExtensions: readonly string[] = [
+  id_ce_basicConstraints,
+  id_ce_subjectKeyIdentifier,
+  id_ce_authorityKeyIdentifier,
+  id_pe_authorityInfoAccess,
+  id_ce_cRLDistributionPoints,
+  id_ce_freshestCRL,
+];
+
+/** Extensions of a request that are signed as they came: all but those that are said here. */
+export const takenOver = ({ extensions }: ReadRequest): readonly Extension[] =>
+  extensions.filter(({ extnID }) => !ownExtensions.includes(extnID));
+
+const anything = ['*'];
+
+const signingVerbatim = operation<{ readonly role?: string; readonly ref?: string }, typeof VerbatimInput>({
+  summary: 'Sign a request for a certificate as it is, whatever names it has.',
+  input: VerbatimInput,
+  output: signedOutput,
+  async run(call) {
+    const { input, params, storage } = call;
+    const named = params.role === undefined ? undefined : await roles.find(storage, params.role);
+    const { ttl = 0, max_ttl = 0, no_store = false, generate_lease = false, issuer_ref = 'default' } = named ?? {};
+    const role = checkedRole({
+      ...roleFields.defaults,
+      ...{ ttl, max_ttl, no_store, generate_lease, issuer_ref },
+      allow_any_name: true,
+      enforce_hostnames: false,
+      require_cn: false,
+      key_type: 'any',
+      server_flag: false,
+      client_flag: false,
+      allowed_other_sans: anything,
+      allowed_serial_numbers: anything,
+      allowed_uri_sans: anything,
+      allowed_user_ids: anything,
+      cn_validations: ['disabled'],
+      key_usage: input.key_usage ?? roleFields.defaults.key_usage,
+      ext_key_usage: input.ext_key_usage ?? [],
+      ext_key_usage_oids: input.ext_key_usage_oids ?? [],
+      signature_bits: input.signature_bits ?? 0,
+      use_pss: input.use_pss ?? false,
+    });
+    const ready = await readyIssuer(storage, params.ref ?? role.issuer_ref);
+    formatOf(input);
+    const csr = readRequest(input.csr ?? '');
+    checkKey(role, csr);
+    const { subject, names, publicKey } = csr;
+    const extensions = takenOver(csr);
+    return issueLeaf(call, ready, { ...role, signature_bits: input.signature_bits ?? 0 }, input, {
+      ...{ subject, names, publicKey, extensions },
+    });
+  },
+});
+
+/** Certificates for keys that are made here, and for those of requests. */
+export const issuePaths = [
+  path('issue/:role', {
+    summary: 'Certificates with keys, by a role.',
+    write: { ...issuing, operationId: 'issue-with-role' },
+  }),
+  path('issuer/:ref/issue/:role', {
+    summary: 'Certificates with keys, by a role and of one issuer.',
+    write: { ...issuing, operationId: 'issuer-issue-with-role' },
+  }),
+  path('sign/:role', {
+    summary: 'Certificates for requests, by a role.',
+    write: { ...signing, operationId: 'sign-with-role' },
+  }),
+  path('issuer/:ref/sign/:role', {
+    summary: 'Certificates for requests, by a role and of one issuer.',
+    write: { ...signing, operationId: 'issuer-sign-with-role' },
+  }),
+  path('sign-verbatim', {
+    summary: 'Certificates for requests as they are.',
+    write: { ...signingVerbatim, operationId: 'sign-verbatim' },
+  }),
+  path('sign-verbatim/:role', {
+    summary: 'Certificates for requests as they are, for as long as a role says.',
+    write: { ...signingVerbatim, operationId: 'sign-verbatim-with-role' },
+  }),
+  path('issuer/:ref/sign-verbatim', {
+    summary: 'Certificates of one issuer for requests as they are.',
+    write: { ...signingVerbatim, operationId: 'issuer-sign-verbatim' },
+  }),
+  path('issuer/:ref/sign-verbatim/:role', {
+    summary: 'Certificates of one issuer for requests as they are, for as long as a role says.',
+    write: { ...signingVerbatim, operationId: 'issuer-sign-verbatim-with-role' },
+  }),
+];

@@ -1,0 +1,292 @@
+import { z } from 'zod';
+import { announced, bool, commaList, string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { refuse } from '../../sdk/refuse';
+import { data, empty, keys } from '../../sdk/reply';
+import { algorithmNamed } from './algorithm';
+import {
+  type Ca,
+  certificateOf,
+  changeCa,
+  checkedName,
+  findCa,
+  type Issuer,
+  issuerRef,
+  requireIssuer,
+  type Usage,
+  usages,
+} from './ca';
+import { maySignLists } from './certificate';
+import { chainOf } from './chain';
+import { certificatePem } from './pem';
+import { checkUrls, urlRows } from './url-set';
+
+const pemOfIssuer = (issuer: Issuer): string => certificatePem(Buffer.from(issuer.certificate, 'base64'));
+
+const rfc3339 = (ms: number): string => new Date(ms).toISOString();
+
+/** What is known of an issuer, without its key. */
+export function showIssuer(ca: Ca, issuer: Issuer) {
+  const { revokedAtMs, certificate, ...shown } = issuer;
+  return {
+    ...shown,
+    certificate: pemOfIssuer(issuer),
+    ca_chain: chainOf(ca, issuer).map(pemOfIssuer),
+    manual_chain: issuer.manual_chain.length > 0 ? issuer.manual_chain : null,
+    usage: [...issuer.usage].sort().join(','),
+    revoked: revokedAtMs !== undefined,
+    ...(revokedAtMs !== undefined && {
+      revocation_time: Math.floor(revokedAtMs / 1000),
+      revocation_time_rfc3339: rfc3339(revokedAtMs),
+    }),
+  };
+}
+
+const urlsShown = z.array(z.string());
+
+/** An issuer in answers. */
+export const issuerOutput = z.object({
+  issuer_id: z.string(),
+  issuer_name: z.string(),
+  key_id: z.string(),
+  certificate: z.string(),
+  ca_chain: z.array(z.string()),
+  manual_chain: z.array(z.string()).nullable(),
+  leaf_not_after_behavior: z.string(),
+  usage: z.string(),
+  revocation_signature_algorithm: z.string(),
+  revoked: z.boolean(),
+  revocation_time: z.int().optional(),
+  revocation_time_rfc3339: z.string().optional(),
+  issuing_certificates: urlsShown,
+  crl_distribution_points: urlsShown,
+  delta_crl_distribution_points: urlsShown,
+  ocsp_servers: urlsShown,
+  enable_aia_url_templating: z.boolean(),
+});
+
+const behaviors = ['err', 'truncate', 'permit'];
+const urlField = (name: keyof typeof urlRows) => urlRows[name][0].optional();
+
+const IssuerInput = z.object({
+  issuer_name: string().optional().describe('Its name.'),
+  manual_chain: commaList().optional().describe('References of its chain, beginning with itself; none: it is found.'),
+  leaf_not_after_behavior: announced(string(), { default: 'err', enum: behaviors })
+    .optional()
+    .describe('What becomes of certificates that would outlive it: refused, shortened, or made.'),
+  usage: commaList().optional().describe('What it may be used for.'),
+  revocation_signature_algorithm: string().optional().describe('How it signs lists; usual for its key by default.'),
+  issuing_certificates: urlField('issuing_certificates'),
+  crl_distribution_points: urlField('crl_distribution_points'),
+  delta_crl_distribution_points: urlField('delta_crl_distribution_points'),
+  ocsp_servers: urlField('ocsp_servers'),
+  enable_aia_url_templating: bool().optional().describe('Fill names in braces into its addresses.'),
+});
+type IssuerInput = z.output<typeof IssuerInput>;
+
+/** The issuer with what was said of it; the rest stays. Throws `invalid`. */
+function changed(ca: Ca, issuer: Issuer, asked: IssuerInput): Issuer {
+  const { usage, manual_chain: chain, ...plain } = asked;
+  const given = Object.fromEntries(Object.entries(plain).filter(([, value]) => value !== undefined));
+  const name = checkedName(asked.issuer_name ?? issuer.issuer_name, 'issuer');
+  const taken = name === '' ? undefined : issuerRef(ca, name);
+  if (taken && taken.issuer_id !== issuer.issuer_id) refuse('issuer name already in use');
+  const after: Issuer = {
+    ...issuer,
+    ...given,
+    issuer_name: name,
+    manual_chain: chain ? chainIds(ca, issuer, chain) : issuer.manual_chain,
+    usage: usage ? checkedUsages(issuer, usage) : issuer.usage,
+  };
+  if (!behaviors.includes(after.leaf_not_after_behavior)) {
+    refuse('Unknown value for field `leaf_not_after_behavior`. Possible values are `err`, `truncate`, and `permit`.');
+  }
+  checkUrls(after, after.enable_aia_url_templating);
+  return { ...after, revocation_signature_algorithm: checkedAlgorithm(issuer, after.revocation_signature_algorithm) };
+}
+
+function checkedAlgorithm(issuer: Issuer, name: string): string {
+  if (name === '') return '';
+  const algorithm = algorithmNamed(name);
+  const type = certificateOf(issuer).publicKey.asymmetricKeyType;
+  if (algorithm.keyType !== type) refuse(`unable to use issuer of type ${type} to sign with ${algorithm.name}`);
+  return algorithm.name;
+}
+
+function checkedUsages(issuer: Issuer, asked: readonly string[]): readonly Usage[] {
+  const isUsage = (text: string): text is Usage => (usages as readonly string[]).includes(text);
+  const names = asked.map((text) => text.toLowerCase());
+  if (!names.every(isUsage)) {
+    refuse(`Unable to parse specified usages: [${asked.join(' ')}] - valid values are ${usages.join(',')}`);
+  }
+  const after = new Set<Usage>(['read-only', ...(names as Usage[])]);
+  if (issuer.revokedAtMs !== undefined && after.has('issuing-certificates')) {
+    refuse(
+      'This issuer was revoked; unable to modify its usage to include certificate signing again. Reissue this certificate (preferably with a new key) and modify that entry instead.',
+    );
+  }
+  if (after.has('crl-signing') && !issuer.usage.includes('crl-signing') && !maySignLists(certificateOf(issuer))) {
+    refuse(
+      "This issuer's underlying certificate lacks the CRLSign KeyUsage value; unable to set CRLSigningUsage on this issuer as a result.",
+    );
+  }
+  return usages.filter((usage) => after.has(usage));
+}
+
+function chainIds(ca: Ca, issuer: Issuer, refs: readonly string[]): readonly string[] {
+  const ids = refs.map((ref, at) => (at === 0 && ref === 'self' ? issuer.issuer_id : requireIssuer(ca, ref).issuer_id));
+  if (ids.length > 0 && ids[0] !== issuer.issuer_id) {
+    refuse(`expected first cert in chain to be a self-reference, but was: ${refs[0]}/${ids[0]}`);
+  }
+  return ids;
+}
+
+/** What POST gives a field that it leaves out. */
+const initial = {
+  manual_chain: [] as string[],
+  leaf_not_after_behavior: 'err',
+  usage: [...usages] as string[],
+  revocation_signature_algorithm: '',
+  issuing_certificates: [] as string[],
+  crl_distribution_points: [] as string[],
+  delta_crl_distribution_points: [] as string[],
+  ocsp_servers: [] as string[],
+  enable_aia_url_templating: false,
+};
+
+async function changeIssuer(storage: Parameters<typeof changeCa>[0], ref: string, asked: IssuerInput) {
+  let id = '';
+  const ca = await changeCa(storage, (before) => {
+    const issuer = requireIssuer(before, ref);
+    id = issuer.issuer_id;
+    return { ...before, issuers: { ...before.issuers, [id]: changed(before, issuer, asked) } };
+  });
+  return data(showIssuer(ca, ca.issuers[id]!));
+}
+
+/** Issuers, listed, read and changed. */
+export const issuerPaths = [
+  path('issuers', {
+    summary: 'The issuers of this mount.',
+    auth: 'none',
+    list: {
+      summary: 'List the ids of the issuers.',
+      operationId: 'list-issuers',
+      judges: 'nothing',
+      output: z.object({ keys: z.array(z.string()), key_info: z.record(z.string(), z.unknown()) }),
+      async run({ storage }) {
+        const ca = await findCa(storage);
+        const info = Object.values(ca.issuers).map((issuer) => [
+          issuer.issuer_id,
+          {
+            issuer_name: issuer.issuer_name,
+            key_id: issuer.key_id,
+            serial_number: certificateOf(issuer).serial,
+            is_default: issuer.issuer_id === ca.default_issuer,
+          },
+        ]);
+        return keys(Object.keys(ca.issuers).sort(), Object.fromEntries(info));
+      },
+    },
+  }),
+  path('issuer/:ref', {
+    summary: 'An issuer, by its id or name, or the default one.',
+    read: {
+      summary: 'Read what is known of an issuer.',
+      operationId: 'read-issuer',
+      output: issuerOutput,
+      async run({ params, storage }) {
+        const ca = await findCa(storage);
+        return data(showIssuer(ca, requireIssuer(ca, params.ref)));
+      },
+    },
+    write: {
+      summary: 'Change an issuer; what is left out gets its default.',
+      operationId: 'write-issuer',
+      input: IssuerInput,
+      output: issuerOutput,
+      run: ({ input, params, storage }) => {
+        const given = Object.entries(input).filter(([, value]) => value !== undefined);
+        return changeIssuer(storage, params.ref, { ...initial, issuer_name: '', ...Object.fromEntries(given) });
+      },
+    },
+    patch: {
+      summary: 'Change fields of an issuer; the others stay.',
+      operationId: 'patch-issuer',
+      input: IssuerInput,
+      output: issuerOutput,
+      run: ({ input, params, storage }) => changeIssuer(storage, params.ref, input),
+    },
+    delete: {
+      summary: 'Delete an issuer; its key stays.',
+      operationId: 'delete-issuer',
+      stepUp: true,
+      async run({ params, storage, warn }) {
+        let wasDefault = false;
+        await changeCa(storage, (ca) => {
+          const issuer = issuerRef(ca, params.ref);
+          if (!issuer) return ca;
+          const { [issuer.issuer_id]: _gone, ...issuers } = ca.issuers;
+          wasDefault = issuer.issuer_id === ca.default_issuer;
+          return { ...ca, issuers, default_issuer: wasDefault ? '' : ca.default_issuer };
+        });
+        if (wasDefault) {
+          warn(
+            `Deleted issuer ${params.ref} (via issuer_ref ${params.ref}); this was configured as the default issuer. Operations without an explicit issuer will not work until a new default is configured.`,
+          );
+        }
+        return empty;
+      },
+    },
+  }),
+  path('config/issuers', {
+    summary: 'The default issuer.',
+    read: {
+      summary: 'Read which issuer is the default.',
+      operationId: 'read-issuers-configuration',
+      output: z.object({ default: z.string(), default_follows_latest_issuer: z.boolean() }),
+      run: async ({ storage }) => data(showDefault(await findCa(storage))),
+    },
+    write: {
+      summary: 'Set the default issuer.',
+      operationId: 'configure-issuers',
+      input: z.object({
+        default: string().optional().describe('Reference of the issuer.'),
+        default_follows_latest_issuer: bool().optional().describe('Each new issuer with a key becomes the default.'),
+      }),
+      output: z.object({ default: z.string(), default_follows_latest_issuer: z.boolean() }),
+      run: ({ input, storage }) => setDefault(storage, input.default, input.default_follows_latest_issuer),
+    },
+  }),
+  path('root/replace', {
+    summary: 'Replaces the default issuer.',
+    write: {
+      summary: 'Make another issuer the default.',
+      operationId: 'replace-root',
+      input: z.object({ default: string().optional().describe('Reference of the issuer; next by default.') }),
+      output: z.object({ default: z.string(), default_follows_latest_issuer: z.boolean() }),
+      run: ({ input, storage }) => setDefault(storage, input.default ?? 'next', undefined),
+    },
+  }),
+];
+
+const showDefault = (ca: Ca) => ({
+  default: ca.default_issuer,
+  default_follows_latest_issuer: ca.default_follows_latest_issuer,
+});
+
+async function setDefault(
+  storage: Parameters<typeof changeCa>[0],
+  ref: string | undefined,
+  follows: boolean | undefined,
+) {
+  if (ref === '' || ref === 'default') {
+    refuse("Invalid issuer specification; must be non-empty and can't be 'default'.");
+  }
+  const ca = await changeCa(storage, (before) => ({
+    ...before,
+    default_issuer: ref === undefined ? before.default_issuer : requireIssuer(before, ref).issuer_id,
+    default_follows_latest_issuer: follows ?? before.default_follows_latest_issuer,
+  }));
+  return data(showDefault(ca));
+}

@@ -1,0 +1,137 @@
+import { z } from 'zod';
+import { announced, int, string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { refuse } from '../../sdk/refuse';
+import { data, empty, keys } from '../../sdk/reply';
+import { type CaKey, changeCa, checkedName, findCa, keyRef, newKey, requireKey, withKey } from './ca';
+import { checkedKeyRules, makeKey, shownKey } from './key-pair';
+
+const keyOutput = z.object({ key_id: z.string(), key_name: z.string(), key_type: z.string() });
+const show = ({ key_id, key_name, key_type }: CaKey) => ({ key_id, key_name, key_type });
+
+/** Keys of issuers. */
+export const keyPaths = [
+  path('keys', {
+    summary: 'The keys of this mount.',
+    list: {
+      summary: 'List the ids of the keys.',
+      operationId: 'list-keys',
+      output: z.object({ keys: z.array(z.string()), key_info: z.record(z.string(), z.unknown()) }),
+      async run({ storage }) {
+        const ca = await findCa(storage);
+        const info = Object.values(ca.keys).map(({ key_id, key_name }) => [
+          key_id,
+          { key_name, is_default: key_id === ca.default_key },
+        ]);
+        return keys(Object.keys(ca.keys).sort(), Object.fromEntries(info));
+      },
+    },
+  }),
+  path('keys/generate/:kind', {
+    summary: 'Makes a key.',
+    write: {
+      summary: 'Make a key for an issuer; internal ones never leave the service.',
+      operationId: 'generate-key',
+      stepUp: true,
+      input: z.object({
+        key_name: string().optional().describe('Its name.'),
+        key_type: announced(string(), { default: 'rsa', enum: ['rsa', 'ec', 'ed25519'] })
+          .optional()
+          .describe('Its type.'),
+        key_bits: int().optional().describe('Its size; 0: usual for the type.'),
+      }),
+      output: keyOutput.extend({ private_key: z.string().optional() }),
+      async run({ input, params, storage }) {
+        const { kind } = params;
+        if (kind === 'kms') refuse('kms: keys of outside systems are not supported');
+        if (kind !== 'internal' && kind !== 'exported') refuse(`unknown export type: ${kind}`);
+        const name = checkedName(input.key_name ?? '', 'key');
+        if (name !== '' && keyRef(await findCa(storage), name)) refuse('key name already in use');
+        const rules = checkedKeyRules({
+          key_type: input.key_type ?? 'rsa',
+          key_bits: input.key_bits ?? 0,
+          signature_bits: 0,
+        });
+        if (rules.key_type === 'any') refuse('unknown key type any');
+        const key = await makeKey(rules);
+        const made = newKey(key, name);
+        await changeCa(storage, (ca, tx) => withKey(ca, tx, made));
+        return data({ ...show(made.info), ...(kind === 'exported' && { private_key: shownKey(key, 'pem', 'der') }) });
+      },
+    },
+  }),
+  path('key/:ref', {
+    summary: 'A key, by its id or name, or the default one.',
+    read: {
+      summary: 'Read what is known of a key, without its private half.',
+      operationId: 'read-key',
+      output: keyOutput,
+      run: async ({ params, storage }) => data(show(requireKey(await findCa(storage), params.ref))),
+    },
+    write: {
+      summary: 'Name a key.',
+      operationId: 'write-key',
+      input: z.object({ key_name: string().optional().describe('Its name.') }),
+      output: keyOutput,
+      async run({ input, params, storage }) {
+        const name = checkedName(input.key_name ?? '', 'key');
+        let id = '';
+        const after = await changeCa(storage, (ca) => {
+          const key = requireKey(ca, params.ref);
+          id = key.key_id;
+          const taken = name === '' ? undefined : keyRef(ca, name);
+          if (taken && taken.key_id !== id) refuse('key name already in use');
+          return { ...ca, keys: { ...ca.keys, [id]: { ...key, key_name: name } } };
+        });
+        return data(show(after.keys[id]!));
+      },
+    },
+    delete: {
+      summary: 'Delete a key for good; no issuer may use it.',
+      operationId: 'delete-key',
+      stepUp: true,
+      async run({ params, storage, warn }) {
+        let wasDefault = false;
+        await changeCa(storage, (ca, tx) => {
+          const key = keyRef(ca, params.ref);
+          if (!key) return ca;
+          const user = Object.values(ca.issuers).find(({ key_id }) => key_id === key.key_id);
+          if (user) refuse(`Failed to Delete Key.  Key in Use by Issuer: ${user.issuer_id}`);
+          const { [key.key_id]: _gone, ...kept } = ca.keys;
+          wasDefault = key.key_id === ca.default_key;
+          tx.delete(`key/${key.key_id}`);
+          return { ...ca, keys: kept, default_key: wasDefault ? '' : ca.default_key };
+        });
+        if (wasDefault) {
+          warn(
+            `Deleted key ${params.ref} (via key_ref ${params.ref}); this was configured as the default key. Operations without an explicit key will not work until a new default is configured.`,
+          );
+        }
+        return empty;
+      },
+    },
+  }),
+  path('config/keys', {
+    summary: 'The default key.',
+    read: {
+      summary: 'Read which key is the default.',
+      operationId: 'read-keys-configuration',
+      output: z.object({ default: z.string() }),
+      run: async ({ storage }) => data({ default: (await findCa(storage)).default_key }),
+    },
+    write: {
+      summary: 'Set the default key.',
+      operationId: 'configure-keys',
+      input: z.object({ default: string().optional().describe('Reference of the key.') }),
+      output: z.object({ default: z.string() }),
+      async run({ input, storage }) {
+        const ref = input.default ?? '';
+        if (ref === '' || ref === 'default') {
+          refuse("Invalid key specification; must be non-empty and can't be 'default'.");
+        }
+        const ca = await changeCa(storage, (before) => ({ ...before, default_key: requireKey(before, ref).key_id }));
+        return data({ default: ca.default_key });
+      },
+    },
+  }),
+];

@@ -1,0 +1,47 @@
+import { AsnConvert } from '@peculiar/asn1-schema';
+import { AttributeValue, GeneralName, OtherName } from '@peculiar/asn1-x509';
+import { refuse } from '../../sdk/refuse';
+import { isOid } from './extension';
+
+/** A name of a kind that only its object identifier tells. */
+export interface OtherNameText {
+  readonly oid: string;
+  readonly text: string;
+}
+
+/** Reads `OID;UTF8:TEXT`. Throws `invalid`, beginning with `problem`. */
+export function readOtherName(said: string, problem = 'could not parse requested other SAN'): OtherNameText {
+  const quoted = JSON.stringify(said);
+  const semicolon = said.indexOf(';');
+  if (semicolon < 0) refuse(`${problem}: expected a semicolon in other SAN ${quoted}`);
+  const colon = said.indexOf(':', semicolon);
+  if (colon < 0) refuse(`${problem}: expected a colon in other SAN ${quoted}`);
+  if (!/^utf-?8$/i.test(said.slice(semicolon + 1, colon))) {
+    refuse(`${problem}: only utf8 other SANs are supported; found non-supported type in other SAN ${quoted}`);
+  }
+  const oid = said.slice(0, semicolon);
+  if (!isOid(oid)) refuse(`${problem}: ${JSON.stringify(oid)} is no object identifier`);
+  return { oid, text: said.slice(colon + 1) };
+}
+
+/** As an alternative name of a certificate. */
+export function generalName({ oid, text }: OtherNameText): GeneralName {
+  const value = AsnConvert.serialize(new AttributeValue({ utf8String: text }));
+  return new GeneralName({ otherName: new OtherName({ typeId: oid, value }) });
+}
+
+/** The same of an alternative name that was sent. Throws `invalid` where it holds anything but a text in UTF-8. */
+export function otherNameIn({ typeId: oid, value }: OtherName): OtherNameText {
+  const text = readText(value);
+  return text === undefined
+    ? refuse(`could not parse requested other SAN: ${oid}: only utf8 other SANs are supported`)
+    : { oid, text };
+}
+
+function readText(value: ArrayBuffer): string | undefined {
+  try {
+    return AsnConvert.parse(value, AttributeValue).utf8String;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,63 @@
+import type { Name } from '@peculiar/asn1-x509';
+import { refuse } from '../../sdk/refuse';
+import { AllowedNames, sortedNames } from './allowed-names';
+import { type AlternativeNames, readAddress } from './alternative-names';
+import type { ReadRequest } from './csr';
+import { readOtherName } from './other-name';
+import type { Role } from './role';
+import { ownNames, subjectName } from './subject';
+
+/** The names that a request asks for. */
+export interface AskedNames {
+  readonly common_name?: string;
+  readonly alt_names?: readonly string[];
+  readonly ip_sans?: readonly string[];
+  readonly uri_sans?: readonly string[];
+  readonly other_sans?: readonly string[];
+  readonly serial_number?: string;
+  readonly exclude_cn_from_sans?: boolean;
+  readonly user_ids?: readonly string[];
+}
+
+/**
+ * Who a certificate is for: what was asked for, and where the role says so what the request for it says. Throws `invalid` for
+ * the first name that the role does not allow.
+ */
+export function requestedNames(
+  role: Role,
+  asked: AskedNames,
+  csr: ReadRequest | undefined,
+  warn: (text: string) => void,
+): { subject: Name; names: AlternativeNames } {
+  const own = csr && ownNames(csr.subject);
+  const commonName = (role.use_csr_common_name && own?.commonName) || (asked.common_name ?? '');
+  if (commonName === '' && role.require_cn) {
+    refuse(
+      'the common_name field is required, or must be provided in a CSR with "use_csr_common_name" set to true, unless "require_cn" is set to false',
+    );
+  }
+  const serialNumber = asked.serial_number || (own?.serialNumber ?? '');
+  const fromCsr = role.use_csr_sans ? csr?.names : undefined;
+  const inSans = asked.exclude_cn_from_sans || commonName === '' ? [] : [commonName];
+  // A common name may be any text where the role says so; it is no alternative name then.
+  const ofCommonName = sortedNames(inSans, () => {});
+  const asNames = sortedNames(fromCsr ? [] : (asked.alt_names ?? []), (name) =>
+    warn(`alt_names: ${JSON.stringify(name)} is neither the name of a host nor a mail address and was left out`),
+  );
+  const names: AlternativeNames = {
+    dns: unique([...(fromCsr?.dns ?? []), ...ofCommonName.dns, ...asNames.dns]),
+    emails: unique([...(fromCsr?.emails ?? []), ...ofCommonName.emails, ...asNames.emails]),
+    addresses: unique(fromCsr?.addresses ?? (asked.ip_sans ?? []).map(readAddress)),
+    uris: unique(fromCsr?.uris ?? asked.uri_sans ?? []),
+    others: [...(asked.other_sans ?? []).map((text) => readOtherName(text)), ...(fromCsr?.others ?? [])],
+  };
+  const allowed = new AllowedNames(role);
+  if (commonName !== '') allowed.checkCommonName(commonName);
+  if (serialNumber !== '') allowed.checkSerialNumber(serialNumber);
+  allowed.check(names, fromCsr ? 'CSR' : 'the API');
+  const userIds = asked.user_ids?.length ? asked.user_ids : (own?.userIds ?? []);
+  allowed.checkUserIds(userIds);
+  return { subject: subjectName(role, { commonName, serialNumber, userIds }), names };
+}
+
+const unique = (texts: readonly string[]): string[] => [...new Set(texts)];

@@ -1,0 +1,159 @@
+import { z } from 'zod';
+import type { Call } from '../../sdk/call';
+import { operation, path } from '../../sdk/path';
+import { data, empty } from '../../sdk/reply';
+import { algorithmFor } from './algorithm';
+import { alternativeNames } from './alternative-names';
+import { changeCa, findCa, issuerRef, newIssuer, withIssuer, withKey } from './ca';
+import { keyIdOf, makeCertificate, readCertificate, wholeSeconds } from './certificate';
+import { authorityKeyId, basicConstraints, permittedDomains, subjectKeyId, urlExtensions } from './extension';
+import { authorityFields, authorityKey, freeIssuerName, generationFields, issuerNameField } from './generation';
+import { withKey as withShownKey } from './issue';
+import { formatOf } from './issue-fields';
+import { publicDer } from './key-pair';
+import { certificatePem } from './pem';
+import { requestedNames } from './requested-names';
+import { newSerial, serialText } from './serial';
+import { authorityOf } from './signing';
+import { keepCertificate } from './stored-certificate';
+import { mountHasUrls, urlsFor } from './urls';
+import { keyUsageExtension } from './usages';
+import { validityFor } from './validity';
+
+const RootInput = z.object({ ...generationFields, ...issuerNameField, ...authorityFields });
+
+const rootOutput = z.object({
+  certificate: z.string(),
+  issuing_ca: z.string(),
+  serial_number: z.string(),
+  expiration: z.int(),
+  issuer_id: z.string(),
+  issuer_name: z.string(),
+  key_id: z.string(),
+  key_name: z.string(),
+  private_key: z.string().optional(),
+  private_key_type: z.string().optional(),
+});
+
+/** Uses of the keys of authorities. */
+export const authorityUsages = ['CertSign', 'CRLSign'];
+
+/** What is said of a mount whose certificates name no addresses. */
+export const noUrlsWarning =
+  "This mount hasn't configured any authority information access (AIA) fields; this may make it harder for systems to find missing certificates in the chain or to validate revocation status of certificates. Consider updating /config/urls or the newly generated issuer with this information.";
+
+/** What is said of an authority that nothing can name. */
+export const noSubjectWarning =
+  'This issuer certificate was generated without a Subject; this makes it likely that issuing leaf certs with this certificate will cause TLS validation libraries to reject this certificate.';
+
+type RootCall = Call<{ readonly exported: string }, z.output<typeof RootInput>>;
+
+async function generateRoot(call: RootCall, usualName: string) {
+  const { input, params, storage, nowMs, mount } = call;
+  const ca = await findCa(storage);
+  const given = freeIssuerName(ca, input.issuer_name);
+  const name = given === '' && usualName !== '' && !issuerRef(ca, usualName) ? usualName : given;
+  const format = formatOf(input);
+  const made = await authorityKey(storage, params.exported, input);
+  const { role, key } = made;
+  const warn = (text: string) => call.warn(text);
+  const { subject, names } = requestedNames(role, input, undefined, warn);
+  const validity = validityFor(role, input, { nowMs, mount, warn });
+  const publicKey = publicDer(key);
+  const pathLength = input.max_path_length ?? -1;
+  const keyId = keyIdOf(publicKey);
+  const algorithm = algorithmFor(key, role.signature_bits, role.use_pss);
+  const serial = serialText(newSerial());
+  const extensions = [
+    ...keyUsageExtension(authorityUsages),
+    basicConstraints(true, pathLength < 0 ? undefined : pathLength),
+    subjectKeyId(keyId),
+    ...authorityKeyId(keyId),
+    ...urlExtensions(await urlsFor(storage, undefined)),
+    ...alternativeNames(names, subject.length === 0),
+    ...permittedDomains(input.permitted_dns_domains ?? []),
+  ];
+  const content = { serial, subject, issuer: subject, publicKey, ...validity, extensions };
+  const der = await makeCertificate(content, { key, algorithm });
+  const certificate = readCertificate(der);
+  let issuer = newIssuer(ca, der, name, algorithm.name);
+  const after = await changeCa(storage, (before, tx) => {
+    const withItsKey = made.made ? withKey(before, tx, made.made) : before;
+    issuer = newIssuer(withItsKey, der, freeIssuerName(withItsKey, name || undefined), algorithm.name);
+    keepCertificate(tx, serial, {
+      der: der.toString('base64'),
+      authority: authorityOf(certificate),
+      notAfterMs: wholeSeconds(validity.notAfterMs),
+    });
+    return withIssuer(withItsKey, issuer);
+  });
+  if (subject.length === 0) warn(noSubjectWarning);
+  if (!(await mountHasUrls(storage))) warn(noUrlsWarning);
+  if (pathLength === 0) {
+    warn(
+      'Max path length of the generated certificate is zero. This certificate cannot be used to issue intermediate CA certificates.',
+    );
+  }
+  const text = format === 'der' ? der.toString('base64') : certificatePem(der);
+  const shown = { certificate: text, issuing_ca: text };
+  return data({
+    ...(made.isShown ? withShownKey(shown, key, format, input) : shown),
+    serial_number: serial,
+    expiration: Math.floor(validity.notAfterMs / 1000),
+    issuer_id: issuer.issuer_id,
+    issuer_name: issuer.issuer_name,
+    key_id: issuer.key_id,
+    key_name: after.keys[issuer.key_id]?.key_name ?? '',
+  });
+}
+
+const generating = operation<{ readonly exported: string }, typeof RootInput>({
+  summary: 'Make a root: a key and a certificate that it signs itself.',
+  stepUp: true,
+  input: RootInput,
+  output: rootOutput,
+  run: (call) => generateRoot(call, ''),
+});
+
+/** Roots of this mount. */
+export const rootPaths = [
+  path('root/generate/:exported', {
+    summary: 'Makes a root.',
+    write: { ...generating, operationId: 'generate-root' },
+  }),
+  path('issuers/generate/root/:exported', {
+    summary: 'Makes a root.',
+    write: { ...generating, operationId: 'issuers-generate-root' },
+  }),
+  path('root/rotate/:exported', {
+    summary: 'Makes a root that is to follow the present one.',
+    write: {
+      ...generating,
+      summary: 'Make a root with the name next, if that is free.',
+      operationId: 'rotate-root',
+      run: (call) => generateRoot(call, 'next'),
+    },
+  }),
+  path('root', {
+    summary: 'All issuers and keys.',
+    sudo: true,
+    delete: {
+      summary: 'Delete all issuers and keys, for good.',
+      operationId: 'delete-root',
+      stepUp: true,
+      async run({ storage, warn }) {
+        let count = 0;
+        await changeCa(storage, (ca, tx) => {
+          count = Object.keys(ca.issuers).length;
+          for (const id of Object.keys(ca.keys)) tx.delete(`key/${id}`);
+          return { ...ca, issuers: {}, keys: {}, default_issuer: '', default_key: '' };
+        });
+        if (count === 0) return empty;
+        warn(
+          `DELETE /root deletes all keys and issuers within the mount; prefer the new DELETE /key/:key_ref and DELETE /issuer/:issuer_ref for finer granularity, unless removal of all keys and issuers is desired.`,
+        );
+        return empty;
+      },
+    },
+  }),
+];

@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto';
+import type { Name } from '@peculiar/asn1-x509';
+import { refuse } from '../../sdk/refuse';
+import type { Storage } from '../../sdk/storage';
+import { algorithmFor } from './algorithm';
+import { type Ca, certificateOf, findCa, type Issuer, privateKey, requireIssuer, type Usage } from './ca';
+import { encoded, keyIdOf, type ReadCertificate, type Signer } from './certificate';
+import { chainOf } from './chain';
+import { publicDer } from './key-pair';
+import type { UrlSet } from './url-set';
+import { urlsFor } from './urls';
+
+/** An issuer that is ready to sign. */
+export interface ReadyIssuer {
+  readonly issuer: Issuer;
+  readonly certificate: ReadCertificate;
+  readonly name: Name;
+  readonly chain: readonly Issuer[];
+  readonly urls: UrlSet;
+  /** What names its key in what it signs. */
+  readonly keyId: Buffer;
+  signer(signatureBits: number, usePss: boolean): Signer;
+}
+
+/** The issuer of a reference, ready to issue. Throws `invalid` where there is none, or it may not. */
+export async function readyIssuer(storage: Storage, ref: string): Promise<ReadyIssuer> {
+  const ca = await findCa(storage);
+  const issuer = requireIssuer(ca, ref);
+  const key = await keyFor(storage, issuer, 'issuing-certificates');
+  const certificate = certificateOf(issuer);
+  return {
+    issuer,
+    certificate,
+    name: certificate.tbs.subject,
+    chain: chainOf(ca, issuer),
+    urls: await urlsFor(storage, issuer),
+    keyId: authorityKeyOf(certificate),
+    signer: (bits, usePss) => ({ key, algorithm: algorithmFor(key, bits, usePss) }),
+  };
+}
+
+/** The private key of an issuer that may be used so. Throws `invalid`. */
+export async function keyFor(storage: Storage, issuer: Issuer, usage: Usage) {
+  const { issuer_id: id } = issuer;
+  if (!issuer.usage.includes(usage)) {
+    refuse(
+      `while fetching issuer ${id}: expected usage ${usage} was not allowed on this issuer; usages: ${issuer.usage.join(',')}`,
+    );
+  }
+  if (issuer.key_id === '') refuse(`while fetching issuer ${id}: it has no key in this mount`);
+  return privateKey(storage, issuer.key_id);
+}
+
+/** How what an authority signs names its key: as its certificate does, else by the key itself. */
+export const authorityKeyOf = ({ subjectKeyId, publicKey }: ReadCertificate): Buffer =>
+  subjectKeyId.length > 0 ? subjectKeyId : keyIdOf(publicDer(publicKey));
+
+/** Names whose lists a certificate belongs to: issuers of the same name and key share one. */
+export const authorityOf = ({ tbs, keyBits }: ReadCertificate): string =>
+  createHash('sha256').update(encoded(tbs.subject)).update(keyBits).digest('hex').slice(0, 32);
+
+/** The issuers of an authority, those that can sign lists first. */
+export const issuersOf = (ca: Ca, authority: string): readonly Issuer[] =>
+  Object.values(ca.issuers).filter((issuer) => authorityOf(certificateOf(issuer)) === authority);

@@ -1,0 +1,44 @@
+import type { Page, Storage } from '../../sdk/storage';
+
+/** A certificate that this mount issued or knows of. */
+export interface StoredCertificate {
+  /** DER in base64. */
+  readonly der: string;
+  /** Whose lists of revoked certificates it belongs to; empty where no issuer of the mount signed it. */
+  readonly authority: string;
+  readonly notAfterMs: number;
+  readonly revokedAtMs?: number;
+}
+
+const prefix = 'cert/';
+const ends = 'ends/';
+const parse = JSON.parse as (text: string) => StoredCertificate;
+
+/** The certificate of a serial number, if it is kept. */
+export const findCertificate = (storage: Storage, serial: string): Promise<StoredCertificate | undefined> =>
+  storage.read(prefix + serial, parse);
+
+/** Keeps a certificate. Serial numbers are random: there is none of the same. */
+export function keepCertificate(storage: Storage, serial: string, certificate: StoredCertificate): void {
+  storage.put(prefix + serial, JSON.stringify(certificate));
+  storage.put(endKey(certificate.notAfterMs, serial), 'true');
+}
+
+/** Forgets a certificate. */
+export function forgetCertificate(storage: Storage, serial: string, { notAfterMs }: StoredCertificate): void {
+  storage.delete(prefix + serial);
+  storage.delete(endKey(notAfterMs, serial));
+}
+
+/** The serial numbers of the certificates that are kept. */
+export const listCertificates = (storage: Storage, page?: Page): Promise<string[]> => storage.list(prefix, page);
+
+/** Serial numbers of a page of certificates, in the order in which they end, and where the next page begins. */
+export async function listByEnd(storage: Storage, page: Page) {
+  const keys = await storage.list(ends, page);
+  return keys.map((key) => ({ key, serial: key.slice(13), endsAtMs: Number(key.slice(0, 12)) * 1000 }));
+}
+
+// In the order of time, so that what has expired comes first.
+const endKey = (notAfterMs: number, serial: string): string =>
+  `${ends}${String(Math.floor(notAfterMs / 1000)).padStart(12, '0')} ${serial}`;

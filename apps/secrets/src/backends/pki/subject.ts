@@ -1,0 +1,95 @@
+import { AsnConvert } from '@peculiar/asn1-schema';
+import { AttributeTypeAndValue, AttributeValue, Name, RelativeDistinguishedName } from '@peculiar/asn1-x509';
+import { commaList } from '../../sdk/fields';
+
+/** What a subject says besides its common name. */
+export interface SubjectParts {
+  readonly country: readonly string[];
+  readonly organization: readonly string[];
+  readonly ou: readonly string[];
+  readonly locality: readonly string[];
+  readonly province: readonly string[];
+  readonly street_address: readonly string[];
+  readonly postal_code: readonly string[];
+}
+
+const list = (what: string) => commaList().describe(`${what} of the subject.`);
+
+/** The fields of requests and roles that say it. */
+export const subjectRows = {
+  ou: [list('Organizational units'), [] as string[]],
+  organization: [list('Organizations'), [] as string[]],
+  country: [list('Countries'), [] as string[]],
+  locality: [list('Localities'), [] as string[]],
+  province: [list('Provinces'), [] as string[]],
+  street_address: [list('Street addresses'), [] as string[]],
+  postal_code: [list('Postal codes'), [] as string[]],
+} as const;
+
+const parts = [
+  ['country', '2.5.4.6', 'C'],
+  ['organization', '2.5.4.10', 'O'],
+  ['ou', '2.5.4.11', 'OU'],
+  ['locality', '2.5.4.7', 'L'],
+  ['province', '2.5.4.8', 'ST'],
+  ['street_address', '2.5.4.9', 'STREET'],
+  ['postal_code', '2.5.4.17', 'POSTALCODE'],
+] as const;
+const commonNameId = '2.5.4.3';
+const serialNumberId = '2.5.4.5';
+const userId = '0.9.2342.19200300.100.1.1';
+const shortNames: ReadonlyMap<string, string> = new Map([
+  ...parts.map(([, id, name]) => [id, name] as const),
+  [commonNameId, 'CN'],
+  [serialNumberId, 'SERIALNUMBER'],
+]);
+
+const printable = /^[A-Za-z0-9 '()+,\-./:=?]*$/;
+
+function attribute(type: string, text: string): AttributeTypeAndValue {
+  const value = printable.test(text) ? { printableString: text } : { utf8String: text };
+  return new AttributeTypeAndValue({ type, value: new AttributeValue(value) });
+}
+
+/** A relative name of several attributes, in the order that DER wants. */
+function relative(type: string, texts: readonly string[]): RelativeDistinguishedName[] {
+  const encoded = [...new Set(texts)].map((text) => {
+    const item = attribute(type, text);
+    return { item, der: Buffer.from(AsnConvert.serialize(item)) };
+  });
+  if (encoded.length === 0) return [];
+  encoded.sort((a, b) => Buffer.compare(a.der, b.der));
+  return [new RelativeDistinguishedName(encoded.map(({ item }) => item))];
+}
+
+/** Who a certificate is for. */
+export function subjectName(
+  said: SubjectParts,
+  own: { readonly commonName: string; readonly serialNumber: string; readonly userIds: readonly string[] },
+): Name {
+  return new Name([
+    ...parts.flatMap(([field, id]) => relative(id, said[field])),
+    ...relative(commonNameId, own.commonName === '' ? [] : [own.commonName]),
+    ...relative(serialNumberId, own.serialNumber === '' ? [] : [own.serialNumber]),
+    ...own.userIds.flatMap((text) => relative(userId, [text])),
+  ]);
+}
+
+const textsOf = (name: Name, id: string): string[] =>
+  name.flatMap((set) => [...set].filter(({ type }) => type === id).map(({ value }) => value.toString()));
+
+/** The common name of a subject, its serial number and user ids; empty where it has none. */
+export function ownNames(name: Name): { commonName: string; serialNumber: string; userIds: string[] } {
+  return {
+    commonName: textsOf(name, commonNameId).at(-1) ?? '',
+    serialNumber: textsOf(name, serialNumberId).at(-1) ?? '',
+    userIds: textsOf(name, userId),
+  };
+}
+
+/** A name as people read it: the most specific part first. */
+export const nameText = (name: Name): string =>
+  [...name]
+    .reverse()
+    .map((set) => [...set].map(({ type, value }) => `${shortNames.get(type) ?? type}=${value.toString()}`).join('+'))
+    .join(',');

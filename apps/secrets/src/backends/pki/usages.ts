@@ -1,0 +1,91 @@
+import { AsnConvert } from '@peculiar/asn1-schema';
+import {
+  ExtendedKeyUsage,
+  type Extension,
+  id_ce_extKeyUsage,
+  id_ce_keyUsage,
+  KeyUsage,
+  KeyUsageFlags,
+} from '@peculiar/asn1-x509';
+import { refuse } from '../../sdk/refuse';
+import { extension } from './extension';
+
+const keyUsages: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    digitalsignature: KeyUsageFlags.digitalSignature,
+    contentcommitment: KeyUsageFlags.nonRepudiation,
+    keyencipherment: KeyUsageFlags.keyEncipherment,
+    dataencipherment: KeyUsageFlags.dataEncipherment,
+    keyagreement: KeyUsageFlags.keyAgreement,
+    certsign: KeyUsageFlags.keyCertSign,
+    crlsign: KeyUsageFlags.cRLSign,
+    encipheronly: KeyUsageFlags.encipherOnly,
+    decipheronly: KeyUsageFlags.decipherOnly,
+  }),
+);
+
+const extendedUsages: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    any: '2.5.29.37.0',
+    serverauth: '1.3.6.1.5.5.7.3.1',
+    clientauth: '1.3.6.1.5.5.7.3.2',
+    codesigning: '1.3.6.1.5.5.7.3.3',
+    emailprotection: '1.3.6.1.5.5.7.3.4',
+    ipsecendsystem: '1.3.6.1.5.5.7.3.5',
+    ipsectunnel: '1.3.6.1.5.5.7.3.6',
+    ipsecuser: '1.3.6.1.5.5.7.3.7',
+    timestamping: '1.3.6.1.5.5.7.3.8',
+    ocspsigning: '1.3.6.1.5.5.7.3.9',
+    microsoftservergatedcrypto: '1.3.6.1.4.1.311.10.3.3',
+    netscapeservergatedcrypto: '2.16.840.1.113730.4.1',
+  }),
+);
+
+const folded = (name: string) =>
+  name
+    .trim()
+    .toLowerCase()
+    .replace(/^(ext)?keyusage/, '');
+
+/** Throws `invalid` for names of key usages that are not known: a certificate without them would be a surprise. */
+export function checkUsages(names: {
+  readonly key_usage: readonly string[];
+  readonly ext_key_usage: readonly string[];
+}) {
+  for (const name of names.key_usage) {
+    if (!keyUsages.has(folded(name))) refuse(`key_usage: unknown key usage ${name}`);
+  }
+  for (const name of names.ext_key_usage) {
+    if (!extendedUsages.has(folded(name))) refuse(`ext_key_usage: unknown extended key usage ${name}`);
+  }
+}
+
+/** The extension for these uses of a key; none for none. */
+export function keyUsageExtension(names: readonly string[]): Extension[] {
+  const bits = names.reduce((sum, name) => sum | (keyUsages.get(folded(name)) ?? 0), 0);
+  return bits === 0 ? [] : [extension(id_ce_keyUsage, AsnConvert.serialize(new KeyUsage(bits)), true)];
+}
+
+/** What a role says of the purposes of its certificates. */
+export interface Purposes {
+  readonly server_flag: boolean;
+  readonly client_flag: boolean;
+  readonly code_signing_flag: boolean;
+  readonly email_protection_flag: boolean;
+  readonly ext_key_usage: readonly string[];
+  readonly ext_key_usage_oids: readonly string[];
+}
+
+/** The extension for these purposes; none for none. */
+export function purposeExtension(said: Purposes): Extension[] {
+  const flags = [
+    [said.server_flag, 'serverauth'],
+    [said.client_flag, 'clientauth'],
+    [said.code_signing_flag, 'codesigning'],
+    [said.email_protection_flag, 'emailprotection'],
+  ] as const;
+  const named = [...flags.flatMap(([on, name]) => (on ? [name] : [])), ...said.ext_key_usage.map(folded)];
+  const known = [...extendedUsages].flatMap(([name, id]) => (named.includes(name) ? [id] : []));
+  const ids = new Set([...known, ...said.ext_key_usage_oids]);
+  return ids.size === 0 ? [] : [extension(id_ce_extKeyUsage, AsnConvert.serialize(new ExtendedKeyUsage([...ids])))];
+}
