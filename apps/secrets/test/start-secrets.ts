@@ -2,7 +2,7 @@ import { scryptSync } from 'node:crypto';
 import type { Server } from 'node:http';
 import { afterAll, beforeAll, expect, jest } from '@jest/globals';
 import { createLogger, createServer } from '@keystead/server';
-import { freshDatabase, Mistakes, type TestDatabase } from '@keystead/testing';
+import { freshDatabase, keptConnections, Mistakes, type TestDatabase, urlOf } from '@keystead/testing';
 import request, { type Test } from 'supertest';
 import { type PasswordHash, Passwords } from '../src/backends/userpass/password';
 import { type Config, readConfig } from '../src/config';
@@ -132,7 +132,9 @@ function client(
   token: string | undefined,
   headers: Readonly<Record<string, string>> = {},
 ): Client {
+  const url = urlOf(server);
   const prepare = (test: Test): Test => {
+    test.agent(keptConnections);
     if (token !== undefined) test.set('X-Service-Token', token);
     for (const [name, value] of Object.entries(headers)) test.set(name, value);
     if (headers['X-Service-Namespace'] === undefined) {
@@ -150,15 +152,15 @@ function client(
   const at = (path: string) => `/v1/${path}`;
   return {
     token,
-    read: (path) => prepare(request(server).get(at(path))),
-    list: (path) => prepare(request(server).get(`${at(path)}${path.includes('?') ? '&' : '?'}list=true`)),
-    scan: (path) => prepare(request(server).get(`${at(path)}${path.includes('?') ? '&' : '?'}scan=true`)),
-    write: (path, body) => send(request(server).post(at(path)), body),
-    put: (path, body) => send(request(server).put(at(path)), body),
+    read: (path) => prepare(request(url).get(at(path))),
+    list: (path) => prepare(request(url).get(`${at(path)}${path.includes('?') ? '&' : '?'}list=true`)),
+    scan: (path) => prepare(request(url).get(`${at(path)}${path.includes('?') ? '&' : '?'}scan=true`)),
+    write: (path, body) => send(request(url).post(at(path)), body),
+    put: (path, body) => send(request(url).put(at(path)), body),
     patch: (path, body) =>
-      prepare(request(server).patch(at(path)))
+      prepare(request(url).patch(at(path)))
         .set('Content-Type', 'application/merge-patch+json')
         .send(JSON.stringify(body)),
-    delete: (path) => prepare(request(server).delete(at(path))),
+    delete: (path) => prepare(request(url).delete(at(path))),
   };
 }

@@ -156,9 +156,9 @@ describe('what requests may say that are no documents of a resource', () => {
     // What has no type is the service's own.
     const attributes = Object.entries<Json>(whole.schema.properties).filter(([, { type }]) => type !== undefined);
     expect(attributes.length).toBe(kind === 'Users' ? 20 : 3);
+    const example = await make(one);
+    token = example.token!;
     for (const [name, schema] of attributes) {
-      const example = await make(one);
-      token = example.token!;
       const base = () => (one.endpoint.method === 'PATCH' ? {} : (example.body!(0) as Json));
       const wrong = wrongValueOf(schema);
       for (const body of ways(one, name, wrong)) {

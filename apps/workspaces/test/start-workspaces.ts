@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { afterAll, beforeAll, expect } from '@jest/globals';
 import { createLogger, createServer } from '@keystead/server';
-import { freshDatabase, Mistakes } from '@keystead/testing';
+import { freshDatabase, keptConnections, Mistakes, urlOf } from '@keystead/testing';
 import request, { type Test } from 'supertest';
 import { readConfig } from '../src/config';
 import { system } from '../src/kernel/audit/audit';
@@ -94,7 +94,11 @@ export function clientOf(
 ): Client {
   const send = (method: 'get' | 'post' | 'patch' | 'put' | 'delete', path: string, body?: unknown): Test => {
     const url = /^\/(api\/|\.|scim\/|oauth2\/|app\/)/.test(path) ? path : `/api/v2/${path.replace(/^\//, '')}`;
-    const test = request(server())[method](url).set('Accept', JSON_API);
+    const to = server();
+    const test = request(typeof to === 'string' ? to : urlOf(to))
+      [method](url)
+      .agent(keptConnections)
+      .set('Accept', JSON_API);
     if (token !== undefined) {
       test.set('Authorization', `Bearer ${token}`);
     }

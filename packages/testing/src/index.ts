@@ -23,6 +23,7 @@ export { asker, type FuzzSubject, withstandsMadeUpRequests } from './fuzz/withst
 export { type GeneratedSession, generatedSession } from './generated-client';
 export { generatorFaults } from './generated-names';
 export { heapFlags, keptInHeap } from './heap';
+export { keptConnections, urlOf } from './kept-connections';
 export { Keycloak, keycloakAt, samlClient } from './keycloak';
 export { hasKubeApiServer, KubeApiServer } from './kube-api-server';
 export { isLinearizable, type Model, type Recorded } from './linearizable';
