@@ -10,7 +10,7 @@ const pages = execFileSync('git', ['ls-files', '*.md'], { cwd: root, encoding: '
   .trim()
   .split('\n')
   .filter((page) => existsSync(join(root, page)));
-/** `sh` is run, `console` is for the reader alone. */
+/** `sh` is run, `console` is only for the reader. */
 const languages = ['sh', 'console', 'text', 'json', 'yaml', 'hcl', 'ini', 'nginx', 'python', 'mermaid', 'md'];
 const isRun: ReadonlySet<string> = new Set(Object.values(pagesRunBy).flat());
 

@@ -18,15 +18,15 @@ export const pagesRunBy = {
   'docs/clients/clients.interop.test.ts': withSteps('clients').map((page) => `docs/clients/${page}`),
 };
 
-const needsDocker = 'needs Docker; the files it uses have tests of their own in docs/deploy';
+const needsDocker = 'needs Docker; the files it uses have their own tests in docs/deploy';
 
 /** The pages with commands that no test runs, marked `console`, and why not. */
 export const notRun: Readonly<Record<string, string>> = {
-  'README.md': 'start and test everything: local/test does the one, whoever reads this the other',
+  'README.md': 'start and test everything: local/test does the one, the reader of this page the other',
   'CONTRIBUTING.md': 'run all the tests',
   'docs/deploy.md': needsDocker,
   'docs/several-nodes.md': needsDocker,
-  'docs/kubernetes.md': 'needs a cluster; docs/deploy/helm has tests of its own',
+  'docs/kubernetes.md': 'needs a cluster; docs/deploy/helm has its own tests',
   'docs/version-control.md': 'needs a Git host of yours; apps/workspaces/test does the same with a Gitea',
   'docs/guides/audit.md': 'sends lines to a log server of yours',
   'docs/guides/backup.md': 'a database of your own; the tests of the command line restore into one',

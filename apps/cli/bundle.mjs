@@ -1,4 +1,4 @@
-// The whole program as one file that needs nothing beside it but Node: dist/keystead.cjs, or the file that is named.
+// The whole program as one file that needs only Node: dist/keystead.cjs, or the file that is named.
 import { chmodSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';

@@ -1,4 +1,4 @@
-// Packs every built file once, so that no service spends time on it: `.br` and `.gz` beside each.
+// Packs every built file once, so that no service spends time on it: `.br` and `.gz` next to each.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';

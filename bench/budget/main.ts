@@ -14,10 +14,10 @@ import type { Scenario } from '../src/scenario';
 import { secretsFamily } from '../src/secrets-family';
 import { workspacesFamily } from '../src/workspaces-family';
 
-const usage = `npm run bench -- --budget [--only NAME]... [--beside TREE] [--rounds N] [--statements] [--keep] [--write]
+const usage = `npm run bench -- --budget [--only NAME]... [--against TREE] [--rounds N] [--statements] [--keep] [--write]
 
   --only NAME     only requests whose name contains NAME; may be repeated
-  --beside TREE   another built tree, whose services are measured in turns with these
+  --against TREE   another built tree, whose services are measured in turns with these
   --rounds N      rounds of which the median is shown (5)
   --statements    also show the statements of each request, the dearest first
   --keep          take what was measured as the budget from now on
@@ -118,7 +118,7 @@ interface Tree {
 }
 
 async function startTree(tree: string | undefined, ground: Ground, setting: Omit<Setting, 'tree'>): Promise<Tree> {
-  const suffix = tree === undefined ? '' : '_beside';
+  const suffix = tree === undefined ? '' : '_against';
   const postgres = { ...ground.postgres, url: (name: string) => ground.postgres.url(`${name}${suffix}`) };
   const folder = path.join(ground.folder, `tree${suffix}`);
   mkdirSync(folder, { recursive: true });
@@ -130,13 +130,13 @@ interface Options {
   readonly only: readonly string[];
   readonly rounds: number;
   readonly statements: boolean;
-  readonly beside?: string;
+  readonly against?: string;
 }
 
 async function measureAll(
   ground: Ground,
   pinning: Pinning | undefined,
-  { only, rounds, statements, beside }: Options,
+  { only, rounds, statements, against }: Options,
 ): Promise<Map<string, Cost[]>> {
   pinProcess(pinning?.others, process.pid);
   pinProcess(pinning?.others, ground.postgres.pid);
@@ -148,7 +148,7 @@ async function measureAll(
   process.env.BENCH_NODE_ARGUMENTS = `--require ${path.join(benchRoot, 'budget', 'allocation.cjs')}`;
   process.env.BENCH_ALLOCATION_FOLDER = ground.folder;
   const trees = [await startTree(undefined, ground, setting)];
-  if (beside !== undefined) trees.push(await startTree(path.resolve(beside), ground, setting));
+  if (against !== undefined) trees.push(await startTree(path.resolve(against), ground, setting));
   const bareLoad = { method: 'GET', paths: ['/'] };
   const bare = { run: (clients: number, s: number) => generator.run(bareServer.url, bareLoad, clients, s, 0) };
   const costs = new Map<string, Cost[]>();
@@ -192,7 +192,7 @@ async function main(args: string[]): Promise<boolean> {
     args,
     options: {
       only: { type: 'string', multiple: true, default: [] },
-      beside: { type: 'string' },
+      against: { type: 'string' },
       rounds: { type: 'string', default: '5' },
       statements: { type: 'boolean', default: false },
       keep: { type: 'boolean', default: false },
@@ -202,7 +202,7 @@ async function main(args: string[]): Promise<boolean> {
   const settings = { max_connections: '200', shared_preload_libraries: 'pg_stat_statements' };
   const options = {
     only: values.only,
-    beside: values.beside,
+    against: values.against,
     rounds: Number(values.rounds),
     statements: values.statements,
   };
@@ -220,7 +220,7 @@ async function main(args: string[]): Promise<boolean> {
   const rounded = (_key: string, value: unknown) => (typeof value === 'number' ? Number(value.toPrecision(3)) : value);
   if (values.keep) writeFileSync(budgetFile, `${JSON.stringify(budget, rounded, 2)}\n`);
   const figures = '× bare | kB | statements | PostgreSQL µs';
-  const columns = values.beside === undefined ? '' : ` beside: ${figures} |`;
+  const columns = values.against === undefined ? '' : ` against: ${figures} |`;
   const head = `| request | ${figures} | above its budget |${columns}`;
   const line = head.replaceAll(/[^|]+/g, '---');
   const about = `${machine()}; ${aboutPinning(pinning)}; ${CONNECTIONS} connections, median of ${options.rounds} rounds`;

@@ -86,7 +86,7 @@ function formNames(count: number, bytes: number): string {
   return text;
 }
 
-/** Fields beside those of a document, where it keeps them. */
+/** Fields besides those of a document, where it keeps them. */
 function within(schema: Schema, fields: string): string {
   const data = schema.properties?.data;
   if (!data?.properties) return `{${fields}}`;

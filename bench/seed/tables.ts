@@ -8,7 +8,7 @@ export type What = 'token' | 'lease' | 'entry';
 export interface SeedDeps {
   readonly kernel: Kernel;
   readonly owner: TokenRecord;
-  /** So many of the leases have a second to live. */
+  /** This many of the leases have a second to live. */
   readonly due: number;
 }
 

@@ -83,7 +83,7 @@ class Seen {
 
   constructor(private readonly side: Side) {}
 
-  /** The answer, or undefined where there is none or the service says that it cannot; what is no success is counted. */
+  /** The answer, or undefined where there is none or the service says that it cannot; anything but a success is counted. */
   async send(method: string, at: string, body?: object, timeoutMs = patienceMs): Promise<Answer | undefined> {
     this.requests++;
     try {

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 
-/** A state of about so many bytes, as pieces: generated each time it is read, the same for the same seed. */
+/** A state of about this many bytes, as pieces: generated each time it is read, the same for the same seed. */
 export interface MadeState {
   readonly bytes: number;
   readonly md5: string;

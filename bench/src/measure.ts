@@ -9,7 +9,7 @@ export interface Baselines {
 }
 
 /**
- * Runs every scenario in every round, each with its baselines measured right beside it, so that a machine that is
+ * Runs every scenario in every round, each with its baselines measured right before or after it, so that a machine that is
  * busier for a while is so for both.
  */
 export async function measure(

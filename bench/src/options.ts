@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 /** How long, how often and what to measure. */
 export interface Options {
   rounds: number;
-  /** Seconds of load for a measurement, and for the bare baseline beside it. */
+  /** Seconds of load for a measurement, and for its bare baseline. */
   seconds: number;
   baselineSeconds: number;
   connections: readonly number[];

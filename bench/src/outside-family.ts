@@ -17,7 +17,7 @@ interface Outside {
   readonly jwt: string;
 }
 
-/** A service with its outside systems beside it, configured. */
+/** A service and its outside systems, configured. */
 export interface OutsideService {
   readonly url: string;
   readonly pid: number;

@@ -12,8 +12,8 @@ import { ask, startServiceProcess } from './service';
 
 const usage = `npx tsx bench/src/run-speed.ts [ROUNDS [RUNS]]
 
-How long a remote plan that changes nothing takes beside the same plan at home, what of it the worker takes for itself, how long
-RUNS that are queued at once take on four workers beside the tool by itself, what processor time and memory that needs. Needs terraform
+How long a remote plan that changes nothing takes compared with the same plan at home, what of it the worker takes for itself, how long
+RUNS that are queued at once take on four workers compared with the tool itself, what processor time and memory that needs. Needs terraform
 or tofu on the PATH. The worker is an agent of the installation, as with npm start; RUN_SPEED_OVER=database: one with the database.
 A plan has ten resources, or RUN_SPEED_RESOURCES.`;
 
@@ -155,7 +155,7 @@ runProgram(usage, (args) =>
   }),
 );
 
-/** Runs that are queued at once, beside the tool by itself. */
+/** Runs that are queued at once, compared with the tool itself. */
 async function many(given: {
   ground: Ground;
   made: (at: string, sent: object) => Promise<Made>;

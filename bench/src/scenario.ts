@@ -13,7 +13,7 @@ export interface Scenario {
   run(connections: number, seconds: number): Promise<Figures>;
 }
 
-/** One measurement with the baselines that were measured beside it. */
+/** One measurement with the baselines that were measured with it. */
 export interface Measured extends Figures {
   readonly bare?: number;
   readonly ceiling?: number;

@@ -44,18 +44,18 @@ async function main({ folder, postgres, atEnd }: Ground): Promise<void> {
       waiting = false;
     });
   let peak = resident(pid);
-  const beside: number[] = [];
+  const crowded: number[] = [];
   while (waiting) {
-    beside.push(await timed(read));
+    crowded.push(await timed(read));
     peak = Math.max(peak, resident(pid));
     await sleep(3);
   }
   const line = (what: string, times: readonly number[]) =>
     process.stdout.write(`${what}: ${times.length} reads, p50 ${shown(times, 0.5)} ms, p99 ${shown(times, 0.99)} ms\n`);
   line('without callers', quiet);
-  line(`beside ${callers} callers`, beside);
+  line(`with ${callers} callers`, crowded);
   process.stdout.write(
-    `p99 ${(Number(shown(beside, 0.99)) / Number(shown(quiet, 0.99))).toFixed(2)} times; credentials for all after ` +
+    `p99 ${(Number(shown(crowded, 0.99)) / Number(shown(quiet, 0.99))).toFixed(2)} times; credentials for all after ` +
       `${((await all) / 1000).toFixed(1)} s; resident ${before} MiB before, ${peak} MiB at most\n`,
   );
 }

@@ -126,7 +126,7 @@ async function measureReads(clients: readonly StateClient[], pid: number): Promi
   const spent = ((processorMs(pid) - before) / done).toFixed(0);
   const [middle, p99, longest] = quantiles(times, 0.5, 0.99, 0.999);
   process.stdout.write(
-    `| reads beside uploads of 100 MiB: median ${middle}, p99 ${p99}, longest ${longest} | | | ${spent} an upload |\n`,
+    `| reads during uploads of 100 MiB: median ${middle}, p99 ${p99}, longest ${longest} | | | ${spent} an upload |\n`,
   );
 }
 

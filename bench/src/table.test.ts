@@ -22,7 +22,7 @@ describe('figures', () => {
 });
 
 describe('measure', () => {
-  it('measures the baselines beside each run and shows the ratio of each round', async () => {
+  it('measures the baselines with each run and shows the ratio of each round', async () => {
     // Each round the machine is ten times slower; the ratio does not notice.
     let speed = 10_000;
     const baselines: Baselines = {

@@ -6,8 +6,8 @@ import { ask, startWorkspaces } from './service';
 
 const usage = `npx tsx bench/src/workspace-lists.ts [WORKSPACES [REQUESTS]]
 
-Times pages of every list and sort of workspaces, beside an organization of twenty, with so many in one organization
-(100000), so many requests each (100). It says how long the seed took, and the start of the service.`;
+Times pages of every list and sort of workspaces, with this many in one organization and with twenty in another
+(100000), this many requests each (100). It says how long the seed took, and the start of the service.`;
 
 interface Made {
   readonly data: { readonly id: string };
@@ -82,8 +82,8 @@ interface Times {
 }
 
 function row(name: string, { p50, p99 }: Times, small?: Times): void {
-  const beside = small ? `${small.p50.toFixed(1)} | ${(p50 / small.p50).toFixed(1)}` : '|';
-  process.stdout.write(`| ${name} | ${p50.toFixed(1)}, ${p99.toFixed(1)} | ${beside} |\n`);
+  const compared = small ? `${small.p50.toFixed(1)} | ${(p50 / small.p50).toFixed(1)}` : '|';
+  process.stdout.write(`| ${name} | ${p50.toFixed(1)}, ${p99.toFixed(1)} | ${compared} |\n`);
 }
 
 /** What a request takes, one after the other: one that is slow by far is asked less often. */

@@ -13,7 +13,7 @@ import { runDocument } from '../guides/run-document';
 import { pagesRunBy } from '../pages';
 
 const pages = pagesRunBy['docs/clients/clients.interop.test.ts'].map((page) => path.basename(page));
-/** Programs that are named stand for the `bao` and the `tofu` of the pages. */
+/** Programs that are named replace the `bao` and the `tofu` of the pages. */
 const named = [process.env.KEYSTEAD_REFERENCE_SERVER, process.env.KEYSTEAD_TOFU].flatMap((program) =>
   program ? [path.dirname(program)] : [],
 );

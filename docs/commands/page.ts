@@ -1,17 +1,17 @@
 import { type CommandSpec, namesOf } from '../../apps/cli/src/command';
 import { absent, different, referenceCommands } from './reference';
 
-/** The page of all commands: ours, and beside the reference's. Written from the table that the program is made of. */
+/** The page of all commands: ours, next to those of the reference. Written from the table that the program is made of. */
 export function pageOf(commands: readonly CommandSpec[]): string {
   const names = new Set(commands.flatMap(namesOf));
   const rows = commands.map(
     (spec) => `| ${namesOf(spec).map(code).join(', ')} | ${cell(spec.help)} | ${code(spec.examples[0])} |`,
   );
-  const beside = referenceCommands.map((name) => {
+  const compared = referenceCommands.map((name) => {
     const state = names.has(name) ? (different[name] ? 'different' : 'have') : 'not';
     return `| ${code(name)} | ${state} | ${cell(different[name] ?? absent[name] ?? '')} |`;
   });
-  const count = (state: string) => beside.filter((row) => row.includes(`| ${state} |`)).length;
+  const count = (state: string) => compared.filter((row) => row.includes(`| ${state} |`)).length;
   return `# Commands
 
 Every command of \`keystead\`; \`keystead COMMAND --help\` says the rest. Written by \`pnpm commands\` from the table that the
@@ -21,7 +21,7 @@ program is made of. How to use them: [the command line](guides/command-line.md).
 |---|---|---|
 ${rows.join('\n')}
 
-## Beside the reference
+## Compared with the reference
 
 Commands of OpenBao 2.7.2: ${count('have')} that we have, ${count('different')} that work otherwise in something, ${count('not')} that we
 do not have. Ours that have no counterpart there: ${commands
@@ -31,7 +31,7 @@ do not have. Ours that have no counterpart there: ${commands
 
 | There | Here | |
 |---|---|---|
-${beside.join('\n')}
+${compared.join('\n')}
 `;
 }
 

@@ -26,7 +26,7 @@ const START_SECONDS = 300;
 function keystead(folder: string): string {
   const file = join(folder, 'keystead.cjs');
   execFileSync(process.execPath, [join(root, 'apps/cli/bundle.mjs'), file]);
-  // A program built by `npm start` finds the embedded PostgreSQL beside itself.
+  // A program built by `npm start` finds the embedded PostgreSQL next to itself.
   return `env NODE_PATH='${join(root, 'packages/postgres/node_modules')}' '${process.execPath}' '${file}'`;
 }
 

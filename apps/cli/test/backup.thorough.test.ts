@@ -291,7 +291,7 @@ describe('a backup of the secrets service', () => {
       const { rows } = await client.query("SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'public'");
       await client.end();
       expect(rows).toEqual([{ tableowner: 'secrets' }]);
-      // The key that npm start keeps beside its database need not be named.
+      // The key that npm start keeps next to its database need not be named.
       writeFileSync(join(data, 'secrets.key'), `${SECRETS_KEY.SECRETS_SEAL_KEY}\n`);
       const verified = await keystead(['backup', 'verify', file, '--data', data, '--format', 'json'], {
         SECRETS_SEAL_KEY: 'cd'.repeat(32),

@@ -13,10 +13,10 @@ import { keystead } from './run-keystead';
 
 const program = process.env.KEYSTEAD_PGBOUNCER ?? '/usr/sbin/pgbouncer';
 const there = existsSync(program);
-const beside = there ? describe : describe.skip;
+const withPool = there ? describe : describe.skip;
 jest.setTimeout(60_000);
 
-beside(`a doctor behind a real pool${there ? '' : ` (skipped: ${program} is not installed)`}`, () => {
+withPool(`a doctor behind a real pool${there ? '' : ` (skipped: ${program} is not installed)`}`, () => {
   const folder = mkdtempSync(join(tmpdir(), 'pool-'));
   let database: TestDatabase;
   let pool: ChildProcess | undefined;

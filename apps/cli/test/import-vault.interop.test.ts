@@ -9,11 +9,11 @@ import { confidential, exact, expectAllHere, expectNamed, furnish, type Write } 
 // An import from a real server, where KEYSTEAD_REFERENCE_SERVER names its program (`bao` or `vault`).
 
 const program = process.env.KEYSTEAD_REFERENCE_SERVER;
-const beside = program ? describe : describe.skip;
+const withServer = program ? describe : describe.skip;
 const why = program ? '' : ' (skipped: KEYSTEAD_REFERENCE_SERVER names no program)';
 jest.setTimeout(240_000);
 
-beside(`an import from a real server${why}`, () => {
+withServer(`an import from a real server${why}`, () => {
   const here = startSecrets();
   let other: ReferenceServer;
   const write: Write = (path, body, namespace, method = 'POST') =>

@@ -90,7 +90,7 @@ describe('the commands people know, against a service', () => {
       expect((await run('scan two/metadata/none')).code).toBe(2);
     });
 
-    it('keeps settings and remarks beside the versions', async () => {
+    it('keeps settings and custom metadata apart from the versions', async () => {
       await done(
         'kv put two/noted a=1',
         'kv metadata put -max-versions=3 -cas-required=true -custom-metadata=owner=ada -custom-metadata=team=x two/noted',

@@ -1,4 +1,4 @@
-// `npm run bench:console`: how soon pages of both consoles are there and how soon they answer, beside a bare page that a
+// `npm run bench:console`: how soon pages of both consoles are there and how soon they answer, next to a bare page that a
 // plain server sends, in turns. Prints a table; needs Chromium.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -63,7 +63,7 @@ async function paintOf({ url, context }: Shown, under: Conditions): Promise<numb
     await hold(await context.newCDPSession(page), under);
     await page.goto(url);
     await page.locator('h1').first().waitFor();
-    // What comes later than this beside a heading that stands is no longer its loading.
+    // What appears this long after the heading is no longer part of loading.
     await page.waitForTimeout(1000);
     return await page.evaluate(
       () =>

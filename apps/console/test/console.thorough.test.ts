@@ -1,5 +1,5 @@
 // Few files, because an installation and a browser take longer to start than most journeys take to walk; more than one, because
-// together they would take longer than all other tests beside them.
+// together they would take longer than all other tests.
 import './journeys/secrets';
 import './journeys/doors';
 import './journeys/session';

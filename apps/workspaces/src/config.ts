@@ -52,7 +52,7 @@ const Variables = z.object({
     .describe('Where clients reach the service; the start of every absolute link.'),
   WORKSPACES_EDITION: z.enum(editions).default('self-hosted').describe('Edition to be: hosted or self-hosted.'),
   WORKSPACES_CLIENT_ALIASES: onOff(true).describe(
-    'Send and accept the names existing clients use beside the neutral ones.',
+    'Send and accept the names existing clients use, in addition to the neutral ones.',
   ),
   WORKSPACES_UI: onOff(true).describe('Serve the web console at /ui/.'),
   WORKSPACES_UI_IDLE_MINUTES: wholeNumber(1, 1440)
@@ -189,7 +189,7 @@ function blobStore(given: BlobStoreVariables, problems: string[]): S3Config | un
 export function readConfig(environment: NodeJS.ProcessEnv) {
   const { given, problems } = readSettings(Variables, environment, {
     ours: /^WORKSPACES_/,
-    // A worker beside the service may share its environment.
+    // A worker next to the service may share its environment.
     others: /^WORKSPACES_WORKER_/,
     fromFile,
   });

@@ -287,7 +287,7 @@ describe('subscriptions of the hosted edition', () => {
     expect(current).toHaveLength(1);
   });
 
-  it('refuse an unknown plan, and have no site administration beside them', async () => {
+  it('refuse an unknown plan, and have no site administration', async () => {
     await workspaces.organization('other');
     const change = resource('subscription', {}, { 'feature-set': ref('feature-sets', 'fs-unknown') });
     const { body } = await admin.post('admin/organizations/other/subscription', change).expect(422);

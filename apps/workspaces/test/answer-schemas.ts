@@ -71,7 +71,7 @@ function announcedBy({ edition, aliases }: Service['env']): Announced {
   return announced;
 }
 
-/** Allows in answers nothing beside what is declared. */
+/** Allows in answers only what is declared. */
 function closeAnswers(document: ApiDocument): void {
   const schemas = Object.entries(document.components?.schemas ?? {}) as [string, Schema][];
   for (const [name, schema] of schemas) {

@@ -195,7 +195,7 @@ describe('an answer that arrives in one browser', () => {
     expect(await flow.finish(knows, begun, brought)).not.toBe(flow.good);
   });
 
-  it('waits beside a bounded number of others, the newest of them', async () => {
+  it('waits with a bounded number of others, the newest of them', async () => {
     await workspaces.service.pool.query(
       `INSERT INTO pending_sign_in (state_hash, browser_hash, provider_id, client, return_to, created_at, expires_at)
        SELECT decode(md5(n::text), 'hex'), '\\x00', $1, '', '', now(), now() + n * interval '1 ms'

@@ -176,7 +176,7 @@ describe('assessments', () => {
     expect(rows.some(({ sealed }) => sealed.includes('hush'))).toBe(false);
   });
 
-  it('make way for runs, take no lock, and do not begin beside one', async () => {
+  it('make way for runs, take no lock, and do not begin during one', async () => {
     await make();
     await due();
     expect(await start()).toBe(1);

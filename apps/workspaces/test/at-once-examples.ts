@@ -55,7 +55,7 @@ export interface Example {
   readonly headers?: Readonly<Record<string, string>>;
   readonly query?: string;
   /**
-   * Statuses that are right beside success: of those who come second to what can be done once. Nothing else makes a
+   * Statuses that are right besides success: of those who come second to what can be done once. Nothing else makes a
    * refusal right, as the object lives throughout.
    */
   readonly also?: readonly number[];
@@ -682,7 +682,7 @@ export const examples: Readonly<Record<string, Making>> = {
     );
     return { at: { run_id: id }, body: () => ({}), also: [403, 409] };
   },
-  // A workspace has so many sources, each once.
+  // A workspace has a bounded number of sources, each once.
   'POST /workspaces/:workspace_id/run-triggers': async (world) => {
     const { id } = await workspace(world);
     const body = resource('run-triggers', {}, { sourceable: ref('workspaces', id) });

@@ -75,7 +75,7 @@ describe('every writing operation, called by many at once about one object', () 
     );
     if (status >= 300) throw new Error(`${method} ${path} was answered ${status}: ${text}`);
     const answer = text === '' ? {} : JSON.parse(text);
-    // What is no document is its own resource.
+    // A body that is not a document is its own resource.
     if (path.startsWith('/')) return answer;
     const { data, meta } = answer;
     return meta === undefined || Array.isArray(data) ? data : { ...data, meta };

@@ -28,7 +28,7 @@ describe('automatic destruction', () => {
                 auto_destroy_due_at = auto_destroy_due_at - interval '${hours} hours';
          ALTER TABLE workspace ENABLE TRIGGER workspace_auto_destroy`);
   let serial = 0;
-  /** Uploads a state with so many resources. */
+  /** Uploads a state with this many resources. */
   const manage = async (count: number, id = runs.workspace) => {
     serial += 1;
     const resources = Array.from({ length: count }, (_, n) => ({
@@ -218,7 +218,7 @@ describe('automatic destruction', () => {
     );
   });
 
-  it('waits for a lock, and for the run before it, and is not queued beside another of its kind', async () => {
+  it('waits for a lock, and for the run before it, and is not queued while another of its kind waits', async () => {
     await configured(workspaces, runs.workspace);
     await manage(1);
     await runs.worker.claim();

@@ -14,7 +14,7 @@ import { resource, startWorkspaces } from './start-workspaces';
 const copies = 2000;
 /** What is done so seldom may look at everything. */
 const seldomSeconds = 600;
-/** Tables in which everything is over, and what is unique in them beside ids. */
+/** Tables in which everything is over, and what is unique in them besides ids. */
 const past: Readonly<Record<string, string>> = {
   workspace: `'name', 'copy-' || n`,
   workspace_lock: `'id', n * 100 + x.id`,

@@ -26,7 +26,7 @@ const numbers = [
 ];
 const list = `[${numbers.join(',')}]`;
 const ofWorkspace = 'state-versions?filter[organization][name]=acme&filter[workspace][name]=exact';
-/** Beside them what looks like the form in which a number is kept. */
+/** Next to them, an object that looks like the form in which a number is kept. */
 const value = `{"numbers":${list},"kept":{"digits":"1"}}`;
 
 /**
@@ -89,9 +89,9 @@ describe('numbers keep every digit', () => {
     expect((await admin.get(url()).expect(200)).text).toContain(value);
   });
 
-  it('in outputs that come beside a state', async () => {
-    const sent = `{"beside":{"value":${value},"type":"dynamic"},"no-output":1e400}`;
-    const [id] = await save('beside', { 'json-state-outputs': Buffer.from(sent).toString('base64') });
+  it('in outputs that come with a state', async () => {
+    const sent = `{"given":{"value":${value},"type":"dynamic"},"no-output":1e400}`;
+    const [id] = await save('given', { 'json-state-outputs': Buffer.from(sent).toString('base64') });
     const { text: shown, body } = await admin.get(`workspaces/${id}/current-state-version-outputs`).expect(200);
     expect(shown).toContain(value);
     expect(body.data).toHaveLength(1);

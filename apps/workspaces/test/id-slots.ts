@@ -72,7 +72,7 @@ const needed = (path: string, method: string, slot: string): object => {
 };
 
 /** Relationships that have to be there besides the one that is looked at. */
-const beside = (mine: Pick<Tenant, 'ids' | 'params'>, path: string, slot: string): object => {
+const nested = (mine: Pick<Tenant, 'ids' | 'params'>, path: string, slot: string): object => {
   if (path === '/team-workspaces')
     return slot === 'team'
       ? { workspace: ref('workspaces', mine.ids.workspaces!) }
@@ -118,7 +118,7 @@ export function idSlots(endpoint: Endpoint, mine: Pick<Tenant, 'ids' | 'params'>
         body: (id) => {
           const one = { type, id };
           return document(needed(path, method, name), {
-            ...beside(mine, path, name),
+            ...nested(mine, path, name),
             [name]: { data: isMany(shape) ? [one] : one },
           });
         },

@@ -494,12 +494,12 @@ describe('notifications', () => {
     await make({ ...attributes, 'email-addresses': ['Eve@example.com'] });
     expect(mails).toHaveLength(5);
     // The address has had enough, over all configurations; others in the same list get no mail, and are not counted.
-    const beside = ['eve@EXAMPLE.com', 'bob@example.com'];
-    const refused = await post({ ...attributes, 'email-addresses': beside }).expect(429);
+    const others = ['eve@EXAMPLE.com', 'bob@example.com'];
+    const refused = await post({ ...attributes, 'email-addresses': others }).expect(429);
     expect(refused.body.errors[0].detail).toEqual(tooOften);
     expect(mails).toHaveLength(5);
     await later(720);
-    await make({ ...attributes, 'email-addresses': beside });
+    await make({ ...attributes, 'email-addresses': others });
     expect(mails).toHaveLength(7);
     mails.length = 0;
   });

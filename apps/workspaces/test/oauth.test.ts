@@ -55,7 +55,7 @@ describe('VCS connections', () => {
     }
   });
 
-  it('sets an SSH key beside a token, and refuses text that is none (WP.23)', async () => {
+  it('sets an SSH key with a token, and refuses text that is not a key (WP.23)', async () => {
     const listed = await workspaces.admin.get('organizations/acme/oauth-tokens').expect(200);
     const path = `oauth-tokens/${listed.body.data[0].id}`;
     const value = String(generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }));

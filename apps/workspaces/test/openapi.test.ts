@@ -23,7 +23,7 @@ describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s
   });
 
   it('says of nothing that it may be null without saying what else it is', async () => {
-    // Without a type beside it, `nullable` says nothing in OpenAPI 3.0, and validators refuse the schema.
+    // Without a type, `nullable` says nothing in OpenAPI 3.0, and validators refuse the schema.
     const untyped = partsOf(await read()).filter((part) => 'nullable' in part && !('type' in part));
     expect(untyped).toEqual([]);
   });

@@ -13,9 +13,9 @@ describe('who may read the state of a workspace', () => {
       const body = resource('workspaces', { name }, at ? { project: ref('projects', at) } : undefined);
       return (await admin.post('organizations/acme/workspaces', body).expect(201)).body.data.id as string;
     };
-    const [source, beside, elsewhere] = [
+    const [source, sibling, elsewhere] = [
       await create('source', home),
-      await create('beside', home),
+      await create('sibling', home),
       await create('far'),
     ];
     const path = `workspaces/${source}/relationships/remote-state-consumers`;
@@ -30,11 +30,11 @@ describe('who may read the state of a workspace', () => {
     await choose(elsewhere).expect(204);
     expect(await readers()).toEqual([elsewhere]);
     expect(await turn({ 'project-remote-state': true })).toEqual([false, true]);
-    expect(await readers()).toEqual([beside]);
-    await choose(beside).expect(422);
+    expect(await readers()).toEqual([sibling]);
+    await choose(sibling).expect(422);
     // One kind takes the place of the other.
     expect(await turn({ 'global-remote-state': true })).toEqual([true, false]);
-    expect(await readers()).toEqual([beside, elsewhere].sort());
+    expect(await readers()).toEqual([sibling, elsewhere].sort());
     expect(await turn({ 'project-remote-state': true })).toEqual([false, true]);
     expect(await turn({ description: 'said' })).toEqual([false, true]);
     expect(await turn({ 'project-remote-state': false })).toEqual([false, false]);

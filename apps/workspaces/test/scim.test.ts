@@ -233,7 +233,7 @@ describe('a directory that speaks SCIM', () => {
       });
     });
 
-    it('and refuses what is no JSON, and other media types, in its own words', async () => {
+    it('and refuses anything but JSON, and other media types, in its own words', async () => {
       const sent = () => request(workspaces.server).post('/scim/v2/Users').set('Authorization', `Bearer ${token}`);
       const broken = await sent().set('Content-Type', 'application/scim+json').send('{').expect(400);
       expect(broken.body).toMatchObject({ status: '400', scimType: 'invalidSyntax' });

@@ -13,8 +13,8 @@ type Document = Readonly<
   Record<string, Readonly<Record<string, { requestBody?: { content: Record<string, never> } }>>>
 >;
 
-/** What is no kept secret: it is judged and gone, or shown elsewhere. */
-const passing = new Set([
+/** Secrets that are not kept: they are judged and forgotten, or shown elsewhere. */
+const notKept = new Set([
   'agent-pool-id',
   'default-agent-pool-id',
   'current_password',
@@ -80,7 +80,7 @@ describe('a secret that is kept', () => {
         fieldsOf(schema),
       );
       for (const [name, schema] of fields) {
-        if (!isSecret(schema) || passing.has(name)) continue;
+        if (!isSecret(schema) || notKept.has(name)) continue;
         secrets.push(`${path} ${name}`);
         const sentTo = sentToOf(schema);
         if (sentTo === undefined) undeclared.push(`${path} ${name}`);

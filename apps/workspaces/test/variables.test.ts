@@ -251,7 +251,7 @@ describe('variable sets', () => {
     await workspaces.admin.get(byId).expect(404);
   });
 
-  it('has a priority, beside workspaces that end by inactivity and apply on triggers (WV.10)', async () => {
+  it('has a priority; workspaces end by inactivity and apply on triggers (WV.10)', async () => {
     const { body } = await workspaces.admin.post(collection, setBody({ name: 'first', priority: true })).expect(201);
     expect(body.data.attributes.priority).toBe(true);
     const settings = { 'auto-destroy-activity-duration': '14d', 'auto-apply-run-trigger': true };

@@ -210,8 +210,8 @@ describe('workspaces that follow a repository', () => {
     for (const agent of [own.id, other.id])
       await send('post', `/${agent}/fetches`, foreign).send({ 'wait-seconds': 0 }).expect(404);
     const take = (agent: { id: string }) => send('post', `/${agent.id}/fetches`).send({ 'wait-seconds': 0 });
-    const { body: beside } = await send('post', '')
-      .send({ ...registration, name: 'beside' })
+    const { body: third } = await send('post', '')
+      .send({ ...registration, name: 'third' })
       .expect(201);
     const { body: unheard } = await take(own).expect(200);
     expect(unheard).toMatchObject({
@@ -221,7 +221,7 @@ describe('workspaces that follow a repository', () => {
       networks: ['127.0.0.1/32'],
       attempt: 1,
     });
-    await take(beside).expect(204);
+    await take(third).expect(204);
     // A worker that asks for a commit has none: the answer with this one did not arrive.
     const { body: fetch } = await take(own).expect(200);
     expect(fetch).toMatchObject({ 'configuration-version-id': unheard['configuration-version-id'], attempt: 2 });
@@ -239,14 +239,14 @@ describe('workspaces that follow a repository', () => {
     // Said twice, it counts once.
     await send('post', `${at}/failure`, WORKER_TOKEN, fetch.lease).send({ reason: 'away', again: true }).expect(409);
     await means().db.prisma.ingressAttributes.updateMany({ data: { fetchAt: new Date(0) } });
-    const { body: second } = await take(beside).expect(200);
+    const { body: second } = await take(third).expect(200);
     expect(second.attempt).toBeGreaterThan(fetch.attempt);
     await take(own).expect(204);
     // An agent that is not heard of any more keeps no commit for long.
-    await means().db.prisma.runWorker.updateMany({ where: { id: beside.id }, data: { seenAt: new Date(0) } });
+    await means().db.prisma.runWorker.updateMany({ where: { id: third.id }, data: { seenAt: new Date(0) } });
     const { body: again } = await take(own).expect(200);
     expect(again.attempt).toBe(second.attempt + 1);
-    await send('post', `${at.replace(own.id, beside.id)}/failure`, WORKER_TOKEN, second.lease)
+    await send('post', `${at.replace(own.id, third.id)}/failure`, WORKER_TOKEN, second.lease)
       .send(failure)
       .expect(409);
     const archive = await archiveOf({ 'main.tf': '' });

@@ -128,7 +128,7 @@ describe('the history of locks', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
 
-  it('says who held a workspace, why, since when, and whether the end was forced', async () => {
+  it('says who held a workspace, why, from when, and whether the end was forced', async () => {
     await workspaces.organization('vault');
     const { id } = await workspaces.workspace('vault', 'door');
     const { body: me } = await admin.get('account/details').expect(200);

@@ -11,7 +11,7 @@ jest.setTimeout(180_000);
 
 const program = process.env.KEYSTEAD_HELM ?? '';
 const there = hasKubeApiServer && program !== '' && existsSync(program);
-const beside = there ? describe : describe.skip;
+const whereThere = there ? describe : describe.skip;
 const resources: Readonly<Record<string, string>> = {
   Deployment: 'apis/apps/v1/namespaces/default/deployments',
   HorizontalPodAutoscaler: 'apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers',
@@ -23,7 +23,7 @@ const resources: Readonly<Record<string, string>> = {
 };
 const all = 'secrets.autoscaling.enabled=true,secrets.tls=true,workspaces.autoscaling.enabled=true';
 
-beside(
+whereThere(
   `the chart in an API server${there ? '' : ' (skipped: no kube-apiserver (KEYSTEAD_KUBE_APISERVER) with etcd, or no KEYSTEAD_HELM)'}`,
   () => {
     const folder = mkdtempSync(join(tmpdir(), 'api-server-'));

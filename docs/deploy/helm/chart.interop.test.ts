@@ -7,13 +7,13 @@ import { describe, expect, it } from '@jest/globals';
 
 const program = process.env.KEYSTEAD_HELM ?? '/usr/local/bin/helm';
 const there = existsSync(program);
-const beside = there ? describe : describe.skip;
+const whereThere = there ? describe : describe.skip;
 const chart = join(__dirname, 'keystead');
 const helm = (...args: string[]) =>
   execFileSync(program, [...args, '--kube-version', '1.34.0'], { encoding: 'utf8', stdio: 'pipe' });
 const kinds = (text: string) => [...text.matchAll(/^kind: (\w+)$/gm)].map(([, kind]) => String(kind)).sort();
 
-beside(`helm${there ? '' : ` (skipped: ${program} is not installed)`}`, () => {
+whereThere(`helm${there ? '' : ` (skipped: ${program} is not installed)`}`, () => {
   it('finds nothing wrong with it', () => {
     expect(helm('lint', '--strict', chart)).toContain('0 chart(s) failed');
   });

@@ -41,7 +41,7 @@ describe('the Helm chart', () => {
     expect(chart('templates/_parts.tpl')).toMatch(/define "keystead.pod" }}\n(?:.*\n)*enableServiceLinks: false\n/);
   });
 
-  it('spreads the pods of one version over nodes, whatever those that an upgrade ends stand on', () => {
+  it('spreads the pods of one version over nodes, regardless of where pods that an upgrade ends run', () => {
     const [, spread = ''] = /topologySpreadConstraints:\n((?: {8,}.*\n)+?) {6}containers:/.exec(
       chart('templates/services.yaml'),
     )!;

@@ -13,7 +13,7 @@ import { freePort } from '../../../packages/testing/src/index';
 const program = process.env.KEYSTEAD_PROMETHEUS ?? '/usr/bin/prometheus';
 const tool = process.env.KEYSTEAD_PROMTOOL ?? '/usr/bin/promtool';
 const there = existsSync(program) && existsSync(tool);
-const beside = there ? describe : describe.skip;
+const whereThere = there ? describe : describe.skip;
 jest.setTimeout(120_000);
 
 type Shown = Awaited<ReturnType<typeof showSecrets>>;
@@ -23,7 +23,7 @@ interface Panel {
   targets: { expr: string }[];
 }
 
-beside(`Prometheus${there ? '' : ` (skipped: ${program} or ${tool} is not installed)`}`, () => {
+whereThere(`Prometheus${there ? '' : ` (skipped: ${program} or ${tool} is not installed)`}`, () => {
   const folder = mkdtempSync(join(tmpdir(), 'prometheus-'));
   let services: Shown[] = [];
   let server: ChildProcess;

@@ -61,7 +61,7 @@ describe('metrics', () => {
     expect(named([...documented].join(' ')).filter((name) => !shown.includes(name))).toEqual([]);
   });
 
-  it('are charted and watched: each of the services’ own stands on a dashboard', () => {
+  it('are charted and watched: each of the services’ own is on a dashboard', () => {
     const charted = here('secrets.json') + here('workspaces.json');
     const own = [...secrets.names, ...workspaces.names].filter((name) => !/^(process|nodejs)_/.test(name));
     expect(own.filter((name) => !charted.includes(name))).toEqual([]);

@@ -180,8 +180,8 @@ export const proseOfWorkspaces: Readonly<Record<string, readonly Mutant[]>> = {
   ],
   'WP.38': each(`query of GET ${organization}/workspaces`, 'ignored', 'sort'),
   'WP.39': [
-    ...whole('for everybody', `GET ${workspace}`, `PATCH ${workspace}`),
-    ...whole('for everybody', ...['lock', 'unlock', 'force-unlock'].map((name) => `POST ${workspace}/actions/${name}`)),
+    ...whole('for everyone', `GET ${workspace}`, `PATCH ${workspace}`),
+    ...whole('for everyone', ...['lock', 'unlock', 'force-unlock'].map((name) => `POST ${workspace}/actions/${name}`)),
     ...each('rules of workspaces/workspaces', 'false', 'can-read-settings', 'can-update', 'can-lock', 'can-unlock'),
     ...each('rules of workspaces/workspaces', 'false', 'can-force-unlock'),
   ],
@@ -191,5 +191,5 @@ export const proseOfWorkspaces: Readonly<Record<string, readonly Mutant[]>> = {
     text(targetProject, "!access.hasProject(target, 'workspaces:create')", 'false'),
   ],
   'WP.41': whole('for every token', ...sshKeys),
-  'WP.42': whole('for everybody', `POST ${organization}/ssh-keys`),
+  'WP.42': whole('for everyone', `POST ${organization}/ssh-keys`),
 };

@@ -37,7 +37,7 @@ export const explicit: Readonly<Record<string, readonly Mutant[]>> = {
   'W8.1': [whole(`GET ${organization}`, 'another status')],
   'W8.2': [whole('POST /organizations', 'another status')],
   'W8.3': [whole(`DELETE ${organization}`, 'another status')],
-  'W8.4': [whole(`GET ${organization}`, 'for everybody')],
+  'W8.4': [whole(`GET ${organization}`, 'for everyone')],
   'W8.5': [{ of: errors, part: 'ANSWERS[kind][0]', how: "kind === 'invalid' ? 400 : ANSWERS[kind][0]" }],
   'W9.1': [{ of: paging, part: 'size ?? DEFAULT_SIZE', how: 'size ?? 21' }],
   'W9.2': [{ of: paging, part: "size === undefined && paging === 'optional'", how: 'false' }],
@@ -49,9 +49,9 @@ export const explicit: Readonly<Record<string, readonly Mutant[]>> = {
   'W9.5': entitlementLimits.map((part) => ({ of: 'attributes of entitlement-sets', part, how: 'missing' })),
   'WA.1': [whole('GET /organizations', 'without a token')],
   // An organization token cannot make another organization even if the endpoint allows it: it is no person to be its owner.
-  'WA.2': [whole(`GET ${organization}/ssh-keys`, 'for every token'), whole(`PATCH ${organization}`, 'for everybody')],
-  'WA.3': [whole(`GET ${organization}/ssh-keys`, 'for everybody')],
-  'WA.4': [whole(`PATCH ${organization}`, 'for everybody')],
+  'WA.2': [whole(`GET ${organization}/ssh-keys`, 'for every token'), whole(`PATCH ${organization}`, 'for everyone')],
+  'WA.3': [whole(`GET ${organization}/ssh-keys`, 'for everyone')],
+  'WA.4': [whole(`PATCH ${organization}`, 'for everyone')],
   'WV.1': [ignoredLength],
   'WV.2': [ignored(`body of POST ${organization}/teams`, 'organization-access')],
   'WV.3': [

@@ -9,8 +9,8 @@ type Test = State['currentlyRunningTest'] & object;
 type Block = State['rootDescribeBlock'];
 type Hook = 'beforeAll' | 'beforeEach' | 'afterEach' | 'afterAll';
 
-/** `alone` runs the tests of the row and nothing else; `after others` also those before them, which they build upon. */
-export type Manner = 'alone' | 'after others';
+/** `by itself` runs the tests of the row and nothing else; `after others` also those before them, which they build upon. */
+export type Manner = 'by itself' | 'after others';
 
 interface Placed {
   readonly test: Test;

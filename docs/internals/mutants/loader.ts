@@ -19,7 +19,7 @@ const loading: string[] = [];
 export const declaredIn = (): string => loading.at(-1) ?? '';
 
 /**
- * From now on sources are loaded as Jest loads them, with every textual mutant among `mutants` compiled in beside the
+ * From now on sources are loaded as Jest loads them, with every textual mutant among `mutants` compiled in next to the
  * expression it replaces, and with the exports of some files wrapped.
  */
 export function loadMutated(

@@ -140,8 +140,8 @@ async function mannerOf(suite: Suite, row: string, file: string): Promise<Manner
     await suite.prepare();
     return suite.run(row, manner, 2 * STEP_LIMIT_MS);
   };
-  const alone = await run('alone');
-  if (alone === undefined) return 'alone';
+  const only = await run('by itself');
+  if (only === undefined) return 'by itself';
   if ((await run('after others')) === undefined) return 'after others';
-  throw new Error(`${file} fails for ${row} without any mutant: ${alone.stack}`);
+  throw new Error(`${file} fails for ${row} without any mutant: ${only.stack}`);
 }

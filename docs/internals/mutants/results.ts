@@ -40,7 +40,7 @@ export function readResults(root: string): Results {
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Results) : {};
 }
 
-/** Records the result of one row, beside those of all rows that have mutants. */
+/** Records the result of one row among those of all rows that have mutants. */
 export function recordResult(root: string, plan: readonly Planned[], planned: Planned, outcome: Outcome): void {
   // Another run may have recorded its own meanwhile.
   const results = { ...readResults(root), [planned.row.id]: resultOf(planned, outcome.survivors) };

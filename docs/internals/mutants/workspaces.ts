@@ -139,7 +139,7 @@ const withoutRule: Readonly<Record<string, Fields>> = {
     rule: undefined,
     visible: undefined,
   },
-  'for everybody': { rule: undefined, visible: undefined },
+  'for everyone': { rule: undefined, visible: undefined },
   'without a token': { auth: 'none' },
 };
 

@@ -252,11 +252,11 @@ function warnUnproven(output: Context['output'], { sealKey, allowUnauthenticated
     output.note('a backup made without the seal key was accepted: nothing proves that it is unchanged');
 }
 
-/** The key that was named; else, of an `npm start`, the one it keeps beside its database. */
+/** The key that was named; else, of an `npm start`, the one it keeps next to its database. */
 function sealKeyOf(service: ServiceName, options: Installation, env: NodeJS.ProcessEnv): Buffer | undefined {
-  const beside = options.sealKeyFile ? undefined : keyInDataFolder(service, options, env);
-  const named = options.data && beside ? undefined : findSealKey(service.toUpperCase(), options.sealKeyFile, env);
-  return named ?? (beside ? findSealKey(service.toUpperCase(), beside, env) : undefined);
+  const kept = options.sealKeyFile ? undefined : keyInDataFolder(service, options, env);
+  const named = options.data && kept ? undefined : findSealKey(service.toUpperCase(), options.sealKeyFile, env);
+  return named ?? (kept ? findSealKey(service.toUpperCase(), kept, env) : undefined);
 }
 
 function serviceName(name: string): ServiceName {

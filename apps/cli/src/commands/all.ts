@@ -32,7 +32,7 @@ export const groups: Groups = {
   backup: 'Save a service to a file, check such a file, and bring it back.',
   import: 'Move in from another server.',
   kv: 'Key/value secrets.',
-  'kv metadata': 'What is kept beside the versions of a secret.',
+  'kv metadata': 'Settings and custom metadata of a secret.',
   lease: 'What engines gave out.',
   mfa: 'Second factors for logging in.',
   namespace: 'Installations within the installation.',

@@ -2,7 +2,7 @@ import type { Installation } from '../backup/actions';
 import type { CommandSpec } from '../command';
 
 const keysApart = 'The seal key is never in the file: keep a copy of it elsewhere, or the file is worth nothing.';
-const ofRunning = 'folder of a running npm start: its embedded database, and the seal key beside it';
+const ofRunning = 'folder of a running npm start: its embedded database, and the seal key next to it';
 const unproven = { '--allow-unauthenticated': 'accept a backup that was made without the seal key' };
 const key = 'key of the service (SECRETS_SEAL_KEY_FILE, WORKSPACES_SEAL_KEY_FILE; that of --data)';
 

@@ -38,7 +38,7 @@ function plural(kind: string): string {
   return kind.endsWith('s') ? `${kind}es` : `${kind}s`;
 }
 
-/** Without a terminal, a line is printed after so many things. */
+/** Without a terminal, a line is printed for every this many things. */
 const TOLD_EVERY = 1_000;
 
 /** Tells how far an import is: a person on a terminal on one line, others by a line for each place that it comes to. */

@@ -23,7 +23,7 @@ interface KvMetadataFlags {
   removeCustomMetadata?: string[];
 }
 
-/** `kv metadata …`: what is kept beside the versions of a secret. */
+/** `kv metadata …`: settings and custom metadata of a secret. */
 export const kvMetadataCommands: readonly CommandSpec[] = [
   {
     name: 'kv metadata get',

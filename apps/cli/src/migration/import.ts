@@ -17,7 +17,7 @@ export interface Import {
 
 /** Told what an import works on; each call throws where it is to stop. */
 export interface ImportSteps {
-  /** Another place, with so many things. */
+  /** Another place, and how many things it holds. */
   begin(what: string, total?: number): void;
   /** What the next thing of it is called. */
   about(what: string): void;

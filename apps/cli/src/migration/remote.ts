@@ -155,7 +155,7 @@ export class Remote {
     // Where the API looks for something and does not find it, it says so as an API does.
     if (absent.includes(answer.status)) return { unknown: answer.status !== 404 || document?.errors === undefined };
     if (answer.failed) throw this.refusal(method, path, answer);
-    // Some servers show what is no endpoint as a page for people.
+    // Some servers answer an unknown path with a page for people.
     if (!document && absent.length > 0) return { unknown: true };
     if (!document) throw new Problem(`${this.name}: ${method} ${path.split('?')[0]}: the answer is no JSON`);
     return { document, unknown: false };

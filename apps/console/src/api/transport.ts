@@ -12,7 +12,7 @@ export interface TransportEvents {
 /** How long after the last key or click requests still count as made by a person. */
 const attendedMs = 60_000;
 
-/** Sends requests as our page: the cookie goes by itself, and counts only beside this header. */
+/** Sends requests as our page: the cookie goes by itself, and counts only with this header. */
 export class Transport {
   /** Headers for every call, as the namespace. */
   readonly headers = new Map<string, string>();

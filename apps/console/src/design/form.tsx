@@ -24,8 +24,8 @@ export interface FormProps {
   readonly forbidden?: string | undefined;
   readonly onSend: () => void;
   readonly onBack?: (() => void) | undefined;
-  /** Shown beside the button. */
-  readonly beside?: ReactNode;
+  /** Shown next to the button. */
+  readonly extra?: ReactNode;
   readonly children: ReactNode;
 }
 
@@ -42,7 +42,7 @@ export function Form({
   forbidden,
   onSend,
   onBack,
-  beside,
+  extra,
   children,
 }: FormProps) {
   const send = (event: FormEvent) => {
@@ -74,7 +74,7 @@ export function Form({
             {layout === 'dialog' ? back : null}
             {button}
             {layout === 'dialog' ? null : back}
-            {beside}
+            {extra}
           </div>
         </>
       )}
@@ -95,7 +95,7 @@ export function FormDialog({
   );
 }
 
-export interface SettingsFormProps extends Omit<FormProps, 'action' | 'layout' | 'onBack' | 'beside'> {
+export interface SettingsFormProps extends Omit<FormProps, 'action' | 'layout' | 'onBack' | 'extra'> {
   readonly action?: string;
   readonly draft: { readonly isChanged: boolean; readonly reset: () => void };
   readonly change: FormChange & { readonly isSuccess: boolean };
@@ -109,7 +109,7 @@ export function SettingsForm({ draft, action = 'Save changes', forbidden, childr
       {...form}
       action={action}
       forbidden={forbidden ?? (isChanged ? undefined : 'Nothing has been changed.')}
-      beside={isChanged ? <Button onClick={reset}>Undo changes</Button> : null}
+      extra={isChanged ? <Button onClick={reset}>Undo changes</Button> : null}
     >
       {children}
       {form.change.isSuccess && !isChanged ? <Notice tone="green">Saved.</Notice> : null}

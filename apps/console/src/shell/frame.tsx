@@ -10,7 +10,7 @@ import { applyTheme, chosenTheme, type Theme, themes } from './theme';
 
 export interface FrameProps {
   readonly nav: readonly NavGroup[];
-  /** What the palette finds beside the pages. */
+  /** What the palette finds besides the pages. */
   readonly find?: Find;
 }
 

@@ -121,7 +121,7 @@ describe('runs that follow a repository', () => {
   const statusOf = async (clone: Clone, commit: string) =>
     (await gitea.call('GET', `repos/${clone.identifier}/commits/${commit}/status`)).state;
 
-  it('a push plans, a pull request is planned beside it with status and comment, its merge applies', async () => {
+  it('a push plans, a pull request is planned with status and comment, its merge applies', async () => {
     const clone = await gitea.repository('net');
     clone.write({ 'main.tf': main('one') });
     const first = await clone.push('Say one');

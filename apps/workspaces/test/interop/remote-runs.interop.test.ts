@@ -17,7 +17,7 @@ const execute = promisify(execFile);
 const it = noTool ? test.skip : test;
 const box = mkdtempSync(path.join(tmpdir(), 'remote-runs-'));
 const root = path.resolve(__dirname, '../../../..');
-// Of its own, so that what is closed to these runs can be opened again.
+// A separate range, so that what is closed to these runs can be opened again.
 const firstUid = 80_000 + (process.pid % 400) * 100;
 let tool: Binary;
 

@@ -293,12 +293,12 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
     ['errored.tfstate', '{ "version": 4, "serial": 9, "lineage": "foreign", "outputs": {}, "resources": [] }'],
     ['.terraform/terraform.tfstate', 'no state'],
   ])('leaves %s that a configuration brings out of the run, and names it', async (name, content) => {
-    const beside = name.replace('terraform', 'other');
+    const sibling = name.replace('terraform', 'other');
     const files = {
       'net/main.tf': `${cloud}
-        resource "terraform_data" "stone" { input = fileexists("${beside}") }`,
+        resource "terraform_data" "stone" { input = fileexists("${sibling}") }`,
       [`net/${name}`]: content,
-      [`net/${beside}`]: content,
+      [`net/${sibling}`]: content,
       [name]: content,
     };
     const asked = { files, job: { workingDirectory: 'net' } };

@@ -2,7 +2,7 @@ const access = 'apps/workspaces/src/kernel/access';
 const pipeline = 'apps/secrets/src/pipeline';
 const policy = 'apps/secrets/src/kernel/policy';
 
-/** What StrykerJS alters, a part at a time, and the tests that should notice: those beside the code, without a database. */
+/** What StrykerJS alters, a part at a time, and the tests that should notice: those next to the code, without a database. */
 export const parts = {
   keyring: folder('packages/keyring/src'),
   refusal: { mutate: ['packages/refusal/src/*.ts'], tests: ['packages/jsonapi/src/jsonapi.test.ts'] },
@@ -39,7 +39,7 @@ function files(place, sources, tests = '') {
   return { mutate: named(sources, '.ts'), tests: [...named(sources, '.test.ts'), ...named(tests, '.test.ts')] };
 }
 
-/** The sources of a folder and the quick tests beside them, but for those of a name that need a database or processes. */
+/** The sources of a folder and the quick tests next to them, but for those of a name that need a database or processes. */
 function folder(place, but = []) {
   const without = but.flatMap((name) => [`!${place}/${name}.ts`]);
   return {

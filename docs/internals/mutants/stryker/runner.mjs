@@ -160,7 +160,7 @@ class InProcess {
       if (hitCount > hitLimit) return { status: 'timeout', reason: `Hit limit reached (${hitCount}/${hitLimit})` };
       nrOfTests += tests.length;
       const failed = tests.filter((test) => test.status === 1);
-      // What fails beside tests, as a server that cannot be closed after them, is noticed as well.
+      // What fails outside tests, such as a server that cannot be closed after them, is noticed as well.
       if (failed.length === 0 && errorMessage !== undefined) failed.push({ id: part[0], failureMessage: errorMessage });
       if (failed.length === 0) continue;
       const [{ id: first, failureMessage }] = failed;

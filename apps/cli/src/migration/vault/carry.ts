@@ -72,7 +72,7 @@ const newer: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** Old names of settings are shown beside the new ones. */
+/** Old names of settings are shown next to the new ones. */
 const isOlderName = (name: string, all: Data): boolean => Object.hasOwn(all, newer.get(name) ?? '');
 
 /** One text for everything that means the same: nothing in all its forms, durations as seconds, lists in any order. */

@@ -10,7 +10,7 @@ interface Facts {
   readonly versions: Readonly<Record<string, { deletion_time?: string; destroyed?: boolean }>>;
 }
 
-/** What is known of a secret beside its values, and may be set. */
+/** Settings of a secret, apart from its values, that may be set. */
 const settings = ['max_versions', 'cas_required', 'delete_version_after', 'custom_metadata'] as const;
 /** Versions kept by default, on either side. */
 const KEPT = 10;

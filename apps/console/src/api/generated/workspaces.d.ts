@@ -2933,7 +2933,7 @@ export interface paths {
         };
       };
     };
-    /** Set or remove the SSH key used beside a VCS token. */
+    /** Set or remove the SSH key used with a VCS token. */
     patch: {
       parameters: {
         path: {

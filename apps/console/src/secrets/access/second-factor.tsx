@@ -135,7 +135,7 @@ function NewMethod({ onClose }: { readonly onClose: () => void }) {
         required
         value={given.issuer}
         onChange={set('issuer')}
-        hint="What authenticators show beside the code."
+        hint="What authenticators show with the code."
       />
       <SelectField label="Digits" value={given.digits} onChange={set('digits')} options={['6', '8']} />
     </FormDialog>

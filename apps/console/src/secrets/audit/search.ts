@@ -18,6 +18,6 @@ export const filters = [
   ['until', 'Until'],
 ] as const;
 
-/** Reads the search out of an address; what is no text is left out. */
+/** Reads the search out of an address; values that are not text are left out. */
 export const auditSearch = (search: Record<string, unknown>): AuditSearch =>
   Object.fromEntries(filters.flatMap(([name]) => (typeof search[name] === 'string' ? [[name, search[name]]] : [])));

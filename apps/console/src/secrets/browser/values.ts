@@ -57,7 +57,7 @@ function secretOf({ data, metadata }: VersionTwo): Secret {
   return { data, version, destroyed, ...(deletion_time === '' ? {} : { deletedAt: deletion_time }) };
 }
 
-/** A field as text: what is no text, as JSON. */
+/** A field as text; values of other types as JSON. */
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : exactJson(value, 2));
 
 /** How the fields of two versions differ. */

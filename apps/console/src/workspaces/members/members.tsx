@@ -143,7 +143,7 @@ function Invite({ organization, onClose }: { readonly organization: string; read
       action="Invite"
       change={invite}
       onSend={() => invite.mutate()}
-      beside={<Button onClick={onClose}>Close</Button>}
+      extra={<Button onClick={onClose}>Close</Button>}
     >
       {typeof link === 'string' ? (
         <ShownOnce name={`Invitation of ${invited}`} value={link} onClose={invite.reset}>

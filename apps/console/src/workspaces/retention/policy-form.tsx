@@ -6,7 +6,7 @@ import { SelectField, TextField } from '../../design/field';
 
 type RetentionPolicy = Resource<'DataRetentionResource'>;
 
-/** What a policy is set to: so many days, `null` for ever, `undefined` for what stands above it. */
+/** A policy: a number of days, `null` to keep for ever, `undefined` to inherit. */
 export type Wish = number | null | undefined;
 
 /** Chooses a policy: keep for some days, for ever, or as what is above says. */

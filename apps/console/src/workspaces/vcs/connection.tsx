@@ -25,7 +25,7 @@ import { NewSecret } from './new-secret';
 
 type OauthToken = Resource<'OauthTokensResource'>;
 
-/** One connection to a Git host: its token, the SSH key beside it, and what may use it. */
+/** One connection to a Git host: its token, its SSH key, and what may use it. */
 export function Connection() {
   const organization = useOrganizationName();
   const { connection: id = '' } = useParams({ strict: false }) as { connection?: string };

@@ -44,7 +44,7 @@ export const hostOf = (kind: HostKind): Host => hosts[kind];
 export function apiBelow(kind: HostKind, http: string): string {
   const { at, below } = hostOf(kind);
   if (at !== undefined) return at.api;
-  // GitHub Enterprise has it below its address, GitHub beside.
+  // GitHub Enterprise has its API below its address, GitHub at another one.
   if (kind === 'github_app' && http === hosts.github.at.http) return hosts.github.at.api;
   return below === undefined || http === '' ? '' : (http.endsWith('/') ? http.slice(0, -1) : http) + below;
 }

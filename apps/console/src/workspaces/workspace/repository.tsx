@@ -232,7 +232,7 @@ function RepositoryForm({
           rows={3}
           {...field('folders')}
           error={error('trigger-prefixes')}
-          hint="One a line, beside the folder of the configuration."
+          hint="One on each line, in addition to the folder of the configuration."
         />
       ) : null}
       {value.starts === 'patterns' ? (

@@ -102,7 +102,7 @@ function GeneralSettings({ workspace, org }: { readonly workspace: Workspace; re
       change={save}
       forbidden={rule(was.permissions['can-update'], 'can-update')}
       onSend={() => save.mutate()}
-      beside={
+      extra={
         <span role="status" className="second">
           {save.data === undefined || save.isPending ? '' : 'Saved.'}
         </span>

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import type { Database } from '../database/database';
 import { type Actor, auditRow, type Change, recordChange } from './audit';
 
-/** So many refusals of one kind to one caller are kept in a minute, on each node. */
+/** Refusals of one kind to one caller that are kept in a minute, on each node. */
 const mostInMinute = 20;
 const minuteMs = 60_000;
 

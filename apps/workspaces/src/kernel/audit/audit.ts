@@ -126,7 +126,7 @@ function plain(value: unknown): unknown {
 
 const forgottenAtOnce = 5000;
 
-/** Forgets events after so many days, the oldest first; 0 keeps all. Their ids follow time, so no index on it is needed. */
+/** Forgets events older than this many days, the oldest first; 0 keeps all. Their ids follow time, so no index on it is needed. */
 export async function forgetEvents({ prisma }: Database, days: number): Promise<void> {
   if (days === 0) return;
   let forgotten: number;

@@ -7,7 +7,7 @@ const count = { type: 'integer', nullable: true };
 
 /** Shapes that every answer is made of. */
 const sharedSchemas: Json = {
-  // `nullable` counts only beside a type, and a reference has none beside it.
+  // `nullable` counts only with a type, and a reference has none.
   Nothing: { type: 'object', nullable: true, enum: [null] },
   Reference: {
     type: 'object',

@@ -187,7 +187,7 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
    */
   query?: Readonly<Record<string, string>>;
   sort?: readonly string[];
-  /** What a list is ordered by at an item, beside its id: pages may then begin behind an item (`page[after]`). */
+  /** What a list is ordered by at an item, besides its id: pages may then begin behind an item (`page[after]`). */
   cursorKey?: (item: T) => string;
   include?: readonly string[];
   alwaysIncludes?: readonly string[];

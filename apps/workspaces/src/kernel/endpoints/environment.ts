@@ -53,7 +53,7 @@ export interface SecretsPlace {
 /** What a service process is made of, lent to every endpoint. Built once, in `service.ts`. */
 export interface Environment {
   readonly edition: Edition;
-  /** Names that existing clients need are sent and accepted beside the neutral ones. */
+  /** Names that existing clients need are sent and accepted in addition to the neutral ones. */
   readonly aliases: boolean;
   /** Refusals say which permission is missing, where the caller may see the target. */
   readonly reasons: boolean;

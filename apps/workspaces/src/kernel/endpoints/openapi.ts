@@ -106,8 +106,8 @@ function contentOfType(type: string, schema: Json | undefined): Json {
 }
 
 /**
- * The body in the document: its shape, or the media type of one that is streamed. Where several types are taken the first stands
- * for all: generators make one client type of each, under the same name.
+ * The body in the document: its shape, or the media type of one that is streamed. Where several types are taken the first
+ * represents all: generators make one client type of each, under the same name.
  */
 function bodyOf({ body, takes, dialect }: Endpoint, edition: Edition): Json {
   if (body !== undefined) {

@@ -474,7 +474,7 @@ async function show(
   };
 }
 
-/** Is the answer one resource, and nothing beside it? */
+/** Is the answer one resource, and nothing else? */
 function isPlain({ shows, documentMeta }: Endpoint, { include }: Call<string, unknown, unknown>): boolean {
   return shows === 'one' && include.length === 0 && documentMeta === undefined;
 }

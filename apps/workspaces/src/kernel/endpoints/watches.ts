@@ -58,7 +58,7 @@ export class Watches {
 
   private async look<T>(kind: Watched<T>, watching: Watching): Promise<void> {
     const { tellers } = watching;
-    // Those who come at one moment are served by one read.
+    // Callers that come together are served by one read.
     await sleep(0);
     while (tellers.size > 0 && !this.closed) {
       const keys = [...tellers.keys()];
@@ -66,7 +66,7 @@ export class Watches {
         const found = await kind.read(this.parts, keys, watching.values as ReadonlyMap<string, T>);
         watching.values = found;
         for (const key of keys) {
-          for (const tell of tellers.get(key) ?? []) (tell as Tell<T>)(found.get(key));
+          for (const answer of tellers.get(key) ?? []) (answer as Tell<T>)(found.get(key));
         }
       } catch (error) {
         this.onError(error);

@@ -252,13 +252,13 @@ describe('fetching a commit', () => {
     ['from a host that is named', ['here'], true],
     ['from no other, where some are named', ['https://git.example.com'], false],
   ])('a submodule is asked for %s', async (_, named, isAsked) => {
-    const beside = createServer((req, res) => {
+    const neighbour = createServer((req, res) => {
       asked.push(req);
       res.writeHead(404).end();
     });
-    beside.listen(0, '127.0.0.1');
-    await once(beside, 'listening');
-    const other = `http://127.0.0.1:${(beside.address() as AddressInfo).port}`;
+    neighbour.listen(0, '127.0.0.1');
+    await once(neighbour, 'listening');
+    const other = `http://127.0.0.1:${(neighbour.address() as AddressInfo).port}`;
     const origins =
       named.length === 0 ? undefined : new Set([origin, ...named.map((one) => (one === 'here' ? other : one))]);
     const tip = withSubmodule(`${other}/internal.git`);
@@ -268,7 +268,7 @@ describe('fetching a commit', () => {
       expect(asked.some(({ url }) => url?.startsWith('/internal.git'))).toBe(isAsked);
       expect(asked.some(({ url }) => url?.startsWith('/net.git'))).toBe(true);
     } finally {
-      beside.close();
+      neighbour.close();
       withoutSubmodule();
     }
   });

@@ -25,7 +25,7 @@ const limits = { fileBytes: 1_000_000, processes: 500, openFiles: 200, memoryByt
 const options = { network: 'host' as const, show: [], limits };
 const kinds = kindsTried();
 
-// What is strongest here is tried, and what is weaker beside it; the rest shows as skipped.
+// The strongest kind here is tried, and the weaker ones; the rest shows as skipped.
 describe.each(isolationKinds)('a command run with %s', (kind) => {
   const it = kinds.includes(kind) ? test : test.skip;
   const itApart = kind === 'same-user' ? test.skip : it;

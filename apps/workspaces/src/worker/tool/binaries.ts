@@ -55,7 +55,7 @@ export function chooseBinary(binaries: readonly Binary[], asked: string): Binary
   return found;
 }
 
-/** Since when variables may be given with a saved plan: those that are never kept in it must be; before, none may. */
+/** The first versions in which variables may be given with a saved plan: those never kept in it must be; before, none may. */
 const variablesWithPlan = { Terraform: '1.10.0', OpenTofu: '1.11.0' } as const;
 
 /** Whether this binary takes variables when it applies a saved plan. */

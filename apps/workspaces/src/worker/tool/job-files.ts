@@ -52,7 +52,7 @@ export function stateFile(job: RunJob): string {
 }
 
 /**
- * Puts everything beside the configuration that a run needs: its backend, variables, environment, key and state. To be
+ * Puts everything that a run needs next to the configuration: its backend, variables, environment, key and state. To be
  * called before the tool has run in the folder.
  */
 export async function writeJobFiles(options: {
@@ -181,7 +181,7 @@ function toolEnvironment(parts: EnvironmentParts): Record<string, string> {
   };
 }
 
-/** Names whose values shells compute with, even as they are set; what is no number ends the shell. */
+/** Names whose values shells compute with, even as they are set; anything but a number ends the shell. */
 const computed = /^(OPTIND|HISTCMD|SRANDOM)$/;
 
 /** A script for the job's shell that sets an environment. `command`: a name that the shell keeps for itself must not end it. */

@@ -83,8 +83,8 @@ interface Kept {
 }
 
 /**
- * Schemas that plans needed before, so that the tool need not be started for them: by what they depend on, the newest ones, up to so
- * many bytes of JSON. They come from jobs, so what they depend on names a workspace: none sees what another one's job said.
+ * Schemas that plans needed before, so that the tool need not be started for them: by what they depend on, the newest ones, up to a
+ * number of bytes of JSON. They come from jobs, so what they depend on names a workspace: none sees what another one's job said.
  */
 export class SchemaCache {
   private readonly kept = new Map<string, Kept>();

@@ -6,10 +6,10 @@ import type { Policy } from '../../../kernel/access/policy';
 import { type Actor, actorOf, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { type Call, type Endpoint, endpoints, type LookupBy, serializerOf } from '../../../kernel/endpoints/endpoint';
-import { besideAccount, directoryAttributes } from '../../people/users/service';
+import { accountInclude, directoryAttributes } from '../../people/users/service';
 
 const whole = {
-  ...besideAccount,
+  ...accountInclude,
   memberships: {
     where: { organization: { removedAt: null } },
     select: { organization: { select: { name: true } } },

@@ -104,5 +104,5 @@ export class Claims<K extends string> {
   }
 }
 
-/** SQL: so many seconds from now. */
+/** SQL: this many seconds from now. */
 export const inSeconds = (seconds: number): Prisma.Sql => Prisma.sql`now() + make_interval(secs => ${seconds})`;

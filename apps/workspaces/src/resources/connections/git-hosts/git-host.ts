@@ -58,7 +58,7 @@ export interface Sender {
 /** How a commit fares, in the words of most hosts. */
 export type CommitState = 'pending' | 'success' | 'failure' | 'error';
 
-/** What is shown beside a commit. */
+/** The status shown next to a commit. */
 export interface CommitStatus {
   readonly state: CommitState;
   /** Tells apart the statuses of a commit. */

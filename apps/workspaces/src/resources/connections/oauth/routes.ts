@@ -256,7 +256,7 @@ const showToken = ofTokens.get('/oauth-tokens/:oauth_token_id', {
 });
 
 const updateToken = ofTokens.patch('/oauth-tokens/:oauth_token_id', {
-  summary: 'Set or remove the SSH key used beside a VCS token.',
+  summary: 'Set or remove the SSH key used with a VCS token.',
   requires: 'can-update',
   body: UpdateToken,
   load: loadToken,

@@ -68,7 +68,7 @@ export async function list(
   return page ? { items, total: await db.prisma.oauthToken.count({ where }) } : { items };
 }
 
-/** Sets or removes the private key used beside the token. Throws `invalid` for a text that is none. */
+/** Sets or removes the private key used with the token. Throws `invalid` for text that is not a key. */
 export async function setSshKey(
   db: Database,
   keyring: Keyring,

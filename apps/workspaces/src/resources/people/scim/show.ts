@@ -61,7 +61,7 @@ export function showGroup(group: ScimGroup, members: readonly Member[] | undefin
 
 /** The query parameters of every answer, for the description. */
 export const choosing = {
-  attributes: 'Comma-separated: the only attributes to answer, beside id and schemas.',
+  attributes: 'Comma-separated: the only attributes to answer, besides id and schemas.',
   excludedAttributes: 'Comma-separated: attributes to leave out.',
 } as const;
 
@@ -98,7 +98,7 @@ const chosen = (shown: Shown, query: Query): Shown =>
 
 const mostEntries = 200;
 
-/** Where a list begins and how long it may be. Throws `invalidValue` for what is no whole number. */
+/** Where a list begins and how long it may be. Throws `invalidValue` for anything but whole numbers. */
 export function windowOf(query: Query, most = mostEntries): { offset: number; size: number } {
   const whole = (name: string, fallback: number): number => {
     const text = query.get(name);

@@ -46,8 +46,8 @@ interface UserRow {
   scimUser: (DirectoryName & { removedAt: Date | null }) | null;
 }
 
-/** What is read of an account beside its row. */
-export const besideAccount = {
+/** What is read with the row of an account. */
+export const accountInclude = {
   twoFactor: { select: { verifiedAt: true } },
   scimUser: { select: { userName: true, updatedAt: true, removedAt: true } },
 } as const;
@@ -64,7 +64,7 @@ export function directoryAttributes(known: (DirectoryName & { removedAt?: Date |
 
 /** The accounts of the given users; unknown ids are left out. */
 export async function findMany(db: Database, ids: readonly string[]): Promise<Account[]> {
-  const rows = await db.prisma.user.findMany({ where: { id: { in: [...ids] } }, include: besideAccount });
+  const rows = await db.prisma.user.findMany({ where: { id: { in: [...ids] } }, include: accountInclude });
   return rows.map(toAccount);
 }
 
@@ -115,7 +115,7 @@ export async function create(
       siteAdmin: input.siteAdmin ?? false,
       confirmed: input.password !== undefined,
     },
-    include: besideAccount,
+    include: accountInclude,
   });
   return toAccount(row);
 }

@@ -155,7 +155,7 @@ export const LogAnswer = z.looseObject({ size: z.number() });
 /** What an upload is named by when the job ends. */
 export const UploadAnswer = z.looseObject({ upload: z.string() });
 
-/** What may be handed in beside a result. */
+/** What may be uploaded with a result. */
 export const uploadNames = ['json-plan', 'redacted-json-plan', 'plan-file', 'errored-state'] as const;
 export type UploadName = (typeof uploadNames)[number];
 

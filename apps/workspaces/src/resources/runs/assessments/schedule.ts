@@ -13,7 +13,7 @@ import { advance } from '../runs/queue';
 import { moveRun } from '../runs/transition';
 
 const BATCH = 20;
-/** The first assessment comes within so many minutes, later ones a tenth of the interval earlier or later: not all at once. */
+/** The first assessment comes within this many minutes, later ones a tenth of the interval earlier or later: not all at once. */
 const FIRST_MINUTES = 10;
 const SPREAD = 0.1;
 const KEPT_DAYS = 30;
@@ -23,7 +23,7 @@ const dueAt = Prisma.sql`coalesce(w.assessment_due_at, timestamptz '-infinity')`
 const hasResources = Prisma.sql`w.current_state_version_id IS NOT NULL AND w.resource_count > 0`;
 
 /**
- * Starts the assessments that are due; answers how many. One of a workspace at a time, and none beside a run. For any number
+ * Starts the assessments that are due; answers how many. One of a workspace at a time, and none during a run. For any number
  * of callers. Decision 0130.
  */
 export async function startAssessments(db: Database, intervalHours: number): Promise<number> {

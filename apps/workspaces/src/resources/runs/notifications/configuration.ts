@@ -14,7 +14,7 @@ import type { Attempt, Sender } from './sender';
 
 const { initial, plain } = notificationAttributes;
 
-/** So many of a workspace or a project. */
+/** Most configurations of a workspace or a project. */
 const MOST = 20;
 
 /** The subject of notifications: the runs of one workspace, or those of all workspaces of a project. */
@@ -174,7 +174,7 @@ export async function create(
     await lockRow(tx, isWorkspace ? 'workspace' : 'project', of.id);
     const where = isWorkspace ? { workspaceId: of.id } : { projectId: of.id };
     const count = await tx.prisma.notificationConfiguration.count({ where });
-    if (count >= MOST) throw invalid('name', `has too many beside it (maximum is ${MOST})`);
+    if (count >= MOST) throw invalid('name', `is one too many (maximum is ${MOST})`);
     await tx.prisma.notificationConfiguration.create({
       data: { ...made, ...where, ...sealedParts(keyring, id, input) },
     });

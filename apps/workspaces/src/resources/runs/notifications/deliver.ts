@@ -3,7 +3,7 @@ import { find } from './configuration';
 import type { RunFacts, WorkspaceFacts } from './messages';
 import type { Sender } from './sender';
 
-/** So many at once, of as many configurations: one that stalls holds up no other. */
+/** Deliveries at once, each of another configuration: one that stalls delays no other. */
 const BATCH = 50;
 const ROUNDS = 20;
 /** A try every so often: about a day in all. */

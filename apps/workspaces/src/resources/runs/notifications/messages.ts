@@ -100,7 +100,7 @@ const factNames: readonly (readonly [string, string])[] = [
   ['error', 'Not done'],
 ];
 
-/** What people read beside the headline, in this order. */
+/** What people read below the headline, in this order. */
 function factsOf({ run, details = {}, by }: Told): readonly (readonly [title: string, value: string])[] {
   const fact = (title: string, value: unknown) =>
     value === null || value === undefined ? [] : ([[title, inOneLine(String(value))]] as const);

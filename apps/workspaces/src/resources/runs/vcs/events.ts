@@ -31,7 +31,7 @@ function once<T>(find: (key: string) => Promise<T>): (key: string) => Promise<T>
   };
 }
 
-/** Keeps since when a branch or a tag that workspaces have looked at is gone, or that it is back. */
+/** Records when a branch or a tag that workspaces have looked at went away, or that it is back. */
 async function noteGone(db: Database, workspaces: readonly Workspace[], ref: string, isGone: boolean): Promise<void> {
   const ids = workspaces.map(({ id }) => id);
   await db.prisma.vcsHead.updateMany({
@@ -91,7 +91,7 @@ async function ingestTag(
   await ingest(db, reached, workspaces, arrival);
 }
 
-/** Beside the tags that a workspace has looked at: the expression that it had when it first looked for them. */
+/** With the tags that a workspace has looked at: its expression when it first looked for them. */
 const tagsRef = 'tags';
 
 /**

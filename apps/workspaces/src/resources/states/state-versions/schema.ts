@@ -7,7 +7,7 @@ import { serialIn } from './scanner/parse-state';
 /** Inline state may be this large before base64; larger ones go to the upload URL. */
 export const inlineLimitBytes = 16 * 1024 * 1024;
 
-/** The body of a state version: such a state in base64, its JSON form and outputs if they are small beside it. */
+/** The body of a state version: such a state in base64, its JSON form and outputs if they are small next to it. */
 export const largeBody = {
   bytes: 24 * 1024 * 1024,
   instead: 'leave state and json-state out and use hosted-state-upload-url and hosted-json-state-upload-url',

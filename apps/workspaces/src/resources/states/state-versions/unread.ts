@@ -8,7 +8,7 @@ import { find } from './state-version';
 import { watch } from './watch';
 
 const claimSeconds = 600;
-/** A state at which so many nodes died is not tried again. */
+/** A state at which this many nodes died is not tried again. */
 const attempts = 5;
 
 /**

@@ -74,7 +74,7 @@ export async function uploadRaw(
   });
 }
 
-/** Takes the JSON form of a state version, an object; before, after or beside the state itself. */
+/** Takes the JSON form of a state version, an object; before, after or together with the state itself. */
 export async function uploadJson(
   db: Database,
   env: KeyringEnv,

@@ -11,7 +11,7 @@ export type Seen = (piece: Uint8Array) => Promise<void> | undefined;
 
 /**
  * Watches a state go by during `work`: answers its MD5, what it says of itself, and the result of the work. What is longer
- * than a few pieces is read by a thread beside this one, which others' requests do not wait for, where the database has one.
+ * than a few pieces is read by another thread, which others' requests do not wait for, where the database has one.
  */
 export async function watch<T>(
   db: Database,
@@ -38,7 +38,7 @@ class Runs {
   private turn: 0 | 1 = 0;
   private held = 0;
   private reading = Promise.resolve();
-  private beside: { readonly thread: StateThread; readonly state: number } | undefined;
+  private aside: { readonly thread: StateThread; readonly state: number } | undefined;
 
   constructor(private readonly threads: StateThreads) {}
 
@@ -51,19 +51,19 @@ class Runs {
 
   async end(): Promise<Digest> {
     const { held } = this;
-    if (!this.beside && held <= shortBytes) {
+    if (!this.aside && held <= shortBytes) {
       const digest = new StateDigest();
       digest.write(this.run().subarray(0, held));
       return digest.end();
     }
     await this.read();
     await this.reading;
-    const { thread, state } = this.beside!;
+    const { thread, state } = this.aside!;
     return thread.finish(state);
   }
 
   close(): void {
-    this.beside?.thread.forget(this.beside.state);
+    this.aside?.thread.forget(this.aside.state);
   }
 
   private run(): Uint8Array {
@@ -87,11 +87,11 @@ class Runs {
     this.turn = this.turn === 0 ? 1 : 0;
     this.held = 0;
     await this.reading;
-    if (!this.beside) {
+    if (!this.aside) {
       const thread = this.threads.current();
-      this.beside = { thread, state: thread.begin() };
+      this.aside = { thread, state: thread.begin() };
     }
-    this.reading = this.beside.thread.read(this.beside.state, run);
+    this.reading = this.aside.thread.read(this.aside.state, run);
     this.reading.catch(() => undefined);
   }
 }

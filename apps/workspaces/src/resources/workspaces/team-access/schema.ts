@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { projectLevels, workspaceLevels } from '../../../kernel/access/access-levels';
 import { projectDials, projectWorkspaceDials, workspaceDials } from '../../../kernel/access/capabilities';
 
-// A dial's values are written once, beside what they allow.
+// A dial's values are written once, next to what they allow.
 const oneOf = (values: readonly string[]) => z.enum(values as [string, ...string[]]).nullish();
 const toggle = z.boolean().nullish();
 

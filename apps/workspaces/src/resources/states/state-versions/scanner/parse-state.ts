@@ -48,7 +48,7 @@ export class NoState extends Error {
 
 const highestSerial = 2n ** 63n - 1n;
 
-/** The serial that JSON holds, read exactly; undefined for what is no whole number or has more than 63 bits. */
+/** The serial that JSON holds, read exactly; undefined for anything but a whole number of at most 63 bits. */
 export function serialIn(value: unknown): bigint | undefined {
   if (typeof value !== 'number' && !(value instanceof ExactNumber)) return undefined;
   const digits = String(value);

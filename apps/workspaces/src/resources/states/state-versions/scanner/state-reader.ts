@@ -22,7 +22,7 @@ const listedResources = 100_000;
 const listedInstances = 100_000;
 /** What stays for the names of a resource whose indexes are many. */
 const namesRoom = 4 * fieldBytes;
-/** What an index costs beside its own characters. */
+/** What an index costs besides its own characters. */
 const keyCost = 4;
 /** Characters of all that is listed, and of all that is counted apart. */
 export const listedCharacters = 16 * 1024 * 1024;
@@ -90,7 +90,7 @@ export class StateReader {
     const { top, resources } = this;
     const serial = serialIn(top.get('serial'));
     const isPlain = Number.isInteger(top.get('version'));
-    // OpenTofu writes the two beside what it encrypted.
+    // OpenTofu writes the two next to what it encrypted.
     const isEncrypted =
       this.holdsEncrypted && typeof top.get('encryption_version') === 'string' && serial !== undefined;
     if (!this.isObject || !(isPlain || isEncrypted)) throw new NoState('is not a state file');

@@ -26,7 +26,7 @@ interface WithThreads extends Database {
   readonly stateThreads: StateThreads;
 }
 
-/** A database whose large states are read by a thread beside the one that asks. */
+/** A database whose large states are read by another thread than the one that asks. */
 export function withStateThreads<D extends Database>(db: D, stateThreads: StateThreads): D {
   const transaction: Database['transaction'] = (run) => db.transaction((tx) => run(withStateThreads(tx, stateThreads)));
   return { ...db, transaction, inTurn: (name) => withStateThreads(db.inTurn(name), stateThreads), stateThreads };
