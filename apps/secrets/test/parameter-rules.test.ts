@@ -75,9 +75,14 @@ function spellingsOf(
         ],
       };
     case 'object':
-      if (type.several && !json.additionalProperties)
+      if (JSON.stringify(read({ k: 5 }) ?? {}) === '{"k":5}')
+        return {
+          same: [{ k: 5 }, [{ k: new ExactNumber('5.0') }], { k: '5' }, { k: [new ExactNumber('50e-1')] }],
+          other: { k: { x: 5 } },
+          among: [{ k: 5, j: 'x' }, { k: ['x', '5'] }],
+        };
+      if (!json.additionalProperties)
         return inObjects.find(({ same }) => JSON.stringify(read(same[0]) ?? {}).includes('6'));
-      if (!json.additionalProperties) return { same: [{ k: 5 }, [{ k: new ExactNumber('5.0') }]], other: { k: 6 } };
       return {
         same: [{ k: 'v' }, ['k=v'], 'k=v', [{ k: 'v' }]],
         other: { k: 'w' },
@@ -119,6 +124,8 @@ describe('rules about parameters', () => {
   const secrets = startSecrets();
   const judged: { at: string; operation: AnyOperation; name: string; spellings: Spellings }[] = [];
   const unread: string[] = [];
+  const documents: { at: string; operation: AnyOperation; name: string }[] = [];
+  const unmarked: string[] = [];
 
   beforeAll(async () => {
     await mountEveryKind(secrets);
@@ -126,6 +133,15 @@ describe('rules about parameters', () => {
       if (verb === 'list' || verb === 'scan' || verb === 'delete') continue;
       for (const [name, type] of Object.entries(operation.input?.shape ?? {})) {
         const meta = fieldMeta(type);
+        if (meta.document) {
+          documents.push({ at, operation, name });
+          continue;
+        }
+        const saysSo = /(as|in) JSON|block notation|Template of|searched for/.test(type.description ?? '');
+        const newer = operation.input!.shape[meta.olderNameOf ?? name];
+        if ((saysSo && meta.json.type === 'string') || (newer && fieldMeta(newer).document)) {
+          unmarked.push(`${at}: ${name}`);
+        }
         const spellings = spellingsOf(meta.json, meta);
         if (spellings) judged.push({ at, operation, name, spellings });
         else unread.push(`${at}: ${name}`);
@@ -174,6 +190,19 @@ describe('rules about parameters', () => {
       ),
     );
     expect(wrong).toEqual([]);
+  });
+
+  it('deny every text in JSON or another language where they deny any, and allow it letter by letter', () => {
+    const passed = documents.filter(
+      ({ operation, name }) =>
+        !refuses(operation, 'denied', name, '{"a":1}', { [name]: '{ "a": 1 }' }) ||
+        !refuses(operation, 'allowed', name, '{"a":1}', { [name]: '{ "a": 1 }' }) ||
+        refuses(operation, 'allowed', name, '{"a":1}', { [name]: '{"a":1}' }) ||
+        refuses(operation, 'denied', 'other', '{"a":1}', { [name]: '{"a":1}' }),
+    );
+    expect(passed.map(({ at, name }) => `${at}: ${name}`)).toEqual([]);
+    expect(new Set(documents.map(({ name }) => name)).size).toBeGreaterThan(6);
+    expect(unmarked).toEqual([]);
   });
 
   it('take null for what it says: nothing in a list or a map', () => {

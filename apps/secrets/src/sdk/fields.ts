@@ -34,6 +34,8 @@ export interface FieldMeta {
   readonly several?: true;
   /** Numbers inside keep their digits; inside of other fields they are plain. */
   readonly exact?: true;
+  /** Its text is JSON or in another language. */
+  readonly document?: true;
   /** The operation reads it without regard to case. */
   readonly anyCase?: true;
   /** The newer name of the same field. */
@@ -66,6 +68,12 @@ export const olderName = <T extends z.ZodType>(type: T, of: string) =>
 
 /** A field whose text the operation reads without regard to case, such as names of policies. */
 export const anyCase = <T extends z.ZodType>(type: T): T => type.meta({ anyCase: true });
+
+/**
+ * A text in JSON or another language, which can say the same in many ways: a rule that denies single values denies it, and one that
+ * allows single values compares it letter by letter.
+ */
+export const document = <T extends z.ZodType>(type: T): T => type.meta({ document: true });
 
 /** A field that says how to do what is asked, and is not kept. */
 export const notKept = <T extends z.ZodType>(type: T): T => announced(type, { writeOnly: true });
@@ -264,7 +272,7 @@ export const keyValues = () =>
 
 /** An object of any JSON values. */
 export const object = () =>
-  field<Record<string, unknown>>({ type: 'object' }, (value) => toObject(value), false, { empty: {} });
+  field<Record<string, unknown>>({ type: 'object' }, (value) => toObject(value), false, { empty: {}, several: true });
 
 /** An object of fields that are read like those of a body; other keys are left out or, if strict, refused. */
 export const nested = <S extends z.ZodObject>(name: string, inner: S, nothing: readonly unknown[] = [null]) =>

@@ -1,3 +1,4 @@
+import { decimalValue, ExactNumber } from '@keystead/envelope';
 import type { z } from 'zod';
 import { Failure, isObject } from './coerce';
 import type { FieldMeta } from './fields';
@@ -14,7 +15,7 @@ export interface ReadValue {
 export interface ParameterReading {
   /** Every name the operation has for the parameter of this name, this one first. */
   namesOf(name: string): readonly string[];
-  /** Undefined where the operation reads no such parameter, or would refuse the value. */
+  /** Undefined where the operation reads no such parameter, would refuse the value, or reads a document out of it. */
   read(name: string, value: unknown): ReadValue | undefined;
   /** Whether the operation has such a parameter. */
   knows(name: string): boolean;
@@ -58,6 +59,7 @@ class FieldsReading implements ParameterReading {
     const shape = this.operation.input?.shape ?? {};
     if (!this.knows(name)) return undefined;
     const meta = fieldMeta(shape[name]!);
+    if (meta.document) return undefined;
     const defaults = this.operation.defaults as Readonly<Record<string, unknown>> | undefined;
     const given = value === null ? (meta.empty ?? defaults?.[name]) : value;
     if (given === undefined) return undefined;
@@ -90,12 +92,23 @@ function groupNames(shape: Readonly<Record<string, z.ZodType>>): Map<string, rea
 
 const folded = (value: unknown): unknown => (typeof value === 'string' ? value.toLowerCase() : value);
 
-/** Of a map each pair, as text; a name is quoted where it could be taken for part of the value. */
+/** Of a map each pair, where the value is a list one for each of its items. */
 function elementsOf(read: unknown): readonly unknown[] {
   if (Array.isArray(read)) return read;
   if (!isObject(read)) return [read];
-  return Object.entries(read).map(([key, value]) => {
-    const text = isObject(value) || Array.isArray(value) ? JSON.stringify(value) : value;
-    return `${/["=]/.test(key) ? JSON.stringify(key) : key}=${text}`;
-  });
+  return Object.entries(read).flatMap(([key, value]) =>
+    Array.isArray(value) && value.length > 0 ? value.map((item) => pairOf(key, item)) : [pairOf(key, value)],
+  );
+}
+
+/** As text, with the name quoted where it could be taken for part of the value; what is no text or number stays as it is. */
+function pairOf(key: string, value: unknown): unknown {
+  if (isObject(value) || Array.isArray(value)) return { [key]: value };
+  return `${/["=]/.test(key) ? JSON.stringify(key) : key}=${value instanceof ExactNumber ? decimalOf(value) : value}`;
+}
+
+/** A number has one spelling here, unless it has more digits than numbers are calculated with. */
+function decimalOf({ digits }: ExactNumber): string {
+  const plain = String(Number(digits));
+  return decimalValue(plain) === decimalValue(digits) ? plain : decimalValue(digits);
 }

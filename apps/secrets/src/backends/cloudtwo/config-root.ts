@@ -1,7 +1,17 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { newGeneration, single } from '../../sdk/collection';
-import { announced, duration, header, int, notRedirectable, oneOf, secretString, string } from '../../sdk/fields';
+import {
+  announced,
+  document,
+  duration,
+  header,
+  int,
+  notRedirectable,
+  oneOf,
+  secretString,
+  string,
+} from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { recordFields } from '../../sdk/record-fields';
 import { data, empty, missing } from '../../sdk/reply';
@@ -31,7 +41,7 @@ const fields = recordFields({
   ],
   iam_endpoint: [string().describe('Address of the identity API, where it is not the provider’s own.'), ''],
   sts_endpoint: [string().describe('Address of the token service, where it is not the provider’s own.'), ''],
-  username_template: [string().describe('Template of generated names; empty takes the built-in one.'), ''],
+  username_template: [document(string()).describe('Template of generated names; empty takes the built-in one.'), ''],
   role_arn: [string().describe('Role to assume by identity tokens of this service instead of a key.'), ''],
   identity_token_audience: [string().describe('Whom those tokens are for, as the provider has it on record.'), ''],
   identity_token_ttl: [duration().describe('Lifetime of those tokens; 1h where it is not given.'), 3600],

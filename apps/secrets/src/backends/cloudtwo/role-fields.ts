@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { collection } from '../../sdk/collection';
-import { announced, commaList, duration, int, keyValues, string } from '../../sdk/fields';
+import { announced, commaList, document, duration, int, keyValues, string } from '../../sdk/fields';
 import { recordFields } from '../../sdk/record-fields';
 
 export const credentialTypes = ['iam_user', 'assumed_role', 'federation_token', 'session_token'] as const;
@@ -16,7 +16,10 @@ export const defaultUserPath = '/';
 export const roleFields = recordFields({
   policy_arns: [commaList().describe('Managed policies: attached to users, filters for the other types.'), []],
   role_arns: [commaList().describe('Roles that may be assumed; only for assumed_role, and required there.'), []],
-  policy_document: [string().describe('Policy document in JSON: rights of users, a filter for the other types.'), ''],
+  policy_document: [
+    document(string()).describe('Policy document in JSON: rights of users, a filter for the other types.'),
+    '',
+  ],
   iam_groups: [
     commaList().describe('Groups users are added to; for the other types their policies are combined in.'),
     [],

@@ -1,5 +1,5 @@
 import { Refusal } from '@keystead/refusal';
-import { oneOf, string } from '../../sdk/fields';
+import { document, oneOf, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { namesPath } from '../../sdk/records';
 import { data, empty, listed, missing } from '../../sdk/reply';
@@ -11,7 +11,7 @@ const unrecognised = (value: string) => invalidRole([`unrecognized credential ty
 
 const RoleInput = roleFields.input.extend({
   credential_type: oneOf(credentialTypes, unrecognised).optional().describe('What kind of credentials the role gives.'),
-  policy: string().optional().describe('Older form: a policy document in JSON.'),
+  policy: document(string()).optional().describe('Older form: a policy document in JSON.'),
   arn: string().optional().describe('Older form: the ARN of a policy or of a role.'),
 });
 const { defaults } = roleFields;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { collection } from '../../sdk/collection';
-import { commaList, oneOf, string } from '../../sdk/fields';
+import { commaList, document, oneOf, string } from '../../sdk/fields';
 import { namesPath, recordPath } from '../../sdk/records';
 import { refuse } from '../../sdk/refuse';
 import { empty } from '../../sdk/reply';
@@ -14,7 +14,7 @@ const fields = loginFields({
   bound_service_account_names: [commaList().describe('Accounts that may log in; * matches any text.'), []],
   bound_service_account_namespaces: [commaList().describe('Namespaces of the cluster they may be in, likewise.'), []],
   bound_service_account_namespace_selector: [
-    string().describe('Or labels of the namespace, as JSON: {"matchLabels": {"team": "a"}}.'),
+    document(string()).describe('Or labels of the namespace, as JSON: {"matchLabels": {"team": "a"}}.'),
     '',
   ],
   audience: [string().describe('The audience that the token must have; empty accepts any.'), ''],

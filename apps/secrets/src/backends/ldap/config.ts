@@ -2,7 +2,18 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { leavesInTheClear } from '../../sdk/clear-text';
 import { configuration } from '../../sdk/collection';
-import { anyCase, bool, duration, int, notRedirectable, oneOf, secretString, sentTo, string } from '../../sdk/fields';
+import {
+  anyCase,
+  bool,
+  document,
+  duration,
+  int,
+  notRedirectable,
+  oneOf,
+  secretString,
+  sentTo,
+  string,
+} from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { recordFields } from '../../sdk/record-fields';
 import { parses, refuse } from '../../sdk/refuse';
@@ -25,13 +36,15 @@ const shownFields = recordFields({
   userdn: [string().describe('Where people are in the tree.'), ''],
   userattr: [string().describe('Attribute that names them.'), 'cn'],
   userfilter: [
-    string().describe('How a person is searched for; {{.UserAttr}} and {{.Username}} are filled in, escaped.'),
+    document(string()).describe(
+      'How a person is searched for; {{.UserAttr}} and {{.Username}} are filled in, escaped.',
+    ),
     '({{.UserAttr}}={{.Username}})',
   ],
   upndomain: [string().describe('People bind as <name>@<domain>.'), ''],
   groupdn: [string().describe('Below which groups stand; empty searches for none.'), ''],
   groupfilter: [
-    string().describe('How their groups are searched for, with {{.UserDN}} and {{.Username}}.'),
+    document(string()).describe('How their groups are searched for, with {{.UserDN}} and {{.Username}}.'),
     '(|(memberUid={{.Username}})(member={{.UserDN}})(uniqueMember={{.UserDN}}))',
   ],
   groupattr: [string().describe('Attribute of what is found that names the group.'), 'cn'],

@@ -1,6 +1,6 @@
 import { randomBase62 } from '@keystead/auth';
 import { z } from 'zod';
-import { announced, duration, string } from '../../../sdk/fields';
+import { announced, document, duration, string } from '../../../sdk/fields';
 import { PageInput, pageOf } from '../../../sdk/paging';
 import { path } from '../../../sdk/path';
 import { data, empty, keys, missing } from '../../../sdk/reply';
@@ -14,7 +14,7 @@ const dayInSeconds = 24 * 3600;
 
 const Input = z.object({
   key: string().optional().describe('The key that signs; it must exist. Required for a new role.'),
-  template: string()
+  template: document(string())
     .optional()
     .describe('Further claims, as JSON with directives such as {{identity.entity.name}}; also in base64.'),
   client_id: string().optional().describe('The audience of the tokens; made where none is given.'),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { collection } from '../../../sdk/collection';
-import { string } from '../../../sdk/fields';
+import { document, string } from '../../../sdk/fields';
 import { PageInput, pageOf } from '../../../sdk/paging';
 import { path } from '../../../sdk/path';
 import { data, empty, keys, missing } from '../../../sdk/reply';
@@ -41,7 +41,7 @@ export const scopePaths = [
     write: {
       summary: 'Create a scope, or change what is named.',
       input: z.object({
-        template: string()
+        template: document(string())
           .optional()
           .describe('Its claims, as JSON with directives such as {{identity.entity.name}}; also in base64.'),
         description: string().optional().describe('For people.'),

@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { generatePassword, parsePasswordPolicy } from '../../../kernel/policy/password-policy';
 import { collection } from '../../../sdk/collection';
-import { string } from '../../../sdk/fields';
+import { document, string } from '../../../sdk/fields';
 import { type Path, path } from '../../../sdk/path';
 import { data, empty, keys, missing } from '../../../sdk/reply';
 import { decoded } from './policies';
@@ -41,7 +41,9 @@ export function passwordPolicyPaths(): Path[] {
         summary: 'Create a password policy, or replace it.',
         operationId: 'policies-write-password-policy',
         input: z.object({
-          policy: string().optional().describe('The policy, in block notation or JSON, or either of them in base64.'),
+          policy: document(string())
+            .optional()
+            .describe('The policy, in block notation or JSON, or either of them in base64.'),
         }),
         auditClear: 'all',
         run({ storage, params, input }) {

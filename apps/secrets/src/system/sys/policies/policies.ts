@@ -3,12 +3,12 @@ import { z } from 'zod';
 import type { StepUp } from '../../../kernel/mfa/step-up';
 import type { PolicyStore, StoredPolicy } from '../../../kernel/policy/store';
 import type { Call } from '../../../sdk/call';
-import { announced, bool, duration, int, notKept, olderName, string } from '../../../sdk/fields';
+import { announced, bool, document, duration, int, notKept, olderName, string } from '../../../sdk/fields';
 import { type Path, path } from '../../../sdk/path';
 import { data, empty, keys, missing } from '../../../sdk/reply';
 
 const PolicyInput = z.object({
-  policy: string().optional().describe('The policy, in block notation or JSON, or either of them in base64.'),
+  policy: document(string()).optional().describe('The policy, in block notation or JSON, or either of them in base64.'),
   cas: notKept(int())
     .optional()
     .describe('Write only if this is the current version; 0 or -1 for a policy that does not exist.'),
@@ -130,7 +130,7 @@ export function policyPaths(policies: PolicyStore, methods: StepUp): Path[] {
       write: {
         operationId: 'policies-write-acl-policy2',
         summary: 'Create a policy, or replace its text.',
-        input: PolicyInput.extend({ rules: olderName(string(), 'policy') }),
+        input: PolicyInput.extend({ rules: olderName(document(string()), 'policy') }),
         run: (call) => write({ ...call, input: { ...call.input, policy: call.input.policy ?? call.input.rules } }),
       },
       delete: {
