@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { digestOf, equalSecrets, type SigningAlgorithm, signJwt } from '@keystead/auth';
+import { digestOf, equalSecrets, isAllowedRedirect, type SigningAlgorithm, signJwt } from '@keystead/auth';
 import { z } from 'zod';
 import type { Identity } from '../../../kernel/identity/identity';
 import type { Call } from '../../../sdk/call';
@@ -145,6 +145,9 @@ function wrongWith(grant: CodeGrant, input: TokenInput, client: OidcClient, prov
   if (grant.provider !== provider) return no('authorization code was not issued by the provider');
   if (grant.redirectUri !== input.redirect_uri) {
     return no('redirect_uri does not match the redirect_uri used in the authorization request');
+  }
+  if (!isAllowedRedirect(grant.redirectUri, client.redirect_uris)) {
+    return no('redirect_uri is not allowed for the client any more');
   }
   const { codeChallenge: challenge, codeChallengeMethod: method } = grant;
   const { code_verifier: verifier = '' } = input;
