@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 import type { SiteSettings } from '../src/kernel/endpoints/environment';
+import { processDeliveries } from '../src/resources/runs/vcs/deliveries';
 import { reportStatuses } from '../src/resources/runs/vcs/reports';
 import { syncRepositories } from '../src/resources/runs/vcs/sync-repositories';
 import { reportUntriggered } from '../src/resources/runs/vcs/untriggered-statuses';
@@ -362,6 +363,62 @@ describe('workspaces that follow a repository', () => {
     expect(attributes.status).toBe(status[why === undefined ? 0 : 1]);
     await admin.delete(`workspaces/${id}`);
     await workspaces.service.pool.query('DELETE FROM workspace WHERE id = $1', [id]);
+  });
+
+  const tagRetirements: Record<string, { by: () => unknown; why?: string }> = {
+    nothing: { by: () => undefined },
+    'its tag coming back': {
+      by: async () => {
+        const head = host.tags.get('r1')!;
+        host.tags.delete('r1');
+        await look();
+        host.tags.set('r1', head);
+      },
+    },
+    'the end of its tag': { by: () => host.tags.delete('r1'), why: 'the tag r1 is gone from the repository' },
+    'a move of its tag': {
+      by: () => host.tags.set('r1', host.commit('Moved')),
+      why: 'the tag r1 is at another commit now',
+    },
+  };
+
+  it.each(Object.keys(tagRetirements))('a tag is not applied unasked after %s, which no webhook told', async (how) => {
+    await workspaces.service.pool.query('DELETE FROM run');
+    host.tags.clear();
+    const name = `tag-${how.replaceAll(' ', '-')}`;
+    const id = await followed(name, { 'auto-apply': true }, { 'tags-regex': '^r' });
+    host.tags.set('r1', host.commit('Release 1'));
+    await look();
+    await fetchAll();
+    const { by, why } = tagRetirements[how]!;
+    await by();
+    await look();
+    await worker.plan();
+    const runs = (await admin.get(`workspaces/${id}/runs`).expect(200)).body.data;
+    const { attributes } = runs.at(-1);
+    expect(attributes.status).toBe(why === undefined ? 'apply_queued' : 'planned');
+    if (why !== undefined) expect(attributes['status-reason']).toBe(`Waits for confirmation: ${why}`);
+    await admin.delete(`workspaces/${id}`);
+    await workspaces.service.pool.query('DELETE FROM workspace WHERE id = $1', [id]);
+  });
+
+  it('deliveries that are due at the same moment are done in the order in which they came', async () => {
+    const id = await followed('in-order', {}, { 'tags-regex': '^o' });
+    const { db } = means();
+    const { id: repositoryId } = await db.prisma.vcsRepository.findFirstOrThrow({ where: { identifier: 'team/net' } });
+    const sender = { username: 'ada', avatarUrl: null, url: null };
+    const names = ['o3', 'o1', 'o4', 'o2'];
+    for (const name of names) {
+      host.tags.set(name, host.commit(name));
+      const events = [{ kind: 'tag', repositoryId: '7', sender, tag: name, after: host.tags.get(name)! }];
+      const receivedAt = new Date(Date.UTC(2026, 0, Number(name.slice(1))));
+      const row = { id: `vd-${name}`, deliveryId: name, repositoryId, events, receivedAt, nextAt: new Date(0) };
+      await db.prisma.vcsDelivery.create({ data: row });
+    }
+    await processDeliveries(means(), () => workspaces.service.env.settings());
+    expect(await commitsOf(id)).toEqual([...names].sort());
+    host.tags.clear();
+    await admin.delete(`workspaces/${id}`).expect(204);
   });
 
   it('tells that a pull request concerns no workspace, where that is wanted', async () => {

@@ -60,7 +60,7 @@ async function starterProblem(tx: Database, run: Run): Promise<string | undefine
 
 /**
  * Why a run that no person started must not apply a commit: the workspace follows something else by now, or the host has the
- * branch or the tag no more. What is to be destroyed by time often outlives its branch.
+ * branch or the tag no more, or the tag at another commit. What is to be destroyed by time often outlives its branch.
  */
 async function retiredProblem(tx: Database, run: Run): Promise<string | undefined> {
   if ((run.createdByType !== system.type && run.source !== runTriggerSource) || run.isDestroy) return undefined;
@@ -83,9 +83,10 @@ async function retiredProblem(tx: Database, run: Run): Promise<string | undefine
     return `the workspace does not follow ${tag === null ? `the branch ${branch}` : 'tags'} any more`;
   }
   const ref = tag === null ? `branch:${branch}` : `tag:${tag}`;
-  if ((await tx.prisma.vcsHead.count({ where: { workspaceId, ref, goneSince: { not: null } } })) === 0)
-    return undefined;
-  return `the ${tag === null ? `branch ${branch}` : `tag ${tag}`} is gone from the repository`;
+  const head = await tx.prisma.vcsHead.findUnique({ where: { workspaceId_ref: { workspaceId, ref } } });
+  if (head?.goneSince) return `the ${tag === null ? `branch ${branch}` : `tag ${tag}`} is gone from the repository`;
+  if (tag === null || head === null || head.commit === from.commitSha) return undefined;
+  return `the tag ${tag} is at another commit now`;
 }
 
 /** A run whose plan showed all that its configuration does: who confirmed it has seen that. */

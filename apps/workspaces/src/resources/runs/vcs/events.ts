@@ -94,15 +94,41 @@ async function ingestTag(
 /** With the tags that a workspace has looked at: its expression when it first looked for them. */
 const tagsRef = 'tags';
 
+/** Tags that runs came from which are not over. */
+async function tagsInUse(db: Database, workspaces: readonly Workspace[]): Promise<ReadonlyMap<string, Workspace[]>> {
+  const ids = workspaces.map(({ id }) => id);
+  const runs = await db.prisma.run.findMany({
+    where: { workspaceId: { in: ids }, finishedAt: null, configurationVersionId: { not: null } },
+    select: { configurationVersionId: true },
+  });
+  const found = await db.prisma.ingressAttributes.findMany({
+    where: { configurationVersionId: { in: runs.map((run) => run.configurationVersionId!) }, tag: { not: null } },
+    select: { tag: true, configurationVersion: { select: { workspaceId: true } } },
+  });
+  const users = new Map<string, Workspace[]>();
+  for (const { tag, configurationVersion } of found) {
+    const user = workspaces.filter(({ id }) => id === configurationVersion.workspaceId);
+    users.set(tag!, [...(users.get(tag!) ?? []), ...user]);
+  }
+  return users;
+}
+
 /**
- * Tags that no webhook told of. Those that were there before a workspace waited for such tags are remembered, and start
+ * Tags that no webhook told of, and those that are gone. Those that were there before a workspace waited for such tags are remembered, and start
  * nothing.
  */
 export async function lookForTags(db: Database, reached: Reached, workspaces: readonly Workspace[]): Promise<void> {
   const { host, api, row } = reached;
   const waiting = workspaces.filter(({ vcsTagsRegex }) => vcsTagsRegex !== null);
   if (waiting.length === 0) return;
-  const tags = await host.listTags(api, row.identifier);
+  const tags = [...(await host.listTags(api, row.identifier))];
+  for (const [name, users] of await tagsInUse(db, waiting)) {
+    // Of very many tags not all are listed.
+    const isListed = tags.some((tag) => tag.name === name);
+    const commit = isListed ? undefined : await host.findTag(api, row.identifier, name);
+    if (commit) tags.push({ name, sha: commit.sha });
+    await noteGone(db, users, `tag:${name}`, !isListed && commit === undefined);
+  }
   const find = once((sha) => host.findCommit(api, row.identifier, sha));
   const ids = waiting.map(({ id }) => id);
   const known = await db.prisma.vcsHead.findMany({
