@@ -1,5 +1,6 @@
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
+import { closedToRuns } from '@keystead/addresses';
 import { Reach } from '@keystead/outside';
 import {
   BadConfig,
@@ -70,7 +71,7 @@ const Variables = z.object({
   WORKSPACES_WORKER_CLOSED: list
     .refine((places) => places.every((place) => closedPlace.test(place)), 'must be host:port or the path of a socket')
     .describe(
-      'What is closed to runs besides the database of a worker and addresses of clouds: host:port or the path of a socket, with commas between.',
+      'What is closed to runs besides addresses of clouds and, of a worker, its database and the service where others do not reach it there: host:port or the path of a socket, with commas between.',
     ),
   WORKSPACES_WORKER_SHOW: list.describe(
     'Further paths that all users of the machine may read, and runs as well, separated by commas.',
@@ -130,7 +131,12 @@ export type OwnConfig = ReturnType<typeof readOwnConfig>;
 export function readWorkerConfig(environment: NodeJS.ProcessEnv) {
   // Database, keys and stores mean the same to both processes.
   const service = readConfig(environment);
-  return { ...readOwnConfig(environment), databaseUrl: service.databaseUrl, service };
+  const own = readOwnConfig(environment);
+  const { listen, metrics, publicUrl, trustedProxies } = service;
+  const trustsAddresses = trustedProxies.networks.length > 0 && trustedProxies.secrets.length === 0;
+  // The service may be on this machine.
+  const listeners = closedToRuns({ ...listen, metrics, publicUrls: [publicUrl], trustsAddresses });
+  return { ...own, closed: [...listeners, ...own.closed], databaseUrl: service.databaseUrl, service };
 }
 
 /** Reads what workers and agents have in common. Throws as `readWorkerConfig`. */
@@ -155,7 +161,7 @@ export function readOwnConfig(environment: NodeJS.ProcessEnv) {
   return {
     /** What runs must not reach; undefined for an agent, which does not know it. */
     databaseUrl: undefined as string | undefined,
-    /** What else they must not reach, as the operator says: host:port or the path of a socket. */
+    /** What else they must not reach: host:port or the path of a socket. */
     closed: given.WORKSPACES_WORKER_CLOSED,
     /** Files that no run may read. */
     secrets: Object.entries(environment).flatMap(([name, file]) => (secretFile.test(name) && file ? [file] : [])),
