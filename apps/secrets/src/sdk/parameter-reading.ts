@@ -101,7 +101,7 @@ function elementsOf(read: unknown): readonly unknown[] {
   );
 }
 
-/** As text, with the name quoted where it could be taken for part of the value; what is no text or number stays as it is. */
+/** As text, with the name quoted where it could be taken for part of the value; objects and lists stay as they are. */
 function pairOf(key: string, value: unknown): unknown {
   if (isObject(value) || Array.isArray(value)) return { [key]: value };
   return `${/["=]/.test(key) ? JSON.stringify(key) : key}=${value instanceof ExactNumber ? decimalOf(value) : value}`;
