@@ -139,6 +139,8 @@ describe('imports', () => {
       'apps/secrets/src/backends/cloudtwo/config-lease.ts',
       // The ttl among the data of a secret.
       'apps/secrets/src/backends/kv/version-one.ts',
+      // A field, and the seconds of what it kept.
+      'apps/secrets/src/backends/pki/kept-duration.ts',
       'apps/secrets/src/backends/transit/batch.ts',
       // Words of a template.
       'apps/secrets/src/system/identity/oidc/claims-template.ts',

@@ -533,6 +533,86 @@ export const examples: Readonly<Record<string, Making>> = {
   'delete scheduler/config/lease': readsOnly(),
   'write scheduler/role/:name': asNamed(() => ({ policies: 'read' })),
   'write transit/keys/:name': asNamed(() => ({})),
+
+  'write pki/roles/:name': asNamed((n) => ({ ttl: n + 1 })),
+  'patch pki/roles/:name': async (world) => {
+    const name = world.fresh();
+    await world.root('POST', `pki/roles/${name}`, {});
+    return { at: { name }, body: (n) => ({ ttl: n + 1 }) };
+  },
+  'delete pki/roles/:name': removedByName('pki/roles', {}),
+  'write pki/root/generate/:exported': ofKind('root'),
+  'write pki/issuers/generate/root/:exported': ofKind('root'),
+  'write pki/root/rotate/:exported': ofKind('root'),
+  'write pki/intermediate/generate/:exported': ofKind('below'),
+  'write pki/issuers/generate/intermediate/:exported': ofKind('below'),
+  'write pki/keys/generate/:kind': () => ({ at: { kind: 'internal' }, body: () => ({ key_type: 'ec' }) }),
+  'write pki/issuer/:ref': issuerBy((n) => ({ leaf_not_after_behavior: n % 2 === 0 ? 'truncate' : 'err' })),
+  'patch pki/issuer/:ref': issuerBy((n) => ({ leaf_not_after_behavior: n % 2 === 0 ? 'truncate' : 'err' })),
+  'delete pki/issuer/:ref': issuerBy(),
+  'write pki/issuer/:ref/revoke': issuerBy(),
+  'write pki/key/:ref': async (world) => {
+    const { data } = await world.root('POST', 'pki/keys/generate/internal', { key_type: 'ec' });
+    return { at: { ref: data.key_id }, body: (n) => ({ key_name: `key-${data.key_id}-${n}` }) };
+  },
+  'delete pki/key/:ref': async (world) => {
+    const { data } = await world.root('POST', 'pki/keys/generate/internal', { key_type: 'ec' });
+    return { at: { ref: data.key_id } };
+  },
+  'write pki/config/issuers': async (world) => {
+    const { data } = await world.root('POST', 'pki/root/generate/internal', { common_name: 'R', key_type: 'ec' });
+    return { body: () => ({ default: data.issuer_id }) };
+  },
+  'write pki/config/keys': async (world) => {
+    const { data } = await world.root('POST', 'pki/keys/generate/internal', { key_type: 'ec' });
+    return { body: () => ({ default: data.key_id }) };
+  },
+  'write pki/root/replace': async (world) => {
+    const { data } = await world.root('POST', 'pki/root/generate/internal', { common_name: 'R', key_type: 'ec' });
+    return { body: () => ({ default: data.issuer_id }) };
+  },
+  'write pki/issue/:role': async (world) => ({
+    at: { role: await pkiRole(world) },
+    body: () => ({ common_name: 'a.test' }),
+  }),
+  'write pki/revoke': async (world) => {
+    const { data } = await world.root('POST', `pki/issue/${await pkiRole(world)}`, { common_name: 'a.test' });
+    return { body: () => ({ serial_number: data.serial_number }) };
+  },
+  'write pki/crl/rotate': readsOnly(),
+  'write pki/crl/rotate-delta': readsOnly(),
+  'write pki/config/crl': readsOnly({ expiry: '48h' }),
+  'write pki/config/urls': readsOnly({ ocsp_servers: 'http://ocsp.example' }),
+  'write pki/config/cluster': readsOnly({ path: 'https://keys.example/v1/pki' }),
+  'write pki/config/auto-tidy': readsOnly({ tidy_cert_store: true }),
+  'write pki/tidy': readsOnly({ tidy_cert_store: true }),
+  'write pki/tidy-cancel': readsOnly(),
+  'delete pki/root': 'would take the issuers from the other examples',
+  ...Object.fromEntries(
+    [
+      'intermediate/cross-sign',
+      'root/sign-intermediate',
+      'issuer/:ref/sign-intermediate',
+      'root/sign-self-issued',
+      'issuer/:ref/sign-self-issued',
+      'issuer/:ref/issue/:role',
+      'sign/:role',
+      'issuer/:ref/sign/:role',
+      'sign-verbatim',
+      'sign-verbatim/:role',
+      'issuer/:ref/sign-verbatim',
+      'issuer/:ref/sign-verbatim/:role',
+      'issuer/:ref/resign-crls',
+      'issuer/:ref/sign-revocation-list',
+      'ocsp',
+    ].map((at) => [`write pki/${at}`, 'signs something new with every call, like its neighbour that is called']),
+  ),
+  ...Object.fromEntries(
+    ['issuers/import/cert', 'issuers/import/bundle', 'config/ca', 'intermediate/set-signed', 'keys/import'].map(
+      (at) => [`write pki/${at}`, 'imports once, in the same decision as root/generate'],
+    ),
+  ),
+  'write pki/revoke-with-key': 'decides like revoke',
   'delete scheduler/role/:name': removedByName('scheduler/role', { policies: 'read' }),
   'write cloudtwo/config/root': readsOnly({ access_key: 'AKIAEXAMPLE', secret_key: 'example', region: 'eu-west-1' }),
   'write cloudtwo/config/root/check': outside,
@@ -664,6 +744,28 @@ export const examples: Readonly<Record<string, Making>> = {
   'write jwt/oidc/callback': outside,
   'write jwt/oidc/poll': outside,
 };
+
+/** An authority of this kind, made by every call. */
+function ofKind(name: string): Making {
+  return () => ({ at: { exported: 'internal' }, body: (n) => ({ common_name: `${name} ${n}`, key_type: 'ec' }) });
+}
+
+/** An issuer that exists, and is called by its id. */
+function issuerBy(body?: (n: number) => object): Making {
+  return async (world) => {
+    // The default of the mount stays for the other examples.
+    await pkiRole(world);
+    const { data } = await world.root('POST', 'pki/root/generate/internal', { common_name: 'R', key_type: 'ec' });
+    return { at: { ref: data.issuer_id }, body };
+  };
+}
+
+async function pkiRole(world: World): Promise<string> {
+  const name = world.fresh();
+  await world.root('POST', 'pki/root/generate/internal', { common_name: 'R', key_type: 'ec', ttl: '700h' });
+  await world.root('POST', `pki/roles/${name}`, { allow_any_name: true, key_type: 'ec', ttl: '1h' });
+  return name;
+}
 
 async function user(world: World): Promise<string> {
   const name = world.fresh();

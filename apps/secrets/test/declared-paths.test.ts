@@ -120,7 +120,9 @@ describe('every declared path', () => {
   it('answers fields of the wrong kind with 4xx and a text', async () => {
     const failures = await failing(
       ({ operation, verb }) =>
-        (verb === 'write' || verb === 'patch') && Object.keys(operation.input?.shape ?? {}).length > 0,
+        (verb === 'write' || verb === 'patch') &&
+        !operation.wholeBody &&
+        Object.keys(operation.input?.shape ?? {}).length > 0,
       async (visit) => {
         const fields = Object.keys(visit.operation.input!.shape);
         const body = Object.fromEntries(fields.map((name) => [name, [['wrong', true]]]));

@@ -56,6 +56,7 @@ const exempt: ReadonlyMap<string, string> = new Map(
     'delete transit/keys/:name/soft-delete': publicKeys,
     'write transit/keys/:name/soft-delete-restore': publicKeys,
     'write transit/encrypt/:name': 'a text, of which nothing is kept',
+    'write pki/revoke-with-key': proof,
     'write system/wrapping/rewrap': proof,
     'write system/capabilities': proof,
     'write system/capabilities-self': proof,

@@ -126,7 +126,8 @@ function operationEntry(
           schema: rest,
           required: false,
         })),
-    request: writes && (fields || operation.freeform) ? bodySchema(input, operation) : undefined,
+    request:
+      writes && !operation.wholeBody && (fields || operation.freeform) ? bodySchema(input, operation) : undefined,
     response: schema,
     status: operation.status === 202 ? 202 : 200,
     statuses: operation.responses ?? {},

@@ -13,8 +13,9 @@ const text = 'http: request body too large';
 
 /** How much of a request's body is read, once it is known where it leads and who sends it. Decision 0060. */
 export function boundsOf(match: RouteMatch, known: boolean): BodyBounds {
-  if (!known) return unknownCaller;
-  return match.operation?.freeform || match.operation?.largeBody ? freeForm : declaredFields;
+  const { operation } = match;
+  const bounds = !known ? unknownCaller : operation?.freeform || operation?.largeBody ? freeForm : declaredFields;
+  return operation?.wholeBody ? { ...bounds, wholeBody: operation.wholeBody } : bounds;
 }
 
 /** While the service is sealed no caller is known. */

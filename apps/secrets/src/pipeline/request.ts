@@ -6,6 +6,8 @@ export interface BodyBounds {
   readonly bytes: number;
   /** Values of any kind, at any depth. */
   readonly values: number;
+  /** Where the body is no JSON: the field whose value it is, in base64. */
+  readonly wholeBody?: string;
 }
 
 /** What came with a request: the fields of its body, or of its query. */

@@ -54,6 +54,8 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
   readonly sameAs?: (fields: Readonly<Record<string, unknown>>) => readonly Readonly<Record<string, unknown>>[];
   /** All body fields are data: none is unrecognised, numbers keep their digits. */
   readonly freeform?: boolean;
+  /** The whole body is the value of this field, in base64: it is no JSON. */
+  readonly wholeBody?: string;
   /** Takes bodies larger than the few MiB that every operation takes of a known caller; `freeform` implies it. */
   readonly largeBody?: boolean;
   /**

@@ -12,7 +12,7 @@ const wildcardLabel =
 const printableAscii = /^[\x20-\x7e]+$/;
 const control = /[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/;
 
-/** A domain with letters of other scripts in the form that certificates have. Throws `invalid` for what is no domain. */
+/** A domain with letters of other scripts in the form that certificates have. Throws `invalid` for other text. */
 function asciiDomain(name: string): string {
   const converted = printableAscii.test(name) || name === '' ? name : domainToASCII(name);
   const labels = converted.replace(/\.$/, '').split('.');

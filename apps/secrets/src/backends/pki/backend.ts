@@ -1,12 +1,19 @@
 import { backend } from '../../sdk/backend';
+import { makeDueLists } from './crl-build';
+import { crlPaths } from './crl-paths';
 import { fetchPaths } from './fetch';
 import { importPaths } from './import';
 import { intermediatePaths } from './intermediate';
-import { issuePaths } from './issue';
+import { issuePaths, leaseKind } from './issue';
 import { issuerPaths } from './issuers';
 import { keyPaths } from './keys';
+import { ocspPaths } from './ocsp';
+import { resignPaths } from './resign';
+import { revokeLeased, revokePaths } from './revoke';
 import { rolePaths } from './roles';
 import { rootPaths } from './root';
+import { tidyPaths } from './tidy';
+import { goOnTidying } from './tidy-run';
 import { clusterPath, urlsPath } from './urls';
 
 /** Issues certificates of X.509, and tells which are revoked. */
@@ -23,7 +30,19 @@ export const pki = backend({
     ...rolePaths,
     ...issuePaths,
     ...fetchPaths,
+    ...revokePaths,
+    ...crlPaths,
+    ...ocspPaths,
+    ...resignPaths,
+    ...tidyPaths,
     urlsPath,
     clusterPath,
   ],
+  secrets: {
+    [leaseKind]: { revoke: (internal, { storage, nowMs }) => revokeLeased(internal, storage, nowMs) },
+  },
+  async tick(call) {
+    await makeDueLists(call);
+    await goOnTidying(call);
+  },
 });

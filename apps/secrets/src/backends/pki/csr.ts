@@ -1,21 +1,14 @@
-import { constants, createPublicKey, type KeyObject, verify } from 'node:crypto';
+import { createPublicKey, type KeyObject } from 'node:crypto';
 import { Attributes, CertificationRequest, CertificationRequestInfo } from '@peculiar/asn1-csr';
-import { RsaSaPssParams } from '@peculiar/asn1-rsa';
 import { AsnConvert } from '@peculiar/asn1-schema';
-import {
-  type AlgorithmIdentifier,
-  Attribute,
-  type Extension,
-  Extensions,
-  type Name,
-  SubjectPublicKeyInfo,
-} from '@peculiar/asn1-x509';
+import { Attribute, type Extension, Extensions, type Name, SubjectPublicKeyInfo } from '@peculiar/asn1-x509';
 import { refuse } from '../../sdk/refuse';
 import { identifierOf, signWith } from './algorithm';
 import { type AlternativeNames, namesIn } from './alternative-names';
 import { arrayBuffer, encoded, type Signer } from './certificate';
 import { type KeyType, kindOfKey, publicDer } from './key-pair';
 import { pemBlocks } from './pem';
+import { isSignedWith } from './signed-by';
 
 /** A request for a certificate, whose signature was verified. */
 export interface ReadRequest {
@@ -29,23 +22,6 @@ export interface ReadRequest {
 }
 
 const extensionRequest = '1.2.840.113549.1.9.14';
-const pss = '1.2.840.113549.1.1.10';
-/** By object identifier; SHA-1 and older prove nothing. */
-const hashes: ReadonlyMap<string, string | null> = new Map([
-  ['1.2.840.113549.1.1.11', 'sha256'],
-  ['1.2.840.113549.1.1.12', 'sha384'],
-  ['1.2.840.113549.1.1.13', 'sha512'],
-  ['1.2.840.10045.4.3.1', 'sha224'],
-  ['1.2.840.10045.4.3.2', 'sha256'],
-  ['1.2.840.10045.4.3.3', 'sha384'],
-  ['1.2.840.10045.4.3.4', 'sha512'],
-  ['1.3.101.112', null],
-]);
-const pssHashes: ReadonlyMap<string, string> = new Map([
-  ['2.16.840.1.101.3.4.2.1', 'sha256'],
-  ['2.16.840.1.101.3.4.2.2', 'sha384'],
-  ['2.16.840.1.101.3.4.2.3', 'sha512'],
-]);
 
 /** Reads a request in PEM. Throws `invalid` for what is none, or is not signed with its key. */
 export function readRequest(text: string): ReadRequest {
@@ -55,7 +31,8 @@ export function readRequest(text: string): ReadRequest {
   const { request, key } = parsed(block.der);
   const { type, bits } = kindOfKey(key);
   const { certificationRequestInfo: info, certificationRequestInfoRaw: signed } = request;
-  if (!isSigned(Buffer.from(signed!), request.signatureAlgorithm, Buffer.from(request.signature), key)) {
+  const { signatureAlgorithm: algorithm, signature } = request;
+  if (!isSignedWith({ content: Buffer.from(signed!), algorithm, signature: Buffer.from(signature) }, key)) {
     refuse('request signature invalid');
   }
   const extensions = info.attributes?.find(({ type: id }) => id === extensionRequest)?.values[0];
@@ -82,21 +59,6 @@ function parsed(der: Buffer): { request: CertificationRequest; key: KeyObject } 
 function unparsable(error: unknown): never {
   const reason = error instanceof Error ? error.message : String(error);
   return refuse(`certificate request could not be parsed: ${reason.slice(0, 200)}`);
-}
-
-function isSigned(content: Buffer, { algorithm, parameters }: AlgorithmIdentifier, signature: Buffer, key: KeyObject) {
-  try {
-    if (algorithm !== pss) {
-      const hash = hashes.get(algorithm);
-      return hash !== undefined && verify(hash, content, key, signature);
-    }
-    const { hashAlgorithm, saltLength } = AsnConvert.parse(parameters!, RsaSaPssParams);
-    const hash = pssHashes.get(hashAlgorithm.algorithm);
-    const padding = constants.RSA_PKCS1_PSS_PADDING;
-    return hash !== undefined && verify(hash, content, { key, padding, saltLength }, signature);
-  } catch {
-    return false;
-  }
 }
 
 /** Makes a request for a certificate of this key; its DER. */

@@ -3,11 +3,15 @@ import type { Call } from '../../sdk/call';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { operation, path } from '../../sdk/path';
 import { data, empty, keys, missing, type Reply } from '../../sdk/reply';
+import { namesIn } from './alternative-names';
 import { findCa, issuerRef, requireIssuer } from './ca';
+import { readCertificate } from './certificate';
 import { chainOf } from './chain';
+import { kindOfKey } from './key-pair';
 import { certificatePem } from './pem';
 import { readSerial } from './serial';
-import { findCertificate, listCertificates } from './stored-certificate';
+import { findCertificate, findCertificates, listCertificates, type StoredCertificate } from './stored-certificate';
+import { nameText, ownNames } from './subject';
 
 type Reading = Pick<Call, 'storage'>;
 
@@ -44,6 +48,26 @@ const notRevoked = { revocation_time: 0, revocation_time_rfc3339: '' };
 async function findBySerial(storage: Call['storage'], text: string) {
   const serial = readSerial(text);
   return serial === undefined ? undefined : findCertificate(storage, serial);
+}
+
+const mostDetailed = 1000;
+
+function details({ der }: StoredCertificate) {
+  const { tbs, publicKey, notBeforeMs, notAfterMs } = readCertificate(Buffer.from(der, 'base64'));
+  const { type, bits } = kindOfKey(publicKey);
+  const { dns, emails, addresses, uris } = namesIn(tbs.extensions);
+  return {
+    common_name: ownNames(tbs.subject).commonName,
+    issuer: nameText(tbs.issuer),
+    key_type: type,
+    key_bits: bits,
+    not_before: new Date(notBeforeMs).toISOString(),
+    not_after: new Date(notAfterMs).toISOString(),
+    ...(dns.length > 0 && { dns_names: dns }),
+    ...(emails.length > 0 && { email_addresses: emails }),
+    ...(addresses.length > 0 && { ip_addresses: addresses }),
+    ...(uris.length > 0 && { uris }),
+  };
 }
 
 const open = { auth: 'none' } as const;
@@ -219,6 +243,24 @@ export const fetchPaths = [
       input: PageInput,
       output: z.object({ keys: z.array(z.string()) }),
       run: async ({ input, storage }) => keys(await listCertificates(storage, pageOf(input))),
+    },
+  }),
+  path('certs/detailed', {
+    summary: 'The certificates that are kept, and what they say.',
+    list: {
+      summary: 'List certificates with what they say; without a limit, no more than 1,000.',
+      operationId: 'list-certs-detailed',
+      input: PageInput,
+      output: z.object({ keys: z.array(z.string()), key_info: z.record(z.string(), z.unknown()) }),
+      async run({ input, storage, warn }) {
+        const page = pageOf(input);
+        const limit = Math.min(page.limit ?? mostDetailed, mostDetailed);
+        const serials = await listCertificates(storage, { ...page, limit });
+        if (serials.length === mostDetailed) warn(`there may be more: ask for those after ${serials.at(-1)}`);
+        const kept = await findCertificates(storage, serials);
+        const found = serials.filter((serial) => kept.has(serial));
+        return keys(found, Object.fromEntries(found.map((serial) => [serial, details(kept.get(serial)!)])));
+      },
     },
   }),
 ];

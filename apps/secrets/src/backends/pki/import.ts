@@ -4,12 +4,13 @@ import { secretString, string } from '../../sdk/fields';
 import { operation, path } from '../../sdk/path';
 import { refuse } from '../../sdk/refuse';
 import { data } from '../../sdk/reply';
-import { type Ca, certificateOf, changeCa, checkedName, newIssuer, newKey, withIssuer, withKey } from './ca';
-import { isSignedBy, type ReadCertificate, readCertificate } from './certificate';
+import { type Ca, changeCa, checkedName, newIssuer, newKey, withIssuer, withKey } from './ca';
+import { type ReadCertificate, readCertificate } from './certificate';
+import { makeFirstLists } from './crl-build';
 import { kindOfKey } from './key-pair';
 import { type PemBlock, pemBlocks } from './pem';
 import { noUrlsWarning } from './root';
-import { authorityOf } from './signing';
+import { authorityAbove } from './signing';
 import { findCertificate, keepCertificate } from './stored-certificate';
 import { mountHasUrls } from './urls';
 
@@ -70,7 +71,7 @@ const importing = (keysAllowed: boolean) =>
     stepUp: true,
     input: BundleInput,
     output: importOutput,
-    async run({ input, storage, warn }) {
+    async run({ input, storage, nowMs, warn }) {
       const { pem_bundle = '', certificate = '' } = input;
       if (pem_bundle === '' && certificate === '') refuse("'pem_bundle' and 'certificate' parameters were empty");
       if (pem_bundle !== '' && certificate !== '') {
@@ -113,10 +114,9 @@ const importing = (keysAllowed: boolean) =>
         for (const read of certificates) {
           // What is kept may be revoked.
           if (await findCertificate(tx, read.serial)) continue;
-          const above = Object.values(ca.issuers).find((one) => isSignedBy(read, certificateOf(one)));
           keepCertificate(tx, read.serial, {
             der: read.der.toString('base64'),
-            authority: above ? authorityOf(certificateOf(above)) : '',
+            authority: authorityAbove(ca, read),
             notAfterMs: read.notAfterMs,
           });
         }
@@ -127,6 +127,7 @@ const importing = (keysAllowed: boolean) =>
           'The default issuer has no key associated with it. Some operations like issuing certificates and signing CRLs will be unavailable with the requested default issuer until a key is imported or the default issuer is changed.',
         );
       }
+      await makeFirstLists(storage, nowMs);
       if (!(await mountHasUrls(storage))) warn(noUrlsWarning);
       const listed = (list: readonly string[]) => (list.length === 0 ? null : list);
       const all = [...found.issuers, ...found.oldIssuers];
@@ -180,7 +181,7 @@ export const importPaths = [
       stepUp: true,
       input: z.object({ pem_bundle: bundle, key_name: string().optional().describe('Its name.') }),
       output: z.object({ key_id: z.string(), key_name: z.string(), key_type: z.string() }),
-      async run({ input, storage }) {
+      async run({ input, storage, nowMs }) {
         const blocks = blocksOf(input.pem_bundle ?? '').filter(({ label }) => !passedOver.includes(label));
         if (blocks.length !== 1) refuse('only a single key can be present within the pem_bundle for importing');
         const made = newKey(keyIn(blocks[0]!, 0), checkedName(input.key_name ?? '', 'key'));
@@ -190,6 +191,7 @@ export const importPaths = [
           id = known?.key_id ?? made.info.key_id;
           return known ? before : withKey(before, tx, made);
         });
+        await makeFirstLists(storage, nowMs);
         const { key_id, key_name, key_type } = ca.keys[id]!;
         return data({ key_id, key_name, key_type });
       },

@@ -218,7 +218,7 @@ function warnOfUnread(role: Role, input: LeafInput, call: LeafCall): void {
   if (role.use_csr_sans && input.alt_names?.length) call.warn(`the alt_names field ${set('use_csr_sans')}`);
 }
 
-/** What this service says itself, whatever a request asks for. */
+/** What this service says itself, also where a request asks for something else. */
 const ownExtensions: readonly string[] = [
   id_ce_basicConstraints,
   id_ce_subjectKeyIdentifier,
@@ -235,7 +235,7 @@ export const takenOver = ({ extensions }: ReadRequest): readonly Extension[] =>
 const anything = ['*'];
 
 const signingVerbatim = operation<{ readonly role?: string; readonly ref?: string }, typeof VerbatimInput>({
-  summary: 'Sign a request for a certificate as it is, whatever names it has.',
+  summary: 'Sign a request for a certificate as it is, with all of its names.',
   input: VerbatimInput,
   output: signedOutput,
   async run(call) {

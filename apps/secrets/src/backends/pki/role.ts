@@ -124,7 +124,7 @@ function checkedValidations(asked: readonly string[]): string[] {
   return folded.length === 0 ? ['email', 'hostname'] : folded;
 }
 
-/** The networks that addresses must be in; undefined for any. Throws `invalid` for what is no network. */
+/** The networks that addresses must be in; undefined for any. Throws `invalid` for other text. */
 export function networksOf({ allowed_ip_sans_cidr: texts }: Pick<Role, 'allowed_ip_sans_cidr'>): BlockList | undefined {
   if (texts.length === 0) return undefined;
   const networks = new BlockList();

@@ -4,8 +4,9 @@ import { operation, path } from '../../sdk/path';
 import { data, empty } from '../../sdk/reply';
 import { algorithmFor } from './algorithm';
 import { alternativeNames } from './alternative-names';
-import { changeCa, findCa, issuerRef, newIssuer, withIssuer, withKey } from './ca';
+import { changeCa, findCa, type Issuer, issuerRef, newIssuer, withIssuer, withKey } from './ca';
 import { keyIdOf, makeCertificate, readCertificate, wholeSeconds } from './certificate';
+import { makeFirstLists } from './crl-build';
 import { authorityKeyId, basicConstraints, permittedDomains, subjectKeyId, urlExtensions } from './extension';
 import { authorityFields, authorityKey, freeIssuerName, generationFields, issuerNameField } from './generation';
 import { withKey as withShownKey } from './issue';
@@ -76,7 +77,7 @@ async function generateRoot(call: RootCall, usualName: string) {
   const content = { serial, subject, issuer: subject, publicKey, ...validity, extensions };
   const der = await makeCertificate(content, { key, algorithm });
   const certificate = readCertificate(der);
-  let issuer = newIssuer(ca, der, name, algorithm.name);
+  let issuer!: Issuer;
   const after = await changeCa(storage, (before, tx) => {
     const withItsKey = made.made ? withKey(before, tx, made.made) : before;
     issuer = newIssuer(withItsKey, der, freeIssuerName(withItsKey, name || undefined), algorithm.name);
@@ -87,6 +88,7 @@ async function generateRoot(call: RootCall, usualName: string) {
     });
     return withIssuer(withItsKey, issuer);
   });
+  await makeFirstLists(storage, nowMs);
   if (subject.length === 0) warn(noSubjectWarning);
   if (!(await mountHasUrls(storage))) warn(noUrlsWarning);
   if (pathLength === 0) {

@@ -4,7 +4,7 @@ import { refuse } from '../../sdk/refuse';
 import type { Storage } from '../../sdk/storage';
 import { algorithmFor } from './algorithm';
 import { type Ca, certificateOf, findCa, type Issuer, privateKey, requireIssuer, type Usage } from './ca';
-import { encoded, keyIdOf, type ReadCertificate, type Signer } from './certificate';
+import { isSignedBy, keyIdOf, type ReadCertificate, type Signer } from './certificate';
 import { chainOf } from './chain';
 import { publicDer } from './key-pair';
 import type { UrlSet } from './url-set';
@@ -55,10 +55,21 @@ export async function keyFor(storage: Storage, issuer: Issuer, usage: Usage) {
 export const authorityKeyOf = ({ subjectKeyId, publicKey }: ReadCertificate): Buffer =>
   subjectKeyId.length > 0 ? subjectKeyId : keyIdOf(publicDer(publicKey));
 
-/** Names whose lists a certificate belongs to: issuers of the same name and key share one. */
-export const authorityOf = ({ tbs, keyBits }: ReadCertificate): string =>
-  createHash('sha256').update(encoded(tbs.subject)).update(keyBits).digest('hex').slice(0, 32);
+const authorities = new WeakMap<ReadCertificate, string>();
 
-/** The issuers of an authority, those that can sign lists first. */
-export const issuersOf = (ca: Ca, authority: string): readonly Issuer[] =>
-  Object.values(ca.issuers).filter((issuer) => authorityOf(certificateOf(issuer)) === authority);
+/** Names whose lists the certificates of an issuer are in: issuers of the same name and key share one. */
+export function authorityOf(certificate: ReadCertificate): string {
+  let authority = authorities.get(certificate);
+  if (authority === undefined) {
+    const { subject, keyBits } = certificate;
+    authority = createHash('sha256').update(subject).update(keyBits).digest('hex').slice(0, 32);
+    authorities.set(certificate, authority);
+  }
+  return authority;
+}
+
+/** The authority that has signed a certificate; empty where it is not in the mount. */
+export function authorityAbove(ca: Ca, one: ReadCertificate): string {
+  const issuer = Object.values(ca.issuers).find((above) => isSignedBy(one, certificateOf(above)));
+  return issuer ? authorityOf(certificateOf(issuer)) : '';
+}

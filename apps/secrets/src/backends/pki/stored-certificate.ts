@@ -24,6 +24,29 @@ export function keepCertificate(storage: Storage, serial: string, certificate: S
   storage.put(endKey(certificate.notAfterMs, serial), 'true');
 }
 
+/** The certificates of some serial numbers, of those that are kept. */
+export async function findCertificates(
+  storage: Storage,
+  serials: readonly string[],
+): Promise<ReadonlyMap<string, StoredCertificate>> {
+  const found = await storage.getMany(serials.map((serial) => prefix + serial));
+  return new Map([...found].map(([key, text]) => [key.slice(prefix.length), parse(text)]));
+}
+
+/** Decides about a certificate when it is its turn, and stores what `change` makes of it. */
+export function changeCertificate<C extends StoredCertificate | undefined>(
+  storage: Storage,
+  serial: string,
+  change: (kept: StoredCertificate | undefined, tx: Storage) => C,
+): Promise<C> {
+  return storage.transaction(prefix + serial, async (tx) => {
+    const before = await findCertificate(tx, serial);
+    const after = change(before, tx);
+    if (after !== before) tx.put(prefix + serial, JSON.stringify(after));
+    return after;
+  });
+}
+
 /** Forgets a certificate. */
 export function forgetCertificate(storage: Storage, serial: string, { notAfterMs }: StoredCertificate): void {
   storage.delete(prefix + serial);

@@ -28,7 +28,7 @@ export const noUrls: UrlSet = {
   ocsp_servers: [],
 };
 
-/** Throws `invalid` for what is no URL; with templates, once they are filled in. */
+/** Throws `invalid` for other text than URLs; with templates, once they are filled in. */
 export function checkUrls(urls: UrlSet, templates: boolean): void {
   for (const name of urlNames) {
     for (const text of urls[name]) {

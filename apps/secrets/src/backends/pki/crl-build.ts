@@ -1,0 +1,175 @@
+import type { BackgroundCall } from '../../sdk/call';
+import { refuse } from '../../sdk/refuse';
+import type { Storage } from '../../sdk/storage';
+import { algorithmFor, algorithmNamed } from './algorithm';
+import { type Ca, certificateOf, findCa, type Issuer, privateKey } from './ca';
+import type { Signer } from './certificate';
+import { makeCrl, type Revoked } from './crl';
+import { type CrlConfig, findCrlConfig } from './crl-config';
+import { secondsOf } from './kept-duration';
+import { hasAdded, isUnlisted, listAdded, listRevoked, noteListed } from './revocations';
+import { authorityKeyOf, authorityOf } from './signing';
+
+/** What is known of the lists of an authority; the lists themselves are next to it. */
+export interface CrlState {
+  /** Of the newest list, complete or not. */
+  readonly number: number;
+  readonly completeNumber: number;
+  readonly completeAtMs: number;
+  readonly completeEndsAtMs: number;
+  readonly deltaAtMs: number;
+}
+
+const stateKey = (authority: string) => `crl/${authority}`;
+const listKey = (authority: string, kind: CrlKind) => `crl-list/${authority}/${kind}`;
+const parse = JSON.parse as (text: string) => CrlState;
+
+/** A complete list, or what was added to one. */
+export type CrlKind = 'complete' | 'delta';
+
+/** A list as DER; undefined before it is made. */
+export async function findCrl(storage: Storage, authority: string, kind: CrlKind): Promise<Buffer | undefined> {
+  const kept = await storage.get(listKey(authority, kind));
+  return kept === undefined ? undefined : Buffer.from(JSON.parse(kept) as string, 'base64');
+}
+
+const signers = new WeakMap<Ca, ReadonlyMap<string, Issuer>>();
+
+/** Who signs the lists of each authority: an issuer that may, and has its key. Found once for each state of the issuers. */
+function listSigners(ca: Ca): ReadonlyMap<string, Issuer> {
+  let found = signers.get(ca);
+  if (!found) {
+    const able = Object.values(ca.issuers).filter(
+      ({ key_id, usage }) => key_id !== '' && usage.includes('crl-signing'),
+    );
+    found = new Map(able.map((issuer) => [authorityOf(certificateOf(issuer)), issuer]));
+    signers.set(ca, found);
+  }
+  return found;
+}
+
+/** How an issuer signs lists and answers. */
+export async function revocationSigner(storage: Storage, issuer: Issuer): Promise<Signer> {
+  const key = await privateKey(storage, issuer.key_id);
+  const { revocation_signature_algorithm: name } = issuer;
+  return { key, algorithm: name === '' ? algorithmFor(key) : algorithmNamed(name) };
+}
+
+interface Build {
+  readonly storage: Storage;
+  readonly nowMs: number;
+  readonly config: CrlConfig;
+}
+
+/** Makes a list when it is its turn, unless `isDone` says that one of others will do. No number is given twice. */
+async function build(
+  { storage, nowMs, config }: Build,
+  authority: string,
+  kind: CrlKind,
+  isDone: (tx: Storage, state: CrlState | undefined) => Promise<boolean> | boolean,
+): Promise<void> {
+  await storage.transaction(stateKey(authority), async (tx) => {
+    const state = await tx.read(stateKey(authority), parse);
+    if (await isDone(tx, state)) return;
+    const ca = await findCa(tx);
+    const issuer = listSigners(ca).get(authority);
+    if (!issuer) return;
+    const certificate = certificateOf(issuer);
+    const number = (state?.number ?? 0) + 1;
+    const isDelta = kind === 'delta' && state !== undefined;
+    const fresh = await listAdded(tx, authority);
+    const revoked = config.disable ? [] : isDelta ? fresh : await listRevoked(tx, authority);
+    const nextUpdateMs = nowMs + secondsOf(config.expiry) * 1000;
+    const der = await makeCrl(
+      {
+        issuer: certificate.tbs.subject,
+        keyId: authorityKeyOf(certificate),
+        number,
+        baseNumber: isDelta ? state.completeNumber : undefined,
+        thisUpdateMs: nowMs,
+        nextUpdateMs: isDelta ? state.completeEndsAtMs : nextUpdateMs,
+        revoked,
+      },
+      await revocationSigner(tx, issuer),
+    );
+    const after: CrlState = isDelta
+      ? { ...state, number, deltaAtMs: nowMs }
+      : { number, completeNumber: number, completeAtMs: nowMs, completeEndsAtMs: nextUpdateMs, deltaAtMs: nowMs };
+    tx.put(stateKey(authority), JSON.stringify(after));
+    tx.put(listKey(authority, isDelta ? 'delta' : 'complete'), JSON.stringify(der.toString('base64')));
+    if (!isDelta) {
+      noteListed(tx, authority, fresh);
+      // What it added is in the complete list now.
+      tx.delete(listKey(authority, 'delta'));
+    }
+  });
+}
+
+/** Has the lists of an authority say that a certificate is revoked, before anyone is told that it is. */
+export async function listRevocation(
+  storage: Storage,
+  nowMs: number,
+  authority: string,
+  revoked: Revoked,
+): Promise<void> {
+  const config = await findCrlConfig(storage);
+  if (config.auto_rebuild || authority === '') return;
+  await build(
+    { storage, nowMs, config },
+    authority,
+    'complete',
+    async (tx) => !(await isUnlisted(tx, authority, revoked)),
+  );
+}
+
+/** Makes the lists of all authorities. */
+export async function rotateLists(storage: Storage, nowMs: number, kind: CrlKind): Promise<void> {
+  const config = await findCrlConfig(storage);
+  for (const authority of listSigners(await findCa(storage)).keys()) {
+    await build({ storage, nowMs, config }, authority, kind, () => false);
+  }
+}
+
+/** Makes the first lists of authorities that have none. */
+export async function makeFirstLists(storage: Storage, nowMs: number): Promise<void> {
+  const config = await findCrlConfig(storage);
+  for (const authority of listSigners(await findCa(storage)).keys()) {
+    if (await storage.read(stateKey(authority), parse)) continue;
+    await build({ storage, nowMs, config }, authority, 'complete', (_tx, state) => state !== undefined);
+  }
+}
+
+/** Makes the lists that are due. Every node looks; the one that stores a list first has made it. */
+export async function makeDueLists({ storage, nowMs }: BackgroundCall): Promise<void> {
+  const ca = await findCa(storage);
+  if (Object.keys(ca.issuers).length === 0) return;
+  const config = await findCrlConfig(storage);
+  const call = { storage, nowMs, config };
+  for (const authority of listSigners(ca).keys()) {
+    const state = await storage.read(stateKey(authority), parse);
+    if (!config.auto_rebuild && state && (await hasAdded(storage, authority))) {
+      // What a node did not come to.
+      await build(call, authority, 'complete', async (tx) => !(await hasAdded(tx, authority)));
+    } else if (isCompleteDue(state, config, nowMs)) {
+      await build(call, authority, 'complete', (_tx, now) => !isCompleteDue(now, config, nowMs));
+    } else if (isDeltaDue(state, config, nowMs) && (await hasAdded(storage, authority))) {
+      await build(call, authority, 'delta', (_tx, now) => !isDeltaDue(now, config, nowMs));
+    }
+  }
+}
+
+/** A list is followed by the next before it ends, so that clients always have one. */
+function isCompleteDue(state: CrlState | undefined, config: CrlConfig, nowMs: number): boolean {
+  if (!state) return true;
+  const lifeMs = state.completeEndsAtMs - state.completeAtMs;
+  return nowMs >= state.completeEndsAtMs - Math.min(secondsOf(config.auto_rebuild_grace_period) * 1000, lifeMs / 2);
+}
+
+const isDeltaDue = (state: CrlState | undefined, config: CrlConfig, nowMs: number): boolean =>
+  config.enable_delta &&
+  state !== undefined &&
+  nowMs >= state.deltaAtMs + secondsOf(config.delta_rebuild_interval) * 1000;
+
+/** The authority of an issuer that was asked for. */
+export const authorityOfIssuer = (issuer: Issuer | undefined): string =>
+  issuer ? authorityOf(certificateOf(issuer)) : refuse('no default issuer currently configured');

@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import { single } from '../../sdk/collection';
+import { bool } from '../../sdk/fields';
+import { recordFields } from '../../sdk/record-fields';
+import { refuse } from '../../sdk/refuse';
+import type { Storage } from '../../sdk/storage';
+import { keptDuration, secondsOf } from './kept-duration';
+
+/** How lists of revoked certificates and answers of the responder are made. Times are shown as they were sent. */
+export const crlFields = recordFields({
+  expiry: [keptDuration('given expiry could not be decoded').describe('How long a list is valid.'), '72h'],
+  disable: [bool().describe('Lists are empty.'), false],
+  ocsp_disable: [bool().describe('The responder answers nothing.'), false],
+  ocsp_expiry: [
+    keptDuration('given ocsp_expiry could not be decoded').describe(
+      'How long an answer of the responder is valid; 0 for that moment.',
+    ),
+    '12h',
+  ],
+  auto_rebuild: [bool().describe('Lists are made by the clock, and not with every revocation.'), false],
+  auto_rebuild_grace_period: [
+    keptDuration('given auto_rebuild_grace_period could not be decoded').describe(
+      'How long before the end of a list the next is made.',
+    ),
+    '12h',
+  ],
+  enable_delta: [bool().describe('Between complete lists, short ones tell what was added.'), false],
+  delta_rebuild_interval: [
+    keptDuration('given delta_rebuild_interval could not be decoded').describe('How often a short list is made.'),
+    '15m',
+  ],
+  allow_expired_cert_revocation: [bool().describe('Certificates can be revoked that have expired.'), false],
+});
+
+/** The settings, as they are stored. */
+export type CrlConfig = typeof crlFields.defaults;
+
+/** What is kept of them. */
+export const crlConfig = single('config/crl', crlFields.input);
+
+/** The settings in force. */
+export const findCrlConfig = async (storage: Storage): Promise<CrlConfig> =>
+  (await crlConfig.find(storage)) ?? crlFields.defaults;
+
+const times = ['expiry', 'ocsp_expiry', 'auto_rebuild_grace_period', 'delta_rebuild_interval'] as const;
+
+/** Throws `invalid` for settings that contradict each other. */
+export function checkCrlConfig(config: CrlConfig): void {
+  for (const name of times) {
+    const seconds = secondsOf(config[name]);
+    if (seconds < 0 || (seconds === 0 && name !== 'ocsp_expiry')) {
+      refuse(`${name} must be greater than ${name === 'ocsp_expiry' ? 'or equal to ' : ''}0 got: ${config[name]}`);
+    }
+  }
+  const { expiry, auto_rebuild_grace_period: grace, delta_rebuild_interval: interval } = config;
+  if (config.auto_rebuild && secondsOf(grace) >= secondsOf(expiry)) {
+    refuse(
+      `CRL auto-rebuilding grace period (${grace}) must be strictly shorter than CRL expiry (${expiry}) value when auto-rebuilding of CRLs is enabled`,
+    );
+  }
+  if (config.enable_delta && secondsOf(interval) >= secondsOf(expiry)) {
+    refuse(
+      `CRL delta rebuild window (${interval}) must be strictly shorter than CRL expiry (${expiry}) value when delta CRLs are enabled`,
+    );
+  }
+  if (config.enable_delta && !config.auto_rebuild) {
+    refuse('Delta CRLs cannot be enabled when auto rebuilding is disabled as the complete CRL is always regenerated!');
+  }
+}
+
+/** An answer with nothing but that it was done. */
+export const doneOutput = z.object({ success: z.boolean() });

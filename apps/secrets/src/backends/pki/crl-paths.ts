@@ -1,0 +1,148 @@
+import { z } from 'zod';
+import type { Call } from '../../sdk/call';
+import { operation, path } from '../../sdk/path';
+import { data, empty, type Reply } from '../../sdk/reply';
+import { findCa, issuerRef, requireIssuer } from './ca';
+import { authorityOfIssuer, type CrlKind, findCrl, rotateLists } from './crl-build';
+import { type CrlConfig, checkCrlConfig, crlConfig, crlFields, doneOutput, findCrlConfig } from './crl-config';
+import { bytes } from './fetch';
+import { pemOf } from './pem';
+
+type Form = 'der' | 'pem' | 'json';
+
+async function showCrl({ storage }: Pick<Call, 'storage'>, ref: string, kind: CrlKind, form: Form): Promise<Reply> {
+  const ca = await findCa(storage);
+  const issuer = ref === 'default' ? issuerRef(ca, ref) : requireIssuer(ca, ref);
+  const der = issuer && (await findCrl(storage, authorityOfIssuer(issuer), kind));
+  if (!der) return empty;
+  if (form === 'der') return bytes(der, 'application/pkix-crl');
+  const pem = pemOf(der, 'X509 CRL');
+  return form === 'pem' ? bytes(pem, 'application/x-pem-file') : data({ crl: pem });
+}
+
+const kinds = [
+  ['', 'complete'],
+  ['/delta', 'delta'],
+] as const;
+
+const reading = (ref: (params: { readonly ref?: string }) => string, kind: CrlKind, form: Form) =>
+  operation<{ readonly ref?: string }>({
+    summary: kind === 'complete' ? 'Read the list of revoked certificates.' : 'Read what was added to the list.',
+    judges: 'nothing',
+    ...(form === 'json' ? { output: z.object({ crl: z.string() }) } : {}),
+    run: (call) => showCrl(call, ref(call.params), kind, form),
+  });
+
+const open = { auth: 'none' } as const;
+const bare = { auth: 'none', responseFormat: 'raw' } as const;
+const ofDefault = () => 'default';
+const ofIssuer = ({ ref = 'default' }: { readonly ref?: string }) => ref;
+
+const listPaths = kinds.flatMap(([suffix, kind]) => {
+  const name = kind === 'complete' ? 'crl' : 'crl-delta';
+  const summary = kind === 'complete' ? 'Revoked certificates' : 'Certificates revoked since the complete list';
+  return [
+    path(`crl${suffix}`, {
+      summary: `${summary} of the default issuer, as DER.`,
+      ...bare,
+      read: { ...reading(ofDefault, kind, 'der'), operationId: `read-${name}-der` },
+    }),
+    path(`crl${suffix}/pem`, {
+      summary: `${summary} of the default issuer, as PEM.`,
+      ...bare,
+      read: { ...reading(ofDefault, kind, 'pem'), operationId: `read-${name}-pem` },
+    }),
+    path(`issuer/:ref/crl${suffix}`, {
+      summary: `${summary} of an issuer.`,
+      ...open,
+      read: { ...reading(ofIssuer, kind, 'json'), operationId: `issuer-read-${name}` },
+    }),
+    path(`issuer/:ref/crl${suffix}/der`, {
+      summary: `${summary} of an issuer, as DER.`,
+      ...bare,
+      read: { ...reading(ofIssuer, kind, 'der'), operationId: `issuer-read-${name}-der` },
+    }),
+    path(`issuer/:ref/crl${suffix}/pem`, {
+      summary: `${summary} of an issuer, as PEM.`,
+      ...bare,
+      read: { ...reading(ofIssuer, kind, 'pem'), operationId: `issuer-read-${name}-pem` },
+    }),
+  ];
+});
+
+const rotating = (kind: CrlKind) =>
+  operation({
+    summary: kind === 'complete' ? 'Make the complete lists now.' : 'Make the lists of what was added now.',
+    output: doneOutput,
+    async run({ storage, nowMs, warn }) {
+      if (kind === 'delta' && !(await findCrlConfig(storage)).enable_delta) {
+        warn('requested rebuild of delta CRL when delta CRL is not enabled; this is a no-op');
+      } else await rotateLists(storage, nowMs, kind);
+      return data({ success: true });
+    },
+  });
+
+const changesLists = (before: CrlConfig, after: CrlConfig): boolean =>
+  before.disable !== after.disable ||
+  (before.auto_rebuild && !after.auto_rebuild) ||
+  before.enable_delta !== after.enable_delta;
+
+/** Lists of revoked certificates, and how they are made. */
+export const crlPaths = [
+  ...listPaths,
+  path('cert/crl', {
+    summary: 'Revoked certificates of the default issuer.',
+    ...open,
+    read: {
+      summary: 'Read the list of revoked certificates of the default issuer.',
+      operationId: 'read-cert-crl',
+      judges: 'nothing',
+      output: z.object({ certificate: z.string(), revocation_time: z.int(), revocation_time_rfc3339: z.string() }),
+      async run({ storage }) {
+        const issuer = issuerRef(await findCa(storage), 'default');
+        const der = issuer && (await findCrl(storage, authorityOfIssuer(issuer), 'complete'));
+        if (!der) return empty;
+        return data({ certificate: pemOf(der, 'X509 CRL'), revocation_time: 0, revocation_time_rfc3339: '' });
+      },
+    },
+  }),
+  path('crl/rotate', {
+    summary: 'Makes lists of revoked certificates.',
+    read: { ...rotating('complete'), operationId: 'rotate-crl' },
+    write: { ...rotating('complete'), operationId: 'rotate-crl-by-write' },
+  }),
+  path('crl/rotate-delta', {
+    summary: 'Makes lists of what was added.',
+    read: { ...rotating('delta'), operationId: 'rotate-delta-crl' },
+    write: { ...rotating('delta'), operationId: 'rotate-delta-crl-by-write' },
+  }),
+  path('config/crl', {
+    summary: 'How lists of revoked certificates are made.',
+    stored: ({ storage }) => crlConfig.find(storage),
+    read: {
+      summary: 'Read how lists of revoked certificates are made.',
+      operationId: 'read-crl-configuration',
+      output: crlFields.output,
+      run: async ({ storage }) => data(await findCrlConfig(storage)),
+    },
+    write: {
+      summary: 'Set how lists of revoked certificates are made.',
+      operationId: 'configure-crl',
+      update: 'merge',
+      once: true,
+      defaults: crlFields.defaults,
+      input: crlFields.input,
+      output: crlFields.output,
+      async run({ input, storage, nowMs }) {
+        checkCrlConfig(input);
+        let before = crlFields.defaults;
+        await storage.transaction('config/crl', async (tx) => {
+          before = await findCrlConfig(tx);
+          crlConfig.put(tx, input);
+        });
+        if (changesLists(before, input)) await rotateLists(storage, nowMs, 'complete');
+        return data(input);
+      },
+    },
+  }),
+];

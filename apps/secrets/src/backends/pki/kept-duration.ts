@@ -1,0 +1,15 @@
+import { Failure, toText } from '../../sdk/coerce';
+import { parseDuration } from '../../sdk/duration';
+import { field } from '../../sdk/fields';
+
+/** A lifetime that is kept and shown as it was sent; a refusal begins with `problem`. */
+export const keptDuration = (problem: string) =>
+  field({ type: 'string' }, (value) => {
+    const text = toText(value);
+    if (text instanceof Failure) return text;
+    if (text !== '' && parseDuration(text) !== undefined) return text;
+    return new Failure(`${problem}: invalid duration ${JSON.stringify(text.slice(0, 100))}`, true);
+  });
+
+/** Its seconds. */
+export const secondsOf = (text: string): number => parseDuration(text)!;

@@ -1,0 +1,129 @@
+import { createHash } from 'node:crypto';
+import {
+  BasicOCSPResponse,
+  type CertID,
+  CertStatus,
+  id_pkix_ocsp_basic,
+  KeyHash,
+  OCSPRequest,
+  OCSPResponse,
+  OCSPResponseStatus,
+  ResponderID,
+  ResponseBytes,
+  ResponseData,
+  RevokedInfo,
+  SingleResponse,
+} from '@peculiar/asn1-ocsp';
+import { AsnConvert, OctetString } from '@peculiar/asn1-schema';
+import type { Extension } from '@peculiar/asn1-x509';
+import { identifierOf, signWith } from './algorithm';
+import { arrayBuffer, encoded, keyIdOf, type ReadCertificate, type Signer, wholeSeconds } from './certificate';
+import { extension } from './extension';
+import { publicDer } from './key-pair';
+import { serialText } from './serial';
+
+const nonceId = '1.3.6.1.5.5.7.48.1.2';
+const longestNonce = 130;
+const mostQuestions = 20;
+
+/** A question about one certificate. */
+export interface AskedStatus {
+  readonly id: CertID;
+  readonly serial: string;
+}
+
+/** What a client asks a responder. */
+export interface OcspQuestions {
+  readonly questions: readonly AskedStatus[];
+  /** As the client sent it, to be sent back. */
+  readonly nonce: Extension | undefined;
+}
+
+/** Reads a request in DER; undefined for anything else. */
+export function readOcspRequest(der: Buffer): OcspQuestions | undefined {
+  try {
+    const { tbsRequest } = AsnConvert.parse(der, OCSPRequest);
+    const questions = tbsRequest.requestList.map(({ reqCert: id }) => ({
+      id,
+      serial: serialText(Buffer.from(id.serialNumber)),
+    }));
+    if (questions.length === 0 || questions.length > mostQuestions) return undefined;
+    const nonce = tbsRequest.requestExtensions?.find(({ extnID }) => extnID === nonceId);
+    if (nonce && nonce.extnValue.buffer.byteLength > longestNonce) return undefined;
+    return { questions, nonce: nonce && extension(nonceId, nonce.extnValue.buffer) };
+  } catch {
+    return undefined;
+  }
+}
+
+const hashes: ReadonlyMap<string, string> = new Map([
+  ['1.3.14.3.2.26', 'sha1'],
+  ['2.16.840.1.101.3.4.2.1', 'sha256'],
+  ['2.16.840.1.101.3.4.2.2', 'sha384'],
+  ['2.16.840.1.101.3.4.2.3', 'sha512'],
+]);
+
+/** Whether a question is about certificates of this authority. */
+export function isOf(id: CertID, authority: ReadCertificate): boolean {
+  const hash = hashes.get(id.hashAlgorithm.algorithm);
+  if (hash === undefined) return false;
+  const isDigest = (said: OctetString, bytes: Buffer) =>
+    createHash(hash).update(bytes).digest().equals(Buffer.from(said.buffer));
+  return isDigest(id.issuerKeyHash, authority.keyBits) && isDigest(id.issuerNameHash, authority.subject);
+}
+
+/** What is said of a certificate. */
+export interface CertificateStanding {
+  readonly id: CertID;
+  readonly status: 'good' | 'unknown' | { readonly revokedAtMs: number };
+}
+
+/** An answer to be signed. */
+export interface OcspContent {
+  readonly standings: readonly CertificateStanding[];
+  readonly nonce: Extension | undefined;
+  readonly nowMs: number;
+  /** 0: it holds for this moment only. */
+  readonly validSeconds: number;
+}
+
+function statusOf({ status }: CertificateStanding): CertStatus {
+  if (status === 'good') return new CertStatus({ good: null });
+  if (status === 'unknown') return new CertStatus({ unknown: null });
+  return new CertStatus({ revoked: new RevokedInfo({ revocationTime: new Date(wholeSeconds(status.revokedAtMs)) }) });
+}
+
+/** Signs an answer; its DER. */
+export async function makeOcspAnswer(
+  { standings, nonce, nowMs, validSeconds }: OcspContent,
+  authority: ReadCertificate,
+  { key, algorithm }: Signer,
+): Promise<Buffer> {
+  const now = new Date(wholeSeconds(nowMs));
+  const nextUpdate = validSeconds > 0 ? new Date(now.getTime() + validSeconds * 1000) : undefined;
+  const said = new ResponseData({
+    responderID: new ResponderID({ byKey: new KeyHash(arrayBuffer(keyIdOf(publicDer(authority.publicKey)))) }),
+    producedAt: now,
+    responses: standings.map(
+      (one) => new SingleResponse({ certID: one.id, certStatus: statusOf(one), thisUpdate: now, nextUpdate }),
+    ),
+    responseExtensions: nonce && [nonce],
+  });
+  const signature = await signWith(algorithm, key, encoded(said));
+  const basic = new BasicOCSPResponse({
+    tbsResponseData: said,
+    signatureAlgorithm: identifierOf(algorithm),
+    signature: arrayBuffer(signature),
+  });
+  const response = new OctetString(AsnConvert.serialize(basic));
+  return encoded(
+    new OCSPResponse({
+      responseStatus: OCSPResponseStatus.successful,
+      responseBytes: new ResponseBytes({ responseType: id_pkix_ocsp_basic, response }),
+    }),
+  );
+}
+
+/** An answer that says only why there is none. */
+export const ocspProblem = (why: 'malformedRequest' | 'unauthorized'): Buffer =>
+  encoded(new OCSPResponse({ responseStatus: OCSPResponseStatus[why] }));

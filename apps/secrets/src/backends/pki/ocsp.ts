@@ -1,0 +1,113 @@
+import { z } from 'zod';
+import type { Call } from '../../sdk/call';
+import { string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import type { Reply } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+import { type Ca, certificateOf, findCa, type Issuer } from './ca';
+import { revocationSigner } from './crl-build';
+import { findCrlConfig } from './crl-config';
+import { bytes } from './fetch';
+import { secondsOf } from './kept-duration';
+import {
+  type AskedStatus,
+  type CertificateStanding,
+  isOf,
+  makeOcspAnswer,
+  ocspProblem,
+  readOcspRequest,
+} from './ocsp-answer';
+import { authorityOf } from './signing';
+import { findCertificate, type StoredCertificate } from './stored-certificate';
+
+const contentType = 'application/ocsp-response';
+
+/** A signed answer about a certificate, as long as neither it nor what signs has changed. */
+interface KeptAnswer {
+  readonly issuer: Issuer;
+  readonly expiry: string;
+  readonly untilMs: number;
+  readonly der: Buffer;
+}
+
+// Of a certificate that is revoked there is another object, on every node.
+const keptAnswers = new WeakMap<StoredCertificate, Map<string, KeptAnswer>>();
+
+async function answer({ storage, nowMs }: Pick<Call, 'storage' | 'nowMs'>, der: Buffer): Promise<Buffer> {
+  const config = await findCrlConfig(storage);
+  if (config.ocsp_disable) return ocspProblem('unauthorized');
+  const request = readOcspRequest(der);
+  if (!request) return ocspProblem('malformedRequest');
+  const { questions, nonce } = request;
+  const issuer = responderFor(await findCa(storage), questions);
+  if (!issuer) return ocspProblem('unauthorized');
+  const certificate = certificateOf(issuer);
+  const authority = authorityOf(certificate);
+  const found = await Promise.all(questions.map(({ serial }) => findCertificate(storage, serial)));
+  const validSeconds = secondsOf(config.ocsp_expiry);
+  const make = async () => {
+    const standings = questions.map(
+      ({ id }, at): CertificateStanding => ({ id, status: statusOf(found[at], authority) }),
+    );
+    const signer = await revocationSigner(storage, issuer);
+    return makeOcspAnswer({ standings, nonce, nowMs, validSeconds }, certificate, signer);
+  };
+  const [only] = found;
+  if (nonce || found.length > 1 || !only || validSeconds === 0) return make();
+  const name = questions[0]!.id.hashAlgorithm.algorithm;
+  const kept = keptAnswers.get(only)?.get(name);
+  if (kept && kept.issuer === issuer && kept.expiry === config.ocsp_expiry && nowMs < kept.untilMs) return kept.der;
+  const made = await make();
+  const answers = keptAnswers.get(only) ?? new Map<string, KeptAnswer>();
+  // Clients get one that is valid for half of its time at least.
+  answers.set(name, { issuer, expiry: config.ocsp_expiry, untilMs: nowMs + validSeconds * 500, der: made });
+  keptAnswers.set(only, answers);
+  return made;
+}
+
+/** Who may answer: an issuer that all questions are about, with its key. */
+const responderFor = (ca: Ca, questions: readonly AskedStatus[]): Issuer | undefined =>
+  Object.values(ca.issuers).find(
+    (issuer) =>
+      issuer.key_id !== '' &&
+      issuer.usage.includes('ocsp-signing') &&
+      questions.every(({ id }) => isOf(id, certificateOf(issuer))),
+  );
+
+/** Of what was never issued nothing good is said. */
+function statusOf(found: StoredCertificate | undefined, authority: string): CertificateStanding['status'] {
+  if (found?.authority !== authority) return 'unknown';
+  return found.revokedAtMs === undefined ? 'good' : { revokedAtMs: found.revokedAtMs };
+}
+
+const reply = async (call: { storage: Storage; nowMs: number }, base64: string): Promise<Reply> =>
+  bytes(await answer(call, Buffer.from(base64, 'base64')), contentType);
+
+/** The responder of the mount. */
+export const ocspPaths = [
+  path('ocsp', {
+    summary: 'Says whether certificates are revoked.',
+    auth: 'none',
+    responseFormat: 'raw',
+    write: {
+      summary: 'Ask whether certificates are revoked, in a body that is an OCSP request.',
+      operationId: 'query-ocsp',
+      judges: 'nothing',
+      wholeBody: 'request',
+      input: z.object({ request: string().optional().describe('The body: a request in DER.') }),
+      run: (call) => reply(call, call.input.request ?? ''),
+    },
+  }),
+  path('ocsp/:request*', {
+    summary: 'Says whether certificates are revoked.',
+    auth: 'none',
+    responseFormat: 'raw',
+    params: { request: 'any' },
+    read: {
+      summary: 'Ask whether certificates are revoked, with an OCSP request in base64.',
+      operationId: 'query-ocsp-with-get-req',
+      judges: 'nothing',
+      run: (call) => reply(call, call.params.request),
+    },
+  }),
+];

@@ -1,0 +1,154 @@
+import { AsnConvert } from '@peculiar/asn1-schema';
+import { CertificateList, type Extension } from '@peculiar/asn1-x509';
+import { z } from 'zod';
+import { announced, int, objectList, string, stringList } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { refuse } from '../../sdk/refuse';
+import { data } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+import { certificateOf, findCa, type Issuer, requireIssuer } from './ca';
+import { arrayBuffer, type ReadCertificate } from './certificate';
+import { makeCrl, type Revoked } from './crl';
+import { revocationSigner } from './crl-build';
+import { extension, isOid } from './extension';
+import { keptDuration, secondsOf } from './kept-duration';
+import { pemBlocks, pemOf } from './pem';
+import { readSerial, serialText } from './serial';
+import { isSignedWith } from './signed-by';
+import { authorityKeyOf, keyFor } from './signing';
+import { requireTime } from './time';
+
+const listFields = {
+  crl_number: int().optional().describe('Number of the list.'),
+  delta_crl_base_number: int().optional().describe('Number of the list that it adds to; -1, the default, for none.'),
+  next_update: keptDuration('invalid value for next_update')
+    .optional()
+    .describe('How long it is valid; 72h by default.'),
+  format: announced(string(), { default: 'pem', enum: ['pem', 'der'] })
+    .optional()
+    .describe('pem, or der in base64.'),
+};
+
+interface AskedList {
+  readonly crl_number?: number;
+  readonly delta_crl_base_number?: number;
+  readonly next_update?: string;
+  readonly format?: string;
+}
+
+async function signList(
+  { storage, nowMs }: { readonly storage: Storage; readonly nowMs: number },
+  issuer: Issuer,
+  asked: AskedList,
+  revoked: readonly Revoked[],
+  extensions: readonly Extension[] = [],
+) {
+  const { crl_number: number = 0, delta_crl_base_number: base = -1, next_update: next = '72h', format = 'pem' } = asked;
+  const seconds = secondsOf(next);
+  if (seconds <= 0) refuse('next_update parameter must be greater than 0');
+  if (number < 0) refuse('crl_number parameter must be 0 or greater');
+  if (base < -1) refuse('delta_crl_base_number parameter must be -1 or greater');
+  if (format !== 'pem' && format !== 'der') refuse(`unknown format: ${format}`);
+  await keyFor(storage, issuer, 'crl-signing');
+  const certificate = certificateOf(issuer);
+  const der = await makeCrl(
+    {
+      issuer: certificate.tbs.subject,
+      keyId: authorityKeyOf(certificate),
+      number,
+      baseNumber: base < 0 ? undefined : base,
+      thisUpdateMs: nowMs,
+      nextUpdateMs: nowMs + seconds * 1000,
+      revoked,
+      extensions,
+    },
+    await revocationSigner(storage, issuer),
+  );
+  return data({ crl: format === 'der' ? der.toString('base64') : pemOf(der, 'X509 CRL') });
+}
+
+/** What a list of this authority says is revoked. Throws `invalid` for lists of others. */
+function revokedIn(text: string, at: number, authority: ReadCertificate): Revoked[] {
+  const [block] = pemBlocks(text);
+  if (!block) refuse(`crls: no PEM in item ${at}`);
+  const list = parsed(block.der, at);
+  const { tbsCertList: tbs } = list;
+  const content = Buffer.from(list.tbsCertListRaw ?? AsnConvert.serialize(tbs));
+  const { signatureAlgorithm: algorithm, signature } = list;
+  if (!isSignedWith({ content, algorithm, signature: Buffer.from(signature) }, authority.publicKey)) {
+    refuse(`CRL index: ${at} was not signed by requested issuer`);
+  }
+  return (tbs.revokedCertificates ?? []).map(({ userCertificate, revocationDate }) => ({
+    serial: serialText(Buffer.from(userCertificate)),
+    seconds: Math.floor(revocationDate.getTime().getTime() / 1000),
+  }));
+}
+
+function parsed(der: Buffer, at: number): CertificateList {
+  try {
+    return AsnConvert.parse(der, CertificateList);
+  } catch {
+    return refuse(`crls: item ${at} is no list of revoked certificates`);
+  }
+}
+
+function revokedItem(item: Readonly<Record<string, unknown>>, nowMs: number): Revoked {
+  const serial = readSerial(String(item.serial_number ?? ''));
+  if (serial === undefined) refuse('revoked_certs: serial_number must be pairs of hexadecimal digits');
+  const { revocation_time: time } = item;
+  const seconds = time === undefined ? Math.floor(nowMs / 1000) : Math.floor(requireTime(String(time)) / 1000);
+  return { serial, seconds };
+}
+
+function extensionItem({ id, critical, value }: Readonly<Record<string, unknown>>): Extension {
+  if (!isOid(String(id))) refuse('extensions: id must be an object identifier');
+  const bytes = Buffer.from(String(value ?? ''), 'base64');
+  return extension(String(id), arrayBuffer(bytes), critical === true || critical === 'true');
+}
+
+const output = z.object({ crl: z.string() });
+
+/** Lists that are signed as they are asked for; nothing of them is kept. */
+export const resignPaths = [
+  path('issuer/:ref/resign-crls', {
+    summary: 'Puts lists of an issuer together.',
+    write: {
+      summary: 'Sign one list of what several lists of an issuer say.',
+      operationId: 'issuer-resign-crls',
+      input: z.object({ ...listFields, crls: stringList().optional().describe('The lists, in PEM.') }),
+      output,
+      async run(call) {
+        const issuer = requireIssuer(await findCa(call.storage), call.params.ref);
+        const lists = call.input.crls ?? [];
+        const found = new Map<string, Revoked>();
+        for (const [at, text] of lists.entries()) {
+          for (const one of revokedIn(text, at, certificateOf(issuer))) {
+            const known = found.get(one.serial);
+            if (!known || one.seconds < known.seconds) found.set(one.serial, one);
+          }
+        }
+        return signList(call, issuer, call.input, [...found.values()]);
+      },
+    },
+  }),
+  path('issuer/:ref/sign-revocation-list', {
+    summary: 'Signs lists with what is asked for.',
+    sudo: true,
+    write: {
+      summary: 'Sign a list of these certificates.',
+      operationId: 'issuer-sign-revocation-list',
+      input: z.object({
+        ...listFields,
+        revoked_certs: objectList().optional().describe('Objects with serial_number and revocation_time.'),
+        extensions: objectList().optional().describe('Objects with id, critical and value, which is DER in base64.'),
+      }),
+      output,
+      async run(call) {
+        const issuer = requireIssuer(await findCa(call.storage), call.params.ref);
+        const { revoked_certs: certificates = [], extensions = [] } = call.input;
+        const revoked = certificates.map((item) => revokedItem(item, call.nowMs));
+        return signList(call, issuer, call.input, revoked, extensions.map(extensionItem));
+      },
+    },
+  }),
+];

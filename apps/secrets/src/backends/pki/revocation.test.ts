@@ -1,0 +1,349 @@
+import { readFileSync } from 'node:fs';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
+import { startOpenSsl } from '../../../test/openssl';
+import { startSecrets } from '../../../test/start-secrets';
+import { backgroundCalls } from '../../service/background-calls';
+
+describe('revocation', () => {
+  const time = { offsetMs: 0 };
+  const clock = { now: () => Date.now() + time.offsetMs };
+  const secrets = startSecrets({ clock });
+  const { run, file } = startOpenSsl();
+  const write = (path: string, body: object = {}) => secrets.root.write(path, body);
+  const must = async (path: string, body: object = {}) => (await write(path, body).expect(200)).body.data;
+  const refused = async (path: string, body: object = {}) => (await write(path, body).expect(400)).body.errors[0];
+  interface Leaf {
+    certificate: string;
+    serial_number: string;
+    private_key: string;
+  }
+  interface Mounted {
+    readonly root: { certificate: string; issuer_id: string };
+    issue(body?: object): Promise<Leaf>;
+    /** Number and serial numbers of a list, in the order of the list. */
+    list(kind?: 'crl' | 'crl/delta'): Promise<{ number: number; serials: string[]; text: string; pem: string }>;
+  }
+
+  const mount = async (at: string, key_type = 'ec', role: object = {}): Promise<Mounted> => {
+    await secrets.root.write(`sys/mounts/${at}`, { type: 'pki', config: { max_lease_ttl: '87600h' } }).expect(204);
+    const root = await must(`${at}/root/generate/internal`, { common_name: `Root of ${at}`, ttl: '87600h', key_type });
+    await must(`${at}/roles/a`, { allow_any_name: true, key_type: 'ec', ...role });
+    return {
+      root,
+      issue: (body = {}) => must(`${at}/issue/a`, { common_name: 'a.test', ...body }),
+      async list(kind = 'crl') {
+        const { text: pem } = await secrets.anonymous.read(`${at}/${kind}/pem`).expect(200);
+        const crl = file(pem);
+        const text = run('crl', '-in', crl, '-noout', '-text', '-CAfile', file(root.certificate));
+        const number = Number(run('crl', '-in', crl, '-noout', '-crlnumber').replace('crlNumber=', ''));
+        const serials = [...text.matchAll(/Serial Number: ([0-9A-F]+)/g)].map(([, hex]) => hex!.toLowerCase());
+        return { number, serials, text, pem };
+      },
+    };
+  };
+  const hex = ({ serial_number: serial }: Leaf): string => serial.replaceAll(':', '');
+
+  it.each(['ec', 'rsa', 'ed25519'])(
+    'a revoked certificate is in the list of an issuer with a key of %s at once',
+    async (keyType) => {
+      const { root, issue, list } = await mount(`at-once-${keyType}`, keyType);
+      const first = await list();
+      expect(first).toMatchObject({ number: 1, serials: [] });
+      expect(run('crl', '-in', file(first.pem), '-noout', '-CAfile', file(root.certificate), '-verify')).toBe('');
+      const [kept, gone] = [await issue(), await issue()];
+      const revoked = await must(`at-once-${keyType}/revoke`, { serial_number: gone.serial_number });
+      expect(revoked).toMatchObject({ state: 'revoked' });
+      const after = await list();
+      expect(after).toMatchObject({ number: 2, serials: [hex(gone)] });
+      const check = (leaf: Leaf) =>
+        run(
+          'verify',
+          '-crl_check',
+          '-CAfile',
+          file(root.certificate),
+          '-CRLfile',
+          file(after.pem),
+          file(leaf.certificate),
+        );
+      expect(check(kept)).toMatch(/OK/);
+      expect(() => check(gone)).toThrow(/certificate revoked/);
+      expect(await must(`at-once-${keyType}/revoke`, { serial_number: gone.serial_number.toUpperCase() })).toEqual(
+        revoked,
+      );
+      expect((await list()).number).toBe(2);
+      const { body } = await secrets.anonymous.read(`at-once-${keyType}/cert/${gone.serial_number}`).expect(200);
+      expect(body.data.revocation_time).toBe(revoked.revocation_time);
+      const listed = await secrets.root.list(`at-once-${keyType}/certs/revoked`).expect(200);
+      expect(listed.body.data.keys).toEqual([gone.serial_number]);
+    },
+  );
+
+  it('many who revoke at the same moment are all in the list when they are answered, and no number is given twice', async () => {
+    const { issue, list } = await mount('together');
+    const leaves = await Promise.all(Array.from({ length: 20 }, () => issue()));
+    await Promise.all(
+      leaves.map(async (leaf) => {
+        await must('together/revoke', { serial_number: leaf.serial_number });
+        expect((await list()).serials).toContain(hex(leaf));
+      }),
+    );
+    const { number, serials } = await list();
+    expect(serials.sort()).toEqual(leaves.map(hex).sort());
+    expect(number).toBeLessThanOrEqual(21);
+  });
+
+  it('a certificate is revoked by itself, also where it was not kept, and by who has its key', async () => {
+    const { issue, list } = await mount('itself', 'ec', { no_store: true });
+    const leaf = await issue();
+    expect(await refused('itself/revoke', { serial_number: leaf.serial_number })).toBe(
+      `certificate with serial ${leaf.serial_number} not found.`,
+    );
+    await must('itself/revoke', { certificate: leaf.certificate });
+    expect((await list()).serials).toEqual([hex(leaf)]);
+
+    const [mine, other] = [await issue(), await issue()];
+    const user = await secrets.withPolicy('path "itself/revoke-with-key" { capabilities = ["update"] }');
+    const attempt = (body: object) => user.write('itself/revoke-with-key', body);
+    const wrong = await attempt({ certificate: mine.certificate, private_key: other.private_key }).expect(400);
+    expect(wrong.body.errors[0]).toBe("provided private key does not match certificate's public key");
+    expect((await attempt({ certificate: mine.certificate }).expect(400)).body.errors[0]).toMatch(
+      /Must have private key/,
+    );
+    await attempt({ certificate: mine.certificate, private_key: mine.private_key }).expect(200);
+    expect((await list()).serials).toContain(hex(mine));
+
+    const { issue: elsewhere } = await mount('elsewhere');
+    const { certificate } = await elsewhere();
+    expect(await refused('itself/revoke', { certificate })).toMatch(/^unable to verify signature/);
+    expect(await refused('itself/revoke', {})).toBe('The serial number or certificate to revoke must be provided.');
+    expect(await refused('itself/revoke', { certificate, serial_number: '1' })).toMatch(/not both/);
+    expect(await refused('itself/revoke', { serial_number: 'aa:bb' })).toBe('certificate with serial aa:bb not found.');
+  });
+
+  it('an issuer is not on its own list, and once revoked on that of who has signed it', async () => {
+    const { root, list } = await mount('above');
+    const self = await secrets.root.read('above/issuer/default/json').expect(200);
+    expect(self.body.data.issuer_id).toBe(root.issuer_id);
+    const serial = run('x509', '-in', file(root.certificate), '-noout', '-serial').trim().replace('serial=', '');
+    expect(await refused('above/revoke', { serial_number: serial })).toMatch(/to its own CRL is not allowed/);
+    const { csr } = await must('above/intermediate/generate/internal', { common_name: 'Below', key_type: 'ec' });
+    const signed = await must('above/root/sign-intermediate', { csr, ttl: '1000h' });
+    const { imported_issuers } = await must('above/intermediate/set-signed', { certificate: signed.certificate });
+    const [id] = imported_issuers;
+    await must(`above/issuer/${id}/issue/a`, { common_name: 'a.test' });
+    expect(await must(`above/issuer/${id}/revoke`)).toMatchObject({
+      revoked: true,
+      usage: 'crl-signing,ocsp-signing,read-only',
+    });
+    expect((await list()).serials).toEqual([signed.serial_number.replaceAll(':', '')]);
+    expect(await refused(`above/issuer/${id}/issue/a`, { common_name: 'a.test' })).toMatch(/issuing-certificates/);
+    const { body } = await secrets.root.patch(`above/issuer/${id}`, { usage: 'issuing-certificates' }).expect(400);
+    expect(body.errors[0]).toMatch(/^This issuer was revoked/);
+  });
+
+  it('the end of a lease revokes its certificate', async () => {
+    const { list } = await mount('leased', 'ec', { generate_lease: true });
+    const { body } = await write('leased/issue/a', { common_name: 'a.test', ttl: '1h' }).expect(200);
+    expect(body).toMatchObject({ renewable: false, lease_id: expect.stringMatching(/^leased\/issue\/a\//) });
+    await secrets.root.write('sys/leases/revoke', { lease_id: body.lease_id, sync: true }).expect(204);
+    expect((await list()).serials).toEqual([hex(body.data)]);
+  });
+
+  it('with auto_rebuild the clock makes lists, and short ones between them', async () => {
+    const { issue, list, root } = await mount('clocked');
+    const tick = async (ms: number) => {
+      time.offsetMs += ms;
+      const { mounts, entries, committer, decisions, namespaces, leases } = secrets.service.kernel;
+      const mounted = mounts.at(namespaces.root.uuid, 'clocked/')!;
+      await backgroundCalls({ entries, committer, decisions }, clock, () => leases)(mounted, mounted.backend.tick!);
+    };
+    expect(await refused('clocked/config/crl', { enable_delta: true })).toMatch(/^Delta CRLs cannot be enabled/);
+    const settings = {
+      auto_rebuild: true,
+      enable_delta: true,
+      delta_rebuild_interval: '10m',
+      expiry: '10h',
+      auto_rebuild_grace_period: '1h',
+    };
+    expect(await must('clocked/config/crl', settings)).toMatchObject({ ...settings, disable: false });
+    await must('clocked/crl/rotate');
+    const base = await list();
+    await secrets.anonymous.read('clocked/crl/delta').expect(204);
+    const one = await issue({ ttl: '100h' });
+    await must('clocked/revoke', { serial_number: one.serial_number });
+    expect((await list()).number).toBe(base.number);
+    await tick(9 * 60_000);
+    await secrets.anonymous.read('clocked/crl/delta').expect(204);
+    await tick(2 * 60_000);
+    const delta = await list('crl/delta');
+    expect(delta).toMatchObject({ number: base.number + 1, serials: [hex(one)] });
+    expect(delta.text).toMatch(new RegExp(`Delta CRL Indicator: critical\\s+${base.number}\\n`));
+    const crls = file(`${base.pem}\n${delta.pem}`);
+    const check = () =>
+      run(
+        'verify',
+        '-crl_check',
+        '-use_deltas',
+        '-no_check_time',
+        '-CAfile',
+        file(root.certificate),
+        '-CRLfile',
+        crls,
+        file(one.certificate),
+      );
+    expect(check).toThrow(/certificate revoked/);
+    const two = await issue({ ttl: '100h' });
+    await must('clocked/revoke', { serial_number: two.serial_number });
+    const { body } = await secrets.root.read('clocked/crl/rotate-delta').expect(200);
+    expect(body.data).toEqual({ success: true });
+    expect((await list('crl/delta')).serials.sort()).toEqual([hex(one), hex(two)].sort());
+    await tick(9 * 3600_000);
+    const next = await list();
+    expect(next.number).toBe(base.number + 3);
+    expect(next.serials.sort()).toEqual([hex(one), hex(two)].sort());
+    await secrets.anonymous.read('clocked/crl/delta').expect(204);
+    time.offsetMs = 0;
+  });
+
+  it('switched off, lists are empty; switched on, what was revoked is in them again', async () => {
+    const { issue, list } = await mount('off');
+    const leaf = await issue();
+    await must('off/revoke', { serial_number: leaf.serial_number });
+    await must('off/config/crl', { disable: true });
+    expect(await list()).toMatchObject({ number: 3, serials: [] });
+    await must('off/config/crl', { disable: false });
+    expect(await list()).toMatchObject({ number: 4, serials: [hex(leaf)] });
+    for (const [body, text] of [
+      [{ expiry: 'soon' }, /^given expiry could not be decoded/],
+      [{ auto_rebuild: true, auto_rebuild_grace_period: '100h' }, /must be strictly shorter than CRL expiry/],
+      [{ ocsp_expiry: '-1h' }, /^ocsp_expiry must be greater than or equal to 0/],
+    ] as const) {
+      expect(await refused('off/config/crl', body)).toMatch(text);
+    }
+    expect((await secrets.root.read('off/config/crl').expect(200)).body.data).toMatchObject({
+      expiry: '72h',
+      auto_rebuild: false,
+    });
+  });
+
+  it('what has expired is revoked only where the settings say so', async () => {
+    const { issue, list } = await mount('expired');
+    const leaf = await issue({ ttl: '1s' });
+    time.offsetMs = 60_000;
+    const { body } = await write('expired/revoke', { serial_number: leaf.serial_number }).expect(200);
+    expect(body.data).toBeNull();
+    expect(body.warnings[0]).toMatch(/already expired; refusing to add to CRL/);
+    expect((await list()).serials).toEqual([]);
+    await must('expired/config/crl', { allow_expired_cert_revocation: true });
+    await must('expired/revoke', { serial_number: leaf.serial_number });
+    expect((await list()).serials).toEqual([hex(leaf)]);
+    time.offsetMs = 0;
+  });
+
+  describe('the responder', () => {
+    let mounted: Mounted;
+    beforeAll(async () => {
+      mounted = await mount('ocsp');
+    });
+    const asked = (certificate: string, issuer: string, ...more: string[]): Buffer => {
+      const at = file('');
+      run('ocsp', '-issuer', file(issuer), '-cert', file(certificate), '-reqout', at, ...more);
+      return readFileSync(at);
+    };
+    const post = (der: Buffer, at = 'ocsp') =>
+      request(secrets.server)
+        .post(`/v1/${at}/ocsp`)
+        .set('Content-Type', 'application/ocsp-request')
+        .responseType('blob')
+        .send(der)
+        .expect(200)
+        .expect('Content-Type', 'application/ocsp-response');
+    /** What OpenSSL makes of an answer that it has verified. */
+    const verified = (answer: Buffer, leaf: string, ...more: string[]) =>
+      run(
+        'ocsp',
+        '-issuer',
+        file(mounted.root.certificate),
+        '-cert',
+        file(leaf),
+        '-respin',
+        file(answer),
+        '-CAfile',
+        file(mounted.root.certificate),
+        ...more,
+      );
+
+    it.each([[[]], [['-sha256']], [['-no_nonce']]])(
+      'says good, and from then on revoked, asked with %j',
+      async (options) => {
+        const leaf = await mounted.issue();
+        const issuer = file(mounted.root.certificate);
+        const ask = async () => {
+          const at = file('');
+          const hash = options.filter((one) => one === '-sha256');
+          const nonce = options.filter((one) => one === '-no_nonce');
+          run('ocsp', ...hash, '-issuer', issuer, '-cert', file(leaf.certificate), '-reqout', at, ...nonce);
+          const { body } = await post(readFileSync(at));
+          // Its nonce is compared with that of the request.
+          return run('ocsp', '-issuer', issuer, '-reqin', at, '-respin', file(body), '-CAfile', issuer, '-resp_text');
+        };
+        const good = await ask();
+        expect(good).toMatch(/Cert Status: good\n/);
+        expect(good.includes('OCSP Nonce')).toBe(!options.some((one) => one === '-no_nonce'));
+        await must('ocsp/revoke', { serial_number: leaf.serial_number });
+        expect(await ask()).toMatch(/Cert Status: revoked\n/);
+      },
+    );
+
+    it('answers requests in the address, and never says good again of what is revoked', async () => {
+      const leaf = await mounted.issue();
+      const der = asked(leaf.certificate, mounted.root.certificate, '-no_nonce');
+      const get = async () => {
+        const base64 = encodeURIComponent(der.toString('base64'));
+        const { body } = await request(secrets.server).get(`/v1/ocsp/ocsp/${base64}`).responseType('blob').redirects(0);
+        return body as Buffer;
+      };
+      // Two slashes in a row are another address, as in every path of the service.
+      const isAddress = !der.toString('base64').includes('//');
+      const ask = isAddress ? get : async () => (await post(der)).body as Buffer;
+      expect(verified(await ask(), leaf.certificate)).toMatch(/: good\n/);
+      await must('ocsp/revoke', { serial_number: leaf.serial_number });
+      for (let n = 0; n < 3; n++) expect(verified(await ask(), leaf.certificate)).toMatch(/: revoked\n/);
+    });
+
+    it('says unknown of what was never issued, and nothing of other authorities', async () => {
+      const { body } = await post(
+        (() => {
+          const at = file('');
+          run('ocsp', '-issuer', file(mounted.root.certificate), '-serial', '0x1234', '-reqout', at, '-no_nonce');
+          return readFileSync(at);
+        })(),
+      );
+      expect(
+        run(
+          'ocsp',
+          '-issuer',
+          file(mounted.root.certificate),
+          '-serial',
+          '0x1234',
+          '-respin',
+          file(body),
+          '-CAfile',
+          file(mounted.root.certificate),
+        ),
+      ).toMatch(/0x1234: unknown\n/);
+      const other = await mount('other-ocsp');
+      const theirs = await other.issue();
+      const unauthorized = Buffer.from('30030a0106', 'hex');
+      const foreign = asked(theirs.certificate, other.root.certificate);
+      expect((await post(foreign)).body).toEqual(unauthorized);
+      expect((await post(Buffer.from('junk'))).body).toEqual(Buffer.from('30030a0101', 'hex'));
+      await must('other-ocsp/config/crl', { ocsp_disable: true });
+      expect((await post(foreign, 'other-ocsp')).body).toEqual(unauthorized);
+      await must('other-ocsp/config/crl', { ocsp_disable: false });
+      await secrets.root.patch('other-ocsp/issuer/default', { usage: 'crl-signing' }).expect(200);
+      expect((await post(foreign, 'other-ocsp')).body).toEqual(unauthorized);
+    });
+  });
+});

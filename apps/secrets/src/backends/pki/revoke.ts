@@ -1,0 +1,234 @@
+import { createPrivateKey } from 'node:crypto';
+import { z } from 'zod';
+import type { Call } from '../../sdk/call';
+import { secretString, string } from '../../sdk/fields';
+import { PageInput, pageOf } from '../../sdk/paging';
+import { path } from '../../sdk/path';
+import { refuse } from '../../sdk/refuse';
+import { data, keys, type Reply } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+import { type Ca, certificateOf, changeCa, findCa, requireIssuer } from './ca';
+import { isSelfSigned, isSignedBy, type ReadCertificate, readCertificate } from './certificate';
+import { listRevocation, makeFirstLists } from './crl-build';
+import { findCrlConfig } from './crl-config';
+import { issuerOutput, showIssuer } from './issuers';
+import { publicDer } from './key-pair';
+import { pemBlocks } from './pem';
+import { listRevokedSerials, noteRevoked } from './revocations';
+import { readSerial } from './serial';
+import { authorityAbove } from './signing';
+import { changeCertificate, findCertificate, keepCertificate, type StoredCertificate } from './stored-certificate';
+
+/** When a certificate was revoked: now, or earlier; undefined where it has expired and may not be any more. */
+interface RevokedMoment {
+  readonly revokedAtMs: number | undefined;
+}
+
+/**
+ * Revokes a certificate that is kept: stored first, then in the lists of its authority. One that is revoked already stays as
+ * it is.
+ */
+async function revokeKept(storage: Storage, nowMs: number, serial: string): Promise<RevokedMoment> {
+  const { allow_expired_cert_revocation: allowExpired } = await findCrlConfig(storage);
+  const ca = await findCa(storage);
+  const after = await changeCertificate(storage, serial, (kept, tx) => {
+    if (!kept) refuse(`certificate with serial ${serial} not found.`);
+    if (kept.revokedAtMs !== undefined || (kept.notAfterMs <= nowMs + 2000 && !allowExpired)) return kept;
+    // Its issuer may have come after it.
+    const authority = kept.authority || authorityAbove(ca, readCertificate(Buffer.from(kept.der, 'base64')));
+    noteRevoked(tx, authority, { serial, seconds: Math.floor(nowMs / 1000) });
+    return { ...kept, authority, revokedAtMs: nowMs };
+  });
+  const { revokedAtMs, authority } = after;
+  if (revokedAtMs !== undefined) {
+    await listRevocation(storage, nowMs, authority, { serial, seconds: Math.floor(revokedAtMs / 1000) });
+  }
+  return { revokedAtMs };
+}
+
+const time = (ms: number) => ({
+  revocation_time: Math.floor(ms / 1000),
+  revocation_time_rfc3339: new Date(ms).toISOString(),
+});
+
+function answer(serial: string, { revokedAtMs }: RevokedMoment, warn: (text: string) => void): Reply {
+  if (revokedAtMs !== undefined) return data({ ...time(revokedAtMs), state: 'revoked' });
+  warn(
+    `certificate with serial ${serial} already expired; refusing to add to CRL. Enable 'AllowExpiredCertRevocation' to allow revoking expired certificates.`,
+  );
+  return data(null);
+}
+
+function requireNoIssuer(ca: Ca, serial: string): void {
+  const issuer = Object.values(ca.issuers).find((one) => certificateOf(one).serial === serial);
+  if (issuer) refuse(`adding issuer (id: ${issuer.issuer_id}) to its own CRL is not allowed`);
+}
+
+/** The certificate that was sent, kept if it is not yet. Throws `invalid` where no issuer of the mount has signed it. */
+async function keptFromText(storage: Storage, ca: Ca, text: string): Promise<ReadCertificate> {
+  const [block] = pemBlocks(text);
+  if (!block) refuse('certificate contains no PEM data');
+  const read = readCertificate(block.der);
+  const der = read.der.toString('base64');
+  const kept = await findCertificate(storage, read.serial);
+  const other =
+    "certificate with same serial but unequal value already present in this cluster's storage; refusing to revoke";
+  if (kept) return kept.der === der ? read : refuse(other);
+  const authority = authorityAbove(ca, read);
+  if (authority === '') {
+    refuse(
+      'unable to verify signature on presented cert from any present issuer in this mount; certificates from previous CAs will need to have their issuing CA and key re-imported if revocation is necessary',
+    );
+  }
+  const stored: StoredCertificate = { der, authority, notAfterMs: read.notAfterMs };
+  await changeCertificate(storage, read.serial, (found, tx) => {
+    if (found) return found.der === der ? found : refuse(other);
+    keepCertificate(tx, read.serial, stored);
+    return stored;
+  });
+  return read;
+}
+
+type RevokeInput = { readonly serial_number?: string; readonly certificate?: string };
+type RevokeCall = Pick<Call, 'storage' | 'nowMs'> & { warn(text: string): void };
+
+/** Revokes what a request names; `prove` is asked first. */
+async function revoke(
+  call: RevokeCall,
+  input: RevokeInput,
+  prove: (certificate: ReadCertificate) => void,
+): Promise<Reply> {
+  const { storage, nowMs } = call;
+  const { serial_number: text, certificate } = input;
+  if (text === undefined && certificate === undefined) {
+    refuse('The serial number or certificate to revoke must be provided.');
+  }
+  if (text !== undefined && certificate !== undefined) {
+    refuse('Must provide either the certificate or the serial to revoke; not both.');
+  }
+  const ca = await findCa(storage);
+  const serial = text === undefined ? await serialOfText(call, ca, certificate!, prove) : readSerial(text);
+  if (text === '') refuse('The serial number must be provided');
+  const kept = serial === undefined ? undefined : await findCertificate(storage, serial);
+  if (serial === undefined || !kept) refuse(`certificate with serial ${text ?? serial} not found.`);
+  if (text !== undefined) prove(readCertificate(Buffer.from(kept.der, 'base64')));
+  requireNoIssuer(ca, serial);
+  return answer(serial, await revokeKept(storage, nowMs, serial), (warning) => call.warn(warning));
+}
+
+async function serialOfText(
+  { storage }: RevokeCall,
+  ca: Ca,
+  text: string,
+  prove: (certificate: ReadCertificate) => void,
+): Promise<string> {
+  const [block] = pemBlocks(text);
+  if (block) prove(readCertificate(block.der));
+  return (await keptFromText(storage, ca, text)).serial;
+}
+
+/** Throws `invalid` where the key is not that of the certificate. */
+function requireKey(text: string): (certificate: ReadCertificate) => void {
+  if (text === '') refuse('Must have private key to revoke via the /revoke-with-key path.');
+  let own: Buffer;
+  try {
+    own = publicDer(createPrivateKey(text));
+  } catch {
+    refuse('provided key PEM block contained no data or failed to parse');
+  }
+  return ({ publicKey }) => {
+    if (!publicDer(publicKey).equals(own)) refuse("provided private key does not match certificate's public key");
+  };
+}
+
+/** Ends the lease of a certificate. */
+export async function revokeLeased(internal: Readonly<Record<string, unknown>>, storage: Storage, nowMs: number) {
+  const serial = String(internal.serial_number);
+  if (await findCertificate(storage, serial)) await revokeKept(storage, nowMs, serial);
+}
+
+const which = {
+  serial_number: string().optional().describe('The serial number of a certificate that is kept.'),
+  certificate: string().optional().describe('A certificate in PEM that an issuer of this mount has signed.'),
+};
+const revokedOutput = z
+  .object({ revocation_time: z.int(), revocation_time_rfc3339: z.string(), state: z.string() })
+  .nullable();
+
+/** Revokes certificates and issuers, and lists them. */
+export const revokePaths = [
+  path('revoke', {
+    summary: 'Revokes certificates.',
+    write: {
+      summary: 'Revoke a certificate, by its serial number or itself.',
+      operationId: 'revoke',
+      input: z.object(which),
+      output: revokedOutput,
+      run: (call) => revoke(call, call.input, () => {}),
+    },
+  }),
+  path('revoke-with-key', {
+    summary: 'Revokes certificates for who has their key.',
+    write: {
+      summary: 'Revoke a certificate, whose private key is shown.',
+      operationId: 'revoke-with-key',
+      input: z.object({ ...which, private_key: secretString().optional().describe('Its private key in PEM.') }),
+      output: revokedOutput,
+      run: (call) => revoke(call, call.input, requireKey(call.input.private_key ?? '')),
+    },
+  }),
+  path('issuer/:ref/revoke', {
+    summary: 'Revokes an issuer.',
+    write: {
+      summary: 'Revoke an issuer: it issues no more, and is in the lists of who has signed it.',
+      operationId: 'revoke-issuer',
+      stepUp: true,
+      output: issuerOutput,
+      async run({ params, storage, nowMs, warn }) {
+        let id = '';
+        const ca = await changeCa(storage, (before) => {
+          const issuer = requireIssuer(before, params.ref);
+          id = issuer.issuer_id;
+          if (issuer.revokedAtMs !== undefined) return before;
+          const usage = issuer.usage.filter((one) => one !== 'issuing-certificates');
+          return { ...before, issuers: { ...before.issuers, [id]: { ...issuer, usage, revokedAtMs: nowMs } } };
+        });
+        const issuer = ca.issuers[id]!;
+        const read = certificateOf(issuer);
+        const isRoot = isSelfSigned(read);
+        const above = Object.values(ca.issuers).find(
+          (one) => one.issuer_id !== id && isSignedBy(read, certificateOf(one)),
+        );
+        const kept = await findCertificate(storage, read.serial);
+        if (!isRoot && kept?.der === issuer.certificate) await revokeKept(storage, nowMs, read.serial);
+        await makeFirstLists(storage, nowMs);
+        if (isRoot) {
+          warn(
+            "This issuer is a self-signed (potentially root) certificate. This means it may not be considered revoked if there is not an external, cross-signed variant of this certificate. This issuer's serial number will not appear on its own CRL.",
+          );
+        }
+        if (!above) {
+          warn(
+            "This issuer lacks another parent issuer within the mount. This means it will not appear on any other CRLs and may not be considered revoked by clients. Consider adding this issuer to its issuer's CRL as well if it is not self-signed.",
+          );
+        }
+        if (ca.default_issuer === id) {
+          warn(
+            'This issuer is currently configured as the default issuer for this mount; operations such as certificate issuance may not work until a new default issuer is selected.',
+          );
+        }
+        return data(showIssuer(ca, issuer));
+      },
+    },
+  }),
+  path('certs/revoked', {
+    summary: 'The certificates that are revoked.',
+    list: {
+      summary: 'List the serial numbers of the certificates that are revoked.',
+      operationId: 'list-revoked-certs',
+      input: PageInput,
+      output: z.object({ keys: z.array(z.string()) }),
+      run: async ({ input, storage }) => keys(await listRevokedSerials(storage, pageOf(input))),
+    },
+  }),
+];

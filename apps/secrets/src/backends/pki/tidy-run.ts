@@ -1,0 +1,158 @@
+import type { BackgroundCall } from '../../sdk/call';
+import { single } from '../../sdk/collection';
+import type { Storage } from '../../sdk/storage';
+import { certificateOf, changeCa, findCa } from './ca';
+import { readCertificate } from './certificate';
+import { rotateLists } from './crl-build';
+import { findCrlConfig } from './crl-config';
+import { secondsOf } from './kept-duration';
+import { forgetRevoked, listRevoked, noteRevoked } from './revocations';
+import { authorityAbove } from './signing';
+import { changeCertificate, findCertificates, forgetCertificate, listByEnd } from './stored-certificate';
+import { autoTidyFields, hasWork, type TidyPlan } from './tidy-settings';
+
+/** How far removing has come. Kept, so that any node can go on. */
+export interface TidyState {
+  readonly plan: TidyPlan;
+  readonly state: 'Running' | 'Cancelling' | 'Cancelled' | 'Finished';
+  readonly startedAtMs: number;
+  readonly finishedAtMs?: number;
+  readonly removed: number;
+  readonly removedRevoked: number;
+  readonly associated: number;
+  /** Where the next page begins. */
+  readonly after?: string;
+  readonly pausedUntilMs: number;
+}
+
+const key = 'tidy';
+const parse = JSON.parse as (text: string) => TidyState;
+
+/** Settings of what is removed by the clock. */
+export const autoTidy = single('config/auto-tidy', autoTidyFields.input);
+
+/** How far it has come; undefined before the first time. */
+export const findTidy = (storage: Storage): Promise<TidyState | undefined> => storage.read(key, parse);
+
+const isUnderWay = (state: TidyState | undefined): boolean =>
+  state?.state === 'Running' || state?.state === 'Cancelling';
+
+function changeTidy(
+  storage: Storage,
+  change: (state: TidyState | undefined, tx: Storage) => Promise<TidyState | undefined> | TidyState | undefined,
+) {
+  return storage.transaction(key, async (tx) => {
+    const before = await findTidy(tx);
+    const after = await change(before, tx);
+    if (after && after !== before) tx.put(key, JSON.stringify(after));
+    return { before, after };
+  });
+}
+
+/** Begins to remove; false where that is under way. */
+export async function startTidy(storage: Storage, nowMs: number, plan: TidyPlan): Promise<boolean> {
+  const { before, after } = await changeTidy(storage, (state) =>
+    isUnderWay(state)
+      ? state
+      : { plan, state: 'Running', startedAtMs: nowMs, removed: 0, removedRevoked: 0, associated: 0, pausedUntilMs: 0 },
+  );
+  return after !== before;
+}
+
+/** Has it stop after the present page; false where nothing is under way. */
+export async function cancelTidy(storage: Storage): Promise<boolean> {
+  const { before } = await changeTidy(storage, (state) =>
+    state?.state === 'Running' ? { ...state, state: 'Cancelling' } : state,
+  );
+  return isUnderWay(before);
+}
+
+const stepMs = 3000;
+
+/** Goes on with what is under way, for a while; begins what is due by the settings. */
+export async function goOnTidying({ storage, nowMs }: BackgroundCall): Promise<void> {
+  const state = await findTidy(storage);
+  if (!isUnderWay(state)) {
+    const settings = await autoTidy.find(storage);
+    const dueAtMs = (state?.finishedAtMs ?? 0) + (settings?.interval_duration ?? 0) * 1000;
+    if (!settings?.enabled || !hasWork(settings) || nowMs < dueAtMs) return;
+    const { enabled: _enabled, interval_duration: _interval, ...plan } = settings;
+    if (!(await startTidy(storage, nowMs, plan))) return;
+  }
+  const until = performance.now() + stepMs;
+  while (performance.now() < until && (await tidyPage(storage, nowMs)));
+}
+
+/** Removes what is due of one page; false where there is nothing more to do now. */
+async function tidyPage(storage: Storage, nowMs: number): Promise<boolean> {
+  const { before, after } = await changeTidy(storage, async (state, tx) => {
+    if (!state || !isUnderWay(state) || state.pausedUntilMs > nowMs) return state;
+    if (state.state === 'Cancelling') return { ...state, state: 'Cancelled', finishedAtMs: nowMs };
+    const { plan } = state;
+    const page = await listByEnd(tx, { after: state.after, limit: plan.page_size });
+    const leastBuffer = Math.min(plan.safety_buffer, plan.revoked_safety_buffer);
+    const old = page.filter(({ endsAtMs }) => endsAtMs + leastBuffer * 1000 <= nowMs);
+    const kept = await findCertificates(
+      tx,
+      old.map(({ serial }) => serial),
+    );
+    let { removed, removedRevoked } = state;
+    for (const { serial, endsAtMs } of old) {
+      const certificate = kept.get(serial);
+      if (!certificate) continue;
+      const { revokedAtMs, authority } = certificate;
+      const isRevoked = revokedAtMs !== undefined;
+      const [chosen, buffer] = isRevoked
+        ? [plan.tidy_revoked_certs, plan.revoked_safety_buffer]
+        : [plan.tidy_cert_store, plan.safety_buffer];
+      if (!chosen || endsAtMs + buffer * 1000 > nowMs) continue;
+      forgetCertificate(tx, serial, certificate);
+      if (isRevoked) {
+        forgetRevoked(tx, authority, { serial, seconds: Math.floor(revokedAtMs / 1000) });
+        removedRevoked += 1;
+      } else removed += 1;
+    }
+    const isLast = old.length < plan.page_size;
+    const pausedUntilMs = nowMs + secondsOf(plan.pause_duration) * 1000;
+    const next = { ...state, removed, removedRevoked, after: old.at(-1)?.key ?? state.after, pausedUntilMs };
+    return isLast ? { ...next, state: 'Finished' as const, finishedAtMs: nowMs } : next;
+  });
+  if (after === before || !after) return false;
+  if (after.state === 'Finished') await finish(storage, nowMs, after);
+  return after.state === 'Running' && after.pausedUntilMs <= nowMs;
+}
+
+/** What is done once, after the certificates. */
+async function finish(storage: Storage, nowMs: number, { plan, removedRevoked }: TidyState): Promise<void> {
+  if (plan.tidy_expired_issuers) {
+    await changeCa(storage, (ca) => {
+      const isOver = (id: string) =>
+        id !== ca.default_issuer &&
+        certificateOf(ca.issuers[id]!).notAfterMs + plan.issuer_safety_buffer * 1000 <= nowMs;
+      const kept = Object.entries(ca.issuers).filter(([id]) => !isOver(id));
+      return kept.length === Object.keys(ca.issuers).length ? ca : { ...ca, issuers: Object.fromEntries(kept) };
+    });
+  }
+  const associated = plan.tidy_revoked_cert_issuer_associations ? await associate(storage) : 0;
+  if (associated > 0) await changeTidy(storage, (state) => state && { ...state, associated });
+  const { auto_rebuild: byClock } = await findCrlConfig(storage);
+  if (removedRevoked + associated > 0 && !byClock) await rotateLists(storage, nowMs, 'complete');
+}
+
+/** Gives revoked certificates that came before their issuer to the lists of the issuer. */
+async function associate(storage: Storage): Promise<number> {
+  const ca = await findCa(storage);
+  let count = 0;
+  for (const revoked of await listRevoked(storage, '')) {
+    await changeCertificate(storage, revoked.serial, (kept, tx) => {
+      if (kept?.authority !== '') return kept;
+      const authority = authorityAbove(ca, readCertificate(Buffer.from(kept.der, 'base64')));
+      if (authority === '') return kept;
+      forgetRevoked(tx, '', revoked);
+      noteRevoked(tx, authority, revoked);
+      count += 1;
+      return { ...kept, authority };
+    });
+  }
+  return count;
+}

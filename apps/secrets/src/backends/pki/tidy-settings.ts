@@ -1,0 +1,67 @@
+import type { z } from 'zod';
+import { bool, duration, int } from '../../sdk/fields';
+import { recordFields } from '../../sdk/record-fields';
+import { refuse } from '../../sdk/refuse';
+import { keptDuration, secondsOf } from './kept-duration';
+
+const daySeconds = 24 * 3600;
+
+const rows = {
+  tidy_cert_store: [bool().describe('Remove certificates that have expired and are not revoked.'), false],
+  tidy_revoked_certs: [bool().describe('Remove revoked certificates that have expired, from lists as well.'), false],
+  tidy_revoked_cert_issuer_associations: [
+    bool().describe('Find the issuers of revoked certificates that came before their issuer.'),
+    false,
+  ],
+  tidy_expired_issuers: [bool().describe('Remove issuers that have expired, except the default one.'), false],
+  safety_buffer: [duration().describe('How long ago certificates have expired.'), 3 * daySeconds],
+  revoked_safety_buffer: [duration().describe('The same of those that are revoked.'), 3 * daySeconds],
+  issuer_safety_buffer: [duration().describe('The same of issuers.'), 365 * daySeconds],
+  pause_duration: [keptDuration('Error parsing pause_duration').describe('How long to wait after each page.'), '0s'],
+  page_size: [int().describe('How many certificates are looked at in one step.'), 1000],
+} as const;
+
+/** What is to be removed. */
+export const tidyFields = recordFields(rows);
+
+/** The same, and when. */
+export const autoTidyFields = recordFields({
+  enabled: [bool().describe('Remove by the clock.'), false],
+  interval_duration: [duration().describe('How long after the end of one time the next begins.'), daySeconds / 2],
+  ...rows,
+});
+
+/** What is to be removed, as it is stored. */
+export type TidyPlan = typeof tidyFields.defaults;
+
+const choices = [
+  'tidy_cert_store',
+  'tidy_revoked_certs',
+  'tidy_revoked_cert_issuer_associations',
+  'tidy_expired_issuers',
+] as const;
+
+/** Whether a plan has anything to do. */
+export const hasWork = (plan: TidyPlan): boolean => choices.some((name) => plan[name]);
+
+/** What a plan may choose, for who chose nothing. */
+export const choicesText = choices.join(' / ');
+
+const mostOfPage = 10_000;
+
+/** Throws `invalid` for what cannot be done. */
+export function checkPlan(plan: TidyPlan): void {
+  for (const name of ['safety_buffer', 'revoked_safety_buffer', 'issuer_safety_buffer'] as const) {
+    if (plan[name] < 1) refuse(`${name} must be greater than zero`);
+  }
+  if (secondsOf(plan.pause_duration) < 0) refuse('received invalid, negative pause_duration');
+  if (plan.page_size <= 5) refuse('page_size must be greater than five');
+  if (plan.page_size > mostOfPage) refuse(`page_size must be at most ${mostOfPage}`);
+}
+
+/** The plan in what a request says; those of the buffers that are left out follow the first. */
+export function planOf(given: Partial<z.output<typeof tidyFields.input>>): TidyPlan {
+  const safety_buffer = given.safety_buffer ?? tidyFields.defaults.safety_buffer;
+  const said = Object.entries(given).filter(([name, value]) => name in tidyFields.defaults && value !== undefined);
+  return { ...tidyFields.defaults, revoked_safety_buffer: safety_buffer, ...Object.fromEntries(said) };
+}

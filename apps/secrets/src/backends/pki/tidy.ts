@@ -1,0 +1,110 @@
+import { z } from 'zod';
+import { path } from '../../sdk/path';
+import { refuse } from '../../sdk/refuse';
+import { data, empty } from '../../sdk/reply';
+import { autoTidy, cancelTidy, findTidy, startTidy, type TidyState } from './tidy-run';
+import { autoTidyFields, checkPlan, choicesText, hasWork, planOf, tidyFields } from './tidy-settings';
+
+const unset = Object.fromEntries(Object.keys(tidyFields.defaults).map((name) => [name, null]));
+const rfc3339 = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString());
+
+function show(state: TidyState | undefined, mount: string) {
+  return {
+    ...(state?.plan ?? unset),
+    state: state?.state ?? 'Inactive',
+    error: null,
+    message: state?.state === 'Running' ? 'Tidying certificate store' : null,
+    time_started: rfc3339(state?.startedAtMs),
+    time_finished: rfc3339(state?.finishedAtMs),
+    cert_store_deleted_count: state?.removed ?? null,
+    revoked_cert_deleted_count: state?.removedRevoked ?? null,
+    missing_issuer_cert_count: state?.associated ?? null,
+    internal_backend_uuid: mount,
+  };
+}
+
+const statusOutput = z.object({
+  ...Object.fromEntries(Object.entries(tidyFields.output.shape).map(([name, type]) => [name, type.nullable()])),
+  state: z.string(),
+  error: z.null(),
+  message: z.string().nullable(),
+  time_started: z.string().nullable(),
+  time_finished: z.string().nullable(),
+  cert_store_deleted_count: z.int().nullable(),
+  revoked_cert_deleted_count: z.int().nullable(),
+  missing_issuer_cert_count: z.int().nullable(),
+  internal_backend_uuid: z.string(),
+});
+
+const noWork = (asked: string) =>
+  `${asked} but no tidy operations were ${asked.startsWith('Auto') ? 'requested' : 'set'}. Enable at least one tidy operation to be run (${choicesText}).`;
+
+/** Removes what has expired, once or by the clock. */
+export const tidyPaths = [
+  path('tidy', {
+    summary: 'Removes certificates that have expired.',
+    write: {
+      summary: 'Begin to remove what has expired.',
+      operationId: 'tidy',
+      status: 202,
+      input: tidyFields.input.partial(),
+      async run({ input, storage, nowMs, warn }) {
+        const plan = planOf(input);
+        checkPlan(plan);
+        if (!hasWork(plan)) warn(noWork('Manual tidy requested'));
+        else if (await startTidy(storage, nowMs, plan)) {
+          warn('Tidy operation successfully started. tidy-status says how far it has come.');
+        } else warn('Tidy operation already in progress.');
+        return data(null);
+      },
+    },
+  }),
+  path('tidy-status', {
+    summary: 'How far removing has come.',
+    read: {
+      summary: 'Read how far removing has come.',
+      operationId: 'tidy-status',
+      output: statusOutput,
+      run: async ({ storage, mount }) => data(show(await findTidy(storage), mount.uuid)),
+    },
+  }),
+  path('tidy-cancel', {
+    summary: 'Ends removing.',
+    write: {
+      summary: 'End removing after the present page.',
+      operationId: 'tidy-cancel',
+      output: statusOutput,
+      async run({ storage, mount, warn }) {
+        if (!(await cancelTidy(storage))) {
+          warn('Tidy operation cannot be cancelled as none is currently running.');
+          return empty;
+        }
+        return data(show(await findTidy(storage), mount.uuid));
+      },
+    },
+  }),
+  path('config/auto-tidy', {
+    summary: 'What is removed by the clock.',
+    stored: ({ storage }) => autoTidy.find(storage),
+    read: {
+      summary: 'Read what is removed by the clock.',
+      operationId: 'read-auto-tidy-configuration',
+      output: autoTidyFields.output,
+      run: async ({ storage }) => data((await autoTidy.find(storage)) ?? autoTidyFields.defaults),
+    },
+    write: {
+      summary: 'Set what is removed by the clock.',
+      operationId: 'configure-auto-tidy',
+      update: 'merge',
+      defaults: autoTidyFields.defaults,
+      input: autoTidyFields.input,
+      output: autoTidyFields.output,
+      run({ input, storage }) {
+        checkPlan(input);
+        if (input.enabled && !hasWork(input)) refuse(noWork('Auto-tidy enabled'));
+        autoTidy.put(storage, input);
+        return data(input);
+      },
+    },
+  }),
+];
