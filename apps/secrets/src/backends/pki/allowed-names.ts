@@ -45,7 +45,11 @@ export class AllowedNames {
   private readonly globs = new Globs();
   private readonly domains: readonly string[];
 
-  constructor(private readonly role: Role) {
+  /** `source` says where addresses and URIs came from. */
+  constructor(
+    private readonly role: Role,
+    private readonly source: 'the API' | 'CSR',
+  ) {
     this.domains = role.allowed_domains.map((text) => text.toLowerCase());
   }
 
@@ -58,18 +62,15 @@ export class AllowedNames {
     if (!allowed) refuse(`common name ${shownName(name)} not allowed by this role`);
   }
 
-  /** Throws `invalid` for the first name that the role does not allow; `source` says where addresses came from. */
-  check(names: AlternativeNames, source: 'the API' | 'CSR'): void {
+  /** Throws `invalid` for the first host or mail address that the role does not allow. */
+  checkHosts(dns: readonly string[], emails: readonly string[]): void {
     for (const [what, list] of [
-      ['subject alternate name', names.dns],
-      ['email address', names.emails],
+      ['subject alternate name', dns],
+      ['email address', emails],
     ] as const) {
       const bad = list.find((name) => !printableAscii.test(name) || !this.allows(name));
       if (bad !== undefined) refuse(`${what} ${shownName(bad)} not allowed by this role`);
     }
-    this.checkOthers(names.others);
-    this.checkAddresses(names.addresses, source);
-    this.checkUris(names.uris, source);
   }
 
   /** Throws `invalid` where the role does not allow it in a subject. */
@@ -87,7 +88,7 @@ export class AllowedNames {
     return globs.some((glob) => this.globs.fits(glob, text));
   }
 
-  private checkOthers(others: AlternativeNames['others']): void {
+  checkOthers(others: AlternativeNames['others']): void {
     const { allowed_other_sans: allowed } = this.role;
     if (allowed.length === 1 && allowed[0] === '*') return;
     for (const { oid, text } of others) {
@@ -97,10 +98,10 @@ export class AllowedNames {
     }
   }
 
-  private checkAddresses(addresses: readonly string[], source: string): void {
+  checkAddresses(addresses: readonly string[]): void {
     if (addresses.length === 0) return;
     if (!this.role.allow_ip_sans) {
-      refuse(`IP Subject Alternative Names are not allowed in this role, but was provided via ${source}`);
+      refuse(`IP Subject Alternative Names are not allowed in this role, but was provided via ${this.source}`);
     }
     const networks = networksOf(this.role);
     const bad =
@@ -108,16 +109,17 @@ export class AllowedNames {
     if (bad !== undefined) refuse(`the IP address "${bad}" is not allowed in this role`);
   }
 
-  private checkUris(uris: readonly string[], source: string): void {
+  checkUris(uris: readonly string[]): void {
     if (uris.length === 0) return;
     const { allowed_uri_sans: globs } = this.role;
     const about = 'URI Subject Alternative Names';
-    if (globs.length === 0) refuse(`${about} are not allowed in this role, but were provided via ${source}`);
+    if (globs.length === 0) refuse(`${about} are not allowed in this role, but were provided via ${this.source}`);
     for (const uri of uris) {
       if (!printableAscii.test(uri) || !URL.canParse(uri)) {
         refuse(`the provided URI Subject Alternative Name ${JSON.stringify(uri)} is not a valid URI`);
       }
-      if (!this.fitsOne(globs, uri)) refuse(`${about} were provided via ${source} which are not valid for this role`);
+      if (!this.fitsOne(globs, uri))
+        refuse(`${about} were provided via ${this.source} which are not valid for this role`);
     }
   }
 

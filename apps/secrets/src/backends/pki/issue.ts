@@ -162,8 +162,8 @@ const issuing = operation<RoleParams, typeof IssueInput>({
     const rules = open ? checkedKeyRules({ ...role, key_type: input.key_type!, key_bits: input.key_bits ?? 0 }) : role;
     if (!open) requireSameKey(role, input);
     const ready = await readyIssuer(storage, params.ref ?? role.issuer_ref);
-    const named = requestedNames(rules, input, undefined, (text) => call.warn(text));
     formatOf(input);
+    const named = requestedNames(rules, input, undefined, (text) => call.warn(text));
     const key = await makeKey(rules);
     return issueLeaf(call, ready, rules, input, { ...named, publicKey: publicDer(key), key });
   },

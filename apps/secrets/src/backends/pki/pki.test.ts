@@ -266,7 +266,7 @@ describe('certificates', () => {
     });
     const text = described((await must('issue/full', { common_name: 'a.test' })).certificate);
     for (const part of [
-      'Subject: CN=a.test,postalCode=1,street=s,ST=p,L=l,OU=a,O=\\C3\\9Cbung,C=DE+C=AT',
+      'Subject: CN=a.test,OU=a,O=\\C3\\9Cbung,postalCode=1,street=s,L=l,ST=p,C=DE+C=AT',
       'CA:FALSE',
       'TLS Web Server Authentication, Time Stamping, 1.2.3.4.5',
       'Policy: 1.2.3\n',

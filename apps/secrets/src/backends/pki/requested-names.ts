@@ -44,20 +44,24 @@ export function requestedNames(
   const asNames = sortedNames(fromCsr ? [] : (asked.alt_names ?? []), (name) =>
     warn(`alt_names: ${JSON.stringify(name)} is neither the name of a host nor a mail address and was left out`),
   );
-  const names: AlternativeNames = {
-    dns: unique([...(fromCsr?.dns ?? []), ...ofCommonName.dns, ...asNames.dns]),
-    emails: unique([...(fromCsr?.emails ?? []), ...ofCommonName.emails, ...asNames.emails]),
-    addresses: unique(fromCsr?.addresses ?? (asked.ip_sans ?? []).map(readAddress)),
-    uris: unique(fromCsr?.uris ?? asked.uri_sans ?? []),
-    others: [...(asked.other_sans ?? []).map((text) => readOtherName(text)), ...(fromCsr?.others ?? [])],
-  };
-  const allowed = new AllowedNames(role);
+  const dns = unique([...(fromCsr?.dns ?? []), ...ofCommonName.dns, ...asNames.dns]);
+  const emails = unique([...(fromCsr?.emails ?? []), ...ofCommonName.emails, ...asNames.emails]);
+  const allowed = new AllowedNames(role, fromCsr ? 'CSR' : 'the API');
   if (commonName !== '') allowed.checkCommonName(commonName);
   if (serialNumber !== '') allowed.checkSerialNumber(serialNumber);
-  allowed.check(names, fromCsr ? 'CSR' : 'the API');
+  allowed.checkHosts(dns, emails);
+  const others = [...(asked.other_sans ?? []).map((text) => readOtherName(text)), ...(fromCsr?.others ?? [])];
+  allowed.checkOthers(others);
+  const addresses = unique(fromCsr?.addresses ?? (asked.ip_sans ?? []).map(readAddress));
+  allowed.checkAddresses(addresses);
+  const uris = unique(fromCsr?.uris ?? asked.uri_sans ?? []);
+  allowed.checkUris(uris);
   const userIds = asked.user_ids?.length ? asked.user_ids : (own?.userIds ?? []);
   allowed.checkUserIds(userIds);
-  return { subject: subjectName(role, { commonName, serialNumber, userIds }), names };
+  return {
+    subject: subjectName(role, { commonName, serialNumber, userIds }),
+    names: { dns, emails, addresses, uris, others },
+  };
 }
 
 const unique = (texts: readonly string[]): string[] => [...new Set(texts)];

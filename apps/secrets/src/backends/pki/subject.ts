@@ -28,12 +28,12 @@ export const subjectRows = {
 
 const parts = [
   ['country', '2.5.4.6', 'C'],
-  ['organization', '2.5.4.10', 'O'],
-  ['ou', '2.5.4.11', 'OU'],
-  ['locality', '2.5.4.7', 'L'],
   ['province', '2.5.4.8', 'ST'],
+  ['locality', '2.5.4.7', 'L'],
   ['street_address', '2.5.4.9', 'STREET'],
   ['postal_code', '2.5.4.17', 'POSTALCODE'],
+  ['organization', '2.5.4.10', 'O'],
+  ['ou', '2.5.4.11', 'OU'],
 ] as const;
 const commonNameId = '2.5.4.3';
 const serialNumberId = '2.5.4.5';
