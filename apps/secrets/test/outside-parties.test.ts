@@ -138,8 +138,9 @@ describe('an outside system that fails', () => {
 
   it('has a row for every field that names an address', () => {
     const isAddress = /address|url|host|endpoint|server/;
+    // Addresses that are put into certificates are not called.
     const found = everyVisit(secrets)
-      .filter(({ verb, at }) => verb === 'write' && !/^(sys|identity|cubbyhole|auth\/token)\//.test(at))
+      .filter(({ verb, at }) => verb === 'write' && !/^(sys|identity|cubbyhole|auth\/token|pki)\//.test(at))
       .flatMap(({ at, operation }) => {
         const type = at.replace(/^auth\//, '').split('/')[0];
         const fields = Object.keys(operation.input?.shape ?? {}).filter((field) => isAddress.test(field));

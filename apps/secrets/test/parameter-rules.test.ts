@@ -47,6 +47,9 @@ function spellingsOf(
       if (json.format === 'duration')
         return { same: [60, '60', '1m', '60s', '0h1m', new ExactNumber('60.0')], other: '61s' };
       if (read(id.toUpperCase()) === id) return { same: [id, id.toUpperCase()], other: 'x' };
+      // A lifetime that is kept as it was sent.
+      if (read('7') === '7' && read('8m') === '8m' && typeof read('x') !== 'string')
+        return { same: ['7', 7], other: '8' };
       if (read('60m') === 3600) return { same: ['60m', '1h', 3600, '3600'], other: '61m' };
       if (read('djE=') === 'v1') return { same: ['djE=', 'djE', 'd jE'], other: 'djI=' };
       if (read('/v1/') === 'v1') return { same: ['v1', 'v1/', '/v1/'], other: 'x' };

@@ -14,7 +14,7 @@ export interface AlternativeNames {
   readonly others: readonly OtherNameText[];
 }
 
-export const noNames: AlternativeNames = { dns: [], emails: [], addresses: [], uris: [], others: [] };
+const noNames: AlternativeNames = { dns: [], emails: [], addresses: [], uris: [], others: [] };
 
 /** The extension that says them; none for none. It is critical where the subject says nothing. */
 export function alternativeNames(names: AlternativeNames, critical: boolean): Extension[] {

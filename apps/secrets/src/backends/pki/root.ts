@@ -4,7 +4,7 @@ import { operation, path } from '../../sdk/path';
 import { data, empty } from '../../sdk/reply';
 import { algorithmFor } from './algorithm';
 import { alternativeNames } from './alternative-names';
-import { changeCa, findCa, type Issuer, issuerRef, newIssuer, withIssuer, withKey } from './ca';
+import { type Ca, changeCa, findCa, type Issuer, issuerRef, newIssuer, withIssuer, withKey } from './ca';
 import { keyIdOf, makeCertificate, readCertificate, wholeSeconds } from './certificate';
 import { makeFirstLists } from './crl-build';
 import { authorityKeyId, basicConstraints, permittedDomains, subjectKeyId, urlExtensions } from './extension';
@@ -51,9 +51,10 @@ type RootCall = Call<{ readonly exported: string }, z.output<typeof RootInput>>;
 
 async function generateRoot(call: RootCall, usualName: string) {
   const { input, params, storage, nowMs, mount } = call;
-  const ca = await findCa(storage);
-  const given = freeIssuerName(ca, input.issuer_name);
-  const name = given === '' && usualName !== '' && !issuerRef(ca, usualName) ? usualName : given;
+  // Only where that is free when it is decided.
+  const nameIn = (ca: Ca) =>
+    freeIssuerName(ca, input.issuer_name) || (usualName !== '' && !issuerRef(ca, usualName) ? usualName : '');
+  nameIn(await findCa(storage));
   const format = formatOf(input);
   const made = await authorityKey(storage, params.exported, input);
   const { role, key } = made;
@@ -80,7 +81,7 @@ async function generateRoot(call: RootCall, usualName: string) {
   let issuer!: Issuer;
   const after = await changeCa(storage, (before, tx) => {
     const withItsKey = made.made ? withKey(before, tx, made.made) : before;
-    issuer = newIssuer(withItsKey, der, freeIssuerName(withItsKey, name || undefined), algorithm.name);
+    issuer = newIssuer(withItsKey, der, nameIn(withItsKey), algorithm.name);
     keepCertificate(tx, serial, {
       der: der.toString('base64'),
       authority: authorityOf(certificate),
