@@ -46,7 +46,24 @@ const elsewhere: Readonly<Record<string, string>> = {
   'write token/create-orphan no_parent': 'it never has one',
   'write token/create/:role no_parent': 'tokens: of a role whose tokens have one',
   'write token/renew-self token': 'is that of the caller, as clients send it always',
+  'write transit/decrypt/:name partial_failure_response_code': 'transit: of a batch that fails in part',
+  'write transit/random source': 'where the bytes come from cannot be seen in them',
+  'write transit/random/:urlbytes source': 'where the bytes come from cannot be seen in them',
+  'write transit/random/:source source': 'the path says which',
+  'write transit/random/:source/:urlbytes source': 'the path says which',
+  'write transit/random/:urlbytes bytes': 'the path says how many',
+  'write transit/random/:source/:urlbytes bytes': 'the path says how many',
+  'write transit/hash/:urlalgorithm algorithm': 'the path says which',
+  'write transit/hmac/:name/:urlalgorithm algorithm': 'the path says which',
+  'write transit/sign/:name/:hash hash_algorithm': 'the path says which',
+  'write transit/sign/:name/:hash algorithm': 'the path says which',
+  'write transit/verify/:name/:hash hash_algorithm': 'the path says which',
+  'write transit/verify/:name/:hash algorithm': 'the path says which',
+  'write transit/derive-key/:name key_derivation_algorithm': 'there is one',
 };
+
+/** What is made once and left as it is by a second write: its fields are seen in the answer of the first. */
+const madeOnce = new Set(['write transit/keys/:name']);
 
 /** Values that no shape tells. */
 const told: Readonly<Record<string, Json>> = {
@@ -54,13 +71,22 @@ const told: Readonly<Record<string, Json>> = {
   'write kv/delete/:path* versions': 'none',
   'write kv/undelete/:path* versions': 'none',
   'write kv/destroy/:path* versions': 'none',
+  'write transit/encrypt/:name partial_failure_response_code': 207,
+  'write transit/sign/:name signature_algorithm': 'pkcs1v15',
+  'write transit/sign/:name/:hash signature_algorithm': 'unknown',
 };
+
+/** A batch of which one item is good and one is not. */
+const mixed = (...batch_input: object[]) => ({ batch_input });
+const unhashed = { prehashed: true, hash_algorithm: 'none' };
 
 /** What else has to be said for a field to be taken. */
 const besides: Readonly<Record<string, object>> = {
   'write token/create no_default_policy': { policies: ['everything'] },
   'write token/create-orphan no_default_policy': { policies: ['everything'] },
   'write token/create/:role no_default_policy': { policies: ['everything'] },
+  'write transit/encrypt/:name partial_failure_response_code': mixed({ plaintext: '' }, { plaintext: '!' }),
+  'write transit/sign/:name signature_algorithm': unhashed,
 };
 
 const jsonOf = (field: Json): Json => {
@@ -108,9 +134,13 @@ describe('what requests may say where nothing is read back', () => {
     operations = [...secrets.service.kernel.mounts.all()].flatMap((mount) =>
       mount.backend.paths.flatMap((declared) =>
         (Object.entries(declared.operations) as [Verb, AnyOperation][])
-          .filter(([verb]) => !isReading(verb) && (verb !== 'write' || !declared.operations.read))
-          .map(([verb, operation]) => ({
-            name: `${verb} ${mount.backend.type}/${declared.pattern}`,
+          .map(([verb, operation]) => ({ name: `${verb} ${mount.backend.type}/${declared.pattern}`, verb, operation }))
+          .filter(
+            ({ name, verb }) =>
+              !isReading(verb) && (verb !== 'write' || !declared.operations.read || madeOnce.has(name)),
+          )
+          .map(({ name, verb, operation }) => ({
+            name,
             verb,
             mount,
             declared,
@@ -154,6 +184,9 @@ describe('what requests may say where nothing is read back', () => {
       (await read('sys/audit')).data[`${at.replace('sys/audit/', '')}/`],
     'write system/leases/revoke': ofLease,
     'write system/revoke': ofLease,
+    'write transit/encrypt/:name': (_answer, at) => read(at.replace('/encrypt/', '/keys/')),
+    'write transit/keys/:name/import': (_answer, at) => read(at.replace('/import', '')),
+    'write transit/keys/:name/import_version': (_answer, at) => read(at.replace('/import_version', '')),
   };
 
   /** The number of audit devices of an installation is limited. */

@@ -24,8 +24,13 @@ const notShown: Readonly<Record<string, string>> = {
   'approle/role/:role_name role_id': 'has its own path',
 };
 
-/** Operations that act on their input and keep nothing of it. */
-const acts = new Set(['identity/oidc/provider/:name/authorize', 'system/wrapping/lookup', 'token/lookup']);
+/** Operations that act on their input and keep nothing of it, or keep it once. */
+const acts = new Set([
+  'identity/oidc/provider/:name/authorize',
+  'system/wrapping/lookup',
+  'token/lookup',
+  'transit/keys/:name',
+]);
 
 const jsonOf = (field: Json): Json => {
   for (let at = field; at; at = at.def?.innerType) {

@@ -1,6 +1,7 @@
 import { testCertificate } from '@keystead/testing';
 import { root as authority } from './stand-ins/authority';
 import { listOf } from './stand-ins/revocation';
+import { transitExamples } from './transit-examples';
 
 const signer = authority('Acme Root');
 const revocationList = (serial: bigint): string => listOf(signer, [serial]).toString('base64');
@@ -532,7 +533,7 @@ export const examples: Readonly<Record<string, Making>> = {
   'write scheduler/config/lease': readsOnly({ ttl: '1h', max_ttl: '2h' }),
   'delete scheduler/config/lease': readsOnly(),
   'write scheduler/role/:name': asNamed(() => ({ policies: 'read' })),
-  'write transit/keys/:name': asNamed(() => ({})),
+  ...transitExamples,
 
   'write pki/roles/:name': asNamed((n) => ({ ttl: n + 1 })),
   'patch pki/roles/:name': async (world) => {

@@ -22,6 +22,11 @@ describe('what is stored', () => {
     await root.write('cubbyhole/a', { k: plant('cubbyhole') }).expect(204);
     await root.write('sys/mounts/one', { type: 'kv', description: plant('description') }).expect(204);
     await root.write('sys/mounts/two', { type: 'kv', options: { version: '2' } }).expect(204);
+    await root.write('sys/mounts/transit', { type: 'transit' }).expect(204);
+    await root.write('transit/keys/a', { exportable: true }).expect(200);
+    const { keys } = (await root.read('transit/export/encryption-key/a').expect(200)).body.data;
+    planted.set('transit key', keys[1]);
+    await root.read('transit/wrapping_key').expect(200);
     await root.write('one/a', { k: plant('kv1') }).expect(204);
     await root.write('two/data/a', { data: { k: plant('kv2') } }).expect(200);
     await root.write('two/metadata/a', { custom_metadata: { k: plant('metadata') } }).expect(204);

@@ -34,6 +34,7 @@ path "sys/quotas/lease-count/*" {
 const mounts: readonly (readonly [string, object])[] = [
   ['sys/mounts/one', { type: 'kv' }],
   ['sys/mounts/two', { type: 'kv', options: { version: '2' } }],
+  ['sys/mounts/transit', { type: 'transit' }],
   ['sys/mounts/scheduler', { type: 'scheduler' }],
   ['sys/mounts/cloudtwo', { type: 'cloudtwo' }],
   ...[...authMethods, 'cloudone'].map((type) => [`sys/auth/${type}`, { type }] as const),

@@ -44,6 +44,10 @@ describe('a thing under a denied path', () => {
     await put('kv/:path*', `${name}/${name}`, { mine: 'kv one' });
     await put('kv/data/:path*', `two/data/${name}`, { data: { mine: 'kv two' } });
     things.set('kv/metadata/:path*', `two/metadata/${name}`).set('kv/subkeys/:path*', `two/subkeys/${name}`);
+    await put('', 'sys/mounts/transit', { type: 'transit' });
+    await put('transit/keys/:name', `transit/keys/${name}`, { exportable: true });
+    things.set('transit/export/:kind/:name', `transit/export/hmac-key/${name}`);
+    things.set('transit/export/:kind/:name/:version', `transit/export/hmac-key/${name}/1`);
     await put('cubbyhole/:path*', `cubbyhole/${name}`, { mine: 'cubbyhole' }, holder);
 
     await put('userpass/users/:username', `auth/userpass/users/${name}`, { password: 'p4ssw0rd-long' });
@@ -146,6 +150,9 @@ describe('a thing under a denied path', () => {
       'system/plugins/catalog/:type/:name',
       'system/policies/password/:name/generate',
       'system/remount/status/:id',
+      'transit/backup/:name',
+      'transit/byok-export/:destination/:source',
+      'transit/byok-export/:destination/:source/:version',
     ];
     const declared = [...secrets.service.kernel.mounts.all()].flatMap(({ type, backend }) =>
       backend.paths

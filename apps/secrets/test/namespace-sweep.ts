@@ -119,6 +119,8 @@ export async function furnish(
   await make('write', `${name}/data/${name}`, { data: { of: name } });
   await make('write', `sys/mounts/${name}-kv`, { type: 'kv' });
   await make('write', `${name}-kv/${name}`, { of: name });
+  await make('write', `sys/mounts/${name}-keys`, { type: 'transit' });
+  await make('write', `${name}-keys/keys/${name}`, {});
   await make('write', `sys/mounts/${name}-jobs`, { type: 'scheduler' });
   await make('write', `${name}-jobs/config/access`, { address: scheduler.address, token: scheduler.management });
   await make('write', `${name}-jobs/role/${name}`, { policies: 'read' });

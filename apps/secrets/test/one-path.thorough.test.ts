@@ -79,6 +79,7 @@ describe('every declared path, however it is written', () => {
   beforeAll(async () => {
     await secrets.root.write('sys/mounts/one', { type: 'kv' }).expect(204);
     await secrets.root.write('sys/mounts/two', { type: 'kv', options: { version: '2' } }).expect(204);
+    await secrets.root.write('sys/mounts/transit', { type: 'transit' }).expect(204);
     for (const type of authMethods) await secrets.root.write(`sys/auth/${type}`, { type }).expect(204);
     await secrets.root.write('sys/namespaces/inner', {}).expect(200);
     const { kernel } = secrets.service;

@@ -184,6 +184,11 @@ export function path<
     const declared = verb === 'list' || verb === 'scan' ? inPages(given) : given;
     operations[verb] = { ...declared, reading: readingOf(declared) };
   }
+  const params = (spec.params ?? {}) as Record<string, ParamRule>;
+  for (const rule of Object.values(params)) {
+    if (!(rule instanceof RegExp) || /^\^.*\$$/s.test(rule.source)) continue;
+    throw new Error(`${pattern}: ${rule} must match from start to end`);
+  }
   return {
     pattern,
     summary: spec.summary,
@@ -194,7 +199,7 @@ export function path<
     rootNamespaceOnly: spec.rootNamespaceOnly ?? false,
     whileSealed: spec.whileSealed ?? false,
     responseFormat: spec.responseFormat ?? 'standard',
-    params: (spec.params ?? {}) as Record<string, ParamRule>,
+    params,
     folds: (spec.folds ?? {}) as Record<string, Fold>,
     paramDocs: (spec.paramDocs ?? {}) as Record<string, string>,
     creates: spec.exists !== undefined || spec.stored !== undefined,

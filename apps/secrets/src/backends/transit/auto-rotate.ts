@@ -1,5 +1,5 @@
 import type { BackgroundCall } from '../../sdk/call';
-import { changeKey, dueAt, findKey, listDue, type TransitKey, withVersion } from './key';
+import { changeKey, dueAt, findKey, listDue, rotated, type TransitKey } from './key';
 import { makeVersion } from './material';
 
 /** Rotates the keys that are due. Every node looks; the one that stores its version first has done it. */
@@ -9,7 +9,7 @@ export async function rotateWhenDue({ storage, nowMs }: BackgroundCall): Promise
     if (!key || !isDue(key, nowMs)) continue;
     const made = await makeVersion(key.type, key.key_size, nowMs);
     await changeKey(storage, name, (found) =>
-      found && found.type === key.type && isDue(found, nowMs) ? withVersion(found, made) : (found ?? null),
+      found && found.type === key.type && isDue(found, nowMs) ? rotated(found, made) : (found ?? null),
     );
   }
 }

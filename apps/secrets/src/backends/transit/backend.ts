@@ -1,7 +1,10 @@
 import { backend } from '../../sdk/backend';
 import { rotateWhenDue } from './auto-rotate';
 import { backupPath, restorePaths } from './backup';
+import { byokPaths } from './byok';
+import { certificatePath, csrPath } from './certificates';
 import { cacheConfigPath, keyConfigPath } from './config-keys';
+import { deriveKeyPath } from './derive';
 import { datakeyPaths, decryptPath, encryptPath, rewrapPath } from './encrypt';
 import { exportPaths } from './export';
 import { hashPaths } from './hash';
@@ -21,6 +24,8 @@ export const transit = backend({
     rotatePath,
     trimPath,
     ...softDeletePaths,
+    csrPath,
+    certificatePath,
     encryptPath,
     decryptPath,
     rewrapPath,
@@ -28,11 +33,13 @@ export const transit = backend({
     ...signPaths,
     ...hashPaths,
     ...exportPaths,
+    ...byokPaths,
     backupPath,
     ...restorePaths,
     importPath,
     importVersionPath,
     wrappingKeyPath,
+    deriveKeyPath,
     keyConfigPath,
     cacheConfigPath,
   ],

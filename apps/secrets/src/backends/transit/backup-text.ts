@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, type JsonWebKey } from 'node:crypto';
+import { createPrivateKey, createPublicKey, type JsonWebKey, X509Certificate } from 'node:crypto';
 import { ExactNumber, jsonText, parseExact } from '@keystead/envelope';
 import { isObject } from '../../sdk/coerce';
 import { refuse } from '../../sdk/refuse';
@@ -67,12 +67,13 @@ export function backupText(name: string, key: TransitKey): string {
 }
 
 function entryOf(key: TransitKey, number: number): BackupFields {
-  const { hmacKey, createdAtMs, ...version } = key.versions[number]!;
+  const { hmacKey, createdAtMs, certificates, ...version } = key.versions[number]!;
   const common = {
     hmac_key: hmacKey,
     time: new Date(createdAtMs).toISOString(),
     creation_time: Math.floor(createdAtMs / 1000),
     convergent_version: key.convergent_encryption ? convergentVersion : 0,
+    certificate_chain: certificates ?? null,
   };
   const { family } = kindOf(key.type);
   if (family === 'aead' || family === 'hmac') return { ...common, key: version.key };
@@ -134,6 +135,7 @@ export function parseBackup(text: string): { name: string; key: TransitKey } {
     min_available_version: whole('min_available_version'),
     min_decryption_version: Math.max(whole('min_decryption_version'), 1),
     min_encryption_version: whole('min_encryption_version'),
+    ...(isObject(policy.backup_info) && { backup_info: momentIn(policy.backup_info) }),
   };
   checkDerivation(key);
   const versions = versionsIn(parsed, key);
@@ -141,6 +143,11 @@ export function parseBackup(text: string): { name: string; key: TransitKey } {
   const isWhole = versions[latest] && Math.max(key.min_decryption_version, key.min_encryption_version) <= latest;
   if (!isWhole || (key.auto_rotate_period > 0 && !rotates(key))) return bad();
   return { name: typeof policy.name === 'string' ? policy.name : '', key: { ...key, versions } };
+}
+
+function momentIn({ time, version }: BackupFields): NonNullable<TransitKey['backup_info']> {
+  const isMoment = Number.isFinite(Date.parse(String(time))) && Number.isSafeInteger(version);
+  return isMoment ? { time: String(time), version: Number(version) } : bad();
 }
 
 function versionsIn({ policy, archived_keys }: BackupFields, key: TransitKey): Record<string, KeyVersion> {
@@ -171,7 +178,9 @@ function versionIn(entry: BackupFields, key: TransitKey): KeyVersion {
   try {
     const jwk = jwkIn(entry, key.type);
     const pair = jwk.d ? createPrivateKey({ key: jwk, format: 'jwk' }) : createPublicKey({ key: jwk, format: 'jwk' });
-    return { ...versionOfPair(checkPair(key.type, pair)), hmacKey, createdAtMs };
+    const certificates = Array.isArray(entry.certificate_chain) ? entry.certificate_chain.map(String) : undefined;
+    for (const der of certificates ?? []) new X509Certificate(Buffer.from(der, 'base64'));
+    return { ...versionOfPair(checkPair(key.type, pair)), hmacKey, createdAtMs, ...(certificates && { certificates }) };
   } catch {
     return bad();
   }

@@ -16,7 +16,7 @@ export const backupPath = path('backup/:name', {
     stepUp: true,
     output: z.object({ backup: z.string() }),
     async run({ params, storage, nowMs }) {
-      const absent = `invalid key ${JSON.stringify(params.name)}`;
+      const absent = `key ${JSON.stringify(params.name)} not found`;
       await requireKey(storage, params.name, absent);
       const key = await changeKey(storage, params.name, (found) => {
         if (!found) refuse(absent);

@@ -31,7 +31,7 @@ export const batch = () =>
       return objects instanceof Failure ? new Failure(unread + objects.message, true) : objects;
     },
     true,
-    { empty: [], several: true },
+    { several: true },
   )
     .optional()
     .describe('Items to work on at once; the fields of single requests are then ignored.');
@@ -99,7 +99,8 @@ export function itemsOf(
   if (several.length === 0) refuse('missing batch input to process');
   const problems: string[] = [];
   const items = several.map((item, at) => {
-    if (required && item[required] == null) problems.push(`'[${at}].${required}' missing ${required} to encrypt`);
+    if (required && item[required] == null)
+      problems.push(`'[${at}].${required}' missing ${required} to ${required === 'plaintext' ? 'encrypt' : 'decrypt'}`);
     return readItem(item, at, problems);
   });
   return problems.length === 0 ? items : refuse(unread + problems.slice(0, longestProblems).join('\n'));

@@ -86,6 +86,8 @@ async function rsa(kind: KeyKind, material: Material, plaintext: Buffer): Promis
   return Buffer.from(await webcrypto.subtle.encrypt('RSA-OAEP', keys.encrypt, plaintext));
 }
 
+const unreadAssociated = 'unable to get associated_data/additional_data from factory[0]';
+
 /** What an item of a request binds its text to; `where` names the item. */
 export function boundOf(
   { type }: TransitKey,
@@ -96,5 +98,8 @@ export function boundOf(
   if (associated !== '' && kindOf(type).family !== 'aead') {
     throw new Refusal('invalid', `'${where}associated_data' provided for non-AEAD cipher suite ${type}`);
   }
-  return { context: decodeBase64(item.context ?? ''), associated: decodeBase64(associated) };
+  return {
+    context: decodeBase64(item.context ?? ''),
+    associated: decodeField(associated, (reason) => `${unreadAssociated}: ${reason}`),
+  };
 }

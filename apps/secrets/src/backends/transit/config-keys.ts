@@ -28,7 +28,7 @@ export const keyConfigPath = path('config/keys', {
   write: {
     summary: 'Change the settings for all keys.',
     operationId: 'configure-keys',
-    update: 'merge',
+    update: 'replace',
     defaults: keyFields.defaults,
     input: keyFields.input,
     output: keyFields.output,

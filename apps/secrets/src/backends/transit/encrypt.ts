@@ -92,7 +92,9 @@ async function keyToEncrypt(
     refuse('convergent encryption requires derivation to be enabled, so context is required');
   }
   if (!isKeyType(type)) refuse(`unknown key type ${type}`);
-  if (kindOf(type).family !== 'aead') refuse(`key type ${type} not supported for this operation`);
+  const { family } = kindOf(type);
+  if (family === 'ecdsa') refuse(`key type ${type} not supported for this operation`);
+  if (family !== 'aead') refuse(`unknown key type ${type}`);
   // Nothing is made for requests of which nothing can be encrypted.
   if (!input.batch_input) {
     decodeBase64(items[0]!.plaintext!);
@@ -128,7 +130,7 @@ export const decryptPath = path('decrypt/:name', {
     async run(call) {
       const { batch_input, ...single } = call.input;
       if (!batch_input && !single.ciphertext) refuse('missing ciphertext to decrypt');
-      const items = itemsOf(batch_input, single);
+      const items = itemsOf(batch_input, single, 'ciphertext');
       checkContexts(items);
       const key = await requireKey(call.storage, call.params.name, notFound);
       const work = async (item: Item, at: number) => ({

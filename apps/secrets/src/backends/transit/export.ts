@@ -3,6 +3,7 @@ import { announced, string } from '../../sdk/fields';
 import { operation, path } from '../../sdk/path';
 import { refuse } from '../../sdk/refuse';
 import { data, missing } from '../../sdk/reply';
+import { chainText } from './certificates';
 import { acceptedVersions, findKey, type TransitKey, usable } from './key';
 import { encrypts, kindOf, signs } from './key-type';
 import { materialOf, rawPublicKey } from './material';
@@ -40,7 +41,9 @@ const exportOperation = operation<ExportParams, typeof ExportInput>({
     }
     const key = usable(found);
     checkKind(key, kind);
-    const texts = versionsOf(key, params.version).map((number) => [number, exported(key, number, kind, format)]);
+    const numbers = versionsOf(key, params.version);
+    if (kind === 'public-key' && !signs(key.type)) refuse(`unknown key type ${key.type} for export type public-key`);
+    const texts = numbers.map((number) => [number, exported(key, number, kind, format)]);
     return data({ name, type: key.type, keys: Object.fromEntries(texts) });
   },
 });
@@ -48,28 +51,27 @@ const exportOperation = operation<ExportParams, typeof ExportInput>({
 function checkKind({ type }: TransitKey, kind: ExportKind): void {
   if (kind === 'encryption-key' && !encrypts(type)) refuse('encryption not supported for the key');
   if (kind === 'signing-key' && !signs(type)) refuse('signing not supported for the key');
-  if (kind === 'public-key' && !signs(type)) refuse(`unknown key type ${type} for export type public-key`);
-  if (kind === 'certificate-chain') {
-    refuse(
-      signs(type)
-        ? 'selected key version does not have a certificate chain imported'
-        : 'certificate chain not supported for keys that do not support signing',
-    );
+  if (kind === 'certificate-chain' && !signs(type)) {
+    refuse('certificate chain not supported for keys that do not support signing');
   }
 }
 
-function versionsOf(key: TransitKey, asked: string | undefined): readonly number[] {
+/** The numbers of the versions that are asked for: one, `latest`, or all that are accepted. */
+export function versionsOf(key: TransitKey, asked: string | undefined): readonly number[] {
   const accepted = acceptedVersions(key);
   if (asked === undefined) return accepted;
-  const text = asked.replace(/^v/, '');
-  if (text !== 'latest' && !/^\d{1,9}$/.test(text)) refuse('invalid key version');
-  const number = text === 'latest' ? key.latest_version : Number(text);
+  // Written in one way only, so that a policy on a path holds for the version.
+  if (asked !== 'latest' && !/^(0|[1-9]\d{0,8})$/.test(asked)) refuse('invalid key version');
+  const number = asked === 'latest' ? key.latest_version : Number(asked);
   if (number < key.min_decryption_version) refuse('version for export is below minimum decryption version');
   return accepted.includes(number) ? [number] : refuse('version does not exist or cannot be found');
 }
 
 /** The text of a version: base64, or PEM; empty where a private key is asked for that was never here. */
 function exported(key: TransitKey, number: number, kind: ExportKind, format: ExportFormat): string {
+  if (kind === 'certificate-chain') {
+    return chainText(key, number) || refuse('selected key version does not have a certificate chain imported');
+  }
   const material = materialOf(key, number);
   const { family } = kindOf(key.type);
   const isPair = family === 'rsa' || family === 'ecdsa';
@@ -109,6 +111,7 @@ export const exportPaths = [
   }),
   path('export/:kind/:name/:version', {
     summary: 'Exports one version of a key.',
+    params: { version: 'segment' },
     read: { ...exportOperation, operationId: 'export-key-version' },
   }),
 ];

@@ -22,7 +22,7 @@ const HmacInput = z.object({
   batch_input: batch(),
 });
 
-const hmacOperation = operation<{ readonly name: string; readonly algorithm?: string }, typeof HmacInput>({
+const hmacOperation = operation<{ readonly name: string; readonly urlalgorithm?: string }, typeof HmacInput>({
   summary: 'Hash an input, or a batch of inputs, with a key.',
   largeBody: true,
   input: HmacInput,
@@ -34,8 +34,8 @@ const hmacOperation = operation<{ readonly name: string; readonly algorithm?: st
       refuse('cannot generate HMAC: version is too old (disallowed by policy)');
     }
     if (asked < 0) refuse('key version does not exist (cannot be negative)');
-    if (asked > key.latest_version) refuse('key version does not exist; latest key version is lower');
-    const name = params.algorithm ?? sent.algorithm ?? 'sha2-256';
+    if (asked > key.latest_version) refuse(`key version does not exist; latest key version is ${key.latest_version}`);
+    const name = params.urlalgorithm ?? sent.algorithm ?? 'sha2-256';
     const hash = hashes.get(name) ?? refuse(`unsupported algorithm ${JSON.stringify(name)}`);
     const items = itemsOf(batch_input, { input: sent.input });
     const work = (item: Item) => ({
@@ -53,15 +53,15 @@ const HashInput = z.object({
     .describe('Form of the answer.'),
 });
 
-const hashOperation = operation<{ readonly algorithm?: string }, typeof HashInput>({
+const hashOperation = operation<{ readonly urlalgorithm?: string }, typeof HashInput>({
   summary: 'Hash an input.',
   largeBody: true,
   input: HashInput,
   output: z.object({ sum: z.string() }),
   run({ input: sent, params }) {
-    const name = params.algorithm ?? sent.algorithm ?? 'sha2-256';
-    const bytes = inputBytes({ input: sent.input ?? '' }, '');
-    const hash = hashes.get(name) ?? refuse(`unsupported algorithm ${name}`);
+    const name = params.urlalgorithm ?? sent.algorithm ?? 'sha2-256';
+    const bytes = inputBytes(sent, 'input missing');
+    const hash = (name !== 'sha1' && hashes.get(name)) || refuse(`unsupported algorithm ${name}`);
     return data({ sum: hashOf(hash, bytes).toString(formatOf(sent.format ?? 'hex')) });
   },
 });
@@ -84,12 +84,12 @@ const RandomInput = z.object({
     .describe('Kept for clients that send it: all sources are the random generator of the platform.'),
 });
 
-const randomOperation = operation<{ readonly source?: string; readonly bytes?: string }, typeof RandomInput>({
+const randomOperation = operation<{ readonly source?: string; readonly urlbytes?: string }, typeof RandomInput>({
   summary: 'Make random bytes.',
   input: RandomInput,
   output: z.object({ random_bytes: z.string() }),
   run({ input: sent, params }) {
-    const wanted = Number(params.bytes ?? sent.bytes ?? 32);
+    const wanted = Number(params.urlbytes ?? sent.bytes ?? 32);
     if (!(wanted >= 1)) refuse("'bytes' cannot be less than 1");
     if (wanted > mostRandomBytes) refuse(`'bytes' should be less than ${mostRandomBytes}`);
     const format = formatOf(sent.format ?? 'base64');
@@ -101,7 +101,7 @@ const randomOperation = operation<{ readonly source?: string; readonly bytes?: s
   },
 });
 
-const number = /\d{1,9}/;
+const number = /^(?:0|[1-9]\d{0,8})$/;
 
 /** Hashes with and without a key, and random bytes. */
 export const hashPaths = [
@@ -109,29 +109,29 @@ export const hashPaths = [
     summary: 'Hashes with a key of this service.',
     write: { ...hmacOperation, operationId: 'generate-hmac' },
   }),
-  path('hmac/:name/:algorithm', {
+  path('hmac/:name/:urlalgorithm', {
     summary: 'Hashes with a key of this service and the function that the path names.',
     write: { ...hmacOperation, operationId: 'generate-hmac-with-algorithm' },
   }),
   path('hash', { summary: 'Hashes without a key.', write: { ...hashOperation, operationId: 'hash' } }),
-  path('hash/:algorithm', {
+  path('hash/:urlalgorithm', {
     summary: 'Hashes with the function that the path names.',
     write: { ...hashOperation, operationId: 'hash-with-algorithm' },
   }),
   path('random', { summary: 'Makes random bytes.', write: { ...randomOperation, operationId: 'generate-random' } }),
-  path('random/:bytes', {
+  path('random/:urlbytes', {
     summary: 'Makes as many random bytes as the path says.',
-    params: { bytes: number },
+    params: { urlbytes: number },
     write: { ...randomOperation, operationId: 'generate-random-with-bytes' },
   }),
-  path('random/:source/:bytes', {
+  path('random/:source/:urlbytes', {
     summary: 'Makes random bytes of a source that the path names.',
-    params: { bytes: number },
+    params: { urlbytes: number },
     write: { ...randomOperation, operationId: 'generate-random-with-source-and-bytes' },
   }),
   path('random/:source', {
     summary: 'Makes random bytes of a source that the path names.',
-    params: { source: /[a-zA-Z]\w*/ },
+    params: { source: /^[a-zA-Z]\w*$/ },
     write: { ...randomOperation, operationId: 'generate-random-with-source' },
   }),
 ];

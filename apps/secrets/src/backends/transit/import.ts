@@ -5,7 +5,7 @@ import { path } from '../../sdk/path';
 import { refuse } from '../../sdk/refuse';
 import { data, empty } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
-import { type Brought, readImported } from './imported-key';
+import { type Brought, hashFunction, readImported } from './imported-key';
 import { changeKey, findKey, type KeyVersion, requireKey, type TransitKey, withVersion } from './key';
 import { isKeyType, kindOf } from './key-type';
 import { checkDerivation, checkPeriod, plainKey } from './make-key';
@@ -51,9 +51,7 @@ const broughtFields = {
       'Base64: an AES key, encrypted with the wrapping key by RSA-OAEP, and the key, wrapped with that AES key.',
     ),
   public_key: string().optional().describe('PEM of a public key, where this service is to verify or encrypt only.'),
-  hash_function: announced(string(), { default: 'SHA256', enum: ['SHA1', 'SHA224', 'SHA256', 'SHA384', 'SHA512'] })
-    .optional()
-    .describe('Hash of RSA-OAEP.'),
+  hash_function: hashFunction,
 };
 
 /** A key that was made elsewhere. */

@@ -8,6 +8,7 @@ import {
   sign,
   verify,
 } from 'node:crypto';
+import { announced, string } from '../../sdk/fields';
 import { refuse } from '../../sdk/refuse';
 import { decodeBase64 } from './base64';
 import type { KeyVersion } from './key';
@@ -54,22 +55,30 @@ function belongTogether(key: KeyObject): boolean {
 
 const wrappedBytes = 512;
 const hashNames = ['SHA1', 'SHA224', 'SHA256', 'SHA384', 'SHA512'];
-/** The initial value of AES key wrap with padding, by RFC 5649. */
-const wrapStart = Buffer.from('a65959a6', 'hex');
+
+/** The field that names the hash of RSA-OAEP. */
+export const hashFunction = announced(string(), { default: 'SHA256', enum: hashNames })
+  .optional()
+  .describe('Hash of RSA-OAEP.');
+
+/** The hash of RSA-OAEP as the crypto library names it. */
+export function oaepHash(name: string): string {
+  return hashNames.includes(name.toUpperCase()) ? name.toLowerCase() : refuse(`unknown hash function: ${name}`);
+}
+
+/** AES key wrap with padding, and its initial value, by RFC 5649. */
+export const wrapCipher = 'id-aes256-wrap-pad';
+export const wrapStart = Buffer.from('a65959a6', 'hex');
 
 /** Takes a key out of its wrapping. All that can be wrong with it is told in one text: its parts could be guessed by others. */
-function unwrap(text: string, hashFunction: string, wrappingKey: KeyObject): Buffer {
-  const hash = hashFunction.toUpperCase();
-  if (!hashNames.includes(hash)) refuse(`unknown hash function: ${hashFunction}`);
+function unwrap(text: string, hashName: string, wrappingKey: KeyObject): Buffer {
+  const hash = oaepHash(hashName);
   const bytes = decodeBase64(text);
   if (bytes.length <= wrappedBytes) refuse('provided ciphertext is too short');
   try {
     const padding = constants.RSA_PKCS1_OAEP_PADDING;
-    const key = privateDecrypt(
-      { key: wrappingKey, padding, oaepHash: hash.toLowerCase() },
-      bytes.subarray(0, wrappedBytes),
-    );
-    const decipher = createDecipheriv('id-aes256-wrap-pad', key, wrapStart);
+    const key = privateDecrypt({ key: wrappingKey, padding, oaepHash: hash }, bytes.subarray(0, wrappedBytes));
+    const decipher = createDecipheriv(wrapCipher, key, wrapStart);
     return Buffer.concat([decipher.update(bytes.subarray(wrappedBytes)), decipher.final()]);
   } catch {
     return refuse('the wrapped key cannot be decrypted: it must be wrapped as the wrapping_key endpoint says');
@@ -96,7 +105,7 @@ export function readImported(
     if (!isPair) refuse('provided type does not support public_key import');
     return versionOfPair(checkPair(type, readPublic(public_key ?? '')));
   }
-  if (public_key !== undefined) {
+  if (public_key) {
     refuse('only one of the following fields, ciphertext and public_key, can be set');
   }
   const bytes = unwrap(ciphertext, hash_function, wrappingKey);
@@ -104,7 +113,8 @@ export function readImported(
   return versionOfPair(checkPair(type, readPrivate(bytes)));
 }
 
-function readPublic(pem: string): KeyObject {
+/** A public key in PEM. */
+export function readPublic(pem: string): KeyObject {
   if (!pem.includes('-----BEGIN PUBLIC KEY-----')) refuse('error parsing public key: not in PEM format');
   try {
     return createPublicKey(pem);

@@ -1,14 +1,7 @@
-import {
-  constants,
-  createCipheriv,
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  publicEncrypt,
-  randomBytes,
-} from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { startSecrets } from '../../../test/start-secrets';
+import { wrapped } from '../../../test/transit-examples';
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 const types = [
@@ -39,13 +32,7 @@ describe('keys that leave and come', () => {
     wrapping = (await read('wrapping_key')).public_key;
   }, 60_000);
 
-  const wrap = (key: Buffer, oaepHash = 'sha256') => {
-    const aes = randomBytes(32);
-    const cipher = createCipheriv('id-aes256-wrap-pad', aes, Buffer.from('a65959a6', 'hex'));
-    const padding = constants.RSA_PKCS1_OAEP_PADDING;
-    const outer = publicEncrypt({ key: wrapping, padding, oaepHash }, aes);
-    return Buffer.concat([outer, cipher.update(key), cipher.final()]).toString('base64');
-  };
+  const wrap = (key: Buffer, oaepHash?: string) => wrapped(key, wrapping, oaepHash);
 
   it.each(types)('%s comes back from a backup, under another name, with all of its versions', async (type) => {
     const key_size = type === 'hmac' ? { key_size: 32 } : {};
@@ -98,6 +85,72 @@ describe('keys that leave and come', () => {
     expect(await refused(`keys/${name}/rotate`)).toContain('does not allow rotation');
     await write(`keys/${name}/import_version`, { ciphertext: wrap(randomBytes(32)) }).expect(204);
     expect((await read(`keys/${name}`)).latest_version).toBe(2);
+  });
+
+  it.each([
+    ['aes256-gcm96', {}],
+    ['hmac', { key_size: 64 }],
+    ['ed25519', {}],
+    ['ecdsa-p384', {}],
+  ])('%s leaves wrapped with a public key, which a mount imports it by', async (type, fields) => {
+    const [name, destination] = [`byok-${type}`, `wrapping-${type}`];
+    await must(`keys/${name}`, { type, exportable: true, ...fields });
+    await must(`keys/${name}/rotate`);
+    await write(`keys/${destination}/import`, { type: 'rsa-4096', public_key: wrapping }).expect(204);
+    const wrappedKeys = await read(`byok-export/${destination}/${name}`);
+    expect(Object.keys(wrappedKeys.keys)).toEqual(['1', '2']);
+    const ciphertext = (await read(`byok-export/${destination}/${name}/latest`)).keys[2];
+    await write(`keys/${name}-again/import`, { type, ciphertext, exportable: true }).expect(204);
+    const kind = type === 'hmac' ? 'hmac-key' : type.startsWith('aes') ? 'encryption-key' : 'signing-key';
+    const exported = async (path: string) => Object.values((await read(`export/${kind}/${path}`)).keys);
+    expect(await exported(`${name}-again`)).toEqual(await exported(`${name}/2`));
+  });
+
+  it('wraps only what may leave, and only with an RSA key', async () => {
+    const refusal = async (path: string) => (await secrets.root.read(at(path)).expect(400)).body.errors[0];
+    await must('keys/stays', {});
+    await must('keys/leaves', { exportable: true });
+    await must('keys/pair', { type: 'ecdsa-p256' });
+    await write('keys/outer/import', { type: 'rsa-4096', public_key: wrapping }).expect(204);
+    expect(await refusal('byok-export/outer/stays')).toBe('key is not exportable');
+    expect(await refusal('byok-export/pair/leaves')).toBe('unsupported key type in use; must be a rsa key');
+    expect(await refusal('byok-export/none/leaves')).toBe('no such destination key to export to');
+    expect(await refusal('byok-export/outer/none')).toBe('no such source key for export');
+    expect(await refusal('byok-export/outer/leaves/01')).toBe('invalid key version');
+    expect(await refusal('byok-export/outer/leaves?hash=MD5')).toBe('unknown hash function: MD5');
+  });
+
+  it('agrees with another party on a key, of which each sends its public key', async () => {
+    for (const name of ['ada', 'bob']) await must(`keys/${name}`, { type: 'ecdsa-p256' });
+    const shared = async (name: string) => (await read(`keys/${name}`)).keys[1].public_key;
+    const derived = async (base_key_name: string, peer: string) => ({
+      base_key_name,
+      peer_public_key: await shared(peer),
+      derived_key_type: 'chacha20-poly1305',
+    });
+    await write('derive-key/ada-bob', await derived('ada', 'bob')).expect(204);
+    await write('derive-key/bob-ada', await derived('bob', 'ada')).expect(204);
+    const { ciphertext } = await must('encrypt/ada-bob', { plaintext: base64('between us') });
+    expect((await must('decrypt/bob-ada', { ciphertext })).plaintext).toBe(base64('between us'));
+    expect(await refused('derive-key/ada-bob', await derived('ada', 'bob'))).toBe('key "ada-bob" already exists');
+    await must('keys/other-curve', { type: 'ecdsa-p384' });
+    expect(await refused('derive-key/x', await derived('ada', 'other-curve'))).toBe(
+      'base private key type ecdsa-p256 does not match peer public key curve',
+    );
+    expect(await refused('derive-key/x', { base_key_name: 'ada' })).toBe('peer public key not provided');
+    expect(await refused('derive-key/x', { ...(await derived('ada', 'bob')), base_key_name: 'none' })).toBe(
+      'specified base key not found',
+    );
+  });
+
+  it('imports no more versions of a key once it was rotated here', async () => {
+    const brought = () => ({ ciphertext: wrap(randomBytes(32)) });
+    await write('keys/settled/import', { ...brought(), allow_rotation: true }).expect(204);
+    await write('keys/settled/import_version', brought()).expect(204);
+    expect((await must('keys/settled/rotate')).imported_key).toBe(false);
+    expect(await refused('keys/settled/import_version', brought())).toBe(
+      'the import_version endpoint can only be used with an imported key',
+    );
   });
 
   it('imports a public key, and later the private one that belongs to it', async () => {

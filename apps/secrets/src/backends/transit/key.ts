@@ -9,6 +9,8 @@ export interface KeyVersion {
   /** Of type hmac the key itself. */
   readonly hmacKey: string;
   readonly createdAtMs: number;
+  /** Of a pair: DER as base64, its certificate first. */
+  readonly certificates?: readonly string[];
 }
 
 /** A moment that a key remembers, with its newest version then. */
@@ -92,6 +94,12 @@ export const acceptedVersions = ({ versions, min_decryption_version: least }: Tr
   Object.keys(versions)
     .map(Number)
     .filter((number) => number >= least);
+
+/** The key with a version that was made here; from then on no more can be imported. */
+export const rotated = (key: TransitKey, made: KeyVersion): TransitKey => ({
+  ...withVersion(key, made),
+  imported_key: false,
+});
 
 /** The key with one more version. */
 export function withVersion(key: TransitKey, version: KeyVersion): TransitKey {

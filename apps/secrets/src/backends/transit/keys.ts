@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Call } from '../../sdk/call';
 import { announced, bool, duration, int, string } from '../../sdk/fields';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { path } from '../../sdk/path';
@@ -11,11 +12,11 @@ import {
   findKey,
   listKeys,
   requireKey,
+  rotated,
   rotates,
   type TransitKey,
   usable,
   withoutOldVersions,
-  withVersion,
 } from './key';
 import { isKeyType, keyTypes } from './key-type';
 import { checkPeriod, createKey, plainKey } from './make-key';
@@ -175,12 +176,12 @@ export const rotatePath = path('keys/:name/rotate', {
       const found = await requireKey(storage, params.name, 'key not found');
       const { type, key_size } = requireRotatable(params.name, found);
       const made = await makeVersion(type, key_size, nowMs);
-      const rotated = await changeKey(storage, params.name, (key) => {
+      const changed = await changeKey(storage, params.name, (key) => {
         // Deleted and made again meanwhile, it may have become one of another type.
         if (key?.type !== type) refuse('key not found');
-        return withVersion(requireRotatable(params.name, usable(key)), made);
+        return rotated(requireRotatable(params.name, usable(key)), made);
       });
-      return data(showKey(params.name, rotated));
+      return data(showKey(params.name, changed));
     },
   },
 });
@@ -231,7 +232,7 @@ export const softDeletePaths = [
       summary: 'Take a key out of use until it is restored.',
       operationId: 'soft-delete-key',
       output: keyOutput,
-      run: ({ params, storage }) => softDelete(storage, params.name, true),
+      run: (call) => softDelete(call, true),
     },
   }),
   path('keys/:name/soft-delete-restore', {
@@ -240,13 +241,17 @@ export const softDeletePaths = [
       summary: 'Take a key back into use.',
       operationId: 'restore-soft-deleted-key',
       output: keyOutput,
-      run: ({ params, storage }) => softDelete(storage, params.name, false),
+      run: (call) => softDelete(call, false),
     },
   }),
 ];
 
-async function softDelete(storage: Parameters<typeof changeKey>[0], name: string, soft_deleted: boolean) {
-  if (!(await findKey(storage, name))) return missing;
-  const key = await changeKey(storage, name, (found) => ({ ...(found ?? refuse('key not found')), soft_deleted }));
+async function softDelete({ params: { name }, storage, warn }: Call<{ readonly name: string }>, soft_deleted: boolean) {
+  const found = await findKey(storage, name);
+  if (!found) return missing;
+  if (found.soft_deleted === soft_deleted) {
+    warn(soft_deleted ? 'key was already marked as soft deleted' : 'key was already restored');
+  }
+  const key = await changeKey(storage, name, (before) => ({ ...(before ?? refuse('key not found')), soft_deleted }));
   return data(showKey(name, key));
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { chainText } from './certificates';
 import { acceptedVersions, type TransitKey } from './key';
 import { derives, encrypts, kindOf, signs } from './key-type';
 import { ed25519Key, materialOf, rawPublicKey } from './material';
@@ -58,7 +59,7 @@ function showPair(key: TransitKey, number: number, context: Buffer) {
     name: kind.family === 'ecdsa' ? kind.curve : key.type,
     public_key: publicKeyText(key, number, context),
     creation_time: new Date(key.versions[number]!.createdAtMs).toISOString(),
-    certificate_chain: '',
+    certificate_chain: chainText(key, number),
   };
 }
 

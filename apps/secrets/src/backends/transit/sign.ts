@@ -140,8 +140,6 @@ async function hmacVerifier(storage: Storage, params: SignParams, input: z.outpu
   return (item: Item) => verifyHmac(key, hash, inputBytes(item, 'missing input'), item.hmac!);
 }
 
-const withHash = { hash: /[a-z0-9-]+/ };
-
 /** Signatures made, and verified. */
 export const signPaths = [
   path('sign/:name', {
@@ -150,7 +148,6 @@ export const signPaths = [
   }),
   path('sign/:name/:hash', {
     summary: 'Signs with a key of this service and the hash that the path names.',
-    params: withHash,
     write: { ...signOperation, operationId: 'sign-with-algorithm' },
   }),
   path('verify/:name', {
@@ -159,7 +156,6 @@ export const signPaths = [
   }),
   path('verify/:name/:hash', {
     summary: 'Verifies what a key of this service signed with the hash that the path names.',
-    params: withHash,
     write: { ...verifyOperation, operationId: 'verify-with-algorithm' },
   }),
 ];

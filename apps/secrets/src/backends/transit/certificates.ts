@@ -1,0 +1,155 @@
+import { createPublicKey, type KeyObject, sign, X509Certificate } from 'node:crypto';
+import { promisify } from 'node:util';
+import { Attributes, CertificationRequest, CertificationRequestInfo } from '@peculiar/asn1-csr';
+import { AsnConvert } from '@peculiar/asn1-schema';
+import { AlgorithmIdentifier, Name, SubjectPublicKeyInfo } from '@peculiar/asn1-x509';
+import { z } from 'zod';
+import { int, string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { refuse } from '../../sdk/refuse';
+import { data } from '../../sdk/reply';
+import { changeKey, requireKey, type TransitKey, usable } from './key';
+import { type KeyType, kindOf, signs } from './key-type';
+import { materialOf } from './material';
+
+const version = int().optional().describe('Version of the key; the newest by default.');
+
+function requirePair(key: TransitKey): TransitKey {
+  if (!signs(usable(key).type)) refuse(`key type '${key.type}' does not support signing`);
+  return key.derived ? refuse('operation not supported for keys with derivation enabled') : key;
+}
+
+/** The number of a version that a key still accepts. */
+function versionOf(key: TransitKey, asked: number | undefined): number {
+  const number = asked ?? key.latest_version;
+  return number >= key.min_decryption_version && key.versions[number] ? number : refuse('no such key version');
+}
+
+const absent = (name: string) => `key with provided name '${name}' not found`;
+
+/** A request that an authority makes a certificate of. */
+export const csrPath = path('keys/:name/csr', {
+  summary: 'Requests for certificates of a key.',
+  write: {
+    summary: 'Sign a request for a certificate (CSR) with a key.',
+    operationId: 'get-key-csr',
+    input: z.object({
+      version,
+      csr: string().optional().describe('PEM of a request whose subject and attributes the new one takes over.'),
+    }),
+    output: z.object({ name: z.string(), type: z.string(), csr: z.string() }),
+    async run({ input, params, storage }) {
+      const key = requirePair(await requireKey(storage, params.name, absent(params.name)));
+      const template = readTemplate(input.csr ?? '');
+      const { privateKey } = materialOf(key, versionOf(key, input.version));
+      if (!privateKey) refuse('could not create the csr: private key not imported for key version selected');
+      const der = await requestOf(key.type, privateKey, template);
+      return data({ name: params.name, type: key.type, csr: `${pemText(der, 'CERTIFICATE REQUEST')}\n` });
+    },
+  },
+});
+
+type Template = Pick<CertificationRequestInfo, 'subject' | 'attributes'>;
+
+function readTemplate(text: string): Template {
+  if (text === '') return { subject: new Name(), attributes: new Attributes() };
+  const [block] = pemBlocks(text);
+  if (!block) refuse('could not decode PEM CSR');
+  try {
+    return AsnConvert.parse(block.der, CertificationRequest).certificationRequestInfo;
+  } catch {
+    return refuse('csr must be a PEM block of a request for a certificate');
+  }
+}
+
+const signLater = promisify(sign);
+
+async function requestOf(type: KeyType, key: KeyObject, { subject, attributes }: Template): Promise<Buffer> {
+  const spki = createPublicKey(key as never).export({ format: 'der', type: 'spki' });
+  const subjectPKInfo = AsnConvert.parse(spki, SubjectPublicKeyInfo);
+  const certificationRequestInfo = new CertificationRequestInfo({ subject, subjectPKInfo, attributes });
+  const { hash, algorithm, parameters } = schemeOf(type);
+  const content = Buffer.from(AsnConvert.serialize(certificationRequestInfo));
+  const signature = new Uint8Array(await signLater(hash, content, key)).buffer;
+  const signatureAlgorithm = new AlgorithmIdentifier({ algorithm, parameters });
+  return Buffer.from(
+    AsnConvert.serialize(new CertificationRequest({ certificationRequestInfo, signatureAlgorithm, signature })),
+  );
+}
+
+function schemeOf(type: KeyType): { hash: string | null; algorithm: string; parameters?: null } {
+  const kind = kindOf(type);
+  if (kind.family === 'rsa') return { hash: 'sha256', algorithm: '1.2.840.113549.1.1.11', parameters: null };
+  if (kind.family !== 'ecdsa') return { hash: null, algorithm: '1.3.101.112' };
+  if (kind.curve === 'P-256') return { hash: 'sha256', algorithm: '1.2.840.10045.4.3.2' };
+  if (kind.curve === 'P-384') return { hash: 'sha384', algorithm: '1.2.840.10045.4.3.3' };
+  return { hash: 'sha512', algorithm: '1.2.840.10045.4.3.4' };
+}
+
+/** The certificates of a key, kept with it. */
+export const certificatePath = path('keys/:name/set-certificate', {
+  summary: 'The certificates of a key.',
+  write: {
+    summary: 'Keep a chain of certificates with a version of a key; replaces an earlier one.',
+    operationId: 'set-key-certificate',
+    input: z.object({
+      version,
+      certificate_chain: string().optional().describe('PEM of the certificates, that of the key first.'),
+    }),
+    output: z.object({ name: z.string(), type: z.string(), certificate_chain: z.string() }),
+    async run({ input, params, storage }) {
+      const { name } = params;
+      const text = input.certificate_chain ?? '';
+      requirePair(await requireKey(storage, name, absent(name)));
+      const chain = readChain(text);
+      const certificates = chain.map(({ raw }) => raw.toString('base64'));
+      const { type } = await changeKey(storage, name, (found) => {
+        const key = requirePair(found ?? refuse(absent(name)));
+        const number = versionOf(key, input.version);
+        checkChain(chain, key, number);
+        const changed = { ...key.versions[number]!, certificates };
+        return { ...key, versions: { ...key.versions, [number]: changed } };
+      });
+      return data({ name, type, certificate_chain: text });
+    },
+  },
+});
+
+function readChain(text: string): X509Certificate[] {
+  const blocks = pemBlocks(text).filter(({ label }) => /^(X509 )?CERTIFICATE$/.test(label));
+  if (blocks.length === 0) refuse('provided certificate chain did not contain any valid PEM encoded certificate');
+  try {
+    return blocks.map(({ der }) => new X509Certificate(der));
+  } catch {
+    return refuse('could not parse a certificate in the certificate chain');
+  }
+}
+
+function checkChain(chain: readonly X509Certificate[], key: TransitKey, number: number): void {
+  const bad = (text: string) => refuse(`failed to persist certificate chain: ${text}`);
+  const [leaf, ...others] = chain as [X509Certificate, ...X509Certificate[]];
+  if (leaf.ca) bad('certificate in the first element is not a valid leaf certificate');
+  if (others.at(-1)?.ca === false) bad('certificate in the last element is not a valid CA certificate');
+  if (others.some(({ ca }) => !ca)) {
+    bad('could not validate if there is only one leaf certificate in the provided chain');
+  }
+  const { publicKey } = materialOf(key, number);
+  if (leaf.publicKey.asymmetricKeyType !== publicKey.asymmetricKeyType) {
+    bad(`provided leaf certificate public key algorithm does not match the transit key type '${key.type}'`);
+  }
+  if (!leaf.publicKey.equals(publicKey)) bad('leaf certificate public key does not match the selected key version');
+}
+
+const block = /-----BEGIN ([A-Z0-9 ]+)-----([A-Za-z0-9+/=\s]*)-----END \1-----/g;
+
+const pemBlocks = (text: string): { label: string; der: Buffer }[] =>
+  [...text.matchAll(block)].map(([, label, body]) => ({ label: label!, der: Buffer.from(body!, 'base64') }));
+
+function pemText(der: Buffer, label: string): string {
+  const lines = der.toString('base64').replace(/.{64}(?=.)/g, '$&\n');
+  return `-----BEGIN ${label}-----\n${lines}\n-----END ${label}-----`;
+}
+
+/** The certificates of a version as PEM; empty where it has none. */
+export const chainText = ({ versions }: TransitKey, number: number): string =>
+  (versions[number]?.certificates ?? []).map((der) => pemText(Buffer.from(der, 'base64'), 'CERTIFICATE')).join('\n');
