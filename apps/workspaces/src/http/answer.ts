@@ -65,6 +65,9 @@ const apartMs = 2;
 /** What a client reads together with the headers: the Go client 4 KB in all. */
 const alongBytes = 2048;
 
+/** How a stream fails whose client left, before or while it was sent. */
+const clientLeft: ReadonlySet<string> = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_UNABLE_TO_PIPE']);
+
 async function sendRaw(res: ServerResponse, raw: Raw, headers: string[]): Promise<void> {
   for (const [name, value] of Object.entries(raw.headers)) {
     if (name !== 'Content-Type' || plainTypeOf(value) === undefined) headers.push(name, value);
@@ -92,8 +95,7 @@ async function sendRaw(res: ServerResponse, raw: Raw, headers: string[]): Promis
   try {
     await pipeline(raw.body, res);
   } catch (error) {
-    // The client left before all was sent; what fails here says so in its own words.
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
+    if (!clientLeft.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
   }
 }
 

@@ -105,8 +105,8 @@ export class Requests {
     });
     const there = limited ? undefined : taken?.path;
     const path = link?.split('?')[0] ?? there ?? (known?.path ?? '') + rest;
-    // A segment of dots leads to another path before the operation is known.
-    if (/[^\w./~-]|(^|\/)\.\.?(\/|$)/.test(path)) astray = true;
+    // A segment of dots leads to another path before the operation is known, and an empty one may name a list.
+    if (/[^\w./~-]|(^|\/)\.\.?(\/|$)|\/\/|\/$/.test(path)) astray = true;
     const query = link === undefined ? this.query(operation) : [...new URLSearchParams(link.split('?')[1])];
     // What is too large for a head is refused before the path is known.
     if (query.some((pair) => pair.some((text) => text.length > 1000))) astray = true;

@@ -31,7 +31,7 @@ export function eventStream<A>(call: StreamCall<A>, begin: (stream: EventStream,
   const stream = call.env.streams.begin(call.principal);
   const { renewed, leave } = begin(stream, lasts);
   stream.once('close', leave);
-  stream.repeat(heartbeatMs, () => stream.push(': still here\n\n'));
+  stream.repeat(heartbeatMs, () => stream.beat());
   stream.repeat(renewMs, () => {
     call.renew().then(
       (access) => (access === undefined ? stream.finish() : renewed(access)),

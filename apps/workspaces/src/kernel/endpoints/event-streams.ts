@@ -10,6 +10,7 @@ const perNode = 2_000;
 /** Server-sent events to one client, until the client leaves. */
 export class EventStream extends Readable {
   private readonly timers: NodeJS.Timeout[] = [];
+  private isFinished = false;
   /** Called when the client has taken what was there. */
   onDemand: () => void = () => {};
 
@@ -33,13 +34,22 @@ export class EventStream extends Readable {
 
   /** Sends one event; `id` is what the client sends as `Last-Event-ID` when it comes again. */
   send(event: string, data: unknown, id?: string): void {
-    if (this.destroyed || this.readableEnded) return;
-    this.push(`event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`);
+    this.say(`event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`);
   }
 
-  /** All was said. */
+  /** Sends a comment, which keeps the connection open. */
+  beat(): void {
+    this.say(': still here\n\n');
+  }
+
+  /** All was said; what comes later is not sent. */
   finish(): void {
-    if (!this.destroyed) this.push(null);
+    this.say(null);
+    this.isFinished = true;
+  }
+
+  private say(text: string | null): void {
+    if (!this.destroyed && !this.isFinished) this.push(text);
   }
 
   /** Does something every so often while the stream lasts. */

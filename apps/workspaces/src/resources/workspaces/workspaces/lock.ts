@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange, system } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { lockRow } from '../../../kernel/database/lock-row';
-import { requireWorkspace } from './find';
+import { find, requireWorkspace } from './find';
 import { locking, unlocking } from './lock-batch';
 import type { LockTerms } from './schema';
 import { rememberWorkspace, type WorkspaceStamp, workspaceAt } from './stamp';
@@ -130,7 +130,10 @@ export async function releaseExpired(db: Database, workspaceId?: string): Promis
       const still = await tx.prisma.$queryRaw<unknown[]>`
         SELECT 1 FROM workspace_lock WHERE workspace_id = ${id} AND unlocked_at IS NULL AND expires_at < now() FOR UPDATE`;
       if (still.length === 0) return 0;
-      await release(tx, system, await requireWorkspace(tx, id));
+      // It may have been deleted with its organization meanwhile.
+      const workspace = await find(tx, id);
+      if (workspace === undefined) return 0;
+      await release(tx, system, workspace);
       return 1;
     });
   }
