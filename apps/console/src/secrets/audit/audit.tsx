@@ -100,8 +100,8 @@ export function Audit() {
       {found.isPending ? <Skeleton rows={6} /> : null}
       {found.data !== undefined && lines.length === 0 ? (
         <Empty command="SECRETS_AUDIT_TABLE=on">
-          Nothing in the audit table fits this search. It has lines only where the service keeps one, in addition to its audit
-          files.
+          Nothing in the audit table fits this search. It has lines only where the service keeps one, in addition to its
+          audit files.
         </Empty>
       ) : null}
       {lines.length === 0 ? null : (

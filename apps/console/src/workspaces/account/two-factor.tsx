@@ -73,7 +73,9 @@ function Begin({ onBegun }: { readonly onBegun: (state: State) => void }) {
   );
   return (
     <>
-      <p>Sign in with your password and a code from an authenticator. Someone who has only one of them cannot sign in.</p>
+      <p>
+        Sign in with your password and a code from an authenticator. Someone who has only one of them cannot sign in.
+      </p>
       <Form layout="line" action="Set up second factor" change={begin} onSend={() => begin.mutate()}>
         <TextField
           label="Password, to begin"

@@ -444,8 +444,7 @@ describe('a code', () => {
     'the assignment of its client': (of) =>
       secrets.root.write(`identity/oidc/client/${of.name}`, { assignments: 'none' }),
     'its person': (_, who) => secrets.root.delete(`identity/entity/id/${who.entity}`),
-    'a person who may sign in': (_, who) =>
-      secrets.root.write(`identity/entity/id/${who.entity}`, { disabled: true }),
+    'a person who may sign in': (_, who) => secrets.root.write(`identity/entity/id/${who.entity}`, { disabled: true }),
   };
 
   it.each(Object.keys(losses))('is good no more once %s is lost, nor is what it was given before', async (loss) => {
