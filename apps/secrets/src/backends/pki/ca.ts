@@ -1,8 +1,9 @@
 import { type KeyObject, randomUUID } from 'node:crypto';
+import { publicDer } from '../../sdk/asn1';
 import { refuse } from '../../sdk/refuse';
 import type { Storage } from '../../sdk/storage';
 import { maySignLists, type ReadCertificate, readCertificate } from './certificate';
-import { type KeyType, keptKey, kindOfKey, openedKey, publicDer } from './key-pair';
+import { type KeyType, keptKey, kindOfKey, openedKey } from './key-pair';
 import type { UrlSet } from './url-set';
 
 /** What an issuer may be used for. */

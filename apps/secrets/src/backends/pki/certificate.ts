@@ -17,8 +17,9 @@ import {
   Validity,
   Version,
 } from '@peculiar/asn1-x509';
+import { arrayBuffer, encoded } from '../../sdk/asn1';
 import { refuse } from '../../sdk/refuse';
-import { identifierOf, type SigningAlgorithm, signWith } from './algorithm';
+import { identifierOf, type Signer, signWith } from '../../sdk/signature-algorithm';
 import { serialBytes, serialText } from './serial';
 
 /** A certificate, read. */
@@ -101,9 +102,6 @@ function verifies(x509: X509Certificate, key: KeyObject): boolean {
   }
 }
 
-/** DER of anything that has a schema. */
-export const encoded = (value: unknown): Buffer => Buffer.from(AsnConvert.serialize(value));
-
 /** How certificates name a public key (RFC 5280, 4.2.1.2). */
 export function keyIdOf(spki: Buffer): Buffer {
   const { subjectPublicKey } = AsnConvert.parse(spki, SubjectPublicKeyInfo);
@@ -120,12 +118,6 @@ export interface CertificateContent {
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
   readonly extensions: readonly Extension[];
-}
-
-/** What signs: a key and how. */
-export interface Signer {
-  readonly key: KeyObject;
-  readonly algorithm: SigningAlgorithm;
 }
 
 /** Certificates have whole seconds. */
@@ -150,7 +142,3 @@ export async function makeCertificate(content: CertificateContent, { key, algori
   const signature = await signWith(algorithm, key, encoded(tbsCertificate));
   return encoded(new Certificate({ tbsCertificate, signatureAlgorithm, signatureValue: arrayBuffer(signature) }));
 }
-
-/** The bytes in the form that the ASN.1 library takes. */
-export const arrayBuffer = (bytes: Uint8Array): ArrayBuffer =>
-  bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer;

@@ -1,9 +1,8 @@
 import type { BackgroundCall } from '../../sdk/call';
 import { refuse } from '../../sdk/refuse';
+import { algorithmFor, algorithmNamed, type Signer } from '../../sdk/signature-algorithm';
 import type { Storage } from '../../sdk/storage';
-import { algorithmFor, algorithmNamed } from './algorithm';
 import { type Ca, certificateOf, findCa, type Issuer, privateKey } from './ca';
-import type { Signer } from './certificate';
 import { makeCrl, type Revoked } from './crl';
 import { type CrlConfig, findCrlConfig } from './crl-config';
 import { secondsOf } from './kept-duration';

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
 import { operation, path } from '../../sdk/path';
+import { pemOf } from '../../sdk/pem';
 import { data, empty, type Reply } from '../../sdk/reply';
 import { findCa, issuerRef, requireIssuer } from './ca';
 import { authorityOfIssuer, type CrlKind, findCrl, rotateLists } from './crl-build';
 import { type CrlConfig, checkCrlConfig, crlConfig, crlFields, doneOutput, findCrlConfig } from './crl-config';
 import { bytes } from './fetch';
-import { pemOf } from './pem';
 
 type Form = 'der' | 'pem' | 'json';
 

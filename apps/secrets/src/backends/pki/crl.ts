@@ -9,8 +9,9 @@ import {
   type Name,
   Time,
 } from '@peculiar/asn1-x509';
-import { identifierOf, signWith } from './algorithm';
-import { encoded, type Signer, wholeSeconds } from './certificate';
+import { encoded } from '../../sdk/asn1';
+import { identifierOf, type Signer, signWith } from '../../sdk/signature-algorithm';
+import { wholeSeconds } from './certificate';
 import { authorityKeyId, extension } from './extension';
 import { serialBytes } from './serial';
 

@@ -1,12 +1,11 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { Attributes, CertificationRequest, CertificationRequestInfo } from '@peculiar/asn1-csr';
+import { Attributes, CertificationRequest } from '@peculiar/asn1-csr';
 import { AsnConvert } from '@peculiar/asn1-schema';
-import { Attribute, type Extension, Extensions, type Name, SubjectPublicKeyInfo } from '@peculiar/asn1-x509';
+import { Attribute, type Extension, Extensions, type Name } from '@peculiar/asn1-x509';
+import { publicDer } from '../../sdk/asn1';
 import { refuse } from '../../sdk/refuse';
-import { identifierOf, signWith } from './algorithm';
 import { type AlternativeNames, namesIn } from './alternative-names';
-import { arrayBuffer, encoded, type Signer } from './certificate';
-import { type KeyType, kindOfKey, publicDer } from './key-pair';
+import { type KeyType, kindOfKey } from './key-pair';
 import { pemBlocks } from './pem';
 import { isSignedWith } from './signed-by';
 
@@ -61,28 +60,10 @@ function unparsable(error: unknown): never {
   return refuse(`certificate request could not be parsed: ${reason.slice(0, 200)}`);
 }
 
-/** Makes a request for a certificate of this key; its DER. */
-export async function makeRequest(
-  subject: Name,
-  extensions: readonly Extension[],
-  { key, algorithm }: Signer,
-): Promise<Buffer> {
-  const attributes = new Attributes(
+/** The attributes of a request that asks for extensions. */
+export const attributesOf = (extensions: readonly Extension[]): Attributes =>
+  new Attributes(
     extensions.length === 0
       ? []
       : [new Attribute({ type: extensionRequest, values: [AsnConvert.serialize(new Extensions([...extensions]))] })],
   );
-  const certificationRequestInfo = new CertificationRequestInfo({
-    subject,
-    subjectPKInfo: AsnConvert.parse(publicDer(key), SubjectPublicKeyInfo),
-    attributes,
-  });
-  const signature = await signWith(algorithm, key, encoded(certificationRequestInfo));
-  return encoded(
-    new CertificationRequest({
-      certificationRequestInfo,
-      signatureAlgorithm: identifierOf(algorithm),
-      signature: arrayBuffer(signature),
-    }),
-  );
-}

@@ -33,8 +33,8 @@ import {
   SubjectKeyIdentifier,
   UserNotice,
 } from '@peculiar/asn1-x509';
+import { arrayBuffer } from '../../sdk/asn1';
 import { refuse } from '../../sdk/refuse';
-import { arrayBuffer } from './certificate';
 import { requireAscii, type UrlSet } from './url-set';
 
 /** An extension of a certificate or list. */

@@ -1,10 +1,13 @@
 import { type Extension, id_ce_subjectAltName, type Name } from '@peculiar/asn1-x509';
 import { z } from 'zod';
+import { publicDer } from '../../sdk/asn1';
+import { makeRequest } from '../../sdk/certificate-request';
 import { bool, commaList, string } from '../../sdk/fields';
 import { operation, path } from '../../sdk/path';
+import { certificatePem, pemOf } from '../../sdk/pem';
 import { refuse } from '../../sdk/refuse';
 import { data } from '../../sdk/reply';
-import { algorithmFor } from './algorithm';
+import { algorithmFor } from '../../sdk/signature-algorithm';
 import { type AlternativeNames, alternativeNames } from './alternative-names';
 import { changeCa, withKey } from './ca';
 import {
@@ -16,7 +19,7 @@ import {
   readCertificate,
   wholeSeconds,
 } from './certificate';
-import { makeRequest, type ReadRequest, readRequest } from './csr';
+import { attributesOf, type ReadRequest, readRequest } from './csr';
 import { authorityKeyId, basicConstraints, permittedDomains, subjectKeyId, urlExtensions } from './extension';
 import {
   authorityFields,
@@ -28,8 +31,8 @@ import {
 } from './generation';
 import { shownCertificate, takenOver } from './issue';
 import { formatFields, formatOf, nameFields } from './issue-fields';
-import { kindOfKey, publicDer, shownKey } from './key-pair';
-import { certificatePem, pemBlocks, pemOf } from './pem';
+import { kindOfKey, shownKey } from './key-pair';
+import { pemBlocks } from './pem';
 import { requestedNames } from './requested-names';
 import type { Role } from './role';
 import { authorityUsages, noSubjectWarning, noUrlsWarning } from './root';
@@ -64,10 +67,13 @@ const generating = operation<{ readonly exported: string }, typeof GenerateInput
       ...alternativeNames(names, subject.length === 0),
       ...(input.add_basic_constraints ? [basicConstraints(true)] : []),
     ];
-    const der = await makeRequest(subject, extensions, {
-      key,
-      algorithm: algorithmFor(key, role.signature_bits, role.use_pss),
-    });
+    const der = await makeRequest(
+      { subject, attributes: attributesOf(extensions) },
+      {
+        key,
+        algorithm: algorithmFor(key, role.signature_bits, role.use_pss),
+      },
+    );
     if (made) await changeCa(storage, (ca, tx) => withKey(ca, tx, made));
     if (!(await mountHasUrls(storage))) {
       call.warn(

@@ -10,9 +10,11 @@ import {
   type Name,
 } from '@peculiar/asn1-x509';
 import { z } from 'zod';
+import { publicDer } from '../../sdk/asn1';
 import type { Call } from '../../sdk/call';
 import { bool, commaList, int, string } from '../../sdk/fields';
 import { operation, path } from '../../sdk/path';
+import { certificatePem } from '../../sdk/pem';
 import { refuse } from '../../sdk/refuse';
 import { data, type Reply, secret } from '../../sdk/reply';
 import { type AlternativeNames, alternativeNames } from './alternative-names';
@@ -21,8 +23,7 @@ import { isSelfSigned, keyIdOf, makeCertificate, wholeSeconds } from './certific
 import { type ReadRequest, readRequest } from './csr';
 import { authorityKeyId, basicConstraints, policyExtension, subjectKeyId, urlExtensions } from './extension';
 import { formatFields, formatOf, keyFormatFields, leafFields, nameFields, openKeyFields } from './issue-fields';
-import { checkedKeyRules, kindOfKey, makeKey, publicDer, shownKey } from './key-pair';
-import { certificatePem } from './pem';
+import { checkedKeyRules, kindOfKey, makeKey, shownKey } from './key-pair';
 import { requestedNames } from './requested-names';
 import { checkedRole, type Role, roleFields, roles, unknownRole } from './role';
 import { newSerial, serialText } from './serial';

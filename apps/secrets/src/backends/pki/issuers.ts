@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { announced, bool, commaList, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
+import { certificatePem } from '../../sdk/pem';
 import { refuse } from '../../sdk/refuse';
 import { data, empty, keys } from '../../sdk/reply';
-import { algorithmNamed } from './algorithm';
+import { algorithmNamed } from '../../sdk/signature-algorithm';
 import {
   type Ca,
   certificateOf,
@@ -18,7 +19,6 @@ import {
 } from './ca';
 import { maySignLists } from './certificate';
 import { chainOf } from './chain';
-import { certificatePem } from './pem';
 import { checkUrls, urlRows } from './url-set';
 
 const pemOfIssuer = (issuer: Issuer): string => certificatePem(Buffer.from(issuer.certificate, 'base64'));

@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
+import { createPrivateKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import { refuse } from '../../sdk/refuse';
 
@@ -58,10 +58,6 @@ export function kindOfKey(key: KeyObject): { readonly type: KeyType; readonly bi
   const bits = [...curves.keys()].find((size) => curves.get(size) === details?.namedCurve);
   return type === 'ec' && bits !== undefined ? { type, bits } : refuse('unknown private key type');
 }
-
-/** The public half of a key as SPKI. */
-export const publicDer = (key: KeyObject): Buffer =>
-  (key.type === 'private' ? createPublicKey(key as never) : key).export({ format: 'der', type: 'spki' });
 
 /** A private key as it is stored. */
 export const keptKey = (key: KeyObject): string => key.export({ format: 'der', type: 'pkcs8' }).toString('base64');

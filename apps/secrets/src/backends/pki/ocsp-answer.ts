@@ -16,10 +16,10 @@ import {
 } from '@peculiar/asn1-ocsp';
 import { AsnConvert, OctetString } from '@peculiar/asn1-schema';
 import type { Extension } from '@peculiar/asn1-x509';
-import { identifierOf, signWith } from './algorithm';
-import { arrayBuffer, encoded, keyIdOf, type ReadCertificate, type Signer, wholeSeconds } from './certificate';
+import { arrayBuffer, encoded, publicDer } from '../../sdk/asn1';
+import { identifierOf, type Signer, signWith } from '../../sdk/signature-algorithm';
+import { keyIdOf, type ReadCertificate, wholeSeconds } from './certificate';
 import { extension } from './extension';
-import { publicDer } from './key-pair';
 import { serialText } from './serial';
 
 const nonceId = '1.3.6.1.5.5.7.48.1.2';

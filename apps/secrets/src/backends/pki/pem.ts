@@ -1,27 +1,6 @@
-/** DER as PEM, without a line end behind it. */
-export function pemOf(der: Buffer, label: string): string {
-  const lines = der.toString('base64').replace(/.{64}(?=.)/g, '$&\n');
-  return `-----BEGIN ${label}-----\n${lines}\n-----END ${label}-----`;
-}
+import * as pem from '../../sdk/pem';
 
-/** A certificate as PEM. */
-export const certificatePem = (der: Buffer): string => pemOf(der, 'CERTIFICATE');
-
-/** A block of PEM. */
-export interface PemBlock {
-  readonly label: string;
-  readonly text: string;
-  readonly der: Buffer;
-}
-
-const block = /-----BEGIN ([A-Z0-9 ]+)-----([A-Za-z0-9+/=\s]*)-----END \1-----/g;
 const longest = 1 << 20;
 
-/** The blocks of a text; what is between them is passed over. */
-export function pemBlocks(text: string): PemBlock[] {
-  return [...text.slice(0, longest).matchAll(block)].map(([whole, label, body]) => ({
-    label: label!,
-    text: whole,
-    der: Buffer.from(body!.replace(/\s+/g, ''), 'base64'),
-  }));
-}
+/** The blocks of a text; what is between them is passed over, as is what comes after the first MiB. */
+export const pemBlocks = (text: string): pem.PemBlock[] => pem.pemBlocks(text.slice(0, longest));

@@ -1,5 +1,6 @@
 import { createPrivateKey } from 'node:crypto';
 import { z } from 'zod';
+import { publicDer } from '../../sdk/asn1';
 import type { Call } from '../../sdk/call';
 import { secretString, string } from '../../sdk/fields';
 import { PageInput, pageOf } from '../../sdk/paging';
@@ -12,7 +13,6 @@ import { isSelfSigned, isSignedBy, type ReadCertificate, readCertificate } from 
 import { listRevocation, makeFirstLists } from './crl-build';
 import { findCrlConfig } from './crl-config';
 import { issuerOutput, showIssuer } from './issuers';
-import { publicDer } from './key-pair';
 import { pemBlocks } from './pem';
 import { listRevokedSerials, noteRevoked } from './revocations';
 import { readSerial } from './serial';

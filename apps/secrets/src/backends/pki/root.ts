@@ -1,8 +1,10 @@
 import { z } from 'zod';
+import { publicDer } from '../../sdk/asn1';
 import type { Call } from '../../sdk/call';
 import { operation, path } from '../../sdk/path';
+import { certificatePem } from '../../sdk/pem';
 import { data, empty } from '../../sdk/reply';
-import { algorithmFor } from './algorithm';
+import { algorithmFor } from '../../sdk/signature-algorithm';
 import { alternativeNames } from './alternative-names';
 import { type Ca, changeCa, findCa, type Issuer, issuerRef, newIssuer, withIssuer, withKey } from './ca';
 import { keyIdOf, makeCertificate, readCertificate, wholeSeconds } from './certificate';
@@ -11,8 +13,6 @@ import { authorityKeyId, basicConstraints, permittedDomains, subjectKeyId, urlEx
 import { authorityFields, authorityKey, freeIssuerName, generationFields, issuerNameField } from './generation';
 import { withKey as withShownKey } from './issue';
 import { formatOf } from './issue-fields';
-import { publicDer } from './key-pair';
-import { certificatePem } from './pem';
 import { requestedNames } from './requested-names';
 import { newSerial, serialText } from './serial';
 import { authorityOf } from './signing';

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Name } from '@peculiar/asn1-x509';
+import { publicDer } from '../../sdk/asn1';
 import { refuse } from '../../sdk/refuse';
+import { algorithmFor, type Signer } from '../../sdk/signature-algorithm';
 import type { Storage } from '../../sdk/storage';
-import { algorithmFor } from './algorithm';
 import { type Ca, certificateOf, findCa, type Issuer, privateKey, requireIssuer, type Usage } from './ca';
-import { isSignedBy, keyIdOf, type ReadCertificate, type Signer } from './certificate';
+import { isSignedBy, keyIdOf, type ReadCertificate } from './certificate';
 import { chainOf } from './chain';
-import { publicDer } from './key-pair';
 import type { UrlSet } from './url-set';
 import { urlsFor } from './urls';
 

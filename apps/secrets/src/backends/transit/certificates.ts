@@ -1,15 +1,17 @@
-import { createPublicKey, type KeyObject, sign, X509Certificate } from 'node:crypto';
-import { promisify } from 'node:util';
-import { Attributes, CertificationRequest, CertificationRequestInfo } from '@peculiar/asn1-csr';
+import { X509Certificate } from 'node:crypto';
+import { Attributes, CertificationRequest, type CertificationRequestInfo } from '@peculiar/asn1-csr';
 import { AsnConvert } from '@peculiar/asn1-schema';
-import { AlgorithmIdentifier, Name, SubjectPublicKeyInfo } from '@peculiar/asn1-x509';
+import { Name } from '@peculiar/asn1-x509';
 import { z } from 'zod';
+import { makeRequest } from '../../sdk/certificate-request';
 import { int, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
+import { certificatePem, pemBlocks, pemOf } from '../../sdk/pem';
 import { refuse } from '../../sdk/refuse';
 import { data } from '../../sdk/reply';
+import { algorithmFor } from '../../sdk/signature-algorithm';
 import { changeKey, requireKey, type TransitKey, usable } from './key';
-import { type KeyType, kindOf, signs } from './key-type';
+import { signs } from './key-type';
 import { materialOf } from './material';
 
 const version = int().optional().describe('Version of the key; the newest by default.');
@@ -43,8 +45,8 @@ export const csrPath = path('keys/:name/csr', {
       const template = readTemplate(input.csr ?? '');
       const { privateKey } = materialOf(key, versionOf(key, input.version));
       if (!privateKey) refuse('could not create the csr: private key not imported for key version selected');
-      const der = await requestOf(key.type, privateKey, template);
-      return data({ name: params.name, type: key.type, csr: `${pemText(der, 'CERTIFICATE REQUEST')}\n` });
+      const der = await makeRequest(template, { key: privateKey, algorithm: algorithmFor(privateKey) });
+      return data({ name: params.name, type: key.type, csr: `${pemOf(der, 'CERTIFICATE REQUEST')}\n` });
     },
   },
 });
@@ -60,30 +62,6 @@ function readTemplate(text: string): Template {
   } catch {
     return refuse('csr must be a PEM block of a request for a certificate');
   }
-}
-
-const signLater = promisify(sign);
-
-async function requestOf(type: KeyType, key: KeyObject, { subject, attributes }: Template): Promise<Buffer> {
-  const spki = createPublicKey(key as never).export({ format: 'der', type: 'spki' });
-  const subjectPKInfo = AsnConvert.parse(spki, SubjectPublicKeyInfo);
-  const certificationRequestInfo = new CertificationRequestInfo({ subject, subjectPKInfo, attributes });
-  const { hash, algorithm, parameters } = schemeOf(type);
-  const content = Buffer.from(AsnConvert.serialize(certificationRequestInfo));
-  const signature = new Uint8Array(await signLater(hash, content, key)).buffer;
-  const signatureAlgorithm = new AlgorithmIdentifier({ algorithm, parameters });
-  return Buffer.from(
-    AsnConvert.serialize(new CertificationRequest({ certificationRequestInfo, signatureAlgorithm, signature })),
-  );
-}
-
-function schemeOf(type: KeyType): { hash: string | null; algorithm: string; parameters?: null } {
-  const kind = kindOf(type);
-  if (kind.family === 'rsa') return { hash: 'sha256', algorithm: '1.2.840.113549.1.1.11', parameters: null };
-  if (kind.family !== 'ecdsa') return { hash: null, algorithm: '1.3.101.112' };
-  if (kind.curve === 'P-256') return { hash: 'sha256', algorithm: '1.2.840.10045.4.3.2' };
-  if (kind.curve === 'P-384') return { hash: 'sha384', algorithm: '1.2.840.10045.4.3.3' };
-  return { hash: 'sha512', algorithm: '1.2.840.10045.4.3.4' };
 }
 
 /** The certificates of a key, kept with it. */
@@ -140,16 +118,6 @@ function checkChain(chain: readonly X509Certificate[], key: TransitKey, number: 
   if (!leaf.publicKey.equals(publicKey)) bad('leaf certificate public key does not match the selected key version');
 }
 
-const block = /-----BEGIN ([A-Z0-9 ]+)-----([A-Za-z0-9+/=\s]*)-----END \1-----/g;
-
-const pemBlocks = (text: string): { label: string; der: Buffer }[] =>
-  [...text.matchAll(block)].map(([, label, body]) => ({ label: label!, der: Buffer.from(body!, 'base64') }));
-
-function pemText(der: Buffer, label: string): string {
-  const lines = der.toString('base64').replace(/.{64}(?=.)/g, '$&\n');
-  return `-----BEGIN ${label}-----\n${lines}\n-----END ${label}-----`;
-}
-
 /** The certificates of a version as PEM; empty where it has none. */
 export const chainText = ({ versions }: TransitKey, number: number): string =>
-  (versions[number]?.certificates ?? []).map((der) => pemText(Buffer.from(der, 'base64'), 'CERTIFICATE')).join('\n');
+  (versions[number]?.certificates ?? []).map((der) => certificatePem(Buffer.from(der, 'base64'))).join('\n');

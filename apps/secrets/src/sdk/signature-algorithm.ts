@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { RsaSaPssParams } from '@peculiar/asn1-rsa';
 import { AsnConvert } from '@peculiar/asn1-schema';
 import { AlgorithmIdentifier } from '@peculiar/asn1-x509';
-import { refuse } from '../../sdk/refuse';
+import { refuse } from './refuse';
 
 /** How a key signs. */
 export interface SigningAlgorithm {
@@ -84,4 +84,10 @@ const signAside = promisify<string | null, Buffer, Parameters<typeof sign>[2], B
 export function signWith({ hash, isPss }: SigningAlgorithm, key: KeyObject, content: Buffer): Promise<Buffer> {
   const padding = isPss && { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: saltLength(hash!) };
   return signAside(hash, content, { key, ...padding });
+}
+
+/** What signs: a key and how. */
+export interface Signer {
+  readonly key: KeyObject;
+  readonly algorithm: SigningAlgorithm;
 }
