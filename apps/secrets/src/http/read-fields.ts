@@ -42,10 +42,10 @@ export async function readFields(
   if (req.method === 'PATCH') requireMergePatch(type);
   const bytes = await received(req, bounds, turn);
   if (bytes.length === 0) return noFields;
+  if (contentCoding(req)) throw new Refusal('media-type', 'Content-Encoding: send the body as it is, not compressed');
   if (bounds.wholeBody) {
     return { fields: { [bounds.wholeBody]: bytes.toString('base64') }, exact: false, bytes: bytes.length, text: bytes };
   }
-  if (contentCoding(req)) throw new Refusal('media-type', 'Content-Encoding: send the body as it is, not compressed');
   const { fields, exact } = isForm(type, bytes)
     ? { fields: parseForm(bytes.toString('utf8'), bounds.values), exact: false }
     : await readJson(bytes, bounds);

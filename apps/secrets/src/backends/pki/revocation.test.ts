@@ -296,6 +296,13 @@ describe('revocation', () => {
       },
     );
 
+    it('takes no compressed request, as nothing here does', () =>
+      request(secrets.server)
+        .post('/v1/ocsp/ocsp')
+        .set({ 'Content-Type': 'application/ocsp-request', 'Content-Encoding': 'gzip' })
+        .send(Buffer.from('00', 'hex'))
+        .expect(415));
+
     it('answers requests in the address, and never says good again of what is revoked', async () => {
       const leaf = await mounted.issue();
       const der = asked(leaf.certificate, mounted.root.certificate, '-no_nonce');
