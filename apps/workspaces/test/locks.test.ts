@@ -75,6 +75,21 @@ describe('the lock of a workspace', () => {
     expect((await admin.get(`workspaces/${id}`).expect(200)).body.data.attributes.locked).toBe(false);
   });
 
+  it('holds up no other lock once its organization is deleted', async () => {
+    await workspaces.organization('gone');
+    const { id: left } = await workspaces.workspace('gone', 'web');
+    await act(admin, left, 'lock', { 'heartbeat-seconds': 10 }).expect(200);
+    const { id, holders } = await fresh();
+    await act(holders[0]!, id, 'lock', { 'heartbeat-seconds': 10 }).expect(200);
+    const { pool, db } = workspaces.service;
+    // Marked only: the worker would delete it.
+    await pool.query(`UPDATE organization SET removed_at = now() WHERE name = 'gone'`);
+    await stopBeating(left);
+    await stopBeating(id);
+    expect(await releaseExpired(db)).toBe(1);
+    expect((await admin.get(`workspaces/${id}`).expect(200)).body.data.attributes.locked).toBe(false);
+  });
+
   it('stays for as long as it takes without a heartbeat', async () => {
     const { id, holders } = await fresh();
     const [one, two] = holders as [Client, Client];

@@ -120,8 +120,10 @@ export async function heartbeat(db: Database, actor: Actor, workspace: Workspace
 /** Ends the locks whose holders opted in to heartbeats and stopped sending them, by the database's clock; returns how many. */
 export async function releaseExpired(db: Database, workspaceId?: string): Promise<number> {
   const expired = await db.prisma.$queryRaw<{ workspace_id: string }[]>`
-    SELECT workspace_id FROM workspace_lock WHERE unlocked_at IS NULL AND expires_at < now()
-       AND workspace_id = coalesce(${workspaceId ?? null}, workspace_id) LIMIT 100`;
+    SELECT l.workspace_id FROM workspace_lock l JOIN workspace w ON w.id = l.workspace_id
+      JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
+     WHERE l.unlocked_at IS NULL AND l.expires_at < now()
+       AND l.workspace_id = coalesce(${workspaceId ?? null}, l.workspace_id) LIMIT 100`;
   let released = 0;
   for (const { workspace_id: id } of expired) {
     released += await db.transaction(async (tx) => {
@@ -130,7 +132,7 @@ export async function releaseExpired(db: Database, workspaceId?: string): Promis
       const still = await tx.prisma.$queryRaw<unknown[]>`
         SELECT 1 FROM workspace_lock WHERE workspace_id = ${id} AND unlocked_at IS NULL AND expires_at < now() FOR UPDATE`;
       if (still.length === 0) return 0;
-      // It may have been deleted with its organization meanwhile.
+      // Its organization may have been deleted meanwhile.
       const workspace = await find(tx, id);
       if (workspace === undefined) return 0;
       await release(tx, system, workspace);
