@@ -14,46 +14,34 @@ import { startSecrets } from './start-secrets';
 // biome-ignore lint/suspicious/noExplicitAny: bodies of every endpoint
 type Json = any;
 
-/** Fields of authorities that count only with other values of the same request, or for work that goes on after the answer. */
-const ofAuthorities: readonly (readonly [operation: string, fields: string, why: string])[] = [
-  [
-    'write pki/root/generate/:exported',
-    'exclude_cn_from_sans signature_bits use_pss not_before_duration private_key_format key_ref',
-    'needs an RSA key, an exported one, or a kept one',
-  ],
-  [
-    'write pki/issuers/generate/root/:exported',
-    'exclude_cn_from_sans signature_bits use_pss not_before_duration private_key_format key_ref',
-    'needs an RSA key, an exported one, or a kept one',
-  ],
-  [
-    'write pki/root/rotate/:exported',
-    'exclude_cn_from_sans signature_bits use_pss not_before_duration private_key_format key_ref',
-    'needs an RSA key, an exported one, or a kept one',
-  ],
-  [
-    'write pki/intermediate/generate/:exported',
-    'ttl not_after not_before signature_bits use_pss not_before_duration private_key_format key_ref exclude_cn_from_sans',
-    'needs an RSA key, an exported one, or a kept one',
-  ],
-  [
-    'write pki/issuers/generate/intermediate/:exported',
-    'serial_number exclude_cn_from_sans ttl not_after not_before ou organization country locality province street_address postal_code signature_bits use_pss not_before_duration format private_key_format key_type key_ref add_basic_constraints',
-    'the same operation as pki/intermediate/generate/:exported',
-  ],
-  [
-    'write pki/tidy',
-    'tidy_cert_store tidy_revoked_certs tidy_revoked_cert_issuer_associations tidy_expired_issuers safety_buffer revoked_safety_buffer issuer_safety_buffer',
-    'tidy: what it did is seen in its status later',
-  ],
-];
+const unseen = (operations: readonly string[], fields: string, why: string) =>
+  Object.fromEntries(
+    operations.flatMap((name) => fields.split(' ').map((field) => [`write pki/${name} ${field}`, why])),
+  );
+const ofKey = 'exclude_cn_from_sans signature_bits use_pss not_before_duration private_key_format key_ref';
+const ofSubject = 'serial_number ou organization country locality province street_address postal_code';
 
 /** Fields whose effect no answer shows, and what does. */
 const elsewhere: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(
-    ofAuthorities.flatMap(([operation, fields, why]) =>
-      fields.split(' ').map((field) => [`${operation} ${field}`, why]),
-    ),
+  ...unseen(
+    ['root/generate/:exported', 'issuers/generate/root/:exported', 'root/rotate/:exported'],
+    ofKey,
+    'counts with an RSA key, an exported one, or one that is there',
+  ),
+  ...unseen(
+    ['intermediate/generate/:exported'],
+    `${ofKey} ttl not_after not_before`,
+    'counts with an RSA key, an exported one, or one that is there; a request has no validity',
+  ),
+  ...unseen(
+    ['issuers/generate/intermediate/:exported'],
+    `${ofKey} ${ofSubject} ttl not_after not_before format key_type add_basic_constraints`,
+    'the operation of intermediate/generate/:exported',
+  ),
+  ...unseen(
+    ['tidy'],
+    'tidy_cert_store tidy_revoked_certs tidy_revoked_cert_issuer_associations tidy_expired_issuers safety_buffer revoked_safety_buffer issuer_safety_buffer',
+    'tidy: its status says later what it did',
   ),
   'write identity/entity/merge force': 'identity: where both have a second factor',
   'write identity/entity/merge conflicting_alias_ids_to_keep': 'identity: where both have an alias of a mount',

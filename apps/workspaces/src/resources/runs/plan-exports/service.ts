@@ -82,7 +82,7 @@ async function readJson(db: Database, env: Pick<Environment, 'keyring'>, plan: P
   return json.toString('utf8');
 }
 
-/** Reads JSON that a worker sent. Throws `invalid` for anything but a plan, without quoting it: they may be secret. */
+/** Reads JSON that a worker sent. Throws `invalid` for anything but a plan, without quoting it: it may be secret. */
 function read(json: string): PlanDocument {
   try {
     return readPlan(json);
