@@ -221,7 +221,7 @@ describe('quotas', () => {
       inheritable: false,
       max_leases: 3,
       name: 'few',
-      path: 'scheduler',
+      path: 'scheduler/',
       role: '',
       type: 'lease-count',
     });
@@ -253,7 +253,7 @@ describe('quotas', () => {
       inheritable: false,
       interval: 3600,
       name: 'slow',
-      path: 'limited',
+      path: 'limited/',
       rate: 2,
       role: '',
       type: 'rate-limit',

@@ -24,6 +24,10 @@ const where = () =>
     );
 const inheritable = () => bool().optional().describe('Whether namespaces below count as well.');
 
+/** Mounts and namespaces are shown with their final slash. */
+const shownPath = ({ writtenPath, path: below }: { readonly writtenPath: string; readonly path: string }): string =>
+  writtenPath !== '' && below === '' ? `${writtenPath}/` : writtenPath;
+
 /** What a quota counts: as named, else as before. A named path also says again whether namespaces below count. */
 const keeping = (
   input: { path?: string; role?: string; inheritable?: boolean },
@@ -39,10 +43,7 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
   /** What every quota has. The namespace is the one it is written in, and has its name in. */
   const named = (ownerId: string, name: string, input: { path?: string; role?: string; inheritable?: boolean }) => {
     const { path: writtenPath = '', role = '', inheritable = writtenPath === '' } = input;
-    const target = quotaTarget(parts, ownerId, { path: writtenPath, role, inheritable });
-    // Mounts and namespaces are shown with their final slash.
-    const whole = writtenPath !== '' && target.path === '';
-    return { ...target, ownerId, name, writtenPath: whole ? `${writtenPath}/` : writtenPath };
+    return { ...quotaTarget(parts, ownerId, { path: writtenPath, role, inheritable }), ownerId, name, writtenPath };
   };
   return [
     rulesPath(quotas),
@@ -69,7 +70,7 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
             inheritable: quota.inheritable,
             interval: quota.intervalSeconds,
             name: quota.name,
-            path: quota.writtenPath,
+            path: shownPath(quota),
             rate: quota.rate,
             role: quota.role,
             type: 'rate-limit',
@@ -147,7 +148,7 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
             inheritable: quota.inheritable,
             max_leases: quota.maxLeases,
             name: quota.name,
-            path: quota.writtenPath,
+            path: shownPath(quota),
             role: quota.role,
             type: 'lease-count',
           });
