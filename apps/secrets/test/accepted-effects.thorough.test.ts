@@ -18,25 +18,19 @@ const unseen = (operations: readonly string[], fields: string, why: string) =>
   Object.fromEntries(
     operations.flatMap((name) => fields.split(' ').map((field) => [`write pki/${name} ${field}`, why])),
   );
-const ofKey = 'exclude_cn_from_sans signature_bits use_pss not_before_duration private_key_format key_ref';
-const ofSubject = 'serial_number ou organization country locality province street_address postal_code';
+const ofKey = 'exclude_cn_from_sans signature_bits use_pss not_before_duration private_key_format key_bits key_ref';
 
 /** Fields whose effect no answer shows, and what does. */
 const elsewhere: Readonly<Record<string, string>> = {
   ...unseen(
     ['root/generate/:exported', 'issuers/generate/root/:exported', 'root/rotate/:exported'],
     ofKey,
-    'counts with an RSA key, an exported one, or one that is there',
+    'counts with another kind of key, one that is shown, or one that is there',
   ),
   ...unseen(
-    ['intermediate/generate/:exported'],
+    ['intermediate/generate/:exported', 'issuers/generate/intermediate/:exported'],
     `${ofKey} ttl not_after not_before`,
-    'counts with an RSA key, an exported one, or one that is there; a request has no validity',
-  ),
-  ...unseen(
-    ['issuers/generate/intermediate/:exported'],
-    `${ofKey} ${ofSubject} ttl not_after not_before format key_type add_basic_constraints`,
-    'the operation of intermediate/generate/:exported',
+    'likewise; a request has no validity',
   ),
   ...unseen(
     ['tidy'],

@@ -748,7 +748,8 @@ export const examples: Readonly<Record<string, Making>> = {
 
 /** An authority of this kind, made by every call. */
 function ofKind(name: string): Making {
-  return () => ({ at: { exported: 'internal' }, body: (n) => ({ common_name: `${name} ${n}`, key_type: 'ec' }) });
+  // Signatures of this kind are all of one length.
+  return () => ({ at: { exported: 'internal' }, body: (n) => ({ common_name: `${name} ${n}`, key_type: 'ed25519' }) });
 }
 
 /** An issuer that exists, and is called by its id. */

@@ -90,7 +90,8 @@ describe('what a request may cost', () => {
     ['empty fields of a form', 'application/x-www-form-urlencoded', '&'.repeat(1001)],
   ])('an unknown sender may send a thousand %s', async (_what, type, body) => {
     const wrong: string[] = [];
-    for (const visit of withBody.filter((one) => ['none', 'wrapping'].includes(authOf(one)) && one.verb === 'write')) {
+    const counted = withBody.filter(({ verb, operation }) => verb === 'write' && !operation.wholeBody);
+    for (const visit of counted.filter((one) => ['none', 'wrapping'].includes(authOf(one)))) {
       const answer = await send(visit, undefined, type, body);
       const text = answer.body.errors?.[0];
       const right = answer.status === 413 && text === 'http: request body too large: more than 1000 values';

@@ -69,6 +69,7 @@ describe('a stored secret', () => {
 const notSecret: Readonly<Record<string, string>> = {
   access_key: 'names the key',
   key: 'names a signing key, a team or an organization',
+  peer_public_key: 'public',
   pgp_key: 'public',
   public_key: 'public',
   root_token_pgp_key: 'public',

@@ -29,7 +29,7 @@ export const loginPath = path('login', {
       if (!role) throw new Refusal('invalid', 'invalid role or secret ID');
       const outside = (cidrs: readonly string[]) => !withinCidrs(caller.address, cidrs);
       let metadata: Record<string, string> = {};
-      let tokenCidrs: readonly string[] = [];
+      let boundCidrs: readonly string[] = [];
       if (role.bind_secret_id) {
         if (!input.secret_id) throw new Refusal('invalid', 'missing secret_id');
         const secretId = await spendSecretId(storage, role, input.secret_id, nowMs, ({ cidrs, tokenCidrs }) => {
@@ -41,17 +41,17 @@ export const loginPath = path('login', {
         });
         if (!secretId) throw new Refusal('invalid', 'invalid role or secret ID');
         metadata = secretId.metadata;
-        tokenCidrs = secretId.tokenCidrs;
+        boundCidrs = secretId.tokenCidrs;
       } else if (outside(role.secret_id_bound_cidrs) || outside(role.token_bound_cidrs)) {
         throw new Refusal('denied', 'permission denied');
       }
       const facts = { ...metadata, role_name: role.name };
       return login({
-        ...tokenOf(role, tokenCidrs),
+        ...tokenOf(role, boundCidrs),
         alias: { name: role.roleId, metadata: facts },
         displayName: mount.path.replace(/^auth\/|\/$/g, '').replaceAll('/', '-'),
         metadata: facts,
-        internal: { role_name: role.name, ...(tokenCidrs.length > 0 && { token_cidrs: tokenCidrs }) },
+        internal: { role_name: role.name, ...(boundCidrs.length > 0 && { bound_cidrs: boundCidrs }) },
       });
     },
   },
@@ -61,11 +61,11 @@ export const loginPath = path('login', {
 export async function renewLogin({ internal }: StoredLogin, { storage }: BackgroundCall): Promise<Partial<Login>> {
   const role = await roles.find(storage, String(internal.role_name));
   if (!role) throw new Refusal('invalid', `role ${JSON.stringify(internal.role_name)} does not exist during renewal`);
-  return tokenOf(role, internal.token_cidrs as readonly string[] | undefined);
+  return tokenOf(role, internal.bound_cidrs as readonly string[] | undefined);
 }
 
 /** A secret id may name the addresses of its tokens, in place of those of the role. */
-const tokenOf = (role: AppRole, tokenCidrs: readonly string[] = []) => ({
+const tokenOf = (role: AppRole, boundCidrs: readonly string[] = []) => ({
   ...loginParams(role),
-  ...(tokenCidrs.length > 0 && { boundCidrs: tokenCidrs }),
+  ...(boundCidrs.length > 0 && { boundCidrs }),
 });
