@@ -534,6 +534,14 @@ export const examples: Readonly<Record<string, Making>> = {
   'delete scheduler/config/lease': readsOnly(),
   'write scheduler/role/:name': asNamed(() => ({ policies: 'read' })),
   ...transitExamples,
+  'write totp/keys/:name': asNamed((n) => ({ key: 'JBSWY3DPEHPK3PXP', period: 30 + n })),
+  'delete totp/keys/:name': removedByName('totp/keys', { key: 'JBSWY3DPEHPK3PXP' }),
+  'write totp/code/:name': async (world) => {
+    const name = world.fresh();
+    await world.root('POST', `totp/keys/${name}`, { key: 'JBSWY3DPEHPK3PXP', period: 86_400 });
+    const { code } = (await world.root('GET', `totp/code/${name}`)).data;
+    return { at: { name }, body: () => ({ code }), also: [400] };
+  },
 
   'write pki/roles/:name': asNamed((n) => ({ ttl: n + 1 })),
   'patch pki/roles/:name': async (world) => {

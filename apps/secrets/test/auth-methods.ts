@@ -1,9 +1,13 @@
 import { registry } from '../src/registry';
 
-/** Second names of methods that are mounted under both. */
-const further = ['oidc', 'azure'];
+const notThere = (wanted: 'auth' | 'secret', without: readonly string[]) =>
+  registry
+    .filter(({ kind, always, usually }) => kind === wanted && always === undefined && usually === undefined)
+    .map(({ type }) => type)
+    .filter((type) => !without.includes(type));
 
 /** The types of auth methods that an installation does not begin with, each once: what sweeps over everything mount. */
-export const authMethods: readonly string[] = registry
-  .filter(({ kind, type, usually }) => kind === 'auth' && usually === undefined && !further.includes(type))
-  .map(({ type }) => type);
+export const authMethods: readonly string[] = notThere('auth', ['oidc', 'azure']);
+
+/** The same of secrets engines, without kv, which has two versions. */
+export const secretsEngines: readonly string[] = notThere('secret', ['kv', 'nomad', 'aws']);

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { asker, type FuzzSubject, withstandsMadeUpRequests } from '@keystead/testing';
-import { authMethods } from './auth-methods';
+import { authMethods, secretsEngines } from './auth-methods';
 import { gardenOf } from './garden';
 import { CloudStandIn } from './stand-ins/cloudtwo';
 import { SchedulerStandIn } from './stand-ins/scheduler';
@@ -34,7 +34,7 @@ path "sys/quotas/lease-count/*" {
 const mounts: readonly (readonly [string, object])[] = [
   ['sys/mounts/one', { type: 'kv' }],
   ['sys/mounts/two', { type: 'kv', options: { version: '2' } }],
-  ['sys/mounts/transit', { type: 'transit' }],
+  ...secretsEngines.map((type) => [`sys/mounts/${type}`, { type }] as const),
   ['sys/mounts/scheduler', { type: 'scheduler' }],
   ['sys/mounts/cloudtwo', { type: 'cloudtwo' }],
   ...[...authMethods, 'cloudone'].map((type) => [`sys/auth/${type}`, { type }] as const),

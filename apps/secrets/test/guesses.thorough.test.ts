@@ -39,6 +39,7 @@ describe('every secret that can be guessed', () => {
 
   beforeAll(async () => {
     await directory.start();
+    await secrets.root.write('sys/mounts/totp', { type: 'totp' }).expect(204);
     for (const type of authMethods) {
       await secrets.root.write(`sys/auth/${type}`, { type }).expect(204);
     }
@@ -118,6 +119,22 @@ describe('every secret that can be guessed', () => {
       return {
         wrong: (node) => guess(node, 'wrong'),
         right: (node) => guess(node, 'right'),
+        refused: 400,
+        lockSeconds: 15 * 60,
+      };
+    },
+    'totp/code/:name': async () => {
+      const name = `k${++made}`;
+      const fields = { generate: true, issuer: 'Acme', account_name: name };
+      const { url } = (await secrets.root.write(`totp/keys/${name}`, fields).expect(200)).body.data;
+      const app = authenticator(url);
+      const guess = async (node: Node, code: string) => {
+        const headers = { 'X-Service-Token': secrets.rootToken };
+        return (await send(node, 'post', `totp/code/${name}`, { code }, headers)).body.data.valid ? 200 : 400;
+      };
+      return {
+        wrong: (node) => guess(node, app.code(clock.now(), 7)),
+        right: (node) => guess(node, app.code(clock.now())),
         refused: 400,
         lockSeconds: 15 * 60,
       };

@@ -51,6 +51,7 @@ const exempt: ReadonlyMap<string, string> = new Map(
     'write approle/role/:role_name/secret-id/destroy': proof,
     'delete approle/role/:role_name/secret-id/destroy': proof,
     'write identity/oidc/introspect': proof,
+    'write totp/code/:name': proof,
     'write transit/keys/:name': publicKeys,
     'write transit/keys/:name/rotate': publicKeys,
     'delete transit/keys/:name/soft-delete': publicKeys,

@@ -48,6 +48,9 @@ describe('a thing under a denied path', () => {
     await put('transit/keys/:name', `transit/keys/${name}`, { exportable: true });
     things.set('transit/export/:kind/:name', `transit/export/hmac-key/${name}`);
     things.set('transit/export/:kind/:name/:version', `transit/export/hmac-key/${name}/1`);
+    await put('', 'sys/mounts/totp', { type: 'totp' });
+    await put('totp/keys/:name', `totp/keys/${name}`, { key: 'JBSWY3DPEHPK3PXP', issuer: 'mine' });
+    things.set('totp/code/:name', `totp/code/${name}`);
     await put('cubbyhole/:path*', `cubbyhole/${name}`, { mine: 'cubbyhole' }, holder);
 
     await put('userpass/users/:username', `auth/userpass/users/${name}`, { password: 'p4ssw0rd-long' });

@@ -11,7 +11,7 @@ import type { RequestCall } from '../src/pipeline/request-call';
 import { type Call, isListing, type Verb } from '../src/sdk/call';
 import type { AnyOperation, Path } from '../src/sdk/path';
 import { empty } from '../src/sdk/reply';
-import { authMethods } from './auth-methods';
+import { authMethods, secretsEngines } from './auth-methods';
 import { RawClient } from './raw-client';
 import { spellings, verbForms } from './spellings';
 import { startSecrets } from './start-secrets';
@@ -79,7 +79,7 @@ describe('every declared path, however it is written', () => {
   beforeAll(async () => {
     await secrets.root.write('sys/mounts/one', { type: 'kv' }).expect(204);
     await secrets.root.write('sys/mounts/two', { type: 'kv', options: { version: '2' } }).expect(204);
-    await secrets.root.write('sys/mounts/transit', { type: 'transit' }).expect(204);
+    for (const type of secretsEngines) await secrets.root.write(`sys/mounts/${type}`, { type }).expect(204);
     for (const type of authMethods) await secrets.root.write(`sys/auth/${type}`, { type }).expect(204);
     await secrets.root.write('sys/namespaces/inner', {}).expect(200);
     const { kernel } = secrets.service;

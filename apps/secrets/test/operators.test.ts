@@ -170,7 +170,7 @@ describe('locked users', () => {
       [secrets.root, 'nothing'],
     ] as const) {
       const { body } = await who.write(`sys/locked-users/${unknown}/unlock/ada`).expect(200);
-      expect(body.warnings).toEqual([`no login method of this namespace has the accessor "${unknown}"`]);
+      expect(body.warnings).toEqual([`no mount of this namespace has the accessor "${unknown}"`]);
     }
     await right().expect(400);
     await secrets.root.write(`sys/locked-users/${accessor}/unlock/Ada`).expect(204);

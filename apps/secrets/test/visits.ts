@@ -1,7 +1,7 @@
 import type { LiveMount } from '../src/kernel/mounts/mount';
 import type { Verb } from '../src/sdk/call';
 import type { AnyOperation, Path } from '../src/sdk/path';
-import { authMethods } from './auth-methods';
+import { authMethods, secretsEngines } from './auth-methods';
 import type { Secrets } from './start-secrets';
 
 /** One verb of one declared path, at a concrete place. */
@@ -33,8 +33,7 @@ function concrete(mount: LiveMount, declared: Path): string {
 export async function mountEveryKind({ root }: Secrets): Promise<void> {
   await root.write('sys/mounts/one', { type: 'kv' }).expect(204);
   await root.write('sys/mounts/two', { type: 'kv', options: { version: '2' } }).expect(204);
-  await root.write('sys/mounts/transit', { type: 'transit' }).expect(204);
-  await root.write('sys/mounts/pki', { type: 'pki' }).expect(204);
+  for (const type of secretsEngines) await root.write(`sys/mounts/${type}`, { type }).expect(204);
   for (const type of authMethods) await root.write(`sys/auth/${type}`, { type }).expect(204);
 }
 

@@ -19,6 +19,7 @@ export {
   isCode,
   matchCounter,
 } from './one-time-code';
+export { barcodeOf, otpauthUrl } from './one-time-image';
 export { type OpenidClient, OpenidProvider, ProviderRefusal, type ProviderTokens } from './openid-provider';
 export { isAllowedRedirect, isPlainAddress } from './redirect';
 export {

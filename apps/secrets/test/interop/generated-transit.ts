@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { bodyOf, bool, duration, number, oddText, often, one } from './generated-bodies';
 
 /** A request to a mount of transit. Texts `«kind:n:mutation»` mean what an earlier answer of the same server held. */
 export interface TransitRequest {
@@ -20,31 +21,6 @@ export const isWrappedKey = (value: unknown): value is WrappedKey =>
 export const kinds = ['ciphertext', 'signature', 'hmac', 'backup'] as const;
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
-const often = <T>(usual: fc.Arbitrary<T>, odd: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
-  fc.oneof({ weight: 12, arbitrary: usual }, { weight: 1, arbitrary: odd });
-const one = <T>(...values: T[]) => fc.constantFrom(...values);
-const oddText = one<unknown>(
-  null,
-  7,
-  true,
-  [],
-  {},
-  ['YQ=='],
-  { a: 1 },
-  '',
-  '!',
-  'YQ',
-  'Y Q==',
-  'YQ==YQ==',
-  'ü',
-  1.5,
-  -1,
-);
-const oddNumber = one<unknown>(null, 'x', '', '1', '2', -1, 1.5, 99, true, [], {}, '0x1', ' 1');
-const oddBool = one<unknown>(null, 'x', '', 'true', 'false', 't', 1, 0, '1', [], {});
-
-const number = (...usual: number[]) => often(one(...usual), oddNumber);
-const bool = often(fc.boolean(), oddBool);
 /** Texts that are encrypted; what else decrypts is random. */
 export const plaintexts = ['YQ==', base64('hello'), base64('a longer text of some bytes'), ''];
 const plain = often(one(...plaintexts), oddText);
@@ -75,10 +51,6 @@ const earlier = (kind: (typeof kinds)[number]) =>
     .map(([of, n, mutation]) => `«${of}:${n}:${mutation}»`);
 const ciphertext = often(earlier('ciphertext'), oddText);
 const version = number(0, 0, 1, 2, 3);
-const duration = often(
-  one<unknown>(0, '1h', 3600, '24h', '90m', '1d'),
-  one<unknown>('59m', 30, -5, 'x', '', null, '0', true),
-);
 const reference = often(one('r1', 'r2'), one<unknown>(null, 7, ''));
 
 const cheapTypes = [
@@ -104,14 +76,6 @@ const hashName = often(
 
 /** The reference panics with `none`, and holds the key from then on. */
 const macName = hashName.filter((name) => name !== 'none');
-
-/** Each field with how often it is sent, in percent. */
-function bodyOf(fields: Readonly<Record<string, readonly [percent: number, value: fc.Arbitrary<unknown>]>>) {
-  const all = Object.entries(fields).map(([name, [percent, value]]) =>
-    fc.tuple(fc.nat(99), value).map(([drawn, sent]) => (drawn < percent ? [[name, sent]] : [])),
-  );
-  return fc.tuple(...all).map((each) => Object.fromEntries(each.flat()) as Record<string, unknown>);
-}
 
 const batchOf = (item: fc.Arbitrary<unknown>) =>
   often(fc.array(item, { minLength: 1, maxLength: 4 }), one<unknown>([], null, 'x', 7, {}, ['x'], [7], [null], [[]]));

@@ -9,7 +9,7 @@ export interface Told {
 }
 
 /** A difference that is meant. */
-interface Difference {
+export interface Difference {
   readonly why: string;
   readonly fits: (ours: Told, theirs: Told, request: TransitRequest) => boolean;
 }

@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import type { CodeScheme } from '@keystead/auth';
+import { barcodeOf, type CodeScheme, otpauthUrl } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import type { Guessed } from '../attempts/attempts';
 import { isId } from '../identity/checks';
 import { mfaSecretCell } from '../identity/rows';
 import type { Notice, Tx } from '../storage/types';
 import { makeRecoveryCodes, recoveryCodeHash } from './recovery-codes';
-import { barcodeOf, otpauthUrl } from './secret-image';
 import type { MfaMethod, MfaNeeds, NewSecret, SealedSecret } from './types';
 
 /** Whose wrong codes are counted together. */
@@ -36,7 +35,7 @@ export class MfaSecrets {
     const { algorithm, digits, periodSeconds, skew } = method;
     const key = randomBytes(method.keySizeBytes).toString('base64');
     const secret = { key, algorithm, digits, periodSeconds, skew };
-    const url = otpauthUrl(method, entityId, secret);
+    const url = otpauthUrl(method.issuer, entityId, schemeOf(secret));
     const recoveryCodes = makeRecoveryCodes(method.recoveryCodes);
     return { secret, shown: { url, barcode: await barcodeOf(url, method.qrSizePixels), recoveryCodes } };
   }

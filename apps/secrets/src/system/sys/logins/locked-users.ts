@@ -6,7 +6,7 @@ import { string } from '../../../sdk/fields';
 import { path } from '../../../sdk/path';
 import { data, empty } from '../../../sdk/reply';
 
-/** The locked names of one login method. */
+/** The locked names of one mount. */
 interface LockedMount {
   readonly accessor: string;
   /** All of them; `names` may be fewer. */
@@ -31,9 +31,7 @@ async function listLocked(
   const all = accessor === undefined ? [own, ...namespaces.below(own)] : [own];
   const found = all.map((namespace) => ({
     namespace,
-    mounts: mounts
-      .list(namespace.uuid, 'auth')
-      .filter((mount) => accessor === undefined || mount.accessor === accessor),
+    mounts: mounts.list(namespace.uuid).filter((mount) => accessor === undefined || mount.accessor === accessor),
   }));
   const locks = await attempts.locked(found.flatMap((one) => one.mounts.map(({ uuid }) => uuid)));
   const shown = found.map(({ namespace, mounts: listed }) => ({
@@ -46,14 +44,14 @@ async function listLocked(
   return shown.filter(({ namespace, mounts: locked }) => namespace === own || locked.length > 0);
 }
 
-/** Ends a lock. False where the namespace has no login method of that accessor. */
+/** Ends a lock. False where the namespace has no mount of that accessor. */
 async function unlock(
   { attempts, mounts }: LockedUsersDeps,
   namespaceId: string,
   accessor: string,
   name: string,
 ): Promise<boolean> {
-  const mount = mounts.list(namespaceId, 'auth').find((one) => one.accessor === accessor);
+  const mount = mounts.list(namespaceId).find((one) => one.accessor === accessor);
   if (!mount) return false;
   await attempts.forget({ kind: 'password', subject: `${mount.uuid}/${name}` });
   return true;
@@ -65,11 +63,11 @@ const most = <T extends { readonly counts: number }>(a: T, b: T): number => b.co
 export function lockedUserPaths(deps: LockedUsersDeps) {
   return [
     path('locked-users', {
-      summary: 'Names that too many wrong passwords have locked.',
+      summary: 'Names that too many wrong passwords or codes have locked.',
       read: {
         summary: 'Read which names are locked, in this namespace and those below it.',
         operationId: 'locked-users-list',
-        input: z.object({ mount_accessor: string().optional().describe('Only those of this login method.') }),
+        input: z.object({ mount_accessor: string().optional().describe('Only those of this mount.') }),
         output: z.object({
           by_namespace: z.array(
             z.object({
@@ -109,13 +107,13 @@ export function lockedUserPaths(deps: LockedUsersDeps) {
       summary: 'A name that may be locked.',
       params: { mount_accessor: 'segment', alias_identifier: 'segment' },
       folds: { alias_identifier: 'case' },
-      paramDocs: { mount_accessor: 'Accessor of the login method.', alias_identifier: 'The name.' },
+      paramDocs: { mount_accessor: 'Accessor of the mount.', alias_identifier: 'The name.' },
       write: {
         summary: 'Let a name try again at once. One that is not locked stays so.',
         operationId: 'locked-users-unlock',
         async run({ namespace, params: { mount_accessor: accessor, alias_identifier: name }, warn }) {
           const isKnown = await unlock(deps, namespace.uuid, accessor, name);
-          if (!isKnown) warn(`no login method of this namespace has the accessor ${JSON.stringify(accessor)}`);
+          if (!isKnown) warn(`no mount of this namespace has the accessor ${JSON.stringify(accessor)}`);
           return empty;
         },
       },

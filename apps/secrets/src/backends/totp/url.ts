@@ -1,0 +1,41 @@
+import { refuse } from '../../sdk/refuse';
+
+/** What an otpauth URL says of a key; what it does not say is absent. Throws `invalid` for another text. */
+export function readUrl(text: string) {
+  const unreadable = 'an error occurred while parsing url string';
+  if (!URL.canParse(text)) refuse(unreadable);
+  const url = new URL(text);
+  // Codes of the other kind are counted, and would never be right.
+  if (url.protocol !== 'otpauth:' || url.host.toLowerCase() !== 'totp') {
+    refuse('the url value must begin with otpauth://totp/');
+  }
+  const said = (name: string) => url.searchParams.get(name) || undefined;
+  const number = (name: string) => {
+    const digits = said(name);
+    if (digits === undefined) return undefined;
+    return /^\d{1,9}$/.test(digits) ? Number(digits) : refuse(`an error occurred while parsing ${name} value in url`);
+  };
+  const label = decoded(url.pathname.replace(/^\//, '')) ?? refuse(unreadable);
+  const [before, ...after] = label.split(':');
+  const given = {
+    issuer: said('issuer') ?? (after.length > 0 ? before : undefined),
+    period: number('period'),
+    digits: number('digits'),
+    algorithm: said('algorithm'),
+  };
+  return {
+    account_name: after.length > 0 ? after.join(':') : label,
+    key: said('secret') ?? '',
+    ...(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<{
+      [K in keyof typeof given]: NonNullable<(typeof given)[K]>;
+    }>),
+  };
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
