@@ -58,6 +58,7 @@ interface Compiled extends Derived {
 const anonymous = {};
 /** Rules in all remembered lists together; one takes some hundred bytes. */
 const maxRules = 200_000;
+const maxLists = 50_000;
 
 /**
  * Compiled access lists of callers: token policies ∪ entity policies ∪ group policies, as they are now.
@@ -69,14 +70,13 @@ export class Access {
   /** Keys of `lists`, so that what is dropped there is not held here. */
   private readonly keys = new WeakMap<readonly string[], WeakMap<object, string>>();
   private readonly lists = new LRUCache<string, Compiled>({
-    max: 50_000,
     maxSize: maxRules,
-    sizeCalculation: ({ list, identity }) => (identity ? list.size : 0) + 1,
+    sizeCalculation: ({ list, identity }) => (identity ? list.size : 0) + maxRules / maxLists,
   });
   private readonly groundworks = new LRUCache<string, DerivedGroundwork>({
-    max: 10_000,
     maxSize: maxRules,
-    sizeCalculation: ({ groundwork }) => groundwork.layer.rules.length + groundwork.templated.length + 1,
+    sizeCalculation: ({ groundwork }) =>
+      groundwork.layer.rules.length + groundwork.templated.length + maxRules / 10_000,
   });
 
   constructor(private readonly needs: AccessNeeds) {}

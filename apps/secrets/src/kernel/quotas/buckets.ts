@@ -11,7 +11,7 @@ const MAX_CLIENTS = 20_000;
 
 /** One token bucket per client of a rate limit, in the memory of this node. */
 export class Buckets {
-  private readonly clients = new LRUCache<string, Bucket>({ max: MAX_CLIENTS });
+  private readonly clients = new LRUCache<string, Bucket>({ maxSize: MAX_CLIENTS, sizeCalculation: () => 1 });
 
   constructor(private readonly limit: RateLimit) {}
 

@@ -34,13 +34,13 @@ export class CoherentCache<V extends object> implements Cache<V> {
 
   constructor({ maxEntries, maxBytes, sizeOf, fresh }: CacheOptions<V>) {
     this.fresh = fresh;
+    // Every entry counts for its share at least, so that sizes bound the number too: a cache told that number allocates all its
+    // places when it is made.
+    const [maxSize, share] = maxBytes === undefined ? [maxEntries, 1] : [maxBytes, Math.ceil(maxBytes / maxEntries)];
     this.kept = new LRUCache({
-      max: maxEntries,
-      maxSize: maxBytes,
-      sizeCalculation:
-        maxBytes === undefined
-          ? undefined
-          : ({ value }, key) => key.length + 64 + (value === null || !sizeOf ? 0 : sizeOf(value)),
+      maxSize,
+      sizeCalculation: ({ value }, key) =>
+        sizeOf && value !== null ? Math.max(share, key.length + 64 + sizeOf(value)) : share,
     });
   }
 

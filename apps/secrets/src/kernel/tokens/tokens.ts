@@ -58,7 +58,7 @@ export class StoredTokens implements Tokens {
     { maxCached = 20_000 }: { maxCached?: number } = {},
   ) {
     this.cache = new CoherentCache({ maxEntries: maxCached, fresh: () => storage.changes.fresh });
-    this.keys = new LRUCache({ max: maxCached });
+    this.keys = new LRUCache({ maxSize: maxCached, sizeCalculation: () => 1 });
     storage.changes.listen('token', (key) => (key === '*' ? this.cache.clear() : this.cache.forget(key)));
     storage.changes.listen('seal', () => this.clear());
   }

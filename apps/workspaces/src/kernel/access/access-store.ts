@@ -88,7 +88,7 @@ SELECT t.id AS team_id, t.grants_revision AS revision,
  * so that one change of one team does not read all the others again.
  */
 export class AccessStore {
-  private readonly memberships = new LRUCache<string, CachedMembership>({ max: 20_000 });
+  private readonly memberships = new LRUCache<string, CachedMembership>({ maxSize: 20_000, sizeCalculation: () => 1 });
   private readonly grants = new LRUCache<string, CachedGrants>({
     maxSize: 2_000_000,
     sizeCalculation: ({ grants }) => grants.workspaces.size + grants.projects.size + grants.around.size + 1,

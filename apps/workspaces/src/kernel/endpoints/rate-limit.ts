@@ -17,7 +17,7 @@ const UNLIMITED: RateVerdict = { allowed: true, limit: 0, remaining: 0, resetSec
 
 /** A bucket per principal, refilled evenly: `limit` requests at once, `limit` a second. One per process. */
 export class RateLimit {
-  private readonly buckets = new LRUCache<string, Bucket>({ max: 50_000 });
+  private readonly buckets = new LRUCache<string, Bucket>({ maxSize: 50_000, sizeCalculation: () => 1 });
 
   constructor(private readonly now: () => number) {}
 

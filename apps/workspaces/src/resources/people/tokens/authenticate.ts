@@ -121,8 +121,11 @@ export function createAuthenticator(options: {
 }): Authenticator {
   const { db, keyring, now, sessionIdleMinutes, consoleIdleMinutes, settings, workerTokens = [], readsOnly } = options;
   const workers = new Map(workerTokens.map((token) => workerOf(hashSecret(keyring, token).toString('hex'))));
-  const hashes = new LRUCache<string, string>({ max: 5_000 });
-  const known = new LRUCache<string, { columns: string; token: Recognised }>({ max: 20_000 });
+  const hashes = new LRUCache<string, string>({ maxSize: 5_000, sizeCalculation: () => 1 });
+  const known = new LRUCache<string, { columns: string; token: Recognised }>({
+    maxSize: 20_000,
+    sizeCalculation: () => 1,
+  });
   const touch = gather<string, undefined>(async (ids) => {
     await db.rows({ ...touchTokens, values: [ids, new Date(now())] });
     return new Map();
