@@ -21,6 +21,7 @@ import type { Directory } from './backends/ldap/directory';
 import { pki } from './backends/pki/backend';
 import { scheduler } from './backends/scheduler/backend';
 import type { Scheduler } from './backends/scheduler/scheduler';
+import { ssh } from './backends/ssh/backend';
 import { totp } from './backends/totp/backend';
 import { transit } from './backends/transit/backend';
 import { userpass } from './backends/userpass/backend';
@@ -107,6 +108,7 @@ export const registry: readonly Registered[] = [
   },
   { type: 'transit', kind: 'secret', make: one(() => transit) },
   { type: 'pki', kind: 'secret', make: one(() => pki) },
+  { type: 'ssh', kind: 'secret', make: one(() => ssh) },
   { type: 'totp', kind: 'secret', make: one(() => totp) },
   { type: 'scheduler', kind: 'secret', usually: 'scheduler/', make: one((outside) => scheduler(outside.scheduler)) },
   { type: 'cloudtwo', kind: 'secret', usually: 'cloudtwo/', make: one((outside) => cloudtwo(outside.cloudtwo)) },

@@ -1,4 +1,5 @@
 import { testCertificate } from '@keystead/testing';
+import { sshExamples } from './ssh-examples';
 import { root as authority } from './stand-ins/authority';
 import { listOf } from './stand-ins/revocation';
 import { transitExamples } from './transit-examples';
@@ -533,6 +534,7 @@ export const examples: Readonly<Record<string, Making>> = {
   'write scheduler/config/lease': readsOnly({ ttl: '1h', max_ttl: '2h' }),
   'delete scheduler/config/lease': readsOnly(),
   'write scheduler/role/:name': asNamed(() => ({ policies: 'read' })),
+  ...sshExamples,
   ...transitExamples,
   'write totp/keys/:name': asNamed((n) => ({ key: 'JBSWY3DPEHPK3PXP', period: 30 + n })),
   'delete totp/keys/:name': removedByName('totp/keys', { key: 'JBSWY3DPEHPK3PXP' }),

@@ -48,6 +48,10 @@ describe('a thing under a denied path', () => {
     await put('transit/keys/:name', `transit/keys/${name}`, { exportable: true });
     things.set('transit/export/:kind/:name', `transit/export/hmac-key/${name}`);
     things.set('transit/export/:kind/:name/:version', `transit/export/hmac-key/${name}/1`);
+    await put('', 'sys/mounts/ssh', { type: 'ssh' });
+    await put('ssh/roles/:role', `ssh/roles/${name}`, { key_type: 'otp', default_user: 'mine' });
+    await put('', `ssh/issuers/import/${name}`, { key_type: 'ed25519' });
+    things.set('ssh/issuer/:issuer_ref', `ssh/issuer/${name}`);
     await put('', 'sys/mounts/totp', { type: 'totp' });
     await put('totp/keys/:name', `totp/keys/${name}`, { key: 'JBSWY3DPEHPK3PXP', issuer: 'mine' });
     things.set('totp/code/:name', `totp/code/${name}`);

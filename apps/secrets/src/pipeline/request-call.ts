@@ -3,6 +3,7 @@ import type { Envelope } from '@keystead/envelope';
 import { jsonText } from '@keystead/envelope';
 import type { Guessed } from '../kernel/attempts/attempts';
 import { passwordRule } from '../kernel/mounts/lockout';
+import { fillTemplate, isTemplated } from '../kernel/policy/template';
 import type { RouteMatch } from '../kernel/routing/route-match';
 import type { Call, Caller, MountView, NamespaceView, ReusableSecret, Verb } from '../sdk/call';
 import type { CanonicalPath, Spelling } from '../sdk/canonical-path';
@@ -16,6 +17,7 @@ import { findReusable } from './reuse';
 
 const noFields: Readonly<Record<string, unknown>> = {};
 const none: readonly string[] = [];
+const anyValue = { allowsWildcardsInTemplates: true, allowsSlashesInTemplates: true };
 
 /** A request as its handler sees it, with what turning the reply into an answer needs. */
 export class RequestCall implements Call {
@@ -76,6 +78,11 @@ export class RequestCall implements Call {
       sudo: context.grant?.sudo ?? false,
       address: request.address,
     };
+  }
+
+  filled(text: string): string | undefined {
+    if (!isTemplated(text)) return text;
+    return fillTemplate(text, this.bearer?.identity?.subject, anyValue);
   }
 
   certificates(): readonly Buffer[] {

@@ -56,6 +56,7 @@ export async function handleWhileSealed(kernel: Kernel, request: Request): Promi
     nowMs: kernel.clock.now(),
     wrapTtlSeconds: 0,
     certificates: () => [],
+    filled: () => undefined,
     warn: () => {},
     findReusable: async () => undefined,
     guess: async () => undefined,

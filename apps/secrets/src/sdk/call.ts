@@ -119,6 +119,11 @@ export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<
    * but that the client has the key of the first. Throws `invalid` where a proxy sent something else in their place.
    */
   certificates(): readonly Buffer[];
+  /**
+   * The text with its identity templates (`{{identity.entity.name}}`) filled from the caller; undefined where one of them
+   * has no value. A text without templates is answered as it is.
+   */
+  filled(text: string): string | undefined;
   /** Adds a warning to the answer, if it has a body. */
   warn(message: string): void;
   /**

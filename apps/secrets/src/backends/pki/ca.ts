@@ -1,9 +1,10 @@
 import { type KeyObject, randomUUID } from 'node:crypto';
 import { publicDer } from '../../sdk/asn1';
+import { findKept, keepKey } from '../../sdk/private-key';
 import { refuse } from '../../sdk/refuse';
 import type { Storage } from '../../sdk/storage';
 import { maySignLists, type ReadCertificate, readCertificate } from './certificate';
-import { type KeyType, keptKey, kindOfKey, openedKey } from './key-pair';
+import { type KeyType, kindOfKey } from './key-pair';
 import type { UrlSet } from './url-set';
 
 /** What an issuer may be used for. */
@@ -74,7 +75,7 @@ export function changeCa(storage: Storage, change: (ca: Ca, tx: Storage) => Ca |
 /** What is to be known of a key that is kept. */
 export interface NewKey {
   readonly info: CaKey;
-  readonly secret: string;
+  readonly key: KeyObject;
 }
 
 /** A private key with an id, to be kept. */
@@ -82,15 +83,15 @@ export function newKey(key: KeyObject, name: string): NewKey {
   const publicKey = publicDer(key).toString('base64');
   return {
     info: { key_id: randomUUID(), key_name: name, key_type: kindOfKey(key).type, publicKey },
-    secret: keptKey(key),
+    key,
   };
 }
 
 /** The issuers and keys with this key; issuers that waited for it now have it. The first key is the default. */
-export function withKey(ca: Ca, tx: Storage, { info, secret }: NewKey): Ca {
+export function withKey(ca: Ca, tx: Storage, { info, key }: NewKey): Ca {
   const taken = keyRef(ca, info.key_name);
   if (info.key_name !== '' && taken) refuse('key name already in use');
-  tx.put(`key/${info.key_id}`, JSON.stringify({ key: secret }));
+  keepKey(tx, `key/${info.key_id}`, key);
   const issuers = Object.entries(ca.issuers).map(([id, issuer]) => {
     const fits = issuer.key_id === '' && publicKeyOf(issuer) === info.publicKey;
     return [id, fits ? { ...issuer, key_id: info.key_id } : issuer] as const;
@@ -188,16 +189,6 @@ export function certificateOf(issuer: Issuer): ReadCertificate {
 
 const publicKeyOf = (issuer: Issuer): string => publicDer(certificateOf(issuer).publicKey).toString('base64');
 
-const openedKeys = new WeakMap<object, KeyObject>();
-
-/** The private key of an id, opened once on each node as long as its entry is cached. */
-export async function privateKey(storage: Storage, id: string): Promise<KeyObject> {
-  const kept = await storage.read(`key/${id}`, JSON.parse as (text: string) => { readonly key: string });
-  if (!kept) refuse(`unable to find PKI key for reference: ${id}`);
-  let key = openedKeys.get(kept);
-  if (!key) {
-    key = openedKey(kept.key);
-    openedKeys.set(kept, key);
-  }
-  return key;
-}
+/** The private key of an id. Throws `invalid` for none. */
+export const privateKey = async (storage: Storage, id: string): Promise<KeyObject> =>
+  (await findKept(storage, `key/${id}`)) ?? refuse(`unable to find PKI key for reference: ${id}`);

@@ -1,4 +1,4 @@
-import { createPrivateKey, generateKeyPair, type KeyObject } from 'node:crypto';
+import { generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import { refuse } from '../../sdk/refuse';
 
@@ -58,13 +58,6 @@ export function kindOfKey(key: KeyObject): { readonly type: KeyType; readonly bi
   const bits = [...curves.keys()].find((size) => curves.get(size) === details?.namedCurve);
   return type === 'ec' && bits !== undefined ? { type, bits } : refuse('unknown private key type');
 }
-
-/** A private key as it is stored. */
-export const keptKey = (key: KeyObject): string => key.export({ format: 'der', type: 'pkcs8' }).toString('base64');
-
-/** A stored private key, opened. */
-export const openedKey = (text: string): KeyObject =>
-  createPrivateKey({ key: Buffer.from(text, 'base64'), format: 'der', type: 'pkcs8' });
 
 /** How a private key is shown: in the usual form of its type, or as PKCS#8. */
 export function shownKey(key: KeyObject, format: string, keyFormat: string): string {

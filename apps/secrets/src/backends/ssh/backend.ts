@@ -1,0 +1,15 @@
+import { backend } from '../../sdk/backend';
+import { issuerPaths } from './issuers';
+import { otpPaths, otpSecret } from './otp';
+import { rolePaths } from './roles';
+import { signPaths } from './sign';
+import { zeroAddressPath } from './zero-address';
+
+/** Certificates and one-time passwords for SSH. */
+export const ssh = backend({
+  type: 'ssh',
+  kind: 'secret',
+  summary: 'Signs SSH certificates of users and hosts, and makes one-time passwords for hosts.',
+  paths: [...issuerPaths, ...rolePaths, ...signPaths, ...otpPaths, zeroAddressPath],
+  secrets: { secret_otp_type: otpSecret },
+});

@@ -1,0 +1,142 @@
+import { createHash, randomUUID } from 'node:crypto';
+import ipaddr from 'ipaddr.js';
+import { z } from 'zod';
+import type { SecretKind } from '../../sdk/backend';
+import { stillThere } from '../../sdk/collection';
+import { secretString, string } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { refuse } from '../../sdk/refuse';
+import { data, secret } from '../../sdk/reply';
+import { withinCidrs } from '../../sdk/token-params';
+import { checkVisible } from './principals';
+import { listed, roles, type SshRole } from './role';
+import { zeroAddressRoles } from './zero-address';
+
+/** What a one-time password is good for, kept under its hash. */
+interface KeptPassword {
+  readonly ip: string;
+  readonly username: string;
+  readonly role_name: string;
+}
+
+const parse = JSON.parse as (text: string) => KeptPassword;
+const entryOf = (password: string): string => `otp/${createHash('sha256').update(password).digest('hex')}`;
+
+/** An address in its one spelling. Throws `invalid` for none and for another text. */
+function requireAddress(text: string): string {
+  if (text === '') refuse('Missing ip');
+  // Numbers in other notations, and networks, are not among what clients send.
+  const isAddress = /^[\da-f.:]+$/i.test(text) && (text.includes(':') || /^(\d+\.){3}\d+$/.test(text));
+  if (!isAddress || !ipaddr.isValid(text) || /(^|\.)0\d/.test(text)) refuse(`Invalid IP ${JSON.stringify(text)}`);
+  return ipaddr.process(text).toString();
+}
+
+const within = (address: string, networks: string): boolean => {
+  const list = listed(networks);
+  return list.length > 0 && withinCidrs(address, list);
+};
+
+const inNetworks = ({ cidr_list, exclude_cidr_list }: SshRole, address: string): boolean =>
+  within(address, cidr_list) && !within(address, exclude_cidr_list);
+
+/** The user that is asked for. Throws `invalid` for one that the role does not allow. */
+function allowedUser({ default_user, allowed_users }: SshRole, asked: string): string {
+  const user = asked || default_user || refuse("No default username registered. Use 'username' option");
+  checkVisible(user, 'username');
+  if (user === default_user) return user;
+  if (allowed_users === '') {
+    refuse('Username has to be either in allowed users list or has to be a default username');
+  }
+  if (allowed_users === '*' || listed(allowed_users).includes(user)) return user;
+  refuse('Username is not present is allowed users list');
+}
+
+/** One-time passwords for hosts, whose helper asks here whether one is right. */
+export const otpPaths = [
+  path('creds/:role', {
+    summary: 'One-time passwords for hosts.',
+    params: { role: 'name-at' },
+    paramDocs: { role: 'Name of the role.' },
+    write: {
+      summary: 'Make a one-time password for a host; it ends with its lease, or when it is used.',
+      operationId: 'generate-credentials',
+      input: z.object({
+        ip: string().optional().describe('Address of the host.'),
+        username: string().optional().describe('User there; else that of the role.'),
+      }),
+      output: z.object({ ip: z.string(), key: z.string(), key_type: z.string(), port: z.int(), username: z.string() }),
+      async run({ input, params, storage }) {
+        const name = params.role;
+        const sent = input.ip ?? '';
+        if (sent === '') refuse('Missing ip');
+        const role = await roles.require(storage, name, `Role ${JSON.stringify(name)} not found`);
+        const username = allowedUser(role, input.username ?? '');
+        const ip = requireAddress(sent);
+        const isAllowed = (await zeroAddressRoles(storage)).includes(name) || inNetworks(role, ip);
+        if (!isAllowed) refuse('Error validating IP: IP does not belong to role');
+        if (role.key_type !== 'otp') refuse('key type unknown');
+        const key = randomUUID();
+        const kept: KeptPassword = { ip, username, role_name: name };
+        storage.put(entryOf(key), JSON.stringify(kept));
+        return secret('secret_otp_type', {
+          data: { ip, key, key_type: 'otp', port: role.port, username },
+          internal: { entry: entryOf(key) },
+          renewable: false,
+        });
+      },
+    },
+  }),
+  path('verify', {
+    summary: 'Whether a one-time password is right, for the helper on a host.',
+    auth: 'none',
+    write: {
+      summary: 'Use up a one-time password, and say what it is good for.',
+      operationId: 'verify-otp',
+      judges: 'unguessable',
+      input: z.object({
+        otp: secretString().optional().describe('The password; verify-echo-request asks whether the service is there.'),
+      }),
+      output: z.object({
+        ip: z.string().optional(),
+        username: z.string().optional(),
+        role_name: z.string().optional(),
+        message: z.string().optional(),
+      }),
+      async run({ input: { otp = '' }, storage }) {
+        if (otp === 'verify-echo-request') return data({ message: 'verify-echo-response' });
+        const entry = entryOf(otp);
+        if (!(await storage.read(entry, parse))) refuse('OTP not found');
+        // Of several who ask at once, one is told.
+        const { ip, role_name, username } = await storage.transaction(entry, async (tx) => {
+          const found = (await tx.read(entry, parse)) ?? refuse('OTP not found');
+          tx.delete(entry);
+          return found;
+        });
+        return data({ ip, role_name, username });
+      },
+    },
+  }),
+  path('lookup', {
+    summary: 'Roles for a host.',
+    write: {
+      summary: 'List the roles whose one-time passwords are for a host.',
+      operationId: 'list-roles-by-ip',
+      input: z.object({ ip: string().optional().describe('Address of the host.') }),
+      output: z.object({ roles: z.array(z.string()).nullable() }),
+      async run({ input, storage }) {
+        const ip = requireAddress(input.ip ?? '');
+        const all = await stillThere(await roles.list(storage), (name) => roles.find(storage, name));
+        const fits = all.filter(([, role]) => within(ip, role.cidr_list)).map(([name]) => name);
+        const names = [...new Set([...fits, ...(await zeroAddressRoles(storage))])];
+        return data({ roles: names.length > 0 ? names : null });
+      },
+    },
+  }),
+];
+
+/** How a one-time password ends with its lease. */
+export const otpSecret: SecretKind = {
+  async revoke({ entry }, { storage }) {
+    storage.delete(String(entry));
+  },
+};

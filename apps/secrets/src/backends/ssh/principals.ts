@@ -1,0 +1,64 @@
+import type { Call } from '../../sdk/call';
+import { refuse } from '../../sdk/refuse';
+import { listed, type SshRole } from './role';
+
+type Filling = Pick<Call, 'filled'>;
+
+/** What no name, option or key id may hold: what cannot be seen, ends a line, or changes the direction of text. */
+const hidden = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}\p{Cs}]/u;
+/** What a name may not hold either: all white space but a blank. */
+const blank = /[^\S ]/u;
+
+/** Refuses a text with characters that cannot be seen. */
+export function checkVisible(text: string, what: string): void {
+  if (hidden.test(text)) refuse(`${what} holds a control character or another one that cannot be seen`);
+}
+
+/** The names that a certificate is for. Throws `invalid` for names that the role does not allow, and for none. */
+export function principalsOf(call: Filling, role: SshRole, kind: 'user' | 'host', asked: string | undefined): string[] {
+  const isHost = kind === 'host';
+  const allowedText = isHost ? role.allowed_domains : role.allowed_users;
+  const isTemplate = isHost ? role.allowed_domains_template : role.allowed_users_template;
+  const names = listed(asked ?? (isHost ? '' : defaultUser(call, role))).sort();
+  if (names.length === 0) {
+    if (role.allow_empty_principals) return [];
+    refuse(
+      'refusing to issue unsafe, globally-valid certificate with no principals specified; set valid_principals or default_user',
+    );
+  }
+  for (const name of names) {
+    checkVisible(name, 'valid_principals');
+    if (blank.test(name) || (isHost && name.includes(' '))) refuse(`${name} is not a valid value for valid_principals`);
+  }
+  if (allowedText === '*') return names;
+  const allowed = isTemplate
+    ? listed(allowedText).flatMap((word) => filledNames(call, role, word))
+    : listed(allowedText);
+  if (allowed.length === 0) refuse('role is not configured to allow any principals');
+  const fits = isHost
+    ? (name: string) =>
+        allowed.some(
+          (domain) =>
+            (role.allow_bare_domains && name === domain) || (role.allow_subdomains && name.endsWith(`.${domain}`)),
+        )
+    : (name: string) => allowed.includes(name);
+  const wrong = names.find((name) => !fits(name));
+  if (wrong !== undefined) refuse(`${wrong} is not a valid value for valid_principals`);
+  return names;
+}
+
+/** The default user of a role for this caller; none where its templates have no value. */
+function defaultUser(call: Filling, { default_user, default_user_template }: SshRole): string {
+  if (!default_user_template) return default_user;
+  return call.filled(default_user) ?? '';
+}
+
+/** The names that one allowed word means for this caller; none where its templates have no value. */
+function filledNames(call: Filling, role: SshRole, word: string): string[] {
+  const filled = call.filled(word);
+  if (filled === undefined) return [];
+  if (filled === word || role.allow_commas_in_identity_templates) return listed(filled);
+  return filled.includes(',')
+    ? refuse(`template '${word}' could not be rendered -> its value holds a comma`)
+    : [filled];
+}

@@ -1,0 +1,146 @@
+import ipaddr from 'ipaddr.js';
+import { collection } from '../../sdk/collection';
+import { announced, bool, duration, int, keyValues, object, string } from '../../sdk/fields';
+import { recordFields } from '../../sdk/record-fields';
+import { refuse } from '../../sdk/refuse';
+import type { Storage } from '../../sdk/storage';
+import { signerNames } from './certificate';
+
+const flag = (text: string) => bool().describe(text);
+const text = (about: string) => string().describe(about);
+
+/** What a role allows and says of its certificates or one-time passwords. Lists are texts with commas, as clients send them. */
+export const roleFields = recordFields({
+  key_type: [announced(string(), { enum: ['ca', 'otp'] }).describe('ca: certificates; otp: one-time passwords.'), ''],
+  default_user: [text('The user where none is asked for.'), ''],
+  default_user_template: [flag('It has templates of identities.'), false],
+  allowed_users: [text('Users that may be asked for; * is any.'), ''],
+  allowed_users_template: [flag('They have templates of identities.'), false],
+  allowed_domains: [text('Domains of hosts; * is any.'), ''],
+  allowed_domains_template: [flag('They have templates of identities.'), false],
+  allow_commas_in_identity_templates: [
+    flag('A value of a template may hold commas, and so more names than one.'),
+    false,
+  ],
+  allow_bare_domains: [flag('Hosts may be called like a domain.'), false],
+  allow_subdomains: [flag('Hosts may be called below a domain.'), false],
+  allow_user_certificates: [flag('Certificates of users.'), false],
+  allow_host_certificates: [flag('Certificates of hosts.'), false],
+  allow_empty_principals: [flag('Certificates without names, which are good for every one.'), false],
+  allow_user_key_ids: [flag('The caller may choose the key id.'), false],
+  key_id_format: [
+    text(
+      'The key id, with {{token_display_name}}, {{role_name}} and {{public_key_hash}}; that clients know by default.',
+    ),
+    '',
+  ],
+  allowed_critical_options: [text('Critical options that may be asked for; empty allows all.'), ''],
+  allowed_extensions: [text('Extensions that may be asked for; * allows all.'), ''],
+  default_critical_options: [keyValues().describe('Critical options where none are asked for.'), {}],
+  default_extensions: [keyValues().describe('Extensions where none are asked for.'), {}],
+  default_extensions_template: [flag('Their values have templates of identities.'), false],
+  allowed_user_key_lengths: [
+    object().describe('Types of keys that may be signed, each with a size or a list of them.'),
+    {} as Record<string, unknown>,
+  ],
+  algorithm_signer: [
+    announced(string(), { enum: signerNames }).describe('What issuers with an RSA key sign with.'),
+    'default',
+  ],
+  ttl: [duration().describe('How long certificates are valid, where nothing is asked; 0: as the mount says.'), 0],
+  max_ttl: [duration().describe('How long they are valid at most; 0: as the mount says.'), 0],
+  not_before_duration: [duration().describe('How much earlier than now they are valid.'), 30],
+  issuer_ref: [text('Who signs: an id, a name, or default.'), 'default'],
+  cidr_list: [text('Networks of the hosts that one-time passwords are for.'), ''],
+  exclude_cidr_list: [text('Networks among them that they are not for.'), ''],
+  port: [int().describe('Port of the hosts, as clients are told it.'), 22],
+});
+
+/** A role, as it is stored. */
+export type SshRole = typeof roleFields.defaults;
+
+/** The roles of a mount. */
+export const roles = collection('role/', roleFields.input);
+
+/** The words of a text with commas. */
+export const listed = (list: string): string[] => [
+  ...new Set(
+    list
+      .split(',')
+      .map((word) => word.trim())
+      .filter((word) => word !== ''),
+  ),
+];
+
+const otpFields = ['default_user', 'cidr_list', 'exclude_cidr_list', 'key_type', 'port', 'allowed_users'] as const;
+const onlyOtp: readonly string[] = ['cidr_list', 'exclude_cidr_list', 'port'];
+
+/** What of a role is shown: the fields that its kind has. */
+export function showRole(role: SshRole): Record<string, unknown> {
+  const all = Object.entries(role);
+  return Object.fromEntries(
+    role.key_type === 'otp'
+      ? all.filter(([name]) => (otpFields as readonly string[]).includes(name))
+      : all.filter(([name]) => !onlyOtp.includes(name)),
+  );
+}
+
+/** The role as it is kept. Throws `invalid` for what contradicts itself or is unknown. */
+export function checkedRole(asked: SshRole): SshRole {
+  for (const [name, list] of [
+    ['cidr_list', asked.cidr_list],
+    ['exclude_cidr_list entry', asked.exclude_cidr_list],
+  ] as const) {
+    const wrong = listed(list).find((network) => !ipaddr.isValidCIDR(network));
+    if (wrong !== undefined) refuse(`failed to validate ${name}: invalid CIDR address: ${wrong}`);
+  }
+  const role = { ...asked, key_type: asked.key_type.toLowerCase(), port: asked.port || 22 };
+  switch (role.key_type) {
+    case '':
+      return refuse('missing key type');
+    case 'dynamic':
+      return refuse('dynamic key type roles are no longer supported');
+    case 'otp':
+      if (role.port < 0 || role.port > 65_535) refuse('port must be between 1 and 65535');
+      return role.default_user === '' ? refuse('missing default user') : role;
+    case 'ca':
+      return checkedCaRole(role);
+    default:
+      return refuse('invalid key type');
+  }
+}
+
+function checkedCaRole(role: SshRole): SshRole {
+  const algorithm_signer = role.algorithm_signer || 'default';
+  if (!signerNames.includes(algorithm_signer)) refuse(`unknown algorithm signer ${JSON.stringify(algorithm_signer)}`);
+  if (!role.allow_user_certificates && !role.allow_host_certificates) {
+    refuse("Either 'allow_user_certificates' or 'allow_host_certificates' must be set to 'true'");
+  }
+  const allowed_user_key_lengths = Object.fromEntries(
+    Object.entries(role.allowed_user_key_lengths).map(([type, sizes]) => [type, checkedSizes(sizes)]),
+  );
+  if (role.ttl !== 0 && role.max_ttl !== 0 && role.ttl > role.max_ttl) {
+    refuse('"ttl" value must be less than "max_ttl" when both are specified');
+  }
+  return { ...role, algorithm_signer, allowed_user_key_lengths, issuer_ref: role.issuer_ref || 'default' };
+}
+
+function checkedSizes(sizes: unknown): number[] {
+  const numbers = [sizes].flat().map((size) => (/^\d{1,5}$/.test(String(size)) ? Number(size) : undefined));
+  if (numbers.some((size) => size === undefined)) {
+    refuse('error processing allowed_user_key_lengths: a size must be a whole number, or a list of them');
+  }
+  return numbers as number[];
+}
+
+const mostCounted = 1000;
+
+/** How many roles name which issuer, of as many roles as are worth reading. */
+export async function countReferences(storage: Storage): Promise<ReadonlyMap<string, number>> {
+  const counts = new Map<string, number>();
+  for (const name of await roles.list(storage, { limit: mostCounted })) {
+    const role = await roles.find(storage, name);
+    if (role?.key_type === 'ca') counts.set(role.issuer_ref, (counts.get(role.issuer_ref) ?? 0) + 1);
+  }
+  return counts;
+}

@@ -1,0 +1,43 @@
+/** Bytes with their length before them (RFC 4251, string). */
+export function sized(bytes: Buffer | string): Buffer {
+  const body = Buffer.from(bytes as string);
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(body.length);
+  return Buffer.concat([length, body]);
+}
+
+/** A positive whole number as its bytes, without needless zeros (mpint). */
+export function whole(bytes: Buffer): Buffer {
+  let start = 0;
+  while (start < bytes.length && bytes[start] === 0) start++;
+  const plain = bytes.subarray(start);
+  return sized(plain.length > 0 && plain[0]! >= 0x80 ? Buffer.concat([Buffer.from([0]), plain]) : plain);
+}
+
+/** A number of 64 bits. */
+export function wide(value: bigint): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64BE(value);
+  return bytes;
+}
+
+/** A number of 32 bits. */
+export function narrow(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}
+
+/** The parts that a text of sized bytes consists of; undefined where it does not end with the last one. */
+export function parts(bytes: Buffer): Buffer[] | undefined {
+  const found: Buffer[] = [];
+  let at = 0;
+  while (at < bytes.length) {
+    if (bytes.length - at < 4) return undefined;
+    const end = at + 4 + bytes.readUInt32BE(at);
+    if (end > bytes.length) return undefined;
+    found.push(bytes.subarray(at + 4, end));
+    at = end;
+  }
+  return found;
+}

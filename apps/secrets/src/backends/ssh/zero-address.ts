@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { single } from '../../sdk/collection';
+import { commaList } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { refuse } from '../../sdk/refuse';
+import { data, empty, missing } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+import { roles } from './role';
+
+const fields = z.object({
+  roles: commaList()
+    .optional()
+    .describe('Roles whose one-time passwords are for any host, also outside their networks.'),
+});
+const entry = 'config/zeroaddress';
+const kept = single(entry, fields);
+
+/** The roles that are for any address. */
+export const zeroAddressRoles = async (storage: Storage): Promise<readonly string[]> =>
+  (await kept.find(storage))?.roles ?? [];
+
+/** Takes a role, which is to be deleted, off the list. */
+export async function forgetZeroAddress(storage: Storage, name: string): Promise<void> {
+  if (!(await zeroAddressRoles(storage)).includes(name)) return;
+  await storage.transaction(entry, async (tx) => {
+    const left = (await zeroAddressRoles(tx)).filter((role) => role !== name);
+    if (await kept.find(tx)) kept.put(tx, { roles: left });
+  });
+}
+
+/** Roles that are for any address. */
+export const zeroAddressPath = path(entry, {
+  summary: 'Roles whose one-time passwords are for any host.',
+  read: {
+    summary: 'Read which roles are for any host.',
+    operationId: 'read-zero-address-configuration',
+    output: z.object({ roles: z.array(z.string()) }),
+    async run({ storage }) {
+      const found = await kept.find(storage);
+      return found ? data({ roles: found.roles ?? [] }) : missing;
+    },
+  },
+  write: {
+    summary: 'Set which roles are for any host.',
+    operationId: 'configure-zero-address',
+    input: fields,
+    async run({ input, storage }) {
+      const names = input.roles ?? [];
+      if (names.length === 0) refuse('Missing roles');
+      await storage.transaction(entry, async (tx) => {
+        for (const name of names) {
+          if (!(await roles.find(tx, name))) refuse(`Role ${JSON.stringify(name)} does not exist`);
+        }
+        kept.put(tx, { roles: names });
+      });
+      return empty;
+    },
+  },
+  delete: {
+    summary: 'Let no role be for any host.',
+    operationId: 'delete-zero-address-configuration',
+    run({ storage }) {
+      kept.delete(storage);
+      return empty;
+    },
+  },
+});
