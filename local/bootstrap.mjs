@@ -177,7 +177,7 @@ function generateInputs() {
 
 function buildInputs() {
   const sources = ['apps', 'packages', 'local'].flatMap((folder) =>
-    filesBelow(folder, (name) => /\.(tsx?|json|css|html|mjs)$/.test(name) && !name.endsWith('.test.ts')),
+    filesBelow(folder, (name) => /\.(tsx?|json|css|html|mjs|svg)$/.test(name) && !name.endsWith('.test.ts')),
   );
   return [...sources, ...generateInputs(), 'tsconfig.base.json', 'turbo.json'];
 }

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { findBrowser, findProgram, Keycloak, keycloakAt, samlClient } from '@keystead/testing';
 import type { Page } from 'playwright-core';
-import { stage } from './stage';
+import { signOut as signOutOf, stage } from './stage';
 
 jest.setTimeout(180_000);
 const ready = keycloakAt !== undefined && findBrowser() !== undefined;
@@ -97,7 +97,7 @@ const tool = findProgram(['terraform', 'tofu']);
     await page.locator('[type=submit]').click();
   };
   const signOut = async (page: Page) => {
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signOutOf(page);
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   };
   /** How the service answers the person of a page. */
@@ -117,7 +117,7 @@ const tool = findProgram(['terraform', 'tofu']);
     };
     const inside = async () => {
       await page.waitForURL((url) => url.origin === secretsUrl && url.pathname === '/ui/');
-      await page.getByRole('button', { name: 'Sign out' }).waitFor();
+      await page.getByRole('button', { name: /^Account of/ }).waitFor();
     };
     await enter();
     await prove(page);
@@ -159,7 +159,7 @@ const tool = findProgram(['terraform', 'tofu']);
       const enter = () => page.getByRole('button', { name: `Sign in with ${by}` }).click();
       const inside = async () => {
         await page.waitForURL((url) => url.origin === workspacesUrl && url.pathname === '/ui/');
-        await page.getByRole('button', { name: 'Sign out' }).waitFor();
+        await page.getByRole('button', { name: /^Account of/ }).waitFor();
       };
       await enter();
       await prove(page);

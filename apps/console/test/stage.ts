@@ -32,6 +32,12 @@ export async function soon(look: () => unknown, withinMs = 15_000): Promise<void
   }
 }
 
+/** Signs out by the menu of the account. */
+export async function signOut(page: Page): Promise<void> {
+  await page.getByRole('button', { name: /^Account of/ }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+}
+
 /** A real installation, as `npm start` makes it, and a real browser before it. */
 export interface Stage {
   readonly installation: TestInstallation;
@@ -136,11 +142,11 @@ export function stage(env: Record<string, string> = {}): Stage {
       await page.getByRole('heading', { name: 'Sign in' }).waitFor();
       if (secrets) await page.getByLabel('Token', { exact: true }).fill(first.secrets.root_token);
       else {
-        await page.getByLabel('User name').fill(first.workspaces.username);
+        await page.getByLabel('Username').fill(first.workspaces.username);
         await page.getByLabel('Password').fill(first.workspaces.password);
       }
       await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-      await page.getByRole('button', { name: 'Sign out' }).waitFor();
+      await page.getByRole('button', { name: /^Account of/ }).waitFor();
       return page;
     },
     async violations(page, rules) {

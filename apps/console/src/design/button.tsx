@@ -1,3 +1,4 @@
+import type { LucideIcon } from 'lucide-react';
 import { type ReactNode, useRef } from 'react';
 
 export interface ButtonProps {
@@ -6,9 +7,10 @@ export interface ButtonProps {
   readonly kind?: 'primary' | 'danger' | 'danger primary' | 'quiet';
   readonly small?: boolean;
   readonly type?: 'button' | 'submit';
+  readonly icon?: LucideIcon;
   /** Why it cannot be pressed now: the rule that forbids it, and whom to ask. It stays focusable, so that all can read it. */
   readonly forbidden?: string | undefined;
-  /** Shown below the reason when the button is pressed anyway. */
+  /** Shown below the reason. */
   readonly why?: ReactNode;
   /** While what it began goes on. */
   readonly busy?: boolean;
@@ -16,7 +18,18 @@ export interface ButtonProps {
 }
 
 /** A button says what happens. One that may not be pressed says why: on pointing at it, to who hears it, and when it is pressed. */
-export function Button({ children, onClick, kind, small, type = 'button', forbidden, why, busy, label }: ButtonProps) {
+export function Button({
+  children,
+  onClick,
+  kind,
+  small,
+  type = 'button',
+  icon: Shape,
+  forbidden,
+  why,
+  busy,
+  label,
+}: ButtonProps) {
   const off = forbidden !== undefined || busy === true;
   const reason = useRef<HTMLDivElement>(null);
   return (
@@ -35,10 +48,11 @@ export function Button({ children, onClick, kind, small, type = 'button', forbid
           if (reason.current !== null) showBelow(reason.current, event.currentTarget);
         }}
       >
+        {Shape === undefined ? null : <Shape size={small ? 14 : 16} aria-hidden="true" />}
         {children}
       </button>
       {forbidden === undefined ? null : (
-        <div ref={reason} popover="auto" className="reason" role="status">
+        <div ref={reason} popover="auto" className="popup reason stack-tight" role="status">
           <p>{forbidden}</p>
           {why}
         </div>

@@ -1,5 +1,5 @@
+import { Check, Copy } from 'lucide-react';
 import { useEffect, useState } from 'react';
-import { Icon } from './icon';
 
 /** Copies a text. What is secret is taken out of the clipboard again after 30 s, where the browser lets us. */
 export function CopyButton({
@@ -26,6 +26,7 @@ export function CopyButton({
       }, 30_000);
     }
   };
+  const Shape = copied ? Check : Copy;
   return (
     <button
       type="button"
@@ -34,7 +35,7 @@ export function CopyButton({
       title={`Copy ${what}`}
       onClick={() => void copy()}
     >
-      <Icon path={copied ? 'M3 8.5l3.5 3.5L13 4.5' : 'M5.5 5.5h7v8h-7zM3.5 10.5v-8h7'} />
+      <Shape size={14} aria-hidden="true" />
       <span className="visually-hidden" role="status">
         {copied ? 'copied' : ''}
       </span>

@@ -1,6 +1,7 @@
 import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import { Button } from './button';
 import { TextField } from './field';
+import { LayerContext } from './layer';
 
 /** A modal dialog. The browser's own: it keeps the focus inside. */
 export function Dialog({
@@ -21,10 +22,12 @@ export function Dialog({
   }, []);
   return (
     <dialog ref={element} className="dialog" aria-labelledby={id} onClose={onClose} onCancel={onClose}>
-      <div className="stack">
-        <h2 id={id}>{title}</h2>
-        {children}
-      </div>
+      <LayerContext.Provider value={element}>
+        <div className="stack">
+          <h2 id={id}>{title}</h2>
+          {children}
+        </div>
+      </LayerContext.Provider>
     </dialog>
   );
 }
@@ -59,15 +62,15 @@ export function Confirm({ title, action, name, danger, busy, onClose, onConfirm,
       >
         {children}
         {name === undefined ? null : (
-          <TextField label={`Type ${name} to go on`} value={typed} onChange={setTyped} autoFocus />
+          <TextField label={`Type ${name} to confirm`} value={typed} onChange={setTyped} autoFocus />
         )}
         <div className="row end">
-          <Button onClick={onClose}>Back</Button>
+          <Button onClick={onClose}>Cancel</Button>
           <Button
             type="submit"
             kind={danger ? 'danger primary' : 'primary'}
             busy={busy ?? false}
-            forbidden={right ? undefined : `type ${name} first`}
+            forbidden={right ? undefined : `Type ${name} first.`}
           >
             {action}
           </Button>

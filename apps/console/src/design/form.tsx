@@ -56,7 +56,7 @@ export function Form({
       {action}
     </Button>
   );
-  const back = onBack === undefined ? null : <Button onClick={onBack}>Back</Button>;
+  const back = onBack === undefined ? null : <Button onClick={onBack}>Cancel</Button>;
   const refused = <ErrorNotice error={problem ?? change.error} />;
   return (
     <form className={classOf[layout]} onSubmit={send}>

@@ -1,4 +1,7 @@
+import { CircleAlert, CircleCheck, Info, TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
+
+const shapes = { red: CircleAlert, amber: TriangleAlert, green: CircleCheck } as const;
 
 /** An important message; it stays until its cause is gone. */
 export function Notice({
@@ -10,9 +13,11 @@ export function Notice({
   readonly children: ReactNode;
   readonly alert?: boolean;
 }) {
+  const Shape = tone === undefined ? Info : shapes[tone];
   return (
     <div className={`notice ${tone ?? ''}`} role={alert ? 'alert' : undefined}>
-      {children}
+      <Shape size={16} aria-hidden="true" />
+      <div>{children}</div>
     </div>
   );
 }

@@ -1,6 +1,11 @@
 import { Link } from '@tanstack/react-router';
-import { type ReactNode, useEffect } from 'react';
+import { type LucideIcon, Terminal } from 'lucide-react';
+import { createContext, type ReactNode, useContext, useEffect } from 'react';
+import { createPortal } from 'react-dom';
 import { CopyButton } from './copy';
+
+/** Where the frame shows which page this is; without a frame the page shows it itself. */
+export const CrumbsContext = createContext<HTMLElement | null>(null);
 
 export interface Crumb {
   readonly label: string;
@@ -23,25 +28,31 @@ export function PageHead({ title, crumbs = [], state, actions, children }: PageH
   useEffect(() => {
     document.title = `${title} · Keystead`;
   }, [title]);
+  const place = useContext(CrumbsContext);
+  const last = crumbs.at(-1);
+  const way: readonly Crumb[] = last !== undefined && last.to === undefined ? crumbs : [...crumbs, { label: title }];
   return (
     <header className="stack-tight">
-      {crumbs.length === 0 ? null : (
-        <nav aria-label="Where this is">
-          <ol className="crumbs">
-            {crumbs.map(({ label, to, search = {} }) => (
-              <li key={`${to} ${JSON.stringify(search)}`}>
-                {to === undefined ? (
-                  label
-                ) : (
-                  <Link to={to} search={search as never}>
-                    {label}
-                  </Link>
-                )}
-              </li>
-            ))}
-          </ol>
-        </nav>
-      )}
+      {place === null
+        ? null
+        : createPortal(
+            <nav aria-label="Breadcrumbs">
+              <ol className="crumbs">
+                {way.map(({ label, to, search = {} }) => (
+                  <li key={`${to} ${JSON.stringify(search)}`}>
+                    {to === undefined ? (
+                      <span aria-current="page">{label}</span>
+                    ) : (
+                      <Link to={to} search={search as never}>
+                        {label}
+                      </Link>
+                    )}
+                  </li>
+                ))}
+              </ol>
+            </nav>,
+            place,
+          )}
       <div className="page-head">
         <div className="row">
           <h1>{title}</h1>
@@ -74,21 +85,24 @@ export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: r
   );
 }
 
-/** An empty list teaches: one sentence, one command, one button. */
+/** An empty list teaches: one sentence, one button, one command. */
 export function Empty({
+  icon: Shape,
   children,
   command,
   action,
 }: {
+  readonly icon?: LucideIcon;
   readonly children: ReactNode;
   readonly command?: string;
   readonly action?: ReactNode;
 }) {
   return (
     <div className="empty">
+      {Shape === undefined ? null : <Shape size={28} strokeWidth={1.5} aria-hidden="true" />}
       <p>{children}</p>
-      {command === undefined ? null : <Command text={command} />}
       {action}
+      {command === undefined ? null : <Command text={command} />}
     </div>
   );
 }
@@ -117,7 +131,10 @@ export function Lines({ text, what }: { readonly text: string; readonly what: st
 export function SameBy({ api, command }: { readonly api: string; readonly command?: string }) {
   return (
     <details className="same-by">
-      <summary>The same by API{command === undefined ? '' : ' and command line'}</summary>
+      <summary>
+        <Terminal size={14} aria-hidden="true" />
+        The same by API{command === undefined ? '' : ' and command line'}
+      </summary>
       <div className="stack-tight">
         <Command text={api} />
         {command === undefined ? null : <Command text={command} />}

@@ -1,8 +1,10 @@
+import { Eye, EyeOff } from 'lucide-react';
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react';
 import { Button } from './button';
 import { CopyButton } from './copy';
 
-const shownMs = 30_000;
+/** For how long a revealed value is seen. */
+export const shownMs = 30_000;
 
 interface ShownValue {
   readonly which: string | undefined;
@@ -41,10 +43,11 @@ export function SecretValue({ name, value }: { readonly name: string; readonly v
       <Button
         small
         kind="quiet"
-        label={visible ? `Hide ${name}` : `Show value ${name}`}
+        icon={visible ? EyeOff : Eye}
+        label={visible ? `Hide ${name}` : `Reveal ${name}`}
         onClick={() => show(visible ? undefined : name)}
       >
-        {visible ? 'Hide' : 'Show value'}
+        {visible ? 'Hide' : 'Reveal'}
       </Button>
       <CopyButton text={value} what={name} secret />
     </span>

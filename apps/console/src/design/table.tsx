@@ -1,10 +1,13 @@
-import type { ReactNode } from 'react';
+import { ArrowDown, ArrowUp } from 'lucide-react';
+import { type ReactNode, useMemo, useState } from 'react';
 
 export interface Column<Row> {
   /** Empty for what needs no name: what can be done with a row. */
   readonly head: string;
   readonly cell: (row: Row) => ReactNode;
   readonly className?: string;
+  /** What rows are sorted by when the head is pressed. */
+  readonly sortBy?: (row: Row) => string | number;
 }
 
 export interface TableProps<Row> {
@@ -18,21 +21,46 @@ export interface TableProps<Row> {
 
 /** A table with a name, declared by its columns. It scrolls by itself where the window is narrow. */
 export function Table<Row>({ label, columns, rows, keyOf, narrow }: TableProps<Row>) {
+  const [order, setOrder] = useState<{ readonly head: string; readonly down: boolean }>();
+  const sortBy = columns.find(({ head }) => head === order?.head)?.sortBy;
+  const sorted = useMemo(() => {
+    if (sortBy === undefined) return rows;
+    const compared = rows.toSorted((one, other) => compare(sortBy(one), sortBy(other)));
+    return order?.down ? compared.toReversed() : compared;
+  }, [rows, sortBy, order]);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
     <div className="table-frame" tabIndex={0}>
       <table className={`table ${narrow ?? ''}`} aria-label={label}>
         <thead>
           <tr>
-            {columns.map(({ head, className }) => (
-              <th key={head} scope="col" className={className}>
-                {head === '' ? <span className="visually-hidden">Actions</span> : head}
-              </th>
-            ))}
+            {columns.map(({ head, className, sortBy }) => {
+              const isOrder = order?.head === head;
+              const Arrow = order?.down ? ArrowDown : ArrowUp;
+              return (
+                <th
+                  key={head}
+                  scope="col"
+                  className={className}
+                  aria-sort={isOrder ? (order.down ? 'descending' : 'ascending') : undefined}
+                >
+                  {head === '' ? (
+                    <span className="visually-hidden">Actions</span>
+                  ) : sortBy === undefined ? (
+                    head
+                  ) : (
+                    <button type="button" onClick={() => setOrder({ head, down: isOrder && !order.down })}>
+                      {head}
+                      {isOrder ? <Arrow size={12} aria-hidden="true" /> : null}
+                    </button>
+                  )}
+                </th>
+              );
+            })}
           </tr>
         </thead>
         <tbody>
-          {rows.map((row) => (
+          {sorted.map((row) => (
             <tr key={keyOf(row)}>
               {columns.map(({ head, cell, className }) => (
                 <td key={head} className={className}>
@@ -46,3 +74,7 @@ export function Table<Row>({ label, columns, rows, keyOf, narrow }: TableProps<R
     </div>
   );
 }
+
+const collator = new Intl.Collator('en', { numeric: true });
+const compare = (one: string | number, other: string | number): number =>
+  typeof one === 'number' && typeof other === 'number' ? one - other : collator.compare(String(one), String(other));

@@ -3,12 +3,12 @@ import { useCallback, useRef } from 'react';
 import type { Find } from '../shell/palette';
 import { useSession } from '../shell/session';
 import { holdsValues, useMounts } from './mounts';
-import { page, policyPage } from './pages';
+import { mountPage, page, policyPage } from './pages';
 
 /** Policies are asked for once while the palette is open, not for every letter. */
 const goodForMs = 30_000;
 
-/** What the palette finds: engines, login methods, and policies where they may be listed. */
+/** What the palette finds: engines, auth methods, and policies where they may be listed. */
 export function useFind(): Find {
   const { transport } = useSession();
   const navigate = useNavigate();
@@ -26,16 +26,16 @@ export function useFind(): Find {
         policies.current = { at: Date.now(), names };
       }
       const { secret, auth } = known.current;
-      const goTo = (mount: string) => () => void navigate(page('/engines/mount', { mount }));
+      const goTo = (mount: string) => () => void navigate(mountPage({ mount }));
       return [
         ...secret.map((mount) => ({
           label: mount.path,
-          group: 'Engines',
+          group: 'Secrets engines',
           run: holdsValues(mount) ? () => void navigate(page('/secrets', { at: mount.path })) : goTo(mount.path),
         })),
         ...auth.map(({ path }) => ({
           label: path,
-          group: 'Login methods',
+          group: 'Auth methods',
           run: goTo(`auth/${path}`),
         })),
         ...(await policies.current.names)

@@ -2,7 +2,7 @@ import { useRead } from './reads';
 
 /** A mount as this session may know of it. */
 export interface Mount {
-  /** With its slash; of login methods below `auth/`. */
+  /** With its slash; of auth methods below `auth/`. */
   readonly path: string;
   readonly type: string;
   readonly accessor: string;

@@ -22,18 +22,31 @@ export interface Pages {
   '/access/entities': Named;
   '/access/groups': Named;
   '/access/tokens': { readonly accessor?: string };
+  '/access/mount': Pages['/engines/mount'];
   '/access/view-as': { readonly accessor?: string };
   '/access/second-factor': Nothing;
   '/access/applications': Nothing;
   '/engines': Nothing;
   '/engines/new': { readonly kind?: 'secret' | 'auth'; readonly type?: string };
-  '/engines/mount': { readonly mount?: string; readonly place?: string; readonly at?: string };
+  '/engines/mount': {
+    readonly mount?: string;
+    /** The list of a collection, `configuration` or `endpoints`. */
+    readonly tab?: string;
+    readonly name?: string;
+    readonly create?: boolean;
+    readonly place?: string;
+    readonly at?: string;
+  };
   '/operations': Nothing;
   '/operations/key-shares': Nothing;
   '/limits': Nothing;
   '/namespaces': { readonly ns?: string };
   '/audit': AuditSearch;
 }
+
+/** The page of a secrets engine, or of an auth method, which belongs to other pages of the rail. */
+export const mountPage = (search: Pages['/engines/mount']) =>
+  page(search.mount?.startsWith('auth/') ? '/access/mount' : '/engines/mount', search);
 
 /** Props for a link or `navigate`; an unknown page or a search that it does not take is a type error. */
 export const page = <A extends keyof Pages>(to: A, search?: Pages[A]) => ({

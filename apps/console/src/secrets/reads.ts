@@ -1,5 +1,6 @@
 import { type UseQueryResult, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { ApiError } from '../api/api-error';
+import type { Transport } from '../api/transport';
 import { useSession } from '../shell/session';
 
 /** Reads below `/v1/`; answers the `data` of the envelope. */
@@ -16,21 +17,38 @@ export function useRead<T>(
   });
 }
 
-/** Lists names; none where there is nothing to list. */
+/** Names, and what a list says about each. */
+export interface Listing<Info = Readonly<Record<string, unknown>>> {
+  readonly keys: readonly string[];
+  readonly key_info?: Readonly<Record<string, Info>>;
+}
+
+/** Lists names with what is said about each; none where there is nothing to list. */
+export function useListing<Info = Readonly<Record<string, unknown>>>(path: string): UseQueryResult<Listing<Info>> {
+  const { transport } = useSession();
+  return useQuery({
+    queryKey: ['v1', path, 'list'],
+    queryFn: () => listed<Info>(transport, path),
+  });
+}
+
+/** Lists only the names. */
 export function useList(path: string): UseQueryResult<readonly string[]> {
   const { transport } = useSession();
-  return useQuery<readonly string[]>({
+  return useQuery<Listing, Error, readonly string[]>({
     queryKey: ['v1', path, 'list'],
-    queryFn: async () => {
-      try {
-        const { data } = await transport.call<{ data: { keys: readonly string[] } }>('GET', `/v1/${path}?list=true`);
-        return data.keys;
-      } catch (error) {
-        if (error instanceof ApiError && error.status === 404) return [];
-        throw error;
-      }
-    },
+    queryFn: () => listed(transport, path),
+    select: ({ keys }) => keys,
   });
+}
+
+async function listed<Info>(transport: Transport, path: string): Promise<Listing<Info>> {
+  try {
+    return (await transport.call<{ data: Listing<Info> }>('GET', `/v1/${path}?list=true`)).data;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return { keys: [] };
+    throw error;
+  }
 }
 
 /** One change below `/v1/`; afterwards what was read is read again. */

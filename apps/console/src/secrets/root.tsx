@@ -6,6 +6,7 @@ import { Frame } from '../shell/frame';
 import { useSession } from '../shell/session';
 import { useFind } from './find';
 import { Why } from './may';
+import { NamespaceSwitcher } from './namespace-switcher';
 import { navigation } from './navigation';
 import { useAddress } from './pages';
 
@@ -26,17 +27,15 @@ export function Root() {
   const namespace = ns ?? session.namespace ?? '';
   const before = useRef(namespace);
   // Before any page below asks for anything: what was read elsewhere means something else here.
-  const groups = useMemo(() => {
+  useMemo(() => {
     if (namespace === '') transport.headers.delete(header);
     else transport.headers.set(header, namespace);
     if (before.current !== namespace) queries.removeQueries();
     before.current = namespace;
-    const [first, ...rest] = navigation;
-    return namespace === '' ? navigation : [{ ...first!, label: `Namespace ${namespace}` }, ...rest];
   }, [namespace, transport, queries]);
   return (
     <WhyContext.Provider value={why}>
-      <Frame key={namespace} nav={groups} find={find} />
+      <Frame key={namespace} nav={navigation} switcher={<NamespaceSwitcher namespace={namespace} />} find={find} />
     </WhyContext.Provider>
   );
 }

@@ -38,6 +38,7 @@ const pages: {
   '/access/entities': [lazy(() => import('./access/identities'), 'Entities')],
   '/access/groups': [lazy(() => import('./access/identities'), 'Groups')],
   '/access/tokens': [lazy(() => import('./access/tokens'), 'Tokens')],
+  '/access/mount': [lazy(() => import('./engines/mount'), 'MountPage')],
   '/access/view-as': [lazy(() => import('./access/view-as'), 'ViewAs')],
   '/access/second-factor': [lazy(() => import('./access/second-factor'), 'SecondFactor')],
   '/access/applications': [lazy(() => import('./access/applications'), 'Applications')],

@@ -1,78 +1,105 @@
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
-import { Button } from '../design/button';
-import { Icon } from '../design/icon';
-import { Keys } from './keys';
+import {
+  BookOpen,
+  Boxes,
+  Check,
+  ChevronsUpDown,
+  Keyboard,
+  KeyRound,
+  LogOut,
+  Menu as MenuIcon,
+  Monitor,
+  Moon,
+  Search,
+  Sun,
+} from 'lucide-react';
+import { lazy, type ReactNode, Suspense, useEffect, useMemo, useState } from 'react';
+import { Mark } from '../design/mark';
+import { Menu, MenuChoice, MenuItem, MenuRule } from '../design/menu';
+import { CrumbsContext } from '../design/page';
 import type { NavGroup } from './navigation';
-import { type Find, Palette } from './palette';
+import type { Find } from './palette';
 import { useSession } from './session';
-import { applyTheme, chosenTheme, type Theme, themes } from './theme';
+import { useShortcuts } from './shortcuts';
+import { applyTheme, chosenTheme, type Theme } from './theme';
+
+const Palette = lazy(() => import('./palette').then((m) => ({ default: m.Palette })));
+const Keys = lazy(() => import('./keys').then((m) => ({ default: m.Keys })));
 
 export interface FrameProps {
   readonly nav: readonly NavGroup[];
+  /** Chooses what the pages are about: a namespace, an organization. */
+  readonly switcher: ReactNode;
   /** What the palette finds besides the pages. */
   readonly find?: Find;
 }
 
+const services = [
+  { service: 'secrets', label: 'Secrets', icon: KeyRound },
+  { service: 'workspaces', label: 'Workspaces', icon: Boxes },
+] as const;
+
+const looks = [
+  { value: 'system', label: 'System', icon: Monitor },
+  { value: 'light', label: 'Light', icon: Sun },
+  { value: 'dark', label: 'Dark', icon: Moon },
+] as const;
+
 /** The frame of every page: where one can go, who is here, and what a keyboard reaches. */
-export function Frame({ nav, find }: FrameProps) {
-  const { session, config, signOut } = useSession();
+export function Frame({ nav, switcher, find }: FrameProps) {
+  const { signOut } = useSession();
   const [menu, setMenu] = useState(false);
   const [palette, setPalette] = useState(false);
   const [keys, setKeys] = useState(false);
   const [theme, setTheme] = useState<Theme>(chosenTheme);
+  const [crumbs, setCrumbs] = useState<HTMLElement | null>(null);
   const navigate = useNavigate();
   const path = useRouterState({ select: (state) => state.location.pathname });
-  const items = nav.flatMap((group) => group.items);
-
+  const items = useMemo(() => nav.flatMap((group) => group.items), [nav]);
+  const open = useMemo(() => ({ palette: () => setPalette(true), keys: () => setKeys(true) }), []);
+  useShortcuts(items, open);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new address closes the menu
   useEffect(() => setMenu(false), [path]);
-  useEffect(() => {
-    let began = 0;
-    const pressed = (event: KeyboardEvent) => {
-      if ((event.metaKey || event.ctrlKey) && event.key === 'k') {
-        event.preventDefault();
-        setPalette(true);
-        return;
-      }
-      const at = event.target as HTMLElement;
-      if (
-        event.metaKey ||
-        event.ctrlKey ||
-        event.altKey ||
-        /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName) ||
-        at.isContentEditable
-      )
-        return;
-      if (event.key === '?') setKeys(true);
-      else if (event.key === '/') {
-        const search = document.querySelector<HTMLInputElement>('input[type=search]');
-        if (search !== null) {
-          event.preventDefault();
-          search.focus();
-        }
-      } else if (event.key === 'j' || event.key === 'k') step(event.key === 'j' ? 1 : -1);
-      else if (event.key === 'g') began = event.timeStamp;
-      else if (event.timeStamp - began < 1000) {
-        const item = nav.flatMap((group) => group.items).find(({ key }) => key === event.key);
-        if (item !== undefined) void navigate({ to: item.to });
-        began = 0;
-      }
-    };
-    addEventListener('keydown', pressed);
-    return () => removeEventListener('keydown', pressed);
-  }, [navigate, nav]);
-
   const change = (next: Theme) => {
     applyTheme(next);
     setTheme(next);
   };
-  const other = config.service === 'secrets' ? config.other.workspaces : config.other.secrets;
   return (
     <div className="frame">
       <a className="skip" href="#main">
         Skip to the page
       </a>
+      <div className={menu ? 'rail open' : 'rail'}>
+        <div className="rail-head">
+          <ServiceSwitch />
+          {switcher}
+        </div>
+        <nav className="rail-pages" aria-label="Pages">
+          {nav.map((group) => (
+            <div key={group.label ?? ''}>
+              {group.label === undefined ? null : <h2>{group.label}</h2>}
+              <ul>
+                {group.items.map(({ to, label, icon: Shape, exact, also, count }) => (
+                  <li key={to}>
+                    <Link
+                      to={to}
+                      activeOptions={{ exact: exact ?? to === '/', includeSearch: false }}
+                      {...(also !== undefined && path.endsWith(also) ? { 'aria-current': 'page' } : {})}
+                    >
+                      <Shape size={16} aria-hidden="true" />
+                      <span>{label}</span>
+                      {count === undefined || count === 0 ? null : <span className="count">{count}</span>}
+                    </Link>
+                  </li>
+                ))}
+              </ul>
+            </div>
+          ))}
+        </nav>
+        <div className="rail-foot">
+          <AccountMenu theme={theme} onTheme={change} onKeys={open.keys} />
+        </div>
+      </div>
       <header className="top">
         <button
           type="button"
@@ -81,83 +108,119 @@ export function Frame({ nav, find }: FrameProps) {
           aria-expanded={menu}
           onClick={() => setMenu(!menu)}
         >
-          <Icon path="M2.5 4.5h11M2.5 8h11M2.5 11.5h11" />
+          <MenuIcon size={18} aria-hidden="true" />
         </button>
-        <Link to="/" className="name">
-          Keystead {config.service}
-        </Link>
-        <span className="grow" />
-        <Button small kind="quiet" onClick={() => setPalette(true)}>
-          <span className="wide-only short">Search </span>
+        <div className="crumbs-place" ref={setCrumbs} />
+        <button type="button" className="palette-button" onClick={open.palette}>
+          <Search size={15} aria-hidden="true" />
+          <span>Search</span>
           <kbd>Ctrl K</kbd>
-        </Button>
-        <span className="who wide-only" title={`${session.kind} ${session.name}`}>
-          {session.name}
-        </span>
-        <Button small onClick={() => void signOut()}>
-          Sign out
-        </Button>
+        </button>
       </header>
-      <nav className={menu ? 'rail open' : 'rail'} aria-label="Pages">
-        {nav.map((group) => (
-          <div key={group.label ?? ''}>
-            {group.label === undefined ? null : <h2>{group.label}</h2>}
-            <ul>
-              {group.items.map((item) => (
-                <li key={item.to}>
-                  <Link to={item.to} activeOptions={{ exact: item.exact ?? item.to === '/', includeSearch: false }}>
-                    <span>{item.label}</span>
-                    {item.count === undefined || item.count === 0 ? null : <span className="second">{item.count}</span>}
-                  </Link>
-                </li>
-              ))}
-            </ul>
-          </div>
-        ))}
-        <div>
-          <h2>Elsewhere</h2>
-          <ul>
-            {other === undefined ? null : (
-              <li>
-                <a href={`${other}/ui/`}>{config.service === 'secrets' ? 'Workspaces' : 'Secrets'}</a>
-              </li>
-            )}
-            <li>
-              <a href="/docs">API</a>
-            </li>
-          </ul>
-        </div>
-      </nav>
       <main id="main" className="main" tabIndex={-1}>
-        <Outlet />
+        <CrumbsContext.Provider value={crumbs}>{crumbs === null ? null : <Outlet />}</CrumbsContext.Provider>
       </main>
-      {palette ? (
-        <Palette
-          onClose={() => setPalette(false)}
-          find={find}
-          commands={[
-            ...items.map(({ label, to }) => ({ label, group: 'Go to', run: () => void navigate({ to }) })),
-            ...themes
-              .filter((one) => one !== theme)
-              .map((one) => ({ label: `Theme: ${one}`, group: 'Look', run: () => change(one) })),
-            { label: 'Sign out', group: 'You', run: () => void signOut() },
-          ]}
-        />
-      ) : null}
-      {keys ? <Keys items={items} onClose={() => setKeys(false)} /> : null}
+      <Suspense>
+        {palette ? (
+          <Palette
+            onClose={() => setPalette(false)}
+            find={find}
+            commands={[
+              ...items.map(({ label, icon, to }) => ({
+                label,
+                icon,
+                group: 'Go to',
+                run: () => void navigate({ to }),
+              })),
+              ...looks
+                .filter(({ value }) => value !== theme)
+                .map(({ value, icon }) => ({
+                  label: `Theme: ${value}`,
+                  icon,
+                  group: 'Actions',
+                  run: () => change(value),
+                })),
+              { label: 'Sign out', icon: LogOut, group: 'Actions', run: () => void signOut() },
+            ]}
+          />
+        ) : null}
+        {keys ? <Keys items={items} onClose={() => setKeys(false)} /> : null}
+      </Suspense>
     </div>
   );
 }
 
-/** Moves to the next or the previous row of the list on the page: its first link. */
-function step(by: number): void {
-  const rows = [
-    ...document.querySelectorAll<HTMLElement>(
-      'main .table tbody tr a:first-of-type, main .list > li > a:first-of-type',
-    ),
-  ];
-  if (rows.length === 0) return;
-  const at = rows.indexOf(document.activeElement as HTMLElement);
-  const next = at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(rows.length - 1, Math.max(0, at + by));
-  rows[next]?.focus();
+/** The product, and the way to its other service. */
+function ServiceSwitch() {
+  const { config } = useSession();
+  return (
+    <Menu
+      wide
+      button={
+        <button type="button" className="rail-button" title="Switch service">
+          <Mark />
+          <span className="grow">
+            Keystead <span className="second">{config.service}</span>
+          </span>
+          <ChevronsUpDown size={14} aria-hidden="true" />
+        </button>
+      }
+    >
+      {services.map(({ service, label, icon }) => {
+        const isHere = config.service === service;
+        const at = isHere ? '' : config.other[service];
+        if (at === undefined) return null;
+        return (
+          <MenuItem key={service} icon={icon} link={<a href={`${at}/ui/`}>{label}</a>}>
+            {label}
+            {isHere ? <Check className="end" size={14} aria-hidden="true" /> : null}
+          </MenuItem>
+        );
+      })}
+      <MenuRule />
+      <MenuItem icon={BookOpen} link={<a href="/docs">API reference</a>}>
+        API reference
+      </MenuItem>
+    </Menu>
+  );
+}
+
+/** Who is here, how the pages look, and the way out. */
+function AccountMenu({
+  theme,
+  onTheme,
+  onKeys,
+}: {
+  readonly theme: Theme;
+  readonly onTheme: (theme: Theme) => void;
+  readonly onKeys: () => void;
+}) {
+  const { session, signOut } = useSession();
+  return (
+    <Menu
+      wide
+      side="top"
+      button={
+        <button
+          type="button"
+          className="rail-button"
+          aria-label={`Account of ${session.name}`}
+          title={`${session.kind} ${session.name}`}
+        >
+          <span className="avatar" data-initial={session.name.slice(0, 1)} />
+          <span className="grow">{session.name}</span>
+          <ChevronsUpDown size={14} aria-hidden="true" />
+        </button>
+      }
+    >
+      <MenuChoice label="Theme" value={theme} options={looks} onChange={onTheme} />
+      <MenuRule />
+      <MenuItem icon={Keyboard} onClick={onKeys}>
+        Keyboard shortcuts
+      </MenuItem>
+      <MenuItem icon={LogOut} onClick={() => void signOut()}>
+        Sign out
+      </MenuItem>
+    </Menu>
+  );
 }

@@ -7,11 +7,11 @@ export function Keys({ items, onClose }: { readonly items: readonly NavItem[]; r
     ['Ctrl K', 'Search and commands'],
     ['/', 'Search on this page'],
     ['j  k', 'Next and previous row'],
-    ['?', 'These keys'],
+    ['?', 'Keyboard shortcuts'],
   ];
   const go = items.flatMap(({ key, label }): [string, string][] => (key === undefined ? [] : [[`g ${key}`, label]]));
   return (
-    <Dialog title="Keys" onClose={onClose}>
+    <Dialog title="Keyboard shortcuts" onClose={onClose}>
       <dl className="facts">
         {[...fixed, ...go].map(([key, label]) => (
           <div key={key} className="row">

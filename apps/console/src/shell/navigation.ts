@@ -1,12 +1,17 @@
+import type { LucideIcon } from 'lucide-react';
+
 /** A page that the rail leads to. */
 export interface NavItem {
   readonly label: string;
+  readonly icon: LucideIcon;
   readonly to: string;
   /** The letter after `g` that goes there. */
   readonly key?: string;
   readonly count?: number | undefined;
   /** Only this very address, none below it. */
   readonly exact?: boolean;
+  /** Another address that belongs to it. */
+  readonly also?: string;
 }
 
 /** Pages that belong together. */

@@ -1,10 +1,16 @@
 import { Command as Menu } from 'cmdk';
+import type { LucideIcon } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
 
 /** Something that the palette can do. */
 export interface Command {
   readonly label: string;
+  readonly icon?: LucideIcon;
   readonly group: string;
+  /** Where it is, to tell things of one name apart. */
+  readonly of?: string;
+  /** It is found by the service: its label need not have the text in it. */
+  readonly isMatch?: boolean;
   readonly run: () => void;
 }
 
@@ -57,29 +63,42 @@ export function Palette({
   return (
     <dialog ref={element} className="dialog palette" aria-label="Search and commands" onClose={onClose}>
       <Menu label="Search and commands" filter={rank}>
-        <Menu.Input placeholder="Where to, or what?" value={text} onValueChange={setText} autoFocus />
+        <Menu.Input placeholder="Search, or go to …" value={text} onValueChange={setText} autoFocus />
         <Menu.List>
-          <Menu.Empty>Nothing has that name.</Menu.Empty>
+          <Menu.Empty>No results.</Menu.Empty>
           {groups.map((group) => (
             <Menu.Group key={group} heading={group}>
               {commands
                 .filter((command) => command.group === group)
-                .map(({ label, run }) => (
+                .map(({ label, icon: Shape, of, isMatch, run }) => (
                   <Menu.Item
-                    key={label}
-                    value={`${label} · ${group}`}
-                    keywords={[label]}
+                    key={`${of} ${label}`}
+                    value={`${label} · ${of ?? ''} · ${group}`}
+                    keywords={[isMatch ? text : label]}
                     onSelect={() => {
                       onClose();
                       run();
                     }}
                   >
-                    {label}
+                    {Shape === undefined ? null : <Shape size={16} aria-hidden="true" />}
+                    <span>{label}</span>
+                    {of === undefined ? null : <span className="second small">{of}</span>}
                   </Menu.Item>
                 ))}
             </Menu.Group>
           ))}
         </Menu.List>
+        <p className="palette-foot">
+          <span>
+            <kbd>↑</kbd> <kbd>↓</kbd> choose
+          </span>
+          <span>
+            <kbd>Enter</kbd> open
+          </span>
+          <span>
+            <kbd>Esc</kbd> close
+          </span>
+        </p>
       </Menu>
     </dialog>
   );

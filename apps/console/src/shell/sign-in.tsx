@@ -4,6 +4,7 @@ import type { Transport } from '../api/transport';
 import { Button } from '../design/button';
 import { ErrorNotice } from '../design/error-notice';
 import { SelectField, TextField } from '../design/field';
+import { Product } from '../design/mark';
 import { addressOf, leaveForProvider } from './provider-sign-in';
 import type { ConsoleConfig, Session, SignInMethod } from './session';
 
@@ -21,7 +22,7 @@ const labelOf = ({ method, mount }: SignInMethod): string => {
   if (method === 'token') return 'Token';
   if (method === 'oidc') return mount === undefined || mount === 'oidc/' ? 'Provider (OIDC)' : `Provider at ${mount}`;
   if (method === 'ldap') return mount === undefined || mount === 'ldap/' ? 'Directory (LDAP)' : `Directory at ${mount}`;
-  return mount === undefined || mount === 'userpass/' ? 'User name and password' : `User name and password at ${mount}`;
+  return mount === undefined || mount === 'userpass/' ? 'Username and password' : `Username and password at ${mount}`;
 };
 
 /** Exchanges what a person has for a session. What was typed is forgotten at once. */
@@ -96,8 +97,8 @@ export function SignIn({ config, transport, onSignedIn, reason, returned }: Sign
   return (
     <main className="sign-in">
       <div className="stack">
+        <Product service={config.service} />
         <div className="stack-tight">
-          <span className="second small">Keystead {config.service}</span>
           <h1>Sign in</h1>
           {reason === undefined ? null : <p className="second">{reason}</p>}
         </div>
@@ -106,6 +107,7 @@ export function SignIn({ config, transport, onSignedIn, reason, returned }: Sign
             Sign in with {name}
           </Button>
         ))}
+        {providers.length === 0 ? null : <p className="or">or</p>}
         <form className="stack" onSubmit={(event) => void send(event)}>
           {methods.length < 2 ? null : (
             <SelectField
@@ -135,7 +137,7 @@ export function SignIn({ config, transport, onSignedIn, reason, returned }: Sign
           ) : (
             <>
               <TextField
-                label="User name"
+                label="Username"
                 required
                 autoFocus
                 autoComplete="username"

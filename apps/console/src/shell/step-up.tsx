@@ -38,20 +38,20 @@ export function StepUp({ methods, provider, transport, onDone }: StepUpProps) {
     }
   };
   return (
-    <Dialog title="Prove again that it is you" onClose={() => onDone(false)}>
+    <Dialog title="Confirm it is you" onClose={() => onDone(false)}>
       <form className="stack" onSubmit={(event) => void send(event)}>
         <p className="second">
-          This cannot be undone, or outlives your session: it needs more than an open page. It holds for five minutes.
+          Actions that cannot be undone, or that create lasting credentials, ask for this once every five minutes.
         </p>
         {methods.length < 2 ? null : (
           <SelectField
-            label="With"
+            label="Confirm with"
             value={method}
             onChange={setMethod}
             options={methods.map((value) => ({ value, label: labels.get(value) ?? value }))}
           />
         )}
-        {methods.length > 0 ? null : <p>Sign out and sign in again: that counts as proof as well.</p>}
+        {methods.length > 0 ? null : <p>Sign out and sign in again to confirm.</p>}
         {method === 'provider' ? (
           <p>You sign in again with {provider?.name} and come back to this page; then ask for it once more.</p>
         ) : (
@@ -59,9 +59,9 @@ export function StepUp({ methods, provider, transport, onDone }: StepUpProps) {
         )}
         <ErrorNotice error={error} />
         <div className="row end">
-          <Button onClick={() => onDone(false)}>Back</Button>
+          <Button onClick={() => onDone(false)}>Cancel</Button>
           <Button type="submit" kind="primary">
-            Go on
+            Confirm
           </Button>
         </div>
       </form>

@@ -1,23 +1,56 @@
 import { useParams } from '@tanstack/react-router';
+import {
+  Archive,
+  Boxes,
+  Building2,
+  CircleUserRound,
+  FileKey,
+  FolderKanban,
+  GitBranch,
+  KeyRound,
+  Play,
+  ScrollText,
+  Server,
+  Settings,
+  ShieldCheck,
+  UserRound,
+  UsersRound,
+  Variable,
+} from 'lucide-react';
+import { useMemo } from 'react';
 import type { NavGroup } from '../shell/navigation';
 import { useSession } from '../shell/session';
 import { useRead } from './api';
 
 /** The pages of one organization, in the order of the rail; each below `/organizations/<name>`. */
 const organizationPages = [
-  { label: 'Workspaces', path: '', key: 'w' },
-  { label: 'Runs', path: '/runs', key: 'r' },
-  { label: 'Variable sets', path: '/varsets', key: 'v' },
-  { label: 'Projects', path: '/projects', key: 'p' },
-  { label: 'Teams', path: '/teams', key: 't' },
-  { label: 'Members', path: '/members', key: 'm' },
-  { label: 'Tokens', path: '/tokens' },
-  { label: 'SSH keys', path: '/ssh-keys' },
-  { label: 'Version control', path: '/version-control' },
-  { label: 'Agents', path: '/agents' },
-  { label: 'Retention', path: '/retention' },
-  { label: 'Audit', path: '/audit', key: 'a' },
-  { label: 'Settings', path: '/settings', key: 's' },
+  {
+    items: [
+      { label: 'Workspaces', icon: Boxes, path: '', key: 'w' },
+      { label: 'Runs', icon: Play, path: '/runs', key: 'r' },
+      { label: 'Projects', icon: FolderKanban, path: '/projects', key: 'p' },
+      { label: 'Variable sets', icon: Variable, path: '/varsets', key: 'v' },
+    ],
+  },
+  {
+    label: 'Access',
+    items: [
+      { label: 'Teams', icon: UsersRound, path: '/teams', key: 't' },
+      { label: 'Members', icon: UserRound, path: '/members', key: 'm' },
+      { label: 'API tokens', icon: KeyRound, path: '/tokens' },
+      { label: 'SSH keys', icon: FileKey, path: '/ssh-keys' },
+    ],
+  },
+  {
+    label: 'Organization',
+    items: [
+      { label: 'Version control', icon: GitBranch, path: '/version-control' },
+      { label: 'Agents', icon: Server, path: '/agents' },
+      { label: 'Retention', icon: Archive, path: '/retention' },
+      { label: 'Audit', icon: ScrollText, path: '/audit', key: 'a' },
+      { label: 'Settings', icon: Settings, path: '/settings', key: 's' },
+    ],
+  },
 ] as const;
 
 /** The navigation: the organization that the address names, and the person's own pages. */
@@ -33,27 +66,29 @@ export function useNavigation(): readonly NavGroup[] {
     { enabled: organization !== undefined },
   );
   const waiting = counts.data?.data?.attributes['needs-confirmation'];
-  const below = `/organizations/${encodeURIComponent(organization ?? '')}`;
-  const own = [
-    { label: 'Account', to: '/account', key: 'u' },
-    ...(session['is-site-admin'] ? [{ label: 'Administration', to: '/admin', key: 'd' }] : []),
-  ];
-  return [
-    { items: [{ label: 'Organizations', to: '/', key: 'o' }] },
-    ...(organization === undefined
-      ? []
-      : [
-          {
-            label: organization,
-            items: organizationPages.map(({ path, ...page }) => ({
-              ...page,
-              to: below + path,
-              // Every page of an organization is below its list of workspaces.
-              exact: path === '' && workspace === undefined,
-              count: path === '/runs' ? waiting : undefined,
-            })),
-          },
-        ]),
-    { label: 'You', items: own },
-  ];
+  const isAdmin = session['is-site-admin'] === true;
+  return useMemo(() => {
+    const below = `/organizations/${encodeURIComponent(organization ?? '')}`;
+    const own = organization === undefined ? [] : organizationPages;
+    return [
+      ...own.map(({ items, ...group }) => ({
+        ...group,
+        items: items.map(({ path, ...page }) => ({
+          ...page,
+          to: below + path,
+          // Every page of an organization is below its list of workspaces.
+          exact: path === '' && workspace === undefined,
+          count: path === '/runs' ? waiting : undefined,
+        })),
+      })),
+      {
+        label: 'You',
+        items: [
+          { label: 'Organizations', icon: Building2, to: '/', key: 'o' },
+          { label: 'Account', icon: CircleUserRound, to: '/account', key: 'u' },
+          ...(isAdmin ? [{ label: 'Administration', icon: ShieldCheck, to: '/admin', key: 'd' }] : []),
+        ],
+      },
+    ];
+  }, [organization, workspace, waiting, isAdmin]);
 }

@@ -41,7 +41,7 @@ export function Organizations() {
               </Link>
             ),
           },
-          { head: 'E-mail', className: 'wide-only', cell: ({ attributes }) => attributes.email },
+          { head: 'Email', className: 'wide-only', cell: ({ attributes }) => attributes.email },
           { head: 'Since', className: 'tight', cell: ({ attributes }) => <Time at={attributes['created-at']} /> },
         ]}
       />
@@ -70,7 +70,7 @@ function NewOrganization({ onClose }: { readonly onClose: () => void }) {
       onSend={() => make.mutate()}
     >
       <TextField label="Name" required autoFocus hint="Letters, numbers, dashes and underscores." {...field('name')} />
-      <TextField label="E-mail address" type="email" required {...field('email')} />
+      <TextField label="Email address" type="email" required {...field('email')} />
     </FormDialog>
   );
 }

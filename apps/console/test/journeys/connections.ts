@@ -25,14 +25,14 @@ describe('what stands outside of the workspace service', () => {
     await page.getByLabel('Client id').fill('keystead');
     await page.getByLabel('Client secret').fill('not to be seen again');
     await page.getByLabel('Claim with the groups').fill('groups');
-    await page.getByRole('button', { name: 'Add this provider' }).click();
+    await page.getByRole('button', { name: 'Add provider' }).last().click();
     await page.getByText('must be an https address without query').first().waitFor();
     await page.getByLabel('Issuer').fill('https://id.example.com');
     await forgetProofs('workspaces');
-    await page.getByRole('button', { name: 'Add this provider' }).click();
-    const asked = page.getByRole('dialog', { name: 'Prove again that it is you' });
+    await page.getByRole('button', { name: 'Add provider' }).last().click();
+    const asked = page.getByRole('dialog', { name: 'Confirm it is you' });
     await asked.getByLabel('Password').fill(at.installation.firstRun().workspaces.password);
-    await asked.getByRole('button', { name: 'Go on' }).click();
+    await asked.getByRole('button', { name: 'Confirm' }).click();
     await page.getByRole('heading', { name: 'Acme', level: 1 }).waitFor();
     await soon(async () => expect(await page.content()).not.toContain('not to be seen again'));
     await page.getByText('/logout').first().waitFor();
@@ -51,7 +51,7 @@ describe('what stands outside of the workspace service', () => {
     await soon(async () => expect(await page.getByLabel('Client secret').inputValue()).toBe(''));
     await page.getByRole('button', { name: 'Delete Acme' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Type Acme to go on').fill('Acme');
+    await dialog.getByLabel('Type Acme to confirm').fill('Acme');
     await dialog.getByRole('button', { name: 'Delete Acme' }).click();
     await page.getByRole('heading', { name: 'Sign-in providers', level: 1 }).waitFor();
     await page.getByRole('link', { name: 'Acme' }).waitFor({ state: 'detached' });
@@ -84,9 +84,9 @@ describe('what stands outside of the workspace service', () => {
     const page = await at.signedIn('workspaces', '/ui/admin/scim');
     await page.getByRole('button', { name: 'Switch SCIM on' }).click();
     await page.getByText('The directory shows a token with each call.').waitFor();
-    await page.getByLabel('What the token is for').fill('the directory of harbor');
-    await page.getByRole('button', { name: 'New token' }).click();
-    await page.getByRole('button', { name: 'Show value New token' }).click();
+    await page.getByLabel('Description').fill('the directory of harbor');
+    await page.getByRole('button', { name: 'Create token' }).click();
+    await page.getByRole('button', { name: 'Reveal New token' }).click();
     const token = (await page.getByRole('alert').locator('pre').textContent()) ?? '';
     const scim = (path: string, body?: object) =>
       fetch(`${at.installation.workspacesUrl}/scim/v2/${path}`, {
@@ -107,8 +107,8 @@ describe('what stands outside of the workspace service', () => {
     await page.getByLabel('Paused').click();
     await page.getByText('paused', { exact: true }).waitFor();
     expect((await scim('Groups', { displayName: 'late' })).status).toBe(403);
-    await page.getByRole('button', { name: 'End the directory of harbor' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'End token' }).click();
+    await page.getByRole('button', { name: 'Revoke the directory of harbor' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke token' }).click();
     await page.getByText('The directory shows a token with each call.').waitFor();
     expect((await scim('Groups')).status).toBe(401);
     await page.getByRole('button', { name: 'Switch SCIM off' }).click();
@@ -127,10 +127,10 @@ describe('what stands outside of the workspace service', () => {
     await page.getByLabel('Address', { exact: true }).fill(`${elsewhere.url}/hooks/open`);
     await page.getByRole('button', { name: 'Save notification' }).click();
     await page.getByRole('heading', { name: 'on call' }).waitFor();
-    const rows = page.getByRole('table', { name: 'Last deliveries' }).getByRole('row');
+    const rows = page.getByRole('table', { name: 'Recent deliveries' }).getByRole('row');
     await soon(async () => expect(await rows.filter({ hasText: 'arrived' }).count()).toBe(1));
     const before = elsewhere.told.length;
-    await page.getByRole('button', { name: 'Send a test' }).click();
+    await page.getByRole('button', { name: 'Send test' }).click();
     await page.getByText('It arrived.').waitFor();
     expect(elsewhere.told.length).toBe(before + 1);
     await rows.filter({ hasText: 'arrived' }).nth(1).waitFor();
@@ -147,7 +147,7 @@ describe('what stands outside of the workspace service', () => {
     await page.getByLabel('Token').fill('signs bodies');
     await page.getByRole('button', { name: 'Save changes' }).click();
     await page.getByText('Saved.').waitFor();
-    await page.getByRole('button', { name: 'Send a test' }).click();
+    await page.getByRole('button', { name: 'Send test' }).click();
     await rows.filter({ hasText: 'failed' }).filter({ hasText: '503' }).waitFor();
     await soon(async () => expect(await page.content()).not.toContain('signs bodies'));
     await page.getByRole('link', { name: 'Notifications', exact: true }).click();
@@ -162,17 +162,15 @@ describe('what stands outside of the workspace service', () => {
     await page.getByLabel('Host').selectOption('gitea');
     await page.getByLabel('Name', { exact: true }).fill('our host');
     await page.getByLabel('Address', { exact: true }).fill(elsewhere.url);
-    await soon(async () =>
-      expect(await page.getByLabel('Address of its interface').inputValue()).toBe(`${elsewhere.url}/api/v1`),
-    );
+    await soon(async () => expect(await page.getByLabel('API URL').inputValue()).toBe(`${elsewhere.url}/api/v1`));
     await page.getByLabel('Token').fill('token of the host');
-    await page.getByLabel('Open to the whole organization').uncheck();
-    await page.getByRole('button', { name: 'Add this connection' }).click();
+    await page.getByLabel('Available to the whole organization').uncheck();
+    await page.getByRole('button', { name: 'Add connection' }).last().click();
     await page.getByRole('heading', { name: 'our host', level: 1 }).waitFor();
     await page.getByText('No project may use it yet.').waitFor();
     await page.getByLabel('Project').selectOption({ label: 'Default Project' });
-    await page.getByRole('button', { name: 'Open it to this project' }).click();
-    await page.getByRole('button', { name: 'Close it to Default Project' }).waitFor();
+    await page.getByRole('button', { name: 'Allow project' }).click();
+    await page.getByRole('button', { name: 'Remove Default Project' }).waitFor();
     await page.goto(`${at.installation.workspacesUrl}${workspace}/settings`);
     await page.getByRole('button', { name: 'Connect a repository' }).click();
     await page.getByLabel('Connection').selectOption({ label: 'our host' });
@@ -180,7 +178,7 @@ describe('what stands outside of the workspace service', () => {
     await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByText('was not found by the token of the connection').first().waitFor();
     await page.getByRole('textbox', { name: 'Repository', exact: true }).fill('team/hedge');
-    await page.getByLabel('What starts a run').selectOption('patterns');
+    await page.getByLabel('Automatic run triggering').selectOption('patterns');
     await page.getByLabel('Patterns').fill('/modules/**/*.tf\n/net work/*');
     await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByText(`${elsewhere.url}/team/hedge`).waitFor();
@@ -198,13 +196,13 @@ describe('what stands outside of the workspace service', () => {
   journey('is an agent, seen as soon as it has registered', async () => {
     const pool = await api<Made>('POST', 'organizations/harbor/agent-pools', of('agent-pools', { name: 'pier' }));
     const page = await at.signedIn('workspaces', `${workspace}/settings`);
-    await page.getByLabel('Runs take place').selectOption('agent');
+    await page.getByLabel('Execution mode').selectOption('agent');
     await page.getByLabel('Agent pool').selectOption({ label: 'pier' });
     await page.getByRole('button', { name: 'Save settings' }).click();
     await page.getByText('Saved.').waitFor();
     const { data: moved } = await api<Made>('GET', `workspaces/${crane}`);
     expect(moved.attributes['execution-mode']).toBe('agent');
-    await page.getByLabel('Runs take place').selectOption('remote');
+    await page.getByLabel('Execution mode').selectOption('remote');
     await page.getByRole('button', { name: 'Save settings' }).click();
     await waitFor(async () => {
       const { data } = await api<Made>('GET', `workspaces/${crane}`);
@@ -212,9 +210,9 @@ describe('what stands outside of the workspace service', () => {
     });
     await page.goto(`${at.installation.workspacesUrl}/ui/organizations/harbor/agents/${pool.data.id}`);
     await page.getByText('None has registered yet.').waitFor();
-    await page.getByLabel('What the token is for').fill('pier 1');
-    await page.getByRole('button', { name: 'New token' }).click();
-    await page.getByRole('button', { name: 'Show value New token' }).click();
+    await page.getByLabel('Description').fill('pier 1');
+    await page.getByRole('button', { name: 'Create token' }).click();
+    await page.getByRole('button', { name: 'Reveal New token' }).click();
     const token = (await page.getByRole('alert').locator('pre').textContent()) ?? '';
     const registration = {
       name: 'pier 1',
@@ -233,8 +231,8 @@ describe('what stands outside of the workspace service', () => {
     await agents.getByRole('row').filter({ hasText: 'pier 1' }).filter({ hasText: 'idle' }).waitFor();
     const button = page.getByRole('button', { name: 'Delete pier 1' });
     await soon(async () => expect(await button.getAttribute('title')).toBe('It is connected: stop it first.'));
-    await page.getByRole('button', { name: 'End pier 1' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'End token' }).click();
+    await page.getByRole('button', { name: 'Revoke pier 1' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke token' }).click();
     await agents.getByRole('row').filter({ hasText: 'errored' }).waitFor();
     await button.click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete pier 1' }).click();

@@ -22,7 +22,7 @@ describe('what people are sent to from elsewhere', () => {
   };
   const signIn = async (page: Page) => {
     const { username, password } = at.installation.firstRun().workspaces;
-    await page.getByLabel('User name').fill(username);
+    await page.getByLabel('Username').fill(username);
     await page.getByLabel('Password').fill(password);
     await button(page, 'Sign in').click();
   };
@@ -30,14 +30,14 @@ describe('what people are sent to from elsewhere', () => {
   journey('is the login of the tool, which asks and sends the code to where the tool waits', async () => {
     const page = await at.open(login(), { leadsTo: tool });
     await signIn(page);
-    await page.getByRole('heading', { name: 'Let a tool act as you' }).waitFor();
+    await page.getByRole('heading', { name: 'Authorize Terraform login' }).waitFor();
     expect(await at.violations(page)).toEqual([]);
     await at.picture(page, 'workspaces-authorize');
     await forgetProofs('workspaces');
     await button(page, 'Allow').click();
-    await page.getByRole('heading', { name: 'Prove again that it is you' }).waitFor();
+    await page.getByRole('heading', { name: 'Confirm it is you' }).waitFor();
     await page.getByRole('dialog').getByLabel('Password').fill(at.installation.firstRun().workspaces.password);
-    await button(page, 'Go on').click();
+    await button(page, 'Confirm').click();
     await page.waitForURL(`${tool}/login?**`);
     const back = new URL(page.url()).searchParams;
     expect(back.get('state')).toBe('12345678901234567890');
@@ -73,9 +73,9 @@ describe('what people are sent to from elsewhere', () => {
     const page = await at.open(`${at.installation.workspacesUrl}/app/settings/tokens?source=login`);
     await signIn(page);
     await page.getByRole('heading', { name: 'API tokens' }).waitFor();
-    await page.getByLabel('What the token is for').fill('editor');
-    await button(page, 'New token').click();
-    await page.getByRole('button', { name: 'Show value New token' }).click();
+    await page.getByLabel('Description').fill('editor');
+    await button(page, 'Create token').click();
+    await page.getByRole('button', { name: 'Reveal New token' }).click();
     expect((await page.getByRole('alert').locator('pre').textContent())?.length).toBeGreaterThan(20);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { journey } from '../stage';
+import { journey, signOut } from '../stage';
 import { at } from './installation';
 import { api, type Made, of, upload } from './workspaces-api';
 
@@ -39,12 +39,12 @@ describe('a person', () => {
       const { secretsUrl, workspacesUrl } = at.installation;
       // She accepts, and signs in.
       const page = await at.open(await expected());
-      await page.getByLabel('User name').fill('rosa');
+      await page.getByLabel('Username').fill('rosa');
       await page.getByLabel('Password').fill(password);
       await page.getByLabel('The same again').fill(password);
       await button(page, 'Join').click();
       await button(page, 'Sign in').click();
-      await page.getByLabel('User name').fill('rosa');
+      await page.getByLabel('Username').fill('rosa');
       await page.getByLabel('Password').fill(password);
       await button(page, 'Sign in').click();
       await page.getByRole('link', { name: 'harbour' }).click();
@@ -55,9 +55,9 @@ describe('a person', () => {
       await page.getByRole('heading', { name: 'quay', level: 1 }).waitFor();
       const quay = page.url();
       await page.goto(`${workspacesUrl}/app/settings/tokens`);
-      await page.getByLabel('What the token is for').fill('my laptop');
-      await button(page, 'New token').click();
-      await button(page, 'Show value New token').click();
+      await page.getByLabel('Description').fill('my laptop');
+      await button(page, 'Create token').click();
+      await button(page, 'Reveal New token').click();
       const token = (await page.getByRole('alert').locator('pre').textContent()) ?? '';
       const workspace = await api<Made>('GET', 'organizations/harbour/workspaces/quay', undefined, token);
       await upload(workspace.data.id, 'output "height" { value = 3 }', token);
@@ -77,23 +77,23 @@ describe('a person', () => {
       await page.locator('button[title^="Needs can-create-team"]').waitFor();
       // In the other service she keeps a secret, and shares it once.
       const vault = await at.open(`${secretsUrl}/ui/`);
-      await vault.getByLabel('Sign in with').selectOption({ label: 'User name and password at harbour/' });
-      await vault.getByLabel('User name').fill('rosa');
+      await vault.getByLabel('Sign in with').selectOption({ label: 'Username and password at harbour/' });
+      await vault.getByLabel('Username').fill('rosa');
       await vault.getByLabel('Password').fill(password);
       await button(vault, 'Sign in').click();
-      await button(vault, 'Sign out').waitFor();
+      await vault.getByRole('button', { name: /^Account of/ }).waitFor();
       await vault.goto(`${secretsUrl}/ui/secrets?at=harbour/`);
       await button(vault, 'New secret').click();
       await vault.getByRole('dialog').getByLabel('Path').fill('crane');
       await vault.getByRole('dialog').getByLabel('Name').fill('code');
       await vault.getByRole('dialog').getByLabel('Value').fill('heave-ho');
-      await button(vault, 'Save the secret').click();
+      await button(vault, 'Save').click();
       await button(vault, 'Share once').click();
-      await button(vault, 'Make the link').click();
+      await button(vault, 'Create link').click();
       const link = (await vault.getByRole('dialog').locator('code').first().textContent())!;
       const stranger = await at.open(link);
       await button(stranger, 'Unwrap').click();
-      await button(stranger, 'Show value code').click();
+      await button(stranger, 'Reveal code').click();
       await stranger.getByText('heave-ho').waitFor();
       await button(vault, 'Done').click();
       // Why not that one?
@@ -102,7 +102,7 @@ describe('a person', () => {
       await vault.getByText('path "harbour/data/vault/*"').first().waitFor();
       // Home.
       for (const one of [page, vault]) {
-        await button(one, 'Sign out').click();
+        await signOut(one);
         await one.getByRole('heading', { name: 'Sign in' }).waitFor();
       }
     },

@@ -29,7 +29,7 @@ describe('who has no pointer', () => {
     const page = await at.open(`${installation.secretsUrl}${place}`);
     await write(page, 'Token', installation.firstRun().secrets.root_token);
     await page.keyboard.press('Enter');
-    await page.getByRole('button', { name: 'Sign out' }).waitFor();
+    await page.getByRole('button', { name: /^Account of/ }).waitFor();
     return page;
   };
 
@@ -39,30 +39,34 @@ describe('who has no pointer', () => {
     await page.keyboard.press('g');
     await page.keyboard.press('l');
     await page.getByRole('heading', { name: 'Leases', level: 1 }).waitFor();
-    await press(page, 'Sign out');
+    await reach(page, page.getByRole('button', { name: /^Account of/ }));
+    await page.keyboard.press('Enter');
+    await page.getByRole('menuitem', { name: 'Sign out' }).waitFor();
+    await page.keyboard.press('End');
+    await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   });
 
   journey('enables an engine, stores a secret, and shows it', async () => {
     const page = await inSecrets('/ui/engines/new');
-    await reach(page, page.getByLabel('Kind'));
+    await reach(page, page.getByLabel('Type'));
     await page.keyboard.type('kv');
     await write(page, 'Path', 'typed');
-    await press(page, 'Enable the engine');
+    await press(page, 'Enable engine');
     await press(page, 'New secret');
     await write(page, 'Path', 'door');
     await write(page, 'Name', 'code');
     await write(page, 'Value', 'open sesame');
-    await press(page, 'Save the secret');
+    await press(page, 'Save');
     await page.getByRole('heading', { name: 'door', exact: true }).waitFor();
-    await press(page, 'Show value code');
+    await press(page, 'Reveal code');
     await page.getByText('open sesame').waitFor();
   });
 
   journey('shares it once', async () => {
     const page = await inSecrets('/ui/secrets?at=typed/door');
     await press(page, 'Share once');
-    await press(page, 'Make the link');
+    await press(page, 'Create link');
     await page.getByRole('dialog').locator('code').first().waitFor();
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
@@ -72,22 +76,22 @@ describe('who has no pointer', () => {
     const page = await inSecrets('/ui/policies');
     await press(page, 'New policy');
     await write(page, 'Name', 'typist');
-    await press(page, 'Write its rules');
+    await press(page, 'Continue');
     await reach(page, page.getByLabel('Rules'));
     await page.keyboard.type('path "typed/*" { capabilities = ["deny"] }');
-    await press(page, 'Create the policy');
+    await press(page, 'Create policy');
     await page.getByText('Saved.').waitFor();
   });
 
   journey('signs in to the workspaces, and makes an organization', async () => {
     const { username, password } = at.installation.firstRun().workspaces;
     const page = await at.open(`${at.installation.workspacesUrl}/ui/`);
-    await write(page, 'User name', username);
+    await write(page, 'Username', username);
     await write(page, 'Password', password);
     await page.keyboard.press('Enter');
     await press(page, 'New organization');
     await write(page, 'Name', 'typists');
-    await write(page, 'E-mail address', 'ops@example.com');
+    await write(page, 'Email address', 'ops@example.com');
     await press(page, 'Create organization');
     await page.getByRole('heading', { name: 'typists', level: 1 }).waitFor();
   });

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect } from '@jest/globals';
 import { findBrowser } from '@keystead/testing';
 import type { Page } from 'playwright-core';
-import { journey, soon } from '../stage';
+import { journey, signOut, soon } from '../stage';
 import { at, forgetProofs } from './installation';
 
 const password = 'correct-horse-battery';
@@ -56,8 +56,8 @@ describe('an installation with one sign-in', () => {
   const prove = async (page: Page) => {
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
     const ways = page.getByLabel('Sign in with');
-    if ((await ways.count()) > 0) await ways.selectOption({ label: 'User name and password at people/' });
-    await page.getByLabel('User name').fill('ada');
+    if ((await ways.count()) > 0) await ways.selectOption({ label: 'Username and password at people/' });
+    await page.getByLabel('Username').fill('ada');
     await page.getByLabel('Password').fill(password);
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   };
@@ -71,11 +71,11 @@ describe('an installation with one sign-in', () => {
     expect(await at.violations(page)).toEqual([]);
     await prove(page);
     await page.waitForURL((url) => url.origin === workspacesUrl && url.pathname === '/ui/');
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signOut(page);
     await page.getByRole('button', { name: button }).click();
     // Who is known there already goes straight through.
     await page.waitForURL((url) => url.origin === workspacesUrl && url.pathname === '/ui/');
-    await page.getByRole('button', { name: 'Sign out' }).waitFor();
+    await page.getByRole('button', { name: /^Account of/ }).waitFor();
     const { name } = await page.evaluate(async () => {
       const answer = await fetch('/ui/session', { headers: { 'X-Keystead-Console': '1' } });
       return answer.json() as Promise<{ name: string }>;
@@ -105,7 +105,7 @@ describe('an installation with one sign-in', () => {
       await page.goto(address({ prompt: 'consent', response_type: 'token' }));
       const arrives = () => page.waitForRequest((one) => one.url().startsWith(`${workspacesUrl}/ui/sign-in/callback?`));
       const refused = arrives();
-      await page.getByRole('button', { name: 'Go on' }).click();
+      await page.getByRole('button', { name: 'Continue' }).click();
       // A refusal is brought to the application, with the state it sent, and who refuses.
       expect(Object.fromEntries(new URL((await refused).url()).searchParams)).toMatchObject({
         error: 'unsupported_response_type',
@@ -176,15 +176,15 @@ describe('an installation with one sign-in', () => {
     await prove(page);
     await page.waitForURL(`${workspacesUrl}/ui/account`);
     await forgetProofs('workspaces');
-    await page.getByLabel('What the token is for').fill('kept');
-    await page.getByRole('button', { name: 'New token' }).click();
-    const asked = page.getByRole('dialog', { name: 'Prove again that it is you' });
-    await asked.getByRole('button', { name: 'Go on' }).click();
+    await page.getByLabel('Description').fill('kept');
+    await page.getByRole('button', { name: 'Create token' }).click();
+    const asked = page.getByRole('dialog', { name: 'Confirm it is you' });
+    await asked.getByRole('button', { name: 'Confirm' }).click();
     await page.waitForURL((url) => url.origin === secretsUrl);
     await prove(page);
     await page.waitForURL(`${workspacesUrl}/ui/account`);
-    await page.getByLabel('What the token is for').fill('kept');
-    await page.getByRole('button', { name: 'New token' }).click();
+    await page.getByLabel('Description').fill('kept');
+    await page.getByRole('button', { name: 'Create token' }).click();
     await page.getByText('New token: copy it now').waitFor();
   });
 });

@@ -46,11 +46,11 @@ describe('the pages of an organization', () => {
     await page.getByRole('heading', { name: 'deployers', level: 1 }).waitFor();
     await page.getByLabel('Create, change and delete all projects').check();
     await page.getByText('comes with manage-projects').first().waitFor();
-    await page.getByRole('button', { name: 'Save rights' }).click();
+    await page.getByRole('button', { name: 'Save access' }).click();
     await page.getByText('Saved.').waitFor();
-    await page.getByLabel('What the token is for').fill('pipeline');
-    await page.getByRole('button', { name: 'New token' }).click();
-    await page.getByRole('button', { name: 'Show value New token' }).click();
+    await page.getByLabel('Description').fill('pipeline');
+    await page.getByRole('button', { name: 'Create token' }).click();
+    await page.getByRole('button', { name: 'Reveal New token' }).click();
     const token = (await page.getByRole('alert').locator('pre').textContent()) ?? '';
     const whoami = await fetch(`${at.installation.workspacesUrl}/api/v2/organizations/net/projects`, {
       headers: { Authorization: `Bearer ${token}` },
@@ -60,7 +60,7 @@ describe('the pages of an organization', () => {
     await soon(async () => expect(await page.content()).not.toContain(token));
     await page.getByRole('button', { name: 'Delete deployers' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Type deployers to go on').fill('deployers');
+    await dialog.getByLabel('Type deployers to confirm').fill('deployers');
     await dialog.getByRole('button', { name: 'Delete deployers' }).click();
     await page.getByRole('heading', { name: 'Teams', level: 1 }).waitFor();
     await page.getByRole('link', { name: 'deployers' }).waitFor({ state: 'detached' });
@@ -69,17 +69,17 @@ describe('the pages of an organization', () => {
   journey('invite a person, who sees why nothing here is theirs to change', async () => {
     const page = await at.signedIn('workspaces', '/ui/organizations/net/members');
     await page.getByRole('button', { name: 'Invite' }).click();
-    await page.getByLabel('E-mail address').fill('ana@example.com');
+    await page.getByLabel('Email address').fill('ana@example.com');
     await page.getByLabel('operators').check();
     await page.locator('form').getByRole('button', { name: 'Invite' }).click();
-    await page.getByRole('button', { name: 'Show value Invitation of ana@example.com' }).click();
+    await page.getByRole('button', { name: 'Reveal Invitation of ana@example.com' }).click();
     const link = (await page.getByRole('alert').locator('pre').textContent()) ?? '';
     const hers = await at.open(link);
     await hers.getByRole('heading', { name: 'Join net' }).waitFor();
     expect(hers.url()).toBe(`${at.installation.workspacesUrl}/ui/one-time-link`);
     expect(await at.violations(hers)).toEqual([]);
     await at.picture(hers, 'workspaces-one-time-link');
-    await hers.getByLabel('User name').fill('ana');
+    await hers.getByLabel('Username').fill('ana');
     await hers.getByLabel('Password').fill('short');
     await hers.getByLabel('The same again').fill('short');
     await hers.getByRole('button', { name: 'Join', exact: true }).click();
@@ -91,7 +91,7 @@ describe('the pages of an organization', () => {
     const late = await at.open(link);
     await late.getByText('This link has been used, or is too old.').waitFor();
     await hers.goto(`${at.installation.workspacesUrl}/ui/organizations/net/teams`);
-    await hers.getByLabel('User name').fill('ana');
+    await hers.getByLabel('Username').fill('ana');
     await hers.getByLabel('Password').fill('a long enough password');
     await hers.getByRole('button', { name: 'Sign in', exact: true }).click();
     const button = hers.getByRole('button', { name: 'New team' });
@@ -119,12 +119,12 @@ describe('the pages of an organization', () => {
 
   journey('set how long old states are kept, and say so', async () => {
     const page = await at.signedIn('workspaces', '/ui/organizations/net/retention');
-    await page.getByLabel('Old states and configurations').selectOption('days');
+    await page.getByLabel('Data retention').selectOption('days');
     await page.getByLabel('Days').fill('30');
     await page.getByRole('button', { name: 'Save policy' }).click();
     await page.getByText('What is older than 30 days is deleted.').waitFor();
     await page.getByText('0 old state versions').waitFor();
-    await page.getByLabel('Old states and configurations').selectOption('above');
+    await page.getByLabel('Data retention').selectOption('above');
     await page.getByRole('button', { name: 'Save policy' }).click();
     await page.getByText('No policy: states and configurations are kept').waitFor();
   });
@@ -153,19 +153,19 @@ describe('the pages of an organization', () => {
     await page.getByLabel('Password, to begin').fill(password);
     await page.getByRole('button', { name: 'Set up second factor' }).click();
     await page.getByRole('img', { name: 'QR code for an authenticator' }).waitFor();
-    await page.getByRole('button', { name: 'Show value secret' }).click();
+    await page.getByRole('button', { name: 'Reveal secret' }).click();
     const secret = (await page.locator('.value pre').textContent()) ?? '';
     await page.getByLabel('Code', { exact: true }).fill(codeOf(secret, 0));
     await page.getByRole('button', { name: 'Turn on' }).click();
     await page.getByRole('button', { name: 'Remove second factor' }).waitFor();
     const next = await at.open(`${at.installation.workspacesUrl}/ui/`);
-    await next.getByLabel('User name').fill(username);
+    await next.getByLabel('Username').fill(username);
     await next.getByLabel('Password').fill(password);
     await next.getByRole('button', { name: 'Sign in', exact: true }).click();
     // A code counts once: the one of the next step is taken as well.
     await next.getByLabel('Code').fill(codeOf(secret, 1));
     await next.getByRole('button', { name: 'Sign in', exact: true }).click();
-    await next.getByRole('button', { name: 'Sign out' }).waitFor();
+    await next.getByRole('button', { name: /^Account of/ }).waitFor();
     await page.getByLabel('Password, to remove it').fill(password);
     await page.getByRole('button', { name: 'Remove second factor' }).click();
     await page.getByRole('button', { name: 'Set up second factor' }).waitFor();

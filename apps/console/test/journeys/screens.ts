@@ -24,6 +24,9 @@ const secretsPages = [
   '/ui/engines/new',
   '/ui/engines/mount?mount=identity/&place=oidc/client/%7Bname%7D',
   '/ui/engines/mount?mount=scheduler/',
+  '/ui/engines/mount?mount=scheduler/&tab=endpoints',
+  '/ui/engines/mount?mount=scheduler/&tab=role&create=true',
+  '/ui/access/mount?mount=auth/token/',
   '/ui/engines/mount?mount=scheduler/&place=role/%7Bname%7D',
 ];
 const parts = ['', '/runs', '/variables', '/states', '/access', '/notifications', '/settings'];

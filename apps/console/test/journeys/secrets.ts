@@ -23,25 +23,25 @@ describe('the console of the secrets service', () => {
 
   journey('stores a secret, shows it, writes it again, compares, deletes, brings back and destroys', async () => {
     const page = await at.signedIn('secrets', '/ui/engines/new');
-    await page.getByLabel('Kind').selectOption('kv');
+    await page.getByLabel('Type').selectOption('kv');
     await page.getByLabel('Path').fill('first');
-    await button(page, 'Enable the engine').click();
+    await button(page, 'Enable engine').click();
     await button(page, 'New secret').click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Path').fill('apps/db');
     await dialog.getByLabel('Name').fill('password');
     await dialog.getByLabel('Value').fill('swordfish-one');
-    await dialog.getByRole('button', { name: 'Save the secret' }).click();
+    await dialog.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('heading', { name: 'db', exact: true }).waitFor();
     await soon(async () => expect(await page.content()).not.toContain('swordfish-one'));
-    await button(page, 'Show value password').click();
+    await button(page, 'Reveal password').click();
     await page.getByText('swordfish-one').waitFor();
     await button(page, 'Hide password').click();
     await soon(async () => expect(await page.content()).not.toContain('swordfish-one'));
     await button(page, 'New version').click();
     await page.getByRole('dialog').getByLabel('Value').fill('swordfish-two');
     await button(page, 'Save the version').click();
-    await page.getByText('version 2, newest').waitFor();
+    await page.getByText('version 2, current').waitFor();
     await page.getByRole('link', { name: 'Compare with 2' }).click();
     await page.getByRole('heading', { name: 'From version 1 to version 2' }).waitFor();
     await page.getByText('changed').waitFor();
@@ -51,13 +51,58 @@ describe('the console of the secrets service', () => {
     await forgetProofs('secrets');
     await button(page, 'Destroy version 1').first().click();
     await page.getByRole('dialog').getByRole('button', { name: 'Destroy version 1' }).click();
-    await page.getByRole('heading', { name: 'Prove again that it is you' }).waitFor();
+    await page.getByRole('heading', { name: 'Confirm it is you' }).waitFor();
     await page.getByLabel('Token', { exact: true }).fill(at.installation.firstRun().secrets.root_token);
-    await button(page, 'Go on').click();
+    await button(page, 'Confirm').click();
     await page.getByText('destroyed', { exact: true }).waitFor();
     const { data } = await api('GET', 'first/metadata/apps/db');
     expect(data.versions['1'].destroyed).toBe(true);
     await at.picture(page, 'secrets-secret');
+  });
+
+  journey('writes fields as JSON, reveals two versions side by side, restores one, and keeps metadata', async () => {
+    await api('POST', 'sys/mounts/second', { type: 'kv', options: { version: '2' } });
+    await api('POST', 'second/data/app', { data: { word: 'first word', port: 1 } });
+    const page = await at.signedIn('secrets', '/ui/secrets?at=second/app');
+    await button(page, 'New version').click();
+    await button(page, 'Edit as JSON').click();
+    const json = page.getByLabel('Fields as JSON');
+    await json.fill('{"word": "second word", "port": ');
+    await page.getByText('This is not a JSON object.').waitFor();
+    await button(page, 'Save the version').click();
+    await json.fill('{"word": "second word", "port": 2, "hosts": ["a", "b"]}');
+    await button(page, 'Save the version').click();
+    await page.getByText('version 2, current').waitFor();
+    expect((await api('GET', 'second/data/app')).data.data).toEqual({
+      word: 'second word',
+      port: 2,
+      hosts: ['a', 'b'],
+    });
+    await page.getByRole('link', { name: 'Compare with 2' }).click();
+    await button(page, 'Reveal values').click();
+    const row = page.getByRole('table', { name: 'Differences' }).getByRole('row').filter({ hasText: 'word' });
+    await row.getByText('first word').waitFor();
+    await row.getByText('second word').waitFor();
+    expect(await at.violations(page)).toEqual([]);
+    await button(page, 'Restore version 1').click();
+    await soon(async () =>
+      expect((await api('GET', 'second/data/app')).data).toMatchObject({
+        data: { word: 'first word', port: 1 },
+        metadata: { version: 3 },
+      }),
+    );
+    await button(page, 'Edit metadata').click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Maximum versions').fill('4');
+    await button(page, 'Add key').click();
+    await dialog.getByLabel('Key', { exact: true }).fill('owner');
+    await dialog.getByLabel('Text').fill('harbour');
+    await button(page, 'Save metadata').click();
+    await page.getByText('harbour').waitFor();
+    expect((await api('GET', 'second/metadata/app')).data).toMatchObject({
+      max_versions: 4,
+      custom_metadata: { owner: 'harbour' },
+    });
   });
 
   journey('keeps every line of a pasted value, and every digit of the unchanged fields', async () => {
@@ -89,14 +134,14 @@ describe('the console of the secrets service', () => {
     await api('POST', 'shared/code', { word: 'barnacle' });
     const page = await at.signedIn('secrets', '/ui/secrets?at=shared/code');
     await button(page, 'Share once').click();
-    await button(page, 'Make the link').click();
+    await button(page, 'Create link').click();
     const link = (await page.getByRole('dialog').locator('code').first().textContent())!;
     expect(link).toContain('/ui/unwrap#');
     const stranger = await at.open(link);
     await stranger.getByRole('heading', { name: 'Shared with you' }).waitFor();
     await soon(() => expect(new URL(stranger.url()).hash).toBe(''));
     await button(stranger, 'Unwrap').click();
-    await button(stranger, 'Show value word').click();
+    await button(stranger, 'Reveal word').click();
     await stranger.getByText('barnacle').waitFor();
     const late = await at.open(link);
     await button(late, 'Unwrap').click();
@@ -108,13 +153,13 @@ describe('the console of the secrets service', () => {
     const page = await at.signedIn('secrets', '/ui/policies');
     await button(page, 'New policy').click();
     await page.getByLabel('Name').fill('crew');
-    await button(page, 'Write its rules').click();
+    await button(page, 'Continue').click();
     const rules = page.getByLabel('Rules');
     await rules.fill('path "kv/*" {\n  capabilities = ["raed"]\n}');
-    await button(page, 'Create the policy').click();
+    await button(page, 'Create policy').click();
     await page.getByRole('alert').waitFor();
     await rules.fill('path "kv/*" {\n  capabilities = ["read"]\n}\npath "kv/safe/*" {\n  capabilities = ["deny"]\n}\n');
-    await button(page, 'Create the policy').click();
+    await button(page, 'Create policy').click();
     await page.getByText('Saved.').waitFor();
     const { auth } = await api('POST', 'auth/token/create', { policies: ['crew'] });
     await page.getByRole('link', { name: 'Explain' }).click();
@@ -146,7 +191,7 @@ describe('the console of the secrets service', () => {
     // A forbidden button gives its reason on hover, and more when pressed.
     await page.locator('button[title^="Needs update on deck/data/open/flag"]').waitFor();
     await button(page, 'New version').click({ force: true });
-    const reason = page.locator('.reason:popover-open');
+    const reason = page.locator('.popup.reason:popover-open');
     await reason.getByText('path "deck/data/open/*" { capabilities = ["read"] }').waitFor();
     await reason.getByText('It would become yes if that rule gave update as well.').waitFor();
     await soon(async () => expect(await page.getByRole('dialog').count()).toBe(0));
@@ -240,37 +285,94 @@ describe('the console of the secrets service', () => {
     await api('POST', 'sys/auth/userpass', { type: 'userpass' });
     await api('POST', 'auth/userpass/users/ana', { password: 'right horse' });
     const page = await at.open(`${at.installation.secretsUrl}/ui/`);
-    await page.getByLabel('Sign in with').selectOption({ label: 'User name and password' });
-    await page.getByLabel('User name').fill('ana');
+    await page.getByLabel('Sign in with').selectOption({ label: 'Username and password' });
+    await page.getByLabel('Username').fill('ana');
     await page.getByLabel('Password').fill('right horse');
     await button(page, 'Sign in').click();
-    await button(page, 'Sign out').waitFor();
+    await page.getByRole('button', { name: /^Account of/ }).waitFor();
     await page.goto(`${at.installation.secretsUrl}/ui/secrets?at=cubbyhole/`);
     await button(page, 'New secret').click();
     await page.getByLabel('Path').fill('mine');
     await page.getByRole('dialog').getByLabel('Name').fill('note');
     await page.getByRole('dialog').getByLabel('Value').fill('x');
-    await button(page, 'Save the secret').click();
+    await button(page, 'Save').click();
     await page.getByRole('heading', { name: 'mine' }).waitFor();
     await page.goto(`${at.installation.secretsUrl}/ui/policies`);
     await page.getByRole('alert').waitFor();
   });
 
   journey('has a form for every engine, made of what it declares', async () => {
-    const page = await at.signedIn('secrets', '/ui/engines/mount?mount=scheduler/');
+    const page = await at.signedIn('secrets', '/ui/engines/mount?mount=scheduler/&tab=endpoints');
     await page.getByRole('link', { name: 'config/lease' }).click();
     await page.getByLabel('ttl', { exact: true }).fill('30m');
     await page.getByLabel('max_ttl').fill('1h');
     await button(page, 'Save').click();
-    await page.getByRole('heading', { name: 'Done' }).waitFor();
+    await page.getByRole('heading', { name: 'Result' }).waitFor();
     expect((await api('GET', 'scheduler/config/lease')).data).toMatchObject({ ttl: 1800, max_ttl: 3600 });
     await page.getByRole('link', { name: 'scheduler/', exact: true }).click();
-    await page.getByRole('link', { name: 'role/{name}' }).click();
-    await page.getByLabel('name', { exact: true }).fill('ops');
-    await page.getByLabel('policies').fill('read, write');
-    await button(page, 'Save').click();
-    await page.getByRole('heading', { name: 'Done' }).waitFor();
+    await page.getByRole('link', { name: 'Create role' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('ops');
+    for (const policy of ['read', 'write']) {
+      await page.getByLabel('Policies', { exact: true }).fill(policy);
+      await page.keyboard.press('Enter');
+    }
+    await button(page, 'Create role').click();
+    await page.getByRole('heading', { name: 'ops', level: 1 }).waitFor();
     expect((await api('GET', 'scheduler/role/ops')).data.policies).toEqual(['read', 'write']);
+  });
+
+  journey('makes users of userpass by name, with policies that are picked, changes and deletes them', async () => {
+    await api('POST', 'sys/auth/lodge', { type: 'userpass' });
+    const page = await at.signedIn('secrets', '/ui/access/mount?mount=auth/lodge/');
+    await page.getByRole('link', { name: 'Create user' }).click();
+    await page.getByLabel('Username').fill('mate');
+    await page.getByLabel('Password', { exact: true }).fill('heave ho heave ho');
+    await page.getByLabel('Token policies').fill('defau');
+    await page.getByRole('option', { name: 'default' }).click();
+    await page.keyboard.press('Escape');
+    expect(await at.violations(page)).toEqual([]);
+    await button(page, 'Create user').click();
+    await page.getByRole('heading', { name: 'mate', level: 1 }).waitFor();
+    expect((await api('GET', 'auth/lodge/users/mate')).data.token_policies).toEqual(['default']);
+    await button(page, 'Remove default').click();
+    await page.getByLabel('Token TTL').fill('20m');
+    await button(page, 'Save').click();
+    await page.getByText('Saved.').waitFor();
+    expect((await api('GET', 'auth/lodge/users/mate')).data.token_ttl).toBe(1200);
+    await button(page, 'Delete').click();
+    await button(page, 'Delete user').click();
+    await page.getByText('No users yet.').waitFor();
+  });
+
+  journey('makes an AppRole and gives a program the two parts that it logs in with', async () => {
+    await api('POST', 'sys/auth/approle', { type: 'approle' });
+    const page = await at.signedIn('secrets', '/ui/access/mount?mount=auth/approle/&create=true');
+    await page.getByLabel('Role name').fill('pipeline');
+    await button(page, 'Create role').click();
+    await page.getByRole('heading', { name: 'Credentials' }).waitFor();
+    await button(page, 'Generate secret ID').click();
+    await button(page, 'Reveal secret ID').click();
+    const secret_id = await page.getByRole('alert').locator('pre').textContent();
+    const { role_id } = (await api('GET', 'auth/approle/role/pipeline/role-id')).data;
+    await page.getByText(role_id).waitFor();
+    expect((await api('POST', 'auth/approle/login', { role_id, secret_id })).auth.client_token).toBeTruthy();
+    await page.getByRole('button', { name: 'Destroy' }).click();
+    await page.getByText('No secret ID is valid.').waitFor();
+  });
+
+  journey('shows certificates by when they expire, and revokes one', async () => {
+    await api('POST', 'sys/mounts/pki', { type: 'pki' });
+    await api('POST', 'pki/root/generate/internal', { common_name: 'Harbour CA', ttl: '720h' });
+    await api('POST', 'pki/roles/berths', { allowed_domains: ['example.com'], allow_subdomains: true });
+    await api('POST', 'pki/issue/berths', { common_name: 'north.example.com', ttl: '24h' });
+    const page = await at.signedIn('secrets', '/ui/engines/mount?mount=pki/&tab=certificates');
+    const first = page.getByRole('row').nth(1);
+    await first.getByText('north.example.com').waitFor();
+    await first.getByText('expires soon').waitFor();
+    expect(await at.violations(page)).toEqual([]);
+    await first.getByRole('button', { name: 'Revoke north.example.com' }).click();
+    await button(page, 'Revoke certificate').click();
+    await first.getByText('revoked').waitFor();
   });
 
   journey('enrols a person for a second factor with a code to scan', async () => {
@@ -279,10 +381,10 @@ describe('the console of the secrets service', () => {
     const page = await at.signedIn('secrets', '/ui/access/second-factor');
     await button(page, 'New method').click();
     await page.getByLabel('Name').fill('phones');
-    await button(page, 'Create the method').click();
-    await button(page, 'Enrol a person').click();
+    await button(page, 'Create method').click();
+    await button(page, 'Enroll someone').click();
     await page.getByLabel('Entity').fill('scanner');
-    await button(page, 'Make the secret').click();
+    await button(page, 'Create secret').click();
     await page.getByRole('img', { name: 'The secret as a QR code' }).waitFor();
     await button(page, 'Done').click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
@@ -291,17 +393,17 @@ describe('the console of the secrets service', () => {
     await dialog.getByLabel('Name').fill('all-logins');
     await dialog.getByRole('checkbox', { name: /^bridge\// }).check();
     await at.picture(page, 'secrets-new-enforcement');
-    await dialog.getByRole('button', { name: 'Create the enforcement' }).click();
+    await dialog.getByRole('button', { name: 'Create enforcement' }).click();
     await page.getByText('logins at bridge/ need a code of phones').waitFor();
     expect((await api('GET', 'identity/mfa/login-enforcement/all-logins')).data.auth_method_accessors).toHaveLength(1);
-    await button(page, 'Delete the enforcement all-logins').click();
-    await button(page, 'Delete the enforcement').click();
-    await page.getByText('No login needs a second factor.').waitFor();
+    await button(page, 'Delete enforcement all-logins').click();
+    await button(page, 'Delete enforcement').click();
+    await page.getByText('No login needs MFA.').waitFor();
     await page.goto(`${at.installation.secretsUrl}/ui/access/entities`);
     await page.getByRole('link', { name: 'scanner', exact: true }).click();
-    await button(page, 'Remove the second factor phones').click();
-    await button(page, 'Remove the second factor').click();
-    await page.getByRole('region', { name: 'Second factors' }).getByText('none').waitFor();
+    await button(page, 'Remove MFA secret phones').click();
+    await button(page, 'Remove MFA secret').click();
+    await page.getByRole('region', { name: 'MFA secrets' }).getByText('none').waitFor();
   });
 
   journey('shows what another token may do, to whom the right for it is', async () => {
@@ -330,7 +432,7 @@ describe('the console of the secrets service', () => {
     const { recovery_keys: keys } = at.installation.firstRun().secrets;
     const page = await at.signedIn('secrets', '/ui/operations');
     await page.getByRole('link', { name: 'Key shares' }).click();
-    const root = page.getByRole('region', { name: 'A root token' });
+    const root = page.getByRole('region', { name: 'Generate root token' });
     await root.getByRole('button', { name: 'Begin a root token' }).click();
     const give = async (region: typeof root, count: number) => {
       for (let given = 0; given < count; given++) {
@@ -340,7 +442,7 @@ describe('the console of the secrets service', () => {
       }
     };
     await give(root, 3);
-    await root.getByRole('button', { name: 'Show value root token' }).click();
+    await root.getByRole('button', { name: 'Reveal root token' }).click();
     const token = (await root.locator('pre').textContent()) ?? '';
     const self = await fetch(`${at.installation.secretsUrl}/v1/auth/token/lookup-self`, {
       headers: { 'X-Service-Token': token },

@@ -1,6 +1,6 @@
 import { describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { journey, soon } from '../stage';
+import { journey, signOut, soon } from '../stage';
 import { at } from './installation';
 
 const services = ['secrets', 'workspaces'] as const;
@@ -27,7 +27,7 @@ describe.each(services)('a session of the %s console', (service) => {
     await soon(() => expect(new URL(page.url()).pathname).toBe('/ui/'));
     await page.close();
     const signed = await at.signedIn(service);
-    await signed.getByRole('button', { name: 'Sign out' }).click();
+    await signOut(signed);
     await signed.getByRole('heading', { name: 'Sign in' }).waitFor();
     await signed.goBack().catch(() => undefined);
     await signed.goto(`${address()}/ui/`);
@@ -59,7 +59,7 @@ describe.each(services)('a session of the %s console', (service) => {
     const left = await at.signedIn(service);
     const page = await left.context().newPage();
     await page.goto(`${address()}/ui/`);
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signOut(page);
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
     // It was not used, and made no requests by itself.
     await left.getByText('Your session has ended.').waitFor();
@@ -92,7 +92,7 @@ describe.each(services)('a session of the %s console', (service) => {
     const page = await at.open(`${address()}/ui/`);
     if (service === 'secrets') await page.getByLabel('Token', { exact: true }).fill('s.unknown');
     else {
-      await page.getByLabel('User name').fill('unknown');
+      await page.getByLabel('Username').fill('unknown');
       await page.getByLabel('Password').fill('wrong');
     }
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
@@ -133,9 +133,9 @@ describe.each(services)('a session of the %s console', (service) => {
 describe('a page of the workspaces console that is left', () => {
   journey('has forgotten the token that it made, and the secret that was typed', async () => {
     const page = await at.signedIn('workspaces', '/ui/account');
-    await page.getByLabel('What the token is for').fill('soon forgotten');
-    await page.getByRole('button', { name: 'New token' }).click();
-    await page.getByRole('button', { name: 'Show value New token' }).click();
+    await page.getByLabel('Description').fill('soon forgotten');
+    await page.getByRole('button', { name: 'Create token' }).click();
+    await page.getByRole('button', { name: 'Reveal New token' }).click();
     const token = (await page.getByRole('alert').locator('pre').textContent()) ?? '';
     expect(token.length).toBeGreaterThan(20);
     await page.getByRole('link', { name: 'Administration' }).click();
@@ -146,10 +146,10 @@ describe('a page of the workspaces console that is left', () => {
     await page.getByLabel('Client id').fill('keystead');
     const secret = `typed-${'and-to-be-gone-'.repeat(3)}`;
     await page.getByLabel('Client secret').fill(secret);
-    await page.getByRole('button', { name: 'Add this provider' }).click();
+    await page.getByRole('button', { name: 'Add provider' }).last().click();
     await page.getByRole('heading', { name: 'Forgotten', level: 1 }).waitFor();
     await page.getByRole('button', { name: 'Delete Forgotten' }).click();
-    await page.getByRole('dialog').getByLabel('Type Forgotten to go on').fill('Forgotten');
+    await page.getByRole('dialog').getByLabel('Type Forgotten to confirm').fill('Forgotten');
     await page.getByRole('dialog').getByRole('button', { name: 'Delete Forgotten' }).click();
     await page.getByRole('heading', { name: 'Sign-in providers', level: 1 }).waitFor();
     await page.getByRole('link', { name: 'Organizations', exact: true }).first().click();

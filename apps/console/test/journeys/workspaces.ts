@@ -47,7 +47,7 @@ describe('the first day in the workspace console', () => {
       const page = await at.signedIn('workspaces');
       await button(page, 'New organization').click();
       await page.getByLabel('Name', { exact: true }).fill('garden');
-      await page.getByLabel('E-mail address').fill('ops@example.com');
+      await page.getByLabel('Email address').fill('ops@example.com');
       await dialog(page, 'Create organization').click();
       await page.getByRole('heading', { name: 'garden', level: 1 }).waitFor();
       await button(page, 'New workspace').first().click();
@@ -238,7 +238,7 @@ describe('the first day in the workspace console', () => {
       const password = 'read and no more';
       await api('POST', link, of('one-time-links', { username: 'rea', password, 'password-confirmation': password }));
       const page = await at.open(address);
-      await page.getByLabel('User name').fill('rea');
+      await page.getByLabel('Username').fill('rea');
       await page.getByLabel('Password').fill(password);
       await button(page, 'Sign in').click();
       const confirm = button(page, 'Confirm & apply');
@@ -280,13 +280,13 @@ describe('the first day in the workspace console', () => {
       const { org } = await prepared();
       const page = await at.signedIn('workspaces', workspace(org, '/settings'));
       await button(page, 'Delete workspace').click();
-      await page.getByLabel('Type web to go on').fill('web');
+      await page.getByLabel('Type web to confirm').fill('web');
       await forgetProofs('workspaces');
       await dialog(page, 'Delete workspace').click();
       // A wrong proof gives an error, and the page stays.
-      const again = page.getByRole('dialog', { name: 'Prove again that it is you' });
+      const again = page.getByRole('dialog', { name: 'Confirm it is you' });
       await again.getByLabel('Password').fill('mistyped');
-      await again.getByRole('button', { name: 'Go on' }).click();
+      await again.getByRole('button', { name: 'Confirm' }).click();
       await again.getByRole('alert').getByText('is wrong').waitFor();
       await page.getByLabel('Password').fill(at.installation.firstRun().workspaces.password);
       await page.getByRole('dialog').last().getByRole('button').last().click();

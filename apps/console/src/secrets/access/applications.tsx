@@ -2,9 +2,8 @@ import { Link } from '@tanstack/react-router';
 import { Copied } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
-import { page } from '../pages';
+import { mountPage } from '../pages';
 import { encodedPath, useList } from '../reads';
-import { AccessTabs } from './access';
 
 /** What is set up by the generated forms, in the order in which one comes to it. */
 const steps = [
@@ -15,7 +14,7 @@ const steps = [
   ['oidc/provider/{name}', 'Providers', 'are where applications send people to sign in'],
 ] as const;
 
-const placeOf = (place: string) => page('/engines/mount', { mount: 'identity/', place });
+const placeOf = (place: string) => mountPage({ mount: 'identity/', place });
 
 /** Applications that this service signs people in to, and their providers. */
 export function Applications() {
@@ -23,12 +22,11 @@ export function Applications() {
   const clients = useList('identity/oidc/client');
   return (
     <div className="stack">
-      <PageHead title="Applications" crumbs={[{ label: 'Access', to: '/access' }]}>
+      <PageHead title="Applications" crumbs={[{ label: 'Auth methods', to: '/access' }]}>
         <p className="second">
-          Elsewhere people sign in with what they have here: this service is an OpenID provider for other applications.
+          This service is an OpenID Connect provider: people sign in to other applications with their account here.
         </p>
       </PageHead>
-      <AccessTabs />
       <ErrorNotice error={providers.error ?? clients.error} />
       <section className="stack-tight" aria-labelledby="providers">
         <h2 id="providers">Providers</h2>
@@ -63,7 +61,7 @@ export function Applications() {
         )}
       </section>
       <section className="stack-tight" aria-labelledby="parts">
-        <h2 id="parts">What it is made of</h2>
+        <h2 id="parts">Parts</h2>
         <ul className="list">
           {steps.map(([place, label, about]) => (
             <li key={place}>

@@ -72,7 +72,7 @@ export function Enforcements({ methods }: { readonly methods: readonly NamedMeth
       <ErrorNotice error={found.error ?? (removing === undefined ? change.error : null)} />
       {found.isPending ? <Skeleton rows={2} /> : null}
       {found.data?.keys.length === 0 ? (
-        <p className="second">No login needs a second factor. An enforcement says which do.</p>
+        <p className="second">No login needs MFA. An enforcement says which do.</p>
       ) : null}
       {found.data === undefined || found.data.keys.length === 0 ? null : (
         <ul className="list" aria-label="Login enforcements">
@@ -86,7 +86,7 @@ export function Enforcements({ methods }: { readonly methods: readonly NamedMeth
                     logins {whoOf(one)} need a code of {one.mfa_method_ids.map(nameOf).join(' or ')}
                   </span>
                 )}
-                <Button small kind="danger" label={`Delete the enforcement ${name}`} onClick={() => setRemoving(name)}>
+                <Button small kind="danger" label={`Delete enforcement ${name}`} onClick={() => setRemoving(name)}>
                   Delete
                 </Button>
               </li>
@@ -97,14 +97,14 @@ export function Enforcements({ methods }: { readonly methods: readonly NamedMeth
       {adding ? <NewEnforcement methods={methods} onClose={() => setAdding(false)} /> : null}
       {removing === undefined ? null : (
         <Confirm
-          title={`Delete the enforcement ${removing}?`}
-          action="Delete the enforcement"
+          title={`Delete enforcement ${removing}?`}
+          action="Delete enforcement"
           danger
           busy={change.isPending}
           onClose={() => setRemoving(undefined)}
           onConfirm={() => change.mutate({ method: 'DELETE', path: `${path}/${encodeURIComponent(removing)}` })}
         >
-          <p>Logins that only it is about need no second factor any more.</p>
+          <p>Logins that only this enforcement covers no longer need MFA.</p>
           <ErrorNotice error={change.error} />
         </Confirm>
       )}
@@ -132,15 +132,15 @@ function NewEnforcement({
   return (
     <FormDialog
       title="New enforcement"
-      action="Create the enforcement"
+      action="Create enforcement"
       change={change}
-      forbidden={accessors.length === 0 ? 'choose at least one login method' : undefined}
+      forbidden={accessors.length === 0 ? 'choose at least one auth method' : undefined}
       onSend={send}
       onBack={onClose}
     >
       <TextField label="Name" required autoFocus value={name} onChange={setName} />
       <SelectField
-        label="Needs a code of"
+        label="MFA methods"
         value={method}
         onChange={setMethod}
         options={methods.map(({ id, name }) => ({ value: id, label: name }))}
@@ -148,7 +148,7 @@ function NewEnforcement({
       <fieldset className="fields">
         <legend className="label">At every login of</legend>
         {ways.length === 0 ? (
-          <p className="second small">No login method is mounted but tokens, which need no second factor.</p>
+          <p className="second small">No auth method is mounted but tokens, which need no second factor.</p>
         ) : null}
         {ways.map(({ path, type, accessor }) => (
           <CheckField
@@ -161,7 +161,7 @@ function NewEnforcement({
           />
         ))}
       </fieldset>
-      <p className="second small">Who has no secret there cannot log in by it any more: enrol people first.</p>
+      <p className="second small">People without an MFA secret can no longer log in with it: enroll them first.</p>
     </FormDialog>
   );
 }

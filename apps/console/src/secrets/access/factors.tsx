@@ -15,7 +15,7 @@ export function Factors({ entity }: { readonly entity: Holder }) {
   const factors = Object.entries(entity.mfa_secrets ?? {});
   return (
     <section className="stack-tight" aria-labelledby="factors">
-      <h2 id="factors">Second factors</h2>
+      <h2 id="factors">MFA secrets</h2>
       {factors.length === 0 ? <p className="second">none</p> : null}
       {factors.length === 0 ? null : (
         <ul className="list">
@@ -27,7 +27,7 @@ export function Factors({ entity }: { readonly entity: Holder }) {
               <Button
                 small
                 kind="danger"
-                label={`Remove the second factor ${method_name || id}`}
+                label={`Remove MFA secret ${method_name || id}`}
                 onClick={() => setRemoving({ id, name: method_name || id })}
               >
                 Remove

@@ -14,7 +14,6 @@ import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
 import { page, useAddress } from '../pages';
 import { useChange, useRead } from '../reads';
-import { AccessTabs } from './access';
 import { Factors } from './factors';
 
 type IdentityKind = 'entity' | 'group';
@@ -35,7 +34,7 @@ interface IdentityRecord {
   readonly group_ids?: readonly string[] | null;
   readonly member_entity_ids?: readonly string[] | null;
   readonly member_group_ids?: readonly string[] | null;
-  /** Second factors of an entity, by the id of their method. */
+  /** MFA secrets of an entity, by the id of their method. */
   readonly mfa_secrets?: Readonly<Record<string, { readonly method_name: string; readonly type: string }>>;
 }
 
@@ -89,7 +88,6 @@ function IdentityList({ kind }: { readonly kind: IdentityKind }) {
           </Button>
         }
       />
-      <AccessTabs />
       <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />
       {found.isPending ? <Skeleton /> : null}
       {found.data !== undefined && all.length === 0 ? (
@@ -150,25 +148,15 @@ function NewIdentity({ kind, onClose }: { readonly kind: IdentityKind; readonly 
   return (
     <FormDialog
       title={`New ${words[kind].one}`}
-      action={`Create the ${words[kind].one}`}
+      action={`Create ${words[kind].one}`}
       change={change}
       onSend={send}
       onBack={onClose}
     >
       <TextField label="Name" required autoFocus value={given.name} onChange={set('name')} />
-      <TextField
-        label="Policies"
-        value={given.policies}
-        onChange={set('policies')}
-        hint="Names with commas between them."
-      />
+      <TextField label="Policies" value={given.policies} onChange={set('policies')} hint="Comma-separated names." />
       {kind === 'group' ? (
-        <TextField
-          label="Members"
-          value={given.members}
-          onChange={set('members')}
-          hint="Ids of entities with commas between them."
-        />
+        <TextField label="Members" value={given.members} onChange={set('members')} hint="Comma-separated entity ids." />
       ) : null}
     </FormDialog>
   );
@@ -215,13 +203,13 @@ function Identity({ kind, id }: { readonly kind: IdentityKind; readonly id: stri
             <dd>
               <Copied text={shown.id} what="id" />
             </dd>
-            <dt>Made</dt>
+            <dt>Created</dt>
             <dd>
               <Time at={shown.creation_time} />
             </dd>
             {shown.type === undefined ? null : (
               <>
-                <dt>Kind</dt>
+                <dt>Type</dt>
                 <dd>{shown.type === 'external' ? 'external: its members come with logins' : shown.type}</dd>
               </>
             )}
@@ -246,17 +234,17 @@ function Identity({ kind, id }: { readonly kind: IdentityKind; readonly id: stri
               label="Policies"
               value={policies ?? (shown.policies ?? []).join(', ')}
               onChange={setPolicies}
-              hint="Names with commas between them."
+              hint="Comma-separated names."
             />
             <div>
               <Button type="submit" busy={change.isPending}>
-                Save the policies
+                Save policies
               </Button>
             </div>
           </form>
           {kind === 'entity' ? (
             <section className="stack-tight" aria-labelledby="aliases">
-              <h2 id="aliases">Logs in as</h2>
+              <h2 id="aliases">Aliases</h2>
               {(shown.aliases ?? []).length === 0 ? (
                 <p className="second">No one has logged in as this entity.</p>
               ) : null}
@@ -287,8 +275,8 @@ function Identity({ kind, id }: { readonly kind: IdentityKind; readonly id: stri
       )}
       {removing ? (
         <Confirm
-          title={`Delete the ${one} ${shown?.name}?`}
-          action={`Delete the ${one}`}
+          title={`Delete ${one} ${shown?.name}?`}
+          action={`Delete ${one}`}
           name={shown?.name ?? id}
           danger
           busy={change.isPending}

@@ -4,8 +4,7 @@ import { ErrorNotice } from '../../design/error-notice';
 import { PageHead, SameBy, Skeleton } from '../../design/page';
 import { Table } from '../../design/table';
 import { useMounts } from '../mounts';
-import { page } from '../pages';
-import { AccessTabs } from './access';
+import { mountPage, page } from '../pages';
 
 /** How people and programs log in. */
 export function Methods() {
@@ -16,25 +15,24 @@ export function Methods() {
         title="Access"
         actions={
           <Link className="button primary" {...page('/engines/new', { kind: 'auth' })}>
-            Enable a login method
+            Enable auth method
           </Link>
         }
       />
-      <AccessTabs />
       <ErrorNotice error={mounts.error} onRetry={() => void mounts.refetch()} />
       {mounts.known ? null : <Skeleton />}
       {mounts.auth.length === 0 ? null : (
         <Table
-          label="Login methods"
+          label="Auth methods"
           rows={mounts.auth}
           keyOf={({ path }) => path}
           narrow="flow"
           columns={[
             {
               head: 'Path',
-              cell: ({ path }) => <Link {...page('/engines/mount', { mount: `auth/${path}` })}>{path}</Link>,
+              cell: ({ path }) => <Link {...mountPage({ mount: `auth/${path}` })}>{path}</Link>,
             },
-            { head: 'Kind', className: 'tight', cell: ({ type }) => type },
+            { head: 'Type', className: 'tight', cell: ({ type }) => type },
             { head: 'Description', className: 'second', cell: ({ description }) => description },
             {
               head: 'Accessor',

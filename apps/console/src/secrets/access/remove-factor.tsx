@@ -31,8 +31,8 @@ export function RemoveFactor({ method, entity, onClose }: RemoveFactorProps) {
   };
   return (
     <Confirm
-      title={entity === undefined ? 'Remove a second factor' : `Remove the second factor of ${entity.name}?`}
-      action="Remove the second factor"
+      title={entity === undefined ? 'Remove a second factor' : `Remove MFA secret of ${entity.name}?`}
+      action="Remove MFA secret"
       danger
       busy={change.isPending}
       onClose={onClose}

@@ -12,7 +12,6 @@ import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { SecretValue } from '../../design/secret-value';
 import { useSession } from '../../shell/session';
 import { useChange } from '../reads';
-import { AccessTabs } from './access';
 import { Enforcements } from './enforcements';
 import { entityIdOf } from './entity-id';
 import { RemoveFactor } from './remove-factor';
@@ -59,14 +58,13 @@ export function SecondFactor() {
   return (
     <div className="stack">
       <PageHead
-        title="Second factor"
+        title="MFA"
         actions={
           <Button kind="primary" onClick={() => setMaking(true)}>
             New method
           </Button>
         }
       />
-      <AccessTabs />
       <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />
       {found.isPending ? <Skeleton rows={2} /> : null}
       {found.data !== undefined && methods.length === 0 ? (
@@ -88,10 +86,10 @@ export function SecondFactor() {
                 forbidden={own === undefined ? 'this session has no entity: sign in with a name' : undefined}
                 onClick={() => setEnrolling({ method, entity: own })}
               >
-                Enrol me
+                Enroll yourself
               </Button>
               <Button small onClick={() => setEnrolling({ method, entity: undefined })}>
-                Enrol a person
+                Enroll someone
               </Button>
               <Button
                 small
@@ -128,7 +126,7 @@ function NewMethod({ onClose }: { readonly onClose: () => void }) {
     change.mutate({ method: 'POST', path: 'identity/mfa/method/totp', body });
   };
   return (
-    <FormDialog title="New method" action="Create the method" change={change} onSend={send} onBack={onClose}>
+    <FormDialog title="New method" action="Create method" change={change} onSend={send} onBack={onClose}>
       <TextField label="Name" autoFocus value={given.method_name} onChange={set('method_name')} />
       <TextField
         label="Issuer"
@@ -171,7 +169,7 @@ function Enrol({
     }
   };
   return (
-    <Dialog title={entity === undefined ? 'Enrol a person' : 'Enrol'} onClose={onClose}>
+    <Dialog title={entity === undefined ? 'Enroll someone' : 'Enrol'} onClose={onClose}>
       {made === undefined ? (
         <form className="stack" onSubmit={(event) => void send(event)}>
           {entity === undefined ? (
@@ -184,22 +182,22 @@ function Enrol({
               hint="Its name, or its id."
             />
           ) : (
-            <p>Makes a secret for your authenticator. It is shown once.</p>
+            <p>Creates a secret for your authenticator app. It is shown once.</p>
           )}
           {change.isSuccess ? (
             <Notice tone="amber">There is a secret already. If it is lost, an administrator can remove it.</Notice>
           ) : null}
           <ErrorNotice error={unknown ?? change.error} />
           <div className="row end">
-            <Button onClick={onClose}>Back</Button>
+            <Button onClick={onClose}>Cancel</Button>
             <Button type="submit" kind="primary" busy={change.isPending}>
-              Make the secret
+              Create secret
             </Button>
           </div>
         </form>
       ) : (
         <div className="stack">
-          <p>Scan this with an authenticator. It is not shown again.</p>
+          <p>Scan this with an authenticator app. It is not shown again.</p>
           <img className="qr" src={`data:image/png;base64,${made.barcode}`} alt="The secret as a QR code" />
           <p className="second small">
             Or type it: <SecretValue name="secret" value={new URL(made.url).searchParams.get('secret') ?? made.url} />

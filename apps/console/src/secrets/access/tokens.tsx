@@ -15,7 +15,6 @@ import { LeasesOf } from '../leases/leases-of';
 import { useMay } from '../may';
 import { page, useAddress } from '../pages';
 import { useChange } from '../reads';
-import { AccessTabs } from './access';
 
 interface TokenRecord {
   readonly accessor: string;
@@ -46,7 +45,6 @@ export function Tokens() {
   return (
     <div className="stack">
       <PageHead title="Tokens" />
-      <AccessTabs />
       <form className="filters at-end" onSubmit={go}>
         <TextField label="Accessor" type="search" value={typed} onChange={setTyped} />
         <div>
@@ -144,17 +142,17 @@ function TokenFacts({ accessor }: { readonly accessor: string }) {
             <dd>
               <Copied text={token.accessor} what="accessor" />
             </dd>
-            <dt>Kind</dt>
+            <dt>Type</dt>
             <dd>
               {token.type}
               {token.orphan ? ', without a parent' : ''}
               {token.renewable ? ', renewable' : ''}
             </dd>
-            <dt>Made at</dt>
+            <dt>Created by</dt>
             <dd>
               <code>{token.path}</code>, <Time at={token.creation_time * 1000} />
             </dd>
-            <dt>Ends</dt>
+            <dt>Expires</dt>
             <dd>
               <Time at={token.expire_time} />
               {token.num_uses > 0 ? `, or after ${token.num_uses} uses` : ''}
@@ -178,14 +176,14 @@ function TokenFacts({ accessor }: { readonly accessor: string }) {
           </dl>
           <LeasesOf accessor={accessor} />
           <p>
-            <Link {...page('/audit', { accessor })}>What it changed</Link>
+            <Link {...page('/audit', { accessor })}>View in audit</Link>
           </p>
         </>
       )}
       {ending ? (
         <Confirm
           title="Revoke this token?"
-          action="Revoke the token"
+          action="Revoke token"
           danger
           busy={change.isPending}
           onClose={() => setEnding(false)}
@@ -196,7 +194,7 @@ function TokenFacts({ accessor }: { readonly accessor: string }) {
             )
           }
         >
-          <p>With it end its children, its leases, and what it keeps in its cubbyhole.</p>
+          <p>Its child tokens, leases and cubbyhole go with it.</p>
         </Confirm>
       ) : null}
       <SameBy api="POST /v1/auth/token/lookup-accessor" command={`keystead token lookup -accessor ${accessor}`} />

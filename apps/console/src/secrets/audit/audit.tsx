@@ -8,6 +8,7 @@ import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
 import { Notice } from '../../design/notice';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
+import { saveFile } from '../../design/save-file';
 import { Table } from '../../design/table';
 import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
@@ -15,7 +16,8 @@ import { page, useAddress } from '../pages';
 import { useRead } from '../reads';
 import { type AuditSearch, filters } from './search';
 
-interface Line {
+/** One line of the audit table. */
+export interface AuditLine {
   readonly chain: string;
   readonly sequence: number;
   readonly line: number;
@@ -34,7 +36,7 @@ interface Line {
   };
 }
 interface AuditAnswer {
-  readonly data: { readonly entries: readonly Line[]; readonly next: string | null };
+  readonly data: { readonly entries: readonly AuditLine[]; readonly next: string | null };
 }
 
 /** The filters that are always seen. */
@@ -202,15 +204,8 @@ function Chain() {
       setResult({ rows, problems, done: after === null });
     } while (after !== null);
   };
-  const download = () => {
-    const link = document.createElement('a');
-    link.href = URL.createObjectURL(
-      new Blob([JSON.stringify(heads.data?.heads ?? [], null, 2)], { type: 'application/json' }),
-    );
-    link.download = 'audit-chain-heads.json';
-    link.click();
-    URL.revokeObjectURL(link.href);
-  };
+  const download = () =>
+    saveFile('audit-chain-heads.json', JSON.stringify(heads.data?.heads ?? [], null, 2), 'application/json');
   if (heads.error !== null) return null;
   return (
     <details>

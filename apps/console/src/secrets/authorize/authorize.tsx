@@ -71,7 +71,7 @@ export function Authorize({ request }: { readonly request: AuthorizeRequest }) {
         <div className="row">
           {asks ? (
             <Button kind="primary" onClick={() => setAsks(false)}>
-              Go on
+              Continue
             </Button>
           ) : null}
           <Button onClick={() => void signOut().catch(setFailure)}>Sign in as another person</Button>

@@ -1,12 +1,16 @@
+import { Eye, EyeOff } from 'lucide-react';
+import { useEffect, useState } from 'react';
+import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { Skeleton } from '../../design/page';
-import { SecretValue, ValuesShown } from '../../design/secret-value';
+import { shownMs } from '../../design/secret-value';
+import { Table } from '../../design/table';
 import type { Mount } from '../mounts';
 import { changesOf, textOf, useSecret } from './values';
 
 const signs = { added: '+', removed: '−', changed: '~', same: ' ' } as const;
 
-/** What is different between two versions, field by field; values are dots here as well. */
+/** What is different between two versions, field by field; values are dots until both versions are revealed together. */
 export function Difference({
   mount,
   path,
@@ -18,6 +22,12 @@ export function Difference({
   readonly before: number;
   readonly after: number;
 }) {
+  const [shown, setShown] = useState(false);
+  useEffect(() => {
+    if (!shown) return undefined;
+    const timer = setTimeout(() => setShown(false), shownMs);
+    return () => clearTimeout(timer);
+  }, [shown]);
   const was = useSecret(mount, path, before);
   const is = useSecret(mount, path, after);
   if (was.error || is.error) return <ErrorNotice error={was.error ?? is.error} />;
@@ -25,25 +35,62 @@ export function Difference({
   const changes = changesOf(was.data?.data ?? {}, is.data?.data ?? {}).filter(({ how }) => how !== 'same');
   return (
     <section className="stack-tight" aria-labelledby="difference">
-      <h2 id="difference">
-        From version {before} to version {after}
-      </h2>
-      {changes.length === 0 ? <p className="second">The fields are the same.</p> : null}
-      <ValuesShown>
-        <ul className="list">
-          {changes.map(({ name, how, before: old, after: next }) => (
-            <li key={name}>
-              <code className={how}>
-                <span aria-hidden="true">{signs[how]} </span>
-                {name}
-              </code>
-              <span className="second small">{how}</span>
-              {how === 'added' ? null : <SecretValue name={`${name} in version ${before}`} value={textOf(old)} />}
-              {how === 'removed' ? null : <SecretValue name={`${name} in version ${after}`} value={textOf(next)} />}
-            </li>
-          ))}
-        </ul>
-      </ValuesShown>
+      <div className="panel-head">
+        <h2 id="difference">
+          From version {before} to version {after}
+        </h2>
+        {changes.length === 0 ? null : (
+          <Button small icon={shown ? EyeOff : Eye} onClick={() => setShown(!shown)}>
+            {shown ? 'Hide values' : 'Reveal values'}
+          </Button>
+        )}
+      </div>
+      {changes.length === 0 ? (
+        <p className="second">The fields are the same.</p>
+      ) : (
+        <Table
+          label="Differences"
+          rows={changes}
+          keyOf={({ name }) => name}
+          narrow="flow"
+          columns={[
+            {
+              head: 'Field',
+              className: 'tight',
+              cell: ({ name, how }) => (
+                <code className={how}>
+                  <span aria-hidden="true">{signs[how]} </span>
+                  {name}
+                </code>
+              ),
+            },
+            { head: 'Change', className: 'tight', cell: ({ how }) => how },
+            {
+              head: `Version ${before}`,
+              cell: ({ how, before: old }) => (
+                <Hidden shown={shown} value={how === 'added' ? undefined : textOf(old)} />
+              ),
+            },
+            {
+              head: `Version ${after}`,
+              cell: ({ how, after: next }) => (
+                <Hidden shown={shown} value={how === 'removed' ? undefined : textOf(next)} />
+              ),
+            },
+          ]}
+        />
+      )}
     </section>
+  );
+}
+
+function Hidden({ shown, value }: { readonly shown: boolean; readonly value: string | undefined }) {
+  if (value === undefined) return <span className="second">–</span>;
+  if (shown) return <pre>{value}</pre>;
+  return (
+    <>
+      <code aria-hidden="true">••••••••••</code>
+      <span className="visually-hidden">hidden</span>
+    </>
   );
 }

@@ -41,7 +41,7 @@ export function EditSecret({
   return (
     <FormDialog
       title={versioned ? 'New version' : 'Edit'}
-      action={versioned ? 'Save the version' : 'Save the secret'}
+      action={versioned ? 'Save the version' : 'Save'}
       change={change}
       problem={problem}
       onSend={send}

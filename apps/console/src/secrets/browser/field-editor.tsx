@@ -1,7 +1,9 @@
-import { parseExact } from '@keystead/envelope';
-import { useState } from 'react';
+import { exactJson, parseExact } from '@keystead/envelope';
+import { Plus, X } from 'lucide-react';
+import { useId, useRef, useState } from 'react';
 import { Button } from '../../design/button';
 import { TextField } from '../../design/field';
+import { IconButton } from '../../design/tip';
 import type { Fields } from './values';
 import { textOf } from './values';
 
@@ -55,46 +57,108 @@ export function FieldEditor({
   readonly onChange: (rows: readonly FieldRow[]) => void;
 }) {
   const [shown, setShown] = useState(false);
+  const [isJson, setJson] = useState(false);
   const change = (id: number, change: Partial<FieldRow>) =>
     onChange(rows.map((row) => (row.id === id ? { ...row, ...change } : row)));
   return (
     <fieldset className="fields">
       <legend className="row spread">
         <span className="strong">Fields</span>
-        <Button small kind="quiet" onClick={() => setShown(!shown)}>
-          {shown ? 'Hide values' : 'Show values'}
-        </Button>
+        <span className="row">
+          {isJson ? null : (
+            <Button small kind="quiet" onClick={() => setShown(!shown)}>
+              {shown ? 'Hide values' : 'Show values'}
+            </Button>
+          )}
+          <Button small kind="quiet" onClick={() => setJson(!isJson)}>
+            {isJson ? 'Edit fields' : 'Edit as JSON'}
+          </Button>
+        </span>
       </legend>
-      {rows.map((row, index) => (
-        <div key={row.id} className="field-row">
-          <TextField
-            label="Name"
-            value={row.name}
-            onChange={(name) => change(row.id, { name })}
-            autoFocus={index > 0}
-          />
-          <TextField
-            label="Value"
-            masked={!shown}
-            rows={1}
-            value={row.value}
-            onChange={(value) => change(row.id, { value })}
-          />
-          <button
-            type="button"
-            className="icon-button"
-            aria-label={`Remove field ${row.name}`}
-            onClick={() => onChange(rows.length === 1 ? [emptyRow(rows)] : rows.filter(({ id }) => id !== row.id))}
-          >
-            <span aria-hidden="true">✕</span>
-          </button>
+      {isJson ? <JsonEditor rows={rows} onChange={onChange} /> : null}
+      {isJson
+        ? null
+        : rows.map((row, index) => (
+            <div key={row.id} className="field-row">
+              <TextField
+                label="Name"
+                value={row.name}
+                onChange={(name) => change(row.id, { name })}
+                autoFocus={index > 0}
+              />
+              <TextField
+                label="Value"
+                masked={!shown}
+                rows={1}
+                value={row.value}
+                onChange={(value) => change(row.id, { value })}
+              />
+              <IconButton
+                icon={X}
+                name={`Remove field ${row.name}`}
+                onClick={() => onChange(rows.length === 1 ? [emptyRow(rows)] : rows.filter(({ id }) => id !== row.id))}
+              />
+            </div>
+          ))}
+      {isJson ? null : (
+        <div>
+          <Button small icon={Plus} onClick={() => onChange([...rows, emptyRow(rows)])}>
+            Add field
+          </Button>
         </div>
-      ))}
-      <div>
-        <Button small onClick={() => onChange([...rows, emptyRow(rows)])}>
-          Add a field
-        </Button>
-      </div>
+      )}
     </fieldset>
   );
+}
+
+const noObject = 'This is not a JSON object.';
+
+/** All fields as one text; the form is not sent while it is no JSON object. */
+function JsonEditor({
+  rows,
+  onChange,
+}: {
+  readonly rows: readonly FieldRow[];
+  readonly onChange: (rows: readonly FieldRow[]) => void;
+}) {
+  const id = useId();
+  const [text, setText] = useState(() => exactJson(fieldsOf(rows), 2));
+  const [isWrong, setWrong] = useState(false);
+  const field = useRef<HTMLTextAreaElement>(null);
+  const change = (next: string) => {
+    setText(next);
+    const fields = objectOf(next);
+    setWrong(fields === undefined);
+    field.current?.setCustomValidity(fields === undefined ? noObject : '');
+    if (fields !== undefined) onChange(rowsOf(fields));
+  };
+  return (
+    <div className="field">
+      <label htmlFor={id}>Fields as JSON</label>
+      <textarea
+        id={id}
+        ref={field}
+        className="input"
+        rows={10}
+        spellCheck={false}
+        autoComplete="off"
+        aria-invalid={isWrong}
+        aria-describedby={`${id}-more`}
+        value={text}
+        onChange={(event) => change(event.target.value)}
+      />
+      <span id={`${id}-more`} className={isWrong ? 'small removed' : 'small second'}>
+        {isWrong ? noObject : 'Values may be texts, numbers, lists and objects.'}
+      </span>
+    </div>
+  );
+}
+
+function objectOf(text: string): Fields | undefined {
+  try {
+    const value: unknown = parseExact(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
+  } catch {
+    return undefined;
+  }
 }

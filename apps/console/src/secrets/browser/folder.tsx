@@ -1,4 +1,5 @@
 import { Link, useNavigate } from '@tanstack/react-router';
+import { FileLock, Folder as FolderIcon, Plus, Vault } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
@@ -26,7 +27,7 @@ export function Folder({ mount, folder }: { readonly mount: Mount; readonly fold
         crumbs={crumbsOf(mount, folder)}
         state={<span className="second small">{kindOf(mount)}</span>}
         actions={
-          <Button kind="primary" onClick={() => setAdding(true)}>
+          <Button kind="primary" icon={Plus} onClick={() => setAdding(true)}>
             New secret
           </Button>
         }
@@ -34,8 +35,16 @@ export function Folder({ mount, folder }: { readonly mount: Mount; readonly fold
       <ErrorNotice error={names.error} onRetry={() => void names.refetch()} />
       {names.isPending ? <Skeleton /> : null}
       {names.data !== undefined && names.data.length === 0 ? (
-        <Empty command={`keystead kv put ${mount.path}${folder}first password=…`}>
-          Nothing is kept here yet. A secret is a name with fields, such as a user name and a password.
+        <Empty
+          icon={Vault}
+          command={`keystead kv put ${mount.path}${folder}first password=…`}
+          action={
+            <Button icon={Plus} onClick={() => setAdding(true)}>
+              Create the first secret
+            </Button>
+          }
+        >
+          No secrets here yet. A secret is a path with fields, such as a username and a password.
         </Empty>
       ) : null}
       {names.data === undefined || names.data.length === 0 ? null : (
@@ -46,9 +55,11 @@ export function Folder({ mount, folder }: { readonly mount: Mount; readonly fold
           <ul className="list" aria-label="Secrets and folders">
             {shown.map((name) => (
               <li key={name}>
-                <span aria-hidden="true" className="second">
-                  {name.endsWith('/') ? '▸' : '•'}
-                </span>
+                {name.endsWith('/') ? (
+                  <FolderIcon size={16} className="second" aria-hidden="true" />
+                ) : (
+                  <FileLock size={16} className="second" aria-hidden="true" />
+                )}
                 <Link {...page('/secrets', { at: `${mount.path}${folder}${name}` })}>{name}</Link>
               </li>
             ))}

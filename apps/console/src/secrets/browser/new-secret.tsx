@@ -37,14 +37,7 @@ export function NewSecret({
     return change.mutate({ method: 'POST', path: encodedPath(valuesAt(mount, path)), body });
   };
   return (
-    <FormDialog
-      title="New secret"
-      action="Save the secret"
-      change={change}
-      problem={missing}
-      onSend={send}
-      onBack={onClose}
-    >
+    <FormDialog title="New secret" action="Save" change={change} problem={missing} onSend={send} onBack={onClose}>
       <TextField
         label="Path"
         required

@@ -31,7 +31,7 @@ export function Removal({
         </p>
         <ErrorNotice error={change.error} />
         <div className="row end">
-          <Button onClick={onClose}>Back</Button>
+          <Button onClick={onClose}>Cancel</Button>
           <Button kind="danger" onClick={() => setAll(true)}>
             Delete all versions…
           </Button>

@@ -98,7 +98,7 @@ export function SecretPage({
       {versioned && data ? <Versions mount={mount} path={path} shown={data.version} /> : null}
       <p className="second">
         <Link {...page('/policies/explain', { path: valuesAt(mount, path), operation: 'read' })}>
-          Who may read this?
+          Who can read this?
         </Link>
       </p>
       {doing === 'edit' && data ? <EditSecret mount={mount} path={path} secret={data} onClose={close} /> : null}
@@ -142,7 +142,7 @@ function State({ secret, asked }: { readonly secret: Secret | null | undefined; 
   return (
     <Badge tone={asked === undefined ? 'green' : 'accent'}>
       version {secret.version}
-      {asked === undefined ? ', newest' : ''}
+      {asked === undefined ? ', current' : ''}
     </Badge>
   );
 }

@@ -40,7 +40,7 @@ function Mounts({ mounts }: { readonly mounts: readonly Mount[] }) {
           </Link>
         }
       >
-        <p className="second">Engines that keep values. Those that make credentials are under Engines.</p>
+        <p className="second">Key/value engines. Those that make credentials are under Engines.</p>
       </PageHead>
       {mounts.some(({ type }) => type === 'kv') ? null : (
         <Empty
@@ -57,13 +57,13 @@ function Mounts({ mounts }: { readonly mounts: readonly Mount[] }) {
       )}
       {mounts.length === 0 ? null : (
         <Table
-          label="Engines that keep values"
+          label="Key/value engines"
           rows={mounts}
           keyOf={({ path }) => path}
           narrow="flow"
           columns={[
             { head: 'Path', cell: ({ path }) => <Link {...page('/secrets', { at: path })}>{path}</Link> },
-            { head: 'Kind', className: 'tight', cell: kindOf },
+            { head: 'Type', className: 'tight', cell: kindOf },
             {
               head: 'Description',
               className: 'second',

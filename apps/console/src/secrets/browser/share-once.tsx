@@ -48,17 +48,17 @@ export function ShareOnce({
   return (
     <Dialog title="Share once" onClose={onClose}>
       {made === undefined ? (
-        <Form layout="dialog" action="Make the link" change={wrap} onSend={() => wrap.mutate()} onBack={onClose}>
+        <Form layout="dialog" action="Create link" change={wrap} onSend={() => wrap.mutate()} onBack={onClose}>
           <p className="second">
             Makes a link that shows this secret as it is now, once, to the first person who opens it. They need no
             account.
           </p>
-          <SelectField label="Good for" value={ttl} onChange={setTtl} options={times} />
+          <SelectField label="Expires after" value={ttl} onChange={setTtl} options={times} />
         </Form>
       ) : (
         <div className="stack">
           <p>
-            Send this link to one person. It ends <Time at={Date.parse(made.creation_time) + made.ttl * 1000} />, or
+            Send this link to one person. Expires <Time at={Date.parse(made.creation_time) + made.ttl * 1000} />, or
             when it was opened.
           </p>
           <div className="code-block">

@@ -1,3 +1,4 @@
+import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Badge } from '../../design/badge';
@@ -7,14 +8,16 @@ import { ErrorNotice } from '../../design/error-notice';
 import { Skeleton } from '../../design/page';
 import { Table } from '../../design/table';
 import { Time } from '../../design/time';
+import { useSession } from '../../shell/session';
 import { useMay } from '../may';
 import type { Mount } from '../mounts';
 import { page } from '../pages';
 import { encodedPath, useChange, useRead } from '../reads';
+import { Metadata, type MetadataSettings } from './metadata';
+import { valuesAt } from './values';
 
-interface SecretMetadata {
+interface SecretMetadata extends MetadataSettings {
   readonly current_version: number;
-  readonly max_versions: number;
   readonly versions: Readonly<Record<string, VersionFacts>>;
 }
 interface VersionFacts {
@@ -37,15 +40,27 @@ export function Versions({
 }) {
   const metadata = useRead<SecretMetadata>(encodedPath(`${mount.path}metadata/${path}`));
   const change = useChange();
+  const { transport } = useSession();
+  const queries = useQueryClient();
   const [destroying, setDestroying] = useState<number>();
+  const [failure, setFailure] = useState<unknown>();
   const act = (action: 'delete' | 'undelete' | 'destroy', version: number) =>
     change.mutate(
       { method: 'POST', path: encodedPath(`${mount.path}${action}/${path}`), body: { versions: [version] } },
       { onSettled: () => action === 'destroy' && setDestroying(undefined) },
     );
   const at = mount.path + path;
+  // The fields of an old version become the newest one, unless another was written meanwhile.
+  const restore = async (version: number) => {
+    setFailure(undefined);
+    const values = `/v1/${encodedPath(valuesAt(mount, path))}`;
+    const { data } = await transport.call<{ data: { data: unknown } }>('GET', `${values}?version=${version}`);
+    const cas = metadata.data?.current_version;
+    await transport.call('POST', values, { data: data.data, options: { cas } });
+    await queries.invalidateQueries({ queryKey: ['v1'] });
+  };
   const placeOf = (action: string) => `${mount.path}${action}/${path}`;
-  const may = useMay(['delete', 'undelete', 'destroy'].map(placeOf));
+  const may = useMay(['data', 'delete', 'undelete', 'destroy'].map(placeOf));
   const mayDo = (action: string) => may({ path: placeOf(action), capabilities: ['update'] });
   const rows = Object.entries(metadata.data?.versions ?? {})
     .map(([number, facts]) => ({ number: Number(number), ...facts }))
@@ -53,7 +68,7 @@ export function Versions({
   return (
     <section className="stack-tight" aria-labelledby="versions">
       <h2 id="versions">Versions</h2>
-      <ErrorNotice error={metadata.error ?? change.error} />
+      <ErrorNotice error={metadata.error ?? change.error ?? failure} />
       {metadata.isPending ? <Skeleton rows={2} /> : null}
       {rows.length === 0 ? null : (
         <Table
@@ -76,9 +91,9 @@ export function Versions({
                 ) : isDeleted(version) ? (
                   <Badge tone="amber">deleted</Badge>
                 ) : version.number === metadata.data?.current_version ? (
-                  <Badge tone="green">newest</Badge>
+                  <Badge tone="green">current</Badge>
                 ) : (
-                  <Badge>kept</Badge>
+                  <Badge>available</Badge>
                 ),
             },
             { head: 'Written', cell: ({ created_time }) => <Time at={created_time} /> },
@@ -101,6 +116,17 @@ export function Versions({
                       >
                         Compare with {shown}
                       </Link>
+                    )}
+                    {destroyed || deleted || number === metadata.data?.current_version ? null : (
+                      <Button
+                        small
+                        kind="quiet"
+                        label={`Restore version ${number}`}
+                        {...mayDo('data')}
+                        onClick={() => void restore(number).catch(setFailure)}
+                      >
+                        Restore
+                      </Button>
                     )}
                     {destroyed ? null : (
                       <>
@@ -131,13 +157,7 @@ export function Versions({
           ]}
         />
       )}
-      {metadata.data === undefined ? null : (
-        <p className="second small">
-          {metadata.data.max_versions === 0
-            ? 'As many as the engine keeps.'
-            : `The newest ${metadata.data.max_versions} are kept.`}
-        </p>
-      )}
+      {metadata.data === undefined ? null : <Metadata mount={mount} path={path} metadata={metadata.data} />}
       {destroying === undefined ? null : (
         <Confirm
           title={`Destroy version ${destroying}?`}
@@ -147,7 +167,7 @@ export function Versions({
           onClose={() => setDestroying(undefined)}
           onConfirm={() => act('destroy', destroying)}
         >
-          <p>Its values are gone for good. That there was such a version is still told.</p>
+          <p>Its data is removed for good. The version number stays in the list.</p>
         </Confirm>
       )}
     </section>

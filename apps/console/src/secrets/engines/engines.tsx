@@ -4,7 +4,7 @@ import { ErrorNotice } from '../../design/error-notice';
 import { PageHead, SameBy, Skeleton } from '../../design/page';
 import { Table } from '../../design/table';
 import { holdsValues, kindOf, useMounts } from '../mounts';
-import { page } from '../pages';
+import { mountPage, page } from '../pages';
 
 /** Every engine that this session may know of. */
 export function Engines() {
@@ -12,10 +12,10 @@ export function Engines() {
   return (
     <div className="stack">
       <PageHead
-        title="Engines"
+        title="Secrets engines"
         actions={
           <Link className="button primary" {...page('/engines/new')}>
-            Enable an engine
+            Enable secrets engine
           </Link>
         }
       >
@@ -25,13 +25,13 @@ export function Engines() {
       {mounts.known ? null : <Skeleton />}
       {mounts.secret.length === 0 ? null : (
         <Table
-          label="Engines"
+          label="Secrets engines"
           rows={mounts.secret}
           keyOf={({ path }) => path}
           narrow="flow"
           columns={[
-            { head: 'Path', cell: ({ path }) => <Link {...page('/engines/mount', { mount: path })}>{path}</Link> },
-            { head: 'Kind', className: 'tight', cell: kindOf },
+            { head: 'Path', cell: ({ path }) => <Link {...mountPage({ mount: path })}>{path}</Link> },
+            { head: 'Type', className: 'tight', cell: kindOf },
             { head: 'Description', className: 'second', cell: ({ description }) => description },
             {
               head: '',

@@ -43,7 +43,7 @@ function GeneratedField({
   if (kind === 'number') return <TextField {...shared} {...usual} type="number" required={required} />;
   if (kind === 'json') return <TextField {...shared} rows={4} required={required} placeholder="{ }" />;
   if (kind === 'list') {
-    return <TextField {...shared} {...usual} required={required} hint={`${description} Commas stand between.`} />;
+    return <TextField {...shared} {...usual} required={required} hint={`${description} Comma-separated.`} />;
   }
   return (
     <TextField

@@ -8,14 +8,17 @@ import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { useSession } from '../../shell/session';
 import { useMay } from '../may';
 import { holdsValues, kindOf, useMounts } from '../mounts';
-import { page, useAddress } from '../pages';
+import { mountPage, page, useAddress } from '../pages';
 import { encodedPath, useChange } from '../reads';
+import { Certificates } from './certificates';
+import { CollectionList, CollectionRecord } from './collection-pages';
+import { collectionsOf, labelOf, settingsOf } from './collections';
 import { type Document, namesIn, placesOf } from './document';
 import { PlaceForm } from './place';
 
-/** One engine or login method: all that it declares, each with its form. */
+/** One engine or auth method: all that it declares, each with its form. */
 export function MountPage() {
-  const { mount: at = '', place: chosen, at: below } = useAddress('/engines/mount');
+  const { mount: at = '', tab: asked, name, create, place: chosen, at: below } = useAddress('/engines/mount');
   const { transport } = useSession();
   const navigate = useNavigate();
   const mounts = useMounts();
@@ -35,18 +38,45 @@ export function MountPage() {
   const place = places.find(({ pattern }) =>
     chosen === undefined && below !== undefined ? namesIn(pattern, below) !== undefined : pattern === chosen,
   );
-  const crumbs = [isAuth ? { label: 'Access', to: '/access' } : { label: 'Engines', to: '/engines' }];
+  const collections = collectionsOf(places);
+  const settings = settingsOf(places);
+  const tabs = [
+    ...collections.map(({ list, title }) => ({ tab: list, label: title })),
+    ...(mount?.type === 'pki' ? [{ tab: 'certificates', label: 'Certificates' }] : []),
+    ...(settings.length === 0 ? [] : [{ tab: 'configuration', label: 'Configuration' }]),
+    { tab: 'endpoints', label: 'All endpoints' },
+  ];
+  const isPlace = chosen !== undefined || below !== undefined;
+  const tab = isPlace || places.length === 0 ? 'endpoints' : (asked ?? tabs[0]?.tab);
+  const collection = collections.find(({ list }) => list === tab);
+  const crumbs = [isAuth ? { label: 'Auth methods', to: '/access' } : { label: 'Secrets engines', to: '/engines' }];
+  const title = collection === undefined ? undefined : (name ?? (create ? `Create ${collection.one}` : undefined));
   const known = mount !== undefined;
   const mounting = isAuth ? `sys/auth/${mount?.path ?? ''}` : `sys/mounts/${mount?.path ?? ''}`;
   const may = useMay(known ? [mounting.replace(/\/$/, '')] : []);
   return (
     <div className="stack">
       <PageHead
-        title={at.replace(/\/$/, '')}
-        crumbs={place === undefined ? crumbs : [...crumbs, { label: at, to: '/engines/mount', search: { mount: at } }]}
+        title={title ?? at.replace(/\/$/, '')}
+        crumbs={
+          place === undefined && title === undefined
+            ? crumbs
+            : [
+                ...crumbs,
+                {
+                  label: at,
+                  to: isAuth ? '/access/mount' : '/engines/mount',
+                  search: { mount: at, ...(asked ? { tab: asked } : {}) },
+                },
+              ]
+        }
         state={mount === undefined ? null : <span className="second small">{kindOf(mount)}</span>}
         actions={
-          known && mount.type !== 'cubbyhole' && mount.type !== 'token' && !['sys/', 'identity/'].includes(at) ? (
+          known &&
+          mount.type !== 'cubbyhole' &&
+          mount.type !== 'token' &&
+          !['sys/', 'identity/'].includes(at) &&
+          title === undefined ? (
             <>
               {!isAuth && holdsValues(mount) && place === undefined ? (
                 <Link className="button primary" {...page('/secrets', { at })}>
@@ -69,11 +99,39 @@ export function MountPage() {
       <ErrorNotice error={mounts.error ?? document.error ?? change.error} />
       {mounts.known && !known ? <Empty>No engine that you may use is at {at}.</Empty> : null}
       {document.isPending ? <Skeleton rows={5} /> : null}
-      {known && place === undefined && places.length > 0 ? (
+      {known && tabs.length > 1 ? (
+        <nav className="tabs" aria-label={`Parts of ${at}`}>
+          {tabs.map(({ tab: one, label }) => (
+            <Link
+              key={one}
+              {...mountPage({ mount: at, tab: one })}
+              aria-current={one === tab ? 'page' : undefined}
+              activeProps={{}}
+            >
+              {label}
+            </Link>
+          ))}
+        </nav>
+      ) : null}
+      {collection === undefined ? null : name !== undefined || create ? (
+        <CollectionRecord key={`${at} ${tab} ${name}`} mount={at} collection={collection} name={name} />
+      ) : (
+        <CollectionList key={`${at} ${tab}`} mount={at} collection={collection} />
+      )}
+      {known && tab === 'certificates' ? <Certificates mount={at} /> : null}
+      {known && tab === 'configuration'
+        ? settings.map((one) => (
+            <details key={one.pattern} className="panel" open={settings.length === 1}>
+              <summary>{labelOf(one.pattern.split('/').at(-1)!)}</summary>
+              <PlaceForm mount={at} place={one} named={{}} listed={undefined} isPart />
+            </details>
+          ))
+        : null}
+      {known && tab === 'endpoints' && place === undefined ? (
         <ul className="list" aria-label="What can be done here">
           {places.map(({ pattern, description }) => (
             <li key={pattern}>
-              <Link {...page('/engines/mount', { mount: at, place: pattern })}>
+              <Link {...mountPage({ mount: at, place: pattern })}>
                 <code>{pattern || '(the engine itself)'}</code>
               </Link>
               <span className="second">{description}</span>

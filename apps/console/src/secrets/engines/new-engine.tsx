@@ -4,7 +4,7 @@ import { ErrorNotice } from '../../design/error-notice';
 import { SelectField, TextField } from '../../design/field';
 import { Form } from '../../design/form';
 import { PageHead, SameBy, Skeleton } from '../../design/page';
-import { page, useAddress } from '../pages';
+import { mountPage, page, useAddress } from '../pages';
 import { encodedPath, useChange, useRead } from '../reads';
 
 interface Catalog {
@@ -14,7 +14,7 @@ interface Catalog {
 // Are there once and for all in every namespace.
 const standing = new Set(['cubbyhole', 'system', 'identity', 'token', 'ns_cubbyhole', 'ns_system', 'ns_identity']);
 
-/** Enables an engine, or a login method. */
+/** Enables an engine, or a auth method. */
 export function NewEngine() {
   const { kind = 'secret', type: wanted = '' } = useAddress('/engines/new');
   const catalog = useRead<Catalog>('sys/plugins/catalog');
@@ -27,7 +27,7 @@ export function NewEngine() {
     () =>
       void (type === 'kv'
         ? navigate(page('/secrets', { at: `${path}/` }))
-        : navigate(page('/engines/mount', { mount: `${kind === 'auth' ? 'auth/' : ''}${path}/` }))),
+        : navigate(mountPage({ mount: `${kind === 'auth' ? 'auth/' : ''}${path}/` }))),
   );
   const set = (name: keyof typeof given) => (value: string) => setGiven((before) => ({ ...before, [name]: value }));
   const send = () => {
@@ -42,19 +42,21 @@ export function NewEngine() {
       body: { type, description: given.description, config, ...options },
     });
   };
-  const what = kind === 'auth' ? 'login method' : 'engine';
+  const what = kind === 'auth' ? 'auth method' : 'engine';
   return (
     <div className="stack">
       <PageHead
-        title={`Enable ${kind === 'auth' ? 'a login method' : 'an engine'}`}
-        crumbs={[kind === 'auth' ? { label: 'Access', to: '/access' } : { label: 'Engines', to: '/engines' }]}
+        title={`Enable ${kind === 'auth' ? 'an auth method' : 'a secrets engine'}`}
+        crumbs={[
+          kind === 'auth' ? { label: 'Auth methods', to: '/access' } : { label: 'Secrets engines', to: '/engines' },
+        ]}
       />
       <ErrorNotice error={catalog.error} />
       {catalog.data === undefined ? (
         <Skeleton rows={4} />
       ) : (
-        <Form action={`Enable the ${what}`} change={change} onSend={send}>
-          <SelectField label="Kind" value={type} onChange={set('type')} options={types} />
+        <Form action={`Enable ${what}`} change={change} onSend={send}>
+          <SelectField label="Type" value={type} onChange={set('type')} options={types} />
           <TextField
             label="Path"
             value={given.path}
@@ -75,17 +77,17 @@ export function NewEngine() {
           ) : null}
           <TextField label="Description" value={given.description} onChange={set('description')} />
           <TextField
-            label="Usual lifetime"
+            label="Default lease TTL"
             value={given.default}
             onChange={set('default')}
-            placeholder="as the service says"
-            hint="Of what it hands out: 30m, 12h."
+            placeholder="as the server is set"
+            hint="For what it issues, such as 30m or 12h."
           />
           <TextField
-            label="Longest lifetime"
+            label="Maximum lease TTL"
             value={given.max}
             onChange={set('max')}
-            placeholder="as the service says"
+            placeholder="as the server is set"
           />
         </Form>
       )}

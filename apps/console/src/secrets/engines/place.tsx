@@ -27,6 +27,7 @@ export function PlaceForm({
   place,
   named,
   listed,
+  isPart,
 }: {
   readonly mount: string;
   readonly place: EnginePath;
@@ -34,6 +35,8 @@ export function PlaceForm({
   readonly named: Readonly<Record<string, string>>;
   /** Pattern of the list of its names. */
   readonly listed: string | undefined;
+  /** It is shown where its path and its parameters are known. */
+  readonly isPart?: boolean;
 }) {
   const { transport } = useSession();
   const queries = useQueryClient();
@@ -99,9 +102,11 @@ export function PlaceForm({
   return (
     <div className="stack">
       <div className="stack-tight">
-        <h2>
-          <code>{pattern}</code>
-        </h2>
+        {isPart ? null : (
+          <h2>
+            <code>{pattern}</code>
+          </h2>
+        )}
         <p className="second">{place.description}</p>
         {complete && read !== undefined && !setting && !mount.startsWith('auth/') ? (
           <p>
@@ -124,7 +129,7 @@ export function PlaceForm({
           }}
         />
       )}
-      {parameters.length === 0 ? null : (
+      {parameters.length === 0 || isPart ? null : (
         <div className="form">
           {parameters.map((one) => (
             <TextField
@@ -220,7 +225,7 @@ function Names({
     return <p className="second">{names.data === undefined ? '' : 'Nothing is there yet: give it a name below.'}</p>;
   }
   return (
-    <ul className="row" aria-label="There already">
+    <ul className="row" aria-label="Existing">
       {names.data.map((name) => (
         <li key={name}>
           <Button small kind={name === chosen ? 'primary' : 'quiet'} onClick={() => onChoose(name)}>
@@ -236,7 +241,7 @@ function AnswerFacts({ answer }: { readonly answer: PathAnswer | undefined }) {
   const data = answer?.data ?? {};
   return (
     <section className="stack-tight" aria-labelledby="answer" role="status">
-      <h2 id="answer">Done</h2>
+      <h3 id="answer">Result</h3>
       {(answer?.warnings ?? []).map((warning) => (
         <p key={warning} className="second">
           {warning}

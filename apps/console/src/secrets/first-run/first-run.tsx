@@ -3,6 +3,7 @@ import type { Transport } from '../../api/transport';
 import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
+import { Product } from '../../design/mark';
 import { Notice } from '../../design/notice';
 import { SecretValue, ValuesShown } from '../../design/secret-value';
 import { KeyFiles } from './key-files';
@@ -47,10 +48,10 @@ export function FirstRun({
   return (
     <main className="sign-in">
       <div className="stack">
-        <span className="second small">Keystead secrets</span>
+        <Product service="secrets" />
         {made === undefined ? (
           <form className="stack" onSubmit={(event) => void begin(event)}>
-            <h1>A new installation</h1>
+            <h1>Initialize</h1>
             <p className="second">
               {recovery
                 ? 'It unseals itself. Recovery keys act in emergencies'
@@ -66,21 +67,21 @@ export function FirstRun({
               hint="One for each holder."
             />
             <TextField
-              label="Keys that act together"
+              label="Key threshold"
               type="number"
               required
               value={threshold}
               onChange={setThreshold}
-              hint="Fewer than these can do nothing."
+              hint="How many key shares are needed to unseal."
             />
             <ErrorNotice error={error} />
             <Button type="submit" kind="primary">
-              Make the keys
+              Initialize
             </Button>
           </form>
         ) : (
           <ValuesShown>
-            <h1>Give the keys to their holders</h1>
+            <h1>Distribute the key shares</h1>
             <Notice tone="amber">
               This is shown once. {threshold} of these keys together give access to everything.
             </Notice>
@@ -100,7 +101,7 @@ export function FirstRun({
               forbidden={left === 0 ? undefined : `save the other ${left ?? keys.length} keys first`}
               onClick={onDone}
             >
-              Go on to sign in
+              Continue to sign in
             </Button>
           </ValuesShown>
         )}

@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { Button } from '../../design/button';
+import { saveFile } from '../../design/save-file';
 
 export interface KeyFilesProps {
   readonly keys: readonly string[];
@@ -16,11 +17,7 @@ export function KeyFiles({ keys, threshold, kind, onSaved }: KeyFilesProps) {
   const [saved, setSaved] = useState<readonly number[]>([]);
   const save = (index: number) => {
     const text = `${kind} key ${index + 1} of ${keys.length}; ${threshold} of them act together.\n${keys[index]}\n`;
-    const link = document.createElement('a');
-    link.href = URL.createObjectURL(new Blob([text], { type: 'text/plain' }));
-    link.download = `keystead-key-${index + 1}.txt`;
-    link.click();
-    URL.revokeObjectURL(link.href);
+    saveFile(`keystead-key-${index + 1}.txt`, text);
     const now = [...new Set([...saved, index])];
     setSaved(now);
     onSaved(keys.length - now.length);

@@ -3,6 +3,7 @@ import type { Transport } from '../../api/transport';
 import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
+import { Product } from '../../design/mark';
 
 interface Status {
   readonly sealed: boolean;
@@ -38,7 +39,7 @@ export function Unseal({ transport, onDone }: { readonly transport: Transport; r
   return (
     <main className="sign-in">
       <form className="stack" onSubmit={submit}>
-        <span className="second small">Keystead secrets</span>
+        <Product service="secrets" />
         <h1>Sealed</h1>
         {status === undefined ? null : (
           <>
@@ -49,20 +50,20 @@ export function Unseal({ transport, onDone }: { readonly transport: Transport; r
             <p role="status">
               {status.progress} of {status.t} keys entered
             </p>
-            <progress value={status.progress} max={status.t} aria-label="Keys entered" />
+            <progress value={status.progress} max={status.t} aria-label="Key shares entered" />
           </>
         )}
         <TextField label="Key" masked required autoFocus value={share} onChange={setShare} />
         <ErrorNotice error={error} />
         <div className="row">
           <Button type="submit" kind="primary">
-            Enter this key
+            Submit key share
           </Button>
           <Button
             onClick={() => void send({ reset: true })}
             forbidden={status?.progress === 0 ? 'no key has been entered' : undefined}
           >
-            Begin again
+            Start over
           </Button>
         </div>
       </form>

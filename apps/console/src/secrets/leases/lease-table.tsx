@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { Badge } from '../../design/badge';
 import { Time } from '../../design/time';
 import { mountOf, useMounts } from '../mounts';
-import { page } from '../pages';
+import { mountPage, page } from '../pages';
 import { type Lease, Lifeline, spanOf } from './lifeline';
 
 /** Leases with their lives. Where some can be chosen, a click with Shift chooses all from the one before. */
@@ -42,11 +42,11 @@ export function LeaseTable({
                 />
               </th>
             )}
-            <th>Issued at</th>
-            <th className="lifeline-column">Issue to furthest end</th>
-            <th>Ends</th>
+            <th>Path</th>
+            <th className="lifeline-column">From issue to latest expiry</th>
+            <th>Expires</th>
             <th>State</th>
-            {chosen === undefined ? null : <th>Asked for by</th>}
+            {chosen === undefined ? null : <th>Requested by</th>}
           </tr>
         </thead>
         <tbody>
@@ -109,7 +109,7 @@ function Origin({ path }: { readonly path: string }) {
   const there =
     mount.type === 'kv'
       ? page('/secrets', { at: path })
-      : page('/engines/mount', { mount: mount.path, at: path.slice(mount.path.length) });
+      : mountPage({ mount: mount.path, at: path.slice(mount.path.length) });
   return (
     <Link {...there}>
       <code>{path}</code>

@@ -105,22 +105,16 @@ export function Leases() {
         }
       />
       <form className="filters at-end" onSubmit={submit}>
+        <TextField label="Prefix" type="search" value={prefix} onChange={setPrefix} placeholder="scheduler/creds/ops" />
         <TextField
-          label="Issued below"
-          type="search"
-          value={prefix}
-          onChange={setPrefix}
-          placeholder="scheduler/creds/ops"
-        />
-        <TextField
-          label="Asked for by"
+          label="Requested by"
           type="search"
           value={accessor}
           onChange={setAccessor}
           placeholder="accessor of a token"
         />
         <CheckField
-          label="Only what could not be ended"
+          label="Only failed revocations"
           checked={search.failing ?? false}
           onChange={(failingOnly) => look(meant(failingOnly))}
         />
@@ -132,14 +126,14 @@ export function Leases() {
       {found.isPending ? <Skeleton rows={5} /> : null}
       {found.data !== undefined && leases.length === 0 ? (
         <Empty command="keystead read scheduler/creds/ops">
-          Nothing that was handed out lives here. A lease begins with credentials that an engine makes, and ends them.
+          No leases here. Dynamic credentials get a lease, which revokes them when it expires.
         </Empty>
       ) : null}
       {leases.length === 0 ? null : <LeaseTable leases={leases} chosen={chosen} onChoose={setChosen} />}
       {found.hasNextPage ? (
         <div>
           <Button busy={found.isFetchingNextPage} onClick={() => void found.fetchNextPage()}>
-            Those that end later
+            Load more
           </Button>
         </div>
       ) : null}
@@ -152,7 +146,7 @@ export function Leases() {
           onClose={() => setEnding(undefined)}
           onConfirm={() => void revoke()}
         >
-          <p>What was handed out under them stops working at once:</p>
+          <p>Their credentials stop working at once:</p>
           <ul className="stack-tight small">
             {[...chosen].slice(0, 10).map((id) => (
               <li key={id}>
@@ -178,7 +172,7 @@ export function Leases() {
             )
           }
         >
-          <p>All leases and tokens that were issued there end, also those that are not shown.</p>
+          <p>All leases and tokens below this prefix are revoked, including those not shown.</p>
         </Confirm>
       ) : null}
       <SameBy

@@ -98,7 +98,7 @@ export function Ceremony({ at, give, title, about, body, begin, fields, onBegun,
               <p role="status">
                 {state.progress} of {state.required} keys given
               </p>
-              <progress value={state.progress} max={state.required} aria-label={`Keys given: ${title}`} />
+              <progress value={state.progress} max={state.required} aria-label={`Key shares entered: ${title}`} />
               <TextField
                 label="Key"
                 masked

@@ -34,7 +34,7 @@ function RootToken() {
     <Ceremony
       at="sys/generate-root-token/attempt"
       give="sys/generate-root-token/update"
-      title="A root token"
+      title="Generate root token"
       about="Enough keys together make one, for when there is no other way in. Revoke it after use."
       begin="Begin a root token"
       onBegun={(state) => {
@@ -115,12 +115,12 @@ function NewKeys({ recovery }: { readonly recovery: boolean }) {
             hint="One for each holder."
           />
           <TextField
-            label="Keys that act together"
+            label="Key threshold"
             type="number"
             required
             value={threshold}
             onChange={setThreshold}
-            hint="Fewer than these can do nothing."
+            hint="How many key shares are needed to unseal."
           />
         </>
       }
@@ -132,7 +132,7 @@ function NewKeys({ recovery }: { readonly recovery: boolean }) {
       {made === undefined ? null : (
         <>
           <Notice tone="amber">
-            The old keys are worth nothing any more, and these are shown once: give each to its holder.
+            The old key shares no longer work. The new ones are shown once: give each to its holder.
           </Notice>
           <KeyFiles
             keys={keys}
@@ -145,7 +145,7 @@ function NewKeys({ recovery }: { readonly recovery: boolean }) {
               forbidden={left === 0 ? undefined : `save the other ${left ?? keys.length} keys first`}
               onClick={() => setMade(undefined)}
             >
-              All have theirs
+              Done
             </Button>
           </span>
         </>

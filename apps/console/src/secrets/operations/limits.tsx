@@ -44,10 +44,10 @@ export function Limits() {
   return (
     <div className="stack">
       <PageHead
-        title="Limits"
+        title="Quotas"
         actions={
           <Button kind="primary" onClick={() => setAdding(true)}>
-            New limit
+            New quota
           </Button>
         }
       />
@@ -60,7 +60,7 @@ export function Limits() {
       ) : null}
       {known.length === 0 ? null : (
         <Table
-          label="Limits"
+          label="Quotas"
           rows={known}
           keyOf={({ type, name }) => `${type} ${name}`}
           columns={[
@@ -96,8 +96,8 @@ export function Limits() {
       {adding ? <NewLimit onClose={() => setAdding(false)} /> : null}
       {removing === undefined ? null : (
         <Confirm
-          title={`Remove the limit ${removing.name}?`}
-          action="Remove the limit"
+          title={`Delete quota ${removing.name}?`}
+          action="Delete quota"
           danger
           busy={change.isPending}
           onClose={() => setRemoving(undefined)}
@@ -108,7 +108,7 @@ export function Limits() {
             )
           }
         >
-          <p>From then on nothing bounds what it bounded.</p>
+          <p>Requests or leases it limited are no longer limited.</p>
         </Confirm>
       )}
       <SameBy api="LIST /v1/sys/quotas/rate-limit" command="keystead list sys/quotas/rate-limit" />
@@ -127,9 +127,9 @@ function NewLimit({ onClose }: { readonly onClose: () => void }) {
     change.mutate({ method: 'POST', path: `sys/quotas/${kind}/${encodeURIComponent(name)}`, body });
   };
   return (
-    <FormDialog title="New limit" action="Create the limit" change={change} onSend={send} onBack={onClose}>
+    <FormDialog title="New quota" action="Create quota" change={change} onSend={send} onBack={onClose}>
       <SelectField
-        label="What it bounds"
+        label="Type"
         value={kind}
         onChange={setKind}
         options={[

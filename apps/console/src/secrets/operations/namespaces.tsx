@@ -33,13 +33,11 @@ export function Namespaces() {
           </Button>
         }
       >
-        <p className="second">
-          Each has its own mounts, policies, tokens and people; nothing crosses from one to another unasked.
-        </p>
+        <p className="second">Each namespace has its own engines, auth methods, policies and tokens.</p>
         {here === (session.namespace ?? '') ? null : (
           <p>
             You look at <code>{here}</code>.{' '}
-            <Link {...page('/namespaces', { ns: here.replace(/[^/]+\/$/, '') })}>One up</Link>
+            <Link {...page('/namespaces', { ns: here.replace(/[^/]+\/$/, '') })}>Parent namespace</Link>
           </p>
         )}
       </PageHead>
@@ -52,7 +50,9 @@ export function Namespaces() {
       )}
       {list.data === undefined && list.error === null ? <Skeleton rows={3} /> : null}
       {list.data?.length === 0 ? (
-        <Empty command="keystead namespace create team-a">Give a team a place where it decides for itself.</Empty>
+        <Empty command="keystead namespace create team-a">
+          A namespace gives a team its own isolated engines, auth methods and policies.
+        </Empty>
       ) : null}
       {list.data === undefined || list.data.length === 0 ? null : (
         <ul className="list">
@@ -75,7 +75,7 @@ export function Namespaces() {
       {locking === undefined ? null : (
         <Confirm
           title={`Lock ${locking}?`}
-          action="Lock the namespace"
+          action="Lock namespace"
           busy={change.isPending}
           onClose={() => setLocking(undefined)}
           onConfirm={() =>
@@ -88,13 +88,13 @@ export function Namespaces() {
             )
           }
         >
-          <p>It answers nothing, nor does anything below it, until it is unlocked with the key you get.</p>
+          <p>The namespace and all below it stop answering until they are unlocked with the key you get.</p>
         </Confirm>
       )}
       {removing === undefined ? null : (
         <Confirm
           title={`Delete ${removing}?`}
-          action="Delete the namespace"
+          action="Delete namespace"
           name={removing.replace(/\/$/, '')}
           danger
           busy={change.isPending}
@@ -106,7 +106,7 @@ export function Namespaces() {
             )
           }
         >
-          <p>All its secrets, policies and tokens go with it, and all leases in it are ended. This cannot be undone.</p>
+          <p>All its secrets, policies and tokens are deleted and its leases revoked. This cannot be undone.</p>
         </Confirm>
       )}
       <SameBy api="LIST /v1/sys/namespaces" command="keystead namespace list" />
@@ -121,7 +121,7 @@ function NewNamespace({ onClose }: { readonly onClose: () => void }) {
     change.mutate({ method: 'POST', path: `sys/namespaces/${encodedPath(name)}` });
   };
   return (
-    <FormDialog title="New namespace" action="Create the namespace" change={change} onSend={send} onBack={onClose}>
+    <FormDialog title="New namespace" action="Create namespace" change={change} onSend={send} onBack={onClose}>
       <TextField label="Name" required autoFocus value={name} onChange={setName} />
     </FormDialog>
   );

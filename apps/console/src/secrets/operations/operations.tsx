@@ -68,7 +68,7 @@ export function Operations() {
               Key shares
             </Link>
             <Button {...mayDo('sys/rotate')} onClick={() => setAsking('rotate')}>
-              Rotate the key
+              Rotate key
             </Button>
             <Button kind="danger" {...mayDo('sys/seal')} onClick={() => setAsking('seal')}>
               Seal
@@ -78,7 +78,7 @@ export function Operations() {
       />
       <ErrorNotice error={change.error} />
       <section className="stack-tight" aria-labelledby="keys">
-        <h2 id="keys">Key in force</h2>
+        <h2 id="keys">Encryption key</h2>
         <ErrorNotice error={keys.error ?? rules.error} />
         {keys.data === undefined ? (
           <Skeleton rows={3} />
@@ -86,13 +86,13 @@ export function Operations() {
           <dl className="facts">
             <dt>Term</dt>
             <dd>{keys.data.term}</dd>
-            <dt>In use since</dt>
+            <dt>Active since</dt>
             <dd>
               <Time at={keys.data.install_time} />
             </dd>
-            <dt>Values sealed by this node</dt>
+            <dt>Encryptions by this node</dt>
             <dd>{keys.data.encryptions.toLocaleString()}</dd>
-            <dt>Rotates by itself</dt>
+            <dt>Automatic rotation</dt>
             <dd>
               {rules.data === undefined
                 ? '…'
@@ -121,7 +121,7 @@ export function Operations() {
               { head: 'Address', cell: ({ api_address }) => <Copied text={api_address} what="address" /> },
               { head: 'Host', cell: ({ hostname }) => hostname || <span className="second">another node</span> },
               { head: 'Version', cell: ({ version }) => version || <span className="second">not told</span> },
-              { head: 'Heard', cell: ({ last_echo }) => <Time at={last_echo} /> },
+              { head: 'Last seen', cell: ({ last_echo }) => <Time at={last_echo} /> },
             ]}
           />
         )}
@@ -136,13 +136,13 @@ export function Operations() {
           onClose={() => setAsking(undefined)}
           onConfirm={() => run('sys/seal')}
         >
-          <p>All nodes stop answering until they are unsealed. Leases that end meanwhile are ended afterwards.</p>
+          <p>All nodes stop answering until they are unsealed. Leases that expire meanwhile are revoked afterwards.</p>
         </Confirm>
       ) : null}
       {asking === 'rotate' ? (
         <Confirm
-          title="Rotate the key?"
-          action="Rotate the key"
+          title="Rotate key?"
+          action="Rotate key"
           busy={change.isPending}
           onClose={() => setAsking(undefined)}
           onConfirm={() => run('sys/rotate')}

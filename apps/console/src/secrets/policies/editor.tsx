@@ -1,5 +1,17 @@
 import { useEffect, useId, useRef } from 'react';
 
+/** Comments, texts, names before a block or a value, and everything else. */
+const grammar =
+  /(#.*|\/\/.*|\/\*[\s\S]*?\*\/)|("(?:[^"\\\n]|\\.)*"?)|\b([A-Za-z_]\w*)(?=\s*(?:[={]|"))|[^#"/\w]+|\w+|[#"/]/g;
+
+/** A policy in pieces, each with the class that colours it. */
+function tokensOf(text: string): readonly (readonly [string | undefined, string])[] {
+  return [...text.matchAll(grammar)].map(([token, comment, quoted, name]) => [
+    comment ? 'comment' : quoted ? 'quoted' : name ? 'name' : undefined,
+    token,
+  ]);
+}
+
 const intoSight = (line: HTMLSpanElement | null) => line?.scrollIntoView({ block: 'nearest' });
 
 /** Text with numbered lines; the line with the error is marked and holds the cursor. */
@@ -44,18 +56,29 @@ export function Editor({
             </span>
           ))}
         </div>
-        <textarea
-          id={id}
-          ref={text}
-          value={value}
-          rows={Math.max(12, lines.length + 1)}
-          wrap="off"
-          spellCheck={false}
-          autoCapitalize="off"
-          autoComplete="off"
-          aria-invalid={wrongLine !== undefined}
-          onChange={(event) => onChange(event.target.value)}
-        />
+        <div className="editor-text">
+          <pre aria-hidden="true">
+            {tokensOf(value).map(([kind, token], index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: a token has nothing but its place
+              <span key={index} className={kind}>
+                {token}
+              </span>
+            ))}
+            {'\n'}
+          </pre>
+          <textarea
+            id={id}
+            ref={text}
+            value={value}
+            rows={Math.max(12, lines.length + 1)}
+            wrap="off"
+            spellCheck={false}
+            autoCapitalize="off"
+            autoComplete="off"
+            aria-invalid={wrongLine !== undefined}
+            onChange={(event) => onChange(event.target.value)}
+          />
+        </div>
       </div>
     </div>
   );

@@ -58,7 +58,7 @@ export function Explain() {
   const set = (name: keyof ExplainSearch) => (value: string) => setDraft((before) => ({ ...before, [name]: value }));
   return (
     <div className="stack">
-      <PageHead title="May X do Y?" crumbs={[{ label: 'Policies', to: '/policies' }]} />
+      <PageHead title="Explain access" crumbs={[{ label: 'Policies', to: '/policies' }]} />
       <PolicyTabs />
       <form className="stack-tight" onSubmit={submit}>
         <div className="ask">
@@ -119,7 +119,7 @@ function Answer({
         </Badge>
         <span className="second">by the policies {policies.join(', ') || '(none)'}</span>
       </div>
-      {root ? <p>A root token may do everything; no rule is asked.</p> : null}
+      {root ? <p>Generate root token may do everything; no rule is asked.</p> : null}
       {obstacles.map(({ kind, message }) => (
         <p key={kind + message}>
           <Badge tone="amber">{kind}</Badge> {message}
@@ -132,14 +132,14 @@ function Answer({
         )
       ) : (
         <div className="stack-tight">
-          <h3>The rule that decides</h3>
+          <h3>Rule that decides</h3>
           <RuleLine rule={rule} />
         </div>
       )}
       {allowed ? null : <p>{wouldBecomeYes(explanation, path, operation)}</p>}
       {losers.length === 0 ? null : (
         <div className="stack-tight">
-          <h3>Lost to it</h3>
+          <h3>Other rules that match</h3>
           <ul className="list">
             {losers.map((loser) => (
               <li key={loser.path + loser.lost_because}>

@@ -10,7 +10,7 @@ import { useList } from '../reads';
 
 const tabs = [
   { to: '/policies', label: 'Policies', exact: true },
-  { to: '/policies/explain', label: 'May X do Y?' },
+  { to: '/policies/explain', label: 'Explain access' },
 ];
 
 /** What is allowed, by name. */
@@ -79,9 +79,9 @@ function NewPolicy({ onClose }: { readonly onClose: () => void }) {
       <form className="stack" onSubmit={send}>
         <TextField label="Name" required autoFocus value={name} onChange={setName} hint="Lower case." />
         <div className="row end">
-          <Button onClick={onClose}>Back</Button>
+          <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" kind="primary">
-            Write its rules
+            Continue
           </Button>
         </div>
       </form>

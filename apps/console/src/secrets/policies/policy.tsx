@@ -104,7 +104,7 @@ export function PolicyPage() {
               busy={change.isPending}
               {...may({ path: at, capabilities: [isNew ? 'create' : 'update'] })}
             >
-              {isNew ? 'Create the policy' : 'Save the policy'}
+              {isNew ? 'Create policy' : 'Save the policy'}
             </Button>
             <Link className="button" {...page('/policies/explain')}>
               Explain
@@ -114,8 +114,8 @@ export function PolicyPage() {
       )}
       {removing ? (
         <Confirm
-          title={`Delete the policy ${name}?`}
-          action="Delete the policy"
+          title={`Delete policy ${name}?`}
+          action="Delete policy"
           name={name}
           danger
           busy={change.isPending}

@@ -61,7 +61,7 @@ function Tokens({ user }: { readonly user: string }) {
           </Empty>
         }
       />
-      <NewToken making={making} action="New token" />
+      <NewToken making={making} action="Create token" />
     </section>
   );
 }
@@ -74,15 +74,15 @@ function ThisSession() {
       <dl className="facts">
         <dt>Signed in as</dt>
         <dd>{session.name}</dd>
-        <dt>Ends</dt>
+        <dt>Expires</dt>
         <dd>
           <Time at={session['expires-at']} />
         </dd>
-        <dt>Ends when unused</dt>
+        <dt>Idle until</dt>
         <dd>
           <Time at={session['idle-ends-at']} />
         </dd>
-        <dt>Proved again until</dt>
+        <dt>Confirmed until</dt>
         <dd>
           <Time at={session['step-up-until']} />
         </dd>

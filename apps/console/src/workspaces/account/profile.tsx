@@ -33,8 +33,8 @@ export function Profile({ user }: { readonly user: Resource<'UsersResource'> }) 
           <Copied text={user.id} what="user id" />
         </dd>
       </dl>
-      <TextField label="User name" required autoComplete="username" {...field('username')} />
-      <TextField label="E-mail address" required type="email" {...field('email')} />
+      <TextField label="Username" required autoComplete="username" {...field('username')} />
+      <TextField label="Email address" required type="email" {...field('email')} />
     </SettingsForm>
   );
 }

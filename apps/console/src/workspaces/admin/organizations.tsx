@@ -46,7 +46,7 @@ export function AdminOrganizations() {
             className: 'tight',
             cell: ({ attributes }) => <Copied text={attributes['external-id']} what="organization id" />,
           },
-          { head: 'E-mail address', cell: ({ attributes }) => attributes['notification-email'] },
+          { head: 'Email address', cell: ({ attributes }) => attributes['notification-email'] },
           { head: 'Created', className: 'tight', cell: ({ attributes }) => <Time at={attributes['created-at']} /> },
           {
             head: 'State',

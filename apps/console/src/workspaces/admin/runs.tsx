@@ -67,10 +67,10 @@ export function AdminRuns() {
             className: 'tight',
             cell: ({ id, attributes: { status } }) => (
               <RemoveButton
-                text="Force-cancel"
-                label={`Force-cancel ${id}`}
-                action="Force-cancel"
-                title={`End ${id} at once?`}
+                text="Force cancel"
+                label={`Force cancel ${id}`}
+                action="Force cancel"
+                title={`Force cancel ${id}?`}
                 forbidden={toneOf(status) === 'amber' || toneOf(status) === 'accent' ? undefined : 'It is over.'}
                 call={(api) =>
                   api.POST('/api/v2/admin/runs/{run_id}/actions/force-cancel', { params: { path: { run_id: id } } })

@@ -12,30 +12,30 @@ type FlagName = {
 }[keyof GeneralSettings];
 
 const flags: readonly (readonly [FlagName, string])[] = [
-  ['limit-user-organization-creation', 'Only site administrators create organizations'],
-  ['require-two-factor-for-admins', 'Site administrators need a second factor'],
-  ['default-remote-state-access', 'New workspaces share their state with their organization'],
-  ['fair-run-queuing-enabled', 'Organizations take turns when workers are few'],
+  ['limit-user-organization-creation', 'Limit organization creation to site administrators'],
+  ['require-two-factor-for-admins', 'Require two-factor authentication for site administrators'],
+  ['default-remote-state-access', 'Share new workspaces’ state with the organization by default'],
+  ['fair-run-queuing-enabled', 'Fair run queuing'],
   [
     'send-passing-statuses-for-untriggered-speculative-plans',
     'Send passing statuses for untriggered speculative plans',
   ],
-  ['allow-speculative-plans-on-pull-requests-from-forks', 'Plan pull requests that come from forks'],
+  ['allow-speculative-plans-on-pull-requests-from-forks', 'Allow speculative plans on pull requests from forks'],
 ];
 
 const limits = [
-  ['api-rate-limiting-enabled', 'Limit requests', 'api-rate-limit', 'Requests in a second'],
+  ['api-rate-limiting-enabled', 'API rate limiting', 'api-rate-limit', 'Requests per second'],
   [
     'limit-organizations-per-user',
-    'Limit how many organizations a person creates',
+    'Limit organizations per user',
     'default-organizations-per-user-ceiling',
-    'Organizations of a person',
+    'Organizations per user',
   ],
   [
     'limit-workspaces-per-organization',
-    'Limit how many workspaces an organization has',
+    'Limit workspaces per organization',
     'default-workspaces-per-organization-ceiling',
-    'Workspaces of an organization',
+    'Workspaces per organization',
   ],
 ] as const;
 
@@ -86,11 +86,11 @@ function General({ attributes }: { readonly attributes: GeneralSettings }) {
         </div>
       ))}
       <TextField
-        label="Longest plan"
+        label="Plan timeout"
         {...field('plan-timeout')}
         hint="Such as 2h or 45m; organizations may have their own."
       />
-      <TextField label="Longest apply" {...field('apply-timeout')} />
+      <TextField label="Apply timeout" {...field('apply-timeout')} />
     </SettingsForm>
   );
 }

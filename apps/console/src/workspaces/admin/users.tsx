@@ -66,7 +66,7 @@ export function AdminUsers() {
   return (
     <AdminPage title="Users" path="admin/users">
       <div className="row bottom">
-        <SearchBox label="User name or address" value={filters.q} onSearch={(q) => setFilters({ q })} />
+        <SearchBox label="Username or address" value={filters.q} onSearch={(q) => setFilters({ q })} />
         <SelectField
           label="Administrators"
           value={filters.admin ?? ''}
@@ -93,7 +93,7 @@ export function AdminUsers() {
         empty={<Empty>No person matches this search.</Empty>}
         columns={[
           { head: 'Name', cell: ({ attributes }) => attributes.username },
-          { head: 'E-mail address', cell: ({ attributes }) => attributes.email },
+          { head: 'Email address', cell: ({ attributes }) => attributes.email },
           { head: 'Id', className: 'tight', cell: ({ id }) => <Copied text={id} what="user id" /> },
           {
             head: 'State',
@@ -119,7 +119,7 @@ export function AdminUsers() {
                     </Button>
                   ))}
                   <Button small onClick={() => reset.mutate(user)}>
-                    Link for a new password
+                    Reset password
                   </Button>
                   <Button
                     small

@@ -112,7 +112,7 @@ function NewVersion({ onClose }: { readonly onClose: () => void }) {
     <Form
       layout="panel"
       title="Add version"
-      action="Add this version"
+      action="Add version"
       change={add}
       onSend={() => add.mutate()}
       onBack={onClose}

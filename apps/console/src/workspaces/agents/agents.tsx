@@ -59,7 +59,7 @@ export function Agents({ pool, may }: { readonly pool: string; readonly may: boo
               </span>
             ),
           },
-          { head: 'Heard of', className: 'tight', cell: ({ attributes }) => <Time at={attributes['last-ping-at']} /> },
+          { head: 'Last seen', className: 'tight', cell: ({ attributes }) => <Time at={attributes['last-ping-at']} /> },
           { head: 'Address', className: 'tight', cell: ({ attributes }) => <code>{attributes['ip-address']}</code> },
           { head: 'Version', className: 'tight', cell: ({ attributes }) => attributes.version },
           { head: 'Tools', cell: ({ attributes }) => attributes['tool-versions'].join(', ') },

@@ -91,10 +91,10 @@ function Tokens({ pool, may }: PartProps) {
   const forbidden = rule(may, 'can-update-agent-pools');
   return (
     <section className="stack-tight" aria-labelledby="tokens">
-      <h2 id="tokens">Tokens of its agents</h2>
+      <h2 id="tokens">Agent tokens</h2>
       {may === true ? (
         <TokenList
-          label="Tokens of its agents"
+          label="Agent tokens"
           query={tokens}
           outline={1}
           empty={<Empty>An agent shows who it belongs to with a token of its pool. It is good for nothing else.</Empty>}
@@ -102,7 +102,7 @@ function Tokens({ pool, may }: PartProps) {
       ) : null}
       <NewToken
         making={making}
-        action="New token"
+        action="Create token"
         endless
         forbidden={forbidden}
         hint="Needed: the name of the machine."
@@ -123,7 +123,7 @@ function Scope({ pool, may }: PartProps) {
   const forbidden = rule(may, 'can-update-agent-pools');
   return (
     <section className="stack-tight" aria-labelledby="scope">
-      <h2 id="scope">What may use it</h2>
+      <h2 id="scope">Scope</h2>
       <CheckField
         label="The whole organization"
         checked={change.isPending ? change.variables : isOpen}

@@ -53,12 +53,12 @@ export function Pools() {
             ),
           },
           {
-            head: 'Workspaces that use it',
+            head: 'Workspaces',
             className: 'number tight',
             cell: ({ relationships }) => relationships.workspaces.data.length,
           },
           {
-            head: 'Open to',
+            head: 'Scope',
             cell: ({ attributes, relationships }) =>
               attributes['organization-scoped']
                 ? 'the whole organization'
@@ -93,7 +93,7 @@ function NewPool({ organization, onClose }: { readonly organization: string; rea
       onBack={onClose}
     >
       <TextField label="Name" required autoFocus {...field('name')} />
-      <CheckField label="Open to the whole organization" {...check('organization-scoped')} />
+      <CheckField label="Available to the whole organization" {...check('organization-scoped')} />
     </Form>
   );
 }

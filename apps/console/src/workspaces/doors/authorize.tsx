@@ -66,11 +66,11 @@ export function Authorize() {
   };
   return (
     <div className="stack narrow">
-      <PageHead title="Let a tool act as you" />
+      <PageHead title="Authorize Terraform login" />
       {asked === undefined ? (
         <Notice tone="red" alert>
           <span>
-            This address is not one that the tool’s login leads to. Begin again with <code>terraform login</code>.
+            This address is not one that the tool’s login leads to. Start over with <code>terraform login</code>.
           </span>
         </Notice>
       ) : session.kind !== 'user' ? (
@@ -102,7 +102,7 @@ export function Authorize() {
             </Button>
             <Button onClick={() => answer(asked, 'error', 'access_denied')}>Refuse</Button>
           </div>
-          <p className="second small">The token stands among your API tokens, where you can end it.</p>
+          <p className="second small">You can revoke the token on your account page.</p>
         </>
       )}
     </div>

@@ -169,7 +169,7 @@ function Use({
       </p>
       {link['needs-username'] ? (
         <TextField
-          label="User name"
+          label="Username"
           required
           autoFocus
           autoComplete="username"

@@ -45,7 +45,7 @@ export function Members() {
       adding={{ label: 'Invite', forbidden, form: (close) => <Invite organization={name} onClose={close} /> }}
     >
       <div className="row bottom">
-        <SearchBox label="User name or address" value={filters.q} onSearch={(q) => setFilters({ q })} />
+        <SearchBox label="Username or address" value={filters.q} onSearch={(q) => setFilters({ q })} />
         <SelectField
           label="Status"
           value={filters.status ?? ''}
@@ -60,7 +60,7 @@ export function Members() {
         empty={<Empty>No person matches this search.</Empty>}
         columns={[
           { head: 'Name', cell: (membership) => memberName(membership, included) },
-          { head: 'E-mail address', cell: ({ attributes }) => attributes.email },
+          { head: 'Email address', cell: ({ attributes }) => attributes.email },
           {
             head: 'Status',
             className: 'tight',
@@ -152,7 +152,7 @@ function Invite({ organization, onClose }: { readonly organization: string; read
       ) : null}
       {invite.isSuccess && typeof link !== 'string' ? <p>{invited} has an account here, and is in.</p> : null}
       <TextField
-        label="E-mail address"
+        label="Email address"
         type="email"
         required
         autoFocus

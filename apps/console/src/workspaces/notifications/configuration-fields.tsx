@@ -69,13 +69,13 @@ export function ConfigurationFields({ draft, error, stored }: ConfigurationField
       <TextField label="Name" required {...field('name')} />
       {stored ? null : (
         <SelectField
-          label="Whom to tell"
+          label="Destination"
           {...field('destination-type')}
           options={Object.entries(destinations).map(([name, label]) => ({ value: name as Destination, label }))}
         />
       )}
       {kind === 'email' ? (
-        <TextField label="E-mail addresses" rows={3} {...field('email-addresses')} hint="One a line." />
+        <TextField label="Email addresses" rows={3} {...field('email-addresses')} hint="One a line." />
       ) : (
         <TextField
           label="Address"
@@ -83,7 +83,7 @@ export function ConfigurationFields({ draft, error, stored }: ConfigurationField
           type="url"
           {...field('url')}
           placeholder="https://hooks.example.com/runs"
-          hint="It is tried when you save, and has to answer well."
+          hint="A test is sent when you save."
         />
       )}
       {kind === 'generic' ? (
@@ -111,11 +111,7 @@ export function ConfigurationFields({ draft, error, stored }: ConfigurationField
           ))}
         </fieldset>
       ))}
-      <CheckField
-        label="Enabled"
-        {...check('enabled')}
-        hint="Otherwise nothing is sent, and the address is not tried."
-      />
+      <CheckField label="Enabled" {...check('enabled')} hint="When off, nothing is sent and no test is made." />
     </>
   );
 }

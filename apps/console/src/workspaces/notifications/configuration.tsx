@@ -37,7 +37,7 @@ export function NotificationConfiguration({ id, to }: { readonly id: string; rea
               <dd>
                 <Copied text={data.id} what="notification id" />
               </dd>
-              <dt>Tells</dt>
+              <dt>Destination</dt>
               <dd>
                 {destinations[data.attributes['destination-type']]}
                 {data.relationships.users.data.length === 0
@@ -86,12 +86,12 @@ function Deliveries({
   );
   return (
     <section className="stack-tight" aria-labelledby="deliveries">
-      <h2 id="deliveries">Last deliveries</h2>
+      <h2 id="deliveries">Recent deliveries</h2>
       {tries.length === 0 ? (
         <Empty>Nothing has been sent yet. A test shows whether a message arrives.</Empty>
       ) : (
         <Table
-          label="Last deliveries"
+          label="Recent deliveries"
           // Two tries may have come at the same moment with the same answer.
           rows={tries.map((tried, at) => ({ ...tried, key: `${tried['sent-at']} ${at}` }))}
           keyOf={({ key }) => key}
@@ -116,7 +116,7 @@ function Deliveries({
       )}
       <span className="row">
         <Button busy={test.isPending} onClick={() => test.mutate(undefined, { onSettled: onTried })}>
-          Send a test
+          Send test
         </Button>
         <span role="status" className="second">
           {test.isSuccess ? 'It arrived.' : ''}

@@ -77,8 +77,8 @@ export function NotificationList({
         }
         columns={[
           { head: 'Name', cell: ({ id, attributes }) => <Link to={`${to}/${id}`}>{attributes.name}</Link> },
-          { head: 'Whom', cell: (configuration) => whom(configuration) },
-          { head: 'Of what', className: 'number tight', cell: ({ attributes }) => attributes.triggers.length },
+          { head: 'Destination', cell: (configuration) => whom(configuration) },
+          { head: 'Triggers', className: 'number tight', cell: ({ attributes }) => attributes.triggers.length },
           {
             head: 'State',
             className: 'tight',
@@ -86,7 +86,7 @@ export function NotificationList({
               attributes.enabled ? <Badge tone="green">enabled</Badge> : <Badge>disabled</Badge>,
           },
           {
-            head: 'Last try',
+            head: 'Last delivery',
             className: 'tight',
             cell: (configuration) => <LastTry configuration={configuration} />,
           },

@@ -37,8 +37,8 @@ export const triggerGroups: readonly (readonly [string, readonly (readonly [Trig
 ];
 
 export const destinations: Readonly<Record<Destination, string>> = {
-  generic: 'An address of the web',
+  generic: 'Webhook',
   slack: 'Slack',
   'microsoft-teams': 'Microsoft Teams',
-  email: 'People by e-mail',
+  email: 'Email',
 };

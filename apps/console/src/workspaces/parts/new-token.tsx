@@ -61,13 +61,13 @@ export function NewToken({
       {text ? <ShownOnce name="New token" value={text} onClose={making.reset} /> : null}
       <Form layout="line" action={action} change={making} forbidden={forbidden} onSend={send}>
         <TextField
-          label="What the token is for"
+          label="Description"
           value={description}
           onChange={setDescription}
           error={fieldError(making.error, 'description')}
           {...(hint === undefined ? {} : { hint })}
         />
-        {endless ? null : <SelectField label="It ends" value={days} onChange={setDays} options={lengths} />}
+        {endless ? null : <SelectField label="Expires" value={days} onChange={setDays} options={lengths} />}
       </Form>
     </>
   );

@@ -31,16 +31,23 @@ export function Status({ status }: { readonly status: string }) {
   return <Badge tone={tone}>{text}</Badge>;
 }
 
+/** Statuses that belong together, as filters take them. */
+export const statusGroups = {
+  attention: 'planned,cost_estimated,policy_checked',
+  running: 'planning,applying',
+  errored: 'errored',
+} as const;
+
 /** Statuses that runs can be filtered by, as people say them. */
 export const statusOptions = [
   { value: '', label: 'Any status' },
-  { value: 'planned,cost_estimated,policy_checked', label: 'needs confirmation' },
+  { value: statusGroups.attention, label: 'needs confirmation' },
   { value: 'pending,plan_queued,confirmed,apply_queued', label: 'waiting' },
-  { value: 'planning,applying', label: 'running' },
+  { value: statusGroups.running, label: 'running' },
   { value: 'applied', label: 'applied' },
   { value: 'planned_and_finished', label: 'planned and finished' },
   { value: 'planned_and_saved', label: 'plan saved' },
-  { value: 'errored', label: 'errored' },
+  { value: statusGroups.errored, label: 'errored' },
   { value: 'canceled', label: 'canceled' },
   { value: 'discarded', label: 'discarded' },
 ];

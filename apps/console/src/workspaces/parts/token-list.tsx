@@ -39,16 +39,16 @@ export function TokenList({
         { head: 'Id', className: 'tight', cell: ({ id }) => <Copied text={id} what="token id" /> },
         { head: 'Created', className: 'tight', cell: ({ attributes }) => <Time at={attributes['created-at']} /> },
         { head: 'Last used', className: 'tight', cell: ({ attributes }) => <Time at={attributes['last-used-at']} /> },
-        { head: 'Ends', className: 'tight', cell: ({ attributes }) => <Time at={attributes['expired-at']} /> },
+        { head: 'Expires', className: 'tight', cell: ({ attributes }) => <Time at={attributes['expired-at']} /> },
         {
           head: '',
           className: 'tight',
           cell: ({ id, attributes: { description } }) => (
             <RemoveButton
-              text="End"
-              label={`End ${description || id}`}
-              action="End token"
-              title="End this token?"
+              text="Revoke"
+              label={`Revoke ${description || id}`}
+              action="Revoke token"
+              title="Revoke this token?"
               forbidden={forbidden}
               call={end(id)}
             >

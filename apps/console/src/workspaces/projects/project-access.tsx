@@ -97,7 +97,7 @@ export function ProjectAccess({
             className: 'tight',
             cell: ({ id }) => (
               <Button small kind="danger" forbidden={forbidden} onClick={() => remove.mutate(id)}>
-                Take access away
+                Remove access
               </Button>
             ),
           },

@@ -103,13 +103,13 @@ function General({ project }: { readonly project: ProjectResource }) {
       <TextField label="Name" required {...field('name')} />
       <TextField label="Description" {...field('description')} />
       <CheckField
-        label="Its own choice of where runs take place"
+        label="Override the execution mode"
         {...check('own-mode')}
         hint={`Otherwise as the organization says: ${attributes['default-execution-mode']}.`}
       />
       {value['own-mode'] ? (
         <SelectField
-          label="Where runs take place"
+          label="Execution mode"
           {...field('default-execution-mode')}
           options={['remote', 'agent', 'local']}
         />

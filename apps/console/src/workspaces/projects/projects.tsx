@@ -65,7 +65,7 @@ export function Projects() {
             cell: ({ attributes }) => attributes['team-count'].toLocaleString('en'),
           },
           {
-            head: 'Runs take place',
+            head: 'Execution mode',
             className: 'tight',
             cell: ({ attributes }) => attributes['default-execution-mode'],
           },

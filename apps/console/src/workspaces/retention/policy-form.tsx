@@ -36,13 +36,13 @@ export function PolicyForm({
   return (
     <form className="form" onSubmit={send}>
       <SelectField
-        label="Old states and configurations"
+        label="Data retention"
         value={kind}
         onChange={setKind}
         options={[
-          { value: 'days', label: 'are deleted after some days' },
-          { value: 'ever', label: 'are never deleted' },
-          { value: 'above', label: above === undefined ? 'no policy: nothing is deleted' : `as ${above} says` },
+          { value: 'days', label: 'Delete after some days' },
+          { value: 'ever', label: 'Never delete' },
+          { value: 'above', label: above === undefined ? 'No policy' : `Inherit from ${above}` },
         ]}
       />
       {kind === 'days' ? <TextField label="Days" inputMode="numeric" required value={days} onChange={setDays} /> : null}

@@ -6,7 +6,7 @@ export function Preview({ found }: { readonly found: Resource<'DataRetentionPrev
   const { 'state-versions': states, 'configuration-versions': configurations } = found.attributes;
   return (
     <section className="stack-tight" aria-labelledby="preview">
-      <h2 id="preview">What would go now</h2>
+      <h2 id="preview">Data to delete now</h2>
       <p className="second">The current state of a workspace stays, however old it is.</p>
       {[
         { label: 'old state versions', ...states },

@@ -4,12 +4,14 @@ export interface LogLine {
   readonly level?: string;
 }
 
-interface Diagnostic {
+/** What the tool complains about, and where. */
+export interface Diagnostic {
   readonly severity: string;
   readonly summary: string;
   readonly detail: string;
   readonly address?: string;
   readonly range?: { readonly filename: string; readonly start: { readonly line: number } };
+  readonly snippet?: { readonly code: string } | null;
 }
 
 interface Structured {
@@ -36,6 +38,26 @@ export function readLine(line: string): readonly LogLine[] {
     return [{ text: line }];
   }
 }
+
+/** The error that a line reports, structured or as text for a terminal; undefined for any other line. */
+export function errorOf(line: string): Diagnostic | undefined {
+  if (line.startsWith('{"@')) {
+    if (!line.includes('"diagnostic"')) return undefined;
+    try {
+      const { diagnostic } = JSON.parse(line) as Structured;
+      return diagnostic?.severity === 'error' ? diagnostic : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+  const summary = /^[│╷\s]*Error: (.+)/.exec(plain(line))?.[1];
+  return summary === undefined ? undefined : { severity: 'error', summary, detail: '' };
+}
+
+const colours = /\x1b\[[\d;]*m/g;
+
+/** A line without the colours of a terminal. */
+export const plain = (text: string): string => text.replace(colours, '');
 
 /** What an apply does to one resource, from its log. */
 export interface ResourceProgress {

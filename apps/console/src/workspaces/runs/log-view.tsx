@@ -1,14 +1,21 @@
 import Anser from 'anser';
-import { useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from 'react';
-import { CheckField } from '../../design/field';
+import { ChevronDown, ChevronUp, Download, WrapText } from 'lucide-react';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { Button } from '../../design/button';
+import { CheckField, TextField } from '../../design/field';
+import { saveFile } from '../../design/save-file';
+import { IconButton } from '../../design/tip';
 import type { Log } from './log';
 import type { LogLine } from './log-lines';
 import { rowHeight, useRowsInSight } from './rows-in-sight';
+
+const mostWrapped = 5000;
 
 /** A log of any length: only the lines in sight are in the page. It follows the end until its reader scrolls away. */
 export function LogView({ log, label, live }: { readonly log: Log; readonly label: string; readonly live: boolean }) {
   useSyncExternalStore(log.subscribe, () => log.version);
   const { count } = log;
+  const [isWrapped, setWrapped] = useState(false);
   const [follows, setFollows] = useState(live);
   const frame = useRef<HTMLElement>(null);
   const inner = useRef<HTMLDivElement>(null);
@@ -17,9 +24,9 @@ export function LogView({ log, label, live }: { readonly log: Log; readonly labe
   const isThere = linked > 0 && linked <= count;
   // The policy of the page forbids style attributes; what is set by script is allowed.
   useLayoutEffect(() => {
-    inner.current?.style.setProperty('height', `${count * rowHeight}px`);
-    inner.current?.style.setProperty('padding-top', `${first * rowHeight}px`);
-  }, [count, first]);
+    inner.current?.style.setProperty('height', isWrapped && count <= mostWrapped ? 'auto' : `${count * rowHeight}px`);
+    inner.current?.style.setProperty('padding-top', isWrapped && count <= mostWrapped ? '0' : `${first * rowHeight}px`);
+  }, [count, first, isWrapped]);
   useLayoutEffect(() => {
     if (follows && !isThere) frame.current?.scrollTo({ top: count * rowHeight });
   }, [follows, count, isThere]);
@@ -28,12 +35,69 @@ export function LogView({ log, label, live }: { readonly log: Log; readonly labe
     setFollows(false);
     frame.current.scrollTo({ top: linked * rowHeight - frame.current.clientHeight / 2 });
   }, [linked, isThere]);
+  const [text, setText] = useState('');
+  const [hit, setHit] = useState(-1);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the lines of a log change with its version
+  const hits = useMemo(() => (text === '' ? [] : log.linesWith(text)), [text, log, log.version]);
+  const goTo = (index: number) => {
+    if (hits.length === 0) return;
+    const at = (index + hits.length) % hits.length;
+    setHit(at);
+    setFollows(false);
+    const row = hits[at]!;
+    if (wraps) frame.current?.querySelector(`[data-line="${row}"]`)?.scrollIntoView({ block: 'center' });
+    else frame.current?.scrollTo({ top: row * rowHeight - frame.current.clientHeight / 2 });
+  };
+  // Lines of different heights are all in the page: a long log keeps its lines whole.
+  const wraps = isWrapped && count <= mostWrapped;
+  const rows = wraps
+    ? Array.from({ length: count }, (_, at) => at)
+    : Array.from({ length: last - first }, (_, at) => first + at);
   if (count === 0) return <p className="second">{live ? 'Nothing has been written yet.' : 'Nothing was written.'}</p>;
   return (
     <div className="stack-tight">
-      <div className="row spread">
-        <span className="second small">{count.toLocaleString('en')} lines</span>
-        {live ? <CheckField label="Follow the end" checked={follows} onChange={setFollows} /> : null}
+      <div className="row spread bottom">
+        <form
+          className="row bottom"
+          onSubmit={(event) => {
+            event.preventDefault();
+            goTo(hit + 1);
+          }}
+        >
+          <TextField
+            label="Search the log"
+            type="search"
+            value={text}
+            onChange={(next) => {
+              setText(next);
+              setHit(-1);
+            }}
+          />
+          {text === '' ? null : (
+            <span className="row">
+              <span className="second small" role="status">
+                {hits.length === 0 ? 'No matches' : `${Math.max(0, hit) + 1} of ${hits.length.toLocaleString('en')}`}
+              </span>
+              <IconButton icon={ChevronUp} name="Previous match" onClick={() => goTo(hit - 1)} />
+              <IconButton icon={ChevronDown} name="Next match" onClick={() => goTo(hit + 1)} />
+            </span>
+          )}
+        </form>
+        <div className="row">
+          <span className="second small">{count.toLocaleString('en')} lines</span>
+          {live ? <CheckField label="Follow the end" checked={follows} onChange={setFollows} /> : null}
+          <Button
+            small
+            icon={WrapText}
+            forbidden={count > mostWrapped ? `Only logs of up to ${mostWrapped} lines can be wrapped.` : undefined}
+            onClick={() => setWrapped(!isWrapped)}
+          >
+            {wraps ? 'Do not wrap' : 'Wrap lines'}
+          </Button>
+          <Button small icon={Download} onClick={() => saveFile(`${label}.log`, log.text)}>
+            Download
+          </Button>
+        </div>
       </div>
       <section
         ref={frame}
@@ -45,9 +109,13 @@ export function LogView({ log, label, live }: { readonly log: Log; readonly labe
           if (scrollTop + clientHeight < scrollHeight - 2 * rowHeight) setFollows(false);
         }}
       >
-        <div ref={inner} className="log-lines">
-          {Array.from({ length: last - first }, (_, at) => first + at).map((index) => (
-            <div key={index} className={index + 1 === linked ? 'log-line linked' : 'log-line'}>
+        <div ref={inner} className={wraps ? 'log-lines wrapped' : 'log-lines'}>
+          {rows.map((index) => (
+            <div
+              key={index}
+              data-line={index}
+              className={index + 1 === linked || index === hits[hit] ? 'log-line linked' : 'log-line'}
+            >
               <a href={`#L${index + 1}`} aria-label={`Line ${index + 1}`}>
                 {index + 1}
               </a>

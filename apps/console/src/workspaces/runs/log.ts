@@ -1,4 +1,21 @@
-import { type LogLine, progressOf, type ResourceProgress, readLine } from './log-lines';
+import {
+  type Diagnostic,
+  errorOf,
+  type LogLine,
+  plain,
+  progressOf,
+  type ResourceProgress,
+  readLine,
+} from './log-lines';
+
+/** An error of the tool, and the line of the log that reports it. */
+export interface LogError {
+  readonly line: number;
+  readonly diagnostic: Diagnostic;
+}
+
+/** Errors beyond this are only in the log. */
+const mostErrors = 50;
 
 /** A line beyond this comes in pieces: characters. */
 const longest = 256 * 1024;
@@ -12,6 +29,7 @@ export class Log {
   /** How often listeners were called: another number, another picture. */
   version = 0;
   private readonly lines: LogLine[] = [];
+  private found: readonly LogError[] = [];
   private latest = new Map<string, ResourceProgress>();
   private shown: ReadonlyMap<string, ResourceProgress> = new Map();
   private isNews = false;
@@ -47,6 +65,24 @@ export class Log {
     return this.lines[index] ?? { text: this.begun.join('') };
   }
 
+  /** The errors that it reports; another list once there is another error. */
+  get errors(): readonly LogError[] {
+    return this.found;
+  }
+
+  /** All of it, without colours. */
+  get text(): string {
+    return Array.from({ length: this.count }, (_, index) => `${plain(this.at(index).text)}\n`).join('');
+  }
+
+  /** The lines that have a text in them, as people type it. */
+  linesWith(text: string): readonly number[] {
+    const wanted = text.toLowerCase();
+    return Array.from({ length: this.count }, (_, index) => index).filter((index) =>
+      plain(this.at(index).text).toLowerCase().includes(wanted),
+    );
+  }
+
   /** What the structured log says of each resource, the latest word of each; another map once there is news. */
   get progress(): ReadonlyMap<string, ResourceProgress> {
     if (this.isNews) this.shown = new Map(this.latest);
@@ -69,6 +105,9 @@ export class Log {
     const line = this.begun.length === 1 ? this.begun[0]! : this.begun.join('');
     this.begun = [];
     this.begunLength = 0;
+    const diagnostic = errorOf(line);
+    if (diagnostic !== undefined && this.found.length < mostErrors)
+      this.found = [...this.found, { line: this.lines.length, diagnostic }];
     for (const read of readLine(line)) this.lines.push(read);
     const said = progressOf(line);
     if (said === undefined) return;

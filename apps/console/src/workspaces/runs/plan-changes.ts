@@ -131,7 +131,10 @@ function attributesOf(change: PlannedChange): AttributeChange[] {
 export const differencesOf = (before: unknown, after: unknown): AttributeChange[] =>
   attributesOf({ actions: [], before, after });
 
-/** What a plan does, resource by resource, in the order of their addresses. */
+/** What takes something away comes first: it must not be missed. */
+const order: readonly ChangeKind[] = ['delete', 'replace', 'update', 'create', 'import', 'forget', 'read'];
+
+/** What a plan does, resource by resource: what it destroys first, then in the order of their addresses. */
 export function changesOf(plan: PlanJson): ResourceChange[] {
   const found: ResourceChange[] = [];
   for (const { address, module_address: module = '', type, action_reason: reason, change } of plan.resource_changes ??
@@ -140,7 +143,9 @@ export function changesOf(plan: PlanJson): ResourceChange[] {
     if (kind === undefined) continue;
     found.push({ address, module, type, kind, reason: reason?.replace(/_/g, ' '), attributes: attributesOf(change) });
   }
-  return found.sort((one, other) => one.address.localeCompare(other.address));
+  return found.sort(
+    (one, other) => order.indexOf(one.kind) - order.indexOf(other.kind) || one.address.localeCompare(other.address),
+  );
 }
 
 /** Outputs that a plan changes. */

@@ -49,7 +49,7 @@ export function ResourceTree({ planId, progress }: ResourceTreeProps) {
   const chosen = changes.filter(
     (one) => (kind === '' || one.kind === kind) && one.address.toLowerCase().includes(search.toLowerCase()),
   );
-  const modules = [...new Set(chosen.map(({ module }) => module))];
+  const kinds = [...new Set(chosen.map((one) => one.kind))];
   return (
     <div className="stack">
       {changes.length < 8 ? null : (
@@ -66,12 +66,14 @@ export function ResourceTree({ planId, progress }: ResourceTreeProps) {
           />
         </div>
       )}
-      {modules.map((module) => (
-        <section key={module} className="stack-tight" aria-label={module === '' ? 'root module' : module}>
-          {module === '' ? null : <h3>{module}</h3>}
+      {kinds.map((kind) => (
+        <section key={kind} className="stack-tight" aria-label={`To ${marks[kind][2]}`}>
+          <h3>
+            To {marks[kind][2]}: {chosen.filter((one) => one.kind === kind).length.toLocaleString('en')}
+          </h3>
           <ul className="changes">
             {chosen
-              .filter((one) => one.module === module)
+              .filter((one) => one.kind === kind)
               .map((one) => (
                 <li key={one.address}>
                   <Resource change={one} progress={progress.get(one.address)} open={chosen.length <= 5} />

@@ -10,7 +10,7 @@ import { useAddress } from '../filters';
 import { ResourceTable } from '../parts/resource-table';
 import { Status, statusOptions } from '../parts/states';
 import { useEvents } from '../use-events';
-import { kindOf } from './run-types';
+import { ChangeCounts, kindOf, sources, titleOf } from './run-types';
 
 interface RunFilters {
   readonly status?: string;
@@ -54,7 +54,7 @@ export function RunList({ org, runs, ws, filters: filtered = true }: RunListProp
   const queries = useQueryClient();
   const change = (more: RunFilters) => setFilters({ page: undefined, ...more });
   const query = {
-    include: 'created_by,workspace',
+    include: 'created_by,workspace,plan',
     'page[size]': 20,
     'page[number]': filters.page ?? 1,
     ...(filtered
@@ -77,15 +77,20 @@ export function RunList({ org, runs, ws, filters: filtered = true }: RunListProp
         return (
           <div className="stack-none">
             <Link to={`/organizations/${org}/workspaces/${name}/runs/${run.id}`}>
-              {run.attributes.message || run.id}
+              {titleOf(run.attributes, run.id)}
             </Link>
             <span className="second small">
               {ws === undefined ? `${name} · ` : ''}
-              {kindOf(run.attributes)}
+              {kindOf(run.attributes)} · from the {sources.get(run.attributes.source) ?? run.attributes.source}
             </span>
           </div>
         );
       },
+    },
+    {
+      head: 'Changes',
+      className: 'tight wide-only',
+      cell: (run) => <ChangeCounts plan={includedOf(found.data?.included, run.relationships.plan)?.attributes} />,
     },
     { head: 'Status', className: 'tight', cell: ({ attributes }) => <Status status={attributes.status} /> },
     {

@@ -16,7 +16,8 @@ import { LogView } from './log-view';
 import { PhaseBar } from './phase-bar';
 import { ResourceTree } from './resource-tree';
 import { RunActions } from './run-actions';
-import { kindOf, type LiveRun, sources } from './run-types';
+import { RunProblems } from './run-problems';
+import { kindOf, type LiveRun, sources, titleOf } from './run-types';
 import { Timeline } from './timeline';
 import { type RunLogs, useRun } from './use-run';
 
@@ -49,7 +50,7 @@ function OneRun({ org, ws, id }: { readonly org: string; readonly ws: string; re
   return (
     <div className="stack">
       <PageHead
-        title={run?.message || id}
+        title={run === undefined ? id : titleOf(run, id)}
         crumbs={[
           { label: 'Organizations', to: '/' },
           { label: org, to: `/organizations/${org}` },
@@ -71,7 +72,7 @@ function OneRun({ org, ws, id }: { readonly org: string; readonly ws: string; re
             <Copied text={id} what="run id" />
             <span>{kindOf(run)}</span>
             <span>
-              by {author?.attributes.username ?? 'an unknown account'}, from the {sources[run.source] ?? run.source}{' '}
+              by {author?.attributes.username ?? 'an unknown account'}, from the {sources.get(run.source) ?? run.source}{' '}
               <Time at={run['created-at']} />
             </span>
             {run['infra-version'] === null ? null : <span>Terraform {run['infra-version']}</span>}
@@ -96,25 +97,13 @@ function Body({ run, logs }: { readonly run: LiveRun; readonly logs: RunLogs }) 
   const isPlanned = plan?.status === 'finished';
   const usual: RunView = isPlanned ? 'resources' : 'plan log';
   const view = asked ?? usual;
-  const error = plan?.['error-message'] ?? apply?.['error-message'];
   return (
     <>
       <PhaseBar run={run} />
-      {run['status-reason'] === null ? null : (
-        <Notice tone={run.status === 'errored' ? 'red' : 'amber'}>
-          <span>
-            {run.status === 'errored' ? '' : 'Why it waits: '}
-            {run['status-reason']}
-          </span>
-          {run['position-in-queue'] > 0 ? (
-            <span className="second small">{run['position-in-queue']} runs are before it.</span>
-          ) : null}
-        </Notice>
-      )}
+      <RunProblems run={run} logs={logs} />
       {run.actions['is-confirmable'] && !run['plan-only'] ? (
         <Notice tone="amber">Why it waits: the plan needs a person with can-apply to confirm it.</Notice>
       ) : null}
-      {error ? <Notice tone="red">{error}</Notice> : null}
       {run['plan-only'] && isPlanned ? (
         <Notice>
           A plan only: it changes nothing and cannot be applied. <code>terraform apply</code>, or New run on the page of
@@ -198,9 +187,9 @@ function Inputs({ run }: { readonly run: LiveRun }) {
   return (
     <div className="stack">
       <dl className="facts">
-        <dt>Kind</dt>
+        <dt>Type</dt>
         <dd>{kindOf(run)}</dd>
-        <dt>Applies by itself</dt>
+        <dt>Auto apply</dt>
         <dd>{run['auto-apply'] ? 'yes' : 'no'}</dd>
         <dt>Version</dt>
         <dd>{run['infra-version'] ?? 'that of the workspace'}</dd>

@@ -6,7 +6,7 @@ import { Time } from '../../design/time';
 import { includedOf, rule, useChange, useRead } from '../api';
 import type { LiveRun } from './run-types';
 
-/** What happened to a run, and what people said about it. */
+/** Timeline to a run, and what people said about it. */
 export function Timeline({ run }: { readonly run: LiveRun }) {
   const path = { run_id: run.id };
   const { data, error } = useRead(['runs', run.id, 'run-events'], (api) =>
@@ -23,7 +23,7 @@ export function Timeline({ run }: { readonly run: LiveRun }) {
   );
   return (
     <section className="stack-tight">
-      <h2>What happened</h2>
+      <h2>Timeline</h2>
       <ErrorNotice error={error} />
       <ol className="timeline">
         {data?.data.map((event) => {

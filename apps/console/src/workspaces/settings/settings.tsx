@@ -97,47 +97,41 @@ function General({ organization }: { readonly organization: Resource<'Organizati
   return (
     <SettingsForm draft={draft} change={save} forbidden={forbidden} onSend={() => save.mutate()}>
       <TextField label="Name" required {...field('name')} />
-      <TextField
-        label="E-mail address"
-        required
-        type="email"
-        {...field('email')}
-        hint="Where its owners are reached."
-      />
+      <TextField label="Email address" required type="email" {...field('email')} hint="Where its owners are reached." />
       <SelectField
-        label="Where runs take place"
+        label="Execution mode"
         {...field('default-execution-mode')}
         options={[
-          { value: 'remote', label: 'remote: on the workers of this service' },
-          { value: 'agent', label: 'agent: on agents of a pool' },
-          { value: 'local', label: 'local: where the tool is called; only the state is kept here' },
+          { value: 'remote', label: 'Remote' },
+          { value: 'agent', label: 'Agent' },
+          { value: 'local', label: 'Local' },
         ]}
-        hint="For workspaces and projects that do not say otherwise."
+        hint="Remote runs plans and applies on the workers of this service, Agent on an agent pool; Local keeps only the state here. Projects and workspaces can override it."
       />
       {value['default-execution-mode'] === 'agent' ? (
         <TextField
           label="Agent pool"
           {...field('default-agent-pool-id')}
           placeholder="apool-…"
-          hint="The id of one of this organization’s pools."
+          hint="The id of one of this organization’s agent pools."
         />
       ) : null}
       <SelectField
-        label="People sign in with"
+        label="Authentication policy"
         {...field('collaborator-auth-policy')}
         options={[
-          { value: 'password', label: 'a password' },
-          { value: 'two_factor_mandatory', label: 'a password and a second factor' },
+          { value: 'password', label: 'Password' },
+          { value: 'two_factor_mandatory', label: 'Password and two-factor authentication' },
         ]}
       />
       <TextField
-        label="Sessions may idle, in minutes"
+        label="Session idle timeout, in minutes"
         inputMode="numeric"
         {...field('session-timeout')}
         placeholder="no separate limit"
       />
       <TextField
-        label="Sessions end after, in minutes"
+        label="Session expiration, in minutes"
         inputMode="numeric"
         {...field('session-remember')}
         placeholder="no separate limit"

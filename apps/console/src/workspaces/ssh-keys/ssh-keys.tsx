@@ -43,7 +43,7 @@ export function SshKeys() {
         }
         columns={[
           { head: 'Name', cell: ({ attributes }) => attributes.name },
-          { head: 'Kind', className: 'tight', cell: ({ attributes }) => attributes.kind },
+          { head: 'Type', className: 'tight', cell: ({ attributes }) => attributes.kind },
           {
             head: 'Fingerprint',
             cell: ({ attributes: { fingerprint } }) =>
@@ -62,7 +62,7 @@ export function SshKeys() {
                 forbidden={forbidden}
                 call={(api) => api.DELETE('/api/v2/ssh-keys/{ssh_key_id}', { params: { path: { ssh_key_id: id } } })}
               >
-                <p>Workspaces that use it have none then, and their next run may not find its modules.</p>
+                <p>Workspaces have none then, and their next run may not find its modules.</p>
               </RemoveButton>
             ),
           },

@@ -32,7 +32,7 @@ export function AccessMatrix({ team }: { readonly team: Resource<'TeamsResource'
   const has = (right: string) => draft.value[right] === true;
   return (
     <section className="stack-tight" aria-labelledby="rights">
-      <h2 id="rights">Rights over the whole organization</h2>
+      <h2 id="rights">Organization access</h2>
       {forbidden === undefined ? null : <p className="second">{forbidden}</p>}
       <div className="matrix">
         {rightGroups.map(({ about, rights }) => (
@@ -68,7 +68,7 @@ export function AccessMatrix({ team }: { readonly team: Resource<'TeamsResource'
             forbidden={forbidden ?? (draft.isChanged ? undefined : 'Nothing has been changed.')}
             onClick={() => save.mutate()}
           >
-            Save rights
+            Save access
           </Button>
           {draft.isChanged ? <Button onClick={draft.reset}>Undo changes</Button> : null}
         </div>

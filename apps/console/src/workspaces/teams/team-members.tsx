@@ -44,7 +44,7 @@ export function TeamMembers({ team }: { readonly team: Resource<'TeamsResource'>
         empty={<Empty>This team has no members.</Empty>}
         columns={[
           { head: 'Name', cell: (membership) => memberName(membership, members.data?.included ?? []) },
-          { head: 'E-mail address', cell: ({ attributes }) => attributes.email },
+          { head: 'Email address', cell: ({ attributes }) => attributes.email },
           {
             head: 'Status',
             className: 'tight',
@@ -60,17 +60,17 @@ export function TeamMembers({ team }: { readonly team: Resource<'TeamsResource'>
                 small
                 forbidden={forbidden}
                 onClick={() => remove.mutate(membership.id)}
-                label={`Take out ${memberName(membership, members.data?.included ?? [])}`}
+                label={`Remove ${memberName(membership, members.data?.included ?? [])}`}
               >
-                Take out
+                Remove
               </Button>
             ),
           },
         ]}
       />
       <ErrorNotice error={remove.error} />
-      <Form layout="line" action="Put into the team" change={add} forbidden={forbidden} onSend={() => add.mutate()}>
-        <TextField label="User name" required value={user} onChange={setUser} hint="A member of the organization." />
+      <Form layout="line" action="Add to team" change={add} forbidden={forbidden} onSend={() => add.mutate()}>
+        <TextField label="Username" required value={user} onChange={setUser} hint="A member of the organization." />
       </Form>
     </section>
   );

@@ -94,7 +94,7 @@ function Tokens({ team }: { readonly team: TeamResource }) {
       {forbidden !== undefined && !mayView ? null : (
         <NewToken
           making={making}
-          action="New token"
+          action="Create token"
           forbidden={forbidden}
           hint="Without it the new token takes the place of the one that has none."
         />
@@ -129,15 +129,15 @@ function General({ team }: { readonly team: TeamResource }) {
     <SettingsForm title="Settings" draft={draft} change={save} forbidden={forbidden} onSend={() => save.mutate()}>
       <TextField label="Name" required {...field('name')} />
       <SelectField
-        label="Seen by"
+        label="Visibility"
         {...field('visibility')}
         options={[
-          { value: 'secret', label: 'its members, and people who manage teams' },
-          { value: 'organization', label: 'everyone in the organization' },
+          { value: 'secret', label: 'Secret: its members and people who manage teams' },
+          { value: 'organization', label: 'Visible: every member of the organization' },
         ]}
       />
-      <CheckField label="Its members manage its tokens" {...check('allow-member-token-management')} />
-      <TextField label="Team at the identity provider" {...field('sso-team-id')} />
+      <CheckField label="Members can manage team tokens" {...check('allow-member-token-management')} />
+      <TextField label="SSO team ID" {...field('sso-team-id')} />
     </SettingsForm>
   );
 }

@@ -48,9 +48,9 @@ export function Teams() {
             ),
           },
           { head: 'Members', className: 'number tight', cell: ({ attributes }) => attributes['users-count'] },
-          { head: 'May in the whole organization', cell: (team) => <Rights team={team} /> },
+          { head: 'Organization access', cell: (team) => <Rights team={team} /> },
           {
-            head: 'Seen by',
+            head: 'Visibility',
             className: 'tight',
             cell: ({ attributes }) => (attributes.visibility === 'secret' ? 'its members' : 'the organization'),
           },
@@ -104,11 +104,11 @@ function NewTeam({ organization, onClose }: { readonly organization: string; rea
         {...field('name')}
       />
       <SelectField
-        label="Seen by"
+        label="Visibility"
         {...field('visibility')}
         options={[
-          { value: 'secret', label: 'its members, and people who manage teams' },
-          { value: 'organization', label: 'everyone in the organization' },
+          { value: 'secret', label: 'Secret: its members and people who manage teams' },
+          { value: 'organization', label: 'Visible: every member of the organization' },
         ]}
       />
     </Form>

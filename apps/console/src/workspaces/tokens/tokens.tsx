@@ -29,21 +29,21 @@ export function Tokens() {
       }
     >
       <OrganizationToken
-        title="Token of the organization"
+        title="Organization token"
         about="Manages teams, members and workspaces; it starts no runs. There is one: a new one ends the last."
         may={may}
         kind={undefined}
       />
       <OrganizationToken
-        title="Token for collectors of the audit trail"
+        title="Audit trail token"
         about="Reads the audit trail and nothing else."
         may={may}
         kind="audit-trails"
       />
       <section className="stack-tight" aria-labelledby="team-tokens">
-        <h2 id="team-tokens">Tokens of teams</h2>
+        <h2 id="team-tokens">Team tokens</h2>
         <TokenList
-          label="Tokens of teams"
+          label="Team tokens"
           query={teamTokens}
           paged
           outline={2}

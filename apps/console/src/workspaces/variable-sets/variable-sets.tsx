@@ -67,7 +67,7 @@ export function VariableSets() {
             ),
           },
           { head: 'Variables', className: 'number', cell: ({ attributes }) => attributes['var-count'] },
-          { head: 'Reaches', cell: ({ attributes }) => reach(attributes) },
+          { head: 'Scope', cell: ({ attributes }) => reach(attributes) },
         ]}
       />
       <SameBy api={`GET /api/v2/organizations/${org}/varsets`} />
@@ -112,8 +112,8 @@ function SetDialog({
     >
       <TextField label="Name" required autoFocus {...field('name')} />
       <TextField label="Description" {...field('description')} />
-      <CheckField label="Global: it reaches every workspace" {...check('global')} />
-      <CheckField label="Priority: it wins over what is nearer to the workspace" {...check('priority')} />
+      <CheckField label="Apply to all workspaces" {...check('global')} />
+      <CheckField label="Prioritize the values of this set" {...check('priority')} />
     </FormDialog>
   );
 }

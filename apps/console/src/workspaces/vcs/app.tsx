@@ -53,7 +53,7 @@ export function App({ client, forbidden }: ConnectionPart) {
                       </a>
                     ),
                 },
-                { head: 'Kind', className: 'tight', cell: ({ attributes }) => attributes['installation-type'] },
+                { head: 'Type', className: 'tight', cell: ({ attributes }) => attributes['installation-type'] },
                 { head: 'Id', className: 'tight', cell: ({ id }) => <Copied text={id} what="installation id" /> },
               ]}
             />

@@ -61,7 +61,7 @@ export function Connection() {
                 <dd>
                   {data.attributes['service-provider-display-name']}, <code>{data.attributes['http-url']}</code>
                 </dd>
-                <dt>Interface</dt>
+                <dt>API URL</dt>
                 <dd>
                   <code>{data.attributes['api-url']}</code>
                 </dd>
@@ -238,7 +238,7 @@ function Scope({
   );
   return (
     <section className="stack-tight" aria-labelledby="scope">
-      <h2 id="scope">What may use it</h2>
+      <h2 id="scope">Scope</h2>
       <CheckField
         label="The whole organization"
         checked={change.isPending ? change.variables : isOpen}
@@ -256,9 +256,9 @@ function Scope({
                 <li key={id}>
                   <span>{names.get(id) ?? <code>{id}</code>}</span>
                   <RemoveButton
-                    text="Close"
-                    label={`Close it to ${names.get(id) ?? id}`}
-                    title={`Close it to ${names.get(id) ?? id}?`}
+                    text="Remove"
+                    label={`Remove ${names.get(id) ?? id}`}
+                    title={`Remove ${names.get(id) ?? id}?`}
                     forbidden={forbidden}
                     call={(api) =>
                       api.DELETE('/api/v2/oauth-clients/{oauth_client_id}/relationships/projects', {
@@ -273,7 +273,7 @@ function Scope({
           )}
           <Form
             layout="line"
-            action="Open it to this project"
+            action="Allow project"
             change={open}
             forbidden={forbidden ?? (chosen === '' ? 'Choose a project first.' : undefined)}
             onSend={() => open.mutate()}

@@ -71,7 +71,7 @@ export function Connections() {
           },
           { head: 'Address', cell: ({ attributes }) => <code>{attributes['http-url']}</code> },
           {
-            head: 'Open to',
+            head: 'Scope',
             cell: ({ attributes, relationships }) =>
               attributes['organization-scoped']
                 ? 'the whole organization'
@@ -153,7 +153,7 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
     <Form
       layout="panel"
       title="Add connection"
-      action="Add this connection"
+      action="Add connection"
       change={add}
       onSend={() => add.mutate()}
       onBack={onClose}
@@ -179,7 +179,7 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
         />
       ) : null}
       <TextField
-        label="Address of its interface"
+        label="API URL"
         required
         type="url"
         value={api}
@@ -235,15 +235,15 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
       {takesTokensAlone || isApp ? null : (
         <>
           <TextField
-            label="Id of an application"
+            label="OAuth client ID"
             {...field('key')}
             hint="Of one that is registered at the host: then you connect in the browser, and need no token."
           />
-          {key === '' ? null : <TextField label="Secret of the application" required masked {...field('secret')} />}
+          {key === '' ? null : <TextField label="OAuth client secret" required masked {...field('secret')} />}
         </>
       )}
       <CheckField
-        label="Open to the whole organization"
+        label="Available to the whole organization"
         {...check('organization-scoped')}
         hint="Otherwise only to the projects that you name on its page."
       />

@@ -74,7 +74,7 @@ export function WorkspaceAccess() {
             cell: (grant) => (
               <RemoveButton
                 label="Take away"
-                title={`Take access away from ${nameOf(grant).name}?`}
+                title={`Remove access from ${nameOf(grant).name}?`}
                 call={(api) =>
                   api.DELETE('/api/v2/team-workspaces/{team_workspace_id}', {
                     params: { path: { team_workspace_id: grant.id } },

@@ -29,7 +29,7 @@ export function FirstSteps({ org, ws }: { readonly org: string; readonly ws: str
   const isSecure = protocol === 'https:';
   const file = 'keystead.tfrc';
   return (
-    <section className="empty" aria-label="First steps">
+    <section className="panel stack" aria-label="First steps">
       <p>
         Nothing has run here. Point your configuration at this workspace, and push a plan with Terraform or OpenTofu.
       </p>

@@ -34,7 +34,7 @@ export function LockButton({ workspace }: { readonly workspace: Workspace }) {
           forbidden={rule(permissions['can-force-unlock'], 'can-force-unlock')}
           onClick={() => force.mutate()}
         >
-          Break the lock
+          Force unlock
         </Button>
       )}
       <Button busy={unlock.isPending} forbidden={forbidden} onClick={() => unlock.mutate()}>

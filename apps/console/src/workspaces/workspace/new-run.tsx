@@ -7,11 +7,11 @@ import { Opener } from '../parts/opener';
 import type { Workspace } from './use-workspace';
 
 const kinds = [
-  { value: 'apply', label: 'Plan and apply' },
+  { value: 'apply', label: 'Plan and apply (standard)' },
   { value: 'plan', label: 'Plan only' },
-  { value: 'save', label: 'Plan, and save the plan until it is applied' },
-  { value: 'refresh', label: 'Refresh the state only' },
-  { value: 'destroy', label: 'Destroy everything' },
+  { value: 'save', label: 'Save plan' },
+  { value: 'refresh', label: 'Refresh state' },
+  { value: 'destroy', label: 'Destroy' },
 ];
 
 /** Starts a run of the configuration that was uploaded last. */
@@ -66,13 +66,11 @@ function RunDialog({
       onBack={onClose}
       onSend={() => start.mutate()}
     >
-      <SelectField label="What" value={kind} onChange={setKind} options={kinds} />
-      <TextField label="Message" value={message} onChange={setMessage} placeholder="Why it is run" />
-      {kind === 'apply' ? (
-        <CheckField label="Apply without asking when the plan succeeds" checked={auto} onChange={setAuto} />
-      ) : null}
+      <SelectField label="Run type" value={kind} onChange={setKind} options={kinds} />
+      <TextField label="Message" value={message} onChange={setMessage} placeholder="Reason for starting the run" />
+      {kind === 'apply' ? <CheckField label="Auto apply" checked={auto} onChange={setAuto} /> : null}
       <details>
-        <summary className="second small">Only some resources</summary>
+        <summary className="second small">Resource targets</summary>
         <TextField
           label="Target addresses"
           rows={3}

@@ -60,12 +60,12 @@ function Create({ org, onClose }: { readonly org: string; readonly onClose: () =
         none="The default project"
       />
       <SelectField
-        label="Runs take place"
+        label="Execution mode"
         {...field('mode')}
         options={[
-          { value: '', label: 'as the project says' },
-          { value: 'remote', label: 'here, on a worker' },
-          { value: 'local', label: 'on the machines of its users' },
+          { value: '', label: 'Project default' },
+          { value: 'remote', label: 'Remote' },
+          { value: 'local', label: 'Local' },
         ]}
       />
     </FormDialog>

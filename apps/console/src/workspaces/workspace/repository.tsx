@@ -15,10 +15,10 @@ import type { Workspace } from './use-workspace';
 type Starts = 'all' | 'folders' | 'patterns' | 'tags';
 
 const startOptions: readonly { readonly value: Starts; readonly label: string }[] = [
-  { value: 'all', label: 'every push to the branch' },
-  { value: 'folders', label: 'pushes that change something in some folders' },
-  { value: 'patterns', label: 'pushes that change files whose paths match' },
-  { value: 'tags', label: 'tags, and no push' },
+  { value: 'all', label: 'Always trigger runs' },
+  { value: 'folders', label: 'Only when files in these folders change' },
+  { value: 'patterns', label: 'Only when files match these patterns' },
+  { value: 'tags', label: 'When a Git tag is published' },
 ];
 
 function typed({ attributes }: Workspace) {
@@ -220,7 +220,7 @@ function RepositoryForm({
       <TextField label="Branch" {...field('branch')} placeholder="the default branch" />
       <CheckField label="Fetch submodules" {...check('submodules')} />
       <SelectField
-        label="What starts a run"
+        label="Automatic run triggering"
         {...field('starts')}
         options={startOptions}
         error={error('file-triggers-enabled')}
@@ -247,16 +247,16 @@ function RepositoryForm({
       ) : null}
       {value.starts === 'tags' ? (
         <TextField
-          label="Expression that is found in the tag"
+          label="Tag pattern (regular expression)"
           required
           {...field('tags')}
           placeholder="\d+\.\d+\.\d+$"
           error={error('tags-regex')}
         />
       ) : null}
-      <CheckField label="Plan pull requests" {...check('speculative-enabled')} />
+      <CheckField label="Speculative plans on pull requests" {...check('speculative-enabled')} />
       <CheckField
-        label="Begin by itself"
+        label="Start automatically"
         {...check('queue-all-runs')}
         hint="Otherwise no push starts a run until one has been started by hand."
       />

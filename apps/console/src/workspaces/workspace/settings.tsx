@@ -27,7 +27,7 @@ export function Settings() {
             forbidden={rule(workspace.attributes.permissions['can-update'], 'can-update')}
           />
           <section className="stack-tight">
-            <h2>End</h2>
+            <h2>Delete workspace</h2>
             <p className="second">
               With a workspace go its states, its variables and its runs. What it manages in the world stays.
             </p>
@@ -111,24 +111,28 @@ function GeneralSettings({ workspace, org }: { readonly workspace: Workspace; re
       <TextField label="Name" required {...field('name')} />
       <TextField label="Description" {...field('description')} />
       <SelectField
-        label="Runs take place"
+        label="Execution mode"
         {...field('execution-mode')}
         options={[
-          { value: 'remote', label: 'here, on a worker' },
-          { value: 'local', label: 'on the machines of its users' },
-          { value: 'agent', label: 'on an agent' },
+          { value: 'remote', label: 'Remote' },
+          { value: 'local', label: 'Local' },
+          { value: 'agent', label: 'Agent' },
         ]}
       />
       {mode === 'agent' ? <PoolField org={org} {...field('agent-pool-id')} /> : null}
       <TextField label="Terraform version" hint="Exact, or a constraint such as ~> 1.11" {...field('infra-version')} />
-      <TextField label="Folder of the configuration" placeholder="the root" {...field('working-directory')} />
+      <TextField label="Working directory" placeholder="the root" {...field('working-directory')} />
       <TextField
         label="Secrets role"
         {...field('secrets-role')}
-        hint="Its runs log in at the secrets service by this role, and what they were given ends with them."
+        hint="Runs log in to the secrets service with this role. Their credentials are revoked when the run ends."
       />
-      <CheckField label="Apply without asking when a plan succeeds" {...check('auto-apply')} />
-      <CheckField label="Allow plans that destroy everything" {...check('allow-destroy-plan')} />
+      <CheckField
+        label="Auto apply"
+        hint="Apply as soon as a plan succeeds, without asking."
+        {...check('auto-apply')}
+      />
+      <CheckField label="Allow destroy plans" {...check('allow-destroy-plan')} />
     </Form>
   );
 }
@@ -161,7 +165,7 @@ function PoolField({
       onChange={onChange}
       options={[...others, ...known]}
       error={error}
-      hint="It has to be open to this workspace."
+      hint="The pool must allow this workspace."
     />
   );
 }

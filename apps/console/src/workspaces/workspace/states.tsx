@@ -146,7 +146,7 @@ function RollBack({ workspace, state }: { readonly workspace: Workspace; readonl
   return (
     <RemoveButton
       label="Roll back"
-      title={`Go back to serial ${state.attributes.serial}?`}
+      title={`Roll back to serial ${state.attributes.serial}?`}
       call={async (api) => {
         const params = { path: { workspace_id: workspace.id } };
         const body = { data: { type: 'state-versions' as const, attributes: {}, relationships } };

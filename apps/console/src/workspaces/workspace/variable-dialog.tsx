@@ -96,10 +96,10 @@ export function VariableDialog({
         {...field('category')}
         options={[
           { value: 'terraform', label: 'Terraform variable' },
-          { value: 'env', label: 'environment variable' },
+          { value: 'env', label: 'Environment variable' },
         ]}
       />
-      {rest.category === 'terraform' ? <CheckField label="HCL: the value is an expression" {...check('hcl')} /> : null}
+      {rest.category === 'terraform' ? <CheckField label="HCL" {...check('hcl')} /> : null}
       <CheckField
         label="Sensitive"
         hint="It is never shown again, and cannot be made readable."

@@ -38,7 +38,7 @@ export function Variables() {
     <div className="stack">
       <WorkspaceHead />
       <div className="row spread">
-        <h2>Variables in force</h2>
+        <h2>Variables</h2>
         <Opener label="New variable" kind="primary" forbidden={forbidden}>
           {(close) => <VariableDialog home={home} onClose={close} />}
         </Opener>
@@ -47,7 +47,7 @@ export function Variables() {
         <p className="second">Who reads variables needs can-read-variable.</p>
       ) : (
         <ResourceTable
-          label="Variables in force"
+          label="Variables"
           query={asked}
           narrow="stacked"
           empty={

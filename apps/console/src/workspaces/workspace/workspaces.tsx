@@ -15,6 +15,7 @@ import { Status, statusOptions } from '../parts/states';
 import { VirtualList } from '../parts/virtual-list';
 import { useEvents } from '../use-events';
 import { NewWorkspace } from './new-workspace';
+import { OrganizationHealth } from './organization-health';
 import type { Workspace } from './use-workspace';
 
 const pageSize = 100;
@@ -56,6 +57,7 @@ export function Workspaces() {
         crumbs={[{ label: 'Organizations', to: '/' }, { label: org }]}
         actions={<NewWorkspace org={org} />}
       />
+      <OrganizationHealth key={org} org={org} />
       <search className="filters">
         <TextField label="Search by name" type="search" value={text} onChange={setText} />
         <TextField label="Tags" type="search" value={tags} onChange={setTags} placeholder="env, team" />

@@ -112,15 +112,15 @@ export function ProviderFields({ draft, error, stored }: ProviderFieldsProps) {
         hint={stored ? 'Sealed. Empty leaves it as it is.' : 'It is sealed and never shown again.'}
         {...field('client-secret')}
       />
-      <CheckField label="People may sign in with it" {...check('enabled')} />
+      <CheckField label="Enabled" {...check('enabled')} />
       <CheckField
         label="Create accounts at the first sign-in"
         hint="Otherwise only people with an account here can sign in."
         {...check('creates-accounts')}
       />
       <CheckField
-        label="A checked address leads into the account that has it"
-        hint="Once. The account’s password and tokens end, and an administrator’s is never taken over."
+        label="Link accounts by verified email"
+        hint="Happens once per account: its password and tokens are revoked. Accounts of administrators are never linked."
         {...check('links-accounts')}
       />
       <TextField
@@ -155,7 +155,7 @@ export function ProviderFields({ draft, error, stored }: ProviderFieldsProps) {
         <TextField label="Claim with the address" {...field('email-claim')} />
         <TextField label="Scopes" {...field('scopes')} />
         <TextField
-          label="Sessions end after, in hours"
+          label="Session expiration, in hours"
           inputMode="numeric"
           placeholder="as other sessions"
           {...field('session-hours')}

@@ -34,8 +34,8 @@ export function SignInProviders() {
         outline={2}
         empty={
           <Empty>
-            People sign in with a password until you add the OpenID provider of your company: then with the account that
-            they have there, and its groups fill teams here.
+            Authentication policy a password until you add the OpenID provider of your company: then with the account
+            that they have there, and its groups fill teams here.
           </Empty>
         }
         columns={[
@@ -75,7 +75,7 @@ function NewProvider({ onClose }: { readonly onClose: () => void }) {
     <Form
       layout="panel"
       title="Add provider"
-      action="Add this provider"
+      action="Add provider"
       change={add}
       onSend={() => add.mutate()}
       onBack={onClose}

@@ -150,7 +150,7 @@ function Tokens() {
           api.DELETE('/api/v2/admin/scim-tokens/{scim_token_id}', { params: { path: { scim_token_id: id } } })
         }
       />
-      <NewToken making={making} action="New token" lengths={lengths} hint="Needed: which directory it is." />
+      <NewToken making={making} action="Create token" lengths={lengths} hint="Needed: which directory it is." />
     </section>
   );
 }
@@ -187,7 +187,7 @@ function Groups() {
           { head: 'Name', cell: ({ attributes }) => attributes.name },
           { head: 'Id', className: 'tight', cell: ({ id }) => <Copied text={id} what="group id" /> },
           {
-            head: 'What it is for',
+            head: 'Use',
             cell: ({ id }) => (id === administers ? <Badge tone="violet">administers the site</Badge> : null),
           },
           {

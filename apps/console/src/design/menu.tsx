@@ -1,0 +1,100 @@
+import { Menu as Base } from '@base-ui/react/menu';
+import { Check, type LucideIcon } from 'lucide-react';
+import type { ReactElement, ReactNode } from 'react';
+import { useLayer } from './layer';
+
+/** What a button opens: a few things to do or to choose. */
+export function Menu({
+  button,
+  wide,
+  side = 'bottom',
+  children,
+}: {
+  readonly button: ReactElement;
+  /** As wide as its button. */
+  readonly wide?: boolean;
+  readonly side?: 'bottom' | 'top';
+  readonly children: ReactNode;
+}) {
+  const layer = useLayer();
+  return (
+    <Base.Root modal={false}>
+      <Base.Trigger render={button} />
+      <Base.Portal container={layer}>
+        <Base.Positioner className="popup-place" side={side} align={wide ? 'start' : 'end'} sideOffset={4}>
+          <Base.Popup className={wide ? 'popup menu as-wide' : 'popup menu'}>{children}</Base.Popup>
+        </Base.Positioner>
+      </Base.Portal>
+    </Base.Root>
+  );
+}
+
+export interface MenuItemProps {
+  readonly icon?: LucideIcon;
+  readonly danger?: boolean;
+  readonly onClick?: () => void;
+  /** The link that it is, in place of an action. */
+  readonly link?: ReactElement;
+  readonly children: ReactNode;
+}
+
+/** One line of a menu. */
+export function MenuItem({ icon: Shape, danger, onClick, link, children }: MenuItemProps) {
+  const inside = (
+    <>
+      {Shape === undefined ? null : <Shape size={16} aria-hidden="true" />}
+      {children}
+    </>
+  );
+  const className = danger ? 'item danger' : 'item';
+  return link === undefined ? (
+    <Base.Item className={className} onClick={onClick}>
+      {inside}
+    </Base.Item>
+  ) : (
+    <Base.LinkItem className={className} closeOnClick render={link}>
+      {inside}
+    </Base.LinkItem>
+  );
+}
+
+/** Lines with a name above them. */
+export function MenuGroup({ label, children }: { readonly label: string; readonly children: ReactNode }) {
+  return (
+    <Base.Group>
+      <Base.GroupLabel className="group-label">{label}</Base.GroupLabel>
+      {children}
+    </Base.Group>
+  );
+}
+
+/** A line between groups. */
+export const MenuRule = () => <Base.Separator className="rule" />;
+
+/** One of a few, chosen in a menu. */
+export function MenuChoice<Value extends string>({
+  label,
+  value,
+  options,
+  onChange,
+}: {
+  readonly label: string;
+  readonly value: Value;
+  readonly options: readonly { readonly value: Value; readonly label: string; readonly icon?: LucideIcon }[];
+  readonly onChange: (value: Value) => void;
+}) {
+  return (
+    <Base.RadioGroup value={value} onValueChange={onChange}>
+      <Base.GroupLabel className="group-label">{label}</Base.GroupLabel>
+      {options.map(({ value: one, label, icon: Shape }) => (
+        <Base.RadioItem key={one} className="item" value={one} closeOnClick>
+          {Shape === undefined ? null : <Shape size={16} aria-hidden="true" />}
+          {label}
+          <Base.RadioItemIndicator className="end">
+            <Check size={14} aria-hidden="true" />
+          </Base.RadioItemIndicator>
+        </Base.RadioItem>
+      ))}
+    </Base.RadioGroup>
+  );
+}

@@ -1,0 +1,9 @@
+/** Gives a text to the person as a file; it never leaves the browser. */
+export function saveFile(name: string, text: string, type = 'text/plain'): void {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name.replace(/[^\w.-]+/g, '-');
+  link.click();
+  URL.revokeObjectURL(url);
+}

@@ -1,0 +1,30 @@
+import type { LucideIcon } from 'lucide-react';
+import type { ReactNode } from 'react';
+
+export interface Stat {
+  readonly label: string;
+  readonly icon?: LucideIcon;
+  readonly value: ReactNode;
+  /** What is worth a look. */
+  readonly tone?: 'red' | 'amber' | 'green' | undefined;
+  /** The link to where they are. */
+  readonly link?: (children: ReactNode) => ReactNode;
+}
+
+/** A few numbers that say how things are; each leads to what it counts. */
+export function Stats({ label, stats }: { readonly label: string; readonly stats: readonly Stat[] }) {
+  if (stats.length === 0) return null;
+  return (
+    <dl className="tiles" aria-label={label}>
+      {stats.map(({ label: name, icon: Shape, value, tone, link = (children) => children }) => (
+        <div key={name} className={tone}>
+          <dt>
+            {Shape === undefined ? null : <Shape size={14} aria-hidden="true" />}
+            {link(name)}
+          </dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

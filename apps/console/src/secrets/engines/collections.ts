@@ -1,0 +1,162 @@
+import type { EnginePath, Field } from './document';
+
+/** Things of one kind that a mount keeps by name: users, roles, keys. */
+export interface Collection {
+  /** The pattern that lists their names, which is also its place in the address. */
+  readonly list: string;
+  readonly title: string;
+  readonly one: string;
+  readonly record: EnginePath;
+  /** What makes one, where writing a name does not: labels and patterns. */
+  readonly made: readonly (readonly [string, string])[] | undefined;
+  /** What can be done with one of them. */
+  readonly actions: readonly EnginePath[];
+}
+
+const words: ReadonlyMap<string, readonly [string, string]> = new Map(
+  Object.entries({
+    users: ['Users', 'user'],
+    groups: ['Groups', 'group'],
+    role: ['Roles', 'role'],
+    roles: ['Roles', 'role'],
+    'static-role': ['Static roles', 'static role'],
+    'static-roles': ['Static roles', 'static role'],
+    keys: ['Keys', 'key'],
+    issuers: ['Issuers', 'issuer'],
+    certs: ['Certificates', 'certificate'],
+    config: ['Connections', 'connection'],
+    'oidc/client': ['Clients', 'client'],
+    'oidc/provider': ['Providers', 'provider'],
+    'oidc/assignment': ['Assignments', 'assignment'],
+    'oidc/scope': ['Scopes', 'scope'],
+    'oidc/key': ['Keys', 'key'],
+    'oidc/role': ['Roles', 'role'],
+  }),
+);
+
+/** Paths outside of a record's own that act on it: `issue/{role}` on a role. */
+const verbs: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    roles: ['creds', 'issue', 'sign', 'sts', 'rotate-role'],
+    role: ['creds', 'sts'],
+    'static-roles': ['static-creds', 'rotate-role'],
+    'static-role': ['static-cred', 'rotate-role'],
+    keys: ['encrypt', 'decrypt', 'rewrap', 'sign', 'verify', 'hmac'],
+  }),
+);
+
+/** Things that get their names when they are made. */
+const makers: ReadonlyMap<string, readonly (readonly [string, string])[]> = new Map(
+  Object.entries({
+    'issuer/{ref}': [
+      ['Generate root', 'issuers/generate/root/{exported}'],
+      ['Generate intermediate', 'issuers/generate/intermediate/{exported}'],
+      ['Import', 'issuers/import/bundle'],
+    ],
+    'key/{ref}': [
+      ['Generate key', 'keys/generate/{kind}'],
+      ['Import', 'keys/import'],
+    ],
+  }),
+);
+
+const named = (text: string): string => text.replace(/[-_/]+/g, ' ').replace(/^./, (first) => first.toUpperCase());
+
+/** What a mount keeps by name, as far as it can be listed, read and written. */
+export function collectionsOf(places: readonly EnginePath[]): Collection[] {
+  return places
+    .filter(
+      ({ lists, parameters, pattern }) => lists && parameters.length === 0 && !/^(entity|group|mfa)\b/.test(pattern),
+    )
+    .flatMap(({ pattern }) => {
+      const list = pattern.replace(/\/$/, '');
+      const isRecord = (place: EnginePath) =>
+        place.parameters.length === 1 &&
+        [list, list.replace(/s$/, '')].includes(place.pattern.replace(/\/\{\w+\}$/, '')) &&
+        place.read !== undefined &&
+        place.write !== undefined;
+      const record = places.find(isRecord);
+      if (record === undefined) return [];
+      const [title, one] = words.get(list) ?? [named(list), named(list).replace(/s$/, '').toLowerCase()];
+      const wanted = new Set(verbs.get(list));
+      const actions = places.filter(
+        (place) =>
+          place.parameters.length === 1 &&
+          (place.pattern.startsWith(`${record.pattern}/`) || wanted.has(place.pattern.split('/')[0]!)) &&
+          (place.write !== undefined || (place.read !== undefined && !place.pattern.startsWith(record.pattern))),
+      );
+      // A path that only sets one field of the record is part of its form.
+      const fields = new Set(record.write?.fields.map(({ name }) => name.replace(/_/g, '-')));
+      const own = actions.filter(({ pattern }) => !fields.has(pattern.slice(record.pattern.length + 1)));
+      return [{ list, title, one, record, made: makers.get(record.pattern), actions: own }];
+    });
+}
+
+/** The settings of a mount itself. */
+export const settingsOf = (places: readonly EnginePath[]): EnginePath[] =>
+  places.filter(
+    ({ parameters, read, write, pattern }) =>
+      parameters.length === 0 && read !== undefined && write !== undefined && /(^|\/|-)config(\/|$)/.test(pattern),
+  );
+
+/** Fields of a form under one heading. */
+export interface FieldGroup {
+  readonly title: string;
+  readonly fields: readonly Field[];
+}
+
+/** What people fill in first. */
+const first: readonly RegExp[] = [
+  /^(password|password_hash)$/,
+  /^(role_type|type|kind)$/,
+  /^(user_claim|bound_audiences|allowed_redirect_uris|bound_service_account_names|bound_service_account_namespaces|certificate)$/,
+  /^(connection_url|plugin_name|url|address|binddn|userdn|kubernetes_host|oidc_discovery_url)$/,
+  /^(db_name|creation_statements|username)$/,
+  /^(allowed_domains|allow_subdomains|max_ttl)$/,
+  /^(token_)?policies$/,
+  /^(token_ttl|token_max_ttl)$/,
+  /^(secret_id_ttl|secret_id_num_uses)$/,
+];
+
+const topics: readonly (readonly [string, RegExp])[] = [
+  ['Token', /^token_/],
+  ['Secret IDs', /secret_id/],
+  ['Who may log in', /^bound_|^(?!allow).*_cidrs?$|_cidr_list$/],
+  ['Subject', /^(ou|organization|country|locality|province|street_address|postal_code|cn_validations)$/],
+  ['Names', /^(allow|allowed)_/],
+];
+
+/** Fields of a form by topic: what is needed first, the rest for later; older names of a field are left out. */
+export function groupsOf(fields: readonly Field[]): {
+  readonly basics: readonly Field[];
+  readonly advanced: readonly FieldGroup[];
+} {
+  const shown = fields.filter(({ description }) => !/^Older name of /.test(description));
+  const rank = ({ name, required }: Field): number => {
+    const at = first.findIndex((pattern) => pattern.test(name));
+    return at >= 0 ? at : required ? first.length : -1;
+  };
+  const basics = shown.filter((field) => rank(field) >= 0).sort((a, b) => rank(a) - rank(b));
+  const chosen = basics.length === 0 ? shown.slice(0, 6) : basics;
+  const rest = shown.filter((field) => !chosen.includes(field));
+  const topicOf = ({ name }: Field): string => topics.find(([, pattern]) => pattern.test(name))?.[0] ?? 'More';
+  const titles = [...topics.map(([title]) => title), 'More'];
+  const advanced = titles.flatMap((title) => {
+    const own = rest.filter((field) => topicOf(field) === title);
+    return own.length === 0 ? [] : [{ title, fields: own }];
+  });
+  return { basics: chosen, advanced };
+}
+
+const acronyms =
+  /\b(ttl|id|ids|cidr|cidrs|url|uri|uris|oidc|jwt|ldap|dn|ca|cn|ip|sans?|jwks|pem|crl|ou|tls|hmac|mfa|api|ssh|iam|arn|db|csr)\b/gi;
+const plurals: ReadonlyMap<string, string> = new Map(
+  Object.entries({ ids: 'IDs', cidrs: 'CIDRs', uris: 'URIs', sans: 'SANs' }),
+);
+
+/** A field's name as people say it: `token_max_ttl` is the token max TTL. */
+export const labelOf = (name: string): string =>
+  name
+    .replace(/[_-]+/g, ' ')
+    .replace(/^./, (letter) => letter.toUpperCase())
+    .replace(acronyms, (word) => plurals.get(word.toLowerCase()) ?? word.toUpperCase());

@@ -1,0 +1,29 @@
+import { PickerField } from '../design/picker';
+import { useList } from './reads';
+
+/** Picks policies by name; others can be typed where they may not be listed. */
+export function PolicyPicker({
+  label = 'Policies',
+  hint,
+  chosen,
+  onChange,
+}: {
+  readonly label?: string;
+  readonly hint?: string;
+  readonly chosen: readonly string[];
+  readonly onChange: (chosen: string[]) => void;
+}) {
+  const { data = [] } = useList('sys/policies/acl');
+  const options = data.filter((name) => name !== 'root').map((name) => ({ value: name, label: name }));
+  return (
+    <PickerField
+      label={label}
+      {...(hint === undefined ? {} : { hint })}
+      options={options}
+      chosen={chosen}
+      onChange={onChange}
+      free
+      placeholder="Choose policies"
+    />
+  );
+}

@@ -1,0 +1,26 @@
+import { useQuery } from '@tanstack/react-query';
+import { useSession } from '../shell/session';
+
+/** Which of these paths this session may read, some of them only with sudo; asked first, so that people who may not see no refusals. Empty until it is known. */
+export function useReadable(paths: readonly string[], sudo: readonly string[] = []): ReadonlySet<string> {
+  const asked = [...paths, ...sudo];
+  const { transport, session } = useSession();
+  const isRoot = session.policies?.includes('root') === true;
+  const { data } = useQuery<readonly string[]>({
+    queryKey: ['v1', 'readable', asked],
+    staleTime: 30_000,
+    enabled: !isRoot,
+    queryFn: async () => {
+      const { data } = await transport.call<{ data: Readonly<Record<string, readonly string[]>> }>(
+        'POST',
+        '/v1/sys/capabilities-self',
+        { paths: asked },
+      );
+      return asked.filter((path) => {
+        const has = new Set(data[path]);
+        return has.has('root') || (has.has('read') && (has.has('sudo') || !sudo.includes(path)));
+      });
+    },
+  });
+  return new Set(isRoot ? asked : data);
+}

@@ -1,0 +1,54 @@
+import { useNavigate } from '@tanstack/react-router';
+import { useEffect } from 'react';
+import type { NavItem } from './navigation';
+
+/** Time between `g` and the letter of a page. */
+const pauseMs = 1000;
+
+/** What keys do on every page, outside of fields. */
+export function useShortcuts(
+  items: readonly NavItem[],
+  open: { readonly palette: () => void; readonly keys: () => void },
+): void {
+  const navigate = useNavigate();
+  useEffect(() => {
+    let began = 0;
+    const pressed = (event: KeyboardEvent) => {
+      if ((event.metaKey || event.ctrlKey) && event.key === 'k') {
+        event.preventDefault();
+        open.palette();
+        return;
+      }
+      const at = event.target as HTMLElement;
+      const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName) || at.isContentEditable;
+      if (event.metaKey || event.ctrlKey || event.altKey || isTyping || at.closest('[role=menu]') !== null) return;
+      if (event.key === '?') open.keys();
+      else if (event.key === '/') {
+        const search = document.querySelector<HTMLInputElement>('main input[type=search]');
+        if (search !== null) {
+          event.preventDefault();
+          search.focus();
+        }
+      } else if (event.key === 'j' || event.key === 'k') step(event.key === 'j' ? 1 : -1);
+      else if (event.key === 'g') began = event.timeStamp;
+      else if (event.timeStamp - began < pauseMs) {
+        const item = items.find(({ key }) => key === event.key);
+        if (item !== undefined) void navigate({ to: item.to });
+        began = 0;
+      }
+    };
+    addEventListener('keydown', pressed);
+    return () => removeEventListener('keydown', pressed);
+  }, [navigate, items, open]);
+}
+
+/** Moves to the next or the previous row of the list on the page: its first link. */
+function step(by: number): void {
+  const rows = [...document.querySelectorAll('main :is(.table tbody tr, .list > li, [role=listitem])')].flatMap(
+    (row) => row.querySelector<HTMLElement>('a[href]') ?? [],
+  );
+  if (rows.length === 0) return;
+  const at = rows.indexOf(document.activeElement as HTMLElement);
+  const next = at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(rows.length - 1, Math.max(0, at + by));
+  rows[next]?.focus();
+}
