@@ -35,6 +35,12 @@ const receiver = (read: (text: string) => AuditReceiver | undefined, form: strin
     return found;
   }).optional();
 
+const networks = parsed((text) => {
+  const entries = entriesOf(text);
+  trustedProxies(entries);
+  return entries;
+});
+
 /** Networks, and `syslog` for the daemon of the machine. */
 const receivers = parsed((text) => {
   const entries = entriesOf(text);
@@ -101,6 +107,9 @@ const Variables = z.object({
       'Headers sent with them, as name=value,…, values percent-encoded. Also as SECRETS_AUDIT_HTTP_HEADERS_FILE.',
     ),
   SECRETS_AUDIT_SYNC: onOff(false).describe('Wait until audit lines are on the disk.'),
+  SECRETS_ACME_NETWORKS: networks
+    .optional()
+    .describe('Private addresses or CIDR blocks that challenges of ACME may lead to; public ones they may anyway.'),
   SECRETS_DEFAULT_MOUNTS: z
     .string()
     .default('auth/cloudone,scheduler,cloudtwo')
@@ -229,6 +238,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     clusterName: given.SECRETS_CLUSTER_NAME,
     firstRunFile: given.SECRETS_FIRST_RUN_FILE,
     outside: {
+      acme: { networks: given.SECRETS_ACME_NETWORKS ?? [], httpPort: 80, tlsPort: 443 },
       scheduler: { address: given.SCHEDULER_ADDR, token: given.SCHEDULER_TOKEN },
       cloudone: {
         tenantId: given.CLOUDONE_TENANT_ID,

@@ -18,6 +18,7 @@ import { kvOne } from './backends/kv/version-one';
 import { kvTwo } from './backends/kv/version-two';
 import { ldap } from './backends/ldap/backend';
 import type { Directory } from './backends/ldap/directory';
+import type { Validations } from './backends/pki/acme/validations';
 import { pki } from './backends/pki/backend';
 import { scheduler } from './backends/scheduler/backend';
 import type { Scheduler } from './backends/scheduler/scheduler';
@@ -43,6 +44,7 @@ export interface Outside {
   readonly cert: CertParts;
   readonly github: Organizations;
   readonly aws: AwsParts;
+  readonly validations: Validations;
   readonly tokens: TokenParts;
   readonly identity: IdentityParts;
   readonly system: readonly Path[];
@@ -107,7 +109,7 @@ export const registry: readonly Registered[] = [
     make: () => (options) => (options?.upgrading ? kvUpgrading : options?.version === '2' ? kvTwo : kvOne),
   },
   { type: 'transit', kind: 'secret', make: one(() => transit) },
-  { type: 'pki', kind: 'secret', make: one(() => pki) },
+  { type: 'pki', kind: 'secret', make: one((outside) => pki(outside.validations)) },
   { type: 'ssh', kind: 'secret', make: one(() => ssh) },
   { type: 'totp', kind: 'secret', make: one(() => totp) },
   { type: 'scheduler', kind: 'secret', usually: 'scheduler/', make: one((outside) => scheduler(outside.scheduler)) },

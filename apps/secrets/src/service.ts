@@ -12,6 +12,8 @@ import { Organizations } from './backends/github/organizations';
 import { OidcProvider } from './backends/jwt/provider';
 import { Cluster } from './backends/kubernetes/cluster';
 import { Directory } from './backends/ldap/directory';
+import { Probe } from './backends/pki/acme/probe';
+import { Validations } from './backends/pki/acme/validations';
 import { Scheduler } from './backends/scheduler/scheduler';
 import type { Config } from './config';
 import { createHttpApp } from './http/app';
@@ -198,6 +200,7 @@ function kernelOf(
     attempts,
     audit,
     storedAudit,
+    inBackground,
   }: Modules,
   config: Config,
   log: Logger,
@@ -223,6 +226,7 @@ function kernelOf(
     attempts,
     audit,
     storedAudit,
+    inBackground,
     chained: config.audit.table,
     inputs: new InputParsers({ refusesUnknown: config.unknownParameters === 'refuse' }),
     timeoutSeconds: config.requestTimeoutSeconds,
@@ -253,6 +257,7 @@ function outsideOf(modules: Modules, config: Config, log: Logger, system: readon
     cert: storage,
     github: new Organizations(storage.clock),
     aws: { tokenService: new TokenService(storage.clock), principals: new Principals(storage) },
+    validations: new Validations(new Probe(config.outside.acme)),
     tokens: { ...modules, log },
     identity: { ...modules, issuer, publicUrl: config.publicUrl },
     system,

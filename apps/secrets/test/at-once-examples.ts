@@ -624,6 +624,17 @@ export const examples: Readonly<Record<string, Making>> = {
     ),
   ),
   'write pki/revoke-with-key': 'decides like revoke',
+  'write pki/config/acme': readsOnly({ dns_resolver: '192.0.2.53:53' }),
+  ...Object.fromEntries(
+    ['', 'roles/:role/', 'issuer/:ref/', 'issuer/:ref/roles/:role/'].flatMap((prefix) => [
+      [`write pki/${prefix}acme/new-eab`, 'makes something new with every call'],
+      ...[
+        ...['new-account', 'account/:id', 'key-change', 'new-order', 'orders', 'order/:id', 'order/:id/finalize'],
+        ...['order/:id/cert', 'authorization/:id', 'challenge/:id/:type', 'revoke-cert'],
+      ].map((at) => [`write pki/${prefix}acme/${at}`, 'takes messages that its clients sign: see the tests of ACME']),
+    ]),
+  ),
+  'delete pki/eab/:key_id': 'deletes one entry',
   'delete scheduler/role/:name': removedByName('scheduler/role', { policies: 'read' }),
   'write cloudtwo/config/root': readsOnly({ access_key: 'AKIAEXAMPLE', secret_key: 'example', region: 'eu-west-1' }),
   'write cloudtwo/config/root/check': outside,

@@ -33,8 +33,10 @@ export {
 } from './sign';
 export {
   type Claims,
+  isSigned,
   type JwtAlgorithm,
   jwtAlgorithms,
+  keyFits,
   type SignatureCheck,
   type SignatureHeader,
   verifySignature,

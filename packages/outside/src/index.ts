@@ -1,3 +1,3 @@
 export { Circuit, NotNow, Unreachable } from './circuit';
 export { OutsideCalls, type OutsideRequest, type OutsideResponse, outsideCall } from './outside-call';
-export { ClosedAddress, ownMachineToo, Reach, usualReach } from './reach';
+export { ClosedAddress, ownMachineToo, Reach, type Resolve, usualReach } from './reach';

@@ -3,7 +3,7 @@ import https from 'node:https';
 import { during, type TraceSpan } from '@keystead/tracing';
 import { LRUCache } from 'lru-cache';
 import { Circuit, Unreachable } from './circuit';
-import { type Reach, usualReach } from './reach';
+import { type Reach, type Resolve, usualReach } from './reach';
 
 const answerLimitBytes = 4 * 1024 * 1024;
 
@@ -21,6 +21,12 @@ export interface OutsideRequest {
   readonly ca?: string;
   /** Which addresses may be called; default `usualReach`. A name counts by what it resolves to when the connection is made. */
   readonly reach?: Reach;
+  /** With `reach`: finds the addresses of the host, in place of the system. */
+  readonly resolve?: Resolve;
+  /** With `reach`: any certificate will do, because what is asked says itself who answers. */
+  readonly anyCertificate?: boolean;
+  /** How long an answer may be; 4 MiB unless said. */
+  readonly mostBytes?: number;
 }
 
 /** An answer of an outside system: its status, and its body, also read where that is JSON. */
@@ -29,6 +35,8 @@ export interface OutsideResponse {
   readonly json: unknown;
   readonly bytes: Buffer;
   readonly retryAfterSeconds: number;
+  /** Where the answer sends its caller. */
+  readonly location?: string;
 }
 
 /**
@@ -90,7 +98,18 @@ const preferred = 'application/json, */*;q=0.5';
 
 function send(
   url: string,
-  { method, headers = {}, form, json, bytes, ca, reach }: OutsideRequest,
+  {
+    method,
+    headers = {},
+    form,
+    json,
+    bytes,
+    ca,
+    reach,
+    resolve,
+    anyCertificate,
+    mostBytes = answerLimitBytes,
+  }: OutsideRequest,
   signal: AbortSignal,
 ) {
   const target = new URL(url);
@@ -102,7 +121,7 @@ function send(
     method,
     headers: { accept: preferred, ...typed },
     signal,
-    ...(reach ?? usualReach).toward(target.hostname),
+    ...(reach ?? usualReach).toward(target.hostname, resolve),
   };
   // A connection that was made under other rules is not used again.
   const guarded = reach ? { ...options, agent: false as const } : options;
@@ -112,23 +131,26 @@ function send(
       let size = 0;
       answer.on('data', (chunk: Buffer) => {
         size += chunk.length;
-        if (size > answerLimitBytes) call.destroy(new Error('the answer is too large'));
+        if (size > mostBytes) call.destroy(new Error('the answer is too large'));
         else chunks.push(chunk);
       });
       answer.on('error', reject);
       answer.on('end', () => {
+        // Its last piece may come together with its end.
+        if (size > mostBytes) return reject(new Error('the answer is too large'));
         const whole = Buffer.concat(chunks);
         resolve({
           status: answer.statusCode ?? 0,
           json: parse(whole.toString('utf8')),
           bytes: whole,
           retryAfterSeconds: Number(answer.headers['retry-after']) || 0,
+          location: answer.headers.location,
         });
       });
     };
     const call =
       target.protocol === 'https:'
-        ? https.request(target, { ...guarded, ...(ca ? { ca } : {}) }, receive)
+        ? https.request(target, { ...guarded, ...(ca ? { ca } : {}), rejectUnauthorized: !anyCertificate }, receive)
         : http.request(target, guarded, receive);
     call.on('error', (error) => reject(Object.assign(error, { reused: call.reusedSocket })));
     call.end(body);

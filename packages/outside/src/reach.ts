@@ -1,4 +1,4 @@
-import { lookup as lookUp } from 'node:dns';
+import { type LookupAddress, lookup as lookUp } from 'node:dns';
 import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net';
 
 /** An address that is not to be called. */
@@ -9,6 +9,9 @@ export class ClosedAddress extends Error {
     super(`the address ${address} is closed to calls from here`);
   }
 }
+
+/** Finds the addresses of a name; one at least. */
+export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
 
 /** Networks of the operator: the machine itself, its neighbours, and what clouds answer from inside. */
 const ownNetworks: readonly string[] = [
@@ -71,24 +74,37 @@ export class Reach {
 
   /** Looks a name up as `dns.lookup` does; fails where any of its addresses is closed. */
   readonly lookup: LookupFunction = (hostname, options, callback) => {
-    lookUp(hostname, { ...options, all: true }, (error, addresses) => {
-      const bad = error ? undefined : addresses.find(({ address }) => !this.allows(address));
-      const failure = error ?? (bad ? new ClosedAddress(bad.address) : undefined);
-      if (failure) return callback(failure, [] as never);
-      if (options.all) return callback(null, addresses);
-      const { address, family } = addresses[0]!;
-      return callback(null, address, family);
-    });
+    lookUp(hostname, { ...options, all: true }, (error, addresses) => this.answer(error, addresses, options, callback));
   };
 
   /**
-   * The options of a connection to a host, so that a name counts by what it resolves to at that moment. Throws
-   * `ClosedAddress` for an address that is closed.
+   * The options of a connection to a host, so that a name counts by what it resolves to at that moment, by `resolve` where
+   * the system is not to be asked. Throws `ClosedAddress` for an address that is closed.
    */
-  toward(host: string): { readonly lookup: LookupFunction } {
+  toward(host: string, resolve?: Resolve): { readonly lookup: LookupFunction } {
     const address = host.replace(/^\[|\]$/g, '');
     if (isIP(address) !== 0 && !this.allows(address)) throw new ClosedAddress(address);
-    return { lookup: this.lookup };
+    if (!resolve) return { lookup: this.lookup };
+    const lookup: LookupFunction = (hostname, options, callback) => {
+      resolve(hostname).then(
+        (addresses) => this.answer(null, addresses, options, callback),
+        (error) => this.answer(error, [], options, callback),
+      );
+    };
+    return { lookup };
+  }
+
+  private answer(
+    error: NodeJS.ErrnoException | null,
+    addresses: LookupAddress[],
+    options: Parameters<LookupFunction>[1],
+    callback: Parameters<LookupFunction>[2],
+  ): void {
+    const bad = error ? undefined : addresses.find(({ address }) => !this.allows(address));
+    const failure = error ?? (bad ? new ClosedAddress(bad.address) : undefined);
+    if (failure) callback(failure, [] as never);
+    else if (options.all) callback(null, addresses);
+    else callback(null, addresses[0]!.address, addresses[0]!.family);
   }
 }
 

@@ -65,6 +65,7 @@ export function readRequest(
     id: requestId(req),
     sentId: sentRequestId(req),
     verb,
+    headOnly: req.method === 'HEAD',
     path: target.path,
     namespace: header('namespace') ?? '',
     token: token ?? session?.token,
@@ -91,14 +92,12 @@ function certificatesOf(req: IncomingMessage, rules: RequestRules): readonly Buf
   }
 }
 
-function verbOf(method: string, { path, query }: Target): Verb {
+function verbOf(method: string, { query }: Target): Verb {
   switch (method) {
     case 'GET':
       return query === undefined ? 'read' : readOrList(query);
     case 'HEAD':
-      // Load balancers ask so; nothing else has an answer without a body.
-      if (path.is('sys/health')) return 'read';
-      throw new Refusal('unsupported-operation', '');
+      return 'read';
     case 'LIST':
       return 'list';
     case 'SCAN':

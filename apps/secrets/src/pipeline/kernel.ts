@@ -15,6 +15,7 @@ import type { Quotas } from '../kernel/quotas/quotas';
 import type { Barrier, ChangeNotices, Clock, Committer, EntryStore } from '../kernel/storage/types';
 import type { Tokens } from '../kernel/tokens/types';
 import type { Wrapping } from '../kernel/wrapping/wrapping';
+import type { BackgroundCall } from '../sdk/call';
 import type { Path } from '../sdk/path';
 import type { DecisionQueues } from './decision-queues';
 import type { InputParsers } from './parse-input';
@@ -39,6 +40,8 @@ export interface Kernel {
   readonly attempts: Attempts;
   readonly audit: Audit;
   readonly storedAudit: Pick<StoredAudit, 'refresh'>;
+  /** Runs with the storage of a mount, outside any request. */
+  readonly inBackground: <T>(mount: LiveMount, run: (call: BackgroundCall) => Promise<T>) => Promise<T>;
   /** Changes also go to the hash-chained audit table, in their own transaction. */
   readonly chained: boolean;
   readonly inputs: InputParsers;

@@ -83,6 +83,7 @@ async function carryOut(kernel: Kernel, request: Request, advance: Advance, isOv
   if (auditing) await auditing;
   const match = knownMatch(kernel, request) ?? (await newestMatch(kernel, request));
   const located = advance({ ...emptyContext, match });
+  if (request.headOnly && !match.operation?.answersHead) throw new Refusal('unsupported-operation', '');
   checkMatch(match);
   request.route = routeOf(match);
   const wrapped = request.wrapTtl === undefined ? located : advance(withWrapTtl(located, request.wrapTtl));

@@ -30,6 +30,7 @@ export class RequestCall implements Call {
   readonly mount: MountView;
   readonly requestId: string;
   readonly mfa: readonly string[];
+  readonly headOnly: boolean;
   readonly sentToken: string | undefined;
   readonly nowMs: number;
   readonly namespace: NamespaceView;
@@ -41,6 +42,12 @@ export class RequestCall implements Call {
   readonly warn = (message: string): void => {
     this.said ??= [];
     this.said.push(message);
+  };
+  readonly alongside: Call['alongside'] = (work) => {
+    const { inBackground, barrier, log } = this.kernel;
+    inBackground(this.match.mount!, work).catch((error) => {
+      if (!barrier.sealed) log.warn({ err: error, mount: this.mount.path }, 'work alongside a request failed');
+    });
   };
   private said: string[] | undefined;
 
@@ -65,6 +72,7 @@ export class RequestCall implements Call {
     this.fields = match.operation?.freeform ? request.sent.fields : markSent(request.sent.fields);
     this.requestId = request.id;
     this.mfa = request.mfa;
+    this.headOnly = request.headOnly;
     this.sentToken = mount.backend.kind === 'system' ? request.token : undefined;
     this.nowMs = kernel.clock.now();
     this.mount = mount.view;

@@ -27,6 +27,8 @@ export interface Request {
   /** The id that the caller gave it. */
   readonly sentId?: string;
   readonly verb: Verb;
+  /** Sent as HEAD: a read, whose body is not wanted. */
+  readonly headOnly: boolean;
   /** May begin with a namespace's path. */
   readonly path: SentPath;
   /** Namespace named by header; empty for root. */

@@ -33,7 +33,7 @@ export async function handleWhileSealed(kernel: Kernel, request: Request): Promi
     throw new Refusal('invalid', 'operation unavailable in namespaces');
   }
   const operation = matched.path.operations[request.verb];
-  if (!operation) throw new Refusal('unsupported-operation', '');
+  if (!operation || (request.headOnly && !operation.answersHead)) throw new Refusal('unsupported-operation', '');
   if (request.readBody) request.sent = await request.readBody(sealedBounds);
   else requireWithin(request.sent, sealedBounds);
   const call: Call = {
@@ -53,6 +53,8 @@ export async function handleWhileSealed(kernel: Kernel, request: Request): Promi
     namespace: { uuid: ROOT_NAMESPACE_ID, id: 'root', path: '' },
     requestId: request.id,
     mfa: [],
+    headOnly: request.headOnly,
+    alongside: () => {},
     nowMs: kernel.clock.now(),
     wrapTtlSeconds: 0,
     certificates: () => [],

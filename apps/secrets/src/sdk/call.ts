@@ -124,6 +124,10 @@ export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<
    * has no value. A text without templates is answered as it is.
    */
   filled(text: string): string | undefined;
+  /** The request was HEAD: see `Operation.answersHead`. */
+  readonly headOnly: boolean;
+  /** Begins work of this mount that the answer does not wait for. It may end with the process: what must be done is in the storage. */
+  alongside(work: (call: BackgroundCall) => Promise<void>): void;
   /** Adds a warning to the answer, if it has a body. */
   warn(message: string): void;
   /**

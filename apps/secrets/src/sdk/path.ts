@@ -74,6 +74,8 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
    */
   readonly stepUp?: boolean;
   readonly responseFormat?: ResponseFormat;
+  /** Also answers HEAD, which is a read whose body is not sent; `call.headOnly` says so. */
+  readonly answersHead?: true;
   /** Success status where it is neither 200 with a body nor 204 without. */
   readonly status?: 200 | 202 | 204;
   /** Some answers, also of refusals, are a page (text/html) for a person whose browser was sent here. */

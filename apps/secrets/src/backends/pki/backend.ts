@@ -1,4 +1,6 @@
 import { backend } from '../../sdk/backend';
+import { acmePaths } from './acme/paths';
+import type { Validations } from './acme/validations';
 import { makeDueLists } from './crl-build';
 import { crlPaths } from './crl-paths';
 import { fetchPaths } from './fetch';
@@ -16,33 +18,36 @@ import { tidyPaths } from './tidy';
 import { goOnTidying } from './tidy-run';
 import { clusterPath, urlsPath } from './urls';
 
-/** Issues certificates of X.509, and tells which are revoked. */
-export const pki = backend({
-  type: 'pki',
-  kind: 'secret',
-  summary: 'Issues and revokes certificates, with authorities whose keys stay here.',
-  paths: [
-    ...rootPaths,
-    ...intermediatePaths,
-    ...importPaths,
-    ...issuerPaths,
-    ...keyPaths,
-    ...rolePaths,
-    ...issuePaths,
-    ...fetchPaths,
-    ...revokePaths,
-    ...crlPaths,
-    ...ocspPaths,
-    ...resignPaths,
-    ...tidyPaths,
-    urlsPath,
-    clusterPath,
-  ],
-  secrets: {
-    [leaseKind]: { revoke: (internal, { storage, nowMs }) => revokeLeased(internal, storage, nowMs) },
-  },
-  async tick(call) {
-    await makeDueLists(call);
-    await goOnTidying(call);
-  },
-});
+/** Issues certificates of X.509, by API and by ACME, and tells which are revoked. */
+export const pki = (validations: Validations) =>
+  backend({
+    type: 'pki',
+    kind: 'secret',
+    summary: 'Issues and revokes certificates, with authorities whose keys stay here.',
+    paths: [
+      ...rootPaths,
+      ...intermediatePaths,
+      ...importPaths,
+      ...issuerPaths,
+      ...keyPaths,
+      ...rolePaths,
+      ...issuePaths,
+      ...fetchPaths,
+      ...revokePaths,
+      ...crlPaths,
+      ...ocspPaths,
+      ...resignPaths,
+      ...tidyPaths,
+      urlsPath,
+      clusterPath,
+      ...acmePaths(validations),
+    ],
+    secrets: {
+      [leaseKind]: { revoke: (internal, { storage, nowMs }) => revokeLeased(internal, storage, nowMs) },
+    },
+    async tick(call) {
+      await makeDueLists(call);
+      await goOnTidying(call);
+      await validations.tick(call);
+    },
+  });

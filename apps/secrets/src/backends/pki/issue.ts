@@ -7,30 +7,23 @@ import {
   id_ce_freshestCRL,
   id_ce_subjectKeyIdentifier,
   id_pe_authorityInfoAccess,
-  type Name,
 } from '@peculiar/asn1-x509';
 import { z } from 'zod';
 import { publicDer } from '../../sdk/asn1';
-import type { Call } from '../../sdk/call';
 import { bool, commaList, int, string } from '../../sdk/fields';
 import { operation, path } from '../../sdk/path';
 import { certificatePem } from '../../sdk/pem';
 import { refuse } from '../../sdk/refuse';
 import { data, type Reply, secret } from '../../sdk/reply';
-import { type AlternativeNames, alternativeNames } from './alternative-names';
 import { certificateOf } from './ca';
-import { isSelfSigned, keyIdOf, makeCertificate, wholeSeconds } from './certificate';
+import { isSelfSigned } from './certificate';
 import { type ReadRequest, readRequest } from './csr';
-import { authorityKeyId, basicConstraints, policyExtension, subjectKeyId, urlExtensions } from './extension';
 import { formatFields, formatOf, keyFormatFields, leafFields, nameFields, openKeyFields } from './issue-fields';
 import { checkedKeyRules, kindOfKey, makeKey, shownKey } from './key-pair';
+import { type Leaf, type LeafCall, signLeaf } from './leaf';
 import { requestedNames } from './requested-names';
-import { checkedRole, type Role, roleFields, roles, unknownRole } from './role';
-import { newSerial, serialText } from './serial';
-import { authorityOf, type ReadyIssuer, readyIssuer } from './signing';
-import { keepCertificate } from './stored-certificate';
-import { keyUsageExtension, purposeExtension } from './usages';
-import { validityFor } from './validity';
+import { type Role, roleFields, roles, unknownRole, verbatimRole } from './role';
+import { type ReadyIssuer, readyIssuer } from './signing';
 
 /** The kind of lease that certificates have. */
 export const leaseKind = 'pki';
@@ -57,62 +50,20 @@ const signedOutput = z.object({
 const issuedOutput = signedOutput.extend({ private_key: z.string(), private_key_type: z.string() });
 
 type LeafInput = Omit<z.output<typeof SignInput>, 'csr'> & { readonly private_key_format?: string };
-type LeafCall = Pick<Call, 'storage' | 'mount' | 'nowMs'> & { warn(text: string): void };
-
-/** What is certified: names and key; `subject` and `extensions` of a request replace what was made of them. */
-interface Leaf {
-  readonly subject: Name;
-  readonly names: AlternativeNames;
-  readonly publicKey: Buffer;
-  /** Of a private key that was made here. */
-  readonly key?: KeyObject;
-  /** Those of a request that are taken over as they are. */
-  readonly extensions?: readonly Extension[];
-}
 
 /** Signs the certificate of a leaf, keeps it, and answers it. */
 async function issueLeaf(call: LeafCall, ready: ReadyIssuer, role: Role, input: LeafInput, leaf: Leaf): Promise<Reply> {
-  const { storage, mount, nowMs } = call;
   const format = formatOf(input);
-  const validity = validityFor(role, input, {
-    nowMs,
-    mount,
-    issuer: { notAfterMs: ready.certificate.notAfterMs, behavior: ready.issuer.leaf_not_after_behavior },
-    warn: (text) => call.warn(text),
-  });
-  const given = leaf.extensions ?? [];
-  const own = [
-    ...keyUsageExtension(role.key_usage),
-    ...purposeExtension(role),
-    ...(role.basic_constraints_valid_for_non_ca ? [basicConstraints(false)] : []),
-    subjectKeyId(keyIdOf(leaf.publicKey)),
-    ...authorityKeyId(ready.keyId),
-    ...urlExtensions(ready.urls),
-    ...alternativeNames(leaf.names, leaf.subject.length === 0),
-    ...policyExtension(role.policy_identifiers),
-  ];
-  const extensions = [...own.filter(({ extnID }) => !given.some((one) => one.extnID === extnID)), ...given];
-  const serial = serialText(newSerial());
-  const der = await makeCertificate(
-    { serial, subject: leaf.subject, issuer: ready.name, publicKey: leaf.publicKey, ...validity, extensions },
-    ready.signer(role.signature_bits, role.use_pss),
-  );
-  if (!role.no_store) {
-    keepCertificate(storage, serial, {
-      der: der.toString('base64'),
-      authority: authorityOf(ready.certificate),
-      notAfterMs: wholeSeconds(validity.notAfterMs),
-    });
-  }
+  const { der, serial, notBeforeMs, notAfterMs } = await signLeaf(call, ready, role, input, leaf);
   const shown = {
     ...shownCertificate(der, ready, format, input.remove_roots_from_chain ?? false),
     serial_number: serial,
-    not_before: Math.floor(validity.notBeforeMs / 1000),
-    expiration: Math.floor(validity.notAfterMs / 1000),
+    not_before: Math.floor(notBeforeMs / 1000),
+    expiration: Math.floor(notAfterMs / 1000),
   };
   const answer = leaf.key ? withKey(shown, leaf.key, format, input) : shown;
   if (!role.generate_lease) return data(answer);
-  const ttlSeconds = Math.max(1, Math.floor((validity.notAfterMs - nowMs) / 1000));
+  const ttlSeconds = Math.max(1, Math.floor((notAfterMs - call.nowMs) / 1000));
   return secret(leaseKind, { data: answer, internal: { serial_number: serial }, ttlSeconds, renewable: false });
 }
 
@@ -178,7 +129,7 @@ function requireSameKey(role: Role, asked: { readonly key_type?: string; readonl
 }
 
 /** Throws `invalid` where the role wants another key than the request has. */
-function checkKey(role: Role, { keyType, keyBits }: ReadRequest): void {
+export function checkKey(role: Role, { keyType, keyBits }: ReadRequest): void {
   if (role.key_type !== 'any' && role.key_type !== keyType) refuse(`role requires keys of type ${role.key_type}`);
   const least = role.key_type !== 'any' ? role.key_bits : keyType === 'ec' ? 224 : 2048;
   if (keyType !== 'ed25519' && keyBits < least) {
@@ -233,8 +184,6 @@ const ownExtensions: readonly string[] = [
 export const takenOver = ({ extensions }: ReadRequest): readonly Extension[] =>
   extensions.filter(({ extnID }) => !ownExtensions.includes(extnID));
 
-const anything = ['*'];
-
 const signingVerbatim = operation<{ readonly role?: string; readonly ref?: string }, typeof VerbatimInput>({
   summary: 'Sign a request for a certificate as it is, with all of its names.',
   input: VerbatimInput,
@@ -242,21 +191,7 @@ const signingVerbatim = operation<{ readonly role?: string; readonly ref?: strin
   async run(call) {
     const { input, params, storage } = call;
     const named = params.role === undefined ? undefined : await roles.find(storage, params.role);
-    const { ttl = 0, max_ttl = 0, no_store = false, generate_lease = false, issuer_ref = 'default' } = named ?? {};
-    const role = checkedRole({
-      ...roleFields.defaults,
-      ...{ ttl, max_ttl, no_store, generate_lease, issuer_ref },
-      allow_any_name: true,
-      enforce_hostnames: false,
-      require_cn: false,
-      key_type: 'any',
-      server_flag: false,
-      client_flag: false,
-      allowed_other_sans: anything,
-      allowed_serial_numbers: anything,
-      allowed_uri_sans: anything,
-      allowed_user_ids: anything,
-      cn_validations: ['disabled'],
+    const role = verbatimRole(named, {
       key_usage: input.key_usage ?? roleFields.defaults.key_usage,
       ext_key_usage: input.ext_key_usage ?? [],
       ext_key_usage_oids: input.ext_key_usage_oids ?? [],

@@ -28,7 +28,7 @@ interface RevokedMoment {
  * Revokes a certificate that is kept: stored first, then in the lists of its authority. One that is revoked already stays as
  * it is.
  */
-async function revokeKept(storage: Storage, nowMs: number, serial: string): Promise<RevokedMoment> {
+export async function revokeKept(storage: Storage, nowMs: number, serial: string): Promise<RevokedMoment> {
   const { allow_expired_cert_revocation: allowExpired } = await findCrlConfig(storage);
   const ca = await findCa(storage);
   const after = await changeCertificate(storage, serial, (kept, tx) => {

@@ -113,6 +113,29 @@ export function checkedRole(asked: Role): Role {
   return { ...role, cn_validations, generate_lease: role.generate_lease && !role.no_store };
 }
 
+const anything = ['*'];
+
+/** A role that lets a request have all of its names; of a named role, lifetimes and who issues. */
+export function verbatimRole(named: Role | undefined, said: Partial<Role>): Role {
+  const { ttl = 0, max_ttl = 0, no_store = false, generate_lease = false, issuer_ref = 'default' } = named ?? {};
+  return checkedRole({
+    ...roleFields.defaults,
+    ...{ ttl, max_ttl, no_store, generate_lease, issuer_ref },
+    allow_any_name: true,
+    enforce_hostnames: false,
+    require_cn: false,
+    key_type: 'any',
+    server_flag: false,
+    client_flag: false,
+    allowed_other_sans: anything,
+    allowed_serial_numbers: anything,
+    allowed_uri_sans: anything,
+    allowed_user_ids: anything,
+    cn_validations: ['disabled'],
+    ...said,
+  });
+}
+
 function checkedValidations(asked: readonly string[]): string[] {
   const folded = [...new Set(asked.map((text) => text.toLowerCase()))];
   const problem = (text: string) => refuse(`cn_validations value incorrect: ${text}`);

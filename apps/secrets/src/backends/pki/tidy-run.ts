@@ -1,6 +1,7 @@
 import type { BackgroundCall } from '../../sdk/call';
 import { single } from '../../sdk/collection';
 import type { Storage } from '../../sdk/storage';
+import { forgetAccounts, forgetOrders } from './acme/cleaning';
 import { certificateOf, changeCa, findCa } from './ca';
 import { readCertificate } from './certificate';
 import { rotateLists } from './crl-build';
@@ -20,6 +21,9 @@ export interface TidyState {
   readonly removed: number;
   readonly removedRevoked: number;
   readonly associated: number;
+  /** ACME orders and accounts that were forgotten. */
+  readonly orders?: number;
+  readonly accounts?: number;
   /** Where the next page begins. */
   readonly after?: string;
   readonly pausedUntilMs: number;
@@ -132,6 +136,12 @@ async function finish(storage: Storage, nowMs: number, { plan, removedRevoked }:
       const kept = Object.entries(ca.issuers).filter(([id]) => !isOver(id));
       return kept.length === Object.keys(ca.issuers).length ? ca : { ...ca, issuers: Object.fromEntries(kept) };
     });
+  }
+  if (plan.tidy_acme) {
+    const beforeMs = nowMs - plan.safety_buffer * 1000;
+    const forgotten = (await forgetOrders(storage, 'open', beforeMs)) + (await forgetOrders(storage, 'done', beforeMs));
+    const accounts = await forgetAccounts(storage, nowMs - plan.acme_account_safety_buffer * 1000);
+    await changeTidy(storage, (state) => state && { ...state, orders: forgotten, accounts });
   }
   const associated = plan.tidy_revoked_cert_issuer_associations ? await associate(storage) : 0;
   if (associated > 0) await changeTidy(storage, (state) => state && { ...state, associated });

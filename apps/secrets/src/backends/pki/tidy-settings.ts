@@ -14,9 +14,11 @@ const rows = {
     false,
   ],
   tidy_expired_issuers: [bool().describe('Remove issuers that have expired, except the default one.'), false],
+  tidy_acme: [bool().describe('Remove ACME orders whose certificate has expired, and accounts without orders.'), false],
   safety_buffer: [duration().describe('How long ago certificates have expired.'), 3 * daySeconds],
   revoked_safety_buffer: [duration().describe('The same of those that are revoked.'), 3 * daySeconds],
   issuer_safety_buffer: [duration().describe('The same of issuers.'), 365 * daySeconds],
+  acme_account_safety_buffer: [duration().describe('How old accounts without orders are.'), 30 * daySeconds],
   pause_duration: [keptDuration('Error parsing pause_duration').describe('How long to wait after each page.'), '0s'],
   page_size: [int().describe('How many certificates are looked at in one step.'), 1000],
 } as const;
@@ -39,6 +41,7 @@ const choices = [
   'tidy_revoked_certs',
   'tidy_revoked_cert_issuer_associations',
   'tidy_expired_issuers',
+  'tidy_acme',
 ] as const;
 
 /** Whether a plan has anything to do. */
@@ -51,7 +54,12 @@ const mostOfPage = 10_000;
 
 /** Throws `invalid` for what cannot be done. */
 export function checkPlan(plan: TidyPlan): void {
-  for (const name of ['safety_buffer', 'revoked_safety_buffer', 'issuer_safety_buffer'] as const) {
+  for (const name of [
+    'safety_buffer',
+    'revoked_safety_buffer',
+    'issuer_safety_buffer',
+    'acme_account_safety_buffer',
+  ] as const) {
     if (plan[name] < 1) refuse(`${name} must be greater than zero`);
   }
   if (secondsOf(plan.pause_duration) < 0) refuse('received invalid, negative pause_duration');

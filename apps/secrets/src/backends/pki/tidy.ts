@@ -19,6 +19,8 @@ function show(state: TidyState | undefined, mount: string) {
     cert_store_deleted_count: state?.removed ?? null,
     revoked_cert_deleted_count: state?.removedRevoked ?? null,
     missing_issuer_cert_count: state?.associated ?? null,
+    acme_orders_deleted_count: state?.orders ?? null,
+    acme_account_deleted_count: state?.accounts ?? null,
     internal_backend_uuid: mount,
   };
 }
@@ -33,6 +35,8 @@ const statusOutput = z.object({
   cert_store_deleted_count: z.int().nullable(),
   revoked_cert_deleted_count: z.int().nullable(),
   missing_issuer_cert_count: z.int().nullable(),
+  acme_orders_deleted_count: z.int().nullable(),
+  acme_account_deleted_count: z.int().nullable(),
   internal_backend_uuid: z.string(),
 });
 

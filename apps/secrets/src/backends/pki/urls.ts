@@ -73,6 +73,9 @@ export const clusterPath = path('config/cluster', {
   },
 });
 
+/** The address of this mount from outside; empty where it was not configured. */
+export const mountAddress = async (storage: Storage): Promise<string> => (await cluster.find(storage))?.path ?? '';
+
 /** Whether the mount names any address. */
 export async function mountHasUrls(storage: Storage): Promise<boolean> {
   const urls = await mountUrls.find(storage);

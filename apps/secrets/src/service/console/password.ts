@@ -108,6 +108,7 @@ export async function asIfSent(
   const request: Request = {
     id: from.requestId,
     verb,
+    headOnly: false,
     path: sentPath,
     namespace,
     token: undefined,

@@ -153,6 +153,8 @@ export function statusPaths(
       read: {
         summary: 'Read the health of this node.',
         operationId: 'read-health-status',
+        // Load balancers ask so.
+        answersHead: true,
         input: healthInput,
         output: z.looseObject({ initialized: z.boolean(), sealed: z.boolean(), standby: z.boolean() }),
         responses: {

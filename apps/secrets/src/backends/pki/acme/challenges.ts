@@ -1,0 +1,96 @@
+import { type Authorization, authorizations, type Challenge, statusOf } from './authorization';
+import { fail } from './problem';
+import { type AccountRequest, type AcmeAnswer, byAccount } from './signed-request';
+import { dueKey, type Validations } from './validations';
+
+function shownChallenge(base: string, id: string, { type, token, status, validatedAtMs, error }: Challenge) {
+  return {
+    type,
+    url: `${base}/challenge/${id}/${type}`,
+    status,
+    token,
+    ...(validatedAtMs !== undefined && { validated: new Date(validatedAtMs).toISOString() }),
+    ...(error && { error }),
+  };
+}
+
+function shown({ call, directory }: AccountRequest, authorization: Authorization): AcmeAnswer {
+  const { id, identifier, expiresAtMs, challenges } = authorization;
+  const status = statusOf(authorization, call.nowMs);
+  // Of what is decided only what has decided it.
+  const told = challenges.filter((one) => status === 'pending' || one.status === status);
+  return {
+    body: {
+      identifier: { type: identifier.type, value: identifier.value },
+      status,
+      expires: new Date(expiresAtMs).toISOString(),
+      challenges: (told.length > 0 ? told : challenges).map((one) => shownChallenge(directory.base, id, one)),
+      ...(identifier.wildcard && { wildcard: true }),
+    },
+    headers: status === 'pending' ? { 'Retry-After': '1' } : {},
+  };
+}
+
+/** The authorization of a path. Of those of other accounts nothing is told. */
+async function requireAuthorization({ call, account }: AccountRequest): Promise<Authorization> {
+  const found = await authorizations.find(call.storage, call.params.id ?? '');
+  return found?.account === account.id ? found : fail('unauthorized', 'this account has no such authorization');
+}
+
+/** Shows an authorization, or gives it up. */
+export const ownAuthorization = byAccount(
+  'Read or give up an authorization.',
+  'write-acme-authorization-auth-id',
+  async (request) => {
+    const { call, payload } = request;
+    const found = await requireAuthorization(request);
+    if (payload?.status === undefined) return shown(request, found);
+    if (payload.status !== 'deactivated') fail('malformed', 'status: an authorization can only be deactivated');
+    const after = await authorizations.change(call.storage, found.id, (one, tx) => {
+      const status = one ? statusOf(one, call.nowMs) : 'expired';
+      if (status === 'deactivated') return one!;
+      if (status !== 'pending' && status !== 'valid') return fail('malformed', `the authorization is ${status}`);
+      for (const { dueAtMs } of one!.challenges) if (dueAtMs !== undefined) tx.delete(dueKey(dueAtMs, found.id));
+      return { ...one!, status: 'deactivated' as const };
+    });
+    return shown(request, after);
+  },
+);
+
+/** Shows a challenge; a payload says that it can be looked at. */
+export const ownChallenge = (validations: Validations) =>
+  byAccount(
+    'Read a challenge, or say that it is ready.',
+    'write-acme-challenge-auth-id-challenge-type',
+    async (request) => {
+      const { call, payload, directory } = request;
+      const { nowMs } = call;
+      const { type } = call.params;
+      const found = await requireAuthorization(request);
+      let begun = false;
+      const of = (authorization: Authorization) =>
+        authorization.challenges.find((one) => one.type === type) ?? fail('malformed', 'there is no such challenge');
+      const answer = (authorization: Authorization): AcmeAnswer => ({
+        body: shownChallenge(directory.base, found.id, of(authorization)),
+        headers: {
+          Link: `<${directory.base}/authorization/${found.id}>;rel="up"`,
+          ...(of(authorization).status === 'processing' && { 'Retry-After': '1' }),
+        },
+      });
+      if (!payload || of(found).status !== 'pending') return answer(found);
+      const after = await authorizations.change(call.storage, found.id, (one, tx) => {
+        begun = false;
+        if (!one || statusOf(one, nowMs) !== 'pending') return fail('malformed', 'the authorization is not pending');
+        const mine = of(one);
+        if (mine.status !== 'pending') return one;
+        if (one.challenges.some(({ status }) => status === 'processing'))
+          fail('malformed', 'another challenge is looked at');
+        begun = true;
+        tx.put(dueKey(nowMs, one.id), 'true');
+        const started: Challenge = { ...mine, status: 'processing', dueAtMs: nowMs };
+        return { ...one, challenges: one.challenges.map((other) => (other === mine ? started : other)) };
+      });
+      if (begun) call.alongside((background) => validations.look(background, found.id));
+      return answer(after);
+    },
+  );

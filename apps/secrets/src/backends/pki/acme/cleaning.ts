@@ -1,0 +1,61 @@
+import type { BackgroundCall } from '../../../sdk/call';
+import type { Storage } from '../../../sdk/storage';
+import { accounts, forgetOwner } from './account';
+import { thumbprintOf } from './jws';
+import { forgetNonces } from './nonce';
+import { forgetOrder, listByEnd, type OrderState, orders, ordersOf } from './order';
+
+const pageSize = 500;
+const pace = 'acme/pace/';
+
+/** Forgets orders that ended before then, or whose certificate did. */
+export async function forgetOrders(storage: Storage, state: OrderState, beforeMs: number): Promise<number> {
+  let count = 0;
+  let after: string | undefined;
+  for (;;) {
+    const page = await listByEnd(storage, state, { after, limit: pageSize });
+    const over = page.filter(({ endsAtMs }) => endsAtMs < beforeMs);
+    for (const { id, endsAtMs } of over) {
+      await orders.change(storage, id, (order, tx) => {
+        // It may have been finished meanwhile.
+        if (!order || (order.certificate && state === 'open')) return order;
+        forgetOrder(tx, order, endsAtMs);
+        count++;
+        return order;
+      });
+    }
+    after = over.at(-1)?.name;
+    if (over.length < pageSize) return count;
+  }
+}
+
+/** Forgets accounts without orders that are older; those that were made again meanwhile have another id. */
+export async function forgetAccounts(storage: Storage, beforeMs: number): Promise<number> {
+  let count = 0;
+  let after: string | undefined;
+  for (;;) {
+    const ids = await storage.list('acme/account/', { after, limit: pageSize });
+    for (const id of ids) {
+      await accounts.change(storage, id, async (account, tx) => {
+        if (!account || account.createdAtMs > beforeMs) return account;
+        if ((await tx.list(ordersOf(id), { limit: 1 })).length > 0) return account;
+        accounts.delete(tx, id);
+        forgetOwner(tx, account.prefix, thumbprintOf(account.jwk));
+        count++;
+        return account;
+      });
+    }
+    after = ids.at(-1);
+    if (ids.length < pageSize) return count;
+  }
+}
+
+/** Forgets what no one can use any more: old nonces, and orders that came to nothing. */
+export async function cleanAcme({ storage, nowMs }: BackgroundCall): Promise<void> {
+  await forgetNonces(storage, nowMs);
+  const hour = Math.floor(nowMs / 3600_000);
+  for (const folder of await storage.list(pace, { limit: 100 })) {
+    if (Number(folder.slice(0, -1)) < hour) storage.deletePrefix(pace + folder);
+  }
+  await forgetOrders(storage, 'open', nowMs - 3600_000);
+}

@@ -1,0 +1,126 @@
+import { randomBytes } from 'node:crypto';
+import { isIP } from 'node:net';
+import { usualReach } from '@keystead/outside';
+import { single } from '../../../sdk/collection';
+import { announced, bool, commaList, string } from '../../../sdk/fields';
+import { path } from '../../../sdk/path';
+import { recordFields } from '../../../sdk/record-fields';
+import { refuse } from '../../../sdk/refuse';
+import { data } from '../../../sdk/reply';
+import type { Storage } from '../../../sdk/storage';
+import { findCa, requireIssuer } from '../ca';
+import { roles } from '../role';
+import { mountAddress } from '../urls';
+import { keepNonceKey } from './nonce';
+
+const policies = ['not-required', 'new-account-required', 'always-required'];
+
+const acmeFields = recordFields({
+  enabled: [bool().describe('Serve ACME.'), false],
+  allowed_issuers: [commaList().describe('Issuers that ACME may use; * for all.'), ['*']],
+  allowed_roles: [commaList().describe('Roles that ACME may use; * for all.'), ['*']],
+  allow_role_ext_key_usage: [
+    bool().describe('Certificates have the purposes of their role; else they are for servers only.'),
+    false,
+  ],
+  default_directory_policy: [
+    string().describe('What directories without a role go by: sign-verbatim, role:NAME, or forbid.'),
+    'sign-verbatim',
+  ],
+  dns_resolver: [
+    string().describe('Address and port of the resolver that is asked for names; the one of the system if empty.'),
+    '',
+  ],
+  eab_policy: [
+    announced(string(), { enum: policies }).describe('Who needs a key of new-eab: no account, new accounts, or all.'),
+    'not-required',
+  ],
+  terms_of_service: [string().describe('Address of terms that new accounts must agree to; none if empty.'), ''],
+});
+
+/** The settings of ACME. */
+export type AcmeConfig = typeof acmeFields.defaults;
+
+const kept = single('config/acme', acmeFields.input);
+
+/** The settings of ACME of a mount. */
+export const findAcmeConfig = async (storage: Storage): Promise<AcmeConfig> => ({
+  ...acmeFields.defaults,
+  ...(await kept.find(storage)),
+});
+
+/** Whether one of these names is allowed. */
+export const isAllowed = (allowed: readonly string[], names: readonly string[]): boolean =>
+  allowed.includes('*') || names.some((name) => name !== '' && allowed.includes(name));
+
+/** The role of a policy for directories; undefined where it names none. */
+export const roleOfPolicy = (policy: string): string | undefined => /^role:(.+)$/.exec(policy)?.[1];
+
+/** Address and port of a resolver. Throws `invalid` for anything else. */
+export function readResolver(text: string): string {
+  const [, six, four, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
+  const address = six ?? four ?? '';
+  if (isIP(address) === 0 || Number(port) < 1 || Number(port) > 65535) {
+    refuse(`dns_resolver: ${JSON.stringify(text)} is not an address with a port, such as 192.0.2.53:53`);
+  }
+  if (!usualReach.allows(address)) refuse(`dns_resolver: the address ${address} may not be called`);
+  return text;
+}
+
+async function checkConfig(storage: Storage, config: AcmeConfig): Promise<void> {
+  const { allowed_roles: allowed, default_directory_policy: policy } = config;
+  if (!policies.includes(config.eab_policy)) {
+    refuse(`invalid eab policy name provided, valid values are ${policies.map((name) => `'${name}'`).join(', ')}`);
+  }
+  if (config.dns_resolver !== '') readResolver(config.dns_resolver);
+  if (config.terms_of_service !== '' && !/^https?:\/\/[\x21-\x7e]+$/.test(config.terms_of_service)) {
+    refuse('terms_of_service: not an address');
+  }
+  const byRole = roleOfPolicy(policy);
+  if (byRole === undefined && policy !== 'sign-verbatim' && policy !== 'forbid') {
+    refuse(`invalid default_directory_policy: ${policy}: valid values are 'sign-verbatim', 'role:NAME' and 'forbid'`);
+  }
+  const isAny = (list: readonly string[]) => list.length === 1 && list[0] === '*';
+  if (byRole !== undefined && !isAllowed(allowed, [byRole])) {
+    refuse(`default directory policy ${policy} was not specified in allowed_roles: [${allowed.join(' ')}]`);
+  }
+  if (!isAny(allowed) && allowed.includes('*')) refuse("cannot use '*' as role name next to others");
+  for (const name of isAny(allowed) ? [] : allowed) {
+    if (!(await roles.find(storage, name))) refuse(`allowed_role ${name} is not a valid acme role: unknown role`);
+  }
+  if (byRole !== undefined && !(await roles.find(storage, byRole))) {
+    refuse(`default directory policy role ${byRole} is not a valid ACME role: unknown role`);
+  }
+  const { allowed_issuers: issuers } = config;
+  if (!isAny(issuers) && issuers.includes('*')) refuse("cannot use '*' as issuer name next to others");
+  for (const name of isAny(issuers) ? [] : issuers) requireIssuer(await findCa(storage), name);
+  if (config.enabled && (await mountAddress(storage)) === '') {
+    refuse("ACME feature requires local cluster 'path' field configuration to be set");
+  }
+}
+
+/** The settings of ACME, read and written. */
+export const acmeConfigPath = path('config/acme', {
+  summary: 'Settings of ACME.',
+  stored: ({ storage }) => kept.find(storage),
+  read: {
+    summary: 'Read the settings of ACME.',
+    operationId: 'read-acme-configuration',
+    output: acmeFields.output,
+    run: async ({ storage }) => data(await findAcmeConfig(storage)),
+  },
+  write: {
+    summary: 'Set the settings of ACME.',
+    operationId: 'configure-acme',
+    update: 'merge',
+    defaults: acmeFields.defaults,
+    input: acmeFields.input,
+    output: acmeFields.output,
+    async run({ input, storage }) {
+      await checkConfig(storage, input);
+      await keepNonceKey(storage, randomBytes(32));
+      kept.put(storage, input);
+      return data(input);
+    },
+  },
+});

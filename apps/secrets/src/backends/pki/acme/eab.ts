@@ -1,0 +1,106 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { isObject } from '../../../sdk/coerce';
+import { stillThere } from '../../../sdk/collection';
+import { path } from '../../../sdk/path';
+import { data, empty, keys } from '../../../sdk/reply';
+import type { Storage } from '../../../sdk/storage';
+import { type AcmeParams, directoryPrefixes, prefixOf } from './directory';
+import { type Jwk, parseObject, readJwk, readJws, thumbprintOf, verifyMac } from './jws';
+import { fail } from './problem';
+import { records } from './record';
+
+/** A key that lets one account be made. */
+interface BindingKey {
+  /** In base64url. */
+  readonly key: string;
+  readonly prefix: string;
+  readonly createdAtMs: number;
+}
+
+const bindingKeys = records<BindingKey>('acme/eab/');
+
+/** Uses the key that a new account was bound with; the binding, to be kept. Throws problems for what binds another key or address. */
+export async function takeBinding(
+  tx: Storage,
+  sent: unknown,
+  { jwk, url, prefix }: { readonly jwk: Jwk; readonly url: string; readonly prefix: string },
+) {
+  if (!isObject(sent)) return fail('malformed', 'externalAccountBinding is not a JWS');
+  const jws = readJws(sent, 'externalAccountBinding');
+  const { kid, nonce, url: at } = jws.header;
+  if (nonce !== undefined) fail('malformed', 'externalAccountBinding has no nonce');
+  if (at !== url) fail('malformed', 'externalAccountBinding was made for another address');
+  const found = typeof kid === 'string' && /^[0-9a-f-]{36}$/.test(kid) ? await bindingKeys.find(tx, kid) : undefined;
+  if (!found || found.prefix !== prefix)
+    return fail('unauthorized', 'externalAccountBinding: no such key, or it was used');
+  verifyMac(jws, Buffer.from(found.key, 'base64url'));
+  const inner = readJwk(parseObject(jws.payload.toString('utf8'), 'the payload of externalAccountBinding'));
+  if (thumbprintOf(inner.jwk) !== thumbprintOf(jwk)) fail('malformed', 'externalAccountBinding is for another key');
+  bindingKeys.delete(tx, kid as string);
+  return { id: kid as string, sent };
+}
+
+const suffixes = ['', '-for-role', '-for-issuer', '-for-issuer-and-role'];
+
+/** Keys that let accounts be made: made for a directory, listed and deleted. */
+export const eabPaths = [
+  ...directoryPrefixes.map((prefix, at) =>
+    path(`${prefix}/new-eab` as string, {
+      summary: 'Makes keys that accounts of this directory are bound with.',
+      write: {
+        summary: 'Make a key that one account can be made with.',
+        operationId: `generate-eab-key${suffixes[at]}`,
+        stepUp: true,
+        output: z.object({
+          id: z.string(),
+          key_type: z.string(),
+          key: z.string(),
+          acme_directory: z.string(),
+          created_on: z.string(),
+        }),
+        async run({ params, storage, nowMs }) {
+          const id = randomUUID();
+          const own = prefixOf(params as AcmeParams);
+          const key = Buffer.concat([Buffer.from('vault-eab-0-'), randomBytes(32)]).toString('base64url');
+          bindingKeys.put(storage, id, { key, prefix: own, createdAtMs: nowMs });
+          return data({ id, key_type: 'hs', key, ...shown({ prefix: own, createdAtMs: nowMs }) });
+        },
+      },
+    }),
+  ),
+  path('eab', {
+    summary: 'Keys that no account was made with yet.',
+    list: {
+      summary: 'List the keys that no account was made with yet.',
+      operationId: 'list-eab-keys',
+      output: z.object({ keys: z.array(z.string()), key_info: z.record(z.string(), z.unknown()) }),
+      async run({ storage }) {
+        const ids = await storage.list('acme/eab/');
+        const there = await stillThere(ids, (id) => bindingKeys.find(storage, id));
+        const info = there.map(([id, found]) => [id, { key_type: 'hs', ...shown(found) }]);
+        return keys(
+          there.map(([id]) => id),
+          Object.fromEntries(info),
+        );
+      },
+    },
+  }),
+  path('eab/:key_id', {
+    summary: 'A key that no account was made with yet.',
+    params: { key_id: 'uuid' },
+    delete: {
+      summary: 'Delete a key, so that no account can be made with it.',
+      operationId: 'delete-eab-key',
+      run({ params, storage }) {
+        bindingKeys.delete(storage, params.key_id);
+        return empty;
+      },
+    },
+  }),
+];
+
+const shown = ({ prefix, createdAtMs }: Pick<BindingKey, 'prefix' | 'createdAtMs'>) => ({
+  acme_directory: `${prefix}/directory`,
+  created_on: new Date(createdAtMs).toISOString(),
+});

@@ -1,0 +1,73 @@
+import type { Storage } from '../../../sdk/storage';
+import { type Authorization, authorizations, statusOf } from './authorization';
+import type { Identifier } from './identifier';
+import { records } from './record';
+
+/** An order for a certificate. */
+export interface Order {
+  readonly id: string;
+  readonly account: string;
+  readonly identifiers: readonly Identifier[];
+  readonly authorizations: readonly string[];
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number;
+  readonly notBefore?: string;
+  readonly notAfter?: string;
+  /** Which certificate it replaces (RFC 9773). */
+  readonly replaces?: string;
+  /** What came of it. */
+  readonly certificate?: { readonly serial: string; readonly issuer: string; readonly madeAtMs: number };
+}
+
+/** The orders of a mount. */
+export const orders = records<Order>('acme/order/');
+
+/** The orders of an account, the unfinished ones, and all by the end of what they are for. */
+export const ordersOf = (account: string): string => `acme/orders/${account}/`;
+export const unfinishedOf = (account: string): string => `acme/unfinished/${account}/`;
+
+/** Orders that have no certificate, and those whose certificate ends. */
+export type OrderState = 'open' | 'done';
+
+export const endKey = (state: OrderState, endsAtMs: number, id: string): string =>
+  `acme/ends/${state}/${String(Math.floor(endsAtMs / 1000)).padStart(12, '0')} ${id}`;
+
+/** A page of orders, those first that end first. */
+export async function listByEnd(
+  storage: Storage,
+  state: OrderState,
+  page: { readonly after?: string; readonly limit: number },
+) {
+  const names = await storage.list(`acme/ends/${state}/`, page);
+  return names.map((name) => ({ name, id: name.slice(13), endsAtMs: Number(name.slice(0, 12)) * 1000 }));
+}
+
+/** Which order made a certificate, and which replaced it. */
+export const madeBy = records<{ readonly order: string; readonly account: string; readonly replacedBy?: string }>(
+  'acme/certificate/',
+);
+
+/** The authorizations of an order; one that is gone is left out. */
+export async function authorizationsOf(storage: Storage, order: Order): Promise<readonly Authorization[]> {
+  const found = await Promise.all(order.authorizations.map((id) => authorizations.find(storage, id)));
+  return found.flatMap((one) => one ?? []);
+}
+
+/** How an order is now: ready once all is proven, and invalid once something cannot be proven any more. */
+export function orderStatus(order: Order, proven: readonly Authorization[], nowMs: number) {
+  if (order.certificate) return 'valid';
+  if (order.expiresAtMs <= nowMs || proven.length < order.authorizations.length) return 'invalid';
+  const states = proven.map((one) => statusOf(one, nowMs));
+  if (states.every((state) => state === 'valid')) return 'ready';
+  return states.every((state) => state === 'valid' || state === 'pending') ? 'pending' : 'invalid';
+}
+
+/** Forgets an order and what belongs to it. */
+export function forgetOrder(storage: Storage, order: Order, endsAtMs: number): void {
+  orders.delete(storage, order.id);
+  for (const id of order.authorizations) authorizations.delete(storage, id);
+  storage.delete(ordersOf(order.account) + order.id);
+  storage.delete(unfinishedOf(order.account) + order.id);
+  storage.delete(endKey(order.certificate ? 'done' : 'open', endsAtMs, order.id));
+  if (order.certificate) madeBy.delete(storage, order.certificate.serial);
+}

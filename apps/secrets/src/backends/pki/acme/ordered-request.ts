@@ -1,0 +1,46 @@
+import { AsnConvert } from '@peculiar/asn1-schema';
+import { BasicConstraints, id_ce_basicConstraints } from '@peculiar/asn1-x509';
+import { pemOf } from '../../../sdk/pem';
+import { readRequest } from '../csr';
+import { checkKey } from '../issue';
+import type { Leaf } from '../leaf';
+import { requestedNames } from '../requested-names';
+import type { Role } from '../role';
+import { ownNames } from '../subject';
+import { type Identifier, namesOf, textOf } from './identifier';
+import { asProblem, fail } from './problem';
+
+const longestCommonName = 64;
+
+/**
+ * What is certified for the request that finalizes an order: its key, and the names of the order. Throws `badCSR` where it asks
+ * for other names, for an authority, or has a key that the role does not want.
+ */
+export async function readOrdered(role: Role, identifiers: readonly Identifier[], der: Buffer): Promise<Leaf> {
+  return asProblem('badCSR', () => {
+    const csr = readRequest(pemOf(der, 'CERTIFICATE REQUEST'));
+    checkKey(role, csr);
+    const basic = csr.extensions.find(({ extnID }) => extnID === id_ce_basicConstraints);
+    if (basic && AsnConvert.parse(basic.extnValue.buffer, BasicConstraints).cA)
+      fail('badCSR', 'csr asks for an authority');
+    const { dns, emails, addresses, uris, others } = csr.names;
+    if (emails.length + uris.length + others.length > 0)
+      fail('badCSR', 'csr has names that are not hosts or addresses');
+    const commonName = ownNames(csr.subject).commonName.toLowerCase();
+    const asked = new Set(
+      [...dns, ...addresses, ...(commonName === '' ? [] : [commonName])].map((name) => name.toLowerCase()),
+    );
+    const ordered = new Set(identifiers.map(textOf));
+    if (asked.size !== ordered.size || ![...asked].every((name) => ordered.has(name))) {
+      fail(
+        'badCSR',
+        `csr has the names ${[...asked].join(', ').slice(0, 500)}; the order has ${[...ordered].join(', ').slice(0, 500)}`,
+      );
+    }
+    const short = [...ordered].find((name) => name.length <= longestCommonName) ?? '';
+    const common_name = commonName !== '' ? commonName : role.require_cn ? short : '';
+    const wanted = { common_name, ...namesOf(identifiers), exclude_cn_from_sans: true };
+    const { subject, names } = requestedNames({ ...role, require_cn: false }, wanted, undefined, () => {});
+    return { subject, names, publicKey: csr.publicKey };
+  });
+}

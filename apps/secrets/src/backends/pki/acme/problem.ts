@@ -1,0 +1,86 @@
+import { Refusal } from '@keystead/refusal';
+import type { Reply } from '../../../sdk/reply';
+
+/** The kinds of problems of RFC 8555 and 9773, with their statuses. */
+const statuses = {
+  accountDoesNotExist: 400,
+  alreadyReplaced: 409,
+  alreadyRevoked: 400,
+  badCSR: 400,
+  badNonce: 400,
+  badPublicKey: 400,
+  badRevocationReason: 400,
+  badSignatureAlgorithm: 400,
+  conflict: 409,
+  connection: 400,
+  dns: 400,
+  externalAccountRequired: 401,
+  invalidContact: 400,
+  incorrectResponse: 403,
+  malformed: 400,
+  orderNotReady: 403,
+  rateLimited: 429,
+  rejectedIdentifier: 400,
+  serverInternal: 500,
+  tls: 400,
+  unauthorized: 401,
+  unsupportedContact: 400,
+  unsupportedIdentifier: 400,
+  userActionRequired: 403,
+} as const;
+export type ProblemKind = keyof typeof statuses;
+
+/** What is wrong, as clients read it; also of a challenge. */
+export interface ProblemText {
+  readonly type: string;
+  readonly detail: string;
+}
+
+/** The text of a problem. */
+export const problemText = (kind: ProblemKind, detail: string): ProblemText => ({
+  type: `urn:ietf:params:acme:error:${kind === 'conflict' ? 'malformed' : kind}`,
+  detail,
+});
+
+/** A "no" to an ACME client. */
+export class AcmeProblem extends Refusal {
+  constructor(
+    readonly problem: ProblemKind,
+    detail: string,
+    /** Headers that the answer has. */
+    readonly headers: Readonly<Record<string, string>> = {},
+    /** What is wrong with single names. */
+    readonly subproblems: readonly object[] = [],
+  ) {
+    super('invalid', detail);
+  }
+}
+
+/** Throws a problem. */
+export function fail(kind: ProblemKind, detail: string, headers?: Readonly<Record<string, string>>): never {
+  throw new AcmeProblem(kind, detail, headers);
+}
+
+/** What `run` answers; its refusals as this kind of problem. */
+export async function asProblem<T>(kind: ProblemKind, run: () => Promise<T> | T): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (!(error instanceof Refusal) || error instanceof AcmeProblem || error.kind !== 'invalid') throw error;
+    return fail(kind, error.message);
+  }
+}
+
+/** The answer to a refusal; other faults are thrown on. */
+export function problemReply(error: unknown, headers: Readonly<Record<string, string>>): Reply {
+  if (!(error instanceof Refusal) || (error.kind !== 'invalid' && error.kind !== 'malformed')) throw error;
+  const known = error instanceof AcmeProblem ? error : new AcmeProblem('malformed', error.message);
+  const { problem, subproblems } = known;
+  return {
+    kind: 'raw',
+    status: statuses[problem],
+    body: { ...problemText(problem, known.message), ...(subproblems.length > 0 && { subproblems }) },
+    contentType: 'application/problem+json',
+    headers: { ...headers, ...known.headers },
+  };
+}

@@ -1,0 +1,67 @@
+import type { KeyObject } from 'node:crypto';
+import type { Extension, Name } from '@peculiar/asn1-x509';
+import type { Call } from '../../sdk/call';
+import { type AlternativeNames, alternativeNames } from './alternative-names';
+import { keyIdOf, makeCertificate, wholeSeconds } from './certificate';
+import { authorityKeyId, basicConstraints, policyExtension, subjectKeyId, urlExtensions } from './extension';
+import type { Role } from './role';
+import { newSerial, serialText } from './serial';
+import { authorityOf, type ReadyIssuer } from './signing';
+import { keepCertificate } from './stored-certificate';
+import { keyUsageExtension, purposeExtension } from './usages';
+import { type AskedValidity, validityFor } from './validity';
+
+/** What signing a leaf needs of a call. */
+export type LeafCall = Pick<Call, 'storage' | 'mount' | 'nowMs'> & { warn(text: string): void };
+
+/** What is certified: names and key; `subject` and `extensions` of a request replace what was made of them. */
+export interface Leaf {
+  readonly subject: Name;
+  readonly names: AlternativeNames;
+  readonly publicKey: Buffer;
+  /** Of a private key that was made here. */
+  readonly key?: KeyObject;
+  /** Those of a request that are taken over as they are. */
+  readonly extensions?: readonly Extension[];
+}
+
+/** Signs the certificate of a leaf, and keeps it unless the role says not to. */
+export async function signLeaf(
+  { storage, mount, nowMs, warn }: LeafCall,
+  ready: ReadyIssuer,
+  role: Role,
+  asked: AskedValidity,
+  leaf: Leaf,
+) {
+  const validity = validityFor(role, asked, {
+    nowMs,
+    mount,
+    issuer: { notAfterMs: ready.certificate.notAfterMs, behavior: ready.issuer.leaf_not_after_behavior },
+    warn,
+  });
+  const given = leaf.extensions ?? [];
+  const own = [
+    ...keyUsageExtension(role.key_usage),
+    ...purposeExtension(role),
+    ...(role.basic_constraints_valid_for_non_ca ? [basicConstraints(false)] : []),
+    subjectKeyId(keyIdOf(leaf.publicKey)),
+    ...authorityKeyId(ready.keyId),
+    ...urlExtensions(ready.urls),
+    ...alternativeNames(leaf.names, leaf.subject.length === 0),
+    ...policyExtension(role.policy_identifiers),
+  ];
+  const extensions = [...own.filter(({ extnID }) => !given.some((one) => one.extnID === extnID)), ...given];
+  const serial = serialText(newSerial());
+  const der = await makeCertificate(
+    { serial, subject: leaf.subject, issuer: ready.name, publicKey: leaf.publicKey, ...validity, extensions },
+    ready.signer(role.signature_bits, role.use_pss),
+  );
+  if (!role.no_store) {
+    keepCertificate(storage, serial, {
+      der: der.toString('base64'),
+      authority: authorityOf(ready.certificate),
+      notAfterMs: wholeSeconds(validity.notAfterMs),
+    });
+  }
+  return { der, serial, ...validity };
+}
