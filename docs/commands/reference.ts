@@ -31,6 +31,7 @@ export const different: Readonly<Record<string, string>> = {
   'token renew': 'another token by `-accessor`, or `-` to be asked',
   'token revoke': 'another token by `-accessor`, or `-` to be asked; `-mode=orphan`, no `-mode=path`',
   unwrap: 'also `-`, to be asked for the token',
+  ssh: 'certificates only (`-mode=ca`), with a key that is made for the connection; options of `ssh` as `-option`',
 };
 
 /** Those that we do not have, and why or what to do instead. */
@@ -57,7 +58,6 @@ export const absent: Readonly<Record<string, string>> = {
   plugin: 'engines are built in',
   proxy: 'no proxy of our own',
   server: '`npm start`, or the images',
-  ssh: 'no such engine',
   transit: 'use `write` and `read`',
   'version-history': '`list sys/version-history`',
 };

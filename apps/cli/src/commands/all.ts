@@ -18,6 +18,7 @@ import { organizationCommands } from './organizations';
 import { policyCommands } from './policy';
 import { rekeyCommands } from './rekey';
 import { runCommands } from './runs';
+import { sshCommands } from './ssh';
 import { stateCommands } from './states';
 import { systemCommands } from './system';
 import { tokenCommands } from './token';
@@ -58,6 +59,7 @@ export const commands: readonly CommandSpec[] = [
   ...kvMetadataCommands,
   ...mountCommands,
   ...leaseCommands,
+  ...sshCommands,
   ...tokenCommands,
   ...policyCommands,
   ...namespaceCommands,

@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { CommandSpec } from '../command';
+import { Problem } from '../problem';
+
+interface SshFlags {
+  readonly role: string;
+  readonly mount: string;
+  readonly principals?: string;
+  readonly ttl?: string;
+  readonly port?: string;
+  readonly key?: string;
+  readonly option?: readonly string[];
+}
+
+/** `ssh`: a key that is signed for one connection. */
+export const sshCommands: readonly CommandSpec[] = [
+  {
+    name: 'ssh',
+    help: 'Connect to a host with a certificate: make a key, have it signed, and run ssh with both.',
+    args: { '<destination>': 'the host, or user@host', '[command...]': 'what to run there' },
+    flags: {
+      '--role <name>': { help: 'the role that signs', required: true },
+      '--mount <path>': { help: 'where the engine ssh is', also: ['--mount-point'], default: 'ssh' },
+      '--principals <names>':
+        'names that the certificate is for; else the user of the destination, or that of the role',
+      '--ttl <duration>': 'how long the certificate is valid; else as the role says',
+      '--key <file>': {
+        help: 'sign this key, whose public half is in file.pub, in place of one that is made and removed again',
+        also: ['--private-key-path'],
+      },
+      '--port <port>': 'port of the host',
+      '--option <option>': { help: 'an option of ssh, as for ssh -o', repeatable: true },
+    },
+    examples: [
+      'ssh -role=deploy deploy@web.example.com',
+      'ssh -role=deploy -mount=team/ssh -ttl=5m deploy@web.example.com uptime',
+    ],
+    more: 'The exit code is that of ssh.',
+    async run(made, flags: SshFlags, destination: string, ...command: string[]) {
+      if (destination.startsWith('-')) throw new Problem(`${destination} is no host`);
+      // The parser gives several words as one list.
+      const words = command.flat().filter((word) => typeof word === 'string');
+      const folder = await mkdtemp(join(tmpdir(), 'keystead-ssh-'));
+      try {
+        const key = flags.key ?? join(folder, 'key');
+        if (flags.key === undefined) {
+          await required('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'keystead', '-f', key], made.env);
+        }
+        const public_key = await readFile(`${key}.pub`, 'utf8').catch(() => {
+          throw new Problem(`${key}.pub cannot be read`);
+        });
+        const user = destination.includes('@') ? destination.slice(0, destination.lastIndexOf('@')) : undefined;
+        const { body } = await made.client.post(`${flags.mount.replace(/^\/+|\/+$/g, '')}/sign/${flags.role}`, {
+          public_key,
+          valid_principals: flags.principals ?? user,
+          ttl: flags.ttl,
+        });
+        const certificate = join(folder, 'certificate.pub');
+        await writeFile(certificate, String(body?.data?.signed_key), { mode: 0o600 });
+        const options = [`CertificateFile=${certificate}`, 'IdentitiesOnly=yes', ...(flags.option ?? [])];
+        const port = flags.port === undefined ? [] : ['-p', flags.port];
+        const named = options.flatMap((option) => ['-o', option]);
+        made.exitWith(await exitOf('ssh', ['-i', key, ...named, ...port, '--', destination, ...words], made.env));
+      } finally {
+        await rm(folder, { recursive: true, force: true });
+      }
+    },
+  },
+];
+
+async function required(program: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
+  const code = await exitOf(program, args, env);
+  if (code !== 0) throw new Problem(`${program} ended with exit code ${code}`);
+}
+
+/** Runs a program of OpenSSH in this terminal. */
+function exitOf(program: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const running = spawn(program, args, { stdio: 'inherit', env });
+    running.once('error', () => reject(new Problem(`${program} of OpenSSH is not installed`)));
+    running.once('exit', (code) => resolve(code ?? 255));
+  });
+}
