@@ -245,4 +245,18 @@ describe('authorities', () => {
     await secrets.root.delete('race/root').expect(200);
     await secrets.anonymous.list('race/issuers').expect(404);
   });
+
+  it('an issuer that was revoked is revoked still where it is deleted and imported again', async () => {
+    await mount('again');
+    const { certificate, issuer_id } = await must('again/root/generate/internal', { common_name: 'A', key_type: 'ec' });
+    await must('again/roles/a', { allow_any_name: true, key_type: 'ec' });
+    await must(`again/issuer/${issuer_id}/revoke`);
+    for (const path of [`again/issuer/${issuer_id}`, 'again/root']) {
+      await secrets.root.delete(path);
+      const { imported_issuers: ids } = await must('again/issuers/import/cert', { pem_bundle: certificate });
+      expect(await read(`again/issuer/${ids[0]}`)).toMatchObject({ revoked: true });
+      expect(await refused(`again/issuer/${ids[0]}`, { usage: 'issuing-certificates' })).toMatch(/was revoked/);
+      expect(await refused(`again/issuer/${ids[0]}/issue/a`, { common_name: 'a.test', ttl: '1h' })).toMatch(/usage/);
+    }
+  });
 });

@@ -1,4 +1,4 @@
-import { type KeyObject, randomUUID } from 'node:crypto';
+import { createHash, type KeyObject, randomUUID } from 'node:crypto';
 import { publicDer } from '../../sdk/asn1';
 import { findKept, keepKey } from '../../sdk/private-key';
 import { refuse } from '../../sdk/refuse';
@@ -123,6 +123,22 @@ export function newIssuer(ca: Ca, der: Buffer, name: string, algorithm = ''): Is
     ocsp_servers: [],
     enable_aia_url_templating: false,
   };
+}
+
+const parseMoment = JSON.parse as (text: string) => { readonly revokedAtMs: number };
+const revokedKey = ({ certificate }: Issuer): string =>
+  `revoked-issuer/${createHash('sha256').update(certificate).digest('base64url')}`;
+
+/** The issuer, revoked: it issues no more. Noted apart from it, so that it stays revoked where it is deleted and imported again. */
+export function revokedIssuer(tx: Storage, issuer: Issuer, revokedAtMs: number): Issuer {
+  tx.put(revokedKey(issuer), JSON.stringify({ revokedAtMs }));
+  return { ...issuer, revokedAtMs, usage: issuer.usage.filter((one) => one !== 'issuing-certificates') };
+}
+
+/** An issuer that is imported, revoked if it was before. */
+export async function asRevokedBefore(tx: Storage, issuer: Issuer): Promise<Issuer> {
+  const noted = await tx.read(revokedKey(issuer), parseMoment);
+  return noted ? revokedIssuer(tx, issuer, noted.revokedAtMs) : issuer;
 }
 
 /** The issuers and keys with this issuer, which is the default if there is none, or if the default follows the newest. */

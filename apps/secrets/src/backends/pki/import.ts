@@ -5,7 +5,7 @@ import { operation, path } from '../../sdk/path';
 import type { PemBlock } from '../../sdk/pem';
 import { refuse } from '../../sdk/refuse';
 import { data } from '../../sdk/reply';
-import { type Ca, changeCa, checkedName, newIssuer, newKey, withIssuer, withKey } from './ca';
+import { asRevokedBefore, type Ca, changeCa, checkedName, newIssuer, newKey, withIssuer, withKey } from './ca';
 import { type ReadCertificate, readCertificate } from './certificate';
 import { makeFirstLists } from './crl-build';
 import { kindOfKey } from './key-pair';
@@ -107,7 +107,7 @@ const importing = (keysAllowed: boolean) =>
           const known = Object.values(ca.issuers).find((issuer) => issuer.certificate === text);
           if (known) found.oldIssuers.push(known.issuer_id);
           else {
-            const issuer = newIssuer(ca, read.der, '');
+            const issuer = await asRevokedBefore(tx, newIssuer(ca, read.der, ''));
             found.issuers.push(issuer.issuer_id);
             ca = withIssuer(ca, issuer);
           }

@@ -22,7 +22,7 @@ import { formatFields, formatOf, keyFormatFields, leafFields, nameFields, openKe
 import { checkedKeyRules, kindOfKey, makeKey, shownKey } from './key-pair';
 import { type Leaf, type LeafCall, signLeaf } from './leaf';
 import { requestedNames } from './requested-names';
-import { type Role, roleFields, roles, unknownRole, verbatimRole } from './role';
+import { filledRole, type Role, roleFields, roles, unknownRole, verbatimRole } from './role';
 import { type ReadyIssuer, readyIssuer } from './signing';
 
 /** The kind of lease that certificates have. */
@@ -104,7 +104,9 @@ const issuing = operation<RoleParams, typeof IssueInput>({
   output: issuedOutput,
   async run(call) {
     const { input, params, storage } = call;
-    const role = await roles.require(storage, params.role, unknownRole(params.role));
+    const role = filledRole(await roles.require(storage, params.role, unknownRole(params.role)), (text) =>
+      call.filled(text),
+    );
     if (role.key_type === 'any' && !input.key_type) {
       refuse(
         'role key type "any" not allowed for issuing certificates without providing key_type and/or key_bits request parameters',
@@ -147,7 +149,9 @@ const signing = operation<RoleParams, typeof SignInput>({
   output: signedOutput,
   async run(call) {
     const { input, params, storage } = call;
-    const role = await roles.require(storage, params.role, unknownRole(params.role));
+    const role = filledRole(await roles.require(storage, params.role, unknownRole(params.role)), (text) =>
+      call.filled(text),
+    );
     const ready = await readyIssuer(storage, params.ref ?? role.issuer_ref);
     formatOf(input);
     const csr = readRequest(input.csr ?? '');

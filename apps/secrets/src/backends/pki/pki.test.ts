@@ -311,10 +311,40 @@ describe('certificates', () => {
     [{ allowed_ip_sans_cidr: '10.0.0.0' }, /invalid CIDR address: 10.0.0.0/],
     [{ allowed_other_sans: '1.2.3' }, /expected a semicolon in other SAN "1.2.3"/],
     [{ policy_identifiers: 'x' }, /policy_identifiers/],
-    [{ allowed_domains_template: true }, /allowed_domains_template/],
   ])('a role %j is refused, and nothing is kept', async (body, text) => {
     expect(await refused('roles/bad', body)).toMatch(text);
     await secrets.root.read('pki/roles/bad').expect(404);
+  });
+
+  it('a role names its callers in templates, and a caller without the fact gets nothing', async () => {
+    await secrets.root.write('sys/auth/people', { type: 'userpass' }).expect(204);
+    await secrets.root.write('sys/policies/acl/issue', { policy: 'path "pki/issue/*" { capabilities = ["update"] }' });
+    await secrets.root.write('auth/people/users/ann', { password: 'a-long-password', token_policies: 'issue' });
+    const { auth } = (await secrets.anonymous.write('auth/people/login/ann', { password: 'a-long-password' })).body;
+    const ann = secrets.as(auth.client_token);
+    const fact = (metadata: object) => secrets.root.write(`identity/entity/id/${auth.entity_id}`, { metadata });
+    const template = {
+      ...{
+        allowed_domains: '{{identity.entity.metadata.host}}.example.com',
+        allowed_domains_template: true,
+        key_type: 'ec',
+      },
+      ...{ allow_bare_domains: true, allow_glob_domains: true, allowed_uri_sans_template: true },
+      allowed_uri_sans: 'spiffe://{{identity.entity.id}}',
+    };
+    await must('roles/own', template);
+    const ask = (body: object, caller = ann) => caller.write('pki/issue/own', body);
+    await ask({ common_name: 'db.example.com' }).expect(400);
+    await fact({ host: 'db' });
+    await ask({ common_name: 'db.example.com', uri_sans: `spiffe://${auth.entity_id}` }).expect(200);
+    await ask({ common_name: 'web.example.com' }).expect(400);
+    await ask({ common_name: 'db.example.com', uri_sans: 'spiffe://x' }).expect(400);
+    await ask({ common_name: 'db.example.com' }, secrets.root).expect(400);
+    await ask({ common_name: '{{identity.entity.metadata.host}}.example.com' }, secrets.root).expect(400);
+    await fact({ host: '*' });
+    await ask({ common_name: 'web.example.com' }).expect(400);
+    await must('roles/own', { ...template, allow_globs_in_identity_templates: true });
+    await ask({ common_name: 'web.example.com' }).expect(200);
   });
 
   it('a certificate is valid as long as request, role, mount and issuer allow', async () => {

@@ -8,7 +8,7 @@ import { path } from '../../sdk/path';
 import { refuse } from '../../sdk/refuse';
 import { data, keys, type Reply } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
-import { type Ca, certificateOf, changeCa, findCa, requireIssuer } from './ca';
+import { type Ca, certificateOf, changeCa, findCa, requireIssuer, revokedIssuer } from './ca';
 import { isSelfSigned, isSignedBy, type ReadCertificate, readCertificate } from './certificate';
 import { listRevocation, makeFirstLists } from './crl-build';
 import { findCrlConfig } from './crl-config';
@@ -186,12 +186,11 @@ export const revokePaths = [
       output: issuerOutput,
       async run({ params, storage, nowMs, warn }) {
         let id = '';
-        const ca = await changeCa(storage, (before) => {
+        const ca = await changeCa(storage, (before, tx) => {
           const issuer = requireIssuer(before, params.ref);
           id = issuer.issuer_id;
           if (issuer.revokedAtMs !== undefined) return before;
-          const usage = issuer.usage.filter((one) => one !== 'issuing-certificates');
-          return { ...before, issuers: { ...before.issuers, [id]: { ...issuer, usage, revokedAtMs: nowMs } } };
+          return { ...before, issuers: { ...before.issuers, [id]: revokedIssuer(tx, issuer, nowMs) } };
         });
         const issuer = ca.issuers[id]!;
         const read = certificateOf(issuer);

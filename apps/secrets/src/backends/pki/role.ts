@@ -23,8 +23,8 @@ export const roleFields = recordFields({
   max_ttl: [duration().describe('How long they are valid at most; 0: the maximum of the mount.'), 0],
   allow_localhost: [flag('Allow localhost and localdomain.'), true],
   allowed_domains: [list('Domains that the other rules speak of.'), none],
-  allowed_domains_template: [flag('Not supported: fill facts of the caller into allowed_domains.'), false],
-  allow_globs_in_identity_templates: [flag('Allow * in what is filled in.'), false],
+  allowed_domains_template: [flag('In allowed_domains, {{identity.…}} is filled in from the caller.'), false],
+  allow_globs_in_identity_templates: [flag('A * in what is filled in is any text.'), false],
   allow_bare_domains: [flag('Allow the domains themselves.'), false],
   allow_subdomains: [flag('Allow names below the domains.'), false],
   allow_glob_domains: [flag('In the domains, * is any text.'), false],
@@ -34,7 +34,7 @@ export const roleFields = recordFields({
   allow_ip_sans: [flag('Allow addresses.'), true],
   allowed_ip_sans_cidr: [list('Networks that addresses must be in.'), none],
   allowed_uri_sans: [list('URIs that are allowed, * being any text.'), none],
-  allowed_uri_sans_template: [flag('Not supported: fill facts of the caller into allowed_uri_sans.'), false],
+  allowed_uri_sans_template: [flag('In allowed_uri_sans, {{identity.…}} is filled in from the caller.'), false],
   allowed_other_sans: [list('Other names that are allowed: OID;UTF8:TEXT, * being any text; or * for all.'), none],
   allowed_serial_numbers: [list('Serial numbers of the subject that are allowed, * being any text.'), none],
   allowed_user_ids: [list('User ids of the subject that are allowed, * being any text.'), none],
@@ -84,9 +84,6 @@ export const unknownRole = (name: string): string => `unknown role: ${name}`;
 /** The role with its defaults. Throws `invalid` for what contradicts itself or is unknown. */
 export function checkedRole(asked: Role): Role {
   if (asked.max_ttl > 0 && asked.ttl > asked.max_ttl) refuse('"ttl" value must be less than "max_ttl" value');
-  for (const name of ['allowed_domains_template', 'allowed_uri_sans_template'] as const) {
-    if (asked[name]) refuse(`${name}: templates are not supported`);
-  }
   const role = checkedKeyRules({ ...asked, issuer_ref: asked.issuer_ref || 'default' });
   checkUsages(role);
   for (const id of role.ext_key_usage_oids) {
@@ -112,6 +109,30 @@ export function checkedRole(asked: Role): Role {
   const cn_validations = checkedValidations(role.cn_validations);
   return { ...role, cn_validations, generate_lease: role.generate_lease && !role.no_store };
 }
+
+/**
+ * The role for one caller: its templates filled in by `fill`. What has no value for the caller is left out, and so is what brings a `*`
+ * along that the role does not want from there.
+ */
+export function filledRole(role: Role, fill: (text: string) => string | undefined): Role {
+  const stars = (text: string) => text.split('*').length;
+  const each = (isTemplate: boolean, texts: string[]) =>
+    isTemplate
+      ? texts.flatMap((text) => {
+          const filled = fill(text);
+          if (filled === undefined || filled === '') return [];
+          return role.allow_globs_in_identity_templates || stars(filled) <= stars(text) ? [filled] : [];
+        })
+      : texts;
+  return {
+    ...role,
+    allowed_domains: each(role.allowed_domains_template, role.allowed_domains),
+    allowed_uri_sans: each(role.allowed_uri_sans_template, role.allowed_uri_sans),
+  };
+}
+
+/** A text without templates, for callers of whom nothing is known. */
+export const withoutTemplates = (text: string): string | undefined => (text.includes('{{') ? undefined : text);
 
 const anything = ['*'];
 

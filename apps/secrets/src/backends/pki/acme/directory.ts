@@ -1,6 +1,6 @@
 import type { Call } from '../../../sdk/call';
 import { findCa, requireIssuer } from '../ca';
-import { type Role, roles, verbatimRole } from '../role';
+import { filledRole, type Role, roles, verbatimRole, withoutTemplates } from '../role';
 import { mountAddress } from '../urls';
 import { type AcmeConfig, findAcmeConfig, isAllowed, roleOfPolicy } from './config';
 import { asProblem, fail } from './problem';
@@ -68,7 +68,9 @@ export async function findDirectory({
   const issuer = await asProblem('malformed', () => requireIssuer(ca, issuerRef));
   const allowed = config.allowed_issuers.map((ref) => (ref === '*' ? ref : requireIssuerId(ca, ref)));
   if (!isAllowed(allowed, [issuer.issuer_id])) fail('unauthorized', 'this issuer may not be used with ACME');
-  const role = kept ?? verbatimRole(undefined, { server_flag: true, enforce_hostnames: true });
+  const role = kept
+    ? filledRole(kept, withoutTemplates)
+    : verbatimRole(undefined, { server_flag: true, enforce_hostnames: true });
   const ttl = Math.min(role.ttl || mount.defaultLeaseTtlSeconds, longestSeconds);
   const forServers = { server_flag: true, client_flag: false, code_signing_flag: false, email_protection_flag: false };
   return {
