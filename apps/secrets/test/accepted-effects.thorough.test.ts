@@ -34,7 +34,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   ),
   ...unseen(
     ['tidy'],
-    'tidy_cert_store tidy_revoked_certs tidy_revoked_cert_issuer_associations tidy_expired_issuers safety_buffer revoked_safety_buffer issuer_safety_buffer',
+    'tidy_cert_store tidy_revoked_certs tidy_revoked_cert_issuer_associations tidy_expired_issuers tidy_acme safety_buffer revoked_safety_buffer issuer_safety_buffer acme_account_safety_buffer',
     'tidy: its status says later what it did',
   ),
   'write identity/entity/merge force': 'identity: where both have a second factor',

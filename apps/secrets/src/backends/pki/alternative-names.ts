@@ -1,9 +1,12 @@
 import { AsnConvert } from '@peculiar/asn1-schema';
-import { type Extension, GeneralName, id_ce_subjectAltName, SubjectAlternativeName } from '@peculiar/asn1-x509';
+import { type Extension, type GeneralName, id_ce_subjectAltName, SubjectAlternativeName } from '@peculiar/asn1-x509';
 import ipaddr from 'ipaddr.js';
+import { arrayBuffer, encoded } from '../../sdk/asn1';
 import { refuse } from '../../sdk/refuse';
+import { element, tags } from './der';
 import { extension } from './extension';
 import { generalName, type OtherNameText, otherNameIn } from './other-name';
+import { requireAscii } from './url-set';
 
 /** What a certificate is valid for besides its subject. */
 export interface AlternativeNames {
@@ -18,15 +21,17 @@ const noNames: AlternativeNames = { dns: [], emails: [], addresses: [], uris: []
 
 /** The extension that says them; none for none. It is critical where the subject says nothing. */
 export function alternativeNames(names: AlternativeNames, critical: boolean): Extension[] {
+  const texts = (tag: number, list: readonly string[]) =>
+    list.map((text) => element(tag, [Buffer.from(requireAscii(text, 'alternative name'), 'latin1')]));
   const all = [
-    ...names.others.map(generalName),
-    ...names.dns.map((dNSName) => new GeneralName({ dNSName })),
-    ...names.emails.map((rfc822Name) => new GeneralName({ rfc822Name })),
-    ...names.addresses.map((iPAddress) => new GeneralName({ iPAddress })),
-    ...names.uris.map((uniformResourceIdentifier) => new GeneralName({ uniformResourceIdentifier })),
+    ...names.others.map((other) => encoded(generalName(other))),
+    ...texts(tags.host, names.dns),
+    ...texts(tags.mail, names.emails),
+    ...names.addresses.map((text) => element(tags.address, [Buffer.from(ipaddr.parse(text).toByteArray())])),
+    ...texts(tags.uri, names.uris),
   ];
   if (all.length === 0) return [];
-  return [extension(id_ce_subjectAltName, AsnConvert.serialize(new SubjectAlternativeName(all)), critical)];
+  return [extension(id_ce_subjectAltName, arrayBuffer(element(tags.sequence, all)), critical)];
 }
 
 /** The names in the extension of a request or certificate. Names of other kinds are left out: nothing here judges them. */

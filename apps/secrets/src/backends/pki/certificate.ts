@@ -4,7 +4,6 @@ import {
   BasicConstraints,
   Certificate,
   type Extension,
-  Extensions,
   id_ce_basicConstraints,
   id_ce_keyUsage,
   id_ce_subjectKeyIdentifier,
@@ -13,13 +12,13 @@ import {
   type Name,
   SubjectKeyIdentifier,
   SubjectPublicKeyInfo,
-  TBSCertificate,
-  Validity,
+  type TBSCertificate,
   Version,
 } from '@peculiar/asn1-x509';
-import { arrayBuffer, encoded } from '../../sdk/asn1';
+import { encoded } from '../../sdk/asn1';
 import { refuse } from '../../sdk/refuse';
-import { identifierOf, type Signer, signWith } from '../../sdk/signature-algorithm';
+import { type Signer, signWith } from '../../sdk/signature-algorithm';
+import { element, extensionsElement, identifierElement, nameElement, tags, timeElement } from './der';
 import { serialBytes, serialText } from './serial';
 
 /** A certificate, read. */
@@ -125,20 +124,17 @@ export const wholeSeconds = (ms: number): number => Math.floor(ms / 1000) * 1000
 
 /** Signs a certificate; its DER. */
 export async function makeCertificate(content: CertificateContent, { key, algorithm }: Signer): Promise<Buffer> {
-  const signatureAlgorithm = identifierOf(algorithm);
-  const tbsCertificate = new TBSCertificate({
-    version: Version.v3,
-    serialNumber: arrayBuffer(serialBytes(content.serial)),
-    signature: signatureAlgorithm,
-    issuer: content.issuer,
-    validity: new Validity({
-      notBefore: new Date(wholeSeconds(content.notBeforeMs)),
-      notAfter: new Date(wholeSeconds(content.notAfterMs)),
-    }),
-    subject: content.subject,
-    subjectPublicKeyInfo: AsnConvert.parse(content.publicKey, SubjectPublicKeyInfo),
-    extensions: new Extensions([...content.extensions]),
-  });
-  const signature = await signWith(algorithm, key, encoded(tbsCertificate));
-  return encoded(new Certificate({ tbsCertificate, signatureAlgorithm, signatureValue: arrayBuffer(signature) }));
+  const identifier = identifierElement(algorithm);
+  const certified = element(tags.sequence, [
+    element(tags.first, [element(tags.integer, [Buffer.of(Version.v3)])]),
+    element(tags.integer, [serialBytes(content.serial)]),
+    identifier,
+    nameElement(content.issuer),
+    element(tags.sequence, [timeElement(content.notBeforeMs), timeElement(content.notAfterMs)]),
+    nameElement(content.subject),
+    content.publicKey,
+    element(tags.fourth, [extensionsElement(content.extensions)]),
+  ]);
+  const signature = await signWith(algorithm, key, certified);
+  return element(tags.sequence, [certified, identifier, element(tags.bits, [Buffer.of(0), signature])]);
 }

@@ -3,15 +3,12 @@ import {
   BaseCRLNumber,
   CRLNumber,
   type Extension,
-  Extensions,
   id_ce_cRLNumber,
   id_ce_deltaCRLIndicator,
   type Name,
-  Time,
 } from '@peculiar/asn1-x509';
-import { encoded } from '../../sdk/asn1';
-import { identifierOf, type Signer, signWith } from '../../sdk/signature-algorithm';
-import { wholeSeconds } from './certificate';
+import { type Signer, signWith } from '../../sdk/signature-algorithm';
+import { element, extensionsElement, identifierElement, nameElement, tags, timeElement } from './der';
 import { authorityKeyId, extension } from './extension';
 import { serialBytes } from './serial';
 
@@ -34,29 +31,14 @@ export interface CrlContent {
   readonly extensions?: readonly Extension[];
 }
 
-const tags = { integer: 0x02, bits: 0x03, sequence: 0x30, extensions: 0xa0 } as const;
-
-function element(tag: number, content: readonly Uint8Array[]): Buffer {
-  const length = content.reduce((sum, part) => sum + part.length, 0);
-  let size = Buffer.of(length);
-  if (length >= 0x80) {
-    const hex = length.toString(16);
-    const bytes = Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex');
-    size = Buffer.concat([Buffer.of(0x80 | bytes.length), bytes]);
-  }
-  return Buffer.concat([Buffer.of(tag), size, ...content]);
-}
-
-const time = (ms: number): Buffer => Buffer.from(AsnConvert.serialize(new Time(new Date(wholeSeconds(ms)))));
-
-/** Signs a list of revoked certificates; its DER. Its entries are put together here: the library takes seconds for many. */
+/** Signs a list of revoked certificates; its DER. */
 export async function makeCrl(content: CrlContent, { key, algorithm }: Signer): Promise<Buffer> {
-  const identifier = encoded(identifierOf(algorithm));
+  const identifier = identifierElement(algorithm);
   const times = new Map<number, Buffer>();
   const timeOf = (seconds: number): Buffer => {
     let der = times.get(seconds);
     if (!der) {
-      der = time(seconds * 1000);
+      der = timeElement(seconds * 1000);
       times.set(seconds, der);
     }
     return der;
@@ -76,11 +58,11 @@ export async function makeCrl(content: CrlContent, { key, algorithm }: Signer): 
   const list = element(tags.sequence, [
     element(tags.integer, [Buffer.of(1)]),
     identifier,
-    encoded(content.issuer),
-    time(content.thisUpdateMs),
-    time(content.nextUpdateMs),
+    nameElement(content.issuer),
+    timeElement(content.thisUpdateMs),
+    timeElement(content.nextUpdateMs),
     ...(entries.length === 0 ? [] : [element(tags.sequence, entries)]),
-    element(tags.extensions, [encoded(new Extensions(extensions))]),
+    element(tags.first, [extensionsElement(extensions)]),
   ]);
   const signature = await signWith(algorithm, key, list);
   return element(tags.sequence, [list, identifier, element(tags.bits, [Buffer.of(0), signature])]);

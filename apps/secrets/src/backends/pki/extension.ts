@@ -2,7 +2,6 @@ import { AsnConvert, OctetString } from '@peculiar/asn1-schema';
 import {
   AccessDescription,
   AuthorityInfoAccessSyntax,
-  AuthorityKeyIdentifier,
   BasicConstraints,
   CertificatePolicies,
   CRLDistributionPoints,
@@ -25,16 +24,15 @@ import {
   id_pe_authorityInfoAccess,
   id_qt_csp,
   id_qt_unotice,
-  KeyIdentifier,
   NameConstraints,
   PolicyInformation,
   PolicyQualifierInfo,
   Qualifier,
-  SubjectKeyIdentifier,
   UserNotice,
 } from '@peculiar/asn1-x509';
 import { arrayBuffer } from '../../sdk/asn1';
 import { refuse } from '../../sdk/refuse';
+import { element, tags } from './der';
 import { requireAscii, type UrlSet } from './url-set';
 
 /** An extension of a certificate or list. */
@@ -49,18 +47,13 @@ export const basicConstraints = (cA: boolean, pathLenConstraint?: number): Exten
 
 /** Names the key of the certificate. */
 export const subjectKeyId = (id: Buffer): Extension =>
-  serialize(id_ce_subjectKeyIdentifier, new SubjectKeyIdentifier(arrayBuffer(id)));
+  extension(id_ce_subjectKeyIdentifier, arrayBuffer(element(tags.octets, [id])));
 
 /** Names the key that signed; none where it has no name. */
 export const authorityKeyId = (id: Buffer): Extension[] =>
   id.length === 0
     ? []
-    : [
-        serialize(
-          id_ce_authorityKeyIdentifier,
-          new AuthorityKeyIdentifier({ keyIdentifier: new KeyIdentifier(arrayBuffer(id)) }),
-        ),
-      ];
+    : [extension(id_ce_authorityKeyIdentifier, arrayBuffer(element(tags.sequence, [element(tags.keyId, [id])])))];
 
 const uri = (text: string) => new GeneralName({ uniformResourceIdentifier: text });
 

@@ -115,6 +115,7 @@ export function checkedRole(asked: Role): Role {
  * along that the role does not want from there.
  */
 export function filledRole(role: Role, fill: (text: string) => string | undefined): Role {
+  if (!role.allowed_domains_template && !role.allowed_uri_sans_template) return role;
   const stars = (text: string) => text.split('*').length;
   const each = (isTemplate: boolean, texts: string[]) =>
     isTemplate

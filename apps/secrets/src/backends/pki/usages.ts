@@ -1,13 +1,8 @@
 import { AsnConvert } from '@peculiar/asn1-schema';
-import {
-  ExtendedKeyUsage,
-  type Extension,
-  id_ce_extKeyUsage,
-  id_ce_keyUsage,
-  KeyUsage,
-  KeyUsageFlags,
-} from '@peculiar/asn1-x509';
+import { type Extension, id_ce_extKeyUsage, id_ce_keyUsage, KeyUsage, KeyUsageFlags } from '@peculiar/asn1-x509';
+import { arrayBuffer } from '../../sdk/asn1';
 import { refuse } from '../../sdk/refuse';
+import { element, idElement, tags } from './der';
 import { extension } from './extension';
 
 const keyUsages: ReadonlyMap<string, number> = new Map(
@@ -87,5 +82,7 @@ export function purposeExtension(said: Purposes): Extension[] {
   const named = [...flags.flatMap(([on, name]) => (on ? [name] : [])), ...said.ext_key_usage.map(folded)];
   const known = [...extendedUsages].flatMap(([name, id]) => (named.includes(name) ? [id] : []));
   const ids = new Set([...known, ...said.ext_key_usage_oids]);
-  return ids.size === 0 ? [] : [extension(id_ce_extKeyUsage, AsnConvert.serialize(new ExtendedKeyUsage([...ids])))];
+  return ids.size === 0
+    ? []
+    : [extension(id_ce_extKeyUsage, arrayBuffer(element(tags.sequence, [...ids].map(idElement))))];
 }

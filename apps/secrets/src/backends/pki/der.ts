@@ -1,0 +1,92 @@
+import type { Extension, Name } from '@peculiar/asn1-x509';
+import { encoded } from '../../sdk/asn1';
+import { identifierOf, type SigningAlgorithm } from '../../sdk/signature-algorithm';
+
+// What is made in large numbers is put together here: the library takes some milliseconds for a certificate, and seconds for a long list.
+
+/** The tags of what is put together here. */
+export const tags = {
+  boolean: 0x01,
+  integer: 0x02,
+  bits: 0x03,
+  octets: 0x04,
+  id: 0x06,
+  utcTime: 0x17,
+  generalizedTime: 0x18,
+  sequence: 0x30,
+  keyId: 0x80,
+  mail: 0x81,
+  host: 0x82,
+  uri: 0x86,
+  address: 0x87,
+  first: 0xa0,
+  fourth: 0xa3,
+} as const;
+
+/** One element: its tag, its length, and what is in it. */
+export function element(tag: number, content: readonly Uint8Array[]): Buffer {
+  const length = content.reduce((sum, part) => sum + part.length, 0);
+  let size = Buffer.of(length);
+  if (length >= 0x80) {
+    const hex = length.toString(16);
+    const bytes = Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex');
+    size = Buffer.concat([Buffer.of(0x80 | bytes.length), bytes]);
+  }
+  return Buffer.concat([Buffer.of(tag), size, ...content]);
+}
+
+/** A moment as certificates and lists have it (RFC 5280, 4.1.2.5): in whole seconds, with two digits of the year until 2049. */
+export function timeElement(ms: number): Buffer {
+  const digits = new Date(ms).toISOString().replace(/[-:T]|\.\d+/g, '');
+  const year = Number(digits.slice(0, 4));
+  const isShort = year >= 1950 && year < 2050;
+  return element(isShort ? tags.utcTime : tags.generalizedTime, [Buffer.from(isShort ? digits.slice(2) : digits)]);
+}
+
+/** An object identifier. Throws for other text. */
+export function idElement(text: string): Buffer {
+  const [first = 0n, second = 0n, ...rest] = text.split('.').map(BigInt);
+  const bytes = [first * 40n + second, ...rest].flatMap((number) => {
+    const sevens = [Number(number & 127n)];
+    for (let left = number >> 7n; left > 0n; left >>= 7n) sevens.unshift(Number(left & 127n) | 128);
+    return sevens;
+  });
+  return element(tags.id, [Buffer.from(bytes)]);
+}
+
+/** The extensions of a certificate or list, in the order given. */
+export const extensionsElement = (extensions: readonly Extension[]): Buffer =>
+  element(
+    tags.sequence,
+    extensions.map(({ extnID, critical, extnValue }) =>
+      element(tags.sequence, [
+        idElement(extnID),
+        ...(critical ? [element(tags.boolean, [Buffer.of(0xff)])] : []),
+        element(tags.octets, [new Uint8Array(extnValue.buffer)]),
+      ]),
+    ),
+  );
+
+const names = new WeakMap<Name, Buffer>();
+
+/** A name: that of an issuer is encoded once on each node. */
+export function nameElement(name: Name): Buffer {
+  let der = names.get(name);
+  if (!der) {
+    der = encoded(name);
+    names.set(name, der);
+  }
+  return der;
+}
+
+const identifiers = new WeakMap<SigningAlgorithm, Buffer>();
+
+/** How an algorithm is written in what it signs: there are a few, each encoded once. */
+export function identifierElement(algorithm: SigningAlgorithm): Buffer {
+  let der = identifiers.get(algorithm);
+  if (!der) {
+    der = encoded(identifierOf(algorithm));
+    identifiers.set(algorithm, der);
+  }
+  return der;
+}
