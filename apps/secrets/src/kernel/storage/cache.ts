@@ -40,7 +40,7 @@ export class CoherentCache<V extends object> implements Cache<V> {
     this.kept = new LRUCache({
       maxSize,
       sizeCalculation: ({ value }, key) =>
-        sizeOf && value !== null ? Math.max(share, key.length + 64 + sizeOf(value)) : share,
+        maxBytes === undefined ? 1 : Math.max(share, key.length + 64 + (value && sizeOf ? sizeOf(value) : 0)),
     });
   }
 
