@@ -51,7 +51,10 @@ export async function applyLoop(
         again = true;
         unanswered++;
       }
-      if (Date.now() > until) throw new Error(`${method} ${url} was not answered for ${patienceMs / 1000} s`);
+      if (Date.now() > until) {
+        const last = answer ? `${answer.status} ${JSON.stringify(answer.body)}` : 'none';
+        throw new Error(`${method} ${url} was not answered for ${patienceMs / 1000} s; the last answer: ${last}`);
+      }
       await new Promise((resolve) => setTimeout(resolve, retryMs));
     }
   }
