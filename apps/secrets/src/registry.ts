@@ -7,6 +7,7 @@ import type { CloudOneParts } from './backends/cloudone/login';
 import { cloudtwo } from './backends/cloudtwo/backend';
 import type { CloudTwo } from './backends/cloudtwo/cloud';
 import { cubbyhole } from './backends/cubbyhole/backend';
+import { type DatabaseParts, database } from './backends/database/backend';
 import { github } from './backends/github/backend';
 import type { Organizations } from './backends/github/organizations';
 import { jwt } from './backends/jwt/backend';
@@ -38,6 +39,7 @@ export interface Outside {
   readonly scheduler: Scheduler;
   readonly cloudone: CloudOneParts;
   readonly cloudtwo: CloudTwo;
+  readonly database: DatabaseParts;
   readonly jwt: OidcProvider;
   readonly kubernetes: Cluster;
   readonly ldap: Directory;
@@ -112,6 +114,7 @@ export const registry: readonly Registered[] = [
   { type: 'pki', kind: 'secret', make: one((outside) => pki(outside.validations)) },
   { type: 'ssh', kind: 'secret', make: one(() => ssh) },
   { type: 'totp', kind: 'secret', make: one(() => totp) },
+  { type: 'database', kind: 'secret', make: one((outside) => database(outside.database)) },
   { type: 'scheduler', kind: 'secret', usually: 'scheduler/', make: one((outside) => scheduler(outside.scheduler)) },
   { type: 'cloudtwo', kind: 'secret', usually: 'cloudtwo/', make: one((outside) => cloudtwo(outside.cloudtwo)) },
   { type: 'cloudone', kind: 'auth', usually: 'auth/cloudone/', make: one((outside) => cloudone(outside.cloudone)) },

@@ -8,6 +8,7 @@ import { TokenService } from './backends/aws/token-service';
 import { DirectoryClient } from './backends/cloudone/directory-client';
 import { ResourceClient } from './backends/cloudone/resource-client';
 import { CloudTwo } from './backends/cloudtwo/cloud';
+import { Databases } from './backends/database/databases';
 import { Organizations } from './backends/github/organizations';
 import { OidcProvider } from './backends/jwt/provider';
 import { Cluster } from './backends/kubernetes/cluster';
@@ -35,6 +36,7 @@ import { buildModules, type Modules } from './service/modules';
 import { Monitors } from './service/monitors';
 import { runTicks } from './service/mount-ticks';
 import type { ServiceParts } from './service/parts';
+import { passwordPolicies } from './service/password-policies';
 import { issuerBelow, pluginTokens } from './service/plugin-tokens';
 import { storageTimes } from './service/storage-times';
 import { systemPaths } from './service/system-paths';
@@ -251,6 +253,7 @@ function outsideOf(modules: Modules, config: Config, log: Logger, system: readon
       resources: new ResourceClient(config.outside.cloudone.metadataHost, storage.clock),
     },
     cloudtwo: new CloudTwo({ ...config.outside.cloudtwo, identityTokens }, storage),
+    database: { databases: new Databases(storage), policies: passwordPolicies({ mounts, inBackground }) },
     jwt: new OidcProvider({ clock: storage.clock, log }),
     kubernetes: new Cluster(storage.clock),
     ldap: new Directory(storage.clock),

@@ -37,10 +37,31 @@ describe('a stored secret', () => {
 
   it('is sent again by who has it sent elsewhere, wherever a write keeps what it does not name', async () => {
     // What is stored first, and another value of each field that decides where its secret goes.
-    const examples: Record<string, { first: object; others: Record<string, unknown> }> = {
+    const examples: Record<string, { first: object; others: Record<string, unknown>; along?: object }> = {
       'write auth/ldap/config': {
         first: { url: 'ldap://127.0.0.1:1', binddn: 'cn=svc', bindpass: 'ours' },
         others: { url: 'ldap://127.0.0.2:1', starttls: true, insecure_tls: true, certificate: testCertificate.cert },
+      },
+      'write database/config/:name': {
+        first: {
+          plugin_name: 'postgresql-database-plugin',
+          connection_url: 'postgresql://127.0.0.1:1/x',
+          username: 'svc',
+          password: 'ours',
+          verify_connection: false,
+        },
+        along: { verify_connection: false },
+        others: {
+          connection_url: 'postgresql://127.0.0.2:1/x',
+          host: '127.0.0.2',
+          port: 2,
+          tls: true,
+          tls_ca: testCertificate.cert,
+          ca_cert: testCertificate.cert,
+          tls_server_name: 'other',
+          tls_skip_verify: true,
+          insecure_tls: true,
+        },
       },
       'write scheduler/config/access': {
         first: { address: 'http://127.0.0.1:1', token: 'ours' },
@@ -48,18 +69,19 @@ describe('a stored secret', () => {
       },
     };
     const merging = declared().filter(({ update, sentTo }) => update === 'merge' && sentTo!.length > 0);
-    expect(merging.map(({ name }) => name).sort()).toEqual(Object.keys(examples).sort());
-    for (const { name, at, field, sentTo } of merging) {
-      const { first, others } = examples[name]!;
+    expect([...new Set(merging.map(({ name }) => name))].sort()).toEqual(Object.keys(examples).sort());
+    for (const { name, at, sentTo } of new Map(merging.map((one) => [one.name, one])).values()) {
+      const { first, others, along } = examples[name]!;
+      const secretFields = merging.filter((one) => one.name === name).map((one) => [one.field, '']);
       expect(Object.keys(others)).toEqual(sentTo);
       await secrets.root.write(at, first).expect(204);
       const before = (await secrets.root.read(at).expect(200)).body.data;
       for (const [target, value] of Object.entries(others)) {
         const { body } = await secrets.root.write(at, { [target]: value }).expect(400);
-        expect(body.errors[0]).toContain(`${field}: must be sent again with another ${target}`);
+        expect(body.errors[0]).toContain(`: must be sent again with another ${target}`);
       }
       expect((await secrets.root.read(at).expect(200)).body.data).toEqual(before);
-      await secrets.root.write(at, { ...others, [field]: '' }).expect(204);
+      await secrets.root.write(at, { ...others, ...along, ...Object.fromEntries(secretFields) }).expect(204);
       await secrets.root.write(at, first).expect(204);
     }
   });

@@ -14,6 +14,8 @@ export interface SecretKind {
     internal: Readonly<Record<string, unknown>>,
     call: BackgroundCall,
   ): Promise<{ ttlSeconds?: number; maxTtlSeconds?: number; data?: Readonly<Record<string, unknown>> }>;
+  /** Tells the outside system of the new end, before the lease has it. Throwing refuses the renewal. */
+  prolong?(internal: Readonly<Record<string, unknown>>, call: BackgroundCall, expiresAtMs: number): Promise<void>;
 }
 
 /** A kind of mount: its endpoints, and how what it hands out is ended. */

@@ -6,7 +6,7 @@ import type { Modules } from './modules';
 /** Forgets what is remembered of the systems behind the mounts of a type, when any node says so. */
 export function forgetOnReload(
   { storage }: Pick<Modules, 'storage'>,
-  { scheduler, cloudone, cloudtwo, jwt, aws }: Omit<Outside, 'tokens' | 'identity' | 'system'>,
+  { scheduler, cloudone, cloudtwo, database, jwt, aws }: Omit<Outside, 'tokens' | 'identity' | 'system'>,
 ): void {
   const forgetters: Readonly<Record<string, () => void>> = {
     scheduler: () => scheduler.forgetAll(),
@@ -18,6 +18,7 @@ export function forgetOnReload(
     },
     cloudone: () => forgetCloud(cloudone),
     azure: () => forgetCloud(cloudone),
+    database: () => database.databases.forgetAll(),
     jwt: () => jwt.keys.forget(),
     oidc: () => jwt.keys.forget(),
   };

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { single } from '../../sdk/collection';
+import { parseCron } from '../../sdk/cron';
 import { bool, duration, string } from '../../sdk/fields';
 import { recordFields } from '../../sdk/record-fields';
 import { refuse } from '../../sdk/refuse';
 import type { Storage } from '../../sdk/storage';
-import { parseCron } from './cron';
 
 /** The fields of the configuration that say when the root key is replaced. */
 export const rotationFields = recordFields({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { propertySettings } from '@keystead/testing';
 import fc from 'fast-check';
-import { parseTemplate } from './go-template';
+import { parseTemplate } from '../../sdk/go-template';
 import { checkTemplate, defaultTemplate, userName } from './user-name';
 
 fc.configureGlobal(propertySettings);

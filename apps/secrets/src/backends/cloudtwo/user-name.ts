@@ -1,6 +1,6 @@
 import { Refusal } from '@keystead/refusal';
+import { parseTemplate, type Template, TemplateError, type TemplateWorld } from '../../sdk/go-template';
 import { listed } from '../../sdk/reply';
-import { parseTemplate, type Template, TemplateError, type TemplateWorld } from './go-template';
 
 /** Where a generated name is used: a user, or a session or federated user of the token service. */
 export type NameType = 'IAM' | 'STS';

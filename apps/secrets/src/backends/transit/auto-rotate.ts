@@ -1,10 +1,10 @@
 import type { BackgroundCall } from '../../sdk/call';
-import { changeKey, dueAt, findKey, listDue, rotated, type TransitKey } from './key';
+import { changeKey, due, dueAt, findKey, rotated, type TransitKey } from './key';
 import { makeVersion } from './material';
 
 /** Rotates the keys that are due. Every node looks; the one that stores its version first has done it. */
 export async function rotateWhenDue({ storage, nowMs }: BackgroundCall): Promise<void> {
-  for (const name of await listDue(storage, nowMs)) {
+  for (const name of await due.list(storage, nowMs)) {
     const key = await findKey(storage, name);
     if (!key || !isDue(key, nowMs)) continue;
     const made = await makeVersion(key.type, key.key_size, nowMs);

@@ -1,3 +1,4 @@
+import { dueIndex } from '../../sdk/due';
 import { refuse } from '../../sdk/refuse';
 import type { Storage } from '../../sdk/storage';
 import type { KeyType } from './key-type';
@@ -43,7 +44,8 @@ export interface TransitKey {
 }
 
 const prefix = 'key/';
-const duePrefix = 'due/';
+/** Of keys that are rotated by the clock. */
+export const due = dueIndex('due/');
 const parse = JSON.parse as (text: string) => TransitKey;
 
 /** The key of a name, if there is one. */
@@ -78,8 +80,7 @@ export function changeKey<K extends TransitKey | null>(
     if (after === before || (!after && !before)) return after;
     const dueBefore = before && dueAt(before);
     const dueAfter = after ? dueAt(after) : undefined;
-    if (dueBefore !== undefined && dueBefore !== dueAfter) tx.delete(dueKey(dueBefore, name));
-    if (dueAfter !== undefined && dueBefore !== dueAfter) tx.put(dueKey(dueAfter, name), 'true');
+    due.move(tx, name, dueBefore, dueAfter);
     if (after) tx.put(prefix + name, JSON.stringify(after));
     else tx.delete(prefix + name);
     return after;
@@ -120,14 +121,4 @@ export const rotates = (key: TransitKey): boolean => !key.imported_key || key.im
 export function dueAt(key: TransitKey): number | undefined {
   if (key.auto_rotate_period === 0 || key.soft_deleted || !rotates(key)) return undefined;
   return Math.ceil(key.versions[key.latest_version]!.createdAtMs / 1000) + key.auto_rotate_period;
-}
-
-// In the order of time, so that the first entry says whether anything is due.
-const dueKey = (seconds: number, name: string): string => `${duePrefix}${String(seconds).padStart(12, '0')}/${name}`;
-
-/** The names of some keys that are due for rotation. */
-export async function listDue(storage: Storage, nowMs: number): Promise<string[]> {
-  const [first] = await storage.list(duePrefix, { limit: 1 });
-  if (first === undefined || Number.parseInt(first, 10) * 1000 > nowMs) return [];
-  return storage.list(duePrefix + first, { limit: 100 });
 }

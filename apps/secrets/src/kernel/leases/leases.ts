@@ -241,6 +241,8 @@ export class Leases {
       mount: mount.view,
     });
     const expiresAtMs = Math.min(now + ttlSeconds * 1000, lease.capMs ?? Number.POSITIVE_INFINITY);
+    const { prolong } = kind;
+    if (prolong) await this.hosts.inBackground(mount, (call) => prolong(lease.internal, call, expiresAtMs));
     const renewed: LeaseRecord = { ...lease, expiresAtMs, renewedAtMs: now };
     const sealed = sealLease(this.storage.barrier, renewed);
     await this.storage.fault('lease:renewing');

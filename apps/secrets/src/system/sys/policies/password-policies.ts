@@ -5,10 +5,17 @@ import { collection } from '../../../sdk/collection';
 import { document, string } from '../../../sdk/fields';
 import { type Path, path } from '../../../sdk/path';
 import { data, empty, keys, missing } from '../../../sdk/reply';
+import type { Storage } from '../../../sdk/storage';
 import { decoded } from './policies';
 
 const Stored = z.object({ policy: z.string() });
 const policies = collection('password-policies/', Stored);
+
+/** A password by a policy of the namespace that this storage is of. Throws `invalid` for none. */
+export async function passwordBy(storage: Storage, name: string): Promise<string> {
+  const { policy } = await policies.require(storage, name, `no password policy found for ${JSON.stringify(name)}`);
+  return generatePassword(parsePasswordPolicy(policy));
+}
 
 /** `sys/policies/password`: what passwords must be like, and passwords that are. */
 export function passwordPolicyPaths(): Path[] {

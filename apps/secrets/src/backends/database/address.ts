@@ -1,0 +1,113 @@
+import { refuse } from '../../sdk/refuse';
+import type { DatabaseConfig } from './config-fields';
+
+/** Where a database is, and as whom it is asked. */
+export interface ConnectionAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly password: string;
+  readonly database: string;
+  readonly options: Readonly<Record<string, string>>;
+}
+
+const namedWord = /\{\{\s*(username|password)\s*\}\}/g;
+
+/**
+ * Reads `connection_url`: a URL of one of these schemes, the form of `keyword=value`, or that of
+ * `user:password@tcp(host:port)/database`. Throws `invalid`; no text of it has the password.
+ */
+export function filledAddress(
+  config: DatabaseConfig,
+  schemes: readonly string[],
+  usualPort: number,
+): ConnectionAddress {
+  const { connection_url: text, username, password } = config;
+  if (text.trim() === '') refuse('connection_url cannot be empty');
+  const read = schemes.some((scheme) => text.startsWith(scheme))
+    ? fromUrl(config)
+    : fromText(text, { username, password });
+  if (!read) return refuse('connection_url is no address that this kind of database understands');
+  const { host, port = usualPort, ...rest } = read;
+  if (!host || host.startsWith('/') || host.includes(',')) refuse('connection_url must name one host');
+  if (!rest.user) refuse('connection_url or username must name a user');
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) refuse('connection_url: the port is not valid');
+  return { ...rest, host, port };
+}
+
+type Read = Omit<ConnectionAddress, 'port'> & { readonly port?: number };
+
+function fromUrl(config: DatabaseConfig): Read | undefined {
+  const { connection_url, username, password, disable_escaping } = config;
+  const words = { username, password };
+  const fill = (word: keyof typeof words) => (disable_escaping ? words[word] : encodeURIComponent(words[word]));
+  const text = connection_url.replace(namedWord, (_, word: keyof typeof words) => fill(word));
+  if (!URL.canParse(text)) return undefined;
+  const url = new URL(text);
+  const options = Object.fromEntries(url.searchParams);
+  return {
+    host: options.host ?? decoded(url.hostname).replace(/^\[|\]$/g, ''),
+    port: url.port ? Number(url.port) : options.port ? Number(options.port) : undefined,
+    user: decoded(url.username) || options.user || username,
+    password: decoded(url.password) || options.password || password,
+    database: decoded(url.pathname.slice(1)) || options.dbname || '',
+    options,
+  };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+const fill = (text: string, words: Readonly<Record<string, string>>): string =>
+  text.replace(namedWord, (_, word: string) => words[word]!);
+
+function fromText(text: string, words: { username: string; password: string }): Read | undefined {
+  const dsn = /^(?:(?<who>.*)@)?(?:tcp)?\((?<place>[^)]*)\)\/(?<database>[^?]*)(?:\?(?<options>.*))?$/s.exec(
+    text.trim(),
+  );
+  if (dsn) {
+    const { who = '', place = '', database = '', options = '' } = dsn.groups!;
+    const [user = '', ...secret] = who.split(':');
+    const [, host = '', port] = /^\[?(.*?)\]?(?::(\d+))?$/.exec(place) ?? [];
+    return {
+      host,
+      port: port === undefined ? undefined : Number(port),
+      user: fill(user, words) || words.username,
+      password: fill(secret.join(':'), words) || words.password,
+      database,
+      options: Object.fromEntries(new URLSearchParams(options)),
+    };
+  }
+  const pairs = [...text.matchAll(/\s*(\w+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|(\S*))/g)];
+  if (
+    pairs.length === 0 ||
+    pairs
+      .map(([all]) => all)
+      .join('')
+      .trim() !== text.trim()
+  )
+    return undefined;
+  const options = Object.fromEntries(
+    pairs.map(([, key, quoted, bare]) => [key!, fill(quoted?.replace(/\\(.)/g, '$1') ?? bare!, words)]),
+  );
+  return {
+    host: options.host ?? '',
+    port: options.port === undefined ? undefined : Number(options.port),
+    user: options.user ?? words.username,
+    password: options.password ?? words.password,
+    database: options.dbname ?? '',
+    options,
+  };
+}
+
+/** The address without the password that may be in it. */
+export const shownAddress = (text: string): string =>
+  text
+    .replace(/^(\w+:\/\/[^:/?#@]*:)(?!\{\{)[^/?#]*(?=@)/, '$1xxxxx')
+    .replace(/^([^:@(\s]*:)(?!\{\{|\/\/).*(?=@(?:tcp)?\()/s, '$1xxxxx')
+    .replace(/((?:^|[\s?&])password\s*=\s*)(?!\{\{)(?:'(?:[^'\\]|\\.)*'|[^\s&]*)/gi, '$1xxxxx');

@@ -1,0 +1,45 @@
+import { type Backend, backend } from '../../sdk/backend';
+import { configListPath, configPath, resetPath, resumeRootRotation, rotateRootPath } from './config';
+import { credsPath, endUser, rehearsalPath, userSecret } from './creds';
+import type { Databases } from './databases';
+import type { PasswordPolicies } from './passwords';
+import { roleListPath, rolePath } from './role';
+import { rotateWhenDue } from './rotation';
+import { rotateRolePath, staticCredsPath, staticRoleListPath, staticRolePath } from './static-role';
+
+/** What the engine is lent. */
+export interface DatabaseParts {
+  readonly databases: Databases;
+  readonly policies: PasswordPolicies;
+}
+
+/** Users of databases: made from roles and ended with their leases, or there already, with passwords that are changed. */
+export const database = (parts: DatabaseParts): Backend => {
+  const { databases, policies } = parts;
+  return backend({
+    type: 'database',
+    outside: true,
+    kind: 'secret',
+    summary: 'Makes users of databases, and changes the passwords of others.',
+    paths: [
+      configListPath,
+      configPath(databases),
+      resetPath(databases),
+      rotateRootPath(databases, policies),
+      roleListPath,
+      rolePath,
+      rehearsalPath(databases),
+      credsPath(databases, policies),
+      staticRoleListPath,
+      staticRolePath(parts),
+      staticCredsPath,
+      rotateRolePath(parts),
+    ],
+    secrets: { user: userSecret(databases) },
+    tick: (call) => rotateWhenDue(parts, call),
+    undo: {
+      user: (user, call) => endUser(databases, user, call),
+      root: ({ name }, call) => resumeRootRotation(databases, String(name), call),
+    },
+  });
+};

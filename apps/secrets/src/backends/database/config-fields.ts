@@ -1,0 +1,71 @@
+import type { z } from 'zod';
+import {
+  bool,
+  commaList,
+  document,
+  duration,
+  int,
+  oneOf,
+  secretString,
+  sentTo,
+  string,
+  stringList,
+} from '../../sdk/fields';
+import { recordFields } from '../../sdk/record-fields';
+
+/** What decides where the secrets of a connection go. */
+const places = [
+  'connection_url',
+  'host',
+  'port',
+  'tls',
+  'tls_ca',
+  'ca_cert',
+  'tls_server_name',
+  'tls_skip_verify',
+  'insecure_tls',
+] as const;
+
+/** How a database is reached: what goes to its driver. */
+export const connectionFields = recordFields({
+  connection_url: [string().describe('Address; {{username}} and {{password}} in it are filled in.'), ''],
+  host: [string().describe('Host, of Redis and Valkey.'), ''],
+  port: [int().describe('Port, of Redis and Valkey.'), 0],
+  username: [string().describe('The user that makes and ends users.'), ''],
+  password: [sentTo(secretString(), ...places).describe('Its password; never shown again.'), ''],
+  disable_escaping: [bool().describe('User and password are filled into the address as they are.'), false],
+  max_open_connections: [int().describe('Connections at once, of each node.'), 4],
+  max_idle_connections: [int().describe('Connections that stay open without work; 0 for as many as may be open.'), 0],
+  max_connection_lifetime: [duration().describe('A connection is replaced after so long; 0 for never.'), 0],
+  username_template: [document(string()).describe('Template of user names; empty takes the built-in one.'), ''],
+  password_authentication: [
+    oneOf(['password', 'scram-sha-256'], (value) => `'${value}' is not a valid password authentication type`).describe(
+      'scram-sha-256: PostgreSQL is sent a hash of each password, so that none is in its log.',
+    ),
+    'password',
+  ],
+  tls: [bool().describe('Uses TLS, of Redis and Valkey.'), false],
+  insecure_tls: [bool().describe('Does not verify the certificate, of Redis and Valkey.'), false],
+  ca_cert: [string().describe('PEM certificates of the authorities, of Redis and Valkey.'), ''],
+  tls_ca: [string().describe('PEM certificates of the authorities that signed the certificate of the database.'), ''],
+  tls_certificate: [string().describe('PEM certificate we show to PostgreSQL; needs private_key.'), ''],
+  private_key: [sentTo(secretString(), ...places).describe('PEM key of tls_certificate.'), ''],
+  tls_certificate_key: [sentTo(secretString(), ...places).describe('PEM certificate and key we show to MySQL.'), ''],
+  tls_server_name: [string().describe('The name in the certificate of MySQL, where it is not the host.'), ''],
+  tls_skip_verify: [bool().describe('Does not verify the certificate of MySQL.'), false],
+});
+
+/** A connection as it is written and stored. */
+export const configFields = recordFields({
+  plugin_name: [string().describe('Kind of database, such as postgresql-database-plugin.'), ''],
+  plugin_version: [string().describe('Empty: there is one version of each kind.'), ''],
+  allowed_roles: [commaList().describe('Roles that may use it; `*` for all, `app-*` for some, none at first.'), []],
+  root_rotation_statements: [
+    stringList().describe('How the password of username is changed; empty for the usual statement.'),
+    [],
+  ],
+  password_policy: [string().describe('Password policy of the namespace; empty for 20 characters.'), ''],
+});
+
+/** How a database is reached. */
+export type DatabaseConfig = z.output<typeof connectionFields.input>;

@@ -1,0 +1,29 @@
+import { z } from 'zod';
+import { collection } from '../../sdk/collection';
+import type { Storage } from '../../sdk/storage';
+import { configFields, connectionFields } from './config-fields';
+
+/** A stored connection. */
+const Stored = configFields.input.extend(connectionFields.input.shape).extend({
+  /** Changes with every write: connections of another are not used. */
+  generation: z.string(),
+  /** The password that a rotation is about to set. */
+  pending: z.string().optional(),
+});
+export type ConnectionRecord = z.output<typeof Stored>;
+/** The connections of a mount, by name. */
+export const configs = collection('config/', Stored);
+
+/** Lays a change over a connection as it is when it is stored; undefined from `change` leaves it. */
+export function changeConfig(
+  storage: Storage,
+  name: string,
+  change: (config: ConnectionRecord) => ConnectionRecord | undefined,
+): Promise<ConnectionRecord | undefined> {
+  return storage.transaction(`config/${name}`, async (tx) => {
+    const found = await configs.find(tx, name);
+    const after = found && change(found);
+    if (after) configs.put(tx, name, after);
+    return after;
+  });
+}

@@ -1,0 +1,197 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import type { BackgroundCall } from '../../sdk/call';
+import { newGeneration } from '../../sdk/collection';
+import { bool, notKept } from '../../sdk/fields';
+import { path } from '../../sdk/path';
+import { namesPath } from '../../sdk/records';
+import { refuse } from '../../sdk/refuse';
+import { data, empty, missing } from '../../sdk/reply';
+import { shownAddress } from './address';
+import { configFields, connectionFields } from './config-fields';
+import { type ConnectionRecord, changeConfig, configs } from './config-record';
+import { type Databases, driverOf } from './databases';
+import { type PasswordPolicies, usualPassword } from './passwords';
+import { checkTemplate } from './user-name';
+
+const ConfigInput = configFields.input.extend(connectionFields.input.shape).extend({
+  verify_connection: notKept(bool()).optional().describe('Whether to connect before it is stored; true at first.'),
+});
+const defaults = { ...configFields.defaults, ...connectionFields.defaults };
+const secrets = ['password', 'private_key', 'tls_certificate_key'];
+
+/** The names of the connections. */
+export const configListPath = namesPath('config', configs, {
+  summary: 'The connections of this mount.',
+  list: 'List the names of the connections.',
+});
+
+/** One connection. */
+export const configPath = (databases: Databases) =>
+  path('config/:name', {
+    summary: 'How a database is reached, and which roles may use it.',
+    params: { name: 'name-at' },
+    stored: ({ params, storage }) => configs.find(storage, params.name),
+    read: {
+      summary: 'Read a connection, without its secrets.',
+      operationId: 'read-connection-configuration',
+      output: z.object({
+        plugin_name: z.string(),
+        plugin_version: z.string(),
+        allowed_roles: z.array(z.string()),
+        connection_details: z.record(z.string(), z.unknown()),
+        root_credentials_rotate_statements: z.array(z.string()),
+        password_policy: z.string(),
+      }),
+      async run({ params, storage }) {
+        const config = await configs.find(storage, params.name);
+        return config ? data(shown(config)) : missing;
+      },
+    },
+    write: {
+      summary: 'Configure a connection, or change what is named; connects first.',
+      operationId: 'configure-connection',
+      update: 'merge',
+      once: true,
+      defaults,
+      input: ConfigInput,
+      async run({ params, input, storage, mount }) {
+        const { verify_connection = true, ...given } = input;
+        const config: ConnectionRecord = { ...given, generation: newGeneration() };
+        const driver = driverOf(config.plugin_name);
+        if (config.max_open_connections < 1 || config.max_open_connections > 100) {
+          refuse('max_open_connections must be between 1 and 100');
+        }
+        if (config.plugin_version !== '') refuse('plugin_version must be empty: there is one version of each kind');
+        checkTemplate(config.username_template);
+        driver.check(config);
+        if (verify_connection) {
+          await databases
+            .once(config, (database) => database.verify())
+            .catch((error) => {
+              if (!(error instanceof Refusal)) throw error;
+              refuse(`error creating database object: error verifying connection: ${error.message}`);
+            });
+        }
+        configs.put(storage, params.name, config);
+        databases.forget(mount, params.name);
+        return empty;
+      },
+    },
+    delete: {
+      summary: 'Delete a connection; users that were made through it can then no longer be ended.',
+      operationId: 'delete-connection-configuration',
+      run({ params, storage, mount }) {
+        configs.delete(storage, params.name);
+        databases.forget(mount, params.name);
+        return empty;
+      },
+    },
+  });
+
+function shown(config: ConnectionRecord): Record<string, unknown> {
+  const details = Object.entries(connectionFields.defaults).flatMap(([name, initial]) => {
+    const value = config[name as keyof typeof connectionFields.defaults];
+    if (secrets.includes(name) || (value === initial && !['connection_url', 'username'].includes(name))) return [];
+    return [[name, name === 'connection_url' ? shownAddress(String(value)) : value]];
+  });
+  return {
+    plugin_name: config.plugin_name,
+    plugin_version: config.plugin_version,
+    allowed_roles: config.allowed_roles,
+    connection_details: Object.fromEntries(details),
+    root_credentials_rotate_statements: config.root_rotation_statements,
+    password_policy: config.password_policy,
+  };
+}
+
+/** Closes connections. */
+export const resetPath = (databases: Databases) =>
+  path('reset/:name', {
+    summary: 'The connections to a database.',
+    params: { name: 'name-at' },
+    write: {
+      summary: 'Close the connections to a database on all nodes; the next call opens others.',
+      operationId: 'reset-connection',
+      async run({ params, storage, mount }) {
+        const renewed = await changeConfig(storage, params.name, (config) => ({
+          ...config,
+          generation: newGeneration(),
+        }));
+        if (!renewed) refuse(`failed to find entry for connection with name: "${params.name}"`);
+        databases.forget(mount, params.name);
+        return empty;
+      },
+    },
+  });
+
+/** Changes the password of the configured user, so that only this service knows it. */
+export const rotateRootPath = (databases: Databases, policies: PasswordPolicies) =>
+  path('rotate-root/:name', {
+    summary: 'The password of the configured user.',
+    params: { name: 'name-at' },
+    write: {
+      summary: 'Change the password of the configured user; it is not shown.',
+      operationId: 'rotate-root-credentials',
+      stepUp: true,
+      async run({ params: { name }, storage, mount }) {
+        const { config } = await databases.open(storage, mount, name);
+        for (const field of ['username', 'password'] as const) {
+          if (config[field] === '') refuse(`unable to rotate root credentials: no ${field} in configuration`);
+        }
+        const { password_policy: policy } = config;
+        const pending = policy ? await policies.generate(mount, policy) : usualPassword();
+        const intent = await storage.intent('root', { name });
+        await changeConfig(storage, name, (found) => {
+          if (found.pending === undefined && found.generation === config.generation) return { ...found, pending };
+          throw new Refusal('conflict', 'another request is changing this connection; try again');
+        });
+        const words = { name: config.username, username: config.username, password: pending };
+        const { call } = await databases.open(storage, mount, name);
+        await call('setPassword', config.root_rotation_statements, words);
+        await settleRoot(databases, storage, mount, name, pending);
+        intent.settle();
+        return empty;
+      },
+    },
+  });
+
+/** Stores the password that is valid now: the undo of a rotation that stopped halfway. */
+export async function resumeRootRotation(
+  databases: Databases,
+  name: string,
+  { storage, mount }: BackgroundCall,
+): Promise<void> {
+  const config = await configs.find(storage, name);
+  if (config?.pending === undefined) return;
+  const works = (password: string) =>
+    databases
+      .once({ ...config, password }, (database) => database.verify())
+      .then(
+        () => true,
+        (error) => {
+          // No answer says nothing about the password.
+          if (error instanceof Refusal && 'unreachable' in error) throw error;
+          return false;
+        },
+      );
+  if (await works(config.pending)) await settleRoot(databases, storage, mount, name, config.pending);
+  else if (await works(config.password)) {
+    await changeConfig(storage, name, (found) =>
+      found.pending === config.pending ? { ...found, pending: undefined } : undefined,
+    );
+  } else throw new Refusal('upstream', `neither password of the connection ${name} is accepted`);
+}
+
+async function settleRoot(
+  databases: Databases,
+  storage: BackgroundCall['storage'],
+  mount: BackgroundCall['mount'],
+  name: string,
+  password: string,
+): Promise<void> {
+  await changeConfig(storage, name, (found) =>
+    found.pending === password ? { ...found, password, pending: undefined, generation: newGeneration() } : undefined,
+  );
+  databases.forget(mount, name);
+}

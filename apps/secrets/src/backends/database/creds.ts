@@ -1,0 +1,160 @@
+import { z } from 'zod';
+import type { SecretKind } from '../../sdk/backend';
+import type { BackgroundCall, MountView } from '../../sdk/call';
+import { Globs } from '../../sdk/globs';
+import { lifetime } from '../../sdk/lifetime';
+import { path } from '../../sdk/path';
+import { refuse } from '../../sdk/refuse';
+import { data, secret } from '../../sdk/reply';
+import type { Databases, Opened } from './databases';
+import { type PasswordPolicies, usualPassword } from './passwords';
+import { type Role, roles } from './role';
+import { userName } from './user-name';
+
+/** Users live a little longer in the database than their leases, which end them. */
+const graceMs = 5_000;
+
+/** What ending a user needs: also after its role is gone. */
+interface UserRecord {
+  readonly name: string;
+  readonly connection: string;
+  readonly role: string;
+  readonly revocation: readonly string[];
+}
+
+/** A user made on demand. */
+export const credsPath = (databases: Databases, policies: PasswordPolicies) =>
+  path('creds/:name', {
+    summary: 'Users of a database, made from a role.',
+    params: { name: 'name-at' },
+    read: {
+      summary: 'Make a user; it ends with its lease.',
+      operationId: 'generate-credentials',
+      output: z.object({ username: z.string(), password: z.string() }),
+      async run({ params: { name: roleName }, storage, caller, mount, nowMs }) {
+        const role = await roles.require(storage, roleName, `unknown role: ${roleName}`);
+        const opened = await allowed(databases, storage, mount, role.db_name, roleName);
+        if (role.creation_statements.length === 0 && opened.driver.plugins[0] !== 'redis-database-plugin') {
+          refuse('empty creation statements');
+        }
+        const who = { displayName: caller.displayName, role: roleName };
+        const name = userName(opened.config.username_template, opened.driver, who, nowMs);
+        const password = await newPassword(policies, mount, role, opened);
+        const { ttlSeconds } = lifetime({
+          nowMs,
+          issuedAtMs: nowMs,
+          ttlSeconds: role.default_ttl,
+          maxTtlSeconds: role.max_ttl,
+          mount,
+        });
+        // Nothing is promised that could not be kept.
+        opened.check();
+        const user: UserRecord = {
+          name,
+          connection: role.db_name,
+          role: roleName,
+          revocation: role.revocation_statements,
+        };
+        const intent = await storage.intent('user', { ...user });
+        const words = { ...wordsOf(name, nowMs + ttlSeconds * 1000), password };
+        try {
+          await opened.call('create', role.creation_statements, words);
+        } catch (error) {
+          // Where this fails too, the intent goes on with it.
+          const undo = role.rollback_statements.length > 0 ? role.rollback_statements : role.revocation_statements;
+          await opened.call('remove', undo, wordsOf(name, nowMs)).then(
+            () => intent.drop(),
+            () => {},
+          );
+          throw error;
+        }
+        intent.settle();
+        return secret('user', {
+          data: { username: name, password },
+          internal: { ...user },
+          ttlSeconds: role.default_ttl,
+          maxTtlSeconds: role.max_ttl,
+          renewable: true,
+        });
+      },
+    },
+  });
+
+/** What a role would do: its statements as they would run, tried where the database can take them back. */
+export const rehearsalPath = (databases: Databases) =>
+  path('roles/:name/dry-run', {
+    summary: 'What a role would do.',
+    params: { name: 'name-at' },
+    write: {
+      summary: 'Run the creation statements of a role and take them back; nothing stays.',
+      operationId: 'dry-run-role',
+      output: z.object({ username: z.string(), rehearsed: z.boolean() }),
+      async run({ params: { name: roleName }, storage, caller, mount, nowMs }) {
+        const role = await roles.require(storage, roleName, `unknown role: ${roleName}`);
+        const opened = await allowed(databases, storage, mount, role.db_name, roleName);
+        const who = { displayName: caller.displayName, role: roleName };
+        const username = userName(opened.config.username_template, opened.driver, who, nowMs);
+        const words = { ...wordsOf(username, nowMs + 60_000), password: usualPassword() };
+        if (opened.rehearses) await opened.call('rehearse', role.creation_statements, words);
+        return data({ username, rehearsed: opened.rehearses });
+      },
+    },
+  });
+
+/** How users end and live on. */
+export const userSecret = (databases: Databases): SecretKind => ({
+  revoke: (internal, call) => endUser(databases, internal, call),
+  async renew(internal, { storage }) {
+    const { role: name } = internal as unknown as UserRecord;
+    const role = await roles.require(storage, name, `error during renew: could not find role with name "${name}"`);
+    return { ttlSeconds: role.default_ttl, maxTtlSeconds: role.max_ttl };
+  },
+  async prolong(internal, { storage, mount }, expiresAtMs) {
+    const { role: name, name: username } = internal as unknown as UserRecord;
+    const role = await roles.require(storage, name);
+    const { call } = await databases.open(storage, mount, role.db_name);
+    await call('renew', role.renew_statements, wordsOf(username, expiresAtMs));
+  },
+});
+
+/** Ends a user that was made, or may have been. */
+export async function endUser(
+  databases: Databases,
+  user: Readonly<Record<string, unknown>>,
+  { storage, mount, nowMs }: BackgroundCall,
+): Promise<void> {
+  const { name, connection, revocation } = user as unknown as UserRecord;
+  const { call } = await databases.open(storage, mount, connection);
+  await call('remove', revocation, wordsOf(name, nowMs));
+}
+
+/** The connection of a role. Throws `invalid` where it does not allow the role. */
+export async function allowed(
+  databases: Databases,
+  storage: BackgroundCall['storage'],
+  mount: MountView,
+  connection: string,
+  role: string,
+): Promise<Opened> {
+  const opened = await databases.open(storage, mount, connection);
+  const globs = new Globs();
+  if (opened.config.allowed_roles.some((glob) => globs.fits(glob, role))) return opened;
+  return refuse(`"${role}" is not an allowed role`);
+}
+
+/** A password by the policy of a role, else of its connection. */
+export async function newPassword(
+  policies: PasswordPolicies,
+  mount: MountView,
+  { credential_config }: Pick<Role, 'credential_config'>,
+  { config }: Opened,
+): Promise<string> {
+  const policy = credential_config.password_policy || config.password_policy;
+  return policy ? policies.generate(mount, policy) : usualPassword();
+}
+
+function wordsOf(name: string, endMs: number) {
+  // As PostgreSQL and its users write it.
+  const time = new Date(endMs + graceMs).toISOString().replace('T', ' ').slice(0, 19);
+  return { name, username: name, expiration: `${time}+0000` };
+}

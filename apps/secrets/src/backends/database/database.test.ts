@@ -1,0 +1,346 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DatabaseProxy, emptyDatabase, manualClock, type TestDatabase, testServer } from '@keystead/testing';
+import pg from 'pg';
+import { until } from '../../../test/fresh-storage';
+import { withSecondNode } from '../../../test/second-node';
+import { startSecrets } from '../../../test/start-secrets';
+
+const creation = [
+  `CREATE ROLE "{{name}}" LOGIN PASSWORD '{{password}}' VALID UNTIL '{{expiration}}'; GRANT SELECT ON things TO "{{name}}"`,
+];
+let made = 0;
+
+describe('the engine database with PostgreSQL', () => {
+  const clock = manualClock(Date.now());
+  const secrets = startSecrets({ clock });
+  const manager = `manager_${randomBytes(4).toString('hex')}`;
+  const managerPassword = `first'"\\:@/${manager}`;
+  let database: TestDatabase;
+  let admin: pg.Client;
+  let at: string;
+
+  const connect = async (user: string, password: string) => {
+    const url = new URL(database.url);
+    const client = new pg.Client({
+      host: url.hostname,
+      port: Number(url.port),
+      database: database.name,
+      user,
+      password,
+    });
+    client.on('error', () => {});
+    await client.connect();
+    return client;
+  };
+  const logsIn = async (user: string, password: string) => {
+    try {
+      await (await connect(user, password)).end();
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  const exists = async (user: string) =>
+    (await admin.query('SELECT FROM pg_roles WHERE rolname = $1', [user])).rowCount;
+  const address = (host = new URL(database.url).host) =>
+    `postgresql://{{username}}:{{password}}@${host}/${database.name}`;
+  const config = (more: object = {}) => ({
+    plugin_name: 'postgresql-database-plugin',
+    connection_url: address(),
+    username: manager,
+    password: managerPassword,
+    allowed_roles: '*',
+    ...more,
+  });
+
+  beforeAll(async () => {
+    database = await emptyDatabase();
+    const { adminUrl } = await testServer();
+    admin = new pg.Client({
+      connectionString: Object.assign(new URL(adminUrl), { pathname: `/${database.name}` }).href,
+    });
+    await admin.connect();
+    await admin.query(`CREATE ROLE ${manager} LOGIN CREATEROLE PASSWORD ${pg.escapeLiteral(managerPassword)}`);
+    await admin.query('CREATE TABLE things (id int)');
+    await admin.query(`GRANT ALL ON things TO ${manager} WITH GRANT OPTION`);
+    await admin.query(`GRANT ALL ON SCHEMA public TO ${manager} WITH GRANT OPTION`);
+  });
+  afterAll(async () => {
+    await admin.query(`DROP OWNED BY ${manager}`);
+    await admin.query(`DROP ROLE ${manager}`).catch(() => {});
+    await admin.end();
+    await database.drop();
+  });
+  const mount = async () => {
+    at = `database${++made}`;
+    await secrets.root.write(`sys/mounts/${at}`, { type: 'database' }).expect(204);
+    await secrets.root.write(`${at}/config/pg`, config()).expect(204);
+    await secrets.root
+      .write(`${at}/roles/app`, { db_name: 'pg', creation_statements: creation, default_ttl: '1h' })
+      .expect(204);
+  };
+
+  it('shows a connection without its secrets, and verifies it before it is stored', async () => {
+    await mount();
+    const { data } = (await secrets.root.read(`${at}/config/pg`).expect(200)).body;
+    expect(data).toEqual({
+      plugin_name: 'postgresql-database-plugin',
+      plugin_version: '',
+      allowed_roles: ['*'],
+      connection_details: { connection_url: address(), username: manager },
+      root_credentials_rotate_statements: [],
+      password_policy: '',
+    });
+    const wrong = config({ password: 'wrong-one' });
+    const refused = (await secrets.root.write(`${at}/config/other`, wrong).expect(400)).body.errors[0];
+    expect(refused).toMatch(/^error creating database object: error verifying connection: .*authentication failed/);
+    expect(refused).not.toContain('wrong-one');
+    await secrets.root.read(`${at}/config/other`).expect(404);
+    await secrets.root.write(`${at}/config/other`, { ...wrong, verify_connection: false }).expect(204);
+    const literal = address().replace('{{password}}', 'in-the-url');
+    await secrets.root
+      .write(`${at}/config/literal`, { ...wrong, connection_url: literal, verify_connection: false })
+      .expect(204);
+    const shown = (await secrets.root.read(`${at}/config/literal`).expect(200)).body.data.connection_details
+      .connection_url;
+    expect(shown).toBe(address().replace('{{password}}', 'xxxxx'));
+  });
+
+  it.each([
+    [{ plugin_name: '' }, 'empty plugin name'],
+    [{ plugin_name: 'oracle' }, 'plugin not found in the catalog: oracle'],
+    [{ connection_url: '' }, 'connection_url cannot be empty'],
+    [{ connection_url: 'nonsense' }, 'no address'],
+    [{ connection_url: 'postgresql:///var/run' }, 'must name one host'],
+    [{ connection_url: 'host=/var/run/postgresql user=postgres' }, 'must name one host'],
+    [{ connection_url: 'postgresql://h:0/x' }, 'port is not valid'],
+    [{ connection_url: 'postgresql://h/x?sslmode=some' }, 'sslmode "some" is not known'],
+    [{ password_authentication: 'md5' }, "'md5' is not a valid password authentication type"],
+    [{ username_template: '{{ .Nope }}' }, 'unable to initialize username template'],
+    [{ max_open_connections: 0 }, 'max_open_connections'],
+    [{ plugin_version: 'v1' }, 'plugin_version'],
+    [{ tls_certificate: 'x' }, 'tls_certificate and private_key'],
+  ])('refuses a connection with %j', async (more, text) => {
+    await mount();
+    const body = { ...config(more), verify_connection: false };
+    const { errors } = (await secrets.root.write(`${at}/config/bad`, body).expect(400)).body;
+    expect(errors[0]).toContain(text);
+    await secrets.root.read(`${at}/config/bad`).expect(404);
+  });
+
+  it('sends the password to no other address than it was given for', async () => {
+    await mount();
+    const other = { connection_url: address('127.0.0.1:1'), verify_connection: false };
+    expect((await secrets.root.write(`${at}/config/pg`, other).expect(400)).body.errors[0]).toContain('password');
+    await secrets.root.write(`${at}/config/pg`, { allowed_roles: 'a-*' }).expect(204);
+    expect((await secrets.root.read(`${at}/creds/app`).expect(400)).body.errors[0]).toBe(
+      '"app" is not an allowed role',
+    );
+  });
+
+  it('makes a user that can do what the role says, and ends it, its session and what it owns with the lease', async () => {
+    await mount();
+    const more = [...creation, 'GRANT CREATE ON SCHEMA public TO "{{name}}"'];
+    await secrets.root.write(`${at}/roles/app`, { creation_statements: more }).expect(204);
+    const { body } = await secrets.root.read(`${at}/creds/app`).expect(200);
+    expect(body).toMatchObject({
+      renewable: true,
+      lease_duration: 3600,
+      lease_id: expect.stringMatching(`^${at}/creds/app/`),
+    });
+    const { username, password } = body.data;
+    expect(username).toMatch(/^v-root-app-\w{20}-\d+$/);
+    const client = await connect(username, password);
+    await client.query('SELECT * FROM things');
+    await expect(client.query('DELETE FROM things')).rejects.toThrow('permission denied');
+    const { rows } = await admin.query('SELECT rolvaliduntil AS until FROM pg_roles WHERE rolname = $1', [username]);
+    expect(rows[0].until.getTime() - clock.now()).toBeLessThanOrEqual(3_605_000);
+    const ended = new Promise<void>((resolve) => client.once('end', resolve));
+    await client.query(`CREATE TABLE of_${made} (id int)`);
+    await secrets.root.write('sys/leases/renew', { lease_id: body.lease_id, increment: '2h' }).expect(200);
+    await secrets.root.write('sys/leases/revoke', { lease_id: body.lease_id }).expect(204);
+    expect(await exists(username)).toBe(0);
+    expect(await logsIn(username, password)).toBe(false);
+    // Its tables are the manager's now; its sessions go as far as the manager may end them.
+    expect(
+      (await admin.query(`SELECT tableowner FROM pg_tables WHERE tablename = 'of_${made}'`)).rows[0].tableowner,
+    ).toBe(manager);
+    await client.end();
+    await ended;
+    await secrets.root.write('sys/leases/revoke', { lease_id: body.lease_id }).expect(204);
+  });
+
+  it('moves the end of the user with the lease, and not after the role is gone', async () => {
+    await mount();
+    await secrets.root.write(`${at}/roles/app`, { max_ttl: '2h' }).expect(204);
+    const { body } = await secrets.root.read(`${at}/creds/app`).expect(200);
+    const until = async () =>
+      (
+        await admin.query('SELECT rolvaliduntil AS until FROM pg_roles WHERE rolname = $1', [body.data.username])
+      ).rows[0].until.getTime();
+    const before = await until();
+    clock.advance(1_800_000);
+    const renewed = (await secrets.root.write('sys/leases/renew', { lease_id: body.lease_id }).expect(200)).body;
+    expect(renewed.lease_duration).toBe(3600);
+    expect((await until()) - before).toBeGreaterThan(1_700_000);
+    await secrets.root.delete(`${at}/roles/app`).expect(204);
+    const refused = await secrets.root.write('sys/leases/renew', { lease_id: body.lease_id }).expect(400);
+    expect(refused.body.errors[0]).toContain('could not find role with name "app"');
+    await secrets.root.write('sys/leases/revoke', { lease_id: body.lease_id }).expect(204);
+    expect(await exists(body.data.username)).toBe(0);
+  });
+
+  it('leaves no user behind where a statement fails, and tells why', async () => {
+    await mount();
+    await secrets.root.write(`${at}/roles/app`, { creation_statements: [...creation, 'SELECT 1 / 0'] }).expect(204);
+    const count = async () =>
+      Number((await admin.query("SELECT count(*) FROM pg_roles WHERE rolname LIKE 'v-%'")).rows[0].count);
+    const before = await count();
+    const { errors } = (await secrets.root.read(`${at}/creds/app`).expect(502)).body;
+    expect(errors.join()).toContain('division by zero');
+    expect(await count()).toBe(before);
+    await secrets.root.write(`${at}/roles/app/dry-run`).expect(502);
+    await secrets.root.write(`${at}/roles/app`, { creation_statements: creation }).expect(204);
+    const tried = (await secrets.root.write(`${at}/roles/app/dry-run`).expect(200)).body.data;
+    expect(tried).toMatchObject({ rehearsed: true, username: expect.stringMatching(/^v-root-app/) });
+    expect(await exists(tried.username)).toBe(0);
+  });
+
+  it('makes names that mean nothing in a statement for every display name', async () => {
+    await mount();
+    const odd = `x"; DROP TABLE things; --`;
+    const token = (await secrets.root.write('auth/token/create', { display_name: odd, policies: ['root'] }).expect(200))
+      .body.auth.client_token;
+    await secrets.root
+      .write(`${at}/config/pg`, { username_template: 'u-{{ .DisplayName }}-{{ random 8 }}' })
+      .expect(204);
+    const { username, password } = (await secrets.as(token).read(`${at}/creds/app`).expect(200)).body.data;
+    expect(username).toMatch(/^u-token-x-+DROP-TABLE-things-\w{8}$/);
+    expect(await logsIn(username, password)).toBe(true);
+    await admin.query('SELECT FROM things');
+  });
+
+  it('makes passwords by a policy, and hashes them where it is asked to', async () => {
+    await mount();
+    const policy = `length = 24\nrule "charset" { charset = "ab'\\"\\\\" }`;
+    await secrets.root.write('sys/policies/password/odd', { policy }).expect(204);
+    await secrets.root
+      .write(`${at}/config/pg`, { password_policy: 'odd', password_authentication: 'scram-sha-256' })
+      .expect(204);
+    const { username, password } = (await secrets.root.read(`${at}/creds/app`).expect(200)).body.data;
+    expect(password).toMatch(/^[ab'"\\]{24}$/);
+    expect(await logsIn(username, password)).toBe(true);
+    await secrets.root.write(`${at}/config/pg`, { password_policy: 'none' }).expect(204);
+    expect((await secrets.root.read(`${at}/creds/app`).expect(400)).body.errors[0]).toContain(
+      'no password policy found',
+    );
+  });
+
+  it('changes the password of the configured user, and goes on', async () => {
+    await mount();
+    await secrets.root.write(`${at}/rotate-root/pg`).expect(204);
+    expect(await logsIn(manager, managerPassword)).toBe(false);
+    const { username, password } = (await secrets.root.read(`${at}/creds/app`).expect(200)).body.data;
+    expect(await logsIn(username, password)).toBe(true);
+    await admin.query(`ALTER ROLE ${manager} PASSWORD ${pg.escapeLiteral(managerPassword)}`);
+    await secrets.root
+      .write(`${at}/config/pg`, {
+        username: '',
+        verify_connection: false,
+        password: managerPassword,
+        connection_url: address().replace('{{username}}', manager),
+      })
+      .expect(204);
+    expect((await secrets.root.write(`${at}/rotate-root/pg`).expect(400)).body.errors[0]).toContain(
+      'no username in configuration',
+    );
+  });
+
+  describe('with static roles', () => {
+    const user = `static_${manager}`;
+    const urls = withSecondNode(secrets);
+    beforeAll(() =>
+      admin.query(`CREATE ROLE ${user} LOGIN PASSWORD 'before'; GRANT ${user} TO ${manager} WITH ADMIN OPTION`),
+    );
+    afterAll(() => admin.query(`DROP ROLE ${user}`));
+    const creds = async (client = secrets.root) => (await client.read(`${at}/static-creds/s`).expect(200)).body.data;
+
+    it('takes over a user, and changes its password when that is due, once for all nodes', async () => {
+      await mount();
+      await secrets.root
+        .write(`${at}/static-roles/s`, { db_name: 'pg', username: user, rotation_period: 3600 })
+        .expect(204);
+      expect(await logsIn(user, 'before')).toBe(false);
+      const first = await creds();
+      expect(first).toMatchObject({ username: user, rotation_period: 3600, ttl: 3600 });
+      expect(await logsIn(user, first.password)).toBe(true);
+      clock.advance(3_601_000);
+      await until(async () => (await creds()).password !== first.password);
+      const second = await creds();
+      expect(second.ttl).toBeGreaterThan(3590);
+      expect(await logsIn(user, second.password)).toBe(true);
+      const rotate = (url: string) =>
+        fetch(`${url}/v1/${at}/rotate-role/s`, { method: 'POST', headers: { 'X-Service-Token': secrets.rootToken } });
+      expect((await Promise.all(urls.map(rotate))).map(({ status }) => status)).toEqual([204, 204]);
+      await secrets.root.write(`${at}/rotate-role/s`).expect(204);
+      const third = await creds();
+      expect(third.password).not.toBe(second.password);
+      expect(await logsIn(user, third.password)).toBe(true);
+      await secrets.root.write(`${at}/static-roles/s`, { rotation_period: 7200 }).expect(204);
+      expect((await creds()).password).toBe(third.password);
+      expect((await creds()).ttl).toBeGreaterThan(7000);
+      await secrets.root.delete(`${at}/static-roles/s`).expect(204);
+      expect(await logsIn(user, third.password)).toBe(true);
+    });
+
+    it.each([
+      [{ db_name: '' }, 'database name is a required field'],
+      [{ username: '' }, 'username is a required field to create a static account'],
+      [{ rotation_period: 0 }, 'rotation_period is required to create static accounts'],
+      [{ rotation_period: 4 }, 'rotation_period must be 5 seconds or more'],
+      [{ rotation_period: 0, rotation_schedule: 'x' }, 'no cron line'],
+      [{ rotation_schedule: '@daily' }, "only one of 'rotation_period' and 'rotation_schedule'"],
+      [{ credential_type: 'x' }, 'invalid credential_type "x"'],
+      [{ credential_type: 'rsa_private_key' }, 'unsupported credential_type'],
+      [{ credential_config: { key_bits: '1' } }, 'key_bits is not known'],
+    ])('refuses one with %j', async (more, text) => {
+      await mount();
+      const body = { db_name: 'pg', username: user, rotation_period: 3600, ...more };
+      expect((await secrets.root.write(`${at}/static-roles/s`, body).expect(400)).body.errors[0]).toContain(text);
+    });
+
+    it('is not made where the user is not there, and shares no name with another kind of role', async () => {
+      await mount();
+      const body = { db_name: 'pg', username: 'not_there', rotation_period: 3600 };
+      expect((await secrets.root.write(`${at}/static-roles/s`, body).expect(502)).body.errors.join()).toContain(
+        'does not exist',
+      );
+      await secrets.root.read(`${at}/static-roles/s`).expect(404);
+      const clash = await secrets.root.write(`${at}/static-roles/app`, { ...body, username: user }).expect(400);
+      expect(clash.body.errors[0]).toBe('Role and Static Role names must be unique');
+    });
+  });
+
+  it('keeps leases while the database is away, and ends them when it is back', async () => {
+    await mount();
+    const url = new URL(database.url);
+    const proxy = await DatabaseProxy.start(url.href);
+    try {
+      const through = { ...config(), connection_url: address(new URL(proxy.url).host) };
+      await secrets.root.write(`${at}/config/pg`, through).expect(204);
+      const { body } = await secrets.root.read(`${at}/creds/app`).expect(200);
+      proxy.leave('gone');
+      await secrets.root.read(`${at}/creds/app`).expect(502);
+      await secrets.root.write('sys/leases/revoke', { lease_id: body.lease_id, sync: true }).expect(400);
+      expect(await exists(body.data.username)).toBe(1);
+      proxy.leave(undefined);
+      await until(async () => {
+        clock.advance(20_000);
+        return (await exists(body.data.username)) === 0;
+      });
+    } finally {
+      await proxy.close();
+    }
+  });
+});

@@ -1,0 +1,119 @@
+import { Refusal } from '@keystead/refusal';
+import { LRUCache } from 'lru-cache';
+import type { MountView } from '../../sdk/call';
+import { Circuit, type OutsideParts, plainParts, Unreachable } from '../../sdk/outside';
+import { refuse } from '../../sdk/refuse';
+import type { Storage } from '../../sdk/storage';
+import { type ConnectionRecord, configs } from './config-record';
+import { type DatabaseClient, type Driver, type Statements, unanswered } from './driver';
+import { mysql, mysqlLegacy } from './drivers/mysql';
+import { postgresql } from './drivers/postgresql';
+import { redis } from './drivers/redis';
+import type { Words } from './statements';
+
+const drivers: readonly Driver[] = [postgresql, mysql, mysqlLegacy, redis];
+/** Configurations whose connections are kept; of more, those that were used last. */
+const mostKept = 500;
+
+/** The driver of a configuration. Throws `invalid` for a kind of database that there is none for. */
+export function driverOf(plugin: string): Driver {
+  const known = drivers.find(({ plugins }) => plugins.includes(plugin));
+  if (known) return known;
+  if (plugin === '') refuse('empty plugin name');
+  const names = drivers.flatMap(({ plugins }) => plugins).join(', ');
+  return refuse(`error creating database object: plugin not found in the catalog: ${plugin}; there are ${names}`);
+}
+
+/** A connection in force, with how to call it. */
+export interface Opened {
+  readonly config: ConnectionRecord;
+  readonly driver: Driver;
+  /** Whether statements can be tried and taken back. */
+  readonly rehearses: boolean;
+  /** Calls the database. Throws `upstream` with its own text, without passwords; `Unreachable` where there was no answer. */
+  call(step: Step, statements: Statements, words: Words): Promise<void>;
+  /** Throws `NotNow` where the database must not be called. */
+  check(): void;
+}
+
+type Step = 'create' | 'rehearse' | 'renew' | 'remove' | 'setPassword';
+
+interface KeptClient {
+  readonly generation: string;
+  readonly database: DatabaseClient;
+  readonly circuit: Circuit;
+}
+
+/** Connections to the databases that mounts are configured with, kept until their configuration changes. */
+export class Databases {
+  private readonly kept = new LRUCache<string, KeptClient>({
+    maxSize: mostKept,
+    sizeCalculation: () => 1,
+    dispose: ({ database }) => void database.close(),
+  });
+
+  constructor(private readonly parts: OutsideParts = plainParts) {}
+
+  /** The named connection of a mount. Throws `invalid` for none. */
+  async open(storage: Storage, mount: Pick<MountView, 'uuid'>, name: string): Promise<Opened> {
+    const config = await configs.require(storage, name, `failed to find entry for connection with name: "${name}"`);
+    const driver = driverOf(config.plugin_name);
+    const key = JSON.stringify([mount.uuid, name]);
+    let kept = this.kept.get(key);
+    if (!kept || kept.generation !== config.generation) {
+      const circuit = new Circuit(`the database ${name}`, this.parts.clock);
+      kept = { generation: config.generation, database: driver.open(config), circuit };
+      this.kept.set(key, kept);
+    }
+    const { database, circuit } = kept;
+    return {
+      config,
+      driver,
+      rehearses: database.rehearse !== undefined,
+      check: () => circuit.check(),
+      call: async (step, statements, words) => {
+        const { fault } = this.parts;
+        await fault(`database:${step}`);
+        const secrets = [config.password, words.password ?? ''];
+        await guarded(circuit, () => database[step]!(statements, words), secrets);
+        await fault(`database:${step}:done`);
+      },
+    };
+  }
+
+  /** Calls a database with a configuration that is not in force, on a connection that is closed then. */
+  async once<T>(config: ConnectionRecord, run: (database: DatabaseClient) => Promise<T>): Promise<T> {
+    const database = driverOf(config.plugin_name).open({ ...config, max_open_connections: 1 });
+    const circuit = new Circuit('the database', this.parts.clock);
+    try {
+      return await guarded(circuit, () => run(database), [config.password]);
+    } finally {
+      await database.close();
+    }
+  }
+
+  /** Closes the connections of one name on this node; the next call opens others. */
+  forget(mount: Pick<MountView, 'uuid'>, name: string): void {
+    this.kept.delete(JSON.stringify([mount.uuid, name]));
+  }
+
+  /** Closes them all. */
+  forgetAll(): void {
+    this.kept.clear();
+  }
+}
+
+async function guarded<T>(circuit: Circuit, run: () => Promise<T>, secrets: readonly string[]): Promise<T> {
+  const reasonOf = (error: unknown) => (error instanceof Refusal ? undefined : unanswered(error));
+  try {
+    return await circuit.run(run, reasonOf);
+  } catch (error) {
+    if (error instanceof Refusal) throw error;
+    const text = masked((error as Error).message || 'the database refused', secrets);
+    if (reasonOf(error) === undefined) throw new Refusal('upstream', text);
+    throw new Unreachable(`the database is unreachable: ${text}`);
+  }
+}
+
+const masked = (text: string, secrets: readonly string[]): string =>
+  secrets.filter(Boolean).reduce((out, secret) => out.replaceAll(secret, '[password]'), text);

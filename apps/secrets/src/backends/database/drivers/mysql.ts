@@ -1,0 +1,127 @@
+import { isIP } from 'node:net';
+import { createPool, type Pool, type PoolConnection, type PoolOptions, type RowDataPacket } from 'mysql2/promise';
+import { refuse } from '../../../sdk/refuse';
+import { filledAddress } from '../address';
+import type { DatabaseConfig } from '../config-fields';
+import type { DatabaseClient, Driver, Statements } from '../driver';
+import { statementsOf, type Words } from '../statements';
+
+const dialect = { backslashes: true, dollars: false, backticks: true };
+const callMs = 30_000;
+const connectMs = 5_000;
+const idleMs = 30_000;
+
+const driverFor = (plugins: readonly string[], longest: number, template: string): Driver => ({
+  plugins,
+  names: { template: `{{ ${template} | truncate ${longest} }}`, longest },
+  check: (config) => void optionsOf(config),
+  open: (config) => new MysqlDatabase(config),
+});
+
+// Names are cut to what leaves the random part whole: that keeps them apart.
+const short = 'printf "v-%s-%s-%s" (.DisplayName | truncate 4) (.RoleName | truncate 4) (random 20)';
+
+/** MySQL and MariaDB. */
+export const mysql = driverFor(['mysql-database-plugin'], 32, short);
+
+/** Those of an age, or a provider, that gives names 16 characters. */
+export const mysqlLegacy = driverFor(
+  ['mysql-legacy-database-plugin', 'mysql-rds-database-plugin', 'mysql-aurora-database-plugin'],
+  16,
+  'printf "v-%s-%s" (.RoleName | truncate 2) (random 20)',
+);
+
+class MysqlDatabase implements DatabaseClient {
+  private readonly pool: Pool;
+
+  constructor(config: DatabaseConfig) {
+    this.pool = createPool(optionsOf(config));
+  }
+
+  async verify(): Promise<void> {
+    await this.with((connection) => connection.query('SELECT 1'));
+  }
+
+  create(statements: Statements, words: Words): Promise<void> {
+    return this.run(statements, words);
+  }
+
+  async renew(statements: Statements, words: Words): Promise<void> {
+    if (statements.length > 0) await this.run(statements, words);
+  }
+
+  setPassword(statements: Statements, words: Words): Promise<void> {
+    const usual = "ALTER USER '{{name}}'@'%' IDENTIFIED BY '{{password}}'";
+    return this.run(statements.length > 0 ? statements : [usual], words);
+  }
+
+  async remove(statements: Statements, words: Words): Promise<void> {
+    await this.run(statements.length > 0 ? statements : ["DROP USER IF EXISTS '{{name}}'@'%'"], words);
+    await this.with(async (connection) => {
+      const [rows] = await connection.query<RowDataPacket[]>(
+        'SELECT ID AS id FROM information_schema.PROCESSLIST WHERE USER = ?',
+        [words.name],
+      );
+      // One that is over meanwhile, or that we may not end, is left.
+      for (const { id } of rows) await connection.query('KILL ?', [Number(id)]).catch(() => {});
+    });
+  }
+
+  close(): Promise<void> {
+    return this.pool.end().catch(() => {});
+  }
+
+  /** One by one: each commits itself. */
+  private run(statements: Statements, words: Words): Promise<void> {
+    const filled = statements.flatMap((statement) => statementsOf(statement, words, dialect));
+    return this.with(async (connection) => {
+      for (const sql of filled) await connection.query({ sql, timeout: callMs });
+    });
+  }
+
+  private async with<T>(run: (connection: PoolConnection) => Promise<T>): Promise<T> {
+    const connection = await this.pool.getConnection();
+    try {
+      const answer = await run(connection);
+      connection.release();
+      return answer;
+    } catch (error) {
+      connection.destroy();
+      throw error;
+    }
+  }
+}
+
+function optionsOf(config: DatabaseConfig): PoolOptions {
+  const { host, port, user, password, database, options } = filledAddress(config, ['mysql:', 'mariadb:'], 3306);
+  return {
+    host,
+    port,
+    user,
+    password,
+    ...(database && { database }),
+    connectTimeout: connectMs,
+    connectionLimit: config.max_open_connections,
+    maxIdle: config.max_idle_connections || config.max_open_connections,
+    idleTimeout: idleMs,
+    // No file of this machine is sent, even if the server asks for one; one statement at a time.
+    infileStreamFactory: () => refuse('the database asked for a file'),
+    multipleStatements: false,
+    ...tlsOf(config, host, options.tls ?? ''),
+  };
+}
+
+function tlsOf(config: DatabaseConfig, host: string, mode: string): Pick<PoolOptions, 'ssl'> {
+  const { tls_ca, tls_certificate_key, tls_server_name, tls_skip_verify } = config;
+  if (mode === 'false' || (!mode && !tls_ca && !tls_certificate_key && !tls_server_name && !tls_skip_verify)) return {};
+  const servername = tls_server_name || (isIP(host) ? undefined : host);
+  return {
+    ssl: {
+      rejectUnauthorized: !tls_skip_verify && mode !== 'skip-verify',
+      verifyIdentity: true,
+      ...(tls_ca && { ca: tls_ca }),
+      ...(tls_certificate_key && { cert: tls_certificate_key, key: tls_certificate_key }),
+      ...(servername && { servername }),
+    } as PoolOptions['ssl'],
+  };
+}

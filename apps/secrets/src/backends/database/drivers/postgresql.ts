@@ -1,0 +1,207 @@
+import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
+import { Client, escapeIdentifier, Pool, type PoolClient, type PoolConfig } from 'pg';
+import { refuse } from '../../../sdk/refuse';
+import { type ConnectionAddress, filledAddress } from '../address';
+import type { DatabaseConfig } from '../config-fields';
+import type { DatabaseClient, Driver, Statements } from '../driver';
+import { statementsOf, type Words } from '../statements';
+
+const dialect = { backslashes: false, dollars: true, backticks: false };
+const callMs = 30_000;
+const connectMs = 5_000;
+const idleMs = 30_000;
+
+/** PostgreSQL. */
+export const postgresql: Driver = {
+  plugins: ['postgresql-database-plugin'],
+  names: {
+    template:
+      '{{ printf "v-%s-%s-%s-%s" (.DisplayName | truncate 8) (.RoleName | truncate 8) (random 20) (unix_time) | truncate 63 }}',
+    longest: 63,
+  },
+  check(config) {
+    addressOf(config);
+    if ((config.tls_certificate === '') !== (config.private_key === '')) {
+      refuse('tls_certificate and private_key must be given together');
+    }
+  },
+  open: (config) => new PostgresqlDatabase(config),
+};
+
+class PostgresqlDatabase implements DatabaseClient {
+  private readonly pool: Promise<Pool>;
+
+  constructor(private readonly config: DatabaseConfig) {
+    this.pool = poolOf(config);
+    // The first call is told.
+    this.pool.catch(() => {});
+  }
+
+  async verify(): Promise<void> {
+    await this.with((client) => client.query('SELECT 1'));
+  }
+
+  create(statements: Statements, words: Words): Promise<void> {
+    return this.run(statements, words, 'COMMIT');
+  }
+
+  rehearse(statements: Statements, words: Words): Promise<void> {
+    return this.run(statements, words, 'ROLLBACK');
+  }
+
+  renew(statements: Statements, words: Words): Promise<void> {
+    return this.run(orElse(statements, `ALTER ROLE "{{name}}" VALID UNTIL '{{expiration}}'`), words, 'COMMIT');
+  }
+
+  setPassword(statements: Statements, words: Words): Promise<void> {
+    return this.run(orElse(statements, `ALTER ROLE "{{name}}" WITH PASSWORD '{{password}}'`), words, 'COMMIT');
+  }
+
+  async remove(statements: Statements, words: Words): Promise<void> {
+    const name = words.name!;
+    await this.with(async (client) => {
+      const { rowCount } = await client.query('SELECT FROM pg_roles WHERE rolname = $1', [name]);
+      if (statements.length > 0) await this.inTransaction(client, this.filled(statements, words), 'COMMIT');
+      else if (rowCount) await this.inTransaction(client, await this.ending(client, name), 'COMMIT');
+      // Not before the role can no longer log in; who may not end sessions of others leaves them to their end.
+      const ended = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1 AND pid <> pg_backend_pid()`;
+      await client.query(ended, [name]).catch(() => {});
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.pool.then((pool) => pool.end()).catch(() => {});
+  }
+
+  /** What it owns goes to us, what it may is taken back, here and in what all databases share; then it goes. */
+  private async ending(client: PoolClient, name: string): Promise<string[]> {
+    const role = escapeIdentifier(name);
+    const { rows } = await client.query<{ superuser: boolean; member: boolean }>(
+      `SELECT rolsuper AS superuser, pg_has_role(current_user, $1::name, 'USAGE') AS member
+         FROM pg_roles WHERE rolname = current_user`,
+      [name],
+    );
+    const joins = rows[0]?.superuser || rows[0]?.member ? [] : [`GRANT ${role} TO CURRENT_USER`];
+    return [
+      `ALTER ROLE ${role} NOLOGIN`,
+      ...joins,
+      `REASSIGN OWNED BY ${role} TO CURRENT_USER`,
+      `DROP OWNED BY ${role}`,
+      `DROP ROLE IF EXISTS ${role}`,
+    ];
+  }
+
+  private filled(statements: Statements, words: Words): string[] {
+    const { password } = words;
+    const hashed =
+      password !== undefined && this.config.password_authentication === 'scram-sha-256'
+        ? { ...words, password: scramVerifier(password) }
+        : words;
+    return statements.flatMap((statement) => statementsOf(statement, hashed, dialect));
+  }
+
+  private run(statements: Statements, words: Words, end: 'COMMIT' | 'ROLLBACK'): Promise<void> {
+    const filled = this.filled(statements, words);
+    return this.with((client) => this.inTransaction(client, filled, end));
+  }
+
+  private async inTransaction(client: PoolClient, statements: readonly string[], end: 'COMMIT' | 'ROLLBACK') {
+    await client.query('BEGIN');
+    try {
+      for (const statement of statements) await client.query(statement);
+      await client.query(end);
+    } catch (error) {
+      await client.query('ROLLBACK').catch(() => {});
+      throw error;
+    }
+  }
+
+  private async with<T>(run: (client: PoolClient) => Promise<T>): Promise<T> {
+    const client = await (await this.pool).connect();
+    try {
+      const answer = await run(client);
+      client.release();
+      return answer;
+    } catch (error) {
+      // Nothing is known of the state of a connection that was lost.
+      client.release(true);
+      throw error;
+    }
+  }
+}
+
+const orElse = (statements: Statements, usual: string): Statements => (statements.length > 0 ? statements : [usual]);
+
+function addressOf(config: DatabaseConfig): ConnectionAddress {
+  const address = filledAddress(config, ['postgres:', 'postgresql:'], 5432);
+  const mode = address.options.sslmode ?? 'prefer';
+  if (!['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'].includes(mode)) {
+    refuse(`connection_url: sslmode ${JSON.stringify(mode)} is not known`);
+  }
+  return address;
+}
+
+/** Everything is named, so that nothing around the process (variables, files of passwords) is taken in its place. */
+async function poolOf(config: DatabaseConfig): Promise<Pool> {
+  const { host, port, user, password, database, options } = addressOf(config);
+  const mode = options.sslmode ?? 'prefer';
+  const reach: PoolConfig = {
+    host,
+    port,
+    user,
+    password: () => password,
+    database: database || user,
+    application_name: options.application_name ?? 'keystead',
+    options: options.options ?? '-c client_min_messages=error',
+    connectionTimeoutMillis: connectMs,
+    query_timeout: callMs,
+    ssl: mode === 'disable' || mode === 'allow' ? false : tlsOf(config, mode, host),
+  };
+  // The client asks for TLS or does not; servers without it say so at once.
+  if (mode === 'prefer' && !(await speaksTls(reach))) reach.ssl = false;
+  const pool = new Pool({
+    ...reach,
+    max: config.max_open_connections,
+    idleTimeoutMillis: idleMs,
+    maxLifetimeSeconds: config.max_connection_lifetime,
+    allowExitOnIdle: true,
+  });
+  // An idle connection that is lost is replaced by the next call.
+  pool.on('error', () => {});
+  return pool;
+}
+
+function tlsOf(config: DatabaseConfig, mode: string, host: string): PoolConfig['ssl'] {
+  const verifies = mode === 'verify-full' || mode === 'verify-ca' || config.tls_ca !== '';
+  return {
+    rejectUnauthorized: verifies,
+    ...(config.tls_ca && { ca: config.tls_ca }),
+    ...(config.tls_certificate && { cert: config.tls_certificate, key: config.private_key }),
+    ...(mode !== 'verify-full' && verifies && { checkServerIdentity: () => undefined }),
+    servername: /^[\d.]+$|:/.test(host) ? undefined : host,
+  };
+}
+
+async function speaksTls(reach: PoolConfig): Promise<boolean> {
+  const client = new Client(reach);
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return true;
+  } catch (error) {
+    return !/does not support SSL/i.test((error as Error).message);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+/** What PostgreSQL keeps of a password (RFC 5803), made here so that it never sees the password. */
+function scramVerifier(password: string): string {
+  const iterations = 4096;
+  const salt = randomBytes(16);
+  const salted = pbkdf2Sync(password.normalize('NFKC'), salt, iterations, 32, 'sha256');
+  const hmac = (key: Buffer, text: string) => createHmac('sha256', key).update(text).digest();
+  const stored = createHash('sha256').update(hmac(salted, 'Client Key')).digest('base64');
+  const server = hmac(salted, 'Server Key').toString('base64');
+  return `SCRAM-SHA-256$${iterations}:${salt.toString('base64')}$${stored}:${server}`;
+}

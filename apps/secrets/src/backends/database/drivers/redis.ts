@@ -1,0 +1,120 @@
+import { createClient } from '@redis/client';
+import { refuse } from '../../../sdk/refuse';
+import { filledAddress } from '../address';
+import type { DatabaseConfig } from '../config-fields';
+import type { DatabaseClient, Driver, Statements } from '../driver';
+import type { Words } from '../statements';
+
+const connectMs = 5_000;
+const callMs = 30_000;
+const usualRules = ['~*', '+@read'];
+
+/** Redis and Valkey. Users are entries of its access control list; a statement is a JSON list of their rules. */
+export const redis: Driver = {
+  plugins: ['redis-database-plugin', 'valkey-database-plugin'],
+  names: {
+    template:
+      '{{ printf "v_%s_%s_%s_%s" (.DisplayName | truncate 64) (.RoleName | truncate 64) (random 20) (unix_time) | uppercase }}',
+    longest: 180,
+  },
+  check: (config) => void socketOf(config),
+  open: (config) => new RedisDatabase(config),
+};
+
+class RedisDatabase implements DatabaseClient {
+  private readonly client: ReturnType<typeof clientOf>;
+  private opening: Promise<unknown> | undefined;
+
+  constructor(config: DatabaseConfig) {
+    this.client = clientOf(config);
+    // What was under way is told by its call; the next one connects again.
+    this.client.on('error', () => {});
+  }
+
+  async verify(): Promise<void> {
+    await this.send('PING');
+  }
+
+  async create(statements: Statements, { name, password }: Words): Promise<void> {
+    await this.send('ACL', 'SETUSER', name!, 'RESET', 'ON', `>${password}`, ...rulesOf(statements, usualRules));
+  }
+
+  async renew(): Promise<void> {}
+
+  async setPassword(statements: Statements, { name, password }: Words): Promise<void> {
+    await this.send('ACL', 'SETUSER', name!, 'RESETPASS', `>${password}`, ...rulesOf(statements, []));
+  }
+
+  /** Its connections end with it. */
+  async remove(_statements: Statements, { name }: Words): Promise<void> {
+    await this.send('ACL', 'DELUSER', name!);
+  }
+
+  async close(): Promise<void> {
+    if (this.client.isOpen) this.client.destroy();
+  }
+
+  private async send(...command: string[]): Promise<unknown> {
+    if (!this.client.isReady) {
+      this.opening ??= this.connect().finally(() => {
+        this.opening = undefined;
+      });
+      await this.opening;
+    }
+    return this.client.sendCommand(command, { timeout: callMs });
+  }
+
+  private async connect(): Promise<void> {
+    if (this.client.isOpen) this.client.destroy();
+    await this.client.connect();
+  }
+}
+
+function socketOf(config: DatabaseConfig) {
+  if (config.connection_url) {
+    const schemes = ['redis:', 'rediss:', 'valkey:', 'valkeys:'];
+    const { host, port, user, password } = filledAddress(config, schemes, 6379);
+    return { host, port, user, password, tls: /^(rediss|valkeys):/.test(config.connection_url) };
+  }
+  const { host, port, username: user, password, tls } = config;
+  if (!host) refuse('host cannot be empty');
+  if (host.startsWith('/')) refuse('host must be a name or an address');
+  if (port === 0) refuse('port cannot be empty');
+  if (port < 0 || port > 65_535) refuse('port is not valid');
+  if (!user) refuse('username cannot be empty');
+  if (!password) refuse('password cannot be empty');
+  return { host, port, user, password, tls };
+}
+
+function clientOf(config: DatabaseConfig) {
+  const { host, port, user, password, tls } = socketOf(config);
+  const where = { host, port, connectTimeout: connectMs, reconnectStrategy: false } as const;
+  const ca = config.ca_cert || config.tls_ca;
+  return createClient({
+    username: user,
+    password,
+    disableOfflineQueue: true,
+    socket: tls ? { ...where, tls: true, rejectUnauthorized: !config.insecure_tls, ...(ca && { ca }) } : where,
+  });
+}
+
+function rulesOf(statements: Statements, usual: readonly string[]): readonly string[] {
+  if (statements.length === 0) return usual;
+  return statements.flatMap((statement) => {
+    const rules = parsed(statement);
+    if (!Array.isArray(rules) || !rules.every((rule) => typeof rule === 'string')) {
+      refuse('a statement for Redis must be a JSON list of rules, such as ["~app:*", "+get"]');
+    }
+    // These would give the user other passwords than the one that is handed out, or end it.
+    const own = rules.find((rule) => /^(?:[<>#!]|nopass$|resetpass$|reset$|on$|off$)/i.test(rule.trim()));
+    return own === undefined ? rules : refuse(`a statement for Redis cannot have the rule ${own.slice(0, 1)}…`);
+  });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,21 @@
+import { randomInt } from 'node:crypto';
+import type { MountView } from '../../sdk/call';
+
+/** Makes passwords by the policies of a mount's namespace, `sys/policies/password`. */
+export interface PasswordPolicies {
+  /** Throws `invalid` where the namespace has no such policy. */
+  generate(mount: Pick<MountView, 'uuid'>, policy: string): Promise<string>;
+}
+
+const length = 20;
+const classes = ['abcdefghijklmnopqrstuvwxyz', 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', '0123456789', '-'] as const;
+const all = classes.join('');
+
+/** A password where no policy says what it is like: 20 characters, some of each class, no dash first. */
+export function usualPassword(): string {
+  for (;;) {
+    const password = Array.from({ length }, () => all[randomInt(all.length)]).join('');
+    const has = (characters: string) => [...characters].some((one) => password.includes(one));
+    if (!password.startsWith('-') && classes.every(has)) return password;
+  }
+}

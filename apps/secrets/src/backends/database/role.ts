@@ -1,0 +1,79 @@
+import type { z } from 'zod';
+import { collection } from '../../sdk/collection';
+import { duration, keyValues, string, stringList } from '../../sdk/fields';
+import type { Operation } from '../../sdk/path';
+import { recordFields } from '../../sdk/record-fields';
+import { namesPath, recordPath } from '../../sdk/records';
+import { refuse } from '../../sdk/refuse';
+import { empty } from '../../sdk/reply';
+import type { Storage } from '../../sdk/storage';
+import { staticRoles } from './static-record';
+
+/** What roles of both kinds say of credentials. */
+export const credentialRows = {
+  db_name: [string().describe('The connection that it uses.'), ''],
+  credential_type: [string().describe('Kind of credential: password.'), 'password'],
+  credential_config: [keyValues().describe('password_policy: another one than that of the connection.'), {}],
+} as const;
+
+const statementsField = (text: string) => stringList().describe(text);
+
+const roleFields = recordFields({
+  db_name: credentialRows.db_name,
+  creation_statements: [statementsField('Statements that make a user.'), []],
+  revocation_statements: [statementsField('Statements that end a user; empty for the usual ones.'), []],
+  rollback_statements: [
+    statementsField('Statements that remove what a failed creation left; else it is ended as usual.'),
+    [],
+  ],
+  renew_statements: [statementsField('Statements of a renewal; empty for the usual ones.'), []],
+  default_ttl: [duration().describe('Lifetime of a user; 0 for that of the mount.'), 0],
+  max_ttl: [duration().describe('Longest lifetime with all renewals; 0 for that of the mount.'), 0],
+  credential_type: credentialRows.credential_type,
+  credential_config: credentialRows.credential_config,
+});
+/** The roles that users are made from. */
+export const roles = collection('role/', roleFields.input);
+export type Role = z.output<typeof roleFields.input>;
+
+/** Refuses other kinds of credentials, and settings that they do not have. */
+export function checkCredentials(type: string, config: Readonly<Record<string, string>>): void {
+  if (!['password', 'rsa_private_key', 'client_certificate'].includes(type))
+    refuse(`invalid credential_type "${type}"`);
+  if (type !== 'password') refuse(`unsupported credential_type: "${type}"; there is only "password"`);
+  const unknown = Object.keys(config).find((name) => name !== 'password_policy');
+  if (unknown !== undefined) refuse(`credential_config: ${unknown} is not known; there is password_policy`);
+}
+
+/** A name is that of one kind of role. */
+export const namesClash = 'Role and Static Role names must be unique';
+
+/** The names of the roles. */
+export const roleListPath = namesPath('roles', roles, {
+  summary: 'The roles of this mount.',
+  list: 'List the names of the roles.',
+});
+
+/** One role. */
+export const rolePath = recordPath('roles/:name', roles, {
+  summary: 'How users are made under a name.',
+  params: { name: 'name-at' },
+  read: { summary: 'Read a role.', output: roleFields.output, show: (role) => role },
+  write: {
+    summary: 'Create a role, or change what is named.',
+    update: 'merge',
+    defaults: roleFields.defaults,
+    input: roleFields.input,
+    async run({ params, input, storage }) {
+      if (input.db_name === '') refuse('database name is required');
+      checkCredentials(input.credential_type, input.credential_config);
+      if (await isStatic(storage, params.name)) refuse(namesClash);
+      roles.put(storage, params.name, input);
+      return empty;
+    },
+  } satisfies Operation<{ readonly name: string }, typeof roleFields.input, Role>,
+  delete: 'Delete a role; users that were made from it live on until their leases end.',
+});
+
+const isStatic = async (storage: Storage, name: string): Promise<boolean> =>
+  (await staticRoles.find(storage, name)) !== undefined;

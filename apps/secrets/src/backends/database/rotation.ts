@@ -1,0 +1,76 @@
+import type { BackgroundCall } from '../../sdk/call';
+import { newPassword } from './creds';
+import type { Databases } from './databases';
+import type { PasswordPolicies } from './passwords';
+import { changeStatic, dueAfter, listDue, type StaticRole, staticRoles } from './static-record';
+
+/** No other node tries meanwhile. */
+const claimMs = 60_000;
+const firstPauseMs = 10_000;
+const longestPauseMs = 600_000;
+const atOnce = 8;
+
+/** What rotations are lent. */
+export interface RotationParts {
+  readonly databases: Databases;
+  readonly policies: PasswordPolicies;
+}
+
+/**
+ * Changes a password. The new one is stored before the database learns of it, and is the one that the next try sets: after
+ * a crash the old or the new one is valid, and both are known. Throws what the database says; answers undefined for a role
+ * that is gone.
+ */
+export async function rotateStatic(
+  { databases, policies }: RotationParts,
+  name: string,
+  { storage, mount, nowMs }: BackgroundCall,
+): Promise<StaticRole | undefined> {
+  const found = await staticRoles.find(storage, name);
+  if (!found) return undefined;
+  const opened = await databases.open(storage, mount, found.db_name);
+  const password = await newPassword(policies, mount, found, opened);
+  const claimed = await changeStatic(
+    storage,
+    name,
+    (role) => role && { ...role, pending: role.pending ?? password, tryAtMs: nowMs + claimMs },
+  );
+  const pending = claimed?.pending;
+  if (!claimed || pending === undefined) return undefined;
+  const words = { name: claimed.username, username: claimed.username, password: pending };
+  try {
+    await opened.call('setPassword', claimed.rotation_statements, words);
+  } catch (error) {
+    await changeStatic(storage, name, (role) => {
+      if (role?.pending !== pending) return undefined;
+      const pauseMs = Math.min(firstPauseMs * 2 ** Math.min(role.failures, 20), longestPauseMs);
+      return { ...role, failures: role.failures + 1, tryAtMs: nowMs + pauseMs };
+    });
+    throw error;
+  }
+  return changeStatic(storage, name, (role) => {
+    if (role?.pending !== pending) return undefined;
+    const dueAtMs = dueAfter(role, nowMs);
+    const { pending: _set, ...rest } = role;
+    return { ...rest, password: pending, rotatedAtMs: nowMs, dueAtMs, tryAtMs: dueAtMs, failures: 0, fresh: false };
+  });
+}
+
+/** Changes the passwords that are due. Every node looks; the one that moves the time in the database does it. */
+export async function rotateWhenDue(parts: RotationParts, call: BackgroundCall): Promise<void> {
+  const failures: unknown[] = [];
+  for (;;) {
+    const names = await listDue(call.storage, call.nowMs);
+    if (names.length === 0) break;
+    const next = async () => {
+      for (let name = names.pop(); name !== undefined; name = names.pop()) {
+        await rotateStatic(parts, name, call).catch((error) => failures.push(error));
+      }
+    };
+    const before = failures.length + names.length;
+    await Promise.all(Array.from({ length: atOnce }, next));
+    // A connection that is gone fails before anything is moved.
+    if (failures.length >= before) break;
+  }
+  if (failures.length > 0) throw failures[0];
+}

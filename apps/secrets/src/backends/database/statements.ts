@@ -1,0 +1,152 @@
+import { refuse } from '../../sdk/refuse';
+
+/** What differs between the languages of databases, as far as texts and comments go. */
+export interface Dialect {
+  /** In all quoted texts a backslash escapes; else only in those that begin with E. */
+  readonly backslashes: boolean;
+  /** Texts between `$tag$`, and comments inside of comments. */
+  readonly dollars: boolean;
+  /** Names between backticks, and comments after `#`. */
+  readonly backticks: boolean;
+}
+
+/** The values of `{{name}}` and the like. */
+export type Words = Readonly<Record<string, string>>;
+
+const word = /\{\{\s*(\w+)\s*\}\}/y;
+const dollarTag = /\$(?:[A-Za-z_]\w*)?\$/y;
+const unquoted = /^[A-Za-z0-9_.@+: -]*$/;
+
+/**
+ * The statements of one element, with their words filled in. It is split at every `;` that is no part of a text, name or
+ * comment; one with a whole word END outside of those (functions, procedures) is one statement. A word within quotes is
+ * escaped as they need it, so that no name or password ends them; elsewhere only plain characters may be filled in. Throws
+ * `invalid`.
+ */
+export function statementsOf(element: string, words: Words, dialect: Dialect): string[] {
+  const scanner = new Scanner(element, words, dialect);
+  scanner.scan();
+  const statements = /\bEND\b/i.test(scanner.plain) ? [scanner.whole] : scanner.statements;
+  return statements.map((statement) => statement.trim()).filter((statement) => statement !== '');
+}
+
+/** Reads an element from its beginning to its end, once. */
+class Scanner {
+  readonly statements: string[] = [];
+  /** What is neither quoted nor a comment. */
+  plain = '';
+  whole = '';
+  private at = 0;
+  private current = '';
+
+  constructor(
+    private readonly text: string,
+    private readonly words: Words,
+    private readonly dialect: Dialect,
+  ) {}
+
+  scan(): void {
+    while (this.at < this.text.length) {
+      const char = this.text[this.at]!;
+      if (this.fill((value) => inPlain(value))) this.plain += ' x ';
+      else if (char === "'" || char === '"' || (char === '`' && this.dialect.backticks)) this.quoted(char);
+      else if (this.comment() || this.dollarQuoted()) this.plain += ' ';
+      else if (char === ';') this.end();
+      else {
+        this.plain += char;
+        this.take(1);
+      }
+    }
+    this.end();
+  }
+
+  private end(): void {
+    this.statements.push(this.current);
+    this.current = '';
+    this.whole += this.text[this.at] ?? '';
+    this.at++;
+    this.plain += ' ';
+  }
+
+  private put(text: string): void {
+    this.current += text;
+    this.whole += text;
+  }
+
+  private take(count: number): void {
+    this.put(this.text.slice(this.at, this.at + count));
+    this.at += count;
+  }
+
+  private takeThrough(end: number): void {
+    this.take((end < 0 ? this.text.length : end) - this.at);
+  }
+
+  private fill(escaped: (value: string) => string): boolean {
+    word.lastIndex = this.at;
+    const found = word.exec(this.text);
+    const value = found ? this.words[found[1]!] : undefined;
+    if (!found || value === undefined) return false;
+    this.put(escaped(value));
+    this.at += found[0].length;
+    return true;
+  }
+
+  private quoted(quote: string): void {
+    const { backslashes, backticks } = this.dialect;
+    const escapes = quote !== '`' && (backslashes || (quote === "'" && /(?:^|[^\w])E$/i.test(this.plain)));
+    // Where backticks are for names, double quotes are for texts.
+    const value = (text: string) =>
+      (escapes && (quote === "'" || backticks) ? text.replaceAll('\\', '\\\\') : text).replaceAll(quote, quote + quote);
+    this.plain += ' ';
+    this.take(1);
+    while (this.at < this.text.length) {
+      if (this.fill(value)) continue;
+      const char = this.text[this.at];
+      if (char === quote && this.text[this.at + 1] !== quote) break;
+      this.take(char === quote || (escapes && char === '\\') ? 2 : 1);
+    }
+    this.take(1);
+  }
+
+  private comment(): boolean {
+    const { text, at } = this;
+    if (text.startsWith('--', at) || (text[at] === '#' && this.dialect.backticks)) {
+      this.takeThrough(text.indexOf('\n', at));
+      return true;
+    }
+    if (!text.startsWith('/*', at)) return false;
+    let end = at + 2;
+    for (let depth = 1; depth > 0; ) {
+      const close = text.indexOf('*/', end);
+      const open = this.dialect.dollars ? text.indexOf('/*', end) : -1;
+      if (close < 0) {
+        end = text.length;
+        break;
+      }
+      const opens = open >= 0 && open < close;
+      depth += opens ? 1 : -1;
+      end = (opens ? open : close) + 2;
+    }
+    this.takeThrough(end);
+    return true;
+  }
+
+  private dollarQuoted(): boolean {
+    if (!this.dialect.dollars || /\w$/.test(this.plain)) return false;
+    dollarTag.lastIndex = this.at;
+    const tag = dollarTag.exec(this.text)?.[0];
+    if (tag === undefined) return false;
+    this.take(tag.length);
+    const close = this.text.indexOf(tag, this.at);
+    const end = close < 0 ? this.text.length : close;
+    while (this.at < end) if (!this.fill((value) => inPlain(value))) this.take(1);
+    this.take(tag.length);
+    return true;
+  }
+}
+
+function inPlain(value: string): string {
+  if (unquoted.test(value)) return value;
+  return refuse('a name or password with special characters can only be filled in between quotes');
+}

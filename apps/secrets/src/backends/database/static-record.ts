@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import { collection } from '../../sdk/collection';
+import { parseCron } from '../../sdk/cron';
+import { dueIndex } from '../../sdk/due';
+import { duration, keyValues, string, stringList } from '../../sdk/fields';
+import { recordFields } from '../../sdk/record-fields';
+import type { Storage } from '../../sdk/storage';
+
+/** What is said of a user whose password this service keeps. */
+export const staticFields = recordFields({
+  db_name: [string().describe('The connection that it uses.'), ''],
+  username: [string().describe('The user; it is there already, and cannot be changed later.'), ''],
+  rotation_period: [duration().describe('The password is changed after so long; at least 5s.'), 0],
+  rotation_schedule: [string().describe('Instead: when it is changed, a cron line of five fields, in UTC.'), ''],
+  rotation_statements: [stringList().describe('Statements that change the password; empty for the usual one.'), []],
+  credential_type: [string().describe('Kind of credential: password.'), 'password'],
+  credential_config: [keyValues().describe('password_policy: another one than that of the connection.'), {}],
+});
+
+const Stored = staticFields.input.extend({
+  password: z.string(),
+  /** The password that is being set; it may be the valid one already. */
+  pending: z.string().optional(),
+  rotatedAtMs: z.number(),
+  dueAtMs: z.number(),
+  /** When it is tried: then, or some time after a failure, or when the node that tries now has had long enough. */
+  tryAtMs: z.number(),
+  failures: z.number(),
+  /** Its creation is not finished: no password of it is valid. */
+  fresh: z.boolean(),
+});
+export type StaticRole = z.output<typeof Stored>;
+type StaticTerms = z.output<typeof staticFields.input>;
+/** The users whose passwords this mount keeps. */
+export const staticRoles = collection('static/', Stored);
+
+const due = dueIndex('due/');
+/** The names of some that are to be rotated now. */
+export const listDue = due.list;
+const secondOf = (role: StaticRole | undefined) => role && Math.ceil(role.tryAtMs / 1000);
+
+/** Decides about one; undefined from `change` leaves it, null removes it. Answers what is there then. */
+export function changeStatic(
+  storage: Storage,
+  name: string,
+  change: (role: StaticRole | undefined) => StaticRole | null | undefined,
+): Promise<StaticRole | undefined> {
+  return storage.transaction(`static/${name}`, async (tx) => {
+    const before = await staticRoles.find(tx, name);
+    const after = change(before);
+    if (after === undefined) return before;
+    due.move(tx, name, secondOf(before), secondOf(after ?? undefined));
+    if (after) staticRoles.put(tx, name, after);
+    else if (before) staticRoles.delete(tx, name);
+    return after ?? undefined;
+  });
+}
+
+/** When the password is due, after it was set; epoch milliseconds. */
+export function dueAfter({ rotation_period, rotation_schedule }: StaticTerms, rotatedAtMs: number): number {
+  const next = rotation_schedule ? parseCron(rotation_schedule)?.next(rotatedAtMs) : undefined;
+  return next ?? rotatedAtMs + rotation_period * 1000;
+}

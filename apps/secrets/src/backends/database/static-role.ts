@@ -1,0 +1,151 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { parseCron } from '../../sdk/cron';
+import { path } from '../../sdk/path';
+import { namesPath } from '../../sdk/records';
+import { refuse } from '../../sdk/refuse';
+import { data, empty, missing } from '../../sdk/reply';
+import { allowed } from './creds';
+import { checkCredentials, namesClash, roles } from './role';
+import { type RotationParts, rotateStatic } from './rotation';
+import { changeStatic, dueAfter, type StaticRole, staticFields, staticRoles } from './static-record';
+
+const shortestPeriodSeconds = 5;
+
+/** The names of the static roles. */
+export const staticRoleListPath = namesPath('static-roles', staticRoles, {
+  summary: 'The users whose passwords this mount keeps.',
+  list: 'List the names of the static roles.',
+});
+
+/** One user whose password this service keeps. */
+export const staticRolePath = (parts: RotationParts) =>
+  path('static-roles/:name', {
+    summary: 'A user whose password this service keeps, and when it is changed.',
+    params: { name: 'name-at' },
+    stored: ({ params, storage }) => staticRoles.find(storage, params.name),
+    read: {
+      summary: 'Read a static role, without the password.',
+      operationId: 'read-static-role',
+      output: z
+        .object({ last_vault_rotation: z.string().optional() })
+        .extend(staticFields.output.shape)
+        .partial({ rotation_period: true, rotation_schedule: true }),
+      async run({ params, storage }) {
+        const role = await staticRoles.find(storage, params.name);
+        if (!role) return missing;
+        const { db_name, username, rotation_statements, credential_type, credential_config } = role;
+        return data({
+          db_name,
+          username,
+          ...shownTerms(role),
+          rotation_statements,
+          credential_type,
+          credential_config,
+          ...(role.fresh ? {} : { last_vault_rotation: new Date(role.rotatedAtMs).toISOString() }),
+        });
+      },
+    },
+    write: {
+      summary: 'Take over a user and change its password at once, or change what is named.',
+      operationId: 'write-static-role',
+      update: 'merge',
+      once: true,
+      defaults: staticFields.defaults,
+      input: staticFields.input,
+      async run(call) {
+        const { params, input, storage, mount, nowMs } = call;
+        const stored = call.stored as StaticRole | undefined;
+        check(input, stored);
+        checkCredentials(input.credential_type, input.credential_config);
+        if (await roles.find(storage, params.name)) refuse(namesClash);
+        await allowed(parts.databases, storage, mount, input.db_name, params.name);
+        const dueAtMs = dueAfter(input, stored?.rotatedAtMs ?? nowMs);
+        await changeStatic(storage, params.name, (role) => {
+          if (role) return { ...role, ...input, dueAtMs, tryAtMs: dueAtMs };
+          return { ...input, password: '', rotatedAtMs: 0, dueAtMs, tryAtMs: nowMs, failures: 0, fresh: true };
+        });
+        if (stored && !stored.fresh) return empty;
+        try {
+          await rotateStatic(parts, params.name, call);
+        } catch (error) {
+          // With no answer the password may be set: then it is kept, and tried again.
+          if (!(error instanceof Refusal && 'unreachable' in error)) {
+            await changeStatic(storage, params.name, (role) => (role?.fresh ? null : undefined));
+          }
+          throw error;
+        }
+        return empty;
+      },
+    },
+    delete: {
+      summary: 'Let go of a user; it stays, with the password it has.',
+      operationId: 'delete-static-role',
+      async run({ params, storage }) {
+        await changeStatic(storage, params.name, () => null);
+        return empty;
+      },
+    },
+  });
+
+/** The password of a static role. */
+export const staticCredsPath = path('static-creds/:name', {
+  summary: 'The password of a user that this service keeps.',
+  params: { name: 'name-at' },
+  read: {
+    summary: 'Read user and password; there is no lease.',
+    operationId: 'read-static-role-credentials',
+    output: z.object({
+      username: z.string(),
+      password: z.string(),
+      rotation_period: z.int().optional(),
+      rotation_schedule: z.string().optional(),
+      ttl: z.int(),
+      last_vault_rotation: z.string(),
+    }),
+    async run({ params, storage, nowMs }) {
+      const role = await staticRoles.require(storage, params.name, `unknown role: ${params.name}`);
+      if (role.fresh) refuse('the password of this role could not be set yet; it is tried again');
+      return data({
+        username: role.username,
+        password: role.password,
+        ...shownTerms(role),
+        ttl: Math.max(0, Math.round((role.dueAtMs - nowMs) / 1000)),
+        last_vault_rotation: new Date(role.rotatedAtMs).toISOString(),
+      });
+    },
+  },
+});
+
+/** Changes a password before its time. */
+export const rotateRolePath = (parts: RotationParts) =>
+  path('rotate-role/:name', {
+    summary: 'The password of a static role.',
+    params: { name: 'name-at' },
+    write: {
+      summary: 'Change the password of a static role now.',
+      operationId: 'rotate-static-role-credentials',
+      async run(call) {
+        const rotated = await rotateStatic(parts, call.params.name, call);
+        if (!rotated) refuse('no static role found for role name');
+        return empty;
+      },
+    },
+  });
+
+const shownTerms = ({ rotation_period, rotation_schedule }: StaticRole) =>
+  rotation_schedule ? { rotation_schedule } : { rotation_period };
+
+function check(input: z.output<typeof staticFields.input>, stored: StaticRole | undefined): void {
+  const { db_name, username, rotation_period: period, rotation_schedule: schedule } = input;
+  if (db_name === '') refuse('database name is a required field');
+  if (username === '') refuse('username is a required field to create a static account');
+  if (stored && username !== stored.username) refuse('cannot update static account username');
+  if (period > 0 && schedule) refuse("only one of 'rotation_period' and 'rotation_schedule' can be set");
+  if (schedule) {
+    if (parseCron(schedule)?.next(0) === undefined) {
+      refuse(`rotation_schedule is no cron line of five fields, or its time never comes: ${JSON.stringify(schedule)}`);
+    }
+  } else if (period === 0) refuse('rotation_period is required to create static accounts');
+  else if (period < shortestPeriodSeconds) refuse('rotation_period must be 5 seconds or more');
+}

@@ -1,0 +1,52 @@
+import { Refusal } from '@keystead/refusal';
+import { parseTemplate, TemplateError } from '../../sdk/go-template';
+import { refuse } from '../../sdk/refuse';
+import type { Driver } from './driver';
+
+const fieldNames = ['DisplayName', 'RoleName'];
+/** Names of callers and roles may be longer than any name of a user. */
+const longestField = 1024;
+
+/** For whom a user is made. */
+export interface UserNameParts {
+  readonly displayName: string;
+  readonly role: string;
+}
+
+/** A name by the configured template, else by that of the driver. Throws `cap-exceeded` where it is too long. */
+export function userName(template: string, { names }: Driver, who: UserNameParts, nowMs: number): string {
+  const made = filled(template || names.template, who, nowMs);
+  if (made instanceof TemplateError || made === '' || made.length > names.longest) {
+    const why = made instanceof TemplateError ? made.message : `it has ${made.length} of ${names.longest} characters`;
+    throw new Refusal('cap-exceeded', `the user name that username_template gives cannot be used: ${why}`);
+  }
+  return made;
+}
+
+/** Refuses a template that cannot be understood. */
+export function checkTemplate(template: string): void {
+  try {
+    parseTemplate(template, fieldNames);
+  } catch (error) {
+    if (!(error instanceof TemplateError)) throw error;
+    refuse(`error creating database object: unable to initialize username template: ${error.message}`);
+  }
+}
+
+function filled(template: string, who: UserNameParts, nowMs: number): string | TemplateError {
+  const field = (text: string) => plain(text.slice(0, longestField));
+  try {
+    return plain(
+      parseTemplate(template, fieldNames)(
+        { DisplayName: field(who.displayName), RoleName: field(who.role) },
+        { nowMs },
+      ),
+    );
+  } catch (error) {
+    if (error instanceof TemplateError) return error;
+    throw error;
+  }
+}
+
+/** No character that means something in a statement. */
+const plain = (text: string): string => text.replace(/[^A-Za-z0-9_.@+:-]/g, '_');
