@@ -22,7 +22,7 @@ export interface Order {
 /** The orders of a mount. */
 export const orders = records<Order>('acme/order/');
 
-/** The orders of an account, the unfinished ones, and all by the end of what they are for. */
+/** The orders of an account, and its authorizations of unfinished ones. */
 export const ordersOf = (account: string): string => `acme/orders/${account}/`;
 export const unfinishedOf = (account: string): string => `acme/unfinished/${account}/`;
 
@@ -65,9 +65,11 @@ export function orderStatus(order: Order, proven: readonly Authorization[], nowM
 /** Forgets an order and what belongs to it. */
 export function forgetOrder(storage: Storage, order: Order, endsAtMs: number): void {
   orders.delete(storage, order.id);
-  for (const id of order.authorizations) authorizations.delete(storage, id);
+  for (const id of order.authorizations) {
+    authorizations.delete(storage, id);
+    storage.delete(unfinishedOf(order.account) + id);
+  }
   storage.delete(ordersOf(order.account) + order.id);
-  storage.delete(unfinishedOf(order.account) + order.id);
   storage.delete(endKey(order.certificate ? 'done' : 'open', endsAtMs, order.id));
   if (order.certificate) madeBy.delete(storage, order.certificate.serial);
 }

@@ -18,8 +18,8 @@ import { readCertificateId } from './renewal';
 import { type AccountRequest, type AcmeAnswer, byAccount } from './signed-request';
 
 const lifetimeMs = 24 * 3600_000;
-/** How many unfinished orders an account has at most. */
-const mostUnfinished = 300;
+/** How many names the unfinished orders of an account have at most: each may be asked for a few times. */
+const mostUnfinished = 1000;
 const mostListed = 1000;
 
 async function shown({ call, directory }: AccountRequest, order: Order): Promise<AcmeAnswer> {
@@ -87,8 +87,10 @@ export const newOrder = byAccount('Order a certificate.', 'write-acme-new-order'
   const { replaces } = payload;
   if (replaces !== undefined && typeof replaces !== 'string') return fail('malformed', 'replaces: not a text');
   const unfinished = await storage.list(unfinishedOf(account.id), { limit: mostUnfinished });
-  if (unfinished.length >= mostUnfinished) {
-    fail('rateLimited', `an account has at most ${mostUnfinished} unfinished orders`, { 'Retry-After': '3600' });
+  if (unfinished.length + identifiers.length > mostUnfinished) {
+    fail('rateLimited', `the unfinished orders of an account have at most ${mostUnfinished} names`, {
+      'Retry-After': '3600',
+    });
   }
   const expiresAtMs = wholeSeconds(nowMs) + lifetimeMs;
   const toProve = identifiers.map((identifier) =>
@@ -105,9 +107,8 @@ export const newOrder = byAccount('Order a certificate.', 'write-acme-new-order'
   await orders.change(storage, id, async (_none, tx) => {
     if (replaces) await noteReplaced(tx, replaces, order);
     for (const one of toProve) authorizations.put(tx, one.id, one);
-    for (const key of [ordersOf(account.id) + id, unfinishedOf(account.id) + id, endKey('open', expiresAtMs, id)]) {
-      tx.put(key, 'true');
-    }
+    const proofs = toProve.map((one) => unfinishedOf(account.id) + one.id);
+    for (const key of [ordersOf(account.id) + id, endKey('open', expiresAtMs, id), ...proofs]) tx.put(key, 'true');
     return order;
   });
   return { ...(await shown(request, order)), status: 201 };
@@ -161,7 +162,7 @@ export const finalizeOrder = byAccount(
       });
       const { issuer_id: issuer } = (await readyIssuer(tx, directory.issuerRef)).issuer;
       madeBy.put(tx, made.serial, { order: id, account: order.account });
-      tx.delete(unfinishedOf(order.account) + id);
+      for (const one of order.authorizations) tx.delete(unfinishedOf(order.account) + one);
       tx.delete(endKey('open', order.expiresAtMs, id));
       tx.put(endKey('done', made.notAfterMs, id), 'true');
       return { ...order, certificate: { serial: made.serial, issuer, madeAtMs: nowMs } };
