@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Log } from '../src/workspaces/runs/log';
+import { changesOf } from '../src/workspaces/runs/plan-changes';
 
 const all = (log: Log) => Array.from({ length: log.count }, (_, at) => log.at(at).text);
 
@@ -20,6 +21,28 @@ describe('the log of a run, as the page holds it', () => {
     }
   });
 
+  it('collects the errors of the tool with their lines, structured or as text for a terminal', () => {
+    const log = new Log();
+    const range = { filename: 'main.tf', start: { line: 3 } };
+    const diagnostic = { severity: 'error', summary: 'No stones', detail: 'Buy some.', address: 'stone.wall', range };
+    const warning = { ...diagnostic, severity: 'warning', summary: 'Few stones' };
+    for (const one of [warning, diagnostic])
+      log.append(`${JSON.stringify({ '@message': one.summary, '@level': 'x', diagnostic: one })}\n`);
+    log.append('\x1b[31m│ \x1b[0mError: No mortar\nError-free: yes\n');
+    expect(log.errors).toEqual([
+      { line: 4, diagnostic },
+      { line: 8, diagnostic: { severity: 'error', summary: 'No mortar', detail: '' } },
+    ]);
+  });
+
+  it('is searched and saved without the colours of a terminal', () => {
+    const log = new Log();
+    log.append('one \x1b[1mSTONE\x1b[0m\nanother\nlast st');
+    expect(log.linesWith('one stone')).toEqual([0]);
+    expect(log.linesWith('ST')).toEqual([0, 2]);
+    expect(log.text).toBe('one STONE\nanother\nlast st\n');
+  });
+
   it('gives another picture of the progress only when there is news', () => {
     const log = new Log();
     log.append('nothing yet\n');
@@ -30,6 +53,31 @@ describe('the log of a run, as the page holds it', () => {
     log.append(`${JSON.stringify({ '@message': '', '@level': 'info', type: 'planned_change', change })}\n`);
     expect(log.progress).not.toBe(before);
     expect(before.size).toBe(0);
+  });
+
+  it('comes after a plan that begins with what it destroys', () => {
+    const change = (address: string, ...actions: string[]) => ({
+      address,
+      type: 'stone',
+      change: { actions, before: {}, after: {} },
+    });
+    const plan = {
+      resource_changes: [
+        change('stone.a', 'create'),
+        change('stone.b', 'no-op'),
+        change('stone.c', 'update'),
+        change('stone.d', 'delete', 'create'),
+        change('stone.z', 'delete'),
+        change('stone.e', 'delete'),
+      ],
+    };
+    expect(changesOf(plan).map(({ address, kind }) => `${kind} ${address}`)).toEqual([
+      'delete stone.e',
+      'delete stone.z',
+      'replace stone.d',
+      'update stone.c',
+      'create stone.a',
+    ]);
   });
 
   it('cuts a line that never ends', () => {

@@ -1,51 +1,141 @@
 import { useNavigate } from '@tanstack/react-router';
+import {
+  Blocks,
+  CornerDownRight,
+  FileLock,
+  IdCard,
+  LogIn,
+  type LucideIcon,
+  ShieldCheck,
+  UserRound,
+  UsersRound,
+} from 'lucide-react';
 import { useCallback, useRef } from 'react';
-import type { Find } from '../shell/palette';
+import type { Command, Find } from '../shell/palette';
 import { useSession } from '../shell/session';
-import { holdsValues, useMounts } from './mounts';
+import { hasVersions, holdsValues, type Mount, mountOf, useMounts } from './mounts';
 import { mountPage, page, policyPage } from './pages';
+import { encodedPath, type Listing } from './reads';
 
-/** Policies are asked for once while the palette is open, not for every letter. */
+/** Names are asked for once while the palette is open, not for every letter. */
 const goodForMs = 30_000;
+/** Of each kind. */
+const most = 8;
+/** Secrets of an engine beyond these are not looked through. */
+const mostSecrets = 5000;
+/** Where auth methods keep the names of those who log in, and what one is called. */
+const names: ReadonlyMap<string, readonly [list: string, icon: LucideIcon]> = new Map([
+  ['userpass', ['users', UserRound]],
+  ['approle', ['role', LogIn]],
+  ['jwt', ['role', LogIn]],
+  ['oidc', ['role', LogIn]],
+  ['kubernetes', ['role', LogIn]],
+]);
 
-/** What the palette finds: engines, auth methods, and policies where they may be listed. */
+interface FoundName {
+  readonly name: string;
+  readonly id?: string;
+}
+
+/** What the palette finds, as far as it may be listed: secrets by path, users, roles, groups, entities, policies, mounts. */
 export function useFind(): Find {
   const { transport } = useSession();
   const navigate = useNavigate();
   const mounts = useMounts();
-  const policies = useRef<{ readonly at: number; readonly names: Promise<readonly string[]> }>(undefined);
   const known = useRef(mounts);
   known.current = mounts;
+  const lists = useRef(new Map<string, { readonly at: number; readonly found: Promise<readonly FoundName[]> }>());
   return useCallback(
     async (text) => {
-      if (policies.current === undefined || Date.now() - policies.current.at > goodForMs) {
-        const names = transport
-          .call<{ data: { keys: readonly string[] } }>('GET', '/v1/sys/policies/acl?list=true')
-          .then(({ data }) => data.keys)
-          .catch((): readonly string[] => []);
-        policies.current = { at: Date.now(), names };
-      }
+      const wanted = text.toLowerCase();
+      const go = (to: { readonly to: string; readonly search: never }) => () => void navigate(to);
+      /** The names of a list that have the text in them; none where it may not be read. */
+      const listed = async (path: string, below = ''): Promise<readonly FoundName[]> => {
+        let kept = lists.current.get(path);
+        if (kept === undefined || Date.now() - kept.at > goodForMs) {
+          const found = transport
+            .call<{ data: Listing<{ readonly name?: string }> }>('GET', `/v1/${path}`)
+            .then(({ data: { keys, key_info: info } }) => keys.map((id) => ({ name: info?.[id]?.name ?? id, id })))
+            .catch((): readonly FoundName[] => []);
+          kept = { at: Date.now(), found };
+          lists.current.set(path, kept);
+        }
+        return (await kept.found).filter(({ name }) => (below + name).toLowerCase().includes(wanted)).slice(0, most);
+      };
       const { secret, auth } = known.current;
-      const goTo = (mount: string) => () => void navigate(mountPage({ mount }));
-      return [
-        ...secret.map((mount) => ({
-          label: mount.path,
-          group: 'Secrets engines',
-          run: holdsValues(mount) ? () => void navigate(page('/secrets', { at: mount.path })) : goTo(mount.path),
-        })),
-        ...auth.map(({ path }) => ({
-          label: path,
-          group: 'Auth methods',
-          run: goTo(`auth/${path}`),
-        })),
-        ...(await policies.current.names)
-          .filter((name) => name !== 'root' && name.includes(text))
-          .slice(0, 20)
-          .map((name) => ({
+      const secretsOf = async (mount: Mount): Promise<readonly Command[]> => {
+        const folder = hasVersions(mount) ? `${mount.path}metadata/` : mount.path;
+        const found = await listed(`${encodedPath(folder)}?scan=true&limit=${mostSecrets}`, mount.path);
+        return found.map(({ name }) => ({
+          label: mount.path + name,
+          icon: FileLock,
+          group: 'Secrets',
+          run: go(page('/secrets', { at: mount.path + name })),
+        }));
+      };
+      const loginsOf = async ({ type, path }: Mount): Promise<readonly Command[]> => {
+        const [tab, icon] = names.get(type) ?? [];
+        if (tab === undefined || icon === undefined) return [];
+        const mount = `auth/${path}`;
+        return (await listed(`${encodedPath(mount)}${tab}?list=true`)).map(({ name }) => ({
+          label: name,
+          icon,
+          of: path,
+          group: tab === 'users' ? 'Users' : 'Roles',
+          run: go(mountPage({ mount, tab, name })),
+        }));
+      };
+      const identities = async (kind: 'entity' | 'group'): Promise<readonly Command[]> =>
+        (await listed(`identity/${kind}/id?list=true`)).map(({ name, id }) => ({
+          label: name,
+          icon: kind === 'group' ? UsersRound : IdCard,
+          group: kind === 'group' ? 'Groups' : 'Entities',
+          run: go(page(kind === 'group' ? '/access/groups' : '/access/entities', id === undefined ? {} : { id })),
+        }));
+      const policies = async (): Promise<readonly Command[]> =>
+        (await listed('sys/policies/acl?list=true'))
+          .filter(({ name }) => name !== 'root')
+          .map(({ name }) => ({
             label: name,
+            icon: ShieldCheck,
             group: 'Policies',
             run: () => void navigate(policyPage(name)),
-          })),
+          }));
+      // People who may read a secret and not list it open it by its path.
+      const path = text.replace(/^\/+/, '');
+      const opened = mountOf(secret.filter(holdsValues), path);
+      const found = await Promise.all([
+        ...secret.filter(({ type }) => type === 'kv').map(secretsOf),
+        ...auth.map(loginsOf),
+        identities('group'),
+        identities('entity'),
+        policies(),
+      ]);
+      return [
+        ...(opened === undefined || path === opened.path
+          ? []
+          : [
+              {
+                label: `Open ${path}`,
+                icon: CornerDownRight,
+                group: 'Open path',
+                isMatch: true,
+                run: go(page('/secrets', { at: path })),
+              },
+            ]),
+        ...found.flat(),
+        ...secret.map((mount) => ({
+          label: mount.path,
+          icon: Blocks,
+          group: 'Secrets engines',
+          run: go(holdsValues(mount) ? page('/secrets', { at: mount.path }) : mountPage({ mount: mount.path })),
+        })),
+        ...auth.map(({ path: at }) => ({
+          label: at,
+          icon: LogIn,
+          group: 'Auth methods',
+          run: go(mountPage({ mount: `auth/${at}` })),
+        })),
       ];
     },
     [transport, navigate],

@@ -23,7 +23,8 @@ import { useSession } from './session';
 import { useShortcuts } from './shortcuts';
 import { applyTheme, chosenTheme, type Theme } from './theme';
 
-const Palette = lazy(() => import('./palette').then((m) => ({ default: m.Palette })));
+const loadPalette = () => import('./palette');
+const Palette = lazy(() => loadPalette().then((m) => ({ default: m.Palette })));
 const Keys = lazy(() => import('./keys').then((m) => ({ default: m.Keys })));
 
 export interface FrameProps {
@@ -57,7 +58,12 @@ export function Frame({ nav, switcher, find }: FrameProps) {
   const path = useRouterState({ select: (state) => state.location.pathname });
   const items = useMemo(() => nav.flatMap((group) => group.items), [nav]);
   const open = useMemo(() => ({ palette: () => setPalette(true), keys: () => setKeys(true) }), []);
-  useShortcuts(items, open);
+  const ahead = useShortcuts(items, open);
+  // It is there when the keys are pressed: what is typed next belongs to it.
+  useEffect(() => {
+    const timer = setTimeout(() => void loadPalette(), 300);
+    return () => clearTimeout(timer);
+  }, []);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new address closes the menu
   useEffect(() => setMenu(false), [path]);
   const change = (next: Theme) => {
@@ -124,6 +130,7 @@ export function Frame({ nav, switcher, find }: FrameProps) {
         {palette ? (
           <Palette
             onClose={() => setPalette(false)}
+            takeTyped={ahead.take}
             find={find}
             commands={[
               ...items.map(({ label, icon, to }) => ({

@@ -31,20 +31,24 @@ export function Palette({
   commands: known,
   find,
   onClose,
+  takeTyped,
 }: {
   readonly commands: readonly Command[];
   readonly find?: Find | undefined;
   readonly onClose: () => void;
+  /** What was typed before it had the focus. */
+  readonly takeTyped: () => string;
 }) {
   const element = useRef<HTMLDialogElement>(null);
+  const [text, setText] = useState('');
   useEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
     // The menu around it can have the focus as well, and would be given it.
     dialog?.querySelector('input')?.focus();
+    setText(takeTyped());
     return () => dialog?.close();
-  }, []);
-  const [text, setText] = useState('');
+  }, [takeTyped]);
   const [found, setFound] = useState<readonly Command[]>([]);
   useEffect(() => {
     if (find === undefined || text.trim() === '') return setFound([]);

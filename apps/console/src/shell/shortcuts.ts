@@ -1,25 +1,33 @@
 import { useNavigate } from '@tanstack/react-router';
-import { useEffect } from 'react';
+import { useEffect, useMemo, useRef } from 'react';
 import type { NavItem } from './navigation';
 
 /** Time between `g` and the letter of a page. */
 const pauseMs = 1000;
 
-/** What keys do on every page, outside of fields. */
+/** What keys do on every page, outside of fields. Answers what was typed ahead of the palette, once. */
 export function useShortcuts(
   items: readonly NavItem[],
   open: { readonly palette: () => void; readonly keys: () => void },
-): void {
+): { readonly take: () => string } {
+  // What is typed between the keys that open the palette and its field having the focus.
+  const ahead = useRef<string>(undefined);
   const navigate = useNavigate();
   useEffect(() => {
     let began = 0;
     const pressed = (event: KeyboardEvent) => {
       if ((event.metaKey || event.ctrlKey) && event.key === 'k') {
         event.preventDefault();
+        ahead.current = '';
         open.palette();
         return;
       }
       const at = event.target as HTMLElement;
+      if (ahead.current !== undefined && event.key.length === 1) {
+        event.preventDefault();
+        ahead.current += event.key;
+        return;
+      }
       const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName) || at.isContentEditable;
       if (event.metaKey || event.ctrlKey || event.altKey || isTyping || at.closest('[role=menu]') !== null) return;
       if (event.key === '?') open.keys();
@@ -40,6 +48,16 @@ export function useShortcuts(
     addEventListener('keydown', pressed);
     return () => removeEventListener('keydown', pressed);
   }, [navigate, items, open]);
+  return useMemo(
+    () => ({
+      take: () => {
+        const typed = ahead.current ?? '';
+        ahead.current = undefined;
+        return typed;
+      },
+    }),
+    [],
+  );
 }
 
 /** Moves to the next or the previous row of the list on the page: its first link. */

@@ -1,13 +1,20 @@
 import { useNavigate, useParams } from '@tanstack/react-router';
+import { Boxes, Building2, FolderKanban, type LucideIcon, Play, UsersRound, Variable } from 'lucide-react';
 import { useCallback } from 'react';
 import { taken } from '../api/transport';
 import { workspacesApi } from '../api/workspaces';
-import type { Find } from '../shell/palette';
+import type { Command, Find } from '../shell/palette';
 import { useSession } from '../shell/session';
+import { titleOf } from './runs/run-types';
 
 const few = 8;
+/** Without an organization that is looked at, workspaces of these many are looked through. */
+const mostOrganizations = 6;
 
-/** What the palette finds: organizations, and workspaces of the one that is looked at. */
+/**
+ * What the palette finds: organizations and workspaces; of the organization that is looked at also projects, teams,
+ * variable sets and runs.
+ */
 export function useFind(): Find {
   const { transport } = useSession();
   const navigate = useNavigate();
@@ -16,28 +23,83 @@ export function useFind(): Find {
     async (text) => {
       const api = workspacesApi(transport);
       const page = { 'page[size]': few };
-      const [organizations, workspaces] = await Promise.all([
-        taken(api.GET('/api/v2/organizations', { params: { query: { q: text, ...page } } })),
-        organization === ''
-          ? undefined
-          : taken(
-              api.GET('/api/v2/organizations/{organization_name}/workspaces', {
-                params: { path: { organization_name: organization }, query: { 'search[name]': text, ...page } },
+      const way = (...names: string[]) => names.map((name) => `/${encodeURIComponent(name)}`).join('');
+      const command = (group: string, icon: LucideIcon, label: string, to: string, of?: string): Command => ({
+        label,
+        icon,
+        group,
+        ...(of === undefined ? {} : { of }),
+        run: () => void navigate({ to }),
+      });
+      /** One kind of thing; none where it may not be read. */
+      const found = <T>(answer: Promise<{ readonly data: readonly T[] }>, each: (one: T) => Command) =>
+        answer.then(({ data }) => data.map(each)).catch((): readonly Command[] => []);
+      const organizations = taken(api.GET('/api/v2/organizations', { params: { query: { q: text, ...page } } }));
+      const workspacesOf = (org: string) =>
+        found(
+          taken(
+            api.GET('/api/v2/organizations/{organization_name}/workspaces', {
+              params: { path: { organization_name: org }, query: { 'search[name]': text, ...page } },
+            }),
+          ),
+          ({ attributes: { name } }) =>
+            command('Workspaces', Boxes, name, `/organizations${way(org)}/workspaces${way(name)}`, org),
+        );
+      const own = async (): Promise<readonly Command[]> => {
+        const path = { organization_name: organization };
+        const below = `/organizations${way(organization)}`;
+        const all = await Promise.all([
+          workspacesOf(organization),
+          found(
+            taken(
+              api.GET('/api/v2/organizations/{organization_name}/projects', {
+                params: { path, query: { q: text, ...page } },
               }),
             ),
-      ]);
-      const way = (...names: string[]) => names.map((name) => `/${encodeURIComponent(name)}`).join('');
+            ({ id, attributes: { name } }) => command('Projects', FolderKanban, name, `${below}/projects${way(id)}`),
+          ),
+          found(
+            taken(
+              api.GET('/api/v2/organizations/{organization_name}/teams', {
+                params: { path, query: { q: text, ...page } },
+              }),
+            ),
+            ({ id, attributes: { name } }) => command('Teams', UsersRound, name, `${below}/teams${way(id)}`),
+          ),
+          found(
+            taken(
+              api.GET('/api/v2/organizations/{organization_name}/varsets', {
+                params: { path, query: { q: text, ...page } },
+              }),
+            ),
+            ({ id, attributes: { name } }) => command('Variable sets', Variable, name, `${below}/varsets${way(id)}`),
+          ),
+          found(
+            taken(
+              api.GET('/api/v2/organizations/{organization_name}/runs', {
+                params: { path, query: { 'search[basic]': text, ...page } },
+              }),
+            ),
+            ({ id, attributes }) => ({
+              ...command('Runs', Play, titleOf(attributes, id), `/runs${way(id)}`, id),
+              isMatch: true,
+            }),
+          ),
+        ]);
+        return all.flat();
+      };
+      const everywhere = async (): Promise<readonly Command[]> => {
+        const all = await taken(
+          api.GET('/api/v2/organizations', { params: { query: { 'page[size]': mostOrganizations } } }),
+        );
+        return (await Promise.all(all.data.map(({ attributes: { name } }) => workspacesOf(name)))).flat();
+      };
+      const [things, matching] = await Promise.all([organization === '' ? everywhere() : own(), organizations]);
       return [
-        ...(workspaces?.data ?? []).map(({ attributes: { name } }) => ({
-          label: name,
-          group: `Workspaces of ${organization}`,
-          run: () => void navigate({ to: `/organizations${way(organization)}/workspaces${way(name)}` }),
-        })),
-        ...organizations.data.map(({ attributes: { name } }) => ({
-          label: name,
-          group: 'Organizations',
-          run: () => void navigate({ to: `/organizations${way(name)}` }),
-        })),
+        ...things,
+        ...matching.data.map(({ attributes: { name } }) =>
+          command('Organizations', Building2, name, `/organizations${way(name)}`),
+        ),
       ];
     },
     [transport, navigate, organization],

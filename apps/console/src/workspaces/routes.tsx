@@ -125,6 +125,10 @@ const pages = [
   ),
 
   page(
+    '/runs/$run',
+    lazy(() => import('./runs/run-address'), 'RunAddress'),
+  ),
+  page(
     inWorkspace,
     lazy(() => import('./workspace/overview'), 'Overview'),
   ),
@@ -137,6 +141,10 @@ const pages = [
   page(
     `${inWorkspace}/variables`,
     lazy(() => import('./workspace/variables'), 'Variables'),
+  ),
+  page(
+    `${inWorkspace}/states/$state`,
+    lazy(() => import('./workspace/state-version'), 'StateVersionPage'),
   ),
   page(
     `${inWorkspace}/states`,

@@ -49,8 +49,7 @@ describe('who has no pointer', () => {
 
   journey('enables an engine, stores a secret, and shows it', async () => {
     const page = await inSecrets('/ui/engines/new');
-    await reach(page, page.getByLabel('Type'));
-    await page.keyboard.type('kv');
+    await press(page, 'Key/value', 'link');
     await write(page, 'Path', 'typed');
     await press(page, 'Enable engine');
     await press(page, 'New secret');

@@ -22,6 +22,8 @@ const secretsPages = [
   '/ui/access/applications',
   '/ui/operations/key-shares',
   '/ui/engines/new',
+  '/ui/engines/new?kind=auth',
+  '/ui/engines/new?type=kv',
   '/ui/engines/mount?mount=identity/&place=oidc/client/%7Bname%7D',
   '/ui/engines/mount?mount=scheduler/',
   '/ui/engines/mount?mount=scheduler/&tab=endpoints',

@@ -23,7 +23,7 @@ describe('the console of the secrets service', () => {
 
   journey('stores a secret, shows it, writes it again, compares, deletes, brings back and destroys', async () => {
     const page = await at.signedIn('secrets', '/ui/engines/new');
-    await page.getByLabel('Type').selectOption('kv');
+    await page.getByRole('link', { name: 'Key/value' }).click();
     await page.getByLabel('Path').fill('first');
     await button(page, 'Enable engine').click();
     await button(page, 'New secret').click();
@@ -358,6 +358,60 @@ describe('the console of the secrets service', () => {
     expect((await api('POST', 'auth/approle/login', { role_id, secret_id })).auth.client_token).toBeTruthy();
     await page.getByRole('button', { name: 'Destroy' }).click();
     await page.getByText('No secret ID is valid.').waitFor();
+  });
+
+  journey('makes a token that is shown once, and lists tokens by their names', async () => {
+    const page = await at.signedIn('secrets', '/ui/access/tokens');
+    await button(page, 'Create token').click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Display name').fill('deckhand');
+    await dialog.getByLabel('Policies').fill('default');
+    await page.getByRole('option', { name: 'default' }).click();
+    await dialog.getByLabel('TTL').fill('20m');
+    await button(page, 'Create').click();
+    await button(page, 'Reveal token').click();
+    const token = (await page.getByRole('alert').locator('pre').textContent())!;
+    const own = await fetch(`${at.installation.secretsUrl}/v1/auth/token/lookup-self`, {
+      headers: { 'X-Service-Token': token },
+    });
+    expect(((await own.json()) as { data: unknown }).data).toMatchObject({ policies: ['default'], creation_ttl: 1200 });
+    await button(page, 'Done').click();
+    await page.getByRole('row').filter({ hasText: 'token-deckhand' }).getByText('default').waitFor();
+    expect(await page.content()).not.toContain(token);
+    expect(await at.violations(page)).toEqual([]);
+  });
+
+  journey('puts entities into a group by their names', async () => {
+    await api('POST', 'identity/entity', { name: 'stoker' });
+    const page = await at.signedIn('secrets', '/ui/access/groups');
+    await button(page, 'New group').click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('engine room');
+    await dialog.getByLabel('Members').fill('stok');
+    await page.getByRole('option', { name: 'stoker' }).click();
+    await button(page, 'Create group').click();
+    await page.getByRole('link', { name: 'engine room' }).click();
+    await page.getByRole('region', { name: 'Members' }).getByRole('link', { name: 'stoker' }).waitFor();
+    await button(page, 'Remove stoker').click();
+    await button(page, 'Save').click();
+    await page.getByRole('region', { name: 'Members' }).getByText('none').waitFor();
+    expect((await api('GET', 'identity/group/name/engine%20room')).data.member_entity_ids).toEqual([]);
+  });
+
+  journey('opens a secret by a part of its path, or by all of it, and takes what is typed at once', async () => {
+    await api('POST', 'sys/mounts/hold', { type: 'kv', options: { version: '2' } });
+    await api('POST', 'hold/data/cargo/crates', { data: { count: '7' } });
+    const page = await at.signedIn('secrets', '/ui/');
+    const find = async (text: string, option: string) => {
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      await page.keyboard.press('Control+k');
+      await page.keyboard.type(text);
+      await page.getByRole('option', { name: option, exact: true }).click();
+    };
+    await find('hold/cargo/cr', 'hold/cargo/crates');
+    await page.getByRole('heading', { name: 'crates', level: 1 }).waitFor();
+    await find('hold/cargo/nowhere', 'Open hold/cargo/nowhere');
+    await page.getByRole('heading', { name: 'nowhere', level: 1 }).waitFor();
   });
 
   journey('shows certificates by when they expire, and revokes one', async () => {

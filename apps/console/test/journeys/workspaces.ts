@@ -99,6 +99,11 @@ describe('the first day in the workspace console', () => {
       await page.getByText('laying row 1').waitFor();
       await status(page, 'applying').waitFor();
       await page.getByText('laying row 6').waitFor();
+      await page.getByLabel('Search the log').fill('ROW 3');
+      await page.keyboard.press('Enter');
+      await page.locator('.log-line.linked', { hasText: 'laying row 3' }).waitFor();
+      await button(page, 'Wrap lines').click();
+      await page.getByLabel('Search the log').fill('');
       await status(page, 'applied').waitFor();
       await page.getByText('Go on').waitFor();
       await unharmed(page);
@@ -170,6 +175,14 @@ describe('the first day in the workspace console', () => {
       await newest.filter({ hasText: '4' }).waitFor();
       // The holder of the lock keeps it.
       await button(page, 'Unlock').waitFor();
+      await page.getByRole('link', { name: '2', exact: true }).click();
+      await page.getByRole('heading', { name: 'State 2', level: 1 }).waitFor();
+      await button(page, 'Show JSON').click();
+      await page.getByText('"serial": 2').waitFor();
+      const saved = page.waitForEvent('download');
+      await button(page, 'Download').click();
+      expect((await saved).suggestedFilename()).toMatch(/-2\.tfstate$/);
+      expect(await at.violations(page)).toEqual([]);
     },
     patient,
   );

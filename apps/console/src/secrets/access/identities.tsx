@@ -10,9 +10,11 @@ import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
 import { FormDialog } from '../../design/form';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
+import { PickerField } from '../../design/picker';
 import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
 import { page, useAddress } from '../pages';
+import { PolicyPicker } from '../policy-picker';
 import { useChange, useRead } from '../reads';
 import { Factors } from './factors';
 
@@ -127,22 +129,13 @@ function IdentityList({ kind }: { readonly kind: IdentityKind }) {
   );
 }
 
-const listOf = (text: string): string[] =>
-  text
-    .split(',')
-    .map((one) => one.trim())
-    .filter((one) => one !== '');
-
 function NewIdentity({ kind, onClose }: { readonly kind: IdentityKind; readonly onClose: () => void }) {
-  const [given, setGiven] = useState({ name: '', policies: '', members: '' });
+  const [name, setName] = useState('');
+  const [policies, setPolicies] = useState<readonly string[]>([]);
+  const [members, setMembers] = useState<readonly string[]>([]);
   const change = useChange(() => onClose());
-  const set = (name: keyof typeof given) => (value: string) => setGiven((before) => ({ ...before, [name]: value }));
   const send = () => {
-    const body = {
-      name: given.name,
-      policies: listOf(given.policies),
-      ...(kind === 'group' ? { member_entity_ids: listOf(given.members) } : {}),
-    };
+    const body = { name, policies, ...(kind === 'group' ? { member_entity_ids: members } : {}) };
     change.mutate({ method: 'POST', path: `identity/${kind}`, body });
   };
   return (
@@ -153,12 +146,32 @@ function NewIdentity({ kind, onClose }: { readonly kind: IdentityKind; readonly 
       onSend={send}
       onBack={onClose}
     >
-      <TextField label="Name" required autoFocus value={given.name} onChange={set('name')} />
-      <TextField label="Policies" value={given.policies} onChange={set('policies')} hint="Comma-separated names." />
-      {kind === 'group' ? (
-        <TextField label="Members" value={given.members} onChange={set('members')} hint="Comma-separated entity ids." />
-      ) : null}
+      <TextField label="Name" required autoFocus value={name} onChange={setName} />
+      <PolicyPicker chosen={policies} onChange={setPolicies} />
+      {kind === 'group' ? <EntityPicker chosen={members} onChange={setMembers} /> : null}
     </FormDialog>
+  );
+}
+
+/** Picks entities by their names. */
+function EntityPicker({
+  chosen,
+  onChange,
+}: {
+  readonly chosen: readonly string[];
+  readonly onChange: (chosen: string[]) => void;
+}) {
+  const { data } = useIdentities('entity');
+  const options = Object.entries(data?.key_info ?? {}).map(([value, { name }]) => ({ value, label: name }));
+  return (
+    <PickerField
+      label="Members"
+      options={options}
+      chosen={chosen}
+      onChange={onChange}
+      placeholder="Choose entities"
+      hint="The entities that get the policies of the group."
+    />
   );
 }
 
@@ -166,7 +179,8 @@ function Identity({ kind, id }: { readonly kind: IdentityKind; readonly id: stri
   const found = useRead<IdentityRecord>(`identity/${kind}/id/${encodeURIComponent(id)}`);
   const others = useIdentities(kind === 'entity' ? 'group' : 'entity');
   const change = useChange();
-  const [policies, setPolicies] = useState<string>();
+  const [policies, setPolicies] = useState<readonly string[]>();
+  const [chosen, setChosen] = useState<readonly string[]>();
   const [removing, setRemoving] = useState(false);
   const { title, one, to } = words[kind];
   const shown = found.data;
@@ -227,18 +241,19 @@ function Identity({ kind, id }: { readonly kind: IdentityKind; readonly id: stri
             className="form"
             onSubmit={(event) => {
               event.preventDefault();
-              write({ policies: listOf(policies ?? '') });
+              write({
+                ...(policies === undefined ? {} : { policies }),
+                ...(chosen === undefined ? {} : { member_entity_ids: chosen }),
+              });
             }}
           >
-            <TextField
-              label="Policies"
-              value={policies ?? (shown.policies ?? []).join(', ')}
-              onChange={setPolicies}
-              hint="Comma-separated names."
-            />
+            <PolicyPicker chosen={policies ?? shown.policies ?? []} onChange={setPolicies} />
+            {kind === 'group' && shown.type !== 'external' ? (
+              <EntityPicker chosen={chosen ?? shown.member_entity_ids ?? []} onChange={setChosen} />
+            ) : null}
             <div>
               <Button type="submit" busy={change.isPending}>
-                Save policies
+                Save
               </Button>
             </div>
           </form>

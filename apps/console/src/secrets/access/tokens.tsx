@@ -1,8 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
+import { Plus } from 'lucide-react';
 import { type FormEvent, useState } from 'react';
-import { ApiError } from '../../api/api-error';
-import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
 import { Confirm } from '../../design/dialog';
@@ -15,89 +14,57 @@ import { LeasesOf } from '../leases/leases-of';
 import { useMay } from '../may';
 import { page, useAddress } from '../pages';
 import { useChange } from '../reads';
+import { CreateToken } from './create-token';
+import type { TokenRecord } from './token-record';
+import { TokenTable } from './token-table';
 
-interface TokenRecord {
-  readonly accessor: string;
-  readonly display_name: string;
-  readonly policies: readonly string[];
-  readonly identity_policies?: readonly string[];
-  readonly path: string;
-  readonly creation_time: number;
-  readonly expire_time: string | null;
-  readonly entity_id: string;
-  readonly meta: Readonly<Record<string, string>> | null;
-  readonly orphan: boolean;
-  readonly renewable?: boolean;
-  readonly type: string;
-  readonly num_uses: number;
-}
-const pageSize = 100;
+const creation = 'auth/token/create';
+const lookUp = 'auth/token/lookup-accessor';
+const revocation = 'auth/token/revoke-accessor';
 
 /** Tokens by their accessors: their details and how to revoke them. The token itself cannot be read. */
 export function Tokens() {
   const { accessor } = useAddress('/access/tokens');
   const navigate = useNavigate();
   const [typed, setTyped] = useState(accessor ?? '');
+  const [adding, setAdding] = useState(false);
+  const may = useMay([creation, lookUp]);
   const go = (event: FormEvent) => {
     event.preventDefault();
     void navigate(page('/access/tokens', typed === '' ? {} : { accessor: typed.trim() }));
   };
   return (
     <div className="stack">
-      <PageHead title="Tokens" />
+      <PageHead
+        title="Tokens"
+        actions={
+          <Button
+            kind="primary"
+            icon={Plus}
+            {...may({ path: creation, capabilities: ['update'] })}
+            onClick={() => setAdding(true)}
+          >
+            Create token
+          </Button>
+        }
+      >
+        <p className="second">A token is listed by its accessor; the token itself cannot be read.</p>
+      </PageHead>
       <form className="filters at-end" onSubmit={go}>
         <TextField label="Accessor" type="search" value={typed} onChange={setTyped} />
         <div>
           <Button type="submit">Look up</Button>
         </div>
       </form>
-      {accessor === undefined ? <Accessors /> : <TokenFacts key={accessor} accessor={accessor} />}
+      {accessor === undefined ? (
+        <TokenTable mayLookUp={may({ path: lookUp, capabilities: ['update'] }).forbidden === undefined} />
+      ) : (
+        <TokenFacts key={accessor} accessor={accessor} />
+      )}
+      {adding ? <CreateToken onClose={() => setAdding(false)} /> : null}
     </div>
   );
 }
-
-function useAccessors() {
-  const { transport } = useSession();
-  return useQuery<readonly string[]>({
-    queryKey: ['v1', 'accessors'],
-    queryFn: async () => {
-      try {
-        const address = `/v1/auth/token/accessors?list=true&limit=${pageSize}`;
-        return (await transport.call<{ data: { keys: readonly string[] } }>('GET', address)).data.keys;
-      } catch (error) {
-        if (error instanceof ApiError && error.status === 404) return [];
-        throw error;
-      }
-    },
-  });
-}
-
-function Accessors() {
-  const { session } = useSession();
-  const found = useAccessors();
-  if (found.error) return <ErrorNotice error={found.error} />;
-  if (found.data === undefined) return <Skeleton />;
-  return (
-    <>
-      <ul className="list" aria-label="Accessors">
-        {found.data.map((accessor) => (
-          <li key={accessor}>
-            <Link {...page('/access/tokens', { accessor })}>
-              <code>{accessor}</code>
-            </Link>
-            {accessor === session.accessor ? <Badge tone="accent">this session</Badge> : null}
-          </li>
-        ))}
-      </ul>
-      {found.data.length === pageSize ? (
-        <p className="second small">The first {pageSize}, in no order of time.</p>
-      ) : null}
-      <SameBy api="LIST /v1/auth/token/accessors" command="keystead list auth/token/accessors" />
-    </>
-  );
-}
-
-const revocation = 'auth/token/revoke-accessor';
 
 function TokenFacts({ accessor }: { readonly accessor: string }) {
   const { transport, session } = useSession();

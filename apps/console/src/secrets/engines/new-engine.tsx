@@ -1,4 +1,4 @@
-import { useNavigate } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { ErrorNotice } from '../../design/error-notice';
 import { SelectField, TextField } from '../../design/field';
@@ -6,6 +6,7 @@ import { Form } from '../../design/form';
 import { PageHead, SameBy, Skeleton } from '../../design/page';
 import { mountPage, page, useAddress } from '../pages';
 import { encodedPath, useChange, useRead } from '../reads';
+import { TypeChoice } from './type-choice';
 
 interface Catalog {
   readonly auth: readonly string[];
@@ -14,14 +15,13 @@ interface Catalog {
 // Are there once and for all in every namespace.
 const standing = new Set(['cubbyhole', 'system', 'identity', 'token', 'ns_cubbyhole', 'ns_system', 'ns_identity']);
 
-/** Enables an engine, or a auth method. */
+/** Enables a secrets engine, or an auth method. */
 export function NewEngine() {
-  const { kind = 'secret', type: wanted = '' } = useAddress('/engines/new');
+  const { kind = 'secret', type = '' } = useAddress('/engines/new');
   const catalog = useRead<Catalog>('sys/plugins/catalog');
   const types = (catalog.data?.[kind] ?? []).filter((type) => !standing.has(type));
-  const [given, setGiven] = useState({ type: wanted, path: '', description: '', version: '2', default: '', max: '' });
+  const [given, setGiven] = useState({ path: '', description: '', version: '2', default: '', max: '' });
   const navigate = useNavigate();
-  const type = given.type || types[0] || '';
   const path = given.path.replace(/^\/+|\/+$/g, '') || type;
   const change = useChange(
     () =>
@@ -54,9 +54,14 @@ export function NewEngine() {
       <ErrorNotice error={catalog.error} />
       {catalog.data === undefined ? (
         <Skeleton rows={4} />
+      ) : type === '' ? (
+        <TypeChoice kind={kind} types={types} />
       ) : (
         <Form action={`Enable ${what}`} change={change} onSend={send}>
-          <SelectField label="Type" value={type} onChange={set('type')} options={types} />
+          <p>
+            <span className="strong">{type}</span> ·{' '}
+            <Link {...page('/engines/new', { kind })}>Choose another type</Link>
+          </p>
           <TextField
             label="Path"
             value={given.path}

@@ -47,3 +47,10 @@ export function compareStates(older: StateFile, newer: StateFile): StateDifferen
     return attributes.length === 0 ? [] : [{ address, kind: 'changed', attributes }];
   });
 }
+
+/** The address of a signed link, at the service that this page came from. */
+export const ownPath = (url: string | null): string | undefined => {
+  if (url === null) return undefined;
+  const { pathname, search } = new URL(url);
+  return (pathname + search).replace(/^\/api\/v2\//, '');
+};

@@ -14,7 +14,7 @@ import { ResourceTable } from '../parts/resource-table';
 import { Status } from '../parts/states';
 import { Attributes } from '../runs/resource-tree';
 import { WorkspaceHead } from './head';
-import { compareStates, type StateFile } from './state-diff';
+import { compareStates, ownPath, type StateFile } from './state-diff';
 import { useWorkspace, type Workspace } from './use-workspace';
 
 type StateVersion = Resource<'StateVersionsResource'>;
@@ -71,7 +71,7 @@ export function States() {
               head: 'Serial',
               cell: (state) => (
                 <span className="row">
-                  <span className="strong">{state.attributes.serial}</span>
+                  <Link to={`${to}/states/${state.id}`}>{state.attributes.serial}</Link>
                   {state.id === current ? <span className="second small">current</span> : null}
                 </span>
               ),
@@ -175,13 +175,6 @@ function RollBack({ workspace, state }: { readonly workspace: Workspace; readonl
     </RemoveButton>
   );
 }
-
-/** The address of a signed link, at the service that this page came from. */
-const ownPath = (url: string | null): string | undefined => {
-  if (url === null) return undefined;
-  const { pathname, search } = new URL(url);
-  return (pathname + search).replace(/^\/api\/v2\//, '');
-};
 
 function Compare({
   older,

@@ -1,0 +1,149 @@
+import { exactJson } from '@keystead/envelope';
+import { Link, useParams } from '@tanstack/react-router';
+import { Download } from 'lucide-react';
+import { useState } from 'react';
+import { Button } from '../../design/button';
+import { Copied } from '../../design/copy';
+import { ErrorNotice } from '../../design/error-notice';
+import { PageHead, SameBy, Skeleton } from '../../design/page';
+import { saveFile } from '../../design/save-file';
+import { Table } from '../../design/table';
+import { Time } from '../../design/time';
+import { useSession } from '../../shell/session';
+import { useContent, useRead } from '../api';
+import { Status } from '../parts/states';
+import { ownPath, type StateFile } from './state-diff';
+
+/** Resources of one name, as a state version counts them. */
+interface Counted {
+  readonly module: string;
+  readonly type: string;
+  readonly name: string;
+  readonly count: number;
+  readonly provider: string;
+}
+
+/** One state that a workspace has had: what it holds, what wrote it, and its file. */
+export function StateVersionPage() {
+  const {
+    organization: org = '',
+    workspace: ws = '',
+    state: id = '',
+  } = useParams({ strict: false }) as Record<string, string>;
+  const to = `/organizations/${org}/workspaces/${ws}`;
+  const found = useRead(['state-version', id], (api) =>
+    api.GET('/api/v2/state-versions/{state_version_id}', { params: { path: { state_version_id: id } } }),
+  );
+  const state = found.data?.data;
+  const run = state?.relationships.run.data?.id;
+  const resources = (state?.attributes.resources ?? []) as readonly Counted[];
+  return (
+    <div className="stack">
+      <PageHead
+        title={state == null ? id : `State ${state.attributes.serial}`}
+        crumbs={[
+          { label: org, to: `/organizations/${org}` },
+          { label: ws, to },
+          { label: 'States', to: `${to}/states` },
+          { label: id },
+        ]}
+        state={state == null ? undefined : <Status status={state.attributes.status} />}
+      />
+      <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />
+      {state == null ? (
+        found.error === null ? (
+          <Skeleton />
+        ) : null
+      ) : (
+        <>
+          <dl className="facts">
+            <dt>ID</dt>
+            <dd>
+              <Copied text={id} what="state version ID" />
+            </dd>
+            <dt>Created</dt>
+            <dd>
+              <Time at={state.attributes['created-at']} />
+            </dd>
+            <dt>Run</dt>
+            <dd>
+              {run === undefined ? <span className="second">none</span> : <Link to={`${to}/runs/${run}`}>{run}</Link>}
+            </dd>
+            <dt>Terraform version</dt>
+            <dd>{state.attributes['infra-version'] ?? '–'}</dd>
+            <dt>Lineage</dt>
+            <dd>
+              <code>{state.attributes.lineage}</code>
+            </dd>
+            <dt>Size</dt>
+            <dd>{state.attributes.size?.toLocaleString('en')} bytes</dd>
+          </dl>
+          <section className="stack-tight" aria-labelledby="resources">
+            <h2 id="resources">Resources</h2>
+            {resources.length === 0 ? (
+              <p className="second">The state has no resources.</p>
+            ) : (
+              <Table
+                label="Resources"
+                rows={resources}
+                keyOf={({ module, type, name }) => `${module} ${type} ${name}`}
+                narrow="stacked"
+                columns={[
+                  { head: 'Module', cell: ({ module }) => module, sortBy: ({ module }) => module },
+                  {
+                    head: 'Resource',
+                    cell: ({ type, name }) => <code>{`${type}.${name}`}</code>,
+                    sortBy: ({ type, name }) => `${type}.${name}`,
+                  },
+                  {
+                    head: 'Instances',
+                    className: 'number',
+                    cell: ({ count }) => count.toLocaleString('en'),
+                    sortBy: ({ count }) => count,
+                  },
+                  { head: 'Provider', className: 'wide-only', cell: ({ provider }) => provider },
+                ]}
+              />
+            )}
+          </section>
+          <File
+            address={ownPath(state.attributes['hosted-state-download-url'])}
+            name={`${ws}-${state.attributes.serial}`}
+          />
+        </>
+      )}
+      <SameBy api={`GET /api/v2/state-versions/${id}`} command={`keystead state pull ${org}/${ws}`} />
+    </div>
+  );
+}
+
+/** The file itself, which can hold secrets: shown and saved when asked for. */
+function File({ address, name }: { readonly address: string | undefined; readonly name: string }) {
+  const { transport } = useSession();
+  const [shown, setShown] = useState(false);
+  const [failure, setFailure] = useState<unknown>();
+  const content = useContent<StateFile>(shown ? address : undefined);
+  if (address === undefined) return null;
+  const download = async () => {
+    const file = await transport.call('GET', `/api/v2/${address}`);
+    saveFile(`${name}.tfstate`, exactJson(file, 2), 'application/json');
+  };
+  return (
+    <section className="stack-tight" aria-labelledby="file">
+      <div className="panel-head">
+        <h2 id="file">State file</h2>
+        <div className="row">
+          <Button small onClick={() => setShown(!shown)}>
+            {shown ? 'Hide JSON' : 'Show JSON'}
+          </Button>
+          <Button small icon={Download} onClick={() => void download().catch(setFailure)}>
+            Download
+          </Button>
+        </div>
+      </div>
+      <p className="second small">A state can hold secrets in plain text.</p>
+      <ErrorNotice error={content.error ?? failure} />
+      {shown && content.data !== undefined ? <pre className="readme">{exactJson(content.data, 2)}</pre> : null}
+    </section>
+  );
+}
