@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { AccountsStandIn } from '../../apps/secrets/test/stand-ins/accounts';
 import { root } from '../../apps/secrets/test/stand-ins/authority';
 import { DirectoryStandIn } from '../../apps/secrets/test/stand-ins/cloudone';
 import { CloudStandIn } from '../../apps/secrets/test/stand-ins/cloudtwo';
@@ -31,6 +32,7 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
   const directory = new DirectoryStandIn();
   const issuer = new ProviderStandIn();
   const cluster = new ClusterStandIn();
+  const accounts = new AccountsStandIn();
   const hub = new GithubStandIn();
   const store = new ObjectStoreStandIn();
   hub.members.set('practice-token', {
@@ -49,6 +51,7 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
   await Promise.all([
     ldap.start(),
     cluster.start(),
+    accounts.start(),
     hub.start(),
     scheduler.start(),
     cloud.start(),
@@ -84,6 +87,8 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
       CLUSTER: cluster.address,
       CLUSTER_CA: cluster.ca,
       CLUSTER_REVIEWER: cluster.reviewer,
+      ACCOUNTS: accounts.address,
+      ACCOUNTS_TOKEN: accounts.bearer,
       POD_JWT: cluster.token(cluster.accounts[0]!, { exp: Math.floor(Date.now() / 1000) + 86_400 }),
       ISSUER: issuer.address,
       OIDC_CLIENT: issuer.clientId,
@@ -103,6 +108,7 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
       await Promise.all([
         ldap.stop(),
         cluster.stop(),
+        accounts.stop(),
         scheduler.stop(),
         cloud.stop(),
         directory.stop(),

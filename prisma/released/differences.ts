@@ -96,7 +96,7 @@ export const differences: readonly Difference[] = [
   {
     of: '0.2.0',
     where: /\/sys\/plugins\/catalog\S* \/data\/(auth|detailed|keys|secret): \d+ became \d+$/,
-    why: 'kinds of login came: aws, cert, github, kubernetes, ldap, oidc; and the engines transit, pki, ssh, totp and database',
+    why: 'kinds of login came: aws, cert, github, kubernetes, ldap, oidc; and the engines transit, pki, ssh, totp, database and kubernetes',
   },
   {
     of: '0.2.0',

@@ -1,3 +1,5 @@
+import type { AccountsClient } from './backends/accounts/accounts-client';
+import { accounts } from './backends/accounts/backend';
 import { approle } from './backends/approle/backend';
 import { aws } from './backends/aws/backend';
 import type { AwsParts } from './backends/aws/parts';
@@ -42,6 +44,7 @@ export interface Outside {
   readonly database: DatabaseParts;
   readonly jwt: OidcProvider;
   readonly kubernetes: Cluster;
+  readonly accounts: AccountsClient;
   readonly ldap: Directory;
   readonly cert: CertParts;
   readonly github: Organizations;
@@ -112,6 +115,7 @@ export const registry: readonly Registered[] = [
   },
   { type: 'transit', kind: 'secret', make: one(() => transit) },
   { type: 'pki', kind: 'secret', make: one((outside) => pki(outside.validations)) },
+  { type: 'kubernetes', kind: 'secret', make: one((outside) => accounts(outside.accounts)) },
   { type: 'ssh', kind: 'secret', make: one(() => ssh) },
   { type: 'totp', kind: 'secret', make: one(() => totp) },
   { type: 'database', kind: 'secret', make: one((outside) => database(outside.database)) },

@@ -3,6 +3,7 @@ import { ApiPage } from '@keystead/api-page';
 import { applyMigrations, ensureDatabase, refusePoolOfTransactions, requireMigrated } from '@keystead/postgres';
 import { followLog, Gate, type Logger, metricsOfAll, Registry } from '@keystead/server';
 import type { Express } from 'express';
+import { AccountsClient } from './backends/accounts/accounts-client';
 import { Principals } from './backends/aws/principals';
 import { TokenService } from './backends/aws/token-service';
 import { DirectoryClient } from './backends/cloudone/directory-client';
@@ -256,6 +257,7 @@ function outsideOf(modules: Modules, config: Config, log: Logger, system: readon
     database: { databases: new Databases(storage), policies: passwordPolicies({ mounts, inBackground }) },
     jwt: new OidcProvider({ clock: storage.clock, log }),
     kubernetes: new Cluster(storage.clock),
+    accounts: new AccountsClient(storage.clock),
     ldap: new Directory(storage.clock),
     cert: storage,
     github: new Organizations(storage.clock),

@@ -22,11 +22,20 @@ const notShown: Readonly<Record<string, string>> = {
   'cloudtwo/config/root identity_token_ttl': 'shown with identity_token_audience',
   'cloudtwo/config/root disable_automated_rotation': 'shown with the terms of a rotation',
   'approle/role/:role_name role_id': 'has its own path',
+  'ssh/roles/:role cidr_list': 'of a role for one-time passwords',
+  'ssh/roles/:role exclude_cidr_list': 'of a role for one-time passwords',
+  'ssh/roles/:role port': 'of a role for one-time passwords',
+  'totp/keys/:name generate': 'how the key is made',
+  'totp/keys/:name exported': 'how the key is made',
+  'totp/keys/:name key_size': 'how the key is made',
+  'totp/keys/:name qr_size': 'of the picture that is shown once',
+  'totp/keys/:name skew': 'clients know no such field of an answer',
 };
 
 /** Operations that act on their input and keep nothing of it, or keep it once. */
 const acts = new Set([
   'identity/oidc/provider/:name/authorize',
+  'ssh/config/ca',
   'system/wrapping/lookup',
   'token/lookup',
   'transit/keys/:name',

@@ -535,6 +535,17 @@ export const examples: Readonly<Record<string, Making>> = {
   'delete scheduler/config/lease': readsOnly(),
   'write scheduler/role/:name': asNamed(() => ({ policies: 'read' })),
   ...sshExamples,
+  'write kubernetes-accounts/config': readsOnly({ kubernetes_host: 'https://cluster.invalid' }),
+  'delete kubernetes-accounts/config': readsOnly(),
+  'write kubernetes-accounts/roles/:name': asNamed(() => ({
+    allowed_kubernetes_namespaces: 'shop',
+    service_account_name: 'web',
+  })),
+  'delete kubernetes-accounts/roles/:name': removedByName('kubernetes/roles', {
+    allowed_kubernetes_namespaces: 'shop',
+    service_account_name: 'web',
+  }),
+  'write kubernetes-accounts/creds/:name': outside,
   ...transitExamples,
   'write totp/keys/:name': asNamed((n) => ({ key: 'JBSWY3DPEHPK3PXP', period: 30 + n })),
   'delete totp/keys/:name': removedByName('totp/keys', { key: 'JBSWY3DPEHPK3PXP' }),

@@ -26,6 +26,7 @@ const exempt: ReadonlyMap<string, string> = new Map(
     'write jwt/config': elsewhere,
     'write oidc/config': elsewhere,
     'write kubernetes/config': elsewhere,
+    'write kubernetes/creds/:name': withSession,
     'write ldap/config': elsewhere,
     'write aws/config/client': elsewhere,
     'read cloudone/config': 'a mask in its place',

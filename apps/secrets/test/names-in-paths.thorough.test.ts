@@ -48,13 +48,15 @@ describe('a thing under a denied path', () => {
     await put('transit/keys/:name', `transit/keys/${name}`, { exportable: true });
     things.set('transit/export/:kind/:name', `transit/export/hmac-key/${name}`);
     things.set('transit/export/:kind/:name/:version', `transit/export/hmac-key/${name}/1`);
+    await put('', 'sys/mounts/kubernetes', { type: 'kubernetes' });
+    const asks = { allowed_kubernetes_namespaces: 'mine', service_account_name: 'web' };
+    await put('kubernetes/roles/:name', `kubernetes/roles/${name}`, asks);
     await put('', 'sys/mounts/ssh', { type: 'ssh' });
     await put('ssh/roles/:role', `ssh/roles/${name}`, { key_type: 'otp', default_user: 'mine' });
     await put('', `ssh/issuers/import/${name}`, { key_type: 'ed25519' });
     things.set('ssh/issuer/:issuer_ref', `ssh/issuer/${name}`);
     await put('', 'sys/mounts/totp', { type: 'totp' });
     await put('totp/keys/:name', `totp/keys/${name}`, { key: 'JBSWY3DPEHPK3PXP', issuer: 'mine' });
-    things.set('totp/code/:name', `totp/code/${name}`);
     await put('cubbyhole/:path*', `cubbyhole/${name}`, { mine: 'cubbyhole' }, holder);
 
     await put('userpass/users/:username', `auth/userpass/users/${name}`, { password: 'p4ssw0rd-long' });
@@ -150,6 +152,7 @@ describe('a thing under a denied path', () => {
       'identity/oidc/provider/:name/userinfo',
       'identity/oidc/token/:name',
       'scheduler/creds/:name',
+      'ssh/issuer/:issuer_ref/public_key',
       'system/internal/counters/:what',
       'system/internal/ui/mounts/:path*',
       'system/leases/jobs/:id',
@@ -157,6 +160,7 @@ describe('a thing under a denied path', () => {
       'system/plugins/catalog/:type/:name',
       'system/policies/password/:name/generate',
       'system/remount/status/:id',
+      'totp/code/:name',
       'transit/backup/:name',
       'transit/byok-export/:destination/:source',
       'transit/byok-export/:destination/:source/:version',

@@ -94,6 +94,19 @@ const rows: Readonly<Record<string, Row | string>> = {
     ],
     ask: () => ['POST', 'login', { role: 'web', jwt: cluster.token(cluster.accounts[0]!) }],
   },
+  // The engine of the same name.
+  'engine:kubernetes kubernetes_host': {
+    before: (address) => [
+      ['config', { kubernetes_host: address, kubernetes_ca_cert: cluster.ca, service_account_jwt: 'r' }],
+      ['roles/web', { allowed_kubernetes_namespaces: 'shop', service_account_name: 'web' }],
+    ],
+    ask: () => ['POST', 'creds/web', {}],
+  },
+  'database connection_url': 'is called by drivers, not by HTTP',
+  'database host': 'is called by drivers, not by HTTP',
+  'database tls_server_name': 'is compared with a certificate',
+  'ssh allow_host_certificates': 'is no address',
+  'totp url': 'is a key, and not called',
   'github base_url': {
     before: (address) => [['config', { organization: 'acme', organization_id: 42, base_url: address }]],
     ask: () => ['POST', 'login', { token: 't' }],
@@ -142,7 +155,8 @@ describe('an outside system that fails', () => {
     const found = everyVisit(secrets)
       .filter(({ verb, at }) => verb === 'write' && !/^(sys|identity|cubbyhole|auth\/token|pki)\//.test(at))
       .flatMap(({ at, operation }) => {
-        const type = at.replace(/^auth\//, '').split('/')[0];
+        const [first, second] = at.split('/');
+        const type = first === 'auth' ? second : first === 'kubernetes' ? 'engine:kubernetes' : first;
         const fields = Object.keys(operation.input?.shape ?? {}).filter((field) => isAddress.test(field));
         return fields.map((field) => `${type} ${field}`);
       });
@@ -151,8 +165,9 @@ describe('an outside system that fails', () => {
 
   it('is reported to those who need it, in time, and to no one else; it is called again when it is well', async () => {
     for (const [n, one] of cases.entries()) {
-      const type = one.name.split(' ')[0]!;
-      const isAuth = type !== 'scheduler' && type !== 'cloudtwo';
+      const [, engine, name] = /^(engine:)?(\S+)/.exec(one.name)!;
+      const type = name!;
+      const isAuth = !engine && type !== 'scheduler' && type !== 'cloudtwo';
       one.at = `${isAuth ? 'auth/' : ''}party-${n}`;
       await secrets.root.write(`sys/${isAuth ? '' : 'mounts/'}${one.at}`, { type }).expect(204);
       for (const [path, body] of one.row.before(one.party.address)) {

@@ -42,6 +42,10 @@ describe('a stored secret', () => {
         first: { url: 'ldap://127.0.0.1:1', binddn: 'cn=svc', bindpass: 'ours' },
         others: { url: 'ldap://127.0.0.2:1', starttls: true, insecure_tls: true, certificate: testCertificate.cert },
       },
+      'write kubernetes/config': {
+        first: { kubernetes_host: 'https://127.0.0.1:1', service_account_jwt: 'ours' },
+        others: { kubernetes_host: 'https://127.0.0.2:1', kubernetes_ca_cert: testCertificate.cert },
+      },
       'write database/config/:name': {
         first: {
           plugin_name: 'postgresql-database-plugin',

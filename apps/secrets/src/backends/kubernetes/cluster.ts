@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import { Refusal } from '@keystead/refusal';
 import { OutsideCalls } from '../../sdk/outside-call';
+import { clusterMeans, type OwnPod, usualPod } from '../../sdk/own-pod';
 import type { KubernetesConfig } from './config';
 
 /** A service account as a cluster knows it. */
@@ -11,14 +11,6 @@ export interface ServiceAccount {
 }
 
 const who = 'the cluster';
-
-/** Where a pod finds the certificates and the token of its cluster. */
-export interface OwnPod {
-  readonly caFile: string;
-  readonly tokenFile: string;
-}
-const mounted = '/var/run/secrets/kubernetes.io/serviceaccount';
-const usualPod: OwnPod = { caFile: `${mounted}/ca.crt`, tokenFile: `${mounted}/token` };
 
 /** Asks clusters who a token is of. */
 export class Cluster {
@@ -78,13 +70,16 @@ export class Cluster {
     return (json as { metadata?: { labels?: Record<string, string> } } | undefined)?.metadata?.labels ?? {};
   }
 
-  /** The own pod's token goes only to the own cluster, which proves itself by the own pod's certificates. */
   private async means(config: KubernetesConfig): Promise<{ ca: string | undefined; reviewer: string | undefined }> {
-    const { kubernetes_ca_cert: given, token_reviewer_jwt: reviewer, disable_local_ca_jwt: foreign } = config;
-    const own = foreign || given !== '' ? undefined : await fileText(this.pod.caFile);
-    const secure = config.kubernetes_host?.startsWith('https:');
-    const ownToken = own && secure ? await fileText(this.pod.tokenFile) : undefined;
-    return { ca: given || own, reviewer: reviewer || ownToken };
+    const {
+      kubernetes_host: host = '',
+      kubernetes_ca_cert,
+      token_reviewer_jwt,
+      disable_local_ca_jwt: foreign,
+    } = config;
+    const means = { host, ca: kubernetes_ca_cert, token: token_reviewer_jwt, foreign };
+    const { ca, token } = await clusterMeans(this.pod, means);
+    return { ca, reviewer: token };
   }
 }
 
@@ -97,10 +92,6 @@ interface Review {
 
 function addressOf({ kubernetes_host: host = '' }: KubernetesConfig, path: string): string {
   return host.replace(/(?<!\/)\/+$/, '') + path;
-}
-
-async function fileText(file: string): Promise<string | undefined> {
-  return (await readFile(file, 'utf8').catch(() => '')).trim() || undefined;
 }
 
 const denied = (): Refusal => new Refusal('denied', 'permission denied');

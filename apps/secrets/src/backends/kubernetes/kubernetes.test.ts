@@ -79,9 +79,9 @@ describe('login with a service account', () => {
     [{ bound_service_account_namespaces: '' }, '"bound_service_account_namespaces" can not be empty'],
     [{ bound_service_account_names: '*,a' }, 'can not mix "*" with values'],
     [{ alias_name_source: 'pod' }, 'unrecognized alias_name_source pod'],
-    [{ bound_service_account_namespace_selector: 'team: a' }, 'it must be JSON'],
-    [{ bound_service_account_namespace_selector: '{"matchExpressions":[]}' }, 'matchExpressions is not supported'],
-    [{ bound_service_account_namespace_selector: '{}' }, 'matchLabels must name a label'],
+    [{ bound_service_account_namespace_selector: 'team: a' }, 'team is not supported'],
+    [{ bound_service_account_namespace_selector: '{"matchExpressions":[]}' }, 'it must name a label'],
+    [{ bound_service_account_namespace_selector: '{}' }, 'it must name a label'],
     [{ bound_service_account_namespace_selector: '{"matchLabels":{"a":1}}' }, 'labels must be texts'],
     [{ token_period: '9000h' }, 'is greater than'],
   ])('refuses the role %j', async (fields, text) => {

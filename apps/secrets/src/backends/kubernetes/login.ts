@@ -11,7 +11,7 @@ import { type ClaimedAccount, readToken } from './account';
 import type { Cluster } from './cluster';
 import { config, type KubernetesConfig } from './config';
 import { findRole, type KubernetesRole } from './role';
-import { selectorLabels } from './selector';
+import { namespaceSelector } from './selector';
 
 /** Login with the token of a service account. Decision 0115. */
 export const loginPath = (cluster: Cluster) =>
@@ -96,8 +96,7 @@ async function checkSelector(
   namespace: string,
 ): Promise<void> {
   const labels = await cluster.labelsOf(found, namespace);
-  const fits = Object.entries(selectorLabels(selector)).every(([label, value]) => labels[label] === value);
-  if (!fits) throw new Refusal('denied', 'namespace not authorized');
+  if (!namespaceSelector(selector)(labels)) throw new Refusal('denied', 'namespace not authorized');
 }
 
 const denied = (): Refusal => new Refusal('denied', 'permission denied');

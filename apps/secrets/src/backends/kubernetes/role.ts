@@ -6,7 +6,7 @@ import { refuse } from '../../sdk/refuse';
 import { empty } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import { boundByMount, loginFields, settleTokenParams, showTokenParams } from '../../sdk/token-params';
-import { selectorLabels } from './selector';
+import { namespaceSelector } from './selector';
 
 const sources = ['serviceaccount_uid', 'serviceaccount_name', ''] as const;
 
@@ -14,7 +14,7 @@ const fields = loginFields({
   bound_service_account_names: [commaList().describe('Accounts that may log in; * matches any text.'), []],
   bound_service_account_namespaces: [commaList().describe('Namespaces of the cluster they may be in, likewise.'), []],
   bound_service_account_namespace_selector: [
-    document(string()).describe('Or labels of the namespace, as JSON: {"matchLabels": {"team": "a"}}.'),
+    document(string()).describe('Or labels of the namespace, as JSON or YAML: {"matchLabels": {"team": "a"}}.'),
     '',
   ],
   audience: [string().describe('The audience that the token must have; empty accepts any.'), ''],
@@ -85,5 +85,5 @@ function checkRole(role: KubernetesRole): void {
   for (const list of [names, namespaces]) {
     if (list.length > 1 && list.includes('*')) refuse('can not mix "*" with values');
   }
-  if (selector !== '') selectorLabels(selector);
+  if (selector !== '') namespaceSelector(selector);
 }

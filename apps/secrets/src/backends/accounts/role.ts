@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import { isObject } from '../../sdk/coerce';
+import { collection } from '../../sdk/collection';
+import { announced, commaList, document, duration, keyValues, string } from '../../sdk/fields';
+import { labelSelector, readObject } from '../../sdk/label-selector';
+import { recordFields } from '../../sdk/record-fields';
+import { namesPath, recordPath } from '../../sdk/records';
+import { refuse } from '../../sdk/refuse';
+import { empty } from '../../sdk/reply';
+import { checkTemplate } from './account-name';
+
+const fields = recordFields({
+  allowed_kubernetes_namespaces: [commaList().describe('Namespaces that may be asked for; * is any.'), []],
+  allowed_kubernetes_namespace_selector: [
+    document(string()).describe('Or labels of the namespace, as JSON or YAML: {"matchLabels": {"team": "a"}}.'),
+    '',
+  ],
+  token_max_ttl: [duration().describe('How long tokens are valid at most; 0: as the mount says.'), 0],
+  token_default_ttl: [duration().describe('How long they are valid, where nothing is asked; 0: as the mount says.'), 0],
+  token_default_audiences: [commaList().describe('Audiences of tokens, where none are asked for.'), []],
+  service_account_name: [string().describe('An account that is there: its tokens are made.'), ''],
+  kubernetes_role_name: [string().describe('Or a role that is there: accounts are made and bound to it.'), ''],
+  generated_role_rules: [
+    document(string()).describe('Or the rules of a role, as JSON or YAML: accounts and roles are made.'),
+    '',
+  ],
+  kubernetes_role_type: [
+    announced(string(), { enum: ['Role', 'ClusterRole'] }).describe('What the role is, or becomes.'),
+    'Role',
+  ],
+  name_template: [string().describe('How what is made is called, with DisplayName and RoleName.'), ''],
+  extra_labels: [keyValues().describe('Labels of what is made.'), {}],
+  extra_annotations: [keyValues().describe('Annotations of what is made.'), {}],
+});
+
+/** A role as stored. */
+export type AccountsRole = z.output<typeof fields.input>;
+
+/** The roles of a mount; their names are compared without case. */
+export const roles = collection('role/', fields.input);
+
+/** The names of the roles. */
+export const roleListPath = namesPath('roles', roles, { summary: 'The roles of this mount.', list: 'List the roles.' });
+
+/** One role. */
+export const rolePath = recordPath('roles/:name', roles, {
+  folds: { name: 'case' },
+  summary: 'What accounts and tokens may be asked for by one name.',
+  read: {
+    summary: 'Read a role.',
+    output: fields.output.extend({ name: z.string() }),
+    show: (role, { params }) => ({ name: params.name, ...role }),
+  },
+  write: {
+    summary: 'Create a role, or change what is named.',
+    update: 'merge',
+    defaults: fields.defaults,
+    input: fields.input,
+    run({ params, input, storage }) {
+      roles.put(storage, params.name, checkedRole(input));
+      return empty;
+    },
+  },
+  delete: 'Delete a role; what was made by it ends with its leases.',
+});
+
+/** The rules of a role that is made. Throws `invalid` for another text. */
+export function rulesOf(text: string): readonly object[] {
+  const wrong = (): never => refuse("failed to parse 'generated_role_rules' as k8s.io/api/rbac/v1/Policy object");
+  const { rules } = readObject(text) ?? wrong();
+  if (!Array.isArray(rules) || rules.length === 0 || !rules.every(isObject)) return wrong();
+  return rules;
+}
+
+/** Whether the labels of a namespace fit the role. Throws `invalid` for a text that is no selector. */
+export const namespaceSelector = (text: string) =>
+  labelSelector(text, (why) =>
+    refuse(
+      `failed to parse 'allowed_kubernetes_namespace_selector' as k8s.io/api/meta/v1/LabelSelector object: ${why}`,
+    ),
+  );
+
+const nameRule = /^[a-z0-9]([-a-z0-9.:]*[a-z0-9])?$/;
+
+function checkedRole(asked: AccountsRole): AccountsRole {
+  const { service_account_name: account, kubernetes_role_name: bound, generated_role_rules: rules } = asked;
+  if (asked.allowed_kubernetes_namespaces.length === 0 && asked.allowed_kubernetes_namespace_selector === '') {
+    refuse('one (at least) of allowed_kubernetes_namespaces or allowed_kubernetes_namespace_selector must be set');
+  }
+  if ([account, bound, rules].filter((text) => text !== '').length !== 1) {
+    refuse('one (and only one) of service_account_name, kubernetes_role_name or generated_role_rules must be set');
+  }
+  if (asked.token_max_ttl > 0 && asked.token_default_ttl > asked.token_max_ttl) {
+    refuse(
+      `token_default_ttl ${asked.token_default_ttl}s cannot be greater than token_max_ttl ${asked.token_max_ttl}s`,
+    );
+  }
+  const type = ['Role', 'ClusterRole'].find((one) => one.toLowerCase() === asked.kubernetes_role_type.toLowerCase());
+  if (type === undefined) refuse("kubernetes_role_type must be either 'Role' or 'ClusterRole'");
+  for (const name of [account, bound]) {
+    if (name !== '' && !nameRule.test(name)) refuse(`${JSON.stringify(name)} is not a name of a cluster`);
+  }
+  if (asked.allowed_kubernetes_namespace_selector !== '')
+    namespaceSelector(asked.allowed_kubernetes_namespace_selector);
+  if (rules !== '') rulesOf(rules);
+  checkTemplate(asked.name_template);
+  return { ...asked, kubernetes_role_type: type };
+}
