@@ -297,8 +297,10 @@ describe('every declared path, however it is written', () => {
       { header: undefined, prefix: 'inner/./' },
     ];
     let reached = 0;
+    let asked = 0;
     for (const [v, visit] of visits.entries()) {
       if (!judges(visit) || !/^(sys|identity|cubbyhole|auth\/token)\//.test(visit.mount.path)) continue;
+      asked++;
       for (const [f, { header, prefix }] of forms.entries()) {
         const kinds = kindsFor(visit.verb);
         const kind = kinds[(v + f) % kinds.length]!;
@@ -312,6 +314,6 @@ describe('every declared path, however it is written', () => {
     }
     expect(failures).toEqual([]);
     // Eight of the forms do name the namespace; paths of only the root namespace are refused before.
-    expect(reached).toBeGreaterThan(visits.length * 3);
+    expect(reached).toBeGreaterThan(asked * 3);
   });
 });

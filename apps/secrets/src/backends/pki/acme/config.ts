@@ -56,15 +56,14 @@ export const isAllowed = (allowed: readonly string[], names: readonly string[]):
 /** The role of a policy for directories; undefined where it names none. */
 export const roleOfPolicy = (policy: string): string | undefined => /^role:(.+)$/.exec(policy)?.[1];
 
-/** Address and port of a resolver. Throws `invalid` for anything else. */
-export function readResolver(text: string): string {
+/** Throws `invalid` for other texts than the address and port of a resolver. */
+function checkResolver(text: string): void {
   const [, six, four, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
   const address = six ?? four ?? '';
   if (isIP(address) === 0 || Number(port) < 1 || Number(port) > 65535) {
     refuse(`dns_resolver: ${JSON.stringify(text)} is not an address with a port, such as 192.0.2.53:53`);
   }
   if (!usualReach.allows(address)) refuse(`dns_resolver: the address ${address} may not be called`);
-  return text;
 }
 
 async function checkConfig(storage: Storage, config: AcmeConfig): Promise<void> {
@@ -72,7 +71,7 @@ async function checkConfig(storage: Storage, config: AcmeConfig): Promise<void> 
   if (!policies.includes(config.eab_policy)) {
     refuse(`invalid eab policy name provided, valid values are ${policies.map((name) => `'${name}'`).join(', ')}`);
   }
-  if (config.dns_resolver !== '') readResolver(config.dns_resolver);
+  if (config.dns_resolver !== '') checkResolver(config.dns_resolver);
   if (config.terms_of_service !== '' && !/^https?:\/\/[\x21-\x7e]+$/.test(config.terms_of_service)) {
     refuse('terms_of_service: not an address');
   }
