@@ -216,11 +216,11 @@ export function Overview() {
   );
 }
 
-/** Answered requests, without what the pages of a console ask by themselves. */
+/** Requests that changed something, without what the pages of a console ask by themselves. */
 const isChange = ({ entry }: AuditLine): boolean =>
-  entry.type === 'response' &&
+  entry.type === 'request' &&
   entry.error === undefined &&
-  !/^sys\/(capabilities-self|policies\/explain)|^ui\//.test(entry.request?.path ?? '');
+  !/^sys\/(capabilities-self|policies\/explain)|^ui\/|^auth\/token\/lookup/.test(entry.request?.path ?? '');
 
 function numbered(label: string, icon: Stat['icon'], value: number | undefined, to: string): Stat | undefined {
   if (value === undefined) return undefined;

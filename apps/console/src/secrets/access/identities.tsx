@@ -22,7 +22,9 @@ type IdentityKind = 'entity' | 'group';
 
 interface IdentityListing {
   readonly keys: readonly string[];
-  readonly key_info: Readonly<Record<string, { readonly name: string }>>;
+  readonly key_info: Readonly<
+    Record<string, { readonly name: string; readonly aliases?: readonly { readonly name: string }[] }>
+  >;
 }
 interface IdentityRecord {
   readonly id: string;
@@ -71,15 +73,23 @@ function useIdentities(kind: IdentityKind) {
   });
 }
 
+/** What an entity is called, and the names that it logs in with. */
+const nameAndLogins = (info: IdentityListing['key_info'][string] | undefined, id: string) => ({
+  name: info?.name ?? id,
+  logins: (info?.aliases ?? []).map(({ name }) => name).join(', '),
+});
+
 function IdentityList({ kind }: { readonly kind: IdentityKind }) {
   const found = useIdentities(kind);
   const [part, setPart] = useState('');
   const [adding, setAdding] = useState(false);
   const { title, one, to } = words[kind];
   const all = (found.data?.keys ?? [])
-    .map((id) => ({ id, name: found.data?.key_info[id]?.name ?? id }))
+    .map((id) => ({ id, ...nameAndLogins(found.data?.key_info[id], id) }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
-  const shown = all.filter(({ name, id }) => name.includes(part) || id.startsWith(part)).slice(0, 500);
+  const shown = all
+    .filter(({ name, logins, id }) => `${name} ${logins}`.includes(part) || id.startsWith(part))
+    .slice(0, 500);
   return (
     <div className="stack">
       <PageHead
@@ -109,9 +119,10 @@ function IdentityList({ kind }: { readonly kind: IdentityKind }) {
             placeholder="part of a name, or an id"
           />
           <ul className="list" aria-label={title}>
-            {shown.map(({ id, name }) => (
+            {shown.map(({ id, name, logins }) => (
               <li key={id}>
                 <Link {...page(to, { id })}>{name}</Link>
+                {logins === '' ? null : <span>{logins}</span>}
                 <code className="second small">{id}</code>
               </li>
             ))}
@@ -162,7 +173,10 @@ function EntityPicker({
   readonly onChange: (chosen: string[]) => void;
 }) {
   const { data } = useIdentities('entity');
-  const options = Object.entries(data?.key_info ?? {}).map(([value, { name }]) => ({ value, label: name }));
+  const options = Object.entries(data?.key_info ?? {}).map(([value, info]) => {
+    const { name, logins } = nameAndLogins(info, value);
+    return { value, label: logins === '' ? name : `${name} (${logins})` };
+  });
   return (
     <PickerField
       label="Members"

@@ -12,7 +12,7 @@ export function Methods() {
   return (
     <div className="stack">
       <PageHead
-        title="Access"
+        title="Auth methods"
         actions={
           <Link className="button primary" {...page('/engines/new', { kind: 'auth' })}>
             Enable auth method
