@@ -71,6 +71,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   'write ssh/issuers/import set_default': 'config/issuers: which is the default',
   'write ssh/issuers/import/:issuer_name key_bits': 'with other types of keys',
   'write ssh/issuers/import/:issuer_name set_default': 'config/issuers: which is the default',
+  'write ssh/issue/:role key_bits': 'with other types of keys',
   'write ssh/sign/:role ttl': 'ssh: inside of the certificate',
   'write ssh/issue/:role ttl': 'ssh: inside of the certificate',
   'write transit/decrypt/:name partial_failure_response_code': 'transit: of a batch that fails in part',
