@@ -52,6 +52,13 @@ const asCalled =
   (body: (n: number) => object): Making =>
   async (world) => ({ at: { [param]: world.fresh() }, body });
 const asNamed = asCalled('name');
+/** Configured, and never called. */
+const farDatabase = {
+  plugin_name: 'postgresql-database-plugin',
+  connection_url: 'postgresql://127.0.0.1:1/far',
+  username: 'far',
+  verify_connection: false,
+};
 /** Of AWS, bound without being looked up there. */
 const principals = { bound_iam_principal_arn: 'arn:aws:iam::123456789012:user/a', resolve_aws_unique_ids: false };
 const readsOnly =
@@ -547,6 +554,20 @@ export const examples: Readonly<Record<string, Making>> = {
   }),
   'write kubernetes-accounts/creds/:name': outside,
   ...transitExamples,
+  'write database/config/:name': asNamed((n) => ({ ...farDatabase, max_open_connections: n + 1 })),
+  'delete database/config/:name': removedByName('database/config', farDatabase),
+  'write database/reset/:name': async (world) => {
+    const name = world.fresh();
+    await world.root('POST', `database/config/${name}`, farDatabase);
+    return { at: { name } };
+  },
+  'write database/rotate-root/:name': outside,
+  'write database/roles/:name': asNamed((n) => ({ db_name: 'far', default_ttl: n + 1 })),
+  'delete database/roles/:name': removedByName('database/roles', { db_name: 'far' }),
+  'write database/roles/:name/dry-run': outside,
+  'write database/static-roles/:name': outside,
+  'delete database/static-roles/:name': outside,
+  'write database/rotate-role/:name': 'asks a database; backends/database has two nodes that do it at once',
   'write totp/keys/:name': asNamed((n) => ({ key: 'JBSWY3DPEHPK3PXP', period: 30 + n })),
   'delete totp/keys/:name': removedByName('totp/keys', { key: 'JBSWY3DPEHPK3PXP' }),
   'write totp/code/:name': async (world) => {

@@ -56,7 +56,7 @@ describe('a thing under a denied path', () => {
     await put('', `ssh/issuers/import/${name}`, { key_type: 'ed25519' });
     things.set('ssh/issuer/:issuer_ref', `ssh/issuer/${name}`);
     await put('', 'sys/mounts/totp', { type: 'totp' });
-    await put('totp/keys/:name', `totp/keys/${name}`, { key: 'JBSWY3DPEHPK3PXP', issuer: 'mine' });
+    await put('totp/keys/:name', `totp/keys/${name}`, { key: 'JBSWY3DPEHPK3PXP', issuer: 'mine', period: 86_400 });
     await put('cubbyhole/:path*', `cubbyhole/${name}`, { mine: 'cubbyhole' }, holder);
 
     await put('userpass/users/:username', `auth/userpass/users/${name}`, { password: 'p4ssw0rd-long' });

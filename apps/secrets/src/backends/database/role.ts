@@ -10,7 +10,7 @@ import type { Storage } from '../../sdk/storage';
 import { staticRoles } from './static-record';
 
 /** What roles of both kinds say of credentials. */
-export const credentialRows = {
+const credentialRows = {
   db_name: [string().describe('The connection that it uses.'), ''],
   credential_type: [string().describe('Kind of credential: password.'), 'password'],
   credential_config: [keyValues().describe('password_policy: another one than that of the connection.'), {}],
