@@ -30,7 +30,7 @@ export function accountName(template: string, displayName: string, roleName: str
       .toLowerCase()
       .replace(/[^a-z0-9-]+/g, '-');
   const name = named(template, { DisplayName: plain(displayName), RoleName: plain(roleName) }, nowMs).replace(
-    /-+$/,
+    /(?<!-)-+$/,
     '',
   );
   if (name.length > longest || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(name)) {

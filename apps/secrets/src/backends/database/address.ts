@@ -83,7 +83,7 @@ function fromText(text: string, words: { username: string; password: string }): 
       options: Object.fromEntries(new URLSearchParams(options)),
     };
   }
-  const pairs = [...text.matchAll(/\s*(\w+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|(\S*))/g)];
+  const pairs = [...text.matchAll(/\s*(\w+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|(\S*))/gy)];
   if (
     pairs.length === 0 ||
     pairs

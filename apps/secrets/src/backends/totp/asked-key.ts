@@ -63,7 +63,7 @@ export function askedKey(sent: AskedKey): TotpKey {
 /** Base32 as it is kept. The numbers of characters left over are those that whole bytes end with. */
 function givenKey(text: string): string {
   if (text === '') refuse('the key value is required');
-  const key = text.toUpperCase().replace(/=+$/, '');
+  const key = text.toUpperCase().replace(/(?<!=)=+$/, '');
   const bad = /[^A-Z2-7]/.exec(key);
   const isPadded = text.length <= Math.ceil(key.length / 8) * 8;
   if (bad || key === '' || !isPadded || ![0, 2, 4, 5, 7].includes(key.length % 8)) {

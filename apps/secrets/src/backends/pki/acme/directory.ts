@@ -38,7 +38,7 @@ export const prefixOf = ({ role, ref }: AcmeParams): string =>
 
 /** The address of the mount from outside. */
 export async function baseOf(storage: Call['storage']): Promise<string> {
-  const address = (await mountAddress(storage)).replace(/\/+$/, '');
+  const address = (await mountAddress(storage)).replace(/(?<!\/)\/+$/, '');
   return address === '' ? fail('serverInternal', "config/cluster has no 'path'") : address;
 }
 
