@@ -28,8 +28,8 @@ interface Remembering {
   readonly down: (isDown: boolean) => void;
 }
 
-/** Kinds that remember nothing: each login asks. */
-const asksEachTime = ['kubernetes', 'github'];
+/** Kinds that remember nothing: each login asks, and each call of a database. */
+const asksEachTime = ['kubernetes', 'github', 'database'];
 
 describe('what a node remembers of an outside system', () => {
   const directory = new DirectoryStandIn();
