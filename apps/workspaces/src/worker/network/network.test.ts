@@ -28,11 +28,21 @@ const listening = () => new Promise((resolve) => { const s = net.createServer((c
   process.exit();
 })();`;
 
-const here = spawnSync('unshare', ['--net', 'sh', '-c', 'ip link set lo up && iptables -w --list-rules OUTPUT']).status === 0;
+const here =
+  spawnSync('unshare', ['--net', 'sh', '-c', 'ip link set lo up && iptables -w --list-rules OUTPUT']).status === 0;
 
 describe('the firewall of a worker', () => {
   (here ? test : test.skip)('keeps runs from a database of this machine, and only them', async () => {
-    const run = ['--net', 'sh', '-c', 'ip link set lo up && exec "$0" "$@"', process.execPath, ...fromSource, '-e', trial];
+    const run = [
+      '--net',
+      'sh',
+      '-c',
+      'ip link set lo up && exec "$0" "$@"',
+      process.execPath,
+      ...fromSource,
+      '-e',
+      trial,
+    ];
     const { stdout } = await promisify(execFile)('unshare', run);
     expect(JSON.parse(stdout)).toEqual({
       before: 'open',
