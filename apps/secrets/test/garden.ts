@@ -8,6 +8,7 @@ const names = 300;
 const perTurn = 8;
 const methods: Readonly<Record<string, string>> = { write: 'POST', patch: 'PATCH', delete: 'DELETE' };
 const mounts: Readonly<Record<string, string>> = {
+  'kubernetes-accounts': 'kubernetes',
   system: 'sys',
   kv: 'two',
   token: 'auth/token',
@@ -18,7 +19,7 @@ type Named = readonly [operation: string, template: string, example: (typeof exa
 
 /** The operation of the document that an example is of: `write kv/data/:path*` is `POST /two/data/{path}`. */
 function named([name, example]: [string, (typeof examples)[string]]): Named {
-  const [, verb, type, pattern] = /^(\w+) (\w+)\/(.*)$/.exec(name)!;
+  const [, verb, type, pattern] = /^(\w+) ([\w-]+)\/(.*)$/.exec(name)!;
   const mount = name.includes('kv/:path*') ? 'one' : (mounts[type!] ?? type);
   const template = `/${mount}/${pattern!.replace(/:(\w+)\*?/g, '{$1}')}`;
   return [`${methods[verb!]} ${template}`, template, example];
