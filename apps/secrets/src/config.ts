@@ -16,6 +16,7 @@ import { readHeaders } from '@keystead/tracing';
 import { z } from 'zod';
 import { type AuditReceiver, socketAt, syslogAt } from './kernel/audit/receiver';
 import { parseDuration } from './sdk/duration';
+import { withoutEndSlashes } from './sdk/path-text';
 
 const seconds = (fallback: number) =>
   z
@@ -264,7 +265,7 @@ export const describeConfig = (): string => describeSettings(Variables);
 
 function mountList(text: string): string[] {
   if (text.trim() === 'none') return [];
-  return entriesOf(text).flatMap((entry) => entry.replace(/(?<!\/)\/+$/, '') || []);
+  return entriesOf(text).flatMap((entry) => withoutEndSlashes(entry) || []);
 }
 
 function configuredReceivers(given: z.infer<typeof Variables>): readonly AuditReceiver[] {

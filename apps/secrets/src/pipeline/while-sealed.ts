@@ -1,6 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { ROOT_NAMESPACE_ID } from '../kernel/storage/types';
 import type { Call, Caller, MountView } from '../sdk/call';
+import { withoutEndSlashes } from '../sdk/path-text';
 import type { Storage } from '../sdk/storage';
 import { requireWithin, sealedBounds } from './bounds';
 import type { Kernel } from './kernel';
@@ -29,7 +30,7 @@ export async function handleWhileSealed(kernel: Kernel, request: Request): Promi
   const matched = request.path.locateSystem(kernel.whileSealed, request.verb);
   if (!matched) throw new Refusal('sealed', 'Service is sealed');
   request.route = `system/${matched.path.pattern}`;
-  if (request.namespace !== '' && request.namespace.replace(/(?<!\/)\/+$/, '') !== 'root') {
+  if (request.namespace !== '' && withoutEndSlashes(request.namespace) !== 'root') {
     throw new Refusal('invalid', 'operation unavailable in namespaces');
   }
   const operation = matched.path.operations[request.verb];

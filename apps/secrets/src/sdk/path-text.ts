@@ -43,5 +43,8 @@ function isDots(text: string, from: number, to: number): boolean {
   return length === 1 || (length === 2 && text.charCodeAt(from) === dot);
 }
 
+/** A text without the slashes at its end; as long as its text, however many they are. */
+export const withoutEndSlashes = (text: string): string => text.replace(/(?<!\/)\/+$/, '');
+
 /** A path without the slashes around it; as long as its text, however many they are. */
 export const withoutOuterSlashes = (path: string): string => path.replace(/^\/+|(?<!\/)\/+$/g, '');

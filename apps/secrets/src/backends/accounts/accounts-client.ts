@@ -2,6 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { Unreachable } from '../../sdk/outside';
 import { OutsideCalls } from '../../sdk/outside-call';
 import { clusterMeans, type OwnPod, usualPod } from '../../sdk/own-pod';
+import { withoutEndSlashes } from '../../sdk/path-text';
 import type { AccountsConfig } from './config';
 
 /** What the engine makes in a cluster. */
@@ -92,7 +93,7 @@ export class AccountsClient {
     const { ca, token } = await clusterMeans(this.pod, means);
     if (token === undefined)
       throw new Refusal('invalid', 'service_account_jwt is needed: there is no token of an own pod');
-    const url = host.replace(/(?<!\/)\/+$/, '') + path;
+    const url = withoutEndSlashes(host) + path;
     const answer = await this.calls.call(who, url, { method, json, headers: { authorization: `Bearer ${token}` }, ca });
     // It may come back: leases wait for it.
     if (answer.status >= 500 || answer.status === 429)

@@ -1,6 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { OutsideCalls } from '../../sdk/outside-call';
 import { clusterMeans, type OwnPod, usualPod } from '../../sdk/own-pod';
+import { withoutEndSlashes } from '../../sdk/path-text';
 import type { KubernetesConfig } from './config';
 
 /** A service account as a cluster knows it. */
@@ -91,7 +92,7 @@ interface Review {
 }
 
 function addressOf({ kubernetes_host: host = '' }: KubernetesConfig, path: string): string {
-  return host.replace(/(?<!\/)\/+$/, '') + path;
+  return withoutEndSlashes(host) + path;
 }
 
 const denied = (): Refusal => new Refusal('denied', 'permission denied');

@@ -1,4 +1,5 @@
 import type { Call } from '../../../sdk/call';
+import { withoutEndSlashes } from '../../../sdk/path-text';
 import { findCa, requireIssuer } from '../ca';
 import { filledRole, type Role, roles, verbatimRole, withoutTemplates } from '../role';
 import { mountAddress } from '../urls';
@@ -38,7 +39,7 @@ export const prefixOf = ({ role, ref }: AcmeParams): string =>
 
 /** The address of the mount from outside. */
 export async function baseOf(storage: Call['storage']): Promise<string> {
-  const address = (await mountAddress(storage)).replace(/(?<!\/)\/+$/, '');
+  const address = withoutEndSlashes(await mountAddress(storage));
   return address === '' ? fail('serverInternal', "config/cluster has no 'path'") : address;
 }
 
