@@ -1,3 +1,5 @@
+import { isIP, Socket } from 'node:net';
+import { usualReach } from '@keystead/outside';
 import { refuse } from '../../sdk/refuse';
 import type { DatabaseConfig } from './config-fields';
 
@@ -30,6 +32,7 @@ export function filledAddress(
   if (!read) return refuse('connection_url is no address that this kind of database understands');
   const { host, port = usualPort, ...rest } = read;
   if (!host || host.startsWith('/') || host.includes(',')) refuse('connection_url must name one host');
+  requireOpen(host);
   if (!rest.user) refuse('connection_url or username must name a user');
   if (!Number.isInteger(port) || port < 1 || port > 65_535) refuse('connection_url: the port is not valid');
   return { ...rest, host, port };
@@ -103,6 +106,22 @@ function fromText(text: string, words: { username: string; password: string }): 
     database: options.dbname ?? '',
     options,
   };
+}
+
+/** Throws `invalid` for an address where clouds hand out credentials. Names are judged when a connection is made. */
+export function requireOpen(host: string): void {
+  if (isIP(host) !== 0 && !usualReach.allows(host)) refuse(`the address ${host} may not be called`);
+}
+
+/** The name that a certificate of a host has; addresses have none. */
+export const serverName = (host: string): string | undefined => (isIP(host) === 0 ? host : undefined);
+
+/** A socket that a client connects; it goes to no closed address that a name resolves to. */
+export function openSocket(): Socket {
+  const socket = new Socket();
+  const connect = socket.connect.bind(socket);
+  const { lookup } = usualReach;
+  return Object.assign(socket, { connect: (port: number, host: string) => connect({ port, host, lookup }) });
 }
 
 /** The address without the password that may be in it. */

@@ -3,6 +3,8 @@ import { z } from 'zod';
 import type { BackgroundCall } from '../../sdk/call';
 import { newGeneration } from '../../sdk/collection';
 import { bool, notKept } from '../../sdk/fields';
+import { Unreachable } from '../../sdk/outside';
+import { fieldMeta } from '../../sdk/parameter-reading';
 import { path } from '../../sdk/path';
 import { namesPath } from '../../sdk/records';
 import { refuse } from '../../sdk/refuse';
@@ -18,7 +20,7 @@ const ConfigInput = configFields.input.extend(connectionFields.input.shape).exte
   verify_connection: notKept(bool()).optional().describe('Whether to connect before it is stored; true at first.'),
 });
 const defaults = { ...configFields.defaults, ...connectionFields.defaults };
-const secrets = ['password', 'private_key', 'tls_certificate_key'];
+const isSecret = (field: z.ZodType): boolean => fieldMeta(field).json.format === 'password';
 
 /** The names of the connections. */
 export const configListPath = namesPath('config', configs, {
@@ -55,7 +57,10 @@ export const configPath = (databases: Databases) =>
       once: true,
       defaults,
       input: ConfigInput,
-      async run({ params, input, storage, mount }) {
+      async run({ params, input, fields, stored, storage, mount }) {
+        // What is stored may be the old password already. Who sends one says which.
+        if ((stored as ConnectionRecord | undefined)?.pending !== undefined && fields.password === undefined)
+          throw underWay();
         const { verify_connection = true, ...given } = input;
         const config: ConnectionRecord = { ...given, generation: newGeneration() };
         const driver = driverOf(config.plugin_name);
@@ -92,7 +97,11 @@ export const configPath = (databases: Databases) =>
 function shown(config: ConnectionRecord): Record<string, unknown> {
   const details = Object.entries(connectionFields.defaults).flatMap(([name, initial]) => {
     const value = config[name as keyof typeof connectionFields.defaults];
-    if (secrets.includes(name) || (value === initial && !['connection_url', 'username'].includes(name))) return [];
+    if (
+      isSecret(connectionFields.input.shape[name as keyof typeof connectionFields.defaults]) ||
+      (value === initial && !['connection_url', 'username'].includes(name))
+    )
+      return [];
     return [[name, name === 'connection_url' ? shownAddress(String(value)) : value]];
   });
   return {
@@ -104,6 +113,8 @@ function shown(config: ConnectionRecord): Record<string, unknown> {
     password_policy: config.password_policy,
   };
 }
+
+const underWay = () => new Refusal('conflict', 'another request is changing this connection; try again');
 
 /** Closes connections. */
 export const resetPath = (databases: Databases) =>
@@ -144,7 +155,7 @@ export const rotateRootPath = (databases: Databases, policies: PasswordPolicies)
         const intent = await storage.intent('root', { name });
         await changeConfig(storage, name, (found) => {
           if (found.pending === undefined && found.generation === config.generation) return { ...found, pending };
-          throw new Refusal('conflict', 'another request is changing this connection; try again');
+          throw underWay();
         });
         const words = { name: config.username, username: config.username, password: pending };
         const { call } = await databases.open(storage, mount, name);
@@ -171,7 +182,7 @@ export async function resumeRootRotation(
         () => true,
         (error) => {
           // No answer says nothing about the password.
-          if (error instanceof Refusal && 'unreachable' in error) throw error;
+          if (error instanceof Unreachable) throw error;
           return false;
         },
       );
@@ -190,8 +201,9 @@ async function settleRoot(
   name: string,
   password: string,
 ): Promise<void> {
-  await changeConfig(storage, name, (found) =>
+  const settled = await changeConfig(storage, name, (found) =>
     found.pending === password ? { ...found, password, pending: undefined, generation: newGeneration() } : undefined,
   );
+  if (!settled) throw underWay();
   databases.forget(mount, name);
 }

@@ -34,7 +34,7 @@ export const credsPath = (databases: Databases, policies: PasswordPolicies) =>
       async run({ params: { name: roleName }, storage, caller, mount, nowMs }) {
         const role = await roles.require(storage, roleName, `unknown role: ${roleName}`);
         const opened = await allowed(databases, storage, mount, role.db_name, roleName);
-        if (role.creation_statements.length === 0 && opened.driver.plugins[0] !== 'redis-database-plugin') {
+        if (role.creation_statements.length === 0 && opened.driver.needsCreation) {
           refuse('empty creation statements');
         }
         const who = { displayName: caller.displayName, role: roleName };

@@ -13,7 +13,15 @@ let made = 0;
 
 describe('the engine database with PostgreSQL', () => {
   const clock = manualClock(Date.now());
-  const secrets = startSecrets({ clock });
+  /** Done when the service passes the named place. */
+  const places = new Map<string, () => Promise<unknown>>();
+  const secrets = startSecrets({
+    clock,
+    fault: (name) =>
+      places
+        .get(name)?.()
+        .then(() => {}),
+  });
   const manager = `manager_${randomBytes(4).toString('hex')}`;
   const managerPassword = `first'"\\:@/${manager}`;
   let database: TestDatabase;
@@ -97,6 +105,10 @@ describe('the engine database with PostgreSQL', () => {
     expect(refused).toMatch(/^error creating database object: error verifying connection: .*authentication failed/);
     expect(refused).not.toContain('wrong-one');
     await secrets.root.read(`${at}/config/other`).expect(404);
+    const { port } = new URL(database.url);
+    await secrets.root
+      .write(`${at}/config/named`, config({ connection_url: address(`localhost:${port}`) }))
+      .expect(204);
     await secrets.root.write(`${at}/config/other`, { ...wrong, verify_connection: false }).expect(204);
     const literal = address().replace('{{password}}', 'in-the-url');
     await secrets.root
@@ -114,6 +126,12 @@ describe('the engine database with PostgreSQL', () => {
     [{ connection_url: 'nonsense' }, 'no address'],
     [{ connection_url: 'postgresql:///var/run' }, 'must name one host'],
     [{ connection_url: 'host=/var/run/postgresql user=postgres' }, 'must name one host'],
+    [{ connection_url: 'postgresql://169.254.169.254/x' }, 'the address 169.254.169.254 may not be called'],
+    [{ connection_url: 'u:p@tcp([fd00:ec2::254]:1)/', plugin_name: 'mysql-database-plugin' }, 'may not be called'],
+    [
+      { connection_url: '', host: '169.254.169.254', port: 1, plugin_name: 'redis-database-plugin' },
+      'may not be called',
+    ],
     [{ connection_url: 'postgresql://h:0/x' }, 'port is not valid'],
     [{ connection_url: 'postgresql://h/x?sslmode=some' }, 'sslmode "some" is not known'],
     [{ password_authentication: 'md5' }, "'md5' is not a valid password authentication type"],
@@ -257,6 +275,45 @@ describe('the engine database with PostgreSQL', () => {
     );
   });
 
+  it('lets no write of the connection lose a password that is being changed', async () => {
+    await mount();
+    let refused = '';
+    places.set('database:setPassword:done', async () => {
+      const write = secrets.root.write(`${at}/config/pg`, { max_open_connections: 5, verify_connection: false });
+      refused = (await write.expect(400)).body.errors[0];
+    });
+    try {
+      await secrets.root.write(`${at}/rotate-root/pg`).expect(204);
+      expect(refused).toContain('another request is changing this connection');
+      await secrets.root.read(`${at}/creds/app`).expect(200);
+    } finally {
+      places.clear();
+      await admin.query(`ALTER ROLE ${manager} PASSWORD ${pg.escapeLiteral(managerPassword)}`);
+    }
+  });
+
+  it('makes users for sixteen callers at once, whose grants are in the way of each other', async () => {
+    await mount();
+    await secrets.root.write(`${at}/config/pg`, { max_open_connections: 16 }).expect(204);
+    const made = await Promise.all(Array.from({ length: 16 }, () => secrets.root.read(`${at}/creds/app`).expect(200)));
+    const users = made.map(({ body }) => body.data as { username: string; password: string });
+    expect(await Promise.all(users.map(({ username, password }) => logsIn(username, password)))).not.toContain(false);
+    await secrets.root.write(`sys/leases/revoke-prefix/${at}/creds`, { sync: true }).expect(204);
+    for (const { username } of users) expect(await exists(username)).toBe(0);
+  });
+
+  it('keeps no more connections without work than it is told', async () => {
+    await mount();
+    const own = { ...config(), connection_url: `${address()}?application_name=idle`, max_idle_connections: 1 };
+    await secrets.root.write(`${at}/config/pg`, own).expect(204);
+    const open = async () => {
+      const { rows } = await admin.query("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'idle'");
+      return Number(rows[0].count);
+    };
+    await Promise.all(Array.from({ length: 4 }, () => secrets.root.read(`${at}/creds/app`).expect(200)));
+    await until(async () => (await open()) === 1, 5_000);
+  });
+
   describe('with static roles', () => {
     const user = `static_${manager}`;
     const urls = withSecondNode(secrets);
@@ -294,6 +351,19 @@ describe('the engine database with PostgreSQL', () => {
       expect(await logsIn(user, third.password)).toBe(true);
     });
 
+    it('rotates the others where the connection of one is gone', async () => {
+      await mount();
+      await secrets.root.write(`${at}/config/gone`, config()).expect(204);
+      const role = (db_name: string, name: string, rotation_period: number) =>
+        secrets.root.write(`${at}/static-roles/${name}`, { db_name, username: user, rotation_period }).expect(204);
+      await role('gone', 'a', 60);
+      await role('pg', 's', 120);
+      await secrets.root.delete(`${at}/config/gone`).expect(204);
+      const { password } = await creds();
+      clock.advance(130_000);
+      await until(async () => (await creds()).password !== password);
+    });
+
     it.each([
       [{ db_name: '' }, 'database name is a required field'],
       [{ username: '' }, 'username is a required field to create a static account'],
@@ -320,6 +390,18 @@ describe('the engine database with PostgreSQL', () => {
       const clash = await secrets.root.write(`${at}/static-roles/app`, { ...body, username: user }).expect(400);
       expect(clash.body.errors[0]).toBe('Role and Static Role names must be unique');
     });
+  });
+
+  it('answers a call whose connection is lost, and leaves no user behind', async () => {
+    await mount();
+    const slow = [...creation, 'SELECT pg_sleep(60)'];
+    await secrets.root.write(`${at}/roles/app`, { creation_statements: slow }).expect(204);
+    const answer = secrets.root.read(`${at}/creds/app`).then(({ status }) => status);
+    const ended = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1 AND query LIKE '%pg_sleep%'`;
+    await until(async () => ((await admin.query(ended, [manager])).rowCount ?? 0) > 0);
+    expect(await answer).toBe(502);
+    await secrets.root.write(`${at}/roles/app`, { creation_statements: creation }).expect(204);
+    await secrets.root.read(`${at}/creds/app`).expect(200);
   });
 
   it('keeps leases while the database is away, and ends them when it is back', async () => {

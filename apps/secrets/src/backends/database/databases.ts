@@ -47,8 +47,7 @@ interface KeptClient {
 /** Connections to the databases that mounts are configured with, kept until their configuration changes. */
 export class Databases {
   private readonly kept = new LRUCache<string, KeptClient>({
-    maxSize: mostKept,
-    sizeCalculation: () => 1,
+    max: mostKept,
     dispose: ({ database }) => void database.close(),
   });
 
@@ -58,7 +57,7 @@ export class Databases {
   async open(storage: Storage, mount: Pick<MountView, 'uuid'>, name: string): Promise<Opened> {
     const config = await configs.require(storage, name, `failed to find entry for connection with name: "${name}"`);
     const driver = driverOf(config.plugin_name);
-    const key = JSON.stringify([mount.uuid, name]);
+    const key = keyOf(mount, name);
     let kept = this.kept.get(key);
     if (!kept || kept.generation !== config.generation) {
       const circuit = new Circuit(`the database ${name}`, this.parts.clock);
@@ -94,7 +93,7 @@ export class Databases {
 
   /** Closes the connections of one name on this node; the next call opens others. */
   forget(mount: Pick<MountView, 'uuid'>, name: string): void {
-    this.kept.delete(JSON.stringify([mount.uuid, name]));
+    this.kept.delete(keyOf(mount, name));
   }
 
   /** Closes them all. */
@@ -102,6 +101,8 @@ export class Databases {
     this.kept.clear();
   }
 }
+
+const keyOf = (mount: Pick<MountView, 'uuid'>, name: string): string => JSON.stringify([mount.uuid, name]);
 
 async function guarded<T>(circuit: Circuit, run: () => Promise<T>, secrets: readonly string[]): Promise<T> {
   const reasonOf = (error: unknown) => (error instanceof Refusal ? undefined : unanswered(error));

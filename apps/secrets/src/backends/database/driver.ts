@@ -4,10 +4,19 @@ import type { Words } from './statements';
 /** Statements that run together; what is empty does as the database usually does. */
 export type Statements = readonly string[];
 
+/** The statements that are configured, else the usual one. */
+export const orElse = (statements: Statements, usual: string): Statements =>
+  statements.length > 0 ? statements : [usual];
+
+/** How long a connection may take, how long a call, and after how long without one a connection is closed. */
+export const limits = { connectMs: 5_000, callMs: 30_000, idleMs: 30_000 } as const;
+
 /** One kind of database: how its users are made and ended. It knows nothing of roles, leases and storage. */
 export interface Driver {
   /** The names that configurations know it by. */
   readonly plugins: readonly string[];
+  /** It knows no usual way to make a user: a role must say how. */
+  readonly needsCreation: boolean;
   /** The template of user names where none is configured, and the longest name there is. */
   readonly names: { readonly template: string; readonly longest: number };
   /** Judges what is configured, without any call. Throws `invalid`. */

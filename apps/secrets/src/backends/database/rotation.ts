@@ -28,28 +28,30 @@ export async function rotateStatic(
 ): Promise<StaticRole | undefined> {
   const found = await staticRoles.find(storage, name);
   if (!found) return undefined;
-  const opened = await databases.open(storage, mount, found.db_name);
-  const password = await newPassword(policies, mount, found, opened);
-  const claimed = await changeStatic(
-    storage,
-    name,
-    (role) => role && { ...role, pending: role.pending ?? password, tryAtMs: nowMs + claimMs },
-  );
-  const pending = claimed?.pending;
-  if (!claimed || pending === undefined) return undefined;
-  const words = { name: claimed.username, username: claimed.username, password: pending };
+  let pending = found.pending;
   try {
+    const opened = await databases.open(storage, mount, found.db_name);
+    const password = await newPassword(policies, mount, found, opened);
+    const claimed = await changeStatic(
+      storage,
+      name,
+      (role) => role && { ...role, pending: role.pending ?? password, tryAtMs: nowMs + claimMs },
+    );
+    pending = claimed?.pending;
+    if (!claimed || pending === undefined) return undefined;
+    const words = { name: claimed.username, username: claimed.username, password: pending };
     await opened.call('setPassword', claimed.rotation_statements, words);
   } catch (error) {
+    // Also where the connection is gone: what stays due would hold up all others.
     await changeStatic(storage, name, (role) => {
-      if (role?.pending !== pending) return undefined;
+      if (!role || role.pending !== pending) return undefined;
       const pauseMs = Math.min(firstPauseMs * 2 ** Math.min(role.failures, 20), longestPauseMs);
       return { ...role, failures: role.failures + 1, tryAtMs: nowMs + pauseMs };
     });
     throw error;
   }
   return changeStatic(storage, name, (role) => {
-    if (role?.pending !== pending) return undefined;
+    if (!role || pending === undefined || role.pending !== pending) return undefined;
     const dueAtMs = dueAfter(role, nowMs);
     const { pending: _set, ...rest } = role;
     return { ...rest, password: pending, rotatedAtMs: nowMs, dueAtMs, tryAtMs: dueAtMs, failures: 0, fresh: false };
@@ -69,7 +71,7 @@ export async function rotateWhenDue(parts: RotationParts, call: BackgroundCall):
     };
     const before = failures.length + names.length;
     await Promise.all(Array.from({ length: atOnce }, next));
-    // A connection that is gone fails before anything is moved.
+    // A database that is away is left to a later tick.
     if (failures.length >= before) break;
   }
   if (failures.length > 0) throw failures[0];

@@ -74,6 +74,21 @@ import {
     expect((await secrets.root.write('database/roles/app/dry-run').expect(200)).body.data.rehearsed).toBe(false);
   });
 
+  it('replaces connections that are old', async () => {
+    await secrets.root.write('database/config/my', { max_connection_lifetime: '1s' }).expect(204);
+    const creation_statements = ["CREATE USER '{{name}}'@'%' IDENTIFIED BY '{{password}}'"];
+    await secrets.root.write('database/roles/app', { creation_statements }).expect(204);
+    const admin = await connect('root', '');
+    const ids = async () => {
+      await secrets.root.read('database/creds/app').expect(200);
+      const [rows] = await admin.query("SELECT ID FROM information_schema.PROCESSLIST WHERE USER = 'vault'");
+      return JSON.stringify(rows);
+    };
+    const before = await ids();
+    await until(async () => (await ids()) !== before);
+    await admin.end();
+  });
+
   it('changes passwords, also of the configured user', async () => {
     await secrets.root
       .write('database/static-roles/kept', { db_name: 'my', username: 'kept', rotation_period: 60 })

@@ -1,6 +1,6 @@
-import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { parseCron } from '../../sdk/cron';
+import { Unreachable } from '../../sdk/outside';
 import { path } from '../../sdk/path';
 import { namesPath } from '../../sdk/records';
 import { refuse } from '../../sdk/refuse';
@@ -70,7 +70,7 @@ export const staticRolePath = (parts: RotationParts) =>
           await rotateStatic(parts, params.name, call);
         } catch (error) {
           // With no answer the password may be set: then it is kept, and tried again.
-          if (!(error instanceof Refusal && 'unreachable' in error)) {
+          if (!(error instanceof Unreachable)) {
             await changeStatic(storage, params.name, (role) => (role?.fresh ? null : undefined));
           }
           throw error;

@@ -1,18 +1,16 @@
-import { isIP } from 'node:net';
 import { createPool, type Pool, type PoolConnection, type PoolOptions, type RowDataPacket } from 'mysql2/promise';
 import { refuse } from '../../../sdk/refuse';
-import { filledAddress } from '../address';
+import { filledAddress, openSocket, serverName } from '../address';
 import type { DatabaseConfig } from '../config-fields';
-import type { DatabaseClient, Driver, Statements } from '../driver';
+import { type DatabaseClient, type Driver, limits, orElse, type Statements } from '../driver';
 import { statementsOf, type Words } from '../statements';
 
 const dialect = { backslashes: true, dollars: false, backticks: true };
-const callMs = 30_000;
-const connectMs = 5_000;
-const idleMs = 30_000;
+const { connectMs, callMs, idleMs } = limits;
 
 const driverFor = (plugins: readonly string[], longest: number, template: string): Driver => ({
   plugins,
+  needsCreation: true,
   names: { template: `{{ ${template} | truncate ${longest} }}`, longest },
   check: (config) => void optionsOf(config),
   open: (config) => new MysqlDatabase(config),
@@ -33,9 +31,16 @@ export const mysqlLegacy = driverFor(
 
 class MysqlDatabase implements DatabaseClient {
   private readonly pool: Pool;
+  /** When each connection was opened. */
+  private readonly opened = new WeakMap<object, number>();
 
-  constructor(config: DatabaseConfig) {
+  constructor(private readonly config: DatabaseConfig) {
     this.pool = createPool(optionsOf(config));
+    this.pool.on('connection', (connection) => {
+      this.opened.set(connection, performance.now());
+      // One that is lost tells its call.
+      connection.on('error', () => {});
+    });
   }
 
   async verify(): Promise<void> {
@@ -51,12 +56,11 @@ class MysqlDatabase implements DatabaseClient {
   }
 
   setPassword(statements: Statements, words: Words): Promise<void> {
-    const usual = "ALTER USER '{{name}}'@'%' IDENTIFIED BY '{{password}}'";
-    return this.run(statements.length > 0 ? statements : [usual], words);
+    return this.run(orElse(statements, "ALTER USER '{{name}}'@'%' IDENTIFIED BY '{{password}}'"), words);
   }
 
   async remove(statements: Statements, words: Words): Promise<void> {
-    await this.run(statements.length > 0 ? statements : ["DROP USER IF EXISTS '{{name}}'@'%'"], words);
+    await this.run(orElse(statements, "DROP USER IF EXISTS '{{name}}'@'%'"), words);
     await this.with(async (connection) => {
       const [rows] = await connection.query<RowDataPacket[]>(
         'SELECT ID AS id FROM information_schema.PROCESSLIST WHERE USER = ?',
@@ -79,11 +83,18 @@ class MysqlDatabase implements DatabaseClient {
     });
   }
 
+  private isOld({ connection }: PoolConnection): boolean {
+    const longestMs = this.config.max_connection_lifetime * 1000;
+    const openedMs = this.opened.get(connection);
+    return longestMs > 0 && openedMs !== undefined && performance.now() - openedMs > longestMs;
+  }
+
   private async with<T>(run: (connection: PoolConnection) => Promise<T>): Promise<T> {
     const connection = await this.pool.getConnection();
     try {
       const answer = await run(connection);
-      connection.release();
+      if (this.isOld(connection)) connection.destroy();
+      else connection.release();
       return answer;
     } catch (error) {
       connection.destroy();
@@ -100,6 +111,7 @@ function optionsOf(config: DatabaseConfig): PoolOptions {
     user,
     password,
     ...(database && { database }),
+    stream: () => openSocket().connect(port, host),
     connectTimeout: connectMs,
     connectionLimit: config.max_open_connections,
     maxIdle: config.max_idle_connections || config.max_open_connections,
@@ -114,7 +126,7 @@ function optionsOf(config: DatabaseConfig): PoolOptions {
 function tlsOf(config: DatabaseConfig, host: string, mode: string): Pick<PoolOptions, 'ssl'> {
   const { tls_ca, tls_certificate_key, tls_server_name, tls_skip_verify } = config;
   if (mode === 'false' || (!mode && !tls_ca && !tls_certificate_key && !tls_server_name && !tls_skip_verify)) return {};
-  const servername = tls_server_name || (isIP(host) ? undefined : host);
+  const servername = tls_server_name || serverName(host);
   return {
     ssl: {
       rejectUnauthorized: !tls_skip_verify && mode !== 'skip-verify',

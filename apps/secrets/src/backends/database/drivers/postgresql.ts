@@ -1,19 +1,27 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import { Client, escapeIdentifier, Pool, type PoolClient, type PoolConfig } from 'pg';
 import { refuse } from '../../../sdk/refuse';
-import { type ConnectionAddress, filledAddress } from '../address';
+import { type ConnectionAddress, filledAddress, openSocket, serverName } from '../address';
 import type { DatabaseConfig } from '../config-fields';
-import type { DatabaseClient, Driver, Statements } from '../driver';
+import { type DatabaseClient, type Driver, limits, orElse, type Statements } from '../driver';
 import { statementsOf, type Words } from '../statements';
 
 const dialect = { backslashes: false, dollars: true, backticks: false };
-const callMs = 30_000;
-const connectMs = 5_000;
-const idleMs = 30_000;
+const { connectMs, callMs, idleMs } = limits;
+
+const mostTries = 50;
+
+/** Statements about the same role or table at the same moment, such as grants, end each other. */
+function wasInTheWay(error: unknown): boolean {
+  const { code, message } = error as { code?: string; message: string };
+  return code === '40001' || code === '40P01' || (code === 'XX000' && message === 'tuple concurrently updated');
+}
 
 /** PostgreSQL. */
 export const postgresql: Driver = {
   plugins: ['postgresql-database-plugin'],
+  needsCreation: true,
   names: {
     template:
       '{{ printf "v-%s-%s-%s-%s" (.DisplayName | truncate 8) (.RoleName | truncate 8) (random 20) (unix_time) | truncate 63 }}',
@@ -105,7 +113,19 @@ class PostgresqlDatabase implements DatabaseClient {
     return this.with((client) => this.inTransaction(client, filled, end));
   }
 
+  /** Nothing of a transaction that was in the way of another one stays, so it is tried again. */
   private async inTransaction(client: PoolClient, statements: readonly string[], end: 'COMMIT' | 'ROLLBACK') {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.once(client, statements, end);
+      } catch (error) {
+        if (tries === mostTries || !wasInTheWay(error)) throw error;
+        await setTimeout(Math.random() * tries * 10);
+      }
+    }
+  }
+
+  private async once(client: PoolClient, statements: readonly string[], end: 'COMMIT' | 'ROLLBACK'): Promise<void> {
     await client.query('BEGIN');
     try {
       for (const statement of statements) await client.query(statement);
@@ -117,10 +137,12 @@ class PostgresqlDatabase implements DatabaseClient {
   }
 
   private async with<T>(run: (client: PoolClient) => Promise<T>): Promise<T> {
-    const client = await (await this.pool).connect();
+    const pool = await this.pool;
+    const client = await pool.connect();
     try {
       const answer = await run(client);
-      client.release();
+      const { max_idle_connections: idle, max_open_connections: open } = this.config;
+      client.release(pool.idleCount >= (idle || open));
       return answer;
     } catch (error) {
       // Nothing is known of the state of a connection that was lost.
@@ -129,8 +151,6 @@ class PostgresqlDatabase implements DatabaseClient {
     }
   }
 }
-
-const orElse = (statements: Statements, usual: string): Statements => (statements.length > 0 ? statements : [usual]);
 
 function addressOf(config: DatabaseConfig): ConnectionAddress {
   const address = filledAddress(config, ['postgres:', 'postgresql:'], 5432);
@@ -153,6 +173,7 @@ async function poolOf(config: DatabaseConfig): Promise<Pool> {
     database: database || user,
     application_name: options.application_name ?? 'keystead',
     options: options.options ?? '-c client_min_messages=error',
+    stream: openSocket,
     connectionTimeoutMillis: connectMs,
     query_timeout: callMs,
     ssl: mode === 'disable' || mode === 'allow' ? false : tlsOf(config, mode, host),
@@ -166,8 +187,9 @@ async function poolOf(config: DatabaseConfig): Promise<Pool> {
     maxLifetimeSeconds: config.max_connection_lifetime,
     allowExitOnIdle: true,
   });
-  // An idle connection that is lost is replaced by the next call.
+  // A connection that is lost, idle or at work, is replaced by the next call; its call is told by its own error.
   pool.on('error', () => {});
+  pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }
 
@@ -178,7 +200,7 @@ function tlsOf(config: DatabaseConfig, mode: string, host: string): PoolConfig['
     ...(config.tls_ca && { ca: config.tls_ca }),
     ...(config.tls_certificate && { cert: config.tls_certificate, key: config.private_key }),
     ...(mode !== 'verify-full' && verifies && { checkServerIdentity: () => undefined }),
-    servername: /^[\d.]+$|:/.test(host) ? undefined : host,
+    servername: serverName(host),
   };
 }
 

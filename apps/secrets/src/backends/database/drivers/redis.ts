@@ -1,17 +1,17 @@
+import { usualReach } from '@keystead/outside';
 import { createClient } from '@redis/client';
 import { refuse } from '../../../sdk/refuse';
-import { filledAddress } from '../address';
+import { filledAddress, requireOpen } from '../address';
 import type { DatabaseConfig } from '../config-fields';
-import type { DatabaseClient, Driver, Statements } from '../driver';
+import { type DatabaseClient, type Driver, limits, type Statements } from '../driver';
 import type { Words } from '../statements';
 
-const connectMs = 5_000;
-const callMs = 30_000;
 const usualRules = ['~*', '+@read'];
 
 /** Redis and Valkey. Users are entries of its access control list; a statement is a JSON list of their rules. */
 export const redis: Driver = {
   plugins: ['redis-database-plugin', 'valkey-database-plugin'],
+  needsCreation: false,
   names: {
     template:
       '{{ printf "v_%s_%s_%s_%s" (.DisplayName | truncate 64) (.RoleName | truncate 64) (random 20) (unix_time) | uppercase }}',
@@ -61,7 +61,7 @@ class RedisDatabase implements DatabaseClient {
       });
       await this.opening;
     }
-    return this.client.sendCommand(command, { timeout: callMs });
+    return this.client.sendCommand(command, { timeout: limits.callMs });
   }
 
   private async connect(): Promise<void> {
@@ -79,6 +79,7 @@ function socketOf(config: DatabaseConfig) {
   const { host, port, username: user, password, tls } = config;
   if (!host) refuse('host cannot be empty');
   if (host.startsWith('/')) refuse('host must be a name or an address');
+  requireOpen(host);
   if (port === 0) refuse('port cannot be empty');
   if (port < 0 || port > 65_535) refuse('port is not valid');
   if (!user) refuse('username cannot be empty');
@@ -88,7 +89,13 @@ function socketOf(config: DatabaseConfig) {
 
 function clientOf(config: DatabaseConfig) {
   const { host, port, user, password, tls } = socketOf(config);
-  const where = { host, port, connectTimeout: connectMs, reconnectStrategy: false } as const;
+  const where = {
+    host,
+    port,
+    connectTimeout: limits.connectMs,
+    lookup: usualReach.lookup,
+    reconnectStrategy: false,
+  } as const;
   const ca = config.ca_cert || config.tls_ca;
   return createClient({
     username: user,
