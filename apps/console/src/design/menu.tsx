@@ -1,32 +1,46 @@
-import { Menu as Base } from '@base-ui/react/menu';
-import { Check, type LucideIcon } from 'lucide-react';
-import type { ReactElement, ReactNode } from 'react';
-import { useLayer } from './layer';
+import type { LucideIcon } from 'lucide-react';
+import { cloneElement, type ReactElement, type ReactNode, useState } from 'react';
 
-/** What a button opens: a few things to do or to choose. */
-export function Menu({
-  button,
-  wide,
-  side = 'bottom',
-  children,
-}: {
-  readonly button: ReactElement;
+// A fifth of the first load placed popups. A page shows its buttons without that code.
+let parts: typeof import('./menu-parts');
+const load = async () => {
+  parts ??= await import('./menu-parts');
+};
+
+export interface MenuProps {
+  readonly button: ReactElement<Record<string, unknown>>;
   /** As wide as its button. */
   readonly wide?: boolean;
   readonly side?: 'bottom' | 'top';
   readonly children: ReactNode;
-}) {
-  const layer = useLayer();
-  return (
-    <Base.Root modal={false}>
-      <Base.Trigger render={button} />
-      <Base.Portal container={layer}>
-        <Base.Positioner className="popup-place" side={side} align={wide ? 'start' : 'end'} sideOffset={4}>
-          <Base.Popup className={wide ? 'popup menu as-wide' : 'popup menu'}>{children}</Base.Popup>
-        </Base.Positioner>
-      </Base.Portal>
-    </Base.Root>
-  );
+}
+
+/** What a button opens: a few things to do or to choose. */
+export function Menu(props: MenuProps) {
+  const { button } = props;
+  const [isLoaded, setLoaded] = useState(() => parts !== undefined);
+  const [isPressed, setPressed] = useState(false);
+  const [hasFocus, setFocus] = useState(false);
+  if (isLoaded) {
+    // The button is another element from here on, and keeps the focus.
+    const here = cloneElement(button, { autoFocus: hasFocus });
+    return <parts.Menu {...props} button={here} opensAtOnce={isPressed} />;
+  }
+  const prepare = () => void load().then(() => setLoaded(true));
+  return cloneElement(button, {
+    'aria-haspopup': 'menu',
+    'aria-expanded': false,
+    onPointerEnter: prepare,
+    onFocus: () => {
+      setFocus(true);
+      prepare();
+    },
+    onBlur: () => setFocus(false),
+    onClick: () => {
+      setPressed(true);
+      prepare();
+    },
+  });
 }
 
 export interface MenuItemProps {
@@ -38,63 +52,26 @@ export interface MenuItemProps {
   readonly children: ReactNode;
 }
 
-/** One line of a menu. */
-export function MenuItem({ icon: Shape, danger, onClick, link, children }: MenuItemProps) {
-  const inside = (
-    <>
-      {Shape === undefined ? null : <Shape size={16} aria-hidden="true" />}
-      {children}
-    </>
-  );
-  const className = danger ? 'item danger' : 'item';
-  return link === undefined ? (
-    <Base.Item className={className} onClick={onClick}>
-      {inside}
-    </Base.Item>
-  ) : (
-    <Base.LinkItem className={className} closeOnClick render={link}>
-      {inside}
-    </Base.LinkItem>
-  );
+export interface MenuGroupProps {
+  readonly label: string;
+  readonly children: ReactNode;
 }
 
-/** Lines with a name above them. */
-export function MenuGroup({ label, children }: { readonly label: string; readonly children: ReactNode }) {
-  return (
-    <Base.Group>
-      <Base.GroupLabel className="group-label">{label}</Base.GroupLabel>
-      {children}
-    </Base.Group>
-  );
-}
-
-/** A line between groups. */
-export const MenuRule = () => <Base.Separator className="rule" />;
-
-/** One of a few, chosen in a menu. */
-export function MenuChoice<Value extends string>({
-  label,
-  value,
-  options,
-  onChange,
-}: {
+export interface MenuChoiceProps<Value extends string> {
   readonly label: string;
   readonly value: Value;
   readonly options: readonly { readonly value: Value; readonly label: string; readonly icon?: LucideIcon }[];
   readonly onChange: (value: Value) => void;
-}) {
-  return (
-    <Base.RadioGroup value={value} onValueChange={onChange}>
-      <Base.GroupLabel className="group-label">{label}</Base.GroupLabel>
-      {options.map(({ value: one, label, icon: Shape }) => (
-        <Base.RadioItem key={one} className="item" value={one} closeOnClick>
-          {Shape === undefined ? null : <Shape size={16} aria-hidden="true" />}
-          {label}
-          <Base.RadioItemIndicator className="end">
-            <Check size={14} aria-hidden="true" />
-          </Base.RadioItemIndicator>
-        </Base.RadioItem>
-      ))}
-    </Base.RadioGroup>
-  );
 }
+
+/** One line of a menu. */
+export const MenuItem = (props: MenuItemProps) => <parts.MenuItem {...props} />;
+
+/** Lines with a name above them. */
+export const MenuGroup = (props: MenuGroupProps) => <parts.MenuGroup {...props} />;
+
+/** A line between groups. */
+export const MenuRule = () => <parts.MenuRule />;
+
+/** One of a few, chosen in a menu. */
+export const MenuChoice = <Value extends string>(props: MenuChoiceProps<Value>) => <parts.MenuChoice {...props} />;
