@@ -16,6 +16,10 @@ export type Model<Operation, Answer> = (
 /**
  * True when the calls can be put in one order that agrees with time (who ended before another began comes first) and in
  * which every answer is what the model gives. A call without an answer took effect at any time after it began, or never.
+ *
+ * Depth first over what may come next. Each call without an answer would double the orders: of those that do the same, the
+ * earliest comes first; one is taken only where it leads to a state that was not there since the last answer; and what
+ * failed with more of them left is not tried with fewer.
  */
 export function isLinearizable<Operation, Answer>(
   history: readonly Recorded<Operation, Answer>[],
@@ -23,26 +27,55 @@ export function isLinearizable<Operation, Answer>(
   initial: string,
 ): boolean {
   const calls = [...history].sort((a, b) => a.began - b.began);
-  const seen = new Set<string>();
-  const done = new Set<number>();
-  // Depth first over what may come next; a set of done calls with a state is looked at once.
-  const search = (state: string): boolean => {
-    if (calls.every((call, index) => done.has(index) || call.answer === undefined)) return true;
-    const key = `${state} ${[...done].sort((a, b) => a - b).join()}`;
-    if (seen.has(key)) return false;
-    seen.add(key);
-    let earliestEnd = Number.POSITIVE_INFINITY;
-    for (const [index, call] of calls.entries()) {
-      if (call.began > earliestEnd) break;
-      if (done.has(index)) continue;
-      earliestEnd = Math.min(earliestEnd, call.ended);
-      const next = model(state, call.operation, call.answer);
+  const answered = calls.filter(({ answer }) => answer !== undefined);
+  const states = [...reachable(calls, model, initial)];
+  const effectOf = ({ operation }: Recorded<Operation, Answer>) =>
+    JSON.stringify(states.map((state) => model(state, operation, undefined)));
+  const unknown = calls.filter(({ answer }) => answer === undefined);
+  const alike = [...Map.groupBy(unknown, effectOf).values()];
+  const taken = alike.map(() => 0);
+  const done = answered.map(() => false);
+  /** How many of each kind of unanswered calls were taken where the same calls were done in the same state, in vain. */
+  const failed = new Map<string, number[][]>();
+  const search = (state: string, left: number, since: readonly string[]): boolean => {
+    if (left === 0) return true;
+    const key = `${state} ${done.map(Number).join('')}`;
+    const inVain = failed.get(key) ?? [];
+    if (inVain.some((counts) => counts.every((count, kind) => count <= taken[kind]!))) return false;
+    const waiting = answered.flatMap((call, index) => (done[index] ? [] : [{ ...call, index }]));
+    const earliestEnd = Math.min(...waiting.map(({ ended }) => ended));
+    for (const { index, began, operation, answer } of waiting) {
+      if (began > earliestEnd) break;
+      const next = model(state, operation, answer);
       if (next === undefined) continue;
-      done.add(index);
-      if (search(next)) return true;
-      done.delete(index);
+      done[index] = true;
+      if (search(next, left - 1, [next])) return true;
+      done[index] = false;
     }
+    for (const [kind, those] of alike.entries()) {
+      const call = those[taken[kind]!];
+      if (call === undefined || call.began > earliestEnd) continue;
+      const next = model(state, call.operation, undefined);
+      if (next === undefined || since.includes(next)) continue;
+      taken[kind]!++;
+      if (search(next, left, [...since, next])) return true;
+      taken[kind]!--;
+    }
+    failed.set(key, [...inVain, [...taken]]);
     return false;
   };
-  return search(initial);
+  return search(initial, answered.length, [initial]);
+}
+
+/** Every state that the calls could lead to, in any order. */
+function reachable<Operation, Answer>(
+  calls: readonly Recorded<Operation, Answer>[],
+  model: Model<Operation, Answer>,
+  initial: string,
+): ReadonlySet<string> {
+  const states = new Set([initial]);
+  for (const state of states) {
+    for (const { operation, answer } of calls) states.add(model(state, operation, answer) ?? state);
+  }
+  return states;
 }
