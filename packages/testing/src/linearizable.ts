@@ -31,8 +31,12 @@ export function isLinearizable<Operation, Answer>(
   const states = [...reachable(calls, model, initial)];
   const effectOf = ({ operation }: Recorded<Operation, Answer>) =>
     JSON.stringify(states.map((state) => model(state, operation, undefined)));
-  const unknown = calls.filter(({ answer }) => answer === undefined);
-  const alike = [...Map.groupBy(unknown, effectOf).values()];
+  const kinds = new Map<string, Recorded<Operation, Answer>[]>();
+  for (const call of calls.filter(({ answer }) => answer === undefined)) {
+    const effect = effectOf(call);
+    kinds.set(effect, [...(kinds.get(effect) ?? []), call]);
+  }
+  const alike = [...kinds.values()];
   const taken = alike.map(() => 0);
   const done = answered.map(() => false);
   /** How many of each kind of unanswered calls were taken where the same calls were done in the same state, in vain. */
