@@ -80,9 +80,9 @@ describe('the infrastructure tool in remote execution', () => {
     return worker;
   }
 
-  const configuration = (name: string, more: string) => `
+  const configuration = (name: string, more: string, block = 'cloud') => `
     terraform {
-      cloud {
+      ${block} {
         hostname     = "workspaces.test"
         organization = "acme"
         workspaces { name = "${name}" }
@@ -90,10 +90,10 @@ describe('the infrastructure tool in remote execution', () => {
     }
     ${more}`;
 
-  function folder(name: string, main: string) {
+  function folder(name: string, main: string, block?: string) {
     const cwd = path.join(box, name);
     mkdirSync(cwd, { recursive: true });
-    writeFileSync(path.join(cwd, 'main.tf'), configuration(name, main));
+    writeFileSync(path.join(cwd, 'main.tf'), configuration(name, main, block));
     const api = `http://127.0.0.1:${port}/api/v2/`;
     const cli = path.join(box, 'cli.tfrc');
     writeFileSync(
@@ -119,13 +119,16 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
   const variable = async (name: string, attributes: object) =>
     workspaces.admin.post(`workspaces/${await workspaceId(name)}/vars`, resource('vars', attributes)).expect(201);
 
-  it('plans, applies with workspace variables, shows no change, and destroys', async () => {
-    const worker = await startWorker();
-    // Which of the two depends on the machine; that a run is stopped by it is for the tests of the executor.
-    expect(worker.said()).toMatch(/the database is closed to runs|RUNS REACH the database|RUNS ARE NOT KEPT APART/);
-    const run = folder(
-      'life',
-      `variable "size" { type = number }
+  const blocks = { life: 'cloud', before: 'backend "remote"' };
+  it.each(Object.entries(blocks))(
+    '%s: plans, applies with workspace variables, shows no change, and destroys (%s)',
+    async (name, block) => {
+      const worker = await startWorker();
+      // Which of the two depends on the machine; that a run is stopped by it is for the tests of the executor.
+      expect(worker.said()).toMatch(/the database is closed to runs|RUNS REACH the database|RUNS ARE NOT KEPT APART/);
+      const run = folder(
+        name,
+        `variable "size" { type = number }
        variable "secret" { sensitive = true }
        resource "terraform_data" "a" { input = [var.size, terraform.workspace] }
        output "greeting" { value = terraform_data.a.output }
@@ -133,23 +136,26 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
          value     = var.secret
          sensitive = true
        }`,
-    );
-    await run('init', '-no-color', '-input=false');
-    await variable('life', { key: 'size', value: '1 + 2', category: 'terraform', hcl: true });
-    await variable('life', { key: 'secret', value: 's3cret', category: 'terraform', sensitive: true });
-    const plan = await run('plan', '-no-color', '-input=false');
-    expect(plan.match(/Plan: 1 to add/g)).toHaveLength(1);
-    const apply = await run('apply', '-auto-approve', '-no-color', '-input=false');
-    expect(apply).toContain('Apply complete! Resources: 1 added');
-    expect(apply).not.toContain('s3cret');
-    expect(JSON.parse(await run('output', '-json', 'greeting'))).toEqual([3, 'life']);
-    expect(await run('output', '-raw', 'secret')).toBe('s3cret');
-    expect(await run('plan', '-no-color', '-input=false')).toContain('No changes');
-    expect(await run('destroy', '-auto-approve', '-no-color', '-input=false')).toContain('1 destroyed.');
-    expect(await run('state', 'list')).toBe('');
-    const shown = await workspaces.admin.get('organizations/acme/workspaces/life').expect(200);
-    expect(shown.body.data.attributes).toMatchObject({ locked: false, 'resource-count': 0 });
-  }, 600_000);
+        block,
+      );
+      await run('init', '-no-color', '-input=false');
+      await variable(name, { key: 'size', value: '1 + 2', category: 'terraform', hcl: true });
+      await variable(name, { key: 'secret', value: 's3cret', category: 'terraform', sensitive: true });
+      const plan = await run('plan', '-no-color', '-input=false');
+      expect(plan.match(/Plan: 1 to add/g)).toHaveLength(1);
+      const apply = await run('apply', '-auto-approve', '-no-color', '-input=false');
+      expect(apply).toContain('Apply complete! Resources: 1 added');
+      expect(apply).not.toContain('s3cret');
+      expect(JSON.parse(await run('output', '-json', 'greeting'))).toEqual([3, name]);
+      expect(await run('output', '-raw', 'secret')).toBe('s3cret');
+      expect(await run('plan', '-no-color', '-input=false')).toContain('No changes');
+      expect(await run('destroy', '-auto-approve', '-no-color', '-input=false')).toContain('1 destroyed.');
+      expect(await run('state', 'list')).toBe('');
+      const shown = await workspaces.admin.get(`organizations/acme/workspaces/${name}`).expect(200);
+      expect(shown.body.data.attributes).toMatchObject({ locked: false, 'resource-count': 0 });
+    },
+    600_000,
+  );
 
   it('asks before it applies, and keeps a saved plan for later', async () => {
     await startWorker();
