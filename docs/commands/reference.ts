@@ -54,10 +54,10 @@ export const absent: Readonly<Record<string, string>> = {
   'operator rotate-keys': '`operator rekey`',
   'operator step-down': 'every node serves, none leads',
   'operator validate-config': 'the service names every bad setting when it starts',
-  pki: 'no such engine',
+  pki: 'read `pki/issuers`; `pki issue`, `sign`, `revoke` and `list` are other commands',
   plugin: 'engines are built in',
   proxy: 'no proxy of our own',
   server: '`npm start`, or the images',
-  transit: 'use `write` and `read`',
+  transit: 'import keys with `write`; `transit encrypt`, `decrypt`, `sign` and `verify` are other commands',
   'version-history': '`list sys/version-history`',
 };

@@ -6,6 +6,7 @@ export interface Ask {
   (question: string): Promise<string>;
   /** All of standard input, as it is. */
   all(): Promise<string>;
+  bytes(): Promise<Buffer>;
   close(): void;
 }
 
@@ -25,12 +26,12 @@ export function asker(input: NodeJS.ReadStream, err: (text: string) => void): As
     if (answer === undefined) throw new Problem(`${question}: standard input ended before an answer`);
     return answer.trim();
   };
-  const all = async (): Promise<string> => {
+  const bytes = async (): Promise<Buffer> => {
     const chunks: Buffer[] = [];
     for await (const chunk of input) chunks.push(Buffer.from(chunk));
-    return Buffer.concat(chunks).toString();
+    return Buffer.concat(chunks);
   };
-  return Object.assign(ask, { all, close: () => lines?.reader.close() });
+  return Object.assign(ask, { all: async () => (await bytes()).toString(), bytes, close: () => lines?.reader.close() });
 }
 
 function hidden(input: NodeJS.ReadStream, err: (text: string) => void, question: string): Promise<string> {

@@ -15,6 +15,7 @@ import { mountCommands } from './mounts';
 import { namespaceCommands } from './namespaces';
 import { operatorCommands } from './operator';
 import { organizationCommands } from './organizations';
+import { pkiCommands } from './pki';
 import { policyCommands } from './policy';
 import { rekeyCommands } from './rekey';
 import { runCommands } from './runs';
@@ -22,6 +23,7 @@ import { sshCommands } from './ssh';
 import { stateCommands } from './states';
 import { systemCommands } from './system';
 import { tokenCommands } from './token';
+import { transitCommands } from './transit';
 import { variableCommands } from './variables';
 import { workspaceCommands } from './workspace';
 import { importCommands } from './workspaces';
@@ -39,12 +41,14 @@ export const groups: Groups = {
   namespace: 'Installations within the installation.',
   operator: 'Keys, shares and nodes of the service.',
   org: 'Organizations of the workspace service.',
+  pki: 'Certificates of an authority in the service.',
   policy: 'The rules that tokens carry.',
   print: 'What this program works with.',
   run: 'Plans and applies.',
   secrets: 'Secrets engines.',
   state: "The versions of a workspace's state.",
   token: 'Make, look at, renew and end tokens.',
+  transit: 'Encrypt and sign with keys that stay in the service.',
   var: 'Variables of a workspace.',
   workspaces: 'The workspace service as a whole.',
   ws: 'Workspaces.',
@@ -60,6 +64,8 @@ export const commands: readonly CommandSpec[] = [
   ...mountCommands,
   ...leaseCommands,
   ...sshCommands,
+  ...transitCommands,
+  ...pkiCommands,
   ...tokenCommands,
   ...policyCommands,
   ...namespaceCommands,

@@ -1,0 +1,111 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import type { CommandSpec } from '../command';
+import type { Context } from '../context';
+import { exitCodes, Problem } from '../problem';
+import { printField } from './print';
+
+interface TransitFlags {
+  readonly mount: string;
+  readonly context?: string;
+  readonly associatedData?: string;
+  readonly hashAlgorithm?: string;
+  readonly out?: string;
+}
+
+const base64 = (bytes: string | Buffer): string => Buffer.from(bytes).toString('base64');
+const file = 'the file; standard input where it is left out or -';
+const shared = {
+  '--mount <path>': { help: 'where the engine transit is', also: ['--mount-point'], default: 'transit' },
+  '--context <text>': 'what a derived key is derived for',
+} as const;
+const bound = { ...shared, '--associated-data <text>': 'text that the ciphertext is bound to' } as const;
+const hashed = {
+  ...shared,
+  '--hash-algorithm <name>': 'of keys that sign a hash; sha2-256 where nothing else is said',
+} as const;
+
+async function bytesOf({ ask }: Context, name = '-'): Promise<Buffer> {
+  if (name === '-') return ask.bytes();
+  try {
+    return readFileSync(name);
+  } catch {
+    throw new Problem(`${name} cannot be read`);
+  }
+}
+
+/** Has a key do something; the fields of the answer. */
+async function use(
+  { client }: Context,
+  flags: TransitFlags,
+  at: string,
+  body: object,
+): Promise<Record<string, unknown>> {
+  const { mount, context, associatedData, hashAlgorithm } = flags;
+  const answer = await client.post(`${mount.replace(/^\/+|\/+$/g, '')}/${at}`, {
+    ...body,
+    context: context === undefined ? undefined : base64(context),
+    associated_data: associatedData === undefined ? undefined : base64(associatedData),
+    hash_algorithm: hashAlgorithm,
+  });
+  return answer.body?.data ?? {};
+}
+
+/** `transit …`: files and texts with keys that stay in the service. */
+export const transitCommands: readonly CommandSpec[] = [
+  {
+    name: 'transit encrypt',
+    help: 'Encrypt a file or a text with a key.',
+    args: { '<key>': 'name of the key', '[file]': file },
+    flags: bound,
+    examples: ['transit encrypt orders notes.txt', 'transit encrypt -mount=team/transit -context=tenant-7 orders'],
+    async run(made, flags: TransitFlags, key: string, from?: string) {
+      const plaintext = base64(await bytesOf(made, from));
+      printField(made, await use(made, flags, `encrypt/${key}`, { plaintext }), 'ciphertext');
+    },
+  },
+  {
+    name: 'transit decrypt',
+    help: 'Decrypt a ciphertext with its key.',
+    args: { '<key>': 'name of the key', '[file]': `${file}; it holds the ciphertext` },
+    flags: {
+      ...bound,
+      '--out <file>': 'write it to this file, which only you can read; needed for bytes that are not text',
+    },
+    examples: ['transit decrypt orders notes.enc', 'transit decrypt -out=logo.png orders logo.enc'],
+    async run(made, flags: TransitFlags, key: string, from?: string) {
+      const ciphertext = String(await bytesOf(made, from)).trim();
+      const { plaintext } = await use(made, flags, `decrypt/${key}`, { ciphertext });
+      const bytes = Buffer.from(String(plaintext), 'base64');
+      if (flags.out !== undefined) writeFileSync(flags.out, bytes, { mode: 0o600 });
+      else if (bytes.equals(Buffer.from(bytes.toString()))) printField(made, { plaintext: String(bytes) }, 'plaintext');
+      else throw new Problem('it is no text: name a file with -out');
+    },
+  },
+  {
+    name: 'transit sign',
+    help: 'Sign a file or a text with a key.',
+    args: { '<key>': 'name of the key', '[file]': file },
+    flags: hashed,
+    examples: ['transit sign releases app.tar.gz'],
+    async run(made, flags: TransitFlags, key: string, from?: string) {
+      printField(
+        made,
+        await use(made, flags, `sign/${key}`, { input: base64(await bytesOf(made, from)) }),
+        'signature',
+      );
+    },
+  },
+  {
+    name: 'transit verify',
+    help: 'Check a signature; the exit code says whether it is valid.',
+    args: { '<key>': 'name of the key', '<signature>': 'as `transit sign` has printed it', '[file]': file },
+    flags: hashed,
+    examples: ['transit verify releases vault:v1:MEUC… app.tar.gz'],
+    async run(made, flags: TransitFlags, key: string, signature: string, from?: string) {
+      const input = base64(await bytesOf(made, from));
+      const { valid } = await use(made, flags, `verify/${key}`, { input, signature });
+      if (valid !== true) throw new Problem('the signature is not valid', exitCodes.refused);
+      made.output.note('the signature is valid');
+    },
+  },
+];
