@@ -21,6 +21,7 @@ import type { Config } from './config';
 import { createHttpApp } from './http/app';
 import type { Catalog } from './kernel/mounts/mounts';
 import { PathTree } from './kernel/mounts/path-tree';
+import { SentPath } from './kernel/routing/sent-path';
 import { OpenApiDocuments } from './openapi/document';
 import { inFlight } from './pipeline/in-flight';
 import type { Kernel } from './pipeline/kernel';
@@ -133,6 +134,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
   const largeBodies = new Gate(LARGE_BODIES, 'large bodies');
   const app = createHttpApp({
     handle: (request) => handle(kernel, request),
+    readBase64: (text) => (kernel.barrier.sealed ? undefined : SentPath.readBase64(text, namespaces, mounts)),
     rules: {
       familyHeaders: config.familyHeaders,
       trustedProxies: config.trustedProxies,

@@ -45,6 +45,7 @@ export class AcmeClient {
   constructor(
     readonly at: string,
     public key: KeyObject = newKey(),
+    private readonly saw?: (method: string, url: string, status: number, body: unknown, media: string) => void,
   ) {}
 
   async start(account: object | null = {}): Promise<this> {
@@ -57,8 +58,8 @@ export class AcmeClient {
     return this;
   }
 
-  async nonce(): Promise<string> {
-    return (await fetch(this.directory.newNonce, { method: 'HEAD' })).headers.get('replay-nonce')!;
+  async nonce(url: string = this.directory.newNonce): Promise<string> {
+    return (await fetch(url, { method: 'HEAD' })).headers.get('replay-nonce')!;
   }
 
   async post(url: string, payload?: unknown, { header, key = this.key, signature }: Changed = {}): Promise<AcmeReply> {
@@ -78,6 +79,8 @@ export class AcmeClient {
     try {
       body = JSON.parse(text);
     } catch {}
+    const media = answer.headers.get('content-type') ?? '';
+    this.saw?.('POST', new URL(url).pathname, answer.status, text === '' ? {} : body, media);
     return { status: answer.status, body, text, headers: answer.headers };
   }
 

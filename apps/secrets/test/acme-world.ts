@@ -48,7 +48,7 @@ export function startAcme({ withHost = true } = {}) {
     host.closeAllConnections();
     return new Promise((resolve) => host.close(resolve));
   });
-  const at = (prefix: string) => new AcmeClient(`${base()}/${prefix}/directory`);
+  const at = (prefix: string) => new AcmeClient(`${base()}/${prefix}/directory`, undefined, secrets.saw);
   const client = (prefix = 'acme', account: object = {}) => at(prefix).start(account);
   /** A client without an account. */
   const unregistered = (prefix: string) => at(prefix).start(null);

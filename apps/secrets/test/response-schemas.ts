@@ -17,7 +17,7 @@ interface Seen {
 interface Media {
   readonly $ref?: string;
   readonly content?: {
-    readonly 'application/json': { readonly schema: { $ref?: string; anyOf?: { $ref: string }[] } };
+    readonly 'application/json'?: { readonly schema: { $ref?: string; anyOf?: { $ref: string }[] } };
   };
 }
 
@@ -124,11 +124,12 @@ function checkBy({ paths, components }: Described): Check {
     if (tests.has(key)) return tests.get(key);
     const announced = item?.[name]?.responses[String(status)];
     const response = announced?.$ref ? components.responses[announced.$ref.split('/').at(-1)!] : announced;
-    // Pages are announced as such, and their text has no schema.
-    if (media === 'text/html') return response?.content && media in response.content ? 'nothing' : undefined;
-    const schema = response?.content?.['application/json'].schema;
+    const { content } = response ?? {};
+    // Pages, certificates and keys are announced as such, and have no schema.
+    if (content && media !== 'application/json') return media in content ? 'nothing' : undefined;
+    const schema = content?.['application/json']?.schema;
     const refs = schema && (schema.anyOf ?? [{ $ref: schema.$ref! }]).map(({ $ref }) => ({ $ref: `doc${$ref}` }));
-    const test = refs ? ajv.compile({ anyOf: refs }) : response ? ('nothing' as const) : undefined;
+    const test = refs ? ajv.compile({ anyOf: refs }) : response && !content ? ('nothing' as const) : undefined;
     tests.set(key, test);
     return test;
   };

@@ -45,6 +45,8 @@ export interface Secrets {
   readonly service: Service;
   readonly database: TestDatabase;
   readonly server: Server;
+  /** Takes an answer that was asked for in another way: it is held against the document too. */
+  saw(method: string, url: string, status: number, body: unknown, media: string): void;
   as(token: string | undefined, headers?: Readonly<Record<string, string>>): Client;
   /** A token with exactly these rules, made through a separate policy. */
   withPolicy(rules: string, options?: object): Promise<Client>;
@@ -97,6 +99,7 @@ export function startSecrets(options: SecretsOptions = {}): Secrets {
     rescueList(server);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     running.as = (token, headers) => client(server, watch, token, headers);
+    running.saw = (...answer) => watch.add(...answer);
     Object.assign(running, { service, server, database, anonymous: running.as(undefined) });
     if (options.bare) return;
     const { body } = await running.anonymous

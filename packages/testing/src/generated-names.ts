@@ -26,8 +26,14 @@ const methods = ['get', 'post', 'put', 'patch', 'delete'];
 /** A name as all generators fold it that write `snake_case`, `PascalCase` or files that ignore the case. */
 const folded = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
 
-/** Media types that client generators support without further options. */
+/** Registered media types of certificates: some generators must be told that they are bytes. */
+export const asBytes = [
+  ...['pkix-cert', 'pkix-crl', 'pem-certificate-chain', 'x-pem-file', 'ocsp-request', 'ocsp-response'],
+].map((type) => `application/${type}`);
+
+/** Media types that client generators support. */
 const isKnown = (type: string): boolean =>
+  asBytes.includes(type) ||
   /^(application\/(json|octet-stream|x-www-form-urlencoded|[\w.-]+\+json)|multipart\/form-data|text\/[\w.-]+)$/.test(
     type,
   );

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { asBytes } from './generated-names';
 
 const run = promisify(execFile);
 
@@ -74,7 +75,8 @@ export async function generatedPythonSession(
   const described = path.join(python.folder, 'openapi.json');
   writeFileSync(described, JSON.stringify(document));
   const config = path.join(python.folder, 'config.json');
-  writeFileSync(config, JSON.stringify({ post_hooks: [] }));
+  const content_type_overrides = Object.fromEntries(asBytes.map((type) => [type, 'application/octet-stream']));
+  writeFileSync(config, JSON.stringify({ post_hooks: [], content_type_overrides }));
   const into = path.join(python.folder, 'made');
   const client = path.join(into, 'service_client');
   const generate = ['generate', '--path', described, '--output-path', client, '--meta', 'none', '--config', config];

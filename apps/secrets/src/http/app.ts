@@ -5,6 +5,7 @@ import { isRefusal, PrimaryNeeded } from '@keystead/refusal';
 import { BodyAborted, createApp, discardBody, type Gate, type Logger, labelRoute } from '@keystead/server';
 import type { Express } from 'express';
 import { AuditFailed } from '../kernel/audit/device-set';
+import type { SentPath } from '../kernel/routing/sent-path';
 import type { Outcome } from '../pipeline/outcome';
 import type { Request } from '../pipeline/request';
 import { StepUpRequired } from '../pipeline/step-up';
@@ -18,6 +19,8 @@ import { Detour, readTarget } from './url';
 /** What the HTTP edge is made of. */
 export interface AppParts {
   readonly handle: (request: Request) => Promise<Outcome>;
+  /** The path of a text with doubled slashes, where they say something; undefined where they do not. */
+  readonly readBase64: (text: string) => SentPath | undefined;
   readonly rules: RequestRules;
   readonly origins: OriginRules;
   readonly log: Logger;
@@ -60,7 +63,8 @@ async function answer(parts: AppParts, req: IncomingMessage, res: ServerResponse
   }
   const extra = extraHeaders(parts, req);
   if (req.headers.origin !== undefined && crossOrigin(parts.origins, req, res)) return;
-  const target = readTarget(url);
+  // Below a namespace that a header names no path is read so: who asks like this knows no headers of ours.
+  const target = readTarget(url, (text) => (extra === undefined ? parts.readBase64(text) : undefined));
   if (target instanceof Detour) {
     send(res, 307, '', ['Location', target.location]);
     return;

@@ -40,11 +40,19 @@ export async function readFields(
 ): Promise<RequestFields> {
   const type = req.headers['content-type'] ?? '';
   if (req.method === 'PATCH') requireMergePatch(type);
+  if (bounds.wholeBody?.only && mediaOf(type) !== bounds.wholeBody.media) {
+    throw new Refusal('media-type', `Content-Type: ${bounds.wholeBody.media} is needed here`);
+  }
   const bytes = await received(req, bounds, turn);
   if (bytes.length === 0) return noFields;
   if (contentCoding(req)) throw new Refusal('media-type', 'Content-Encoding: send the body as it is, not compressed');
   if (bounds.wholeBody) {
-    return { fields: { [bounds.wholeBody]: bytes.toString('base64') }, exact: false, bytes: bytes.length, text: bytes };
+    return {
+      fields: { [bounds.wholeBody.field]: bytes.toString('base64') },
+      exact: false,
+      bytes: bytes.length,
+      text: bytes,
+    };
   }
   const { fields, exact } = isForm(type, bytes)
     ? { fields: parseForm(bytes.toString('utf8'), bounds.values), exact: false }
@@ -93,8 +101,10 @@ function isForm(type: string, bytes: Buffer): boolean {
   return true;
 }
 
+const mediaOf = (type: string): string => type.split(';')[0]!.trim().toLowerCase();
+
 function requireMergePatch(type: string): void {
-  const media = type.split(';')[0]!.trim().toLowerCase();
+  const media = mediaOf(type);
   if (media === '') throw new Refusal('malformed', 'mime: no media type');
   if (media !== 'application/merge-patch+json') {
     throw new Refusal('media-type', `PATCH requires Content-Type of application/merge-patch+json, provided ${media}`);

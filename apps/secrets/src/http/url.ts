@@ -15,17 +15,20 @@ export class Detour {
 }
 
 /**
- * Splits and decodes a request URL below `/v1/`. Doubled slashes and dot segments are answered with a detour. Throws
- * `malformed` for characters that a path may not have, broken escapes, and what is too long.
+ * Splits and decodes a request URL below `/v1/`. Doubled slashes and dot segments are answered with a detour, where `readBase64`
+ * does not know better. Throws `malformed` for characters that a path may not have, broken escapes, and what is too long.
  */
-export function readTarget(url: string): Target | Detour {
+export function readTarget(url: string, readBase64: (text: string) => SentPath | undefined): Target | Detour {
   const mark = url.indexOf('?');
   const rawPath = mark < 0 ? url.slice(4) : url.slice(4, mark);
   // Decoding never makes it longer, and is not begun for what is too long already.
   if (rawPath.length > maxPathLength) throw new Refusal('malformed', `path is longer than ${maxPathLength} characters`);
-  const path = SentPath.read(rawPath.includes('%') ? decode(rawPath) : rawPath);
-  if (!(path instanceof SentPath)) {
-    return new Detour(`/v1/${path.detour.map(encodeURIComponent).join('/')}${mark < 0 ? '' : url.slice(mark)}`);
+  const text = rawPath.includes('%') ? decode(rawPath) : rawPath;
+  const read = SentPath.read(text);
+  const path = read instanceof SentPath ? read : readBase64(text);
+  if (!path) {
+    const { detour } = read as Exclude<typeof read, SentPath>;
+    return new Detour(`/v1/${detour.map(encodeURIComponent).join('/')}${mark < 0 ? '' : url.slice(mark)}`);
   }
   if (mark < 0 || mark === url.length - 1) return { path, query: undefined };
   const search = url.slice(mark + 1);

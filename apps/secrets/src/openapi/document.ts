@@ -181,8 +181,10 @@ function pathItem(
     const body: JsonSchema = { ...operation.body, operationId: id, ...(operation.free ? { security: [] } : {}) };
     if (own.length > 0) body.parameters = own;
     if (operation.request) {
-      const media = operation.verb === 'patch' ? 'application/merge-patch+json' : 'application/json';
+      const media = operation.verb === 'patch' ? 'application/merge-patch+json' : json;
       body.requestBody = { required: true, content: { [media]: { schema: ref(request) } } };
+    } else if (operation.bodyMedia) {
+      body.requestBody = { required: true, content: contentOf([operation.bodyMedia]) };
     }
     const alsoList = operation === read && list ? register(list).response : undefined;
     body.responses = responses(operation, response, alsoList);
@@ -198,23 +200,34 @@ function unlike(list: OperationEntry | undefined, operation: OperationEntry): re
   return list.parameters.filter(({ name }) => !taken.has(name));
 }
 
-const page = { 'text/html': { schema: { type: 'string' } } };
+const json = 'application/json';
+
+/** What is there in each media type: JSON by its schema, and texts and bytes. */
+function contentOf(types: readonly string[], schema: JsonSchema = { type: 'object' }): JsonSchema {
+  const ofType = (type: string): JsonSchema => {
+    if (type === json) return schema;
+    if (type.endsWith('json')) return { type: 'object' };
+    return { type: 'string', ...(/^text|pem/.test(type) ? {} : { format: 'binary' }) };
+  };
+  return Object.fromEntries(types.map((type) => [type, { schema: ofType(type) }]));
+}
 
 function responses(operation: OperationEntry, own: string, alsoList: string | undefined): JsonSchema {
   const schema = alsoList === undefined ? ref(own) : { anyOf: [ref(own), ref(alsoList)] };
-  const content = { 'application/json': { schema }, ...(operation.page ? page : {}) };
+  const content = contentOf(operation.media ?? [json], schema);
+  const further = operation.refusalMedia === undefined ? undefined : contentOf([operation.refusalMedia]);
   const answer: JsonSchema = { [operation.status]: { description: 'OK', content } };
   for (const status of operation.refusals) {
     const { name, response } = refusals[status];
-    answer[status] = operation.page
-      ? { ...response, content: { ...(response.content as JsonSchema), ...page } }
+    answer[status] = further
+      ? { ...response, content: { ...(response.content as JsonSchema), ...further } }
       : { $ref: `#/components/responses/${name}` };
   }
   for (const [status, description] of Object.entries(operation.statuses)) {
-    answer[status] = { description, content: status in refusals ? orRefusal(schema) : content };
+    const told = further && Number(status) >= 400 ? further : content;
+    answer[status] = { description, content: status in refusals ? orRefusal(schema) : told };
   }
-  if (operation.verb === 'write' || operation.verb === 'delete' || operation.verb === 'patch')
-    answer['204'] = emptyBody;
+  if (operation.mayBeEmpty) answer['204'] = emptyBody;
   return answer;
 }
 

@@ -20,13 +20,16 @@ export interface OperationEntry {
   /** Field parameters in the query. */
   readonly parameters: readonly JsonSchema[];
   readonly request: JsonSchema | undefined;
+  /** The media type of a body that is no JSON of fields. */
+  readonly bodyMedia: string | undefined;
   readonly response: JsonSchema;
   /** Status of a success with a body. */
   readonly status: number;
   /** Further statuses, with what they mean. */
   readonly statuses: Readonly<Record<number, string>>;
-  /** Answers may be pages. */
-  readonly page: boolean;
+  readonly media: readonly string[] | undefined;
+  readonly refusalMedia: string | undefined;
+  readonly mayBeEmpty: boolean;
   readonly refusals: readonly RefusalStatus[];
 }
 
@@ -131,7 +134,10 @@ function operationEntry(
     response: schema,
     status: operation.status === 202 ? 202 : 200,
     statuses: operation.responses ?? {},
-    page: operation.page ?? false,
+    bodyMedia: operation.wholeBody?.media,
+    media: operation.media,
+    refusalMedia: operation.refusalMedia,
+    mayBeEmpty: writes || verb === 'delete' || operation.mayBeEmpty === true,
     refusals: refusalsOf(mount, declared, verb),
   };
 }
@@ -141,7 +147,7 @@ function refusalsOf(mount: LiveMount, { operations }: Path, verb: Verb): Refusal
   // One GET is documented for both, and `list` in the query may ask for one that is not there.
   if (isReading(verb) && !(operations.read && operations.list)) always.push(405);
   if (verb === 'write' || verb === 'patch') always.push(408, 413);
-  if (verb === 'patch') always.push(415);
+  if (verb === 'patch' || operations[verb]?.wholeBody?.only) always.push(415);
   // System paths end what other mounts have handed out.
   // Tokens are renewed by asking the method that they came from.
   if (mount.backend.outside || mount.type === 'system' || mount.type === 'token') always.push(502, 504);

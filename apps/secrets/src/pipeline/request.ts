@@ -1,13 +1,14 @@
 import type { SentPath } from '../kernel/routing/sent-path';
 import type { Verb } from '../sdk/call';
+import type { WholeBody } from '../sdk/path';
 
 /** How much of a body is read. */
 export interface BodyBounds {
   readonly bytes: number;
   /** Values of any kind, at any depth. */
   readonly values: number;
-  /** Where the body is no JSON: the field whose value it is, in base64. */
-  readonly wholeBody?: string;
+  /** Where the body is no JSON of fields. */
+  readonly wholeBody?: WholeBody;
 }
 
 /** What came with a request: the fields of its body, or of its query. */

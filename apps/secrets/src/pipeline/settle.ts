@@ -78,7 +78,7 @@ async function outcomeOf(kernel: Kernel, call: RequestCall, reply: Reply, set: W
       return {
         status: reply.status,
         bare: reply.body,
-        contentType: reply.contentType,
+        contentType: reply.contentType ?? call.match.operation?.media?.[0],
         headers: reply.headers,
         stream: reply.stream,
       };

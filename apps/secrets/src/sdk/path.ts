@@ -23,6 +23,15 @@ type ParamNames<P extends string> = P extends `${infer A}/${infer Rest}`
 /** The parameters a pattern captures. */
 export type Params<P extends string> = { readonly [K in ParamNames<P>]: string };
 
+/** A body that is read as it is. */
+export interface WholeBody {
+  /** The field whose value it is, in base64. */
+  readonly field: string;
+  readonly media: string;
+  /** Bodies of another media type are refused. */
+  readonly only?: true;
+}
+
 const noInput = z.object({});
 /** The input of an operation that takes no fields. */
 export type NoInput = typeof noInput;
@@ -54,8 +63,8 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
   readonly sameAs?: (fields: Readonly<Record<string, unknown>>) => readonly Readonly<Record<string, unknown>>[];
   /** All body fields are data: none is unrecognised, numbers keep their digits. */
   readonly freeform?: boolean;
-  /** The whole body is the value of this field, in base64: it is no JSON. */
-  readonly wholeBody?: string;
+  /** The whole body is the value of a field: it is no JSON of fields. */
+  readonly wholeBody?: WholeBody;
   /** Takes bodies larger than the few MiB that every operation takes of a known caller; `freeform` implies it. */
   readonly largeBody?: boolean;
   /**
@@ -78,8 +87,12 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
   readonly answersHead?: true;
   /** Success status where it is neither 200 with a body nor 204 without. */
   readonly status?: 200 | 202 | 204;
-  /** Some answers, also of refusals, are a page (text/html) for a person whose browser was sent here. */
-  readonly page?: boolean;
+  /** Media types of what it answers, where that is not JSON or not only; types without text or pem in their name are bytes. */
+  readonly media?: readonly string[];
+  /** Some refusals are of this media type too: a page for a person whose browser was sent here, a problem. */
+  readonly refusalMedia?: string;
+  /** What is read may not be there: 204. */
+  readonly mayBeEmpty?: true;
   /** Further statuses for the document, with their description. */
   readonly responses?: Readonly<Record<number, string>>;
   /** Fields of request and response that the audit log may hold in the clear; `all` for everything. */
@@ -130,9 +143,10 @@ export interface PathSpec<P extends string, S> {
 /**
  * What a parameter may be. `name`: letters, digits, `_`, inner `-` and `.`. `name-at`: the same and `@`.
  * `segment`: any non-empty segment. `uuid`: a UUID, read in lower case. `any`: for rests, everything, also nothing, and
- * a slash at its end is part of it. `folder`: for rests, anything but nothing; a slash at its end says nothing.
+ * a slash at its end is part of it. `folder`: for rests, anything but nothing; a slash at its end says nothing. `base64`: for
+ * rests at the end, any text; doubled slashes are part of it, and reach the handler as base64url writes them.
  */
-export type ParamRule = 'name' | 'name-at' | 'segment' | 'uuid' | 'any' | 'folder' | RegExp;
+export type ParamRule = 'name' | 'name-at' | 'segment' | 'uuid' | 'any' | 'folder' | 'base64' | RegExp;
 
 /** A declared endpoint: everything the kernel derives routing, checks, audit and documents from. */
 export interface Path {

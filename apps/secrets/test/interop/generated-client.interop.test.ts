@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { generatedPythonSession, noPython, operationsIn, pythonGenerator, pythonWith } from '@keystead/testing';
+import { secretsEngines } from '../auth-methods';
 import { startSecrets } from '../start-secrets';
 
 const it = noPython() ? test.skip : test;
@@ -15,6 +16,7 @@ describe('a Python client generated from the OpenAPI document', () => {
     const python = await pythonWith([pythonGenerator, 'pyotp==2.9.0']);
     try {
       await secrets.root.write('sys/mounts/kv1', { type: 'kv' }).expect(204);
+      for (const type of secretsEngines) await secrets.root.write(`sys/mounts/${type}`, { type });
       await secrets.root.write('sys/auth/userpass', { type: 'userpass' }).expect(204);
       const { body: document } = await secrets.root.read('sys/internal/specs/openapi').expect(200);
       const { port } = secrets.server.address() as AddressInfo;

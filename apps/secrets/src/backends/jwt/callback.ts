@@ -18,6 +18,9 @@ const codeByForm = 'no_code';
 /** Codes of providers are shorter; more is not kept for people without a token. */
 const longestCode = 4096;
 
+/** For the person whose browser was sent here. */
+const asPage = { media: ['application/json', 'text/html'], refusalMedia: 'text/html' } as const;
+
 const Input = z.object({
   state: string().optional().describe('As the address to sign in at had it.'),
   code: secretString().optional().describe('What the provider sent the browser back with.'),
@@ -56,7 +59,7 @@ export const callbackPath = (provider: OidcProvider) =>
       operationId: 'oidc-callback',
       summary: 'Finish a login with the code that the provider sent the browser back with.',
       judges: 'unguessable',
-      page: true,
+      ...asPage,
       input: Input,
       run: (call) => comeBack(provider, call),
     },
@@ -64,7 +67,7 @@ export const callbackPath = (provider: OidcProvider) =>
       operationId: 'oidc-callback-form-post',
       summary: 'Take the code that the provider sent by form; a call with code=no_code finishes the login.',
       judges: 'unguessable',
-      page: true,
+      ...asPage,
       input: Input,
       responses: { 405: 'The mount takes no codes by form: its `oidc_response_mode` is another.' },
       async run(call) {

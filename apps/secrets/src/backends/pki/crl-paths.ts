@@ -2,22 +2,26 @@ import { z } from 'zod';
 import type { Call } from '../../sdk/call';
 import { operation, path } from '../../sdk/path';
 import { pemOf } from '../../sdk/pem';
-import { data, empty, type Reply } from '../../sdk/reply';
+import { data, empty, type Reply, raw } from '../../sdk/reply';
 import { findCa, issuerRef, requireIssuer } from './ca';
 import { authorityOfIssuer, type CrlKind, findCrl, rotateLists } from './crl-build';
 import { type CrlConfig, checkCrlConfig, crlConfig, crlFields, doneOutput, findCrlConfig } from './crl-config';
-import { bytes } from './fetch';
 
-type Form = 'der' | 'pem' | 'json';
+const forms = {
+  der: { media: ['application/pkix-crl'] },
+  pem: { media: ['application/x-pem-file'] },
+  json: { output: z.object({ crl: z.string() }) },
+} as const;
+type Form = keyof typeof forms;
 
 async function showCrl({ storage }: Pick<Call, 'storage'>, ref: string, kind: CrlKind, form: Form): Promise<Reply> {
   const ca = await findCa(storage);
   const issuer = ref === 'default' ? issuerRef(ca, ref) : requireIssuer(ca, ref);
   const der = issuer && (await findCrl(storage, authorityOfIssuer(issuer), kind));
   if (!der) return empty;
-  if (form === 'der') return bytes(der, 'application/pkix-crl');
+  if (form === 'der') return raw(der);
   const pem = pemOf(der, 'X509 CRL');
-  return form === 'pem' ? bytes(pem, 'application/x-pem-file') : data({ crl: pem });
+  return form === 'pem' ? raw(pem) : data({ crl: pem });
 }
 
 const kinds = [
@@ -29,7 +33,8 @@ const reading = (ref: (params: { readonly ref?: string }) => string, kind: CrlKi
   operation<{ readonly ref?: string }>({
     summary: kind === 'complete' ? 'Read the list of revoked certificates.' : 'Read what was added to the list.',
     judges: 'nothing',
-    ...(form === 'json' ? { output: z.object({ crl: z.string() }) } : {}),
+    mayBeEmpty: true,
+    ...forms[form],
     run: (call) => showCrl(call, ref(call.params), kind, form),
   });
 
@@ -97,6 +102,7 @@ export const crlPaths = [
       summary: 'Read the list of revoked certificates of the default issuer.',
       operationId: 'read-cert-crl',
       judges: 'nothing',
+      mayBeEmpty: true,
       output: z.object({ certificate: z.string(), revocation_time: z.int(), revocation_time_rfc3339: z.string() }),
       async run({ storage }) {
         const issuer = issuerRef(await findCa(storage), 'default');

@@ -3,7 +3,7 @@ import type { Call } from '../../sdk/call';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { operation, path } from '../../sdk/path';
 import { certificatePem } from '../../sdk/pem';
-import { data, empty, keys, missing, type Reply } from '../../sdk/reply';
+import { data, empty, keys, missing, raw } from '../../sdk/reply';
 import { namesIn } from './alternative-names';
 import { findCa, issuerRef, requireIssuer } from './ca';
 import { readCertificate } from './certificate';
@@ -15,15 +15,10 @@ import { nameText, ownNames } from './subject';
 
 type Reading = Pick<Call, 'storage'>;
 
-/** Bytes of a kind, for clients that know no envelope. */
-export const bytes = (body: Buffer | string, contentType: string): Reply => ({
-  kind: 'raw',
-  status: 200,
-  body,
-  contentType,
-});
-
-const certificateType = 'application/pkix-cert';
+/** Media types of certificates, for clients that know no envelope. */
+const oneCertificate = { media: ['application/pkix-cert'] } as const;
+const pemFile = { media: ['application/x-pem-file'] } as const;
+const chainOfPem = { media: ['application/pem-certificate-chain'] } as const;
 
 async function chainText({ storage }: Reading): Promise<readonly string[]> {
   const ca = await findCa(storage);
@@ -76,11 +71,12 @@ const rawCertificate = (isPem: boolean) =>
   operation<{ readonly serial: string }>({
     summary: 'Read a certificate without an envelope.',
     judges: 'nothing',
+    ...(isPem ? pemFile : oneCertificate),
     async run({ params, storage }) {
       const found = await findBySerial(storage, params.serial);
       if (!found) return missing;
       const der = Buffer.from(found.der, 'base64');
-      return isPem ? bytes(certificatePem(der), 'application/x-pem-file') : bytes(der, certificateType);
+      return raw(isPem ? certificatePem(der) : der);
     },
   });
 
@@ -88,12 +84,11 @@ const rawIssuer = (form: 'pem' | 'der') =>
   operation<{ readonly ref: string }>({
     summary: 'Read the certificate of an issuer without an envelope.',
     judges: 'nothing',
+    ...(form === 'pem' ? chainOfPem : oneCertificate),
     async run({ params, storage }) {
       const { certificate } = requireIssuer(await findCa(storage), params.ref);
       const der = Buffer.from(certificate, 'base64');
-      return form === 'pem'
-        ? bytes(certificatePem(der), 'application/pem-certificate-chain')
-        : bytes(der, certificateType);
+      return raw(form === 'pem' ? certificatePem(der) : der);
     },
   });
 
@@ -106,9 +101,11 @@ export const fetchPaths = [
       summary: 'Read the certificate of the default issuer, as DER.',
       operationId: 'read-ca-der',
       judges: 'nothing',
+      ...oneCertificate,
+      mayBeEmpty: true,
       async run(call) {
         const der = await defaultCertificate(call);
-        return der ? bytes(der, certificateType) : empty;
+        return der ? raw(der) : empty;
       },
     },
   }),
@@ -119,9 +116,11 @@ export const fetchPaths = [
       summary: 'Read the certificate of the default issuer, as PEM.',
       operationId: 'read-ca-pem',
       judges: 'nothing',
+      ...chainOfPem,
+      mayBeEmpty: true,
       async run(call) {
         const der = await defaultCertificate(call);
-        return der ? bytes(certificatePem(der), 'application/pem-certificate-chain') : empty;
+        return der ? raw(certificatePem(der)) : empty;
       },
     },
   }),
@@ -132,9 +131,11 @@ export const fetchPaths = [
       summary: 'Read the chain of the default issuer, as PEM.',
       operationId: 'read-ca-chain-pem',
       judges: 'nothing',
+      ...chainOfPem,
+      mayBeEmpty: true,
       async run(call) {
         const chain = await chainText(call);
-        return chain.length > 0 ? bytes(chain.join('\n'), 'application/pem-certificate-chain') : empty;
+        return chain.length > 0 ? raw(chain.join('\n')) : empty;
       },
     },
   }),
@@ -145,6 +146,7 @@ export const fetchPaths = [
       summary: 'Read the certificate of the default issuer.',
       operationId: 'read-cert-ca',
       judges: 'nothing',
+      mayBeEmpty: true,
       output: certificateOutput,
       async run(call) {
         const der = await defaultCertificate(call);
@@ -159,6 +161,7 @@ export const fetchPaths = [
       summary: 'Read the chain of the default issuer.',
       operationId: 'read-cert-ca-chain',
       judges: 'nothing',
+      mayBeEmpty: true,
       output: certificateOutput,
       async run(call) {
         const text = (await chainText(call)).join('\n');

@@ -2,12 +2,11 @@ import { z } from 'zod';
 import type { Call } from '../../sdk/call';
 import { string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
-import type { Reply } from '../../sdk/reply';
+import { type Reply, raw } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import { type Ca, certificateOf, findCa, type Issuer } from './ca';
 import { revocationSigner } from './crl-build';
 import { findCrlConfig } from './crl-config';
-import { bytes } from './fetch';
 import { secondsOf } from './kept-duration';
 import {
   type AskedStatus,
@@ -20,7 +19,7 @@ import {
 import { authorityOf } from './signing';
 import { findCertificate, type StoredCertificate } from './stored-certificate';
 
-const contentType = 'application/ocsp-response';
+const answered = { media: ['application/ocsp-response'] } as const;
 
 /** A signed answer about a certificate, as long as neither it nor what signs has changed. */
 interface KeptAnswer {
@@ -81,7 +80,7 @@ function statusOf(found: StoredCertificate | undefined, authority: string): Cert
 }
 
 const reply = async (call: { storage: Storage; nowMs: number }, base64: string): Promise<Reply> =>
-  bytes(await answer(call, Buffer.from(base64, 'base64')), contentType);
+  raw(await answer(call, Buffer.from(base64, 'base64')));
 
 /** The responder of the mount. */
 export const ocspPaths = [
@@ -93,7 +92,8 @@ export const ocspPaths = [
       summary: 'Ask whether certificates are revoked, in a body that is an OCSP request.',
       operationId: 'query-ocsp',
       judges: 'nothing',
-      wholeBody: 'request',
+      wholeBody: { field: 'request', media: 'application/ocsp-request' },
+      ...answered,
       input: z.object({ request: string().optional().describe('The body: a request in DER.') }),
       run: (call) => reply(call, call.input.request ?? ''),
     },
@@ -102,10 +102,11 @@ export const ocspPaths = [
     summary: 'Says whether certificates are revoked.',
     auth: 'none',
     responseFormat: 'raw',
-    params: { request: 'any' },
+    params: { request: 'base64' },
     read: {
       summary: 'Ask whether certificates are revoked, with an OCSP request in base64.',
       operationId: 'query-ocsp-with-get-req',
+      ...answered,
       judges: 'nothing',
       run: (call) => reply(call, call.params.request),
     },

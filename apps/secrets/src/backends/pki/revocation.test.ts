@@ -259,6 +259,8 @@ describe('revocation', () => {
         .send(der)
         .expect(200)
         .expect('Content-Type', 'application/ocsp-response');
+    const get = (base64: string) =>
+      request(secrets.server).get(`/v1/ocsp/ocsp/${base64}`).responseType('blob').redirects(0);
     /** What OpenSSL makes of an answer that it has verified. */
     const verified = (answer: Buffer, leaf: string, ...more: string[]) =>
       run(
@@ -306,17 +308,42 @@ describe('revocation', () => {
     it('answers requests in the address, and never says good again of what is revoked', async () => {
       const leaf = await mounted.issue();
       const der = asked(leaf.certificate, mounted.root.certificate, '-no_nonce');
-      const get = async () => {
-        const base64 = encodeURIComponent(der.toString('base64'));
-        const { body } = await request(secrets.server).get(`/v1/ocsp/ocsp/${base64}`).responseType('blob').redirects(0);
-        return body as Buffer;
-      };
-      // Two slashes in a row are another address, as in every path of the service.
-      const isAddress = !der.toString('base64').includes('//');
-      const ask = isAddress ? get : async () => (await post(der)).body as Buffer;
+      const ask = async () => (await get(encodeURIComponent(der.toString('base64')))).body as Buffer;
       expect(verified(await ask(), leaf.certificate)).toMatch(/: good\n/);
       await must('ocsp/revoke', { serial_number: leaf.serial_number });
       for (let n = 0; n < 3; n++) expect(verified(await ask(), leaf.certificate)).toMatch(/: revoked\n/);
+    });
+
+    it.each<[string, (base64: string) => string]>([
+      ['as it is', (base64) => base64],
+      ['escaped', encodeURIComponent],
+      ['with its slashes escaped', (base64) => base64.replaceAll('/', '%2f')],
+      ['with one slash of two escaped', (base64) => base64.replaceAll('//', '/%2F')],
+      ['without what fills it up', (base64) => base64.replaceAll('=', '')],
+      ['as base64url', (base64) => base64.replaceAll('+', '-').replaceAll('/', '_')],
+    ])('answers a request in the address %s, however many slashes follow each other', async (_, write) => {
+      const at = file('');
+      // Of its serial number base64 makes slashes and pluses.
+      const asked = ['-issuer', file(mounted.root.certificate), '-serial', '0x7fffffffffffffffbefbefbefbefbe'];
+      run('ocsp', ...asked, '-reqout', at, '-no_nonce');
+      const base64 = readFileSync(at).toString('base64');
+      expect(base64).toMatch(/\/\/\/.*\+|\+.*\/\/\//);
+      const { body, headers } = await get(write(base64)).expect(200);
+      expect(headers['content-type']).toBe('application/ocsp-response');
+      const read = run('ocsp', ...asked, '-respin', file(body), '-CAfile', file(mounted.root.certificate));
+      expect(read).toMatch(/: unknown\n/);
+    });
+
+    it('answers only there where an address has two slashes in a row', async () => {
+      for (const at of [
+        'ocsp//ocsp/MA==',
+        'ocsp/ocsp/../roles//x',
+        'ocsp/ocsp/M//.',
+        'ocsp/roles//x',
+        'cubbyhole/ocsp//MA==',
+      ]) {
+        await request(secrets.server).get(`/v1/${at}`).redirects(0).expect(307);
+      }
     });
 
     it('says unknown of what was never issued, and nothing of other authorities', async () => {

@@ -76,7 +76,7 @@ async function warnOfRoles({ storage, warn }: Pick<Call, 'storage' | 'warn'>, re
   }
 }
 
-const text = (body: string) => ({ ...raw(body), contentType: 'text/plain' });
+const plain = { media: ['text/plain'] } as const;
 const defaultOutput = z.object({ default: z.string() });
 
 /** Issuers: the keys that sign certificates. */
@@ -249,9 +249,10 @@ export const issuerPaths = [
     read: {
       summary: 'Read the public key of an issuer, as a line.',
       operationId: 'read-issuer-public-key',
+      ...plain,
       judges: 'nothing',
       run: async ({ params, storage }) =>
-        text(requireIssuer(await findCa(storage), folded(params.issuer_ref)).public_key),
+        raw(requireIssuer(await findCa(storage), folded(params.issuer_ref)).public_key),
     },
   }),
   path('public_key', {
@@ -261,8 +262,9 @@ export const issuerPaths = [
     read: {
       summary: 'Read the public key of the default issuer, as a line.',
       operationId: 'read-public-key',
+      ...plain,
       judges: 'nothing',
-      run: async ({ storage }) => text(requireIssuer(await findCa(storage), 'default').public_key),
+      run: async ({ storage }) => raw(requireIssuer(await findCa(storage), 'default').public_key),
     },
   }),
   path('public_keys', {
@@ -272,13 +274,14 @@ export const issuerPaths = [
     read: {
       summary: 'Read the public keys of all issuers, one a line, that of the default issuer first.',
       operationId: 'read-public-keys',
+      ...plain,
       judges: 'nothing',
       async run({ storage }) {
         const { issuers, default_issuer: first } = await findCa(storage);
         const all = Object.values(issuers).sort(
           (one, other) => Number(other.issuer_id === first) - Number(one.issuer_id === first),
         );
-        return text(all.map(({ public_key }) => public_key).join(''));
+        return raw(all.map(({ public_key }) => public_key).join(''));
       },
     },
   }),

@@ -186,6 +186,7 @@ const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
 function holds(rule: ParamRule, value: string): boolean {
   switch (rule) {
     case 'any':
+    case 'base64':
       return true;
     case 'folder':
     case 'segment':

@@ -34,6 +34,21 @@ export class SentPath {
     return problem === undefined ? new SentPath(text) : { detour: simplify(text) };
   }
 
+  /**
+   * As `read`, for a path that is not in its simplest form because its end is base64: that is written as base64url, so that no
+   * slash is left in it. Undefined for all others.
+   */
+  static readBase64(text: string, namespaces: Namespaces, mounts: Mounts): SentPath | undefined {
+    const simple = new SentPath(simplify(text).join('/'));
+    const { declared, params } = simple.locate(namespaces, mounts, 'read', '');
+    const rest = Object.entries(declared?.params ?? {}).find(([, rule]) => rule === 'base64')?.[0];
+    if (rest === undefined) return undefined;
+    const before = simple.#text.slice(0, simple.#text.length - params[rest]!.length);
+    const inBase64 = text.startsWith(before) ? text.slice(before.length) : '';
+    if (!/^[A-Za-z0-9+/=_-]+$/.test(inBase64)) return undefined;
+    return new SentPath(before + inBase64.replaceAll('/', '_').replaceAll('+', '-'));
+  }
+
   /** As `read`, for a path in a field: a slash before it says nothing, and detours are followed. Throws `invalid`. */
   static ofField(text: string, field: string): SentPath {
     try {

@@ -257,6 +257,18 @@ describe('a stranger', () => {
     }
   });
 
+  it('takes messages of their media type only', async () => {
+    const acme = await client();
+    const send = async (media: string) => {
+      const nonce = await acme.nonce();
+      const message = signed({ alg: 'ES256', nonce, url: acme.kid, kid: acme.kid }, undefined, acme.key);
+      const init = { method: 'POST', headers: { 'content-type': media }, body: JSON.stringify(message) };
+      return (await fetch(acme.kid!, init)).status;
+    };
+    expect(await send('application/json')).toBe(415);
+    expect(await send('Application/JOSE+json; charset=utf-8')).toBe(200);
+  });
+
   it('cannot sign as another, by another algorithm, for another address or with other keys', async () => {
     const acme = await client();
     const victim = await client();

@@ -172,19 +172,22 @@ export const finalizeOrder = byAccount(
 );
 
 /** The certificate of an order, with its chain. */
-export const readOrdersCertificate = byAccount(
-  'Read the certificate of an order, with its chain.',
-  'write-acme-order-order-id-cert',
-  async (request) => {
-    const { storage } = request.call;
-    const { certificate } = await requireOrder(request);
-    if (!certificate) return fail('orderNotReady', 'the order has no certificate yet');
-    const kept = await findCertificate(storage, certificate.serial);
-    if (!kept) return fail('malformed', 'the certificate is not kept any more');
-    const ca = await findCa(storage);
-    const issuer = ca.issuers[certificate.issuer];
-    const chain = issuer ? chainOf(ca, issuer).map((one) => one.certificate) : [];
-    const pem = [kept.der, ...chain].map((der) => `${certificatePem(Buffer.from(der, 'base64'))}\n`);
-    return { body: pem.join(''), contentType: 'application/pem-certificate-chain' };
-  },
-);
+export const readOrdersCertificate = {
+  ...byAccount(
+    'Read the certificate of an order, with its chain.',
+    'write-acme-order-order-id-cert',
+    async (request) => {
+      const { storage } = request.call;
+      const { certificate } = await requireOrder(request);
+      if (!certificate) return fail('orderNotReady', 'the order has no certificate yet');
+      const kept = await findCertificate(storage, certificate.serial);
+      if (!kept) return fail('malformed', 'the certificate is not kept any more');
+      const ca = await findCa(storage);
+      const issuer = ca.issuers[certificate.issuer];
+      const chain = issuer ? chainOf(ca, issuer).map((one) => one.certificate) : [];
+      const pem = [kept.der, ...chain].map((der) => `${certificatePem(Buffer.from(der, 'base64'))}\n`);
+      return { body: pem.join('') };
+    },
+  ),
+  media: ['application/pem-certificate-chain'],
+};

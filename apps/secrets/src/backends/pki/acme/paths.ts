@@ -5,12 +5,13 @@ import { acmeConfigPath } from './config';
 import { type AcmeParams, directoryPrefixes } from './directory';
 import { eabPaths } from './eab';
 import { finalizeOrder, listOrders, newOrder, readOrder, readOrdersCertificate } from './orders';
+import { problems } from './problem';
 import { renewalInfo } from './renewal';
 import { revokeCertificate } from './revocation';
 import { type AcmeCall, inDirectory } from './signed-request';
 import type { Validations } from './validations';
 
-const open = { auth: 'none', responseFormat: 'raw', judges: 'nothing' } as const;
+const open = { auth: 'none', responseFormat: 'raw', judges: 'nothing', ...problems } as const;
 
 const directory = operation<AcmeParams>({
   ...open,
@@ -38,17 +39,20 @@ const nonce = operation<AcmeParams>({
   summary: 'Get a nonce.',
   operationId: 'read-acme-new-nonce',
   answersHead: true,
+  mayBeEmpty: true,
   run: (call) =>
     inDirectory(call as unknown as AcmeCall, async () => ({ status: call.headOnly ? 200 : 204, body: '' })),
 });
 
+const making = <T extends object>(post: T) => ({ ...post, responses: { ...problems.responses, 201: 'It was made.' } });
+
 /** ACME (RFC 8555), in the directories of the mount, its roles and its issuers. */
 export function acmePaths(validations: Validations) {
   const posts = {
-    'new-account': newAccount,
+    'new-account': making(newAccount),
     'account/:id': ownAccount,
     'key-change': changeKey,
-    'new-order': newOrder,
+    'new-order': making(newOrder),
     orders: listOrders,
     'order/:id': readOrder,
     'order/:id/finalize': finalizeOrder,

@@ -30,6 +30,16 @@ const statuses = {
 } as const;
 export type ProblemKind = keyof typeof statuses;
 
+/** How operations say that they answer problems. */
+export const problems = {
+  refusalMedia: 'application/problem+json',
+  responses: {
+    401: 'The account, its key or its order is not what this needs.',
+    409: 'It is there already, or replaced already.',
+    500: 'The mount is not set up for ACME.',
+  },
+} as const;
+
 /** What is wrong, as clients read it; also of a challenge. */
 export interface ProblemText {
   readonly type: string;
@@ -80,7 +90,7 @@ export function problemReply(error: unknown, headers: Readonly<Record<string, st
     kind: 'raw',
     status: statuses[problem],
     body: { ...problemText(problem, known.message), ...(subproblems.length > 0 && { subproblems }) },
-    contentType: 'application/problem+json',
+    contentType: problems.refusalMedia,
     headers: { ...headers, ...known.headers },
   };
 }

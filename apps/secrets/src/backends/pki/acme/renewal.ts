@@ -6,7 +6,7 @@ import { serialText } from '../serial';
 import { authorityKeyOf, authorityOf } from '../signing';
 import { findCertificate } from '../stored-certificate';
 import type { AcmeParams } from './directory';
-import { fail } from './problem';
+import { fail, problems } from './problem';
 import { type AcmeCall, inDirectory } from './signed-request';
 
 /** The serial number in the id of a certificate (RFC 9773, 4.1), of an authority of this mount. Throws `malformed`. */
@@ -28,6 +28,7 @@ export const renewalInfo = operation<AcmeParams>({
   operationId: 'read-acme-renewal-info',
   auth: 'none',
   responseFormat: 'raw',
+  ...problems,
   judges: 'nothing',
   run: (call) =>
     inDirectory(call as unknown as AcmeCall, async () => {

@@ -8,7 +8,7 @@ import { type Account, accounts } from './account';
 import { type AcmeParams, baseOf, type Directory, findDirectory } from './directory';
 import { type Jwk, type Jws, keyOf, parseObject, readJwk, readJws, thumbprintOf, verifyJws } from './jws';
 import { newNonce, readNonce, useNonce } from './nonce';
-import { fail, problemReply } from './problem';
+import { fail, problemReply, problems } from './problem';
 
 const BodyInput = z.object({
   request: string().optional().describe('The body: a JWS in flattened JSON (RFC 8555, 6.2).'),
@@ -41,7 +41,6 @@ export interface AccountRequest extends SignedRequest {
 export interface AcmeAnswer {
   readonly status?: number;
   readonly body: unknown;
-  readonly contentType?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -58,8 +57,8 @@ export async function inDirectory(call: AcmeCall, run: (directory: Directory) =>
     const answer = await run(directory);
     const more = answer.headers ?? {};
     const links = more.Link === undefined ? headers.Link! : `${headers.Link}, ${more.Link}`;
-    const { status = 200, body, contentType } = answer;
-    return { kind: 'raw', status, body, contentType, headers: { ...headers, ...more, Link: links } };
+    const { status = 200, body } = answer;
+    return { kind: 'raw', status, body, headers: { ...headers, ...more, Link: links } };
   } catch (error) {
     return problemReply(error, headers);
   }
@@ -104,8 +103,9 @@ const declared = (summary: string, operationId: string, run: (call: AcmeCall) =>
     summary,
     auth: 'none',
     responseFormat: 'raw',
+    ...problems,
     judges: 'unguessable',
-    wholeBody: 'request',
+    wholeBody: { field: 'request', media: 'application/jose+json', only: true },
     input: BodyInput,
     run,
   }),

@@ -40,6 +40,7 @@ export function monitorPath(monitors: LogMonitors, holds: (token: string) => Pro
     read: {
       summary: 'Follow the log of this node until the connection ends, or the right of the token.',
       operationId: 'monitor',
+      media: ['text/plain'],
       input: z.object({
         log_level: announced(anyCase(string()), { enum: levels, default: 'info' })
           .optional()

@@ -102,6 +102,7 @@ export function nodePaths(parts: NodeParts, node: NodeFacts) {
         operationId: 'metrics',
         input: z.object({ format: string().optional().describe('prometheus, or nothing for JSON.') }),
         output: z.looseObject({}),
+        media: ['application/json', 'text/plain'],
         auditClear: 'all',
         async run({ input, nowMs }) {
           if (input.format === 'prometheus') {
