@@ -49,6 +49,7 @@ describe('a run with a role of the secrets service', () => {
       leaseSeconds: 60,
       versions: [],
       secrets: secretsService(),
+      issuer,
       now: Date.now,
       bell: new Bell(),
     });

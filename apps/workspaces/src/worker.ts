@@ -120,6 +120,7 @@ export async function startWorker(config: WorkerConfig, deps: WorkerDeps, log: L
       leaseSeconds: config.leaseSeconds,
       versions: deps.binaries.map(({ version }) => version),
       secrets,
+      issuer: config.service.publicUrl,
       now: clock.now,
       bell,
     });

@@ -159,6 +159,7 @@ describe('agents', () => {
       doing.put('/uploads/json-plan', Buffer.from('{}')),
       doing.post('/finish', { outcome: 'planned' }),
       doing.post('/login'),
+      doing.post('/identities'),
       doing.post('/credentials', { token: 't', accessor: '', namespace: '' }),
     ]) {
       const { body } = await answer.expect(409);

@@ -116,6 +116,7 @@ export const agentExamples = {
   [`POST ${job}/finish`]: ofJob({ body: () => ({ outcome: 'errored' }), ...second }),
   [`POST ${job}/release`]: ofJob({}, { begun: false }),
   [`POST ${job}/login`]: ofJob({}),
+  [`POST ${job}/identities`]: ofJob({}),
   [`POST ${job}/credentials`]: ofJob({ body: (n) => ({ token: `t-${n}`, accessor: '', namespace: '' }) }),
   [`DELETE ${job}/credentials/:credential_id`]: async (world: World) => {
     const example = await (ofJob({}) as (one: World) => Promise<Example>)(world);

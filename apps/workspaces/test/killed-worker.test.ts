@@ -35,7 +35,7 @@ describe('the job of a worker that was killed', () => {
     const { db, env } = workspaces.service;
     const source = databaseSource({
       ...{ board: jobBoard, db, keyring: env.keyring, workerId: 'successor', leaseSeconds: 60, versions: ['1.11.4'] },
-      ...{ secrets: undefined, now: Date.now, bell: new Bell() },
+      ...{ secrets: undefined, issuer: 'https://here.test', now: Date.now, bell: new Bell() },
     });
     const log = createLogger({ name: 'test', level: 'silent' });
     await recoverStates({ source, log, executor } as unknown as WorkerParts);

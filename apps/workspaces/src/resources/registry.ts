@@ -36,6 +36,7 @@ import { fetchResource } from './runs/vcs/fetch-routes';
 import { vcsResource } from './runs/vcs/routes';
 import { retentionResource } from './states/data-retention/routes';
 import { stateVersionResource } from './states/state-versions/routes';
+import { identityResource } from './workspaces/identities/routes';
 import { projectResource } from './workspaces/projects/routes';
 import { tagResource } from './workspaces/tags/routes';
 import { teamAccessResource } from './workspaces/team-access/routes';
@@ -70,6 +71,7 @@ const described: readonly Resource[] = [
   teamAccessResource,
   variableResource,
   variableSetResource,
+  identityResource,
   stateVersionResource,
   runResource,
   agentResource,

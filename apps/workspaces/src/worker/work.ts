@@ -1,6 +1,5 @@
 import type { Logger } from '@keystead/server';
 import type { Tracing } from '@keystead/tracing';
-import type { RunJob } from '../resources/runs/runs/jobs/jobs';
 import type { OwnConfig } from './config';
 import type { WorkerDeps } from './deps';
 import type { WorkerParts } from './job/carry-out';
@@ -38,7 +37,7 @@ export async function startWork(options: {
     heartbeatMs: Math.min(2000, (source.leaseSeconds * 1000) / 5),
     graceSeconds: config.graceSeconds,
     logBytes: config.logBytes,
-    credentials: (job: RunJob) => credentialsFor(source, log, job),
+    credentials: (job, environment) => credentialsFor(source, log, job, environment),
     executor: {
       workerId: source.workerId,
       installation,

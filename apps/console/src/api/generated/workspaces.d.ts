@@ -9763,6 +9763,33 @@ export interface paths {
       };
     };
   };
+  "/api/v2/workspaces/{workspace_id}/workload-identities": {
+    /** Show the identities that the runs of a workspace are given: what a trust policy elsewhere sees of them. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[workload-identities]"?: string;
+        };
+        path: {
+          workspace_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["WorkloadIdentitiesResource"][];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -11544,6 +11571,28 @@ export interface components {
     VarsToOne: {
       data: components["schemas"]["VarsReference"] | components["schemas"]["Nothing"];
       links?: components["schemas"]["RelationshipLinks"];
+    };
+    WorkloadIdentitiesResource: {
+      attributes: {
+        audience: string | null;
+        claims: {
+          [key: string]: string;
+        };
+        issuer: string;
+        kind: "token" | "aws" | "gcp" | "azure" | "vault" | "kubernetes" | "secrets";
+        phase: "plan" | "apply";
+        settings: {
+          name: string;
+          value: string | null;
+        }[];
+        subject: string;
+        tag: string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      type: "workload-identities";
     };
     WorkspaceLocksResource: {
       attributes: {

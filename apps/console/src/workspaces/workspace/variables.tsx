@@ -7,6 +7,7 @@ import { Opener } from '../parts/opener';
 import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
 import { WorkspaceHead } from './head';
+import { Identities } from './identities';
 import { useWorkspace } from './use-workspace';
 import { VariableDialog, type VariableHome, variablesOfWorkspace } from './variable-dialog';
 
@@ -91,6 +92,7 @@ export function Variables() {
           ]}
         />
       )}
+      {mayRead ? <Identities id={id} /> : null}
       <SameBy api={`GET /api/v2/workspaces/${workspace?.id ?? ws}/effective-variables`} />
     </div>
   );

@@ -5,7 +5,15 @@ import { isRefusal } from '@keystead/refusal';
 import type { z } from 'zod';
 import { fromWire, toWire } from '../../resources/runs/agents/names';
 import * as wire from '../../resources/runs/agents/protocol';
-import type { ApplyResult, Bytes, JobInputs, JobLogin, PlanResult, RunJob } from '../../resources/runs/runs/jobs/job';
+import type {
+  ApplyResult,
+  Bytes,
+  JobIdentities,
+  JobInputs,
+  JobLogin,
+  PlanResult,
+  RunJob,
+} from '../../resources/runs/runs/jobs/job';
 import type { JobSource } from '../job/job-source';
 import { doubling, retry } from '../job/retry';
 import { type AgentClient, type AgentRequest, type Got, isLost, isOver } from './client';
@@ -192,6 +200,12 @@ export class HttpSource implements JobSource {
   async login(job: RunJob): Promise<JobLogin | undefined> {
     const answer = await this.persist(() => this.ask(job, { method: 'POST', path: '/login' }));
     return answer === undefined ? undefined : (wire.LoginAnswer.parse(answer) as JobLogin);
+  }
+
+  async identities(job: RunJob): Promise<JobIdentities> {
+    const answer = await this.persist(() => this.ask(job, { method: 'POST', path: '/identities' }));
+    const given = wire.IdentitiesAnswer.parse(answer);
+    return 'withheld' in given ? given : { tokens: given.tokens, secretsAddress: given['secrets-address'] };
   }
 
   async keepToken(job: RunJob, token: { token: string; accessor: string; namespace: string }): Promise<string> {

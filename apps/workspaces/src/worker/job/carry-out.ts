@@ -25,8 +25,8 @@ export interface WorkerParts {
   readonly graceSeconds: number;
   readonly logBytes: number;
   readonly tracing?: Tracing;
-  /** What a job is given of the secrets service. Throws NoCredentials. */
-  credentials(job: RunJob): Promise<JobCredentials>;
+  /** What a job is given to log in elsewhere with, as its environment asks. Throws NoCredentials. */
+  credentials(job: RunJob, environment: JobInputs['environment']): Promise<JobCredentials>;
 }
 
 /** A job that a worker holds. */
@@ -120,7 +120,9 @@ async function execute(
   const { source } = parts;
   const failed = (errorMessage: string): JobResult => ({ outcome: 'errored', errorMessage });
   if (!inputs) return failed('what the run works with cannot be read; the log of the worker says why');
-  const credentials = await step('credentials', undefined, () => parts.credentials(job)).catch((error: Error) => error);
+  const credentials = await step('credentials', undefined, () => parts.credentials(job, inputs.environment)).catch(
+    (error: Error) => error,
+  );
   const concealer = new Concealer(credentials instanceof Error ? [] : credentials.secrets);
   const append = async (bytes: Buffer) => {
     if (bytes.length === 0) return;
@@ -142,7 +144,10 @@ async function execute(
     await runLog.flush().catch(() => undefined);
     return failed(why);
   }
-  const doing = { job, inputs: withCredentials(inputs, credentials), log: runLog, stopping, toolTime, saveState };
+  const { identity, remark } = credentials;
+  if (remark !== undefined) runLog.say(remark);
+  const given = withCredentials(inputs, credentials);
+  const doing = { job, inputs: given, identity, log: runLog, stopping, toolTime, saveState };
   try {
     return await (job.kind === 'plan' ? executePlan : executeApply)(parts.executor, doing);
   } catch (error) {

@@ -3,14 +3,18 @@ const stars = Buffer.from('***');
 /** Replaces texts that must not be seen in a stream of bytes, also where one arrives in pieces. */
 export class Concealer {
   private held: Buffer = Buffer.alloc(0);
-  private readonly texts: readonly Buffer[];
+  private texts: readonly Buffer[] = [];
+  private taken = 0;
 
-  constructor(texts: readonly string[]) {
-    this.texts = texts.filter((text) => text !== '').map((text) => Buffer.from(text));
-  }
+  /** `given` may become longer. */
+  constructor(private readonly given: readonly string[]) {}
 
   /** The bytes that can be shown; an end that may be the beginning of a text is held back. */
   push(bytes: Buffer): Buffer {
+    if (this.taken < this.given.length) {
+      this.taken = this.given.length;
+      this.texts = this.given.filter((text) => text !== '').map((text) => Buffer.from(text));
+    }
     if (this.texts.length === 0) return bytes;
     let all: Buffer = this.held.length === 0 ? bytes : Buffer.concat([this.held, bytes]);
     for (const text of this.texts) all = replaced(all, text);

@@ -2,16 +2,22 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { OutsideResponse } from '@keystead/outside';
 import type { Logger } from '@keystead/server';
 import { z } from 'zod';
-import type { JobVariable, RunJob } from '../../resources/runs/runs/jobs/jobs';
+import type { JobLogin, JobVariable, RunJob } from '../../resources/runs/runs/jobs/jobs';
 import { postSecrets, revokeToken } from '../../resources/runs/runs/jobs/secrets-service';
+import { type DeclaredIdentity, declaredIdentities } from '../../resources/workspaces/identities/declared';
+import { type GivenIdentity, IdentityFiles, secretsEnvironment, vaultCa } from '../tool/identity-files';
 import type { JobSource } from './job-source';
 
-/** What a job is given of the secrets service; nothing where its workspace has no role there. */
+/** What a job is given to log in elsewhere with; nothing where its workspace asks for nothing. */
 export interface JobCredentials {
   readonly environment: readonly JobVariable[];
-  /** Texts that must not appear in the log. */
-  readonly secrets: readonly string[];
-  /** The job is over: the token and everything made with it ends. */
+  /** In the forms that providers read. */
+  readonly identity?: IdentityFiles;
+  /** Texts that must not appear in the log; more may be added. */
+  readonly secrets: string[];
+  /** For the person whose run it is. */
+  readonly remark?: string;
+  /** The job is over: the tokens and everything made with them end. */
   end(): Promise<void>;
 }
 
@@ -30,66 +36,182 @@ const Answer = z.object({
 });
 const Errors = z.object({ errors: z.array(z.string()) });
 
+type Place = Exclude<JobLogin, { problem: string }>;
+
 const attempts = 3;
-const none: JobCredentials = { environment: [], secrets: [], end: async () => {} };
+/** Tokens in files are replaced long before they expire. */
+const renewEveryMs = 20 * 60_000;
+
+/** What ends with a job: everything that was begun, also where a later step failed. */
+class Endings {
+  private readonly all: (() => Promise<unknown>)[] = [];
+
+  add(ending: () => Promise<unknown>): void {
+    this.all.push(ending);
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.all.splice(0).map((ending) => ending()));
+  }
+}
 
 /**
- * Logs a job in at the secrets service with its own identity token, and keeps the token it gets alive until the
- * end. The token is recorded before it is used, so that the cleanup after a dead worker can revoke it. Throws
- * NoCredentials.
+ * Gives a job what its workspace asks for: a login at the secrets service under its role, and identities for the providers that
+ * its `environment` names. Throws NoCredentials; nothing is left then.
  */
-export async function credentialsFor(source: JobSource, log: Logger, job: RunJob): Promise<JobCredentials> {
-  const given = await logIn(source, job);
-  if (!given) return none;
-  const { auth, address, namespace } = given;
-  const { client_token: token, accessor } = auth;
-  let id: string;
+export async function credentialsFor(
+  source: JobSource,
+  log: Logger,
+  job: RunJob,
+  environment: readonly JobVariable[] = [],
+): Promise<JobCredentials> {
+  const endings = new Endings();
   try {
-    id = await source.keepToken(job, { token, accessor, namespace });
+    const given = await logIn(source, job);
+    const secrets: string[] = [];
+    let own: JobVariable[] = [];
+    if (given) {
+      await hold(source, log, job, given, true, endings);
+      secrets.push(given.token);
+      const named = secretsEnvironment(given.address, given.namespace, given.token);
+      own = Object.entries(named).map(([key, value]) => ({ key, value, hcl: false, sensitive: true }));
+    }
+    const more = await identitiesFor(source, log, job, environment, { secrets, endings });
+    return { environment: own, secrets, ...more, end: () => endings.end() };
   } catch (error) {
-    await revokeToken(address, namespace, token).catch(() => undefined);
+    await endings.end();
+    throw error;
+  }
+}
+
+async function logIn(source: JobSource, job: RunJob) {
+  const login = await source.login(job);
+  return login && loggedIn(login, () => source.login(job));
+}
+
+/** The identities that the variables ask for, each with its token. */
+async function identitiesFor(
+  source: JobSource,
+  log: Logger,
+  job: RunJob,
+  environment: readonly JobVariable[],
+  { secrets, endings }: { secrets: string[]; endings: Endings },
+): Promise<Pick<JobCredentials, 'identity' | 'remark'>> {
+  const { identities, problems } = declaredIdentities(
+    new Map(environment.map((one) => [one.key, one.value])),
+    job.kind,
+  );
+  if (identities.length === 0 && problems.length === 0) return {};
+  const answer = await source.identities(job);
+  if ('withheld' in answer) return { remark: `This run has no identity tokens: ${answer.withheld}.` };
+  if (problems.length > 0) throw new NoCredentials(problems.join('; '));
+  const { tokens, secretsAddress } = answer;
+  const given: GivenIdentity[] = [];
+  for (const identity of identities) {
+    const jwt = tokens[identity.audience];
+    if (jwt === undefined) throw new NoCredentials(`the service gave no identity token for ${identity.audience}`);
+    if (identity.kind !== 'vault') {
+      secrets.push(jwt);
+      given.push({ ...identity, token: jwt });
+      continue;
+    }
+    const place = vaultPlace(identity, jwt);
+    const { token, ...auth } = await loggedIn(place, async () => place);
+    await hold(source, log, job, { ...auth, token }, place.address === secretsAddress, endings);
+    secrets.push(token);
+    given.push({ ...identity, token });
+  }
+  const files = new IdentityFiles(given, job.runId);
+  const renewing = setInterval(() => {
+    source
+      .identities(job)
+      .then(async (newer) => {
+        if ('withheld' in newer) return;
+        secrets.push(...Object.values(newer.tokens));
+        await files.renew(newer.tokens);
+      })
+      .catch((error) => log.warn({ err: error }, 'the identity tokens of a run were not renewed'));
+  }, renewEveryMs);
+  renewing.unref();
+  endings.add(async () => {
+    clearInterval(renewing);
+    await files.close();
+  });
+  return { identity: files };
+}
+
+function vaultPlace({ settings }: DeclaredIdentity, jwt: string): Place {
+  const { ADDR = '', ROLE = '', NAMESPACE = '', AUTH_PATH = 'jwt' } = settings;
+  const mount = AUTH_PATH.replace(/^\/+|\/+$/g, '').replace(/^auth\//, '');
+  return { role: ROLE, namespace: NAMESPACE, address: ADDR.replace(/\/+$/, ''), mount, jwt, ca: vaultCa(settings) };
+}
+
+/** A login at the secrets service or Vault. */
+interface LoggedIn extends Pick<Place, 'address' | 'namespace' | 'ca'> {
+  readonly token: string;
+  readonly accessor: string;
+  readonly lease_duration: number;
+  readonly renewable: boolean;
+}
+
+/**
+ * Keeps a token alive until the end, and ends it then. One that is `recorded` was made known to the service before it is used, so
+ * that the cleanup after a dead worker can revoke it.
+ */
+async function hold(
+  source: JobSource,
+  log: Logger,
+  job: RunJob,
+  { token, accessor, address, namespace, ca, lease_duration: seconds, renewable }: LoggedIn,
+  recorded: boolean,
+  endings: Endings,
+): Promise<void> {
+  let id: string | undefined;
+  try {
+    if (recorded) id = await source.keepToken(job, { token, accessor, namespace });
+  } catch (error) {
+    await revokeToken(address, namespace, token, ca).catch(() => undefined);
     throw error;
   }
   const renewing = setInterval(
     () => {
-      postSecrets(address, 'auth/token/renew-self', { namespace, token })
+      postSecrets(address, 'auth/token/renew-self', { namespace, token, ca })
         .then(
           (answer) =>
             answer.status < 300 || log.warn({ status: answer.status }, 'the credentials of a run were not renewed'),
         )
         .catch((error) => log.warn({ err: error }, 'the credentials of a run were not renewed'));
     },
-    Math.max(1000, Math.min(2 ** 31 - 1, auth.lease_duration * 500)),
+    Math.max(1000, Math.min(2 ** 31 - 1, seconds * 500)),
   );
   renewing.unref();
-  if (!auth.renewable || auth.lease_duration === 0) clearInterval(renewing);
-  return {
-    environment: environmentOf(address, namespace, token),
-    secrets: [token],
-    async end() {
-      clearInterval(renewing);
-      try {
-        await revokeToken(address, namespace, token);
-        await source.forgetToken(job, id);
-      } catch (error) {
-        log.warn({ err: error }, 'the credentials of a run are not revoked yet');
-      }
-    },
-  };
+  if (!renewable || seconds === 0) clearInterval(renewing);
+  endings.add(async () => {
+    clearInterval(renewing);
+    try {
+      await revokeToken(address, namespace, token, ca);
+      if (id !== undefined) await source.forgetToken(job, id);
+    } catch (error) {
+      log.warn({ err: error }, 'the credentials of a run are not revoked yet');
+    }
+  });
 }
 
-async function logIn(source: JobSource, job: RunJob) {
+/** Logs in with an identity token. `again` answers where, with a new token, for another try. */
+async function loggedIn(first: JobLogin, again: () => Promise<JobLogin | undefined>): Promise<LoggedIn> {
+  let login: JobLogin | undefined = first;
   for (let attempt = 1; ; attempt++) {
-    const login = await source.login(job);
-    if (!login) return undefined;
+    if (!login) throw new NoCredentials('the workspace has no role of the secrets service any more');
     if ('problem' in login) throw new NoCredentials(login.problem);
-    const { role, namespace, address, mount, jwt } = login;
+    const { role, namespace, address, mount, jwt, ca } = login;
     const path = `auth/${mount}/login`;
-    const answer = await postSecrets(address, path, { namespace, body: { role, jwt } }).catch((error: Error) => error);
+    const sent = { namespace, body: { role, jwt }, ca };
+    const answer = await postSecrets(address, path, sent).catch((error: Error) => error);
     if (!(answer instanceof Error) && answer.status < 300) {
       const parsed = Answer.safeParse(answer.json);
       if (!parsed.success) throw new NoCredentials(`${path} of the secrets service answered no token`);
-      return { auth: parsed.data.auth, address, namespace };
+      const { client_token: token, ...auth } = parsed.data.auth;
+      return { ...auth, token, address, namespace, ca };
     }
     const isOver = !(answer instanceof Error) && answer.status < 500;
     if (isOver || attempt === attempts) {
@@ -97,22 +219,11 @@ async function logIn(source: JobSource, job: RunJob) {
       throw new NoCredentials(`the secrets service gave no credentials for role ${JSON.stringify(role)}: ${why}`);
     }
     await sleep(500 * attempt);
+    login = await again();
   }
 }
 
 function reasonOf(answer: OutsideResponse): string {
   const parsed = Errors.safeParse(answer.json);
   return parsed.success ? parsed.data.errors.join('; ').slice(0, 500) : '';
-}
-
-/** The names under which the service's own command line and existing tools and providers look. */
-function environmentOf(address: string, namespace: string, token: string): JobVariable[] {
-  const named = {
-    SERVICE_ADDR: address,
-    SERVICE_TOKEN: token,
-    VAULT_ADDR: address,
-    VAULT_TOKEN: token,
-    ...(namespace === '' ? {} : { SERVICE_NAMESPACE: namespace, VAULT_NAMESPACE: namespace }),
-  };
-  return Object.entries(named).map(([key, value]) => ({ key, value, hcl: false, sensitive: true }));
 }

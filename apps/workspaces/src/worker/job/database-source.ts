@@ -19,12 +19,14 @@ export function databaseSource(parts: {
   versions: readonly string[];
   /** Undefined: runs that ask for credentials fail. */
   secrets: SecretsService | undefined;
+  /** Who signs identity tokens: the public address of the service. */
+  issuer: string;
   /** Epoch milliseconds. */
   now: () => number;
   /** Rung when a job was queued. */
   bell: Bell;
 }): JobSource {
-  const { board, db, keyring, workerId, leaseSeconds, versions, secrets, now, bell } = parts;
+  const { board, db, keyring, workerId, leaseSeconds, versions, secrets, issuer, now, bell } = parts;
   return {
     workerId,
     leaseSeconds,
@@ -55,7 +57,8 @@ export function databaseSource(parts: {
     finishApply: (job, result, as = workerId) => board.finishApply(db, keyring, job, as, result),
     release: (job) => board.releaseJob(db, job, workerId),
     retire: () => board.retireWorker(db, workerId),
-    login: (job) => board.jobLogin({ db, keyring, secrets, nowMs: now() }, job),
+    login: (job) => board.jobLogin({ db, keyring, secrets, issuer, nowMs: now() }, job),
+    identities: (job) => board.jobIdentities({ db, keyring, secrets, issuer, nowMs: now() }, job, workerId),
     keepToken: (job, token) => board.keepToken(db, keyring, job, workerId, token),
     forgetToken: (_job, id) => board.forgetToken(db, id),
   };

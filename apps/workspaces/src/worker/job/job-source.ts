@@ -1,6 +1,7 @@
 import type {
   ApplyResult,
   Heartbeat,
+  JobIdentities,
   JobInputs,
   JobLogin,
   KeptToken,
@@ -40,6 +41,8 @@ export interface JobSource {
   retire(): Promise<void>;
   /** Where a job logs in at the secrets service, with its own identity token; undefined where it has no role. */
   login(job: RunJob): Promise<JobLogin | undefined>;
+  /** Identity tokens for what runs in a job, while it is held: those its variables ask for. */
+  identities(job: RunJob): Promise<JobIdentities>;
   /** Records what a job was given there, so that it ends also when the worker does not live to end it. Answers its id. */
   keepToken(job: RunJob, token: KeptToken): Promise<string>;
   /** Says that it was revoked. */

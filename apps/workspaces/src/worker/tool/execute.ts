@@ -11,6 +11,7 @@ import type { Command, Isolation } from '../isolation/isolation';
 import { watchDisk, whatWasExceeded } from '../isolation/limits';
 import { type ScratchOptions, type Slot, takeSlot } from '../isolation/scratch';
 import { type Binary, chooseBinary, takesVariablesWithPlan } from './binaries';
+import type { IdentityFiles } from './identity-files';
 import {
   BadConfiguration,
   files,
@@ -71,6 +72,7 @@ export interface Note {
 export interface RunningJob {
   readonly job: RunJob;
   readonly inputs: JobInputs;
+  readonly identity?: IdentityFiles;
   readonly log: RunLog;
   readonly stopping: Stopping;
   /** Counts the time in which a command of the job runs. */

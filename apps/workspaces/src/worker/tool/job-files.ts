@@ -1,5 +1,5 @@
 import { createWriteStream } from 'node:fs';
-import { chown, lstat, open, realpath, rm } from 'node:fs/promises';
+import { chown, type FileHandle, lstat, open, realpath, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -7,6 +7,7 @@ import type { JobInputs, JobVariable, RunJob } from '../../resources/runs/runs/j
 import { cleanPath } from '../files/clean-path';
 import { environmentFile, type Isolation, type JobFolder, makeFolder } from '../isolation/isolation';
 import type { Binary } from './binaries';
+import { type IdentityFiles, identityFolder } from './identity-files';
 
 /** Names in a job's folder. */
 export const files = {
@@ -63,6 +64,7 @@ export async function writeJobFiles(options: {
   settings: ToolSettings;
   folder: string;
   product: Binary['product'];
+  identity?: IdentityFiles;
 }): Promise<void> {
   const { jobFolder, job, inputs, settings, folder } = options;
   const write = (name: string, content: string) => writeOwn(jobFolder, name, content);
@@ -76,8 +78,19 @@ export async function writeJobFiles(options: {
     await makeFolder(path.join(jobFolder.folder, 'home', '.ssh'), jobFolder.owner, 0o700);
     await write('home/.ssh/run', `${inputs.sshKey.trimEnd()}\n`);
   }
+  if (options.identity) await writeIdentity(options.identity, jobFolder, options.isolation.inside(jobFolder));
   await write(environmentFile, environmentText(toolEnvironment(options)));
   await write(files.serviceEnvironment, environmentText(serviceEnvironment(options)));
+}
+
+async function writeIdentity(identity: IdentityFiles, jobFolder: JobFolder, home: string): Promise<void> {
+  await makeFolder(path.join(jobFolder.folder, identityFolder), jobFolder.owner, 0o700);
+  for (const { name, text, identity: of } of identity.contents(home)) {
+    const file = await openOwn(jobFolder, name);
+    await file.writeFile(text);
+    if (of) identity.keep(of, file);
+    else await file.close();
+  }
 }
 
 const stateNames = ['terraform.tfstate', 'terraform.tfstate.backup', 'terraform.tfstate.d', files.erroredState];
@@ -140,17 +153,26 @@ interface EnvironmentParts {
   readonly inputs: JobInputs;
   readonly settings: ToolSettings;
   readonly product: Binary['product'];
+  readonly folder: string;
+  readonly identity?: IdentityFiles;
+}
+
+/** The environment that the job is given by its service, and what users set, which goes before. */
+function givenEnvironment({ jobFolder, isolation, inputs, folder, identity }: EnvironmentParts): [string, string][] {
+  const identities = identity?.environment(isolation.inside(jobFolder), path.relative(folder, '.')) ?? {};
+  return [...Object.entries(identities), ...inputs.environment.map(({ key, value }): [string, string] => [key, value])];
 }
 
 /** What OpenTofu may need to open a plan that the configuration encrypts: the settings, their variables, and key services. */
 const opensPlans = /^(TF_ENCRYPTION|TF_VAR_.+|(AWS|GOOGLE|AZURE|ARM|VAULT|BAO)_.+)$/;
 
 /** The environment of the service's own commands: nothing that users set, but for what opens an encrypted plan. */
-function serviceEnvironment({ jobFolder, isolation, job, inputs, settings, product }: EnvironmentParts) {
+function serviceEnvironment(parts: EnvironmentParts) {
+  const { jobFolder, isolation, job, settings, product } = parts;
   const home = isolation.inside(jobFolder);
-  const keys = product === 'OpenTofu' ? inputs.environment.filter(({ key }) => opensPlans.test(key)) : [];
+  const keys = product === 'OpenTofu' ? givenEnvironment(parts).filter(([key]) => opensPlans.test(key)) : [];
   return {
-    ...Object.fromEntries(keys.map(({ key, value }) => [key, value])),
+    ...Object.fromEntries(keys),
     PATH: cleanPath,
     LANG: 'C.UTF-8',
     HOME: `${home}/home`,
@@ -168,7 +190,7 @@ function serviceEnvironment({ jobFolder, isolation, job, inputs, settings, produ
 function toolEnvironment(parts: EnvironmentParts): Record<string, string> {
   const { jobFolder, isolation, job, inputs } = parts;
   const home = isolation.inside(jobFolder);
-  const chosen = inputs.environment.filter(({ key }) => !withheld.test(key)).map(({ key, value }) => [key, value]);
+  const chosen = givenEnvironment(parts).filter(([key]) => !withheld.test(key));
   const ssh = `ssh -i ${home}/home/.ssh/run -o IdentitiesOnly=yes -o StrictHostKeyChecking=accept-new`;
   return {
     ...(inputs.sshKey === undefined ? {} : { GIT_SSH_COMMAND: ssh }),
@@ -194,15 +216,20 @@ export function environmentText(environment: Readonly<Record<string, string>>): 
 
 /** Writes a file that belongs to the job; one that came with the configuration is replaced, never followed. */
 async function writeOwn(jobFolder: JobFolder, name: string, content: string): Promise<void> {
-  const at = path.join(jobFolder.folder, name);
-  await rm(at, { force: true, recursive: true });
-  const file = await open(at, 'wx', 0o600);
+  const file = await openOwn(jobFolder, name);
   try {
     await file.writeFile(content);
-    if (jobFolder.owner) await file.chown(jobFolder.owner.uid, jobFolder.owner.gid);
   } finally {
     await file.close();
   }
+}
+
+async function openOwn({ folder, owner }: JobFolder, name: string): Promise<FileHandle> {
+  const at = path.join(folder, name);
+  await rm(at, { force: true, recursive: true });
+  const file = await open(at, 'wx', 0o600);
+  if (owner) await file.chown(owner.uid, owner.gid);
+  return file;
 }
 
 async function store(jobFolder: JobFolder, name: string, source: Readable): Promise<void> {

@@ -4,25 +4,8 @@ import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../../kernel/database/database';
 import { signingKey } from '../../../kernel/installation/identity-keys';
 
-/** What a token says of the plan or apply it is for. */
-export interface IdentifiedJob {
-  readonly kind: 'plan' | 'apply';
-  readonly runId: string;
-  readonly workspaceId: string;
-  readonly workspaceName: string;
-  readonly organizationId: string;
-  readonly organizationName: string;
-}
-
-/** What an identity token says, in the words that other issuers of such tokens use. */
-export const claimNames = [
-  'iss',
-  'sub',
-  'aud',
-  'iat',
-  'nbf',
-  'exp',
-  'jti',
+/** What an identity token says of a plan or apply. */
+const about = [
   'organization_id',
   'organization_name',
   'project_id',
@@ -34,61 +17,91 @@ export const claimNames = [
   'run_phase',
 ] as const;
 
-/** Where the runs of a workspace get credentials of the secrets service. */
-export interface SecretsLogin {
-  readonly role: string;
+/** What an identity token says, in the words that other issuers of such tokens use, and in those of HCP Terraform. */
+export const claimNames: readonly string[] = [
+  ...['iss', 'sub', 'aud', 'iat', 'nbf', 'exp', 'jti'],
+  ...about,
+  ...about.map((name) => `terraform_${name}`),
+];
+
+/** A workspace with the names and ids that its runs are known by, and where they get credentials of the secrets service. */
+export interface WorkspaceIdentity {
+  readonly organizationId: string;
+  readonly organizationName: string;
+  readonly projectId: string;
+  readonly projectName: string;
+  readonly workspaceId: string;
+  readonly workspaceName: string;
+  /** The workspace's own, else its project's; empty or null: runs get no credentials. */
+  readonly role: string | null;
   /** Empty for the root namespace. */
   readonly namespace: string;
-  readonly projectId: string;
-  readonly projectName: string;
 }
 
-const livesSeconds = 300;
-
-interface RunIdentityRow {
-  readonly role: string | null;
-  readonly namespace: string | null;
-  readonly projectId: string;
-  readonly projectName: string;
+/** Which plan or apply an identity is of. */
+export interface IdentifiedPhase {
+  readonly kind: 'plan' | 'apply';
+  readonly runId: string;
 }
 
-/** The role of a workspace: its own, else its project's. Undefined where there is none, or an empty one. */
-export async function secretsLoginOf(db: Database, workspaceId: string): Promise<SecretsLogin | undefined> {
-  const [row] = await db.prisma.$queryRaw<RunIdentityRow[]>`
+/** Seconds for which a login at the secrets service may take, and for which an identity token of a run's own is good. */
+const lives = { login: 300, given: 3600 };
+
+/** What runs of a workspace are known by; undefined for one that is gone. */
+export async function workspaceIdentity(db: Database, id: string): Promise<WorkspaceIdentity | undefined> {
+  const [row] = await db.prisma.$queryRaw<WorkspaceIdentity[]>`
     SELECT coalesce(w.secrets_role, p.secrets_role) AS role,
-           CASE WHEN w.secrets_role IS NULL THEN coalesce(w.secrets_namespace, p.secrets_namespace)
-                ELSE w.secrets_namespace END AS namespace,
-           p.id AS "projectId", p.name AS "projectName"
-      FROM workspace w JOIN project p ON p.id = w.project_id WHERE w.id = ${workspaceId}`;
-  return row?.role ? { ...row, role: row.role, namespace: row.namespace ?? '' } : undefined;
+           coalesce(CASE WHEN w.secrets_role IS NULL THEN coalesce(w.secrets_namespace, p.secrets_namespace)
+                ELSE w.secrets_namespace END, '') AS namespace,
+           p.id AS "projectId", p.name AS "projectName", w.id AS "workspaceId", w.name AS "workspaceName",
+           o.id AS "organizationId", o.name AS "organizationName"
+      FROM workspace w JOIN project p ON p.id = w.project_id JOIN organization o ON o.id = w.organization_id WHERE w.id = ${id}`;
+  return row;
 }
 
-/** Proves which run's plan or apply the bearer is; good for five minutes. Its subject consists of ids, which are never reused. */
+/**
+ * The claims of an identity besides audience and times. `subject`: of ids, which are never reused, or of names, as HCP Terraform
+ * documents it. An organization whose name reads like an id has its subject of ids: names must never spell the ids of others.
+ */
+export function claimsOf(of: WorkspaceIdentity, { kind, runId }: IdentifiedPhase, subject: 'ids' | 'names') {
+  const named = subject === 'names' && !/^org-\w{16}$/.test(of.organizationName);
+  const place = (organization: string, project: string, workspace: string) =>
+    `organization:${organization}:project:${project}:workspace:${workspace}`;
+  const names = place(of.organizationName, of.projectName, of.workspaceName);
+  const said: Record<(typeof about)[number], string> = {
+    organization_id: of.organizationId,
+    organization_name: of.organizationName,
+    project_id: of.projectId,
+    project_name: of.projectName,
+    workspace_id: of.workspaceId,
+    workspace_name: of.workspaceName,
+    full_workspace: names,
+    run_id: runId,
+    run_phase: kind,
+  };
+  const documented = Object.entries(said).map(([name, value]) => [`terraform_${name}`, value]);
+  return {
+    sub: `${named ? names : place(of.organizationId, of.projectId, of.workspaceId)}:run_phase:${kind}`,
+    ...said,
+    ...(Object.fromEntries(documented) as Record<string, string>),
+  };
+}
+
+/** Proves which run's plan or apply the bearer is, for a while: five minutes to log in with, an hour for what the run is given. */
 export async function identityToken(
   db: Database,
   keyring: Keyring,
-  about: { issuer: string; audience: string; job: IdentifiedJob; login: SecretsLogin; nowMs: number },
+  { issuer, audience, claims, lasts, nowMs }: IdentityRequest,
 ): Promise<string> {
-  const { issuer, audience, job, login, nowMs } = about;
   const now = Math.floor(nowMs / 1000);
-  const workspace = `organization:${job.organizationName}:project:${login.projectName}:workspace:${job.workspaceName}`;
-  const claims: Record<(typeof claimNames)[number], string | number> & { iat: number } = {
-    iss: issuer,
-    sub: `organization:${job.organizationId}:project:${login.projectId}:workspace:${job.workspaceId}:run_phase:${job.kind}`,
-    aud: audience,
-    iat: now,
-    nbf: now,
-    exp: now + livesSeconds,
-    jti: randomUUID(),
-    organization_id: job.organizationId,
-    organization_name: job.organizationName,
-    project_id: login.projectId,
-    project_name: login.projectName,
-    workspace_id: job.workspaceId,
-    workspace_name: job.workspaceName,
-    full_workspace: workspace,
-    run_id: job.runId,
-    run_phase: job.kind,
-  };
-  return signJwt(claims, await signingKey(db, keyring, nowMs));
+  const when = { iat: now, nbf: now, exp: now + lives[lasts], jti: randomUUID() };
+  return signJwt({ iss: issuer, aud: audience, ...when, ...claims }, await signingKey(db, keyring, nowMs));
+}
+
+interface IdentityRequest {
+  readonly issuer: string;
+  readonly audience: string;
+  readonly claims: ReturnType<typeof claimsOf>;
+  readonly lasts: keyof typeof lives;
+  readonly nowMs: number;
 }

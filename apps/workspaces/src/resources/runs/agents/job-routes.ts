@@ -7,7 +7,7 @@ import type { Database } from '../../../kernel/database/database';
 import { type Endpoint, endpoints, type Raw } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { describe, findClosed, heartbeat, releaseJob, started } from '../runs/jobs/claims';
-import { forgetToken, jobLogin, keepToken } from '../runs/jobs/credentials';
+import { forgetToken, jobIdentities, jobLogin, keepToken } from '../runs/jobs/credentials';
 import { jobFiles, jobInputs } from '../runs/jobs/inputs';
 import type { RunJob } from '../runs/jobs/job';
 import { append, endOf } from '../runs/jobs/logs';
@@ -47,6 +47,14 @@ async function heldJob(call: JobRequest): Promise<RunJob & { readonly isBegun: b
   if (!found) throw lost();
   return found;
 }
+
+const signing = ({ db, env }: JobRequest) => ({
+  db,
+  keyring: env.keyring,
+  secrets: env.secretsService,
+  issuer: env.publicUrl,
+  nowMs: env.now(),
+});
 
 const starting = raw('POST')(`${job}/start`, {
   ...spoken,
@@ -208,12 +216,19 @@ const loggingIn = raw('POST')(`${job}/login`, {
   },
   load,
   run: async (call) => {
-    const { db, env } = call;
-    const login = await jobLogin(
-      { db, keyring: env.keyring, secrets: env.secretsService, nowMs: env.now() },
-      await heldJob(call),
-    );
+    const login = await jobLogin(signing(call), await heldJob(call));
     return login ? json(login) : done;
+  },
+});
+
+const identifying = raw('POST')(`${job}/identities`, {
+  ...spoken,
+  summary: 'Ask for the identity tokens that the variables of a job ask for.',
+  answers: { 200: described('By audience, or why there are none.', wire.IdentitiesAnswer) },
+  load,
+  run: async (call) => {
+    const given = await jobIdentities(signing(call), await heldJob(call), call.params.agent_id);
+    return json('withheld' in given ? given : { tokens: given.tokens, 'secrets-address': given.secretsAddress });
   },
 });
 
@@ -272,6 +287,7 @@ export const jobEndpoints: readonly Endpoint[] = [
   finishing,
   releasing,
   loggingIn,
+  identifying,
   keeping,
   forgetting,
 ].map(keepClosed);

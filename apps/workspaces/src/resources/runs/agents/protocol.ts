@@ -197,6 +197,12 @@ export const LoginAnswer = z.union([
   }),
 ]);
 
+/** Identity tokens by audience, or why there are none. */
+export const IdentitiesAnswer = z.union([
+  z.object({ withheld: z.string() }),
+  z.object({ tokens: z.record(z.string(), z.string()), 'secrets-address': z.string().nullable() }),
+]);
+
 /** A token of the secrets service that a job was given. */
 export const Kept = z.strictObject({
   token: z.string().min(1).max(8192),

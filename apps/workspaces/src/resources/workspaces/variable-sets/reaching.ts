@@ -1,3 +1,4 @@
+import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../../kernel/database/database';
 import { findMany, list } from '../variables/service';
 import type { Variable } from '../variables/variable';
@@ -12,6 +13,12 @@ export interface Candidate {
   readonly hcl: boolean;
   readonly sensitive: boolean;
   readonly rank: number;
+}
+
+/** The value of a variable, opened where it is sealed. */
+export function openValue(keyring: Keyring, { id, value, sealed }: Candidate): string {
+  const at = { table: 'variable', row: id, column: 'sealed' };
+  return sealed === null ? (value ?? '') : keyring.open(sealed, at).toString('utf8');
 }
 
 /**

@@ -1,9 +1,11 @@
 import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../../../kernel/database/database';
 import { newId } from '../../../../kernel/database/ids';
-import { identityToken, secretsLoginOf } from '../../../installation/identity-tokens/identity-token';
-import { isOfFork } from './inputs';
-import type { JobLogin, KeptToken, LoginParts, RunJob } from './job';
+import { claimsOf, identityToken, workspaceIdentity } from '../../../installation/identity-tokens/identity-token';
+import { declaredIdentities } from '../../../workspaces/identities/declared';
+import { isMine } from './claims';
+import { isOfFork, jobInputs } from './inputs';
+import type { JobIdentities, JobLogin, KeptToken, LoginParts, RunJob } from './job';
 import { revokeToken, type SecretsService } from './secrets-service';
 
 const cell = (id: string) => ({ table: 'run_credential', row: id, column: 'sealed' });
@@ -13,17 +15,37 @@ export async function jobLogin(
   { db, keyring, secrets, nowMs }: LoginParts,
   job: RunJob,
 ): Promise<JobLogin | undefined> {
-  const login = await secretsLoginOf(db, job.workspaceId);
-  if (!login || (await isOfFork(db, job.runId))) return undefined;
-  const { role, namespace } = login;
+  const of = await workspaceIdentity(db, job.workspaceId);
+  if (!of?.role || (await isOfFork(db, job.runId))) return undefined;
+  const { role, namespace } = of;
   if (!secrets) {
     return {
       problem: `the workspace asks for the secrets role ${JSON.stringify(role)}, but this worker knows no secrets service: set WORKSPACES_SECRETS_ADDR`,
     };
   }
   const { issuer, audience, address, mount } = secrets;
-  const jwt = await identityToken(db, keyring, { issuer, audience, job, login, nowMs });
+  const claims = claimsOf(of, job, 'ids');
+  const jwt = await identityToken(db, keyring, { issuer, audience, claims, lasts: 'login', nowMs });
   return { role, namespace, address, mount, jwt };
+}
+
+/** Signs the identity tokens that the variables of a job's workspace ask for, and no others; see `JobBoard`. */
+export async function jobIdentities(
+  { db, keyring, secrets, issuer, nowMs }: LoginParts,
+  job: RunJob,
+  workerId: string,
+): Promise<JobIdentities> {
+  const of = await workspaceIdentity(db, job.workspaceId);
+  if (!of || !(await isMine(db, job, workerId, true))) return { withheld: 'the run is over' };
+  if (await isOfFork(db, job.runId)) return { withheld: 'the proposal comes from a fork' };
+  const { environment } = await jobInputs(db, keyring, job);
+  const given = new Map(environment.map(({ key, value }) => [key, value]));
+  const claims = claimsOf(of, job, given.get('WORKLOAD_IDENTITY_SUBJECT') === 'ids' ? 'ids' : 'names');
+  const tokens: Record<string, string> = {};
+  for (const { audience } of declaredIdentities(given, job.kind).identities) {
+    tokens[audience] ??= await identityToken(db, keyring, { issuer, audience, claims, lasts: 'given', nowMs });
+  }
+  return { tokens, secretsAddress: secrets?.address ?? null };
 }
 
 /** Records a token of a job; see `JobBoard`. */
@@ -58,7 +80,7 @@ interface Left {
 
 /** Revokes tokens whose job is over or was lost with its worker. Answers how many; calls `failed` for each that could not be. */
 export async function revokeLeft(
-  { db, keyring, secrets }: Omit<LoginParts, 'nowMs'> & { secrets: SecretsService | undefined },
+  { db, keyring, secrets }: Omit<LoginParts, 'nowMs' | 'issuer'> & { secrets: SecretsService | undefined },
   failed: (error: unknown) => void,
 ): Promise<number> {
   if (!secrets) return 0;

@@ -1,16 +1,15 @@
 import type { Keyring } from '@keystead/keyring';
 import { readBlob } from '../../../../kernel/blobs/blobs';
 import type { Database } from '../../../../kernel/database/database';
-import { type Candidate, candidates } from '../../../workspaces/variable-sets/reaching';
+import { type Candidate, candidates, openValue } from '../../../workspaces/variable-sets/reaching';
 import type { JobInputs, JobVariable, RunJob } from './job';
 
 /** Where the values given to the run itself stand among the ranks below: only priority sets go before them. */
 const runRank = 5;
 
-function opened(keyring: Keyring, { id, key, value, sealed, hcl, sensitive }: Candidate): JobVariable {
-  const at = { table: 'variable', row: id, column: 'sealed' };
-  const text = sealed === null ? (value ?? '') : keyring.open(sealed, at).toString('utf8');
-  return { key, value: text, hcl, sensitive };
+function opened(keyring: Keyring, one: Candidate): JobVariable {
+  const { key, hcl, sensitive } = one;
+  return { key, value: openValue(keyring, one), hcl, sensitive };
 }
 
 async function sshKeyOf(db: Database, keyring: Keyring, workspaceId: string): Promise<string | undefined> {

@@ -99,8 +99,15 @@ export interface LoginParts {
   readonly keyring: Keyring;
   /** Undefined: runs that ask for credentials fail. */
   readonly secrets: SecretsService | undefined;
+  /** The public address of this service. */
+  readonly issuer: string;
   readonly nowMs: number;
 }
+
+/** Identity tokens by audience, and where the secrets service is; or why a job is given none. */
+export type JobIdentities =
+  | { readonly tokens: Readonly<Record<string, string>>; readonly secretsAddress: string | null }
+  | { readonly withheld: string };
 
 /** Where a job logs in at the secrets service, and as whom; or why it cannot, for the person whose run it is. */
 export type JobLogin =
@@ -112,6 +119,8 @@ export type JobLogin =
       readonly mount: string;
       /** An identity token, good for some minutes. */
       readonly jwt: string;
+      /** Certificates (PEM) to trust there instead of the usual ones. */
+      readonly ca?: string;
     }
   | { readonly problem: string };
 
@@ -193,6 +202,8 @@ export interface JobBoard {
   retireWorker(db: Database, workerId: string): Promise<void>;
   /** Where a job logs in at the secrets service; undefined where its workspace has no role there. */
   jobLogin(parts: LoginParts, job: RunJob): Promise<JobLogin | undefined>;
+  /** The identity tokens that the variables of its workspace ask for, to be given to what runs in the job. */
+  jobIdentities(parts: LoginParts, job: RunJob, workerId: string): Promise<JobIdentities>;
   /** Records a token of the secrets service, so that it ends also when its worker does not live to end it. Answers its id. */
   keepToken(db: Database, keyring: Keyring, job: RunJob, workerId: string, token: KeptToken): Promise<string>;
   /** Forgets one that was revoked. */

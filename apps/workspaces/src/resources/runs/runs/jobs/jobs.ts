@@ -1,5 +1,5 @@
 import { claimJob, heartbeat, newestQueued, releaseJob, retireWorker, started } from './claims';
-import { forgetToken, jobLogin, keepToken } from './credentials';
+import { forgetToken, jobIdentities, jobLogin, keepToken } from './credentials';
 import { jobInputs } from './inputs';
 import type { JobBoard } from './job';
 import { append } from './logs';
@@ -9,6 +9,7 @@ export type {
   ApplyResult,
   Heartbeat,
   JobBoard,
+  JobIdentities,
   JobInputs,
   JobLogin,
   JobVariable,
@@ -32,6 +33,7 @@ export const jobBoard: JobBoard = {
   releaseJob,
   retireWorker,
   jobLogin,
+  jobIdentities,
   keepToken,
   forgetToken,
 };

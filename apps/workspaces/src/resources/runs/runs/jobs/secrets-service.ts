@@ -17,18 +17,18 @@ const timeoutMs = 15_000;
 export function postSecrets(
   address: string,
   path: string,
-  given: { namespace: string; token?: string; body?: object },
+  given: { namespace: string; token?: string; body?: object; ca?: string },
 ): Promise<OutsideResponse> {
   const headers = {
     ...(given.namespace === '' ? {} : { 'X-Vault-Namespace': given.namespace }),
     ...(given.token === undefined ? {} : { 'X-Vault-Token': given.token }),
   };
-  const request = { method: 'POST', json: given.body ?? {}, headers } as const;
+  const request = { method: 'POST', json: given.body ?? {}, headers, ca: given.ca } as const;
   return outsideCall('the secrets service', `${address}/v1/${path}`, request, timeoutMs);
 }
 
 /** Ends a token; one that is over already is as good. */
-export async function revokeToken(address: string, namespace: string, token: string): Promise<void> {
-  const answer = await postSecrets(address, 'auth/token/revoke-self', { namespace, token });
+export async function revokeToken(address: string, namespace: string, token: string, ca?: string): Promise<void> {
+  const answer = await postSecrets(address, 'auth/token/revoke-self', { namespace, token, ca });
   if (answer.status >= 300 && answer.status !== 403) throw new Error(`revoke-self answered ${answer.status}`);
 }

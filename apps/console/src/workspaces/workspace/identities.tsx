@@ -1,0 +1,62 @@
+import { Notice } from '../../design/notice';
+import { Empty, SameBy } from '../../design/page';
+import { useRead } from '../api';
+import { ResourceTable } from '../parts/resource-table';
+
+const kinds: ReadonlyMap<string, string> = new Map([
+  ['token', 'Token'],
+  ['aws', 'AWS'],
+  ['gcp', 'Google Cloud'],
+  ['azure', 'Azure'],
+  ['vault', 'Vault'],
+  ['kubernetes', 'Kubernetes'],
+  ['secrets', 'Secrets service'],
+]);
+
+/** The identities that runs of a workspace are given: what a trust policy elsewhere sees of them. */
+export function Identities({ id }: { readonly id: string }) {
+  const asked = useRead(['workload-identities', id], (api) =>
+    api.GET('/api/v2/workspaces/{workspace_id}/workload-identities', { params: { path: { workspace_id: id } } }),
+  );
+  const problems = (asked.data?.meta as { problems?: string[] } | undefined)?.problems ?? [];
+  return (
+    <section className="stack-tight">
+      <h2>Identities</h2>
+      <p className="second">What a trust policy sees of the runs of this workspace.</p>
+      {problems.map((problem) => (
+        <Notice key={problem} tone="amber">
+          {problem}
+        </Notice>
+      ))}
+      <ResourceTable
+        label="Identities"
+        query={asked}
+        narrow="stacked"
+        empty={
+          <Empty command={`keystead api GET workspaces/${id}/workload-identities`}>
+            Runs log in nowhere. Variables such as TFC_AWS_PROVIDER_AUTH or TFC_WORKLOAD_IDENTITY_AUDIENCE change that.
+          </Empty>
+        }
+        columns={[
+          { head: 'Phase', className: 'tight', cell: ({ attributes: { phase } }) => phase },
+          {
+            head: 'For',
+            cell: ({ attributes: { kind, tag, settings } }) => (
+              <div className="stack-none">
+                <span>{[kinds.get(kind) ?? kind, tag].filter(Boolean).join(', ')}</span>
+                {settings.map(({ name, value }) => (
+                  <span key={name} className="second small">
+                    {name}: {value ?? 'sensitive'}
+                  </span>
+                ))}
+              </div>
+            ),
+          },
+          { head: 'Audience', cell: ({ attributes: { audience } }) => <code>{audience ?? 'sensitive'}</code> },
+          { head: 'Subject', cell: ({ attributes: { subject } }) => <code>{subject}</code> },
+        ]}
+      />
+      <SameBy api={`GET /api/v2/workspaces/${id}/workload-identities`} />
+    </section>
+  );
+}
