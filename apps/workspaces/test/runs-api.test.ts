@@ -34,6 +34,18 @@ describe('runs over the API', () => {
     expect(body.errors[0].source.pointer).toMatch(new RegExp(`^/data/attributes/${name}`));
   });
 
+  it.each([
+    [{ 'Terraform-Version': '1.11.4', 'X-Terraform-Integration': 'cloud' }, 'terraform+cloud', true],
+    // The older remote backend prints the log as it comes.
+    [{ 'Terraform-Version': '1.11.4' }, 'terraform', false],
+    [{}, 'tfe-api', true],
+  ])('say where they come from, and log what is read there: %j', async (headers, source, structuredOutput) => {
+    await configured(workspaces, runs.workspace);
+    const { body } = await startRun(admin, runs.workspace).set(headers).expect(201);
+    expect(body.data.attributes.source).toBe(source);
+    expect(await runs.worker.claim()).toMatchObject({ runId: body.data.id, structuredOutput });
+  });
+
   it('need a workspace, a configuration that is there, and a place to run', async () => {
     await admin.post('runs', resource('runs', {})).expect(422);
     await startRun(admin, 'ws-nosuch').expect(404);

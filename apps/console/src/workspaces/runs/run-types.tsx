@@ -39,6 +39,7 @@ export const sources: ReadonlyMap<string, string> = new Map(
   Object.entries({
     'tfe-api': 'API',
     'terraform+cloud': 'command line',
+    terraform: 'command line',
     'tfe-configuration-version': 'upload',
     'tfe-run-trigger': 'another workspace',
     'tfe-ui': 'console',

@@ -68,9 +68,10 @@ const load = (lookup: Lookup<string>) => find(lookup.db, lookup.env.keyring, par
 const loadOrganization = (lookup: Lookup<string>) =>
   organizations.findByName(lookup.db, lookup.env, param(lookup, 'organization_name'));
 
-/** Where a run comes from: the tool says so itself. */
+/** Where a run comes from: the tool says so itself, and only its cloud block says which of the two ways. */
 function sourceOf(headers: NodeJS.Dict<string | string[]>): string {
-  return headers['x-terraform-integration'] === 'cloud' ? 'terraform+cloud' : 'tfe-api';
+  if (headers['x-terraform-integration'] === 'cloud') return 'terraform+cloud';
+  return headers['terraform-version'] === undefined ? 'tfe-api' : 'terraform';
 }
 
 /** What decides which permission a new run needs. */

@@ -153,7 +153,7 @@ export async function describe(
            ${Prisma.raw(storedSettings)} AS settings,
            w.working_directory, r.is_destroy, r.refresh, r.refresh_only, r.target_addrs, r.replace_addrs, r.plan_only, r.is_assessment,
            r.save_plan, r.allow_empty_apply, r.allow_config_generation, r.infra_version, r.debugging_mode, r.variables, r.traceparent,
-           w.structured_run_output_enabled OR r.is_assessment AS structured
+           w.structured_run_output_enabled AND r.source <> 'terraform' OR r.is_assessment AS structured
       FROM run_job j JOIN run r ON r.id = j.run_id
       JOIN workspace w ON w.id = r.workspace_id JOIN organization o ON o.id = w.organization_id
       JOIN run_phase p ON p.run_id = r.id AND p.kind = 'plan' JOIN run_phase a ON a.run_id = r.id AND a.kind = 'apply'
