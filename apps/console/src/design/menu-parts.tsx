@@ -1,7 +1,15 @@
 import { Menu as Base } from '@base-ui/react/menu';
-import { Check } from 'lucide-react';
+import { Check, type LucideIcon } from 'lucide-react';
+import type { ReactElement, ReactNode } from 'react';
 import { useLayer } from './layer';
-import type { MenuChoiceProps, MenuGroupProps, MenuItemProps, MenuProps } from './menu';
+
+export interface MenuProps {
+  readonly button: ReactElement<Record<string, unknown>>;
+  /** As wide as its button. */
+  readonly wide?: boolean;
+  readonly side?: 'bottom' | 'top';
+  readonly children: ReactNode;
+}
 
 /** See `Menu` in `menu.tsx`, which loads this when a pointer or the keyboard first comes near. */
 export function Menu({ button, wide, side = 'bottom', opensAtOnce, children }: MenuProps & { opensAtOnce: boolean }) {
@@ -16,6 +24,15 @@ export function Menu({ button, wide, side = 'bottom', opensAtOnce, children }: M
       </Base.Portal>
     </Base.Root>
   );
+}
+
+export interface MenuItemProps {
+  readonly icon?: LucideIcon;
+  readonly danger?: boolean;
+  readonly onClick?: () => void;
+  /** The link that it is, in place of an action. */
+  readonly link?: ReactElement;
+  readonly children: ReactNode;
 }
 
 export function MenuItem({ icon: Shape, danger, onClick, link, children }: MenuItemProps) {
@@ -37,6 +54,11 @@ export function MenuItem({ icon: Shape, danger, onClick, link, children }: MenuI
   );
 }
 
+export interface MenuGroupProps {
+  readonly label: string;
+  readonly children: ReactNode;
+}
+
 export function MenuGroup({ label, children }: MenuGroupProps) {
   return (
     <Base.Group>
@@ -47,6 +69,13 @@ export function MenuGroup({ label, children }: MenuGroupProps) {
 }
 
 export const MenuRule = () => <Base.Separator className="rule" />;
+
+export interface MenuChoiceProps<Value extends string> {
+  readonly label: string;
+  readonly value: Value;
+  readonly options: readonly { readonly value: Value; readonly label: string; readonly icon?: LucideIcon }[];
+  readonly onChange: (value: Value) => void;
+}
 
 export function MenuChoice<Value extends string>({ label, value, options, onChange }: MenuChoiceProps<Value>) {
   return (

@@ -1,32 +1,31 @@
-import type { LucideIcon } from 'lucide-react';
-import { cloneElement, type ReactElement, type ReactNode, useState } from 'react';
+import { cloneElement, createContext, useContext, useState } from 'react';
+import type { MenuChoiceProps, MenuGroupProps, MenuItemProps, MenuProps } from './menu-parts';
 
-// A fifth of the first load placed popups. A page shows its buttons without that code.
-let parts: typeof import('./menu-parts');
-const load = async () => {
-  parts ??= await import('./menu-parts');
-};
+type MenuParts = typeof import('./menu-parts');
 
-export interface MenuProps {
-  readonly button: ReactElement<Record<string, unknown>>;
-  /** As wide as its button. */
-  readonly wide?: boolean;
-  readonly side?: 'bottom' | 'top';
-  readonly children: ReactNode;
-}
+const PartsContext = createContext<MenuParts | undefined>(undefined);
+const useParts = (): MenuParts => useContext(PartsContext)!;
 
-/** What a button opens: a few things to do or to choose. */
+/**
+ * What a button opens: a few things to do or to choose. A fifth of the first load placed popups: that code comes when a
+ * pointer or the keyboard first comes near the button.
+ */
 export function Menu(props: MenuProps) {
   const { button } = props;
-  const [isLoaded, setLoaded] = useState(() => parts !== undefined);
+  const [parts, setParts] = useState<MenuParts>();
   const [isPressed, setPressed] = useState(false);
   const [hasFocus, setFocus] = useState(false);
-  if (isLoaded) {
+  if (parts !== undefined) {
     // The button is another element from here on, and keeps the focus.
     const here = cloneElement(button, { autoFocus: hasFocus });
-    return <parts.Menu {...props} button={here} opensAtOnce={isPressed} />;
+    return (
+      <PartsContext.Provider value={parts}>
+        <parts.Menu {...props} button={here} opensAtOnce={isPressed} />
+      </PartsContext.Provider>
+    );
   }
-  const prepare = () => void load().then(() => setLoaded(true));
+  // Where it does not come, coming near once more asks again.
+  const prepare = () => void import('./menu-parts').then(setParts, () => undefined);
   return cloneElement(button, {
     'aria-haspopup': 'menu',
     'aria-expanded': false,
@@ -43,35 +42,26 @@ export function Menu(props: MenuProps) {
   });
 }
 
-export interface MenuItemProps {
-  readonly icon?: LucideIcon;
-  readonly danger?: boolean;
-  readonly onClick?: () => void;
-  /** The link that it is, in place of an action. */
-  readonly link?: ReactElement;
-  readonly children: ReactNode;
-}
-
-export interface MenuGroupProps {
-  readonly label: string;
-  readonly children: ReactNode;
-}
-
-export interface MenuChoiceProps<Value extends string> {
-  readonly label: string;
-  readonly value: Value;
-  readonly options: readonly { readonly value: Value; readonly label: string; readonly icon?: LucideIcon }[];
-  readonly onChange: (value: Value) => void;
-}
-
 /** One line of a menu. */
-export const MenuItem = (props: MenuItemProps) => <parts.MenuItem {...props} />;
+export function MenuItem(props: MenuItemProps) {
+  const parts = useParts();
+  return <parts.MenuItem {...props} />;
+}
 
 /** Lines with a name above them. */
-export const MenuGroup = (props: MenuGroupProps) => <parts.MenuGroup {...props} />;
+export function MenuGroup(props: MenuGroupProps) {
+  const parts = useParts();
+  return <parts.MenuGroup {...props} />;
+}
 
 /** A line between groups. */
-export const MenuRule = () => <parts.MenuRule />;
+export function MenuRule() {
+  const parts = useParts();
+  return <parts.MenuRule />;
+}
 
 /** One of a few, chosen in a menu. */
-export const MenuChoice = <Value extends string>(props: MenuChoiceProps<Value>) => <parts.MenuChoice {...props} />;
+export function MenuChoice<Value extends string>(props: MenuChoiceProps<Value>) {
+  const parts = useParts();
+  return <parts.MenuChoice {...props} />;
+}
