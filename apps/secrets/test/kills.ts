@@ -1,0 +1,127 @@
+import { expect } from '@jest/globals';
+import { freshDatabase, type TestDatabase } from '@keystead/testing';
+import pg from 'pg';
+import { until } from './fresh-storage';
+import { type Answer, initialise, type NodeProcess, startNode } from './nodes';
+
+/** What is asked of the node that dies; resolves however that ends. */
+type Ask = (node: NodeProcess) => Promise<unknown>;
+
+/** Something during which nodes are killed. */
+export interface Flow {
+  readonly name: string;
+  /** Makes ready on the living node; what it answers is then asked of the one that dies. */
+  prepare(): Promise<Ask>;
+  /** Where the short form kills; without one it leaves the flow out. */
+  readonly sample?: string;
+}
+
+const long = process.env.KEYSTEAD_LONG === '1';
+const graceMs = 6 * 60_000;
+
+/** The flows during which nodes are killed in this form of the suite. */
+export const flowsOf = (flows: readonly Flow[]): readonly Flow[] => flows.filter(({ sample }) => long || sample);
+
+const within = (ended: Promise<void>, text: string): Promise<void> => {
+  let timer: NodeJS.Timeout;
+  const late = new Promise<void>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(text)), 60_000);
+  });
+  return Promise.race([ended, late]).finally(() => clearTimeout(timer));
+};
+
+/** Nodes on one database: one that lives, and one after the other that is killed at a step of a flow. */
+export class Kills {
+  living!: NodeProcess;
+  root = '';
+  private database!: TestDatabase;
+  private client!: pg.Client;
+  private next!: Promise<NodeProcess>;
+  private readonly counts: string[] = [];
+
+  /** `steps` are the fault points at which nodes are killed. */
+  constructor(private readonly steps: RegExp) {}
+
+  async start(): Promise<void> {
+    this.database = await freshDatabase('secrets');
+    this.client = new pg.Client(this.database.url);
+    this.client.on('error', () => {});
+    await this.client.connect();
+    this.living = await startNode(this.database.url);
+    ({ token: this.root } = await initialise(this.living));
+    this.next = startNode(this.database.url);
+  }
+
+  async end(): Promise<void> {
+    if (long) process.stdout.write(`kills by flow: ${this.counts.join(', ')}\n`);
+    await Promise.all([this.living?.kill(), this.next?.then((node) => node.kill())]);
+    await this.client?.end();
+    await this.database?.drop();
+  }
+
+  /** Writes through the living node; throws when that is refused. */
+  async write(path: string, body?: object): Promise<Answer> {
+    const answer = await this.living.ask('POST', path, this.root, body);
+    if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+    return answer;
+  }
+  read(path: string): Promise<Answer> {
+    return this.living.ask('GET', path, this.root);
+  }
+  async count(what: string): Promise<number> {
+    return Number((await this.client.query(`SELECT count(*) FROM ${what}`)).rows[0].count);
+  }
+
+  /** Waits until the living node has swept what it can at once. */
+  async swept(): Promise<void> {
+    // The others hear that a node is gone by its silence of some seconds; the living one beats again at once.
+    await this.client.query("UPDATE node SET seen_at = seen_at - interval '10 seconds'");
+    const open = async () =>
+      (await this.count('intent WHERE owner IS NOT NULL')) +
+      (await this.count('lease WHERE state > 0')) +
+      (await this.count('token WHERE state <> 0'));
+    await until(async () => (await open()) === 0, 60_000);
+  }
+
+  /** Waits until it has also undone what may have been under way in another system: by its clock nothing is any more. */
+  async undone(): Promise<void> {
+    await this.living.goAhead(graceMs);
+    await until(async () => (await this.count('intent')) === 0, 60_000);
+  }
+
+  /**
+   * Kills a node at a step of a flow, in the long form at every step, one node for each; after each kill `look` must find what is
+   * well. `look` also brings things back to where they were.
+   */
+  async withstands(flow: Flow, well: unknown, look: () => Promise<unknown>): Promise<void> {
+    const steps = long ? await this.stepsOf(flow, look) : [[flow.sample!, 0] as const];
+    for (const [step, passes] of steps) {
+      const dying = await this.another();
+      const ask = await flow.prepare();
+      await dying.dieAt(step, passes);
+      await ask(dying);
+      await within(dying.ended, `the node did not come to ${step} for the ${passes + 1}th time`);
+      expect([step, passes, await look()]).toEqual([step, passes, well]);
+    }
+    this.counts.push(`${flow.name} ${steps.length}`);
+  }
+
+  /** The steps that a flow passes, each with how often it has passed it before. */
+  private async stepsOf({ prepare }: Flow, look: () => Promise<unknown>) {
+    const recorder = await this.another();
+    const ask = await prepare();
+    await recorder.record(true);
+    await ask(recorder);
+    const passed = (await recorder.record(false)).filter((name) => this.steps.test(name));
+    await recorder.kill();
+    await look();
+    expect(passed.length).toBeGreaterThan(1);
+    return passed.map((step, at) => [step, passed.slice(0, at).filter((one) => one === step).length] as const);
+  }
+
+  private async another(): Promise<NodeProcess> {
+    const node = await this.next;
+    this.next = startNode(this.database.url);
+    return node;
+  }
+}
