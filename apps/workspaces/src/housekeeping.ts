@@ -27,6 +27,7 @@ import { revokeLeft } from './resources/runs/runs/jobs/credentials';
 import type { SecretsService } from './resources/runs/runs/jobs/jobs';
 import { endUnserved } from './resources/runs/runs/jobs/unserved';
 import { startTriggered } from './resources/runs/runs/triggered';
+import { performTasks } from './resources/runs/task-stages/deliver';
 import { forgetDeliveries, processDeliveries } from './resources/runs/vcs/deliveries';
 import { reportStatuses, writeComments } from './resources/runs/vcs/reports';
 import { syncRepositories } from './resources/runs/vcs/sync-repositories';
@@ -184,6 +185,9 @@ export function jobsOf(
     { name: 'start assessments', everySeconds: 30, run: () => startAssessments(db, assessmentHours) },
     { name: 'delete old assessments', everySeconds: 3600, run: () => forgetAssessments(db) },
     { name: 'deliver notifications', everySeconds: 3, run: () => deliverDue(db, sender, publicUrl) },
+    outside('perform run tasks', 1, (turns) =>
+      performTasks({ db, keyring, reach: given.notificationReach, publicUrl }, turns),
+    ),
     { name: 'delete delivered notifications', everySeconds: 3600, run: () => forgetDelivered(db) },
     { name: 'delete records of test mails', everySeconds: 3600, run: () => forgetTrials(db) },
     {

@@ -81,6 +81,20 @@ const ofNotification = async (world: World) => {
   const made = await world.root('POST', `workspaces/${id}/notification-configurations`, notification(world.fresh()));
   return { at: { notification_configuration_id: made.id } };
 };
+const runTask = (name: string) =>
+  resource('tasks', { name, url: 'http://127.0.0.1:1/', category: 'task', enabled: false });
+const taskIn = (world: World): Promise<Body> => world.root('POST', under(world, 'tasks'), runTask(world.fresh()));
+const attachment = async (world: World) =>
+  resource(
+    'workspace-tasks',
+    { 'enforcement-level': 'advisory', stages: ['pre_plan'] },
+    { task: ref('tasks', (await taskIn(world)).id) },
+  );
+const attachedTask = async (world: World) => {
+  const { id } = await workspace(world);
+  const made = await world.root('POST', `workspaces/${id}/tasks`, await attachment(world));
+  return { at: { workspace_id: id, workspace_task_id: made.id } };
+};
 const second = { also: [409] } as const;
 const taken = { also: [422] } as const;
 
@@ -718,6 +732,26 @@ export const examples: Readonly<Record<string, Making>> = {
     ...(await ofNotification(world)),
     ...once,
   }),
+  'POST /organizations/:organization_name/tasks': (world) => ({
+    at: { organization_name: world.organization },
+    body: () => runTask(world.fresh()),
+  }),
+  'PATCH /tasks/:task_id': onThing('task_id', taskIn, (n) => resource('tasks', { description: `text ${n}` })),
+  'DELETE /tasks/:task_id': onThing('task_id', taskIn, undefined, once),
+  'POST /workspaces/:workspace_id/tasks': async (world) => {
+    const [at, body] = [await ofWorkspace(world), await attachment(world)];
+    return { at, body: () => body, ...taken };
+  },
+  'PATCH /workspaces/:workspace_id/tasks/:workspace_task_id': async (world) => ({
+    ...(await attachedTask(world)),
+    body: (n) => resource('workspace-tasks', { 'enforcement-level': n % 2 === 0 ? 'advisory' : 'mandatory' }),
+  }),
+  'DELETE /workspaces/:workspace_id/tasks/:workspace_task_id': async (world) => ({
+    ...(await attachedTask(world)),
+    ...once,
+  }),
+  'POST /task-stages/:task_stage_id/actions/override': 'needs a task that did not pass: run-tasks.test.ts',
+  'PATCH /task-results/:task_result_id/callback': 'needs the token of a request: run-tasks.test.ts',
   // One at a time.
   'POST /plan-exports': async (world) => {
     const body = await planExport(world);

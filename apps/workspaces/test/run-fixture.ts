@@ -19,8 +19,8 @@ export const stateWithOutput = (serial: number, value: string): Buffer =>
   );
 
 /** A service with an organization `acme`; every test has a fresh workspace in it, and a worker that has not begun. */
-export function startRuns() {
-  const workspaces = startWorkspaces();
+export function startRuns(options: Parameters<typeof startWorkspaces>[0] = {}) {
+  const workspaces = startWorkspaces(options);
   const { admin } = workspaces;
   const show = async (id: string) => (await admin.get(`runs/${id}`).expect(200)).body.data;
   const runs = {

@@ -32,12 +32,14 @@ import { planResource } from './runs/plans';
 import { runEventResource } from './runs/run-events';
 import { runTriggerResource } from './runs/run-triggers/routes';
 import { runResource } from './runs/runs/routes';
+import { taskStageResource } from './runs/task-stages/routes';
 import { fetchResource } from './runs/vcs/fetch-routes';
 import { vcsResource } from './runs/vcs/routes';
 import { retentionResource } from './states/data-retention/routes';
 import { stateVersionResource } from './states/state-versions/routes';
 import { identityResource } from './workspaces/identities/routes';
 import { projectResource } from './workspaces/projects/routes';
+import { runTaskResource } from './workspaces/run-tasks/routes';
 import { tagResource } from './workspaces/tags/routes';
 import { teamAccessResource } from './workspaces/team-access/routes';
 import { variableSetResource } from './workspaces/variable-sets/routes';
@@ -72,9 +74,11 @@ const described: readonly Resource[] = [
   variableResource,
   variableSetResource,
   identityResource,
+  runTaskResource,
   stateVersionResource,
   runResource,
   agentResource,
+  taskStageResource,
   fetchResource,
   runTriggerResource,
   notificationResource,

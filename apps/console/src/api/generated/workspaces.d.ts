@@ -4210,7 +4210,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["RunsResource"][];
-              included?: (components["schemas"]["AppliesResource"] | components["schemas"]["CommentsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["IngressAttributesResource"] | components["schemas"]["PlansResource"] | components["schemas"]["RunEventsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["WorkspacesResource"])[];
+              included?: (components["schemas"]["AppliesResource"] | components["schemas"]["CommentsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["IngressAttributesResource"] | components["schemas"]["PlansResource"] | components["schemas"]["RunEventsResource"] | components["schemas"]["TaskStagesResource"] | components["schemas"]["UsersResource"] | components["schemas"]["WorkspacesResource"])[];
               links?: components["schemas"]["PageLinks"];
               meta?: {
                 pagination?: components["schemas"]["UncountedPagination"];
@@ -4242,7 +4242,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["RunsResource"][];
-              included?: (components["schemas"]["AppliesResource"] | components["schemas"]["CommentsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["IngressAttributesResource"] | components["schemas"]["PlansResource"] | components["schemas"]["RunEventsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["WorkspacesResource"])[];
+              included?: (components["schemas"]["AppliesResource"] | components["schemas"]["CommentsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["IngressAttributesResource"] | components["schemas"]["PlansResource"] | components["schemas"]["RunEventsResource"] | components["schemas"]["TaskStagesResource"] | components["schemas"]["UsersResource"] | components["schemas"]["WorkspacesResource"])[];
               links?: components["schemas"]["PageLinks"];
               meta?: {
                 pagination?: components["schemas"]["Pagination"];
@@ -4392,6 +4392,81 @@ export interface paths {
       };
       responses: {
         204: {
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/tasks": {
+    /** List the run tasks of an organization. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[tasks]"?: string;
+          include?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          organization_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["TasksResource"][];
+              included?: (components["schemas"]["WorkspaceTasksResource"] | components["schemas"]["WorkspacesResource"])[];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Create a run task; its address is sent a test first. */
+    post: {
+      parameters: {
+        path: {
+          organization_name: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                category: "task";
+                description?: string | null;
+                enabled?: boolean;
+                "global-configuration"?: {
+                  enabled?: boolean;
+                  "enforcement-level"?: "advisory" | "mandatory";
+                  stages?: ("pre_plan" | "post_plan" | "pre_apply" | "post_apply")[];
+                } | null;
+                "hmac-key"?: string | null;
+                name: string;
+                url: string;
+              };
+              id?: string;
+              type: "tasks";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["TasksResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
         };
       };
     };
@@ -5991,7 +6066,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["RunsResource"] | components["schemas"]["Nothing"];
-              included?: (components["schemas"]["AppliesResource"] | components["schemas"]["CommentsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["IngressAttributesResource"] | components["schemas"]["PlansResource"] | components["schemas"]["RunEventsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["WorkspacesResource"])[];
+              included?: (components["schemas"]["AppliesResource"] | components["schemas"]["CommentsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["IngressAttributesResource"] | components["schemas"]["PlansResource"] | components["schemas"]["RunEventsResource"] | components["schemas"]["TaskStagesResource"] | components["schemas"]["UsersResource"] | components["schemas"]["WorkspacesResource"])[];
               meta?: {
                 [key: string]: unknown;
               };
@@ -6386,6 +6461,35 @@ export interface paths {
         200: {
           content: {
             "text/event-stream": string;
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/runs/{run_id}/task-stages": {
+    /** List the stages of a run at which tasks take place. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[task-stages]"?: string;
+          include?: string;
+        };
+        path: {
+          run_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["TaskStagesResource"][];
+              included?: (components["schemas"]["RunsResource"] | components["schemas"]["TaskResultsResource"])[];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
           };
         };
       };
@@ -6808,6 +6912,258 @@ export interface paths {
       };
       responses: {
         204: {
+        };
+      };
+    };
+  };
+  "/api/v2/task-results/{task_result_id}": {
+    /** Show what came of a task in a run. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[task-results]"?: string;
+          include?: string;
+        };
+        path: {
+          task_result_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["TaskResultsResource"] | components["schemas"]["Nothing"];
+              included?: components["schemas"]["TaskStagesResource"][];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/task-results/{task_result_id}/callback": {
+    /** Say how a task is getting on, or once how it ended, with the token of its request. */
+    patch: {
+      parameters: {
+        path: {
+          task_result_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes: {
+                message?: string | null;
+                status: "running" | "passed" | "failed";
+                url?: string | null;
+              };
+              relationships?: {
+                outcomes: {
+                  data: {
+                    attributes: {
+                      body?: string | null;
+                      description?: string | null;
+                      "outcome-id"?: string | null;
+                      tags?: {
+                        [key: string]: {
+                          label: string;
+                          level?: string;
+                        }[];
+                      } | null;
+                      url?: string | null;
+                    };
+                    type: "task-result-outcomes";
+                  }[];
+                };
+              } | null;
+              type: "task-results";
+            };
+          };
+        };
+      };
+      responses: {
+        200: {
+        };
+      };
+    };
+  };
+  "/api/v2/task-results/{task_result_id}/configuration": {
+    /** Download the configuration of a run that a task is to look at, with the token of its request. */
+    get: {
+      parameters: {
+        path: {
+          task_result_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/octet-stream": string;
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/task-results/{task_result_id}/plan-json": {
+    /** Download the plan that a task is to look at, in JSON, with the token of its request. */
+    get: {
+      parameters: {
+        path: {
+          task_result_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/json": Record<string, never>;
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/task-stages/{task_stage_id}": {
+    /** Show a stage of a run. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[task-stages]"?: string;
+          include?: string;
+        };
+        path: {
+          task_stage_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["TaskStagesResource"] | components["schemas"]["Nothing"];
+              included?: (components["schemas"]["RunsResource"] | components["schemas"]["TaskResultsResource"])[];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/task-stages/{task_stage_id}/actions/override": {
+    /** Let a run go on although mandatory tasks did not pass. */
+    post: {
+      parameters: {
+        path: {
+          task_stage_id: string;
+        };
+      };
+      requestBody?: {
+        content: {
+          "application/vnd.api+json": {
+            comment?: string | null;
+            data?: {
+              attributes?: {
+                comment?: string | null;
+              };
+              type?: string;
+            };
+          };
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["TaskStagesResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/tasks/{task_id}": {
+    /** Show a run task. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[tasks]"?: string;
+          include?: string;
+        };
+        path: {
+          task_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["TasksResource"] | components["schemas"]["Nothing"];
+              included?: (components["schemas"]["WorkspaceTasksResource"] | components["schemas"]["WorkspacesResource"])[];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Delete a run task, in all workspaces. */
+    delete: {
+      parameters: {
+        path: {
+          task_id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+    /** Change a run task; a new address is sent a test first. */
+    patch: {
+      parameters: {
+        path: {
+          task_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                category?: "task";
+                description?: string | null;
+                enabled?: boolean;
+                "global-configuration"?: {
+                  enabled?: boolean;
+                  "enforcement-level"?: "advisory" | "mandatory";
+                  stages?: ("pre_plan" | "post_plan" | "pre_apply" | "post_apply")[];
+                } | null;
+                "hmac-key"?: string | null;
+                name?: string;
+                url?: string;
+              };
+              id?: string;
+              type: "tasks";
+            };
+          };
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["TasksResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
         };
       };
     };
@@ -9342,7 +9698,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["RunsResource"][];
-              included?: (components["schemas"]["AppliesResource"] | components["schemas"]["CommentsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["IngressAttributesResource"] | components["schemas"]["PlansResource"] | components["schemas"]["RunEventsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["WorkspacesResource"])[];
+              included?: (components["schemas"]["AppliesResource"] | components["schemas"]["CommentsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["IngressAttributesResource"] | components["schemas"]["PlansResource"] | components["schemas"]["RunEventsResource"] | components["schemas"]["TaskStagesResource"] | components["schemas"]["UsersResource"] | components["schemas"]["WorkspacesResource"])[];
               links?: components["schemas"]["PageLinks"];
               meta?: {
                 pagination?: components["schemas"]["Pagination"];
@@ -9524,6 +9880,154 @@ export interface paths {
               meta?: {
                 pagination?: components["schemas"]["Pagination"];
               } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/workspaces/{workspace_id}/tasks": {
+    /** List the run tasks of a workspace. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[workspace-tasks]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          workspace_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["WorkspaceTasksResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Put a run task into the runs of a workspace. */
+    post: {
+      parameters: {
+        path: {
+          workspace_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                "enforcement-level": "advisory" | "mandatory";
+                stage?: "pre_plan" | "post_plan" | "pre_apply" | "post_apply";
+                stages?: ("pre_plan" | "post_plan" | "pre_apply" | "post_apply")[];
+              };
+              id?: string;
+              relationships?: {
+                task?: {
+                  data?: {
+                    id?: string;
+                    type?: "tasks";
+                  } | null;
+                };
+              };
+              type: "workspace-tasks";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["WorkspaceTasksResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/workspaces/{workspace_id}/tasks/{workspace_task_id}": {
+    /** Show a run task of a workspace. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[workspace-tasks]"?: string;
+        };
+        path: {
+          workspace_id: string;
+          workspace_task_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["WorkspaceTasksResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Take a run task out of the runs of a workspace. */
+    delete: {
+      parameters: {
+        path: {
+          workspace_id: string;
+          workspace_task_id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+    /** Change how a run task takes place in a workspace. */
+    patch: {
+      parameters: {
+        path: {
+          workspace_id: string;
+          workspace_task_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                "enforcement-level"?: "advisory" | "mandatory";
+                stage?: "pre_plan" | "post_plan" | "pre_apply" | "post_apply";
+                stages?: ("pre_plan" | "post_plan" | "pre_apply" | "post_apply")[];
+              };
+              id?: string;
+              type: "workspace-tasks";
+            };
+          };
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["WorkspaceTasksResource"] | components["schemas"]["Nothing"];
+              meta?: {
                 [key: string]: unknown;
               };
             };
@@ -10724,6 +11228,14 @@ export interface components {
       data: components["schemas"]["PolicyChecksReference"][];
       links?: components["schemas"]["RelationshipLinks"];
     };
+    PolicyEvaluationsReference: {
+      id: string;
+      type: "policy-evaluations";
+    };
+    PolicyEvaluationsToMany: {
+      data: components["schemas"]["PolicyEvaluationsReference"][];
+      links?: components["schemas"]["RelationshipLinks"];
+    };
     ProjectsReference: {
       id: string;
       type: "projects";
@@ -10927,6 +11439,7 @@ export interface components {
           "can-force-cancel": boolean;
           "can-force-execute": boolean;
           "can-override-policy-check": boolean;
+          "can-override-tasks": boolean;
         };
         "plan-only": boolean;
         "position-in-queue": number;
@@ -10940,7 +11453,7 @@ export interface components {
           phase: "plan" | "apply";
         }[];
         source: string;
-        status: "pending" | "plan_queued" | "planning" | "planned" | "cost_estimated" | "policy_checked" | "policy_override" | "post_plan_completed" | "confirmed" | "apply_queued" | "applying" | "applied" | "planned_and_finished" | "errored" | "canceled" | "discarded" | "planned_and_saved";
+        status: "pending" | "pre_plan_running" | "pre_plan_awaiting_decision" | "pre_plan_completed" | "plan_queued" | "planning" | "planned" | "cost_estimated" | "policy_checked" | "policy_override" | "post_plan_running" | "post_plan_awaiting_decision" | "post_plan_completed" | "confirmed" | "pre_apply_running" | "pre_apply_awaiting_decision" | "pre_apply_completed" | "apply_queued" | "applying" | "applied" | "planned_and_finished" | "errored" | "canceled" | "discarded" | "planned_and_saved";
         "status-reason": string | null;
         "status-timestamps": {
           [key: string]: string;
@@ -11279,12 +11792,126 @@ export interface components {
       };
       type: "tags";
     };
+    TaskResultsReference: {
+      id: string;
+      type: "task-results";
+    };
+    TaskResultsResource: {
+      attributes: {
+        /** Format: date-time */
+        "created-at": string;
+        message: string;
+        outcomes: {
+          body?: string | null;
+          description?: string | null;
+          "outcome-id"?: string | null;
+          tags?: {
+            [key: string]: {
+              label: string;
+              level?: string;
+            }[];
+          } | null;
+          url?: string | null;
+        }[];
+        stage: "pre_plan" | "post_plan" | "pre_apply" | "post_apply";
+        status: "pending" | "running" | "passed" | "failed" | "errored" | "unreachable" | "canceled";
+        "status-timestamps": {
+          [key: string]: string;
+        } | null;
+        "task-id": string;
+        "task-name": string;
+        "task-url": string;
+        /** Format: date-time */
+        "updated-at": string;
+        url: string;
+        "workspace-task-enforcement-level": "advisory" | "mandatory";
+        "workspace-task-id": string | null;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        "task-stage": components["schemas"]["TaskStagesToOne"];
+      };
+      type: "task-results";
+    };
+    TaskResultsToMany: {
+      data: components["schemas"]["TaskResultsReference"][];
+      links?: components["schemas"]["RelationshipLinks"];
+    };
+    TasksReference: {
+      id: string;
+      type: "tasks";
+    };
+    TasksResource: {
+      attributes: {
+        category: string;
+        description: string;
+        enabled: boolean;
+        "global-configuration": {
+          enabled: boolean;
+          "enforcement-level": "advisory" | "mandatory";
+          stages: ("pre_plan" | "post_plan" | "pre_apply" | "post_apply")[];
+        } | null;
+        "hmac-key": null;
+        name: string;
+        url: string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        organization: components["schemas"]["OrganizationsToOne"];
+        "workspace-tasks": components["schemas"]["WorkspaceTasksToMany"];
+      };
+      type: "tasks";
+    };
     TaskStagesReference: {
       id: string;
       type: "task-stages";
     };
+    TaskStagesResource: {
+      attributes: {
+        actions: {
+          "is-overridable": boolean;
+        };
+        /** Format: date-time */
+        "created-at": string;
+        permissions: {
+          "can-override": boolean;
+          "can-override-tasks": boolean;
+        };
+        stage: "pre_plan" | "post_plan" | "pre_apply" | "post_apply";
+        status: "pending" | "running" | "passed" | "failed" | "awaiting_override" | "canceled" | "errored" | "unreachable";
+        "status-timestamps": {
+          [key: string]: string;
+        } | null;
+        /** Format: date-time */
+        "updated-at": string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        "policy-evaluations": components["schemas"]["PolicyEvaluationsToMany"];
+        run: components["schemas"]["RunsToOne"];
+        "task-results": components["schemas"]["TaskResultsToMany"];
+      };
+      type: "task-stages";
+    };
     TaskStagesToMany: {
       data: components["schemas"]["TaskStagesReference"][];
+      links?: components["schemas"]["RelationshipLinks"];
+    };
+    TaskStagesToOne: {
+      data: components["schemas"]["TaskStagesReference"] | components["schemas"]["Nothing"];
+      links?: components["schemas"]["RelationshipLinks"];
+    };
+    TasksToOne: {
+      data: components["schemas"]["TasksReference"] | components["schemas"]["Nothing"];
       links?: components["schemas"]["RelationshipLinks"];
     };
     TeamProjectsResource: {
@@ -11798,6 +12425,30 @@ export interface components {
     };
     WorkspacesToOne: {
       data: components["schemas"]["WorkspacesReference"] | components["schemas"]["Nothing"];
+      links?: components["schemas"]["RelationshipLinks"];
+    };
+    WorkspaceTasksReference: {
+      id: string;
+      type: "workspace-tasks";
+    };
+    WorkspaceTasksResource: {
+      attributes: {
+        "enforcement-level": "advisory" | "mandatory";
+        stage: "pre_plan" | "post_plan" | "pre_apply" | "post_apply";
+        stages: ("pre_plan" | "post_plan" | "pre_apply" | "post_apply")[];
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        task: components["schemas"]["TasksToOne"];
+        workspace: components["schemas"]["WorkspacesToOne"];
+      };
+      type: "workspace-tasks";
+    };
+    WorkspaceTasksToMany: {
+      data: components["schemas"]["WorkspaceTasksReference"][];
       links?: components["schemas"]["RelationshipLinks"];
     };
   };

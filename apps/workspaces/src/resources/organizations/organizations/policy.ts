@@ -35,7 +35,7 @@ export const organizationPolicy = policy<Organization>()({
   'can-create-provider': () => false,
   'can-manage-public-modules': () => false,
   'can-manage-custom-providers': () => false,
-  'can-manage-run-tasks': () => false,
-  'can-read-run-tasks': () => false,
+  'can-manage-run-tasks': (access, org) => org.entitlements.runTasks && access.can(org.id, 'manage-run-tasks'),
+  'can-read-run-tasks': (access, org) => org.entitlements.runTasks && access.isMember(org.id),
   'can-create-project': (access, org) => access.can(org.id, 'manage-projects'),
 } satisfies Policy<Organization>);

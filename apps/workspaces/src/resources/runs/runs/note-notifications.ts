@@ -26,7 +26,7 @@ export function notesOf(
       JOIN notification_configuration c ON c.workspace_id = w.id OR c.project_id = w.project_id
       JOIN unnest(${triggers}::text[]) t(name) ON t.name = ANY(c.triggers)
      WHERE c.enabled
-       AND NOT (t.name = 'run:needs_attention' AND r.auto_apply)
+       AND NOT (t.name = 'run:needs_attention' AND r.auto_apply AND ${!status.endsWith('_awaiting_decision')})
        AND (t.name <> ${results} OR r.source = ${autoDestroySource})`;
 }
 

@@ -24,6 +24,7 @@ export const runPolicy = policy<RunTarget>()({
   'can-discard': applies,
   'can-force-execute': applies,
   'can-force-cancel': administers,
+  'can-override-tasks': (access, { organizationId }) => access.can(organizationId, 'manage-run-tasks'),
   // Policies are not built.
   'can-override-policy-check': () => false,
 });

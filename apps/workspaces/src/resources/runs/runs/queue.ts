@@ -4,7 +4,8 @@ import { newId } from '../../../kernel/database/ids';
 import { tellOfWork } from '../../../kernel/database/notices';
 import { recordAssessment } from './record-assessment';
 import { workerVersions } from './run';
-import type { FinalStatus } from './statuses';
+import { closeStages, enterStage } from './stages/stages';
+import { applyingStatuses, type FinalStatus } from './statuses';
 import { movePhase, moveRun } from './transition';
 
 /** What deciding about turns needs to know of a run. */
@@ -31,7 +32,7 @@ interface WorkspaceQueue {
 
 /** Runs that take no turn: plans that change nothing, and saved plans until they are applied. */
 const bypasses = (run: QueuedRun): boolean => run.plan_only || (run.save_plan && !isApplying(run));
-const isApplying = ({ status }: QueuedRun): boolean => ['confirmed', 'apply_queued', 'applying'].includes(status);
+const isApplying = ({ status }: QueuedRun): boolean => applyingStatuses.includes(status);
 const waits = (run: QueuedRun): boolean => run.status === 'pending' || (run.save_plan && run.status === 'confirmed');
 
 const places = { w: 'w', p: 'p', o: 'o' };
@@ -58,8 +59,17 @@ async function read(
   return { workspace, runs };
 }
 
-/** Puts the plan or the apply of a run before the workers. */
+/** Puts the plan or the apply of a run before the workers, after the tasks that come before it. */
 export async function enqueue(
+  tx: Database,
+  run: { id: string; phaseId: string },
+  kind: 'plan' | 'apply',
+): Promise<void> {
+  if (!(await enterStage(tx, run.id, kind === 'plan' ? 'pre_plan' : 'pre_apply'))) await enqueueNow(tx, run, kind);
+}
+
+/** The same without tasks: they are over. */
+export async function enqueueNow(
   tx: Database,
   run: { id: string; phaseId: string },
   kind: 'plan' | 'apply',
@@ -157,6 +167,8 @@ export async function finish(
     await recordAssessment(tx, run, status, more.reason ?? null);
     return;
   }
+  await closeStages(tx, run.id, status);
+  if (status === 'applied') await enterStage(tx, run.id, 'post_apply');
   await unlockAfter(tx, run.workspaceId, run.id);
   const workspace = await tx.prisma.workspace.findUnique({
     where: { id: run.workspaceId },

@@ -5,6 +5,7 @@ import type { Database } from '../../../kernel/database/database';
 import { rowMapper } from '../../../kernel/database/rows';
 import { workerSilenceSeconds } from '../../../kernel/installation/infra-versions';
 import { forwarders } from '../../connections/forwarding/requests';
+import { taskStages } from '../../workspaces/run-tasks/run-task';
 import { queuedStatuses, waitingStatuses } from './statuses';
 
 /** A value given to one run: an expression of the configuration language. */
@@ -33,6 +34,7 @@ export interface Run extends Omit<Row, 'variables'> {
   readonly applyId: string;
   readonly eventIds: readonly string[];
   readonly commentIds: readonly string[];
+  readonly taskStageIds: readonly string[];
   /** Tokens that its plan and its apply were given by the secrets service, by their accessors. */
   readonly secretsLogins: readonly SecretsLogin[];
   readonly variables: readonly RunVariable[];
@@ -107,6 +109,7 @@ SELECT r.*, w.organization_id, w.project_id, w.name AS workspace_name, o.name AS
        p.id AS plan_id, p.status AS plan_status, p.has_changes, a.id AS apply_id,
        ARRAY(SELECT e.id FROM run_event e WHERE e.run_id = r.id ORDER BY e.number) AS event_ids,
        ARRAY(SELECT c.id FROM run_comment c WHERE c.run_id = r.id ORDER BY c.number) AS comment_ids,
+       ARRAY(SELECT s.id FROM task_stage s WHERE s.run_id = r.id ORDER BY array_position(ARRAY[${quoted(taskStages)}], s.stage)) AS task_stage_ids,
        (SELECT coalesce(json_agg(json_build_object('phase', f.kind, 'accessor', f.secrets_accessor,
                  'namespace', coalesce(f.secrets_namespace, '')) ORDER BY f.kind DESC), '[]')
           FROM run_phase f WHERE f.run_id = r.id AND f.secrets_accessor IS NOT NULL) AS secrets_logins,

@@ -153,7 +153,7 @@ export const runSerializer = serializerOf<Run>()({
     'cost-estimate': toOne('cost-estimates', null),
     'input-state-version': toOne('state-versions', run.inputStateVersionId),
     'policy-checks': toMany('policy-checks', []),
-    'task-stages': toMany('task-stages', []),
+    'task-stages': toMany('task-stages', run.taskStageIds, `/api/v2/runs/${run.id}/task-stages`),
     'workspace-run-alerts': toMany('workspace-run-alerts', []),
     'run-events': toMany('run-events', run.eventIds, `/api/v2/runs/${run.id}/run-events`),
     comments: toMany('comments', run.commentIds, `/api/v2/runs/${run.id}/comments`),

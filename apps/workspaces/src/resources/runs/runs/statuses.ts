@@ -1,3 +1,4 @@
+import { taskStages } from '../../workspaces/run-tasks/run-task';
 import { over } from '../../workspaces/workspaces/over';
 
 /** What starts runs that destroy by the clock. */
@@ -9,14 +10,22 @@ export const runTriggerSource = 'tfe-run-trigger';
 /** Where a run can be on its way; those of stages that are not built never come up. */
 export const runStatuses = [
   'pending',
+  'pre_plan_running',
+  'pre_plan_awaiting_decision',
+  'pre_plan_completed',
   'plan_queued',
   'planning',
   'planned',
   'cost_estimated',
   'policy_checked',
   'policy_override',
+  'post_plan_running',
+  'post_plan_awaiting_decision',
   'post_plan_completed',
   'confirmed',
+  'pre_apply_running',
+  'pre_apply_awaiting_decision',
+  'pre_apply_completed',
   'apply_queued',
   'applying',
   ...over,
@@ -49,13 +58,27 @@ const confirmable = new Set([
   'post_plan_completed',
   'planned_and_saved',
 ]);
-const cancelable = new Set(['pending', 'plan_queued', 'planning', 'confirmed', 'apply_queued', 'applying']);
+/** Statuses of runs that wait for their tasks, or for a decision about those that failed. */
+const taskStatuses = taskStages
+  .filter((stage) => stage !== 'post_apply')
+  .flatMap((stage) => [`${stage}_running`, `${stage}_awaiting_decision`]);
+const decidable = taskStatuses.filter((status) => status.endsWith('_awaiting_decision'));
+const cancelable = new Set([
+  ...['pending', 'plan_queued', 'planning', 'confirmed', 'apply_queued', 'applying'],
+  ...taskStatuses,
+]);
+
+/** Statuses of saved plans that are being applied: they hold the workspace then. */
+export const applyingStatuses: readonly string[] = [
+  ...['confirmed', 'pre_apply_running', 'pre_apply_awaiting_decision', 'pre_apply_completed'],
+  ...['apply_queued', 'applying'],
+];
 
 /** Statuses of runs that wait for confirmation. */
 export const confirmableStatuses: readonly string[] = [...confirmable];
 
 /** Statuses from which a run can be discarded. */
-export const discardableStatuses: readonly string[] = ['pending', ...confirmable, 'policy_override'];
+export const discardableStatuses: readonly string[] = ['pending', ...confirmable, 'policy_override', ...decidable];
 
 /** Statuses of runs that wait for a worker, or are with one. */
 export const queuedStatuses: readonly string[] = [

@@ -34,7 +34,8 @@ export async function lockRunIfThere(tx: Database, keyring: Keyring, id: string)
 }
 
 // RFC 3339 with an offset and no fraction: what clients read strictly.
-const stampNow = Prisma.sql`to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"+00:00"')`;
+/** SQL of the moment, as the timestamps of runs have it. */
+export const stampNow = Prisma.sql`to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"+00:00"')`;
 
 const stampOf: ReadonlyMap<string, string> = new Map(
   Object.entries({ pending: 'plan-queueable-at', running: 'started-at' }),

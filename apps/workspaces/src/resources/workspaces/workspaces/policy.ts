@@ -14,7 +14,7 @@ export const workspacePolicy = policy<WorkspaceTarget>()({
   'can-destroy': (access, ws) => administers(access, ws) || access.has(ws, 'delete'),
   'can-force-unlock': administers,
   'can-lock': (access, ws) => access.has(ws, 'locking'),
-  'can-manage-run-tasks': () => false,
+  'can-manage-run-tasks': (access, ws) => access.has(ws, 'run-tasks'),
   'can-manage-tags': administers,
   'can-queue-apply': runs,
   'can-queue-destroy': runs,

@@ -9,6 +9,7 @@ import { storedSettings } from '../../../installation/settings/service';
 import { advance, finish, lockFor } from '../queue';
 import { phaseProblem } from '../rights-at-effect';
 import { isPoolOpen, modeOf, poolOf, type RunVariable, variablesCell, workerVersions } from '../run';
+import { applyingStatuses } from '../statuses';
 import { lockRunIfThere, movePhase, moveRun } from '../transition';
 import { settleAbandoned } from './abandoned';
 import type { ClaimingWorker, Heartbeat, RunJob } from './job';
@@ -29,11 +30,13 @@ async function noteWorker(db: Database, { workerId, versions, agentPoolId }: Cla
 const places = { w: 'w', p: 'p', o: 'o' };
 const offered = workerVersions(places);
 
+const applying = applyingStatuses.map((status) => `'${status}'`).join(', ');
+
 // The run of the workspace w that comes next waits for no version that no worker has.
 const nextIsOffered = Prisma.raw(`coalesce((
   SELECT f.infra_version IS NULL OR f.infra_version = ANY(${offered}) FROM run f
    WHERE f.workspace_id = w.id AND f.finished_at IS NULL AND NOT f.plan_only
-     AND NOT (f.save_plan AND f.status NOT IN ('confirmed', 'apply_queued', 'applying'))
+     AND NOT (f.save_plan AND f.status NOT IN (${applying}))
    ORDER BY f.status = 'confirmed' DESC, f.forced DESC, f.number LIMIT 1), false)`);
 
 /** Starts runs whose workspace became free, or which waited for a first worker of their version. */
@@ -49,7 +52,7 @@ async function startWaiting(db: Database): Promise<void> {
             AND (r.infra_version IS NULL OR r.infra_version = ANY(${Prisma.raw(offered)}))
          OR (r.status = 'pending' OR (r.save_plan AND r.status = 'confirmed')) AND w.locked_at IS NULL
             AND ${nextIsOffered} AND NOT EXISTS (SELECT 1 FROM run b WHERE b.workspace_id = w.id AND b.finished_at IS NULL AND NOT b.plan_only
-              AND CASE WHEN b.save_plan THEN b.status IN ('apply_queued', 'applying') ELSE b.status <> 'pending' END))
+              AND CASE WHEN b.save_plan THEN b.status <> 'confirmed' AND b.status IN (${Prisma.raw(applying)}) ELSE b.status <> 'pending' END))
      GROUP BY w.id ORDER BY min(r.number) LIMIT ${BATCH}`;
   for (const { id } of rows) {
     await db.transaction(async (tx) => {

@@ -11,10 +11,10 @@ import { serialIn } from '../../../states/state-versions/scanner/parse-state';
 import * as states from '../../../states/state-versions/service';
 import { uploadRaw } from '../../../states/state-versions/upload';
 import { requireWorkspace } from '../../../workspaces/workspaces/find';
-import { enqueue, finish, lockFor } from '../queue';
-import { decideUnattended } from '../rights-at-effect';
+import { afterPlan } from '../after-plan';
+import { finish } from '../queue';
 import type { Run } from '../run';
-import { lockRunIfThere, movePhase, moveRun, recordEvent } from '../transition';
+import { lockRunIfThere, movePhase, recordEvent } from '../transition';
 import { noteApplied } from '../triggered';
 import { isMine } from './claims';
 import type { ApplyResult, Bytes, PlanResult, RunJob, SentState } from './job';
@@ -86,7 +86,7 @@ export async function finishPlan(
       generatedConfiguration: result.generatedConfiguration === true,
       ...(run.isAssessment && result.health ? { health: { ...result.health } } : {}),
     });
-    await afterPlan(tx, run, job, result.hasChanges === true);
+    await afterPlan(tx, run, result.hasChanges === true);
     return true;
   });
   if (kept !== true) await dropAll(db, Object.values(blobs));
@@ -102,19 +102,6 @@ async function endUnsuccessful(
   const status = outcome === 'errored' ? 'errored' : 'canceled';
   await movePhase(tx, phaseId, status, { errorMessage });
   await finish(tx, run, status, { reason: errorMessage });
-}
-
-/** What follows a plan that succeeded: the end, an apply, or waiting for confirmation. */
-async function afterPlan(tx: Database, run: Run, job: RunJob, hasChanges: boolean): Promise<void> {
-  const ends = run.planOnly || (!hasChanges && !run.allowEmptyApply);
-  const { applies, reason } = ends ? { applies: false, reason: null } : await decideUnattended(tx, run);
-  await moveRun(tx, run.id, 'planned', { reason });
-  if (ends) return finish(tx, run, 'planned_and_finished');
-  if (run.savePlan) return moveRun(tx, run.id, 'planned_and_saved');
-  // If the lock was taken away meanwhile, nothing is applied until it is confirmed.
-  if (!applies || !(await lockFor(tx, run.workspaceId, run.id))) return;
-  await moveRun(tx, run.id, 'confirmed');
-  await enqueue(tx, { id: run.id, phaseId: job.applyId }, 'apply');
 }
 
 const holderOf = (runId: string): Actor => ({ type: 'runs', id: runId, name: runId });

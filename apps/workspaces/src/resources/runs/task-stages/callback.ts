@@ -1,0 +1,102 @@
+import { equalSecrets } from '@keystead/auth';
+import type { Keyring } from '@keystead/keyring';
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { Prisma } from '../../../generated/prisma/client';
+import type { Database } from '../../../kernel/database/database';
+import { settleStage } from '../runs/stages/settle';
+import { toStatus } from '../runs/stages/stages';
+import { lockRun } from '../runs/transition';
+import type { TaskResult } from './task-stage';
+
+/** How long a task may be silent. */
+export const silence = Prisma.raw("interval '10 minutes'");
+
+const link = z
+  .string()
+  .max(2048)
+  .refine(
+    (given) => given === '' || (URL.canParse(given) && /^https?:$/.test(new URL(given).protocol)),
+    'must be an http or https address',
+  );
+
+/** What a task answers: a document whose outcomes are whole resources in a relationship. */
+export const Callback = z.object({
+  data: z.object({
+    type: z.literal('task-results'),
+    attributes: z.object({
+      status: z.enum(['running', 'passed', 'failed']),
+      message: z.string().max(1000).nullish(),
+      url: link.nullish(),
+    }),
+    relationships: z
+      .object({
+        outcomes: z.object({
+          data: z
+            .array(
+              z.object({
+                type: z.literal('task-result-outcomes'),
+                attributes: z.object({
+                  'outcome-id': z.string().max(255).nullish(),
+                  description: z.string().max(1000).nullish(),
+                  body: z.string().nullish(),
+                  url: link.nullish(),
+                  tags: z
+                    .record(
+                      z.string().max(255),
+                      z.array(z.object({ label: z.string().max(255), level: z.string().max(20).optional() })).max(20),
+                    )
+                    .nullish(),
+                }),
+              }),
+            )
+            .max(100),
+        }),
+      })
+      .nullish(),
+  }),
+});
+
+/** What proves that a request comes from the service that a result was asked of: bound to that result, and so to its run and stage. */
+export const tokenOf = (keyring: Keyring, id: string): string =>
+  `${id}.${keyring.mac('task-result', id).toString('base64url')}`;
+
+/** Throws `unauthenticated` for a request without the token of a result. */
+export function requireToken(keyring: Keyring, { id }: TaskResult, authorization: string | string[] | undefined): void {
+  const given = /^Bearer (.+)$/i.exec(String(authorization ?? ''))?.[1];
+  if (given === undefined || !equalSecrets(given, tokenOf(keyring, id))) throw new Refusal('unauthenticated', '');
+}
+
+const isOpen = ({ status }: { readonly status: string }): boolean => status === 'pending' || status === 'running';
+
+/** Throws `transition` for a result that is there, or was given up. */
+export function requireOpen(result: { readonly status: string }): void {
+  if (!isOpen(result)) throw new Refusal('transition', `the result is ${result.status}: it is not asked for any more`);
+}
+
+/** Takes what a task says of a result: that it is at work, or once how it ended. Throws `transition` for one that is over. */
+export async function takeResult(
+  db: Database,
+  keyring: Keyring,
+  { id, runId, taskStageId }: TaskResult,
+  { data: { attributes, relationships } }: z.infer<typeof Callback>,
+): Promise<void> {
+  const { status, message, url } = attributes;
+  const outcomes = JSON.stringify(relationships?.outcomes.data.map((one) => one.attributes) ?? []);
+  await db.transaction(async (tx) => {
+    const run = await lockRun(tx, keyring, runId);
+    const row = await tx.prisma.taskResult.findUnique({ where: { id }, select: { status: true, endsAt: true } });
+    requireOpen(row?.endsAt ? row : { status: row?.status === 'pending' ? 'not begun' : (row?.status ?? 'gone') });
+    const said = Prisma.sql`sent_at = coalesce(sent_at, now()), message = coalesce(${message ?? null}, message), url = coalesce(${url ?? null}, url)`;
+    if (status === 'running') {
+      await tx.prisma.$executeRaw`
+        UPDATE task_result SET ${said}, ${toStatus('running')}, claim = claim + 1, next_at = LEAST(now() + ${silence}, ends_at)
+         WHERE id = ${id}`;
+      return;
+    }
+    await tx.prisma.$executeRaw`
+      UPDATE task_result SET ${said}, ${toStatus(status)}, claim = claim + 1, next_at = NULL, outcomes = ${outcomes}::jsonb
+       WHERE id = ${id}`;
+    await settleStage(tx, run, taskStageId);
+  });
+}

@@ -1,0 +1,151 @@
+import type { Keyring } from '@keystead/keyring';
+import type { Reach } from '@keystead/outside';
+import { Prisma } from '../../../generated/prisma/client';
+import type { Database } from '../../../kernel/database/database';
+import { Claims, inSeconds, keptFor, type Taken } from '../../connections/git-hosts/claims';
+import { Turns } from '../../connections/git-hosts/turns';
+import { callTask } from '../../workspaces/run-tasks/call-task';
+import { findKey } from '../../workspaces/run-tasks/run-task';
+import { settleStage } from '../runs/stages/settle';
+import { type ResultStatus, toStatus } from '../runs/stages/stages';
+import { lockRunIfThere } from '../runs/transition';
+import { silence, tokenOf } from './callback';
+
+/** What sending requests to tasks takes. */
+export interface TaskDeps {
+  readonly db: Database;
+  readonly keyring: Keyring;
+  readonly reach: Reach;
+  readonly publicUrl: string;
+}
+
+/** Requests that are not taken are sent again, after 2, 4, 8 and 16 seconds. */
+const mostAttempts = 5;
+
+interface DueTask {
+  readonly task_stage_id: string;
+  readonly run_task_id: string;
+  readonly task_url: string;
+  readonly enforcement_level: string;
+  readonly sent_at: Date | null;
+}
+
+const claims = new Claims({
+  table: 'task_result',
+  keys: ['id'],
+  lease: keptFor,
+  only: "x.status IN ('pending', 'running')",
+  tieBreak: 'created_at',
+});
+
+/** Sends what is due to the services of tasks, and ends results of which nothing was heard. For any number of callers. */
+export function performTasks(deps: TaskDeps, turns = new Turns()): Promise<void> {
+  const { db } = deps;
+  const columns = Prisma.sql`x.task_stage_id, x.run_task_id, x.task_url, x.enforcement_level, x.sent_at`;
+  return turns.each(
+    50,
+    (busy) => claims.take<DueTask>(db, busy, columns),
+    (taken) => perform(deps, taken),
+    (taken) => claims.keep(db, taken),
+  );
+}
+
+async function perform(deps: TaskDeps, taken: Taken<'id', DueTask>): Promise<void> {
+  const { db, keyring, reach } = deps;
+  if (taken.sent_at !== null) return conclude(deps, taken, 'errored', 'The service of the task did not answer in time');
+  const key = await findKey(db, keyring, taken.run_task_id);
+  const body = await bodyOf(deps, taken);
+  if (!body) return claims.remove(db, taken);
+  const problem = await callTask(reach, { url: taken.task_url, key }, body);
+  if (problem === undefined) {
+    const next = Prisma.sql`LEAST(now() + ${silence}, ends_at)`;
+    await claims.end(db, taken, next, Prisma.sql`sent_at = now(), ${toStatus('running')}`);
+  } else if (taken.attempts < mostAttempts) {
+    const message = `The request to the task is sent again: ${problem}`.slice(0, 1000);
+    await claims.end(db, taken, inSeconds(2 ** taken.attempts), Prisma.sql`message = ${message}`);
+  } else {
+    await conclude(deps, taken, 'unreachable', `The request to the task failed: ${problem}`);
+  }
+}
+
+/** Ends a result without an answer, unless there is one meanwhile. */
+async function conclude(
+  { db, keyring }: TaskDeps,
+  taken: Taken<'id', DueTask>,
+  status: ResultStatus,
+  message: string,
+): Promise<void> {
+  const [stage] = await db.prisma.$queryRaw<{ run_id: string }[]>`
+    SELECT run_id FROM task_stage WHERE id = ${taken.task_stage_id}`;
+  if (!stage) return;
+  await db.transaction(async (tx) => {
+    const run = await lockRunIfThere(tx, keyring, stage.run_id);
+    if (!run) return;
+    const said = Prisma.sql`${toStatus(status)}, message = ${message.slice(0, 1000)}`;
+    if (await claims.end(tx, taken, Prisma.sql`NULL`, said)) await settleStage(tx, run, taken.task_stage_id);
+  });
+}
+
+interface Facts {
+  readonly run_id: string;
+  readonly message: string | null;
+  readonly run_created_at: Date;
+  readonly username: string | null;
+  readonly plan_only: boolean;
+  readonly stage: string;
+  readonly workspace_id: string;
+  readonly workspace: string;
+  readonly working_directory: string | null;
+  readonly organization: string;
+  readonly configuration_id: string | null;
+  readonly branch: string | null;
+  readonly commit_url: string | null;
+  readonly pull_request_url: string | null;
+  readonly clone_url: string | null;
+}
+
+/** The body of a request, in the words of the protocol. */
+async function bodyOf(
+  { db, keyring, publicUrl }: TaskDeps,
+  { id, task_stage_id, enforcement_level }: Taken<'id', DueTask>,
+) {
+  const [facts] = await db.prisma.$queryRaw<Facts[]>`
+    SELECT s.run_id, s.stage, r.message, r.created_at AS run_created_at, u.username, r.plan_only, w.id AS workspace_id,
+           w.name AS workspace, w.working_directory, o.name AS organization, r.configuration_version_id AS configuration_id,
+           i.branch, i.commit_url, i.pull_request_url, i.clone_url
+      FROM task_stage s JOIN run r ON r.id = s.run_id JOIN workspace w ON w.id = r.workspace_id
+      JOIN organization o ON o.id = w.organization_id
+      LEFT JOIN user_account u ON r.created_by_type = 'users' AND u.id = r.created_by_id
+      LEFT JOIN ingress_attributes i ON i.configuration_version_id = r.configuration_version_id
+     WHERE s.id = ${task_stage_id}`;
+  if (!facts) return undefined;
+  const own = `${publicUrl}/api/v2/task-results/${id}`;
+  const page = `${publicUrl}/app/${facts.organization}/${facts.workspace}`;
+  return {
+    payload_version: 1,
+    stage: facts.stage,
+    access_token: tokenOf(keyring, id),
+    capabilities: { outcomes: true },
+    configuration_version_download_url: `${own}/configuration`,
+    configuration_version_id: facts.configuration_id,
+    is_speculative: facts.plan_only,
+    organization_name: facts.organization,
+    ...(facts.stage === 'pre_plan' ? {} : { plan_json_api_url: `${own}/plan-json` }),
+    run_app_url: `${page}/runs/${facts.run_id}`,
+    run_created_at: facts.run_created_at.toISOString(),
+    run_created_by: facts.username ?? '',
+    run_id: facts.run_id,
+    run_message: facts.message ?? '',
+    task_result_callback_url: `${own}/callback`,
+    task_result_enforcement_level: enforcement_level,
+    task_result_id: id,
+    vcs_branch: facts.branch,
+    vcs_commit_url: facts.commit_url,
+    vcs_pull_request_url: facts.pull_request_url,
+    vcs_repo_url: facts.clone_url,
+    workspace_app_url: page,
+    workspace_id: facts.workspace_id,
+    workspace_name: facts.workspace,
+    workspace_working_directory: facts.working_directory,
+  };
+}

@@ -1,0 +1,66 @@
+import type { TaskResult as ResultRow, TaskStage as StageRow } from '../../../generated/prisma/client';
+import type { Database } from '../../../kernel/database/database';
+import { type TaskStageName, taskStages } from '../../workspaces/run-tasks/run-task';
+import type { RunTarget } from '../runs/policy';
+
+/** The tasks of a run at one point of its life. */
+export interface TaskStage extends StageRow, RunTarget {
+  readonly resultIds: readonly string[];
+}
+
+/** One finding of a task. */
+export interface TaskFinding {
+  readonly 'outcome-id'?: string | null;
+  readonly description?: string | null;
+  readonly body?: string | null;
+  readonly url?: string | null;
+  readonly tags?: Readonly<Record<string, readonly { readonly label: string; readonly level?: string }[]>> | null;
+}
+
+/** One task of a stage, and what came of it. */
+export interface TaskResult extends Omit<ResultRow, 'organizationId' | 'outcomes'>, RunTarget {
+  readonly organizationId: string;
+  readonly outcomes: readonly TaskFinding[];
+  readonly runId: string;
+  readonly stageName: TaskStageName;
+}
+
+const run = { select: { workspace: { select: { id: true, projectId: true, organizationId: true } } } } as const;
+const alive = { run: { isAssessment: false, workspace: { organization: { removedAt: null } } } };
+
+async function stagesWhere(db: Database, where: object): Promise<TaskStage[]> {
+  const rows = await db.prisma.taskStage.findMany({
+    where: { ...where, ...alive },
+    include: { run, results: { select: { id: true }, orderBy: [{ taskName: 'asc' }, { id: 'asc' }] } },
+  });
+  const stages = rows.map(({ run: of, results, ...row }) => ({
+    ...row,
+    resultIds: results.map(({ id }) => id),
+    workspace: of.workspace,
+    organizationId: of.workspace.organizationId,
+  }));
+  const place = ({ stage }: StageRow) => taskStages.indexOf(stage as TaskStageName);
+  return stages.sort((one, other) => place(one) - place(other));
+}
+
+/** Stages by id; unknown ones are left out. */
+export const findStages = (db: Database, ids: readonly string[]): Promise<TaskStage[]> =>
+  stagesWhere(db, { id: { in: [...ids] } });
+
+/** The stages of a run, in the order in which it comes to them. */
+export const stagesOfRun = (db: Database, runId: string): Promise<TaskStage[]> => stagesWhere(db, { runId });
+
+/** Results by id, in no order; unknown ones are left out. */
+export async function findResults(db: Database, ids: readonly string[]): Promise<TaskResult[]> {
+  const rows = await db.prisma.taskResult.findMany({
+    where: { id: { in: [...ids] }, stage: alive },
+    include: { stage: { select: { runId: true, stage: true, run } } },
+  });
+  return rows.map(({ stage, ...row }) => ({
+    ...row,
+    outcomes: row.outcomes as unknown as readonly TaskFinding[],
+    runId: stage.runId,
+    stageName: stage.stage as TaskStageName,
+    workspace: stage.run.workspace,
+  }));
+}

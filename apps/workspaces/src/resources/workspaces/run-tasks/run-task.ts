@@ -1,0 +1,322 @@
+import type { Page } from '@keystead/jsonapi';
+import { invalid } from '@keystead/jsonapi';
+import type { Keyring } from '@keystead/keyring';
+import { notFound } from '@keystead/refusal';
+import type { WorkspaceRunTask as AttachedRow, RunTask as TaskRow } from '../../../generated/prisma/client';
+import type { WorkspaceTarget } from '../../../kernel/access/access';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import { type Database, still } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
+import type { Entitlements } from '../../../kernel/installation/entitlements';
+
+/** The points in the life of a run at which tasks take place, in their order. */
+export const taskStages = ['pre_plan', 'post_plan', 'pre_apply', 'post_apply'] as const;
+export type TaskStageName = (typeof taskStages)[number];
+
+/** Whether a run goes on without the approval of a task. */
+export const enforcementLevels = ['advisory', 'mandatory'] as const;
+export type EnforcementLevel = (typeof enforcementLevels)[number];
+
+/** A check by another service, which workspaces can have in their runs. */
+export interface RunTask extends Omit<TaskRow, 'hmacKey'> {
+  readonly organization: string;
+  readonly workspaceTaskIds: readonly string[];
+}
+
+/** A run task in one workspace. */
+export interface WorkspaceTask extends AttachedRow {
+  readonly organizationId: string;
+  readonly taskName: string;
+  readonly workspace: WorkspaceTarget & { readonly name: string };
+}
+
+/** What a request says of a task. */
+export interface TaskInput {
+  readonly name?: string;
+  readonly url?: string;
+  readonly description?: string | null;
+  readonly hmacKey?: string | null;
+  readonly enabled?: boolean;
+  readonly globalConfiguration?: {
+    readonly enabled?: boolean;
+    readonly stages?: readonly TaskStageName[];
+    readonly 'enforcement-level'?: EnforcementLevel;
+  } | null;
+}
+
+const whole = {
+  organization: { select: { name: true } },
+  workspaceTasks: { select: { id: true }, orderBy: { id: 'asc' } },
+} as const;
+
+/** Where the key of a task is sealed. */
+const keyCell = (id: string) => ({ table: 'run_task', row: id, column: 'hmac_key' });
+
+/** The key that requests of a task are signed with; undefined where it has none, or is gone. */
+export async function findKey(db: Database, keyring: Keyring, id: string): Promise<string | undefined> {
+  const row = await db.prisma.runTask.findUnique({ where: { id }, select: { hmacKey: true } });
+  return row?.hmacKey ? keyring.open(row.hmacKey, keyCell(id)).toString('utf8') : undefined;
+}
+
+/** Tasks by id, in no order; unknown ones are left out. */
+export async function findTasks(db: Database, ids: readonly string[]): Promise<RunTask[]> {
+  return tasksWhere(db, { id: { in: [...ids] } });
+}
+
+async function tasksWhere(db: Database, where: object, page?: Page): Promise<RunTask[]> {
+  const rows = await db.prisma.runTask.findMany({
+    where: { ...where, organization: { removedAt: null } },
+    include: whole,
+    orderBy: [{ name: 'asc' }, { id: 'asc' }],
+    skip: page?.offset,
+    take: page?.size,
+  });
+  return rows.map(({ hmacKey: _sealed, organization, workspaceTasks, ...row }) => ({
+    ...row,
+    organization: organization.name,
+    workspaceTaskIds: workspaceTasks.map(({ id }) => id),
+  }));
+}
+
+/** A page of the tasks of an organization, by name. */
+export async function listTasks(db: Database, organizationId: string, page: Page) {
+  const items = await tasksWhere(db, { organizationId }, page);
+  return { items, total: await db.prisma.runTask.count({ where: { organizationId } }) };
+}
+
+/** An organization, and what its plan allows. */
+interface Home {
+  readonly id: string;
+  readonly entitlements: Pick<Entitlements, 'globalRunTasks' | 'runTaskLimit'>;
+}
+
+/** What a task says of all workspaces: nothing where the plan has no global tasks, as clients expect. */
+function globalOf({ globalConfiguration: given }: TaskInput, { entitlements }: Pick<Home, 'entitlements'>) {
+  if (!given || !entitlements.globalRunTasks) return {};
+  return {
+    globalEnabled: given.enabled ?? false,
+    ...(given.stages === undefined ? {} : { globalStages: [...new Set(given.stages)] }),
+    ...(given['enforcement-level'] === undefined ? {} : { globalEnforcement: given['enforcement-level'] }),
+  };
+}
+
+const sealedKey = (keyring: Keyring, id: string, key: string | null | undefined) => {
+  if (key === undefined) return {};
+  return { hmacKey: key ? new Uint8Array(keyring.seal(Buffer.from(key), keyCell(id))) : null };
+};
+
+const plainOf = ({ name, url, description, enabled }: TaskInput) => ({
+  ...(name === undefined ? {} : { name }),
+  ...(url === undefined ? {} : { url }),
+  ...(description === undefined ? {} : { description: description ?? '' }),
+  ...(enabled === undefined ? {} : { enabled }),
+});
+
+/** Where a task goes is as good as a credential at times: the trail keeps the host. */
+const facts = ({ name, url, enabled, globalEnabled, globalStages, globalEnforcement }: RunTask) => ({
+  name,
+  host: new URL(url).host,
+  enabled,
+  globalEnabled,
+  globalStages,
+  globalEnforcement,
+});
+
+async function requireFreeName(db: Database, organizationId: string, name: string, except?: string): Promise<void> {
+  const taken = await db.prisma.runTask.findFirst({ where: { organizationId, name }, select: { id: true } });
+  if (taken && taken.id !== except) throw invalid('name', 'has already been taken');
+}
+
+/** Creates a task. Throws `invalid` for a name that is taken, and for more than the plan allows. */
+export async function createTask(
+  db: Database,
+  keyring: Keyring,
+  actor: Actor,
+  home: Home,
+  input: TaskInput & { readonly name: string; readonly url: string },
+): Promise<RunTask> {
+  const id = newId('task');
+  return db.transaction(async (tx) => {
+    await lockRow(tx, 'organization', home.id);
+    await requireFreeName(tx, home.id, input.name);
+    const limit = home.entitlements.runTaskLimit;
+    if (limit !== null && (await tx.prisma.runTask.count({ where: { organizationId: home.id } })) >= limit) {
+      throw invalid('name', `is one too many (maximum is ${limit})`);
+    }
+    const data = {
+      id,
+      organizationId: home.id,
+      ...plainOf(input),
+      ...globalOf(input, home),
+      ...sealedKey(keyring, id, input.hmacKey),
+    };
+    await tx.prisma.runTask.create({ data: { ...data, name: input.name, url: input.url } });
+    return changedTask(tx, actor, id, 'create');
+  });
+}
+
+/** Changes what a request names of a task. */
+export async function updateTask(
+  db: Database,
+  keyring: Keyring,
+  actor: Actor,
+  before: RunTask,
+  home: Pick<Home, 'entitlements'>,
+  input: TaskInput,
+): Promise<RunTask> {
+  const { id } = before;
+  return db.transaction(async (tx) => {
+    await lockRow(tx, 'organization', before.organizationId);
+    if (input.name !== undefined) await requireFreeName(tx, before.organizationId, input.name, id);
+    const data = { ...plainOf(input), ...globalOf(input, home), ...sealedKey(keyring, id, input.hmacKey) };
+    const { count } = await tx.prisma.runTask.updateMany({ where: { id }, data: { ...data, updatedAt: new Date() } });
+    if (count === 0) throw notFound();
+    return changedTask(tx, actor, id, 'update', before);
+  });
+}
+
+async function changedTask(db: Database, actor: Actor, id: string, verb: string, before?: RunTask): Promise<RunTask> {
+  const after = still((await findTasks(db, [id]))[0]);
+  const target = { type: 'tasks', id, name: after.name };
+  const change = { organizationId: after.organizationId, action: `run-task.${verb}`, target };
+  await recordChange(db, actor, { ...change, before: before && facts(before), after: facts(after) });
+  return after;
+}
+
+/** Deletes a task, in all workspaces. Runs that have it keep it. */
+export async function removeTask(db: Database, actor: Actor, task: RunTask): Promise<void> {
+  await db.transaction(async (tx) => {
+    const { count } = await tx.prisma.runTask.deleteMany({ where: { id: task.id } });
+    if (count === 0) throw notFound();
+    const target = { type: 'tasks', id: task.id, name: task.name };
+    await recordChange(tx, actor, {
+      organizationId: task.organizationId,
+      action: 'run-task.delete',
+      target,
+      before: facts(task),
+    });
+  });
+}
+
+const placed = {
+  runTask: { select: { name: true } },
+  workspace: { select: { id: true, name: true, projectId: true, organizationId: true } },
+} as const;
+
+async function attachedWhere(db: Database, where: object, page?: Page): Promise<WorkspaceTask[]> {
+  const rows = await db.prisma.workspaceRunTask.findMany({
+    where: { ...where, workspace: { organization: { removedAt: null } } },
+    include: placed,
+    orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
+    skip: page?.offset,
+    take: page?.size,
+  });
+  return rows.map(({ runTask, ...row }) => ({
+    ...row,
+    organizationId: row.workspace.organizationId,
+    taskName: runTask.name,
+  }));
+}
+
+/** Tasks of workspaces by id, in no order; unknown ones are left out. */
+export const findAttached = (db: Database, ids: readonly string[]): Promise<WorkspaceTask[]> =>
+  attachedWhere(db, { id: { in: [...ids] } });
+
+/** One of a workspace. */
+export async function findAttachedTo(
+  db: Database,
+  workspaceId: string,
+  id: string,
+): Promise<WorkspaceTask | undefined> {
+  return (await attachedWhere(db, { id, workspaceId }))[0];
+}
+
+/** A page of the tasks of a workspace, the oldest first. */
+export async function listAttached(db: Database, workspaceId: string, page: Page) {
+  const items = await attachedWhere(db, { workspaceId }, page);
+  return { items, total: await db.prisma.workspaceRunTask.count({ where: { workspaceId } }) };
+}
+
+/** How a task takes place in a workspace. */
+export interface AttachInput {
+  readonly enforcementLevel?: EnforcementLevel;
+  /** The earlier word for one stage. */
+  readonly stage?: TaskStageName;
+  readonly stages?: readonly TaskStageName[];
+}
+
+const stagesOf = ({ stage, stages }: AttachInput): TaskStageName[] | undefined =>
+  stages === undefined ? stage && [stage] : [...new Set(stages)];
+
+/** Puts a task into the runs of a workspace. Throws `invalid` for one of another organization, and one that is there. */
+export async function attach(
+  db: Database,
+  actor: Actor,
+  workspace: WorkspaceTarget,
+  taskId: string,
+  input: AttachInput & { readonly enforcementLevel: EnforcementLevel },
+): Promise<WorkspaceTask> {
+  const id = newId('wstask');
+  return db.transaction(async (tx) => {
+    await lockRow(tx, 'workspace', workspace.id);
+    const where = { id: taskId, organizationId: workspace.organizationId };
+    if ((await tx.prisma.runTask.count({ where })) === 0) throw invalid('task', 'was not found');
+    const there = { workspaceId: workspace.id, runTaskId: taskId };
+    if ((await tx.prisma.workspaceRunTask.count({ where: there })) > 0) {
+      throw invalid('task', 'is attached to this workspace already');
+    }
+    const { enforcementLevel } = input;
+    await tx.prisma.workspaceRunTask.create({
+      data: { id, ...there, enforcementLevel, stages: stagesOf(input) ?? ['post_plan'] },
+    });
+    return changedAttached(tx, actor, id, 'create');
+  });
+}
+
+/** Changes how a task takes place in a workspace. */
+export async function updateAttached(
+  db: Database,
+  actor: Actor,
+  before: WorkspaceTask,
+  input: AttachInput,
+): Promise<WorkspaceTask> {
+  const stages = stagesOf(input);
+  return db.transaction(async (tx) => {
+    const { count } = await tx.prisma.workspaceRunTask.updateMany({
+      where: { id: before.id },
+      data: { ...(stages && { stages }), ...(input.enforcementLevel && { enforcementLevel: input.enforcementLevel }) },
+    });
+    if (count === 0) throw notFound();
+    return changedAttached(tx, actor, before.id, 'update', before);
+  });
+}
+
+const attachedFacts = ({ taskName, stages, enforcementLevel }: WorkspaceTask) => ({
+  taskName,
+  stages,
+  enforcementLevel,
+});
+
+async function changedAttached(db: Database, actor: Actor, id: string, verb: string, before?: WorkspaceTask) {
+  const after = still((await findAttached(db, [id]))[0]);
+  const target = { type: 'workspace-tasks', id, name: after.workspace.name };
+  const change = { organizationId: after.organizationId, action: `workspace-task.${verb}`, target };
+  await recordChange(db, actor, {
+    ...change,
+    before: before && attachedFacts(before),
+    after: attachedFacts(after),
+  });
+  return after;
+}
+
+/** Takes a task out of the runs of a workspace. */
+export async function detach(db: Database, actor: Actor, task: WorkspaceTask): Promise<void> {
+  await db.transaction(async (tx) => {
+    const { count } = await tx.prisma.workspaceRunTask.deleteMany({ where: { id: task.id } });
+    if (count === 0) throw notFound();
+    const target = { type: 'workspace-tasks', id: task.id, name: task.workspace.name };
+    const change = { organizationId: task.organizationId, action: 'workspace-task.delete', target };
+    await recordChange(db, actor, { ...change, before: attachedFacts(task) });
+  });
+}
