@@ -140,17 +140,11 @@ const fromAll = `
 /** The tables behind `selectRuns`, without assessments. */
 export const fromRuns = fromAll.replace('ON w.id = r.workspace_id', 'ON w.id = r.workspace_id AND NOT r.is_assessment');
 
-// Quick: planned once, where planning took ten times as long as the answer that every client of a run polls for.
 const readAnyById = {
   name: 'run_or_assessment_by_id',
-  quick: true,
   text: `${selectRuns}, r.id AS key ${fromAll} WHERE r.id = ANY($1)`,
 };
-const readById = {
-  name: 'run_by_id',
-  quick: true,
-  text: `${selectRuns}, r.id AS key ${fromRuns} WHERE r.id = ANY($1)`,
-};
+const readById = { name: 'run_by_id', text: `${selectRuns}, r.id AS key ${fromRuns} WHERE r.id = ANY($1)` };
 
 const mapped = rowMapper<Omit<Run, 'variables' | 'workspace'> & { variables: Uint8Array | null; projectId: string }>([
   'number',
