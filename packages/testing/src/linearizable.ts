@@ -39,7 +39,7 @@ export function isLinearizable<Operation, Answer>(
   const alike = [...kinds.values()];
   const taken = alike.map(() => 0);
   const done = answered.map(() => false);
-  /** How many of each kind of unanswered calls were taken where the same calls were done in the same state, in vain. */
+  /** How many of each kind of unanswered calls were taken where the same calls were done in the same state, and no order was found. */
   const failed = new Map<string, number[][]>();
   const search = (state: string, left: number, since: readonly string[]): boolean => {
     if (left === 0) return true;
