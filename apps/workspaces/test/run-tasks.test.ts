@@ -232,6 +232,38 @@ describe('run tasks', () => {
     expect(await statusesOf(id)).toEqual({ pre_plan: 'passed' });
   });
 
+  it.each([
+    ['deleted', (id: string) => admin.delete(`tasks/${id}`).expect(204)],
+    [
+      'given another address',
+      (id: string) =>
+        workspaces.service.pool.query('UPDATE run_task SET url = $2 WHERE id = $1', [id, `${url}/elsewhere`]),
+    ],
+  ] as const)('that are %s since read nothing, answer nothing and get no request', async (_how, change) => {
+    const { id } = await task();
+    await attach(id, ['pre_plan']);
+    const first = await runs.started();
+    await perform();
+    const [before] = asked;
+    await change(id);
+    await callBack(before!, answerOf({ status: 'passed' })).expect(409);
+    const reading = new URL(before!.body.configuration_version_download_url!).pathname.replace('/api/v2/', '');
+    await workspaces.as(before!.body.access_token!).get(reading).expect(409);
+    await runs.act(first, 'cancel').expect(202);
+    await workspaces.service.pool.query('DELETE FROM run_task');
+    const { id: other } = await task({ name: 'other' });
+    await attach(other, ['pre_plan']);
+    const run = await runs.started();
+    await change(other);
+    await perform();
+    expect(asked.filter(({ body }) => body.run_id === run)).toEqual([]);
+    const shown = (await stagesOf(run)).pre_plan!;
+    const { data } = (
+      await admin.get(`task-results/${shown.relationships['task-results'].data.at(-1)!.id}`).expect(200)
+    ).body;
+    expect(data.attributes).toMatchObject({ status: 'errored', message: expect.stringContaining('leads elsewhere') });
+  });
+
   it('refuse the token of another run', async () => {
     await attach((await task()).id, ['pre_plan']);
     const id = await runs.started({ 'plan-only': true });

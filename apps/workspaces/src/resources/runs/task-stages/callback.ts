@@ -67,6 +67,18 @@ export function requireToken(keyring: Keyring, { id }: TaskResult, authorization
   if (given === undefined || !equalSecrets(given, tokenOf(keyring, id))) throw new Refusal('unauthenticated', '');
 }
 
+/** Whether a result is asked of a task as it is now: one that was deleted, or leads elsewhere, neither reads nor answers. */
+export async function isAsked(db: Database, runTaskId: string, taskUrl: string): Promise<boolean> {
+  const task = await db.prisma.runTask.findUnique({ where: { id: runTaskId }, select: { url: true } });
+  return task?.url === taskUrl;
+}
+
+/** As isAsked; throws `transition` for one that is not. */
+export async function requireAsked(db: Database, { runTaskId, taskUrl }: TaskResult): Promise<void> {
+  if (!(await isAsked(db, runTaskId, taskUrl)))
+    throw new Refusal('transition', 'the task was deleted, or leads elsewhere now');
+}
+
 const isOpen = ({ status }: { readonly status: string }): boolean => status === 'pending' || status === 'running';
 
 /** Throws `transition` for a result that is there, or was given up. */
@@ -78,13 +90,15 @@ export function requireOpen(result: { readonly status: string }): void {
 export async function takeResult(
   db: Database,
   keyring: Keyring,
-  { id, runId, taskStageId }: TaskResult,
+  result: TaskResult,
   { data: { attributes, relationships } }: z.infer<typeof Callback>,
 ): Promise<void> {
+  const { id, runId, taskStageId } = result;
   const { status, message, url } = attributes;
   const outcomes = JSON.stringify(relationships?.outcomes.data.map((one) => one.attributes) ?? []);
   await db.transaction(async (tx) => {
     const run = await lockRun(tx, keyring, runId);
+    await requireAsked(tx, result);
     const row = await tx.prisma.taskResult.findUnique({ where: { id }, select: { status: true, endsAt: true } });
     requireOpen(row?.endsAt ? row : { status: row?.status === 'pending' ? 'not begun' : (row?.status ?? 'gone') });
     const said = Prisma.sql`sent_at = coalesce(sent_at, now()), message = coalesce(${message ?? null}, message), url = coalesce(${url ?? null}, url)`;

@@ -9,7 +9,7 @@ import { findKey } from '../../workspaces/run-tasks/run-task';
 import { settleStage } from '../runs/stages/settle';
 import { type ResultStatus, toStatus } from '../runs/stages/stages';
 import { lockRunIfThere } from '../runs/transition';
-import { silence, tokenOf } from './callback';
+import { isAsked, silence, tokenOf } from './callback';
 
 /** What sending requests to tasks takes. */
 export interface TaskDeps {
@@ -53,6 +53,9 @@ export function performTasks(deps: TaskDeps, turns = new Turns()): Promise<void>
 async function perform(deps: TaskDeps, taken: Taken<'id', DueTask>): Promise<void> {
   const { db, keyring, reach } = deps;
   if (taken.sent_at !== null) return conclude(deps, taken, 'errored', 'The service of the task did not answer in time');
+  if (!(await isAsked(db, taken.run_task_id, taken.task_url))) {
+    return conclude(deps, taken, 'errored', 'The task was deleted, or leads elsewhere now: start another run');
+  }
   const key = await findKey(db, keyring, taken.run_task_id);
   const body = await bodyOf(deps, taken);
   if (!body) return claims.remove(db, taken);

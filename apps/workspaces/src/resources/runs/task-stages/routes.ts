@@ -19,7 +19,7 @@ import { organizationsOf, readsRun, runPolicy } from '../runs/policy';
 import { find as findRun, type Run } from '../runs/run';
 import { Remark, type Remarked } from '../runs/schema';
 import { overrideStage } from '../runs/stages/settle';
-import { Callback, requireOpen, requireToken, takeResult } from './callback';
+import { Callback, requireAsked, requireOpen, requireToken, takeResult } from './callback';
 import { findResults, findStages, stagesOfRun, type TaskResult, type TaskStage } from './task-stage';
 
 const stagePolicy = {
@@ -191,7 +191,7 @@ const planJson = raw('GET')(`${resultPath}/plan-json`, {
   summary: 'Download the plan that a task is to look at, in JSON, with the token of its request.',
   answers: { 200: { description: 'The plan.', type: 'application/json', schema: { type: 'object' } } },
   run: async ({ db, env, target, request }) => {
-    const { runId } = requireReader(env.keyring, target as TaskResult, request.headers.authorization);
+    const { runId } = await requireReader(db, env.keyring, target as TaskResult, request.headers.authorization);
     const plan = await db.prisma.runPhase.findFirst({ where: { runId, kind: 'plan' }, select: { jsonBlobId: true } });
     const body = plan?.jsonBlobId ? await readBlob(db, env.keyring, plan.jsonBlobId) : undefined;
     if (!body) throw notFound();
@@ -205,7 +205,7 @@ const configuration = raw('GET')(`${resultPath}/configuration`, {
   summary: 'Download the configuration of a run that a task is to look at, with the token of its request.',
   answers: { 200: { description: 'The archive.', type: octets, schema: { type: 'string', format: 'binary' } } },
   run: async ({ db, env, target, request }) => {
-    const { runId } = requireReader(env.keyring, target as TaskResult, request.headers.authorization);
+    const { runId } = await requireReader(db, env.keyring, target as TaskResult, request.headers.authorization);
     const [found] = await db.prisma.$queryRaw<{ blob_id: string | null }[]>`
       SELECT c.blob_id FROM run r JOIN configuration_version c ON c.id = r.configuration_version_id WHERE r.id = ${runId}`;
     const body = found?.blob_id ? await readBlob(db, env.keyring, found.blob_id) : undefined;
@@ -214,8 +214,12 @@ const configuration = raw('GET')(`${resultPath}/configuration`, {
   },
 });
 
-function requireReader(...[keyring, result, authorization]: Parameters<typeof requireToken>): TaskResult {
+async function requireReader(
+  db: Database,
+  ...[keyring, result, authorization]: Parameters<typeof requireToken>
+): Promise<TaskResult> {
   requireToken(keyring, result, authorization);
+  await requireAsked(db, result);
   // A request that was sent, or is about to be.
   if (result.endsAt === null) throw new Refusal('transition', 'the task has not begun');
   requireOpen(result);
