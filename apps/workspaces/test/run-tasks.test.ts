@@ -199,7 +199,9 @@ describe('run tasks', () => {
   });
 
   it('of the organization take place in all workspaces (WV.6)', async () => {
-    await task({ 'global-configuration': { enabled: true, stages: ['pre_plan'], 'enforcement-level': 'advisory' } });
+    const everywhere = { enabled: true, stages: ['pre_plan'], 'enforcement-level': 'mandatory' };
+    const made = await task({ 'global-configuration': everywhere });
+    expect(made.attributes['global-configuration']).toEqual(everywhere);
     const id = await runs.started();
     expect(await statusesOf(id)).toEqual({ pre_plan: 'running' });
     await answered();

@@ -8,6 +8,13 @@ const words: ReadonlyMap<string, readonly [Tone, string]> = new Map(
     planned: ['amber', 'needs confirmation'],
     cost_estimated: ['amber', 'needs confirmation'],
     policy_checked: ['amber', 'needs confirmation'],
+    pre_plan_running: ['accent', 'run tasks'],
+    post_plan_running: ['accent', 'run tasks'],
+    pre_apply_running: ['accent', 'run tasks'],
+    pre_plan_awaiting_decision: ['amber', 'needs a decision'],
+    post_plan_awaiting_decision: ['amber', 'needs a decision'],
+    pre_apply_awaiting_decision: ['amber', 'needs a decision'],
+    post_plan_completed: ['amber', 'needs confirmation'],
     confirmed: ['plain', 'confirmed'],
     apply_queued: ['plain', 'apply queued'],
     applying: ['accent', 'applying'],
@@ -20,6 +27,8 @@ const words: ReadonlyMap<string, readonly [Tone, string]> = new Map(
     running: ['accent', 'running'],
     queued: ['plain', 'queued'],
     finished: ['green', 'finished'],
+    passed: ['green', 'passed'],
+    failed: ['red', 'failed'],
     unreachable: ['plain', 'not reached'],
     finalized: ['green', 'finalized'],
   }),
@@ -33,8 +42,9 @@ export function Status({ status }: { readonly status: string }) {
 
 /** Statuses that belong together, as filters take them. */
 export const statusGroups = {
-  attention: 'planned,cost_estimated,policy_checked',
-  running: 'planning,applying',
+  attention:
+    'planned,cost_estimated,policy_checked,post_plan_completed,pre_plan_awaiting_decision,post_plan_awaiting_decision,pre_apply_awaiting_decision',
+  running: 'planning,applying,pre_plan_running,post_plan_running,pre_apply_running',
   errored: 'errored',
 } as const;
 

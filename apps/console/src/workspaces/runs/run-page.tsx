@@ -17,6 +17,7 @@ import { PhaseBar } from './phase-bar';
 import { ResourceTree } from './resource-tree';
 import { RunActions } from './run-actions';
 import { RunProblems } from './run-problems';
+import { RunTasks } from './run-tasks';
 import { kindOf, type LiveRun, sources, titleOf } from './run-types';
 import { Timeline } from './timeline';
 import { type RunLogs, useRun } from './use-run';
@@ -101,6 +102,7 @@ function Body({ run, logs }: { readonly run: LiveRun; readonly logs: RunLogs }) 
     <>
       <PhaseBar run={run} />
       <RunProblems run={run} logs={logs} />
+      <RunTasks id={run.id} />
       {run.actions['is-confirmable'] && !run['plan-only'] ? (
         <Notice tone="amber">Why it waits: the plan needs a person with can-apply to confirm it.</Notice>
       ) : null}

@@ -35,7 +35,8 @@ const everything: Entitlements = {
   privateVcs: true,
   privatePolicyAgents: true,
   globalRunTasks: true,
-  privateRunTasks: true,
+  // Their requests would come from agents, which is not built.
+  privateRunTasks: false,
   moduleDeprecations: true,
   moduleRevocations: true,
   runTaskLimit: null,
@@ -62,7 +63,6 @@ const free: Entitlements = {
   privateVcs: false,
   privatePolicyAgents: false,
   globalRunTasks: false,
-  privateRunTasks: false,
   moduleDeprecations: false,
   moduleRevocations: false,
   runTaskLimit: 1,

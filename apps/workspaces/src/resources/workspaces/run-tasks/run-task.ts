@@ -41,7 +41,7 @@ export interface TaskInput {
   readonly globalConfiguration?: {
     readonly enabled?: boolean;
     readonly stages?: readonly TaskStageName[];
-    readonly 'enforcement-level'?: EnforcementLevel;
+    readonly enforcementLevel?: EnforcementLevel;
   } | null;
 }
 
@@ -97,7 +97,7 @@ function globalOf({ globalConfiguration: given }: TaskInput, { entitlements }: P
   return {
     globalEnabled: given.enabled ?? false,
     ...(given.stages === undefined ? {} : { globalStages: [...new Set(given.stages)] }),
-    ...(given['enforcement-level'] === undefined ? {} : { globalEnforcement: given['enforcement-level'] }),
+    ...(given.enforcementLevel === undefined ? {} : { globalEnforcement: given.enforcementLevel }),
   };
 }
 
