@@ -118,7 +118,9 @@ describe('agents', () => {
     expect(job).toMatchObject({ kind: 'plan', 'run-id': id, 'workspace-id': workspace, attempt: 1 });
     expect(JSON.stringify(job)).not.toContain('blob');
     const doing = actor(agent, job);
-    await doing.get('/inputs').expect(200, { variables: [], environment: [], 'ssh-key': null });
+    const { body: inputs } = await doing.get('/inputs').expect(200);
+    const registry = { host: 'workspaces.test', token: expect.stringMatching(/^run\./) };
+    expect(inputs).toEqual({ variables: [], environment: [], 'ssh-key': null, registry });
     expect((await doing.get('/configuration').expect(200)).body.length).toBeGreaterThan(50);
     await doing.get('/state').expect(204);
     await doing.post('/start').expect(200, { 'log-offset': 0 });

@@ -25,7 +25,7 @@ export function fakeWorker(
     heartbeat: (job: RunJob) => jobBoard.heartbeat(db(), job, by),
     start: (job: RunJob) => jobBoard.started(db(), keyring(), job, workerId),
     log: (job: RunJob, text: string) => jobBoard.appendLog(db(), keyring(), job, Buffer.from(text)),
-    inputs: (job: RunJob) => jobBoard.jobInputs(db(), keyring(), job),
+    inputs: (job: RunJob, publicUrl = 'https://workspaces.test') => jobBoard.jobInputs(db(), keyring(), job, publicUrl),
     endPlan: (job: RunJob, result: PlanResult) => jobBoard.finishPlan(db(), keyring(), job, workerId, result),
     endApply: (job: RunJob, result: ApplyResult) => jobBoard.finishApply(db(), keyring(), job, workerId, result),
     saveState: (job: RunJob, state: Uint8Array) => jobBoard.saveState(db(), keyring(), job, state),

@@ -165,6 +165,7 @@ export async function doing(asked: Asked): Promise<RunningJob & { text(): string
       sensitive: false,
     })),
     sshKey: asked.sshKey,
+    registry: undefined,
     state: stream(asked.state),
     configuration: stream(configuration),
     planFile: stream(asked.planFile),

@@ -1,6 +1,7 @@
 import type { Includable, Resource } from '../kernel/endpoints/endpoint';
 import { adminResource } from './administration/admin/routes';
 import { auditResource } from './administration/audit';
+import { moduleResource } from './artifacts/modules/routes';
 import { agentPoolResource } from './connections/agent-pools/routes';
 import { appInstallationsResource } from './connections/app-installations/routes';
 import { oauthResource } from './connections/oauth/routes';
@@ -90,6 +91,7 @@ const described: readonly Resource[] = [
   commentResource,
   configurationVersionResource,
   vcsResource,
+  moduleResource,
   retentionResource,
   adminResource,
   auditResource,

@@ -137,6 +137,12 @@ export class Access {
     return this.principal.kind === 'audit-trails' && this.principal.organizationId === organizationId;
   }
 
+  /** True for the token of a run of the organization. */
+  isRunOf(organizationId: string): boolean {
+    const { kind, organizationId: own } = this.principal;
+    return kind === 'run' && own === organizationId && this.effective(organizationId) !== undefined;
+  }
+
   /** True for a user token (API token or session). */
   get isUser(): boolean {
     return this.principal.kind === 'user';

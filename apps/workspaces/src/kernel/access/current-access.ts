@@ -12,7 +12,7 @@ export interface LinkHolder {
 }
 
 const kinds = { users: 'user', teams: 'team', organizations: 'organization' } as const;
-const holderKinds: readonly string[] = Object.values(kinds);
+const holderKinds: readonly string[] = [...Object.values(kinds), 'run'];
 const kindOf: ReadonlyMap<string, PrincipalKind> = new Map(Object.entries(kinds));
 
 /** Kinds of callers that links are made for. */
@@ -43,10 +43,20 @@ UNION ALL
 SELECT k.key, o.name, o.id, false, false
   FROM unnest($1::text[]) AS k(key) JOIN organization o ON o.id = substr(k.key, 14) AND o.removed_at IS NULL
  WHERE k.key LIKE 'organization %' AND EXISTS (SELECT 1 FROM token t WHERE t.organization_id = o.id
-   AND t.kind = 'organization' AND (t.expires_at IS NULL OR t.expires_at > now()))`,
+   AND t.kind = 'organization' AND (t.expires_at IS NULL OR t.expires_at > now()))
+UNION ALL
+SELECT k.key, j.run_id, o.id, false, false
+  FROM unnest($1::text[]) AS k(key) JOIN run_job j ON j.id = split_part(substr(k.key, 5), '~', 1)
+   AND j.attempt::text = split_part(k.key, '~', 2) AND j.state IN ('claimed', 'started') AND j.claimed_until > now()
+  JOIN run r ON r.id = j.run_id JOIN workspace w ON w.id = r.workspace_id
+  JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
+ WHERE k.key LIKE 'run %'`,
 };
 
-/** Who asked earlier, as they are now; undefined for those who are suspended or gone: an organization asks only by its token. */
+/**
+ * Who asked earlier, as they are now; undefined for those who are suspended or gone: an organization asks only by its token,
+ * a run only while its job is under way.
+ */
 export async function findHolder(db: Database, { kind, id }: LinkHolder): Promise<Principal | undefined> {
   const row = await db.readOne<HolderRow>(readHolder, `${kind} ${id}`);
   if (row === undefined) return undefined;

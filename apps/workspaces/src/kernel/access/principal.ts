@@ -1,8 +1,8 @@
 /**
  * Kinds of token that may call this service. Audit-trail tokens may only read audit trails, SCIM tokens only manage people
- * and groups, and agent tokens only carry out runs.
+ * and groups, agent tokens only carry out runs, and those of runs only read modules and providers.
  */
-export type PrincipalKind = 'user' | 'team' | 'organization' | 'audit-trails' | 'scim' | 'agent';
+export type PrincipalKind = 'user' | 'team' | 'organization' | 'audit-trails' | 'scim' | 'agent' | 'run';
 
 /**
  * Who is calling, as the token says; read from the database for each request, never remembered.

@@ -35,6 +35,7 @@ const kinds = {
   'audit-trails': 'organizations',
   scim: 'system',
   agent: 'system',
+  run: 'runs',
 } as const;
 
 /** The actor of a request. */

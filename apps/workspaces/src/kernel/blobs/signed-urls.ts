@@ -25,13 +25,15 @@ function holderOf({ holder }: LinkMaker): LinkHolder {
 // Whole hours, so that a resource shown twice shows the same link.
 const expiry = (env: Signer): string => String((Math.floor(env.now() / 3_600_000) + 1) * 3600 + validSeconds);
 
+const soon = (env: Signer, seconds: number): string => String(Math.floor(env.now() / 1000) + seconds);
+
 /**
- * An absolute URL that needs no token: it holds its own secret, and is good for one verb on one path, for 25 hours, as long
- * as the caller it was made for could do the same with a token. `path` is below `/api/v2`, of an endpoint that declares
+ * An absolute URL that needs no token: it holds its own secret, and is good for one verb on one path, for 25 hours or
+ * the given seconds, as long as the caller it was made for could do the same with a token. `path` is below `/api/v2`, of an endpoint that declares
  * `link`. Where it begins is configured and never taken from a request, so that links never lead elsewhere.
  */
-export function signedUrl(env: LinkMaker, verb: LinkVerb, path: string): string {
-  const expires = expiry(env);
+export function signedUrl(env: LinkMaker, verb: LinkVerb, path: string, seconds?: number): string {
+  const expires = seconds === undefined ? expiry(env) : soon(env, seconds);
   const secret = signature(env.keyring, verb, path, expires, holderOf(env));
   return `${env.publicUrl}/api/v2${path}?expires=${expires}&signature=${secret}`;
 }

@@ -8,6 +8,7 @@ type LockableTable =
   | 'oauth_client'
   | 'organization'
   | 'project'
+  | 'registry_module'
   | 'run_phase'
   | 'scim_group'
   | 'scim_user'

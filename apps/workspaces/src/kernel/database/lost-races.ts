@@ -12,6 +12,8 @@ const attributeOfIndex: ReadonlyMap<string, string> = new Map(
     organization_name_key: 'name',
     team_name_key: 'name',
     project_name_key: 'name',
+    registry_module_name_key: 'name',
+    registry_module_version_version_key: 'version',
     sign_in_provider_name_key: 'name',
     user_account_username_key: 'username',
     user_account_address_key: 'email',

@@ -1,5 +1,8 @@
 import type { Endpoint } from './endpoint';
 
+const ofModule = '/organizations/:organization_name/registry-modules/:registry_name/:namespace/:module_name';
+const oldDelete = '/registry-modules/actions/delete/:organization_name/:module_name';
+
 /** Operations whose rule-made name would be wrong or taken; everything else follows the rule. */
 const exceptions: ReadonlyMap<string, string> = new Map(
   Object.entries({
@@ -21,6 +24,17 @@ const exceptions: ReadonlyMap<string, string> = new Map(
     'GET /runs/:run_id/stream': 'runs_stream',
     'GET /workspaces/:workspace_id/runs/stream': 'workspaces_runs_stream',
     'GET /organizations/:organization_name/runs/stream': 'organizations_runs_stream',
+    // By name and by id; as a whole and in parts; and the older form of each.
+    [`GET ${ofModule}/:module_provider`]: 'registry_modules_read_named',
+    [`DELETE ${ofModule}`]: 'registry_modules_delete_of_all_providers',
+    [`DELETE ${ofModule}/:module_provider/:module_version`]: 'registry_modules_delete_version',
+    [`POST ${oldDelete}`]: 'registry_modules_delete_of_all_providers_post',
+    [`POST ${oldDelete}/:module_provider`]: 'registry_modules_delete_post',
+    [`POST ${oldDelete}/:module_provider/:module_version`]: 'registry_modules_delete_version_post',
+    'GET /organizations/:organization_name/registry-providers/:registry_name/:namespace/:provider_name':
+      'registry_providers_read_named',
+    'GET /api/registry/v1/modules/:namespace/:module_name/:module_provider/:module_version':
+      'api_registry_v1_modules_read_version',
   }),
 );
 

@@ -76,7 +76,7 @@ const onlyOthers = 'the organization takes no API tokens of people: use the toke
 const anonymous: Principal = { kind: 'user', id: '', name: '', tokenId: '', siteAdmin: false, twoFactor: false };
 
 /** Kinds of token that serve one purpose, and may not call what is open to every other token. */
-const forOneThing: readonly PrincipalKind[] = ['audit-trails', 'scim', 'agent'];
+const forOneThing: readonly PrincipalKind[] = ['audit-trails', 'scim', 'agent', 'run'];
 
 function refuseUnlessFor(endpoint: Endpoint, env: Environment, principal: Principal): void {
   const wrongEdition = endpoint.edition !== undefined && endpoint.edition !== env.edition;

@@ -133,11 +133,12 @@ export class HttpSource implements JobSource {
       body.resume();
       return undefined;
     };
-    const { variables, environment, 'ssh-key': sshKey } = answer;
+    const { variables, environment, 'ssh-key': sshKey, registry } = answer;
     return {
       variables,
       environment,
       sshKey: sshKey ?? undefined,
+      registry: registry ?? undefined,
       state: file('state'),
       configuration: file('configuration'),
       planFile: file('plan'),

@@ -123,7 +123,10 @@ async function execute(
   const credentials = await step('credentials', undefined, () => parts.credentials(job, inputs.environment)).catch(
     (error: Error) => error,
   );
-  const concealer = new Concealer(credentials instanceof Error ? [] : credentials.secrets);
+  const concealer = new Concealer([
+    ...(credentials instanceof Error ? [] : credentials.secrets),
+    ...(inputs.registry ? [inputs.registry.token] : []),
+  ]);
   const append = async (bytes: Buffer) => {
     if (bytes.length === 0) return;
     await untilTaken(() => source.appendLog(job, bytes), { log, until: () => stopping.killed });

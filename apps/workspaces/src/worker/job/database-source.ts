@@ -48,7 +48,7 @@ export function databaseSource(parts: {
       await board.heartbeat(db, job, { workerId: as, leaseSeconds: 0 });
     },
     started: (job) => board.started(db, keyring, job, workerId),
-    inputs: (job) => board.jobInputs(db, keyring, job),
+    inputs: (job) => board.jobInputs(db, keyring, job, issuer),
     async appendLog(job, bytes) {
       await board.appendLog(db, keyring, job, bytes);
     },

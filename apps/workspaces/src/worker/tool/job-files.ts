@@ -70,7 +70,7 @@ export async function writeJobFiles(options: {
   const write = (name: string, content: string) => writeOwn(jobFolder, name, content);
   await write(path.join(folder, files.override), backend(folder));
   await write(files.variables, variablesText(inputs.variables));
-  await write(files.settings, settings.text);
+  await write(files.settings, settings.text + registryText(inputs));
   await makeFolder(path.join(jobFolder.folder, files.state, job.workspaceName), jobFolder.owner, 0o700);
   const state = await inputs.state();
   if (state) await store(jobFolder, stateFile(job), state);
@@ -202,6 +202,10 @@ function toolEnvironment(parts: EnvironmentParts): Record<string, string> {
     ...Object.fromEntries(chosen),
   };
 }
+
+/** The registry of the service for the tool; variables that users set for its host win. */
+const registryText = ({ registry }: JobInputs): string =>
+  registry ? `\ncredentials ${quoted(registry.host)} {\n  token = ${quoted(registry.token)}\n}\n` : '';
 
 /** Names whose values shells compute with, even as they are set; anything but a number ends the shell. */
 const computed = /^(OPTIND|HISTCMD|SRANDOM)$/;

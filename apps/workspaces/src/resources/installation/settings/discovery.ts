@@ -34,6 +34,7 @@ const discovery = raw('GET')('/.well-known/terraform.json', {
       'tfe.v2.1': BASE,
       'tfe.v2.2': BASE,
       'state.v2': BASE,
+      'modules.v1': '/api/registry/v1/modules/',
       ...(env.hasConsole ? { 'login.v1': login } : {}),
     }),
   }),

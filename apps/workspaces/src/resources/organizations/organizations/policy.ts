@@ -14,7 +14,7 @@ export const organizationPolicy = policy<Organization>()({
   'can-update': owner,
   'can-destroy': owner,
   'can-access-via-teams': (access, org) => org.entitlements.teams && (owner(access, org) || ownToken(access, org)),
-  'can-create-module': () => false,
+  'can-create-module': (access, org) => access.can(org.id, 'manage-modules'),
   'can-create-team': (access, org) => org.entitlements.teams && access.can(org.id, 'manage-teams'),
   'can-create-workspace': (access, org) =>
     access.can(org.id, 'manage-workspaces') || access.createsInSome(org.id) || ownToken(access, org),
@@ -33,7 +33,7 @@ export const organizationPolicy = policy<Organization>()({
   'can-read-varsets': (access, org) => access.can(org.id, 'read-workspaces'),
   'can-manage-public-providers': () => false,
   'can-create-provider': () => false,
-  'can-manage-public-modules': () => false,
+  'can-manage-public-modules': (access, org) => access.can(org.id, 'manage-public-modules'),
   'can-manage-custom-providers': () => false,
   'can-manage-run-tasks': (access, org) => org.entitlements.runTasks && access.can(org.id, 'manage-run-tasks'),
   'can-read-run-tasks': (access, org) => org.entitlements.runTasks && access.isMember(org.id),

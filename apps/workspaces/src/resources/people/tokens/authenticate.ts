@@ -2,7 +2,9 @@ import { hash } from 'node:crypto';
 import type { Keyring } from '@keystead/keyring';
 import { gather } from '@keystead/postgres';
 import { LRUCache } from 'lru-cache';
+import { findHolder, type LinkHolder } from '../../../kernel/access/current-access';
 import type { Principal } from '../../../kernel/access/principal';
+import { holderOfRunToken } from '../../../kernel/access/run-tokens';
 import type { Database } from '../../../kernel/database/database';
 import type { AuthenticatedCaller, Environment } from '../../../kernel/endpoints/environment';
 import { type SettingsReader, storedSettings } from '../../installation/settings/service';
@@ -166,8 +168,16 @@ export function createAuthenticator(options: {
     return { principal, settings: settings.of(row.settings) };
   };
 
+  const ofRun = async (holder: LinkHolder): Promise<AuthenticatedCaller | undefined> => {
+    const principal = await findHolder(db, holder);
+    return principal && { principal, settings: await settings.read() };
+  };
+
   return {
-    authenticate: (token) => ofHash(hashOf(token), false),
+    authenticate(token) {
+      const run = holderOfRunToken(keyring, token);
+      return run ? ofRun(run) : ofHash(hashOf(token), false);
+    },
     async authenticateConsole(id, background) {
       const key = Buffer.from(hashConsoleId(keyring, id)).toString('hex');
       const row = await db.readOne<SessionRow>(readSessions, key);

@@ -91,8 +91,10 @@ const inputs = raw('GET')(`${job}/inputs`, {
   answers: { 200: described('Values after all precedence.', wire.InputsAnswer) },
   load,
   run: async (call) => {
-    const { variables, environment, sshKey } = await jobInputs(call.db, call.env.keyring, await heldJob(call));
-    return json(toWire({ variables, environment, sshKey: sshKey ?? null }));
+    const { db, env } = call;
+    const given = await jobInputs(db, env.keyring, await heldJob(call), env.publicUrl);
+    const { variables, environment, sshKey = null, registry = null } = given;
+    return json(toWire({ variables, environment, sshKey, registry }));
   },
 });
 

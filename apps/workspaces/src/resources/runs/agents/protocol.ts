@@ -147,6 +147,8 @@ export const InputsAnswer = z.looseObject({
   variables: z.array(variable),
   environment: z.array(variable),
   'ssh-key': z.string().nullable(),
+  /** Reads modules and providers. Services before this gave none. */
+  registry: z.looseObject({ host: z.string(), token: z.string() }).nullish(),
 });
 
 /** Where a log ends. */

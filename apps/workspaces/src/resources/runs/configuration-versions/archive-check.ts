@@ -38,8 +38,7 @@ function requireHarmless({ name, type, linkname }: Header): void {
   }
 }
 
-const isReadme = ({ name, type, size = 0 }: Header): boolean =>
-  path.posix.normalize(name) === 'README.md' && (type ?? 'file') === 'file' && size <= longestReadme;
+const isReadme = (name: string, bytes: number): boolean => name === 'README.md' && bytes <= longestReadme;
 
 async function contentOf(entry: AsyncIterable<unknown>): Promise<Buffer> {
   const pieces: Buffer[] = [];
@@ -50,15 +49,19 @@ async function contentOf(entry: AsyncIterable<unknown>): Promise<Buffer> {
 /**
  * Looks at a gzip tar as it passes by, without keeping it: whether it is one, stays within limits, and holds nothing
  * but folders, files and links that stay inside. Write every piece, then end; both throw BadArchive. Of its files only
- * README.md is remembered.
+ * those are remembered that `keeps` asks for: README.md, unless told.
  */
 export class ArchiveCheck {
   private readonly gunzip = createGunzip();
   private readonly reading: Promise<void>;
   private over = false;
-  private found: Buffer | undefined;
+  /** Files that were to be remembered, by path, once they are read to their end. */
+  readonly kept = new Map<string, Buffer>();
 
-  constructor(private readonly limits: ArchiveLimits) {
+  constructor(
+    private readonly limits: ArchiveLimits,
+    private readonly keeps: (name: string, bytes: number) => boolean = isReadme,
+  ) {
     this.reading = this.read().catch((error: Error) => {
       throw error instanceof BadArchive ? error : new BadArchive('the upload is no gzip archive of files');
     });
@@ -77,9 +80,9 @@ export class ArchiveCheck {
     await this.reading;
   }
 
-  /** What is in README.md at the root of the archive, once it is read to its end. */
+  /** What is in README.md at the root of the archive. */
   get readme(): Buffer | undefined {
-    return this.found;
+    return this.kept.get('README.md');
   }
 
   /** Lets go of an archive that never came to its end. */
@@ -108,7 +111,9 @@ export class ArchiveCheck {
       entries++;
       if (entries > limits.entries) throw new BadArchive(`the archive holds more than ${limits.entries} files`);
       requireHarmless(entry.header);
-      if (isReadme(entry.header)) this.found = await contentOf(entry);
+      const { name, type, size = 0 } = entry.header;
+      const at = path.posix.normalize(name);
+      if ((type ?? 'file') === 'file' && this.keeps(at, size)) this.kept.set(at, await contentOf(entry));
       else entry.resume();
     }
     await unpacking;

@@ -38,7 +38,7 @@ export async function jobIdentities(
   const of = await workspaceIdentity(db, job.workspaceId);
   if (!of || !(await isMine(db, job, workerId, true))) return { withheld: 'the run is over' };
   if (await isOfFork(db, job.runId)) return { withheld: 'the proposal comes from a fork' };
-  const { environment } = await jobInputs(db, keyring, job);
+  const { environment } = await jobInputs(db, keyring, job, issuer);
   const given = new Map(environment.map(({ key, value }) => [key, value]));
   const claims = claimsOf(of, job, given.get('WORKLOAD_IDENTITY_SUBJECT') === 'ids' ? 'ids' : 'names');
   const tokens: Record<string, string> = {};

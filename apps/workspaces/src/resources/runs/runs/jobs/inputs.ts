@@ -1,8 +1,9 @@
 import type { Keyring } from '@keystead/keyring';
+import { runToken } from '../../../../kernel/access/run-tokens';
 import { readBlob } from '../../../../kernel/blobs/blobs';
 import type { Database } from '../../../../kernel/database/database';
 import { type Candidate, candidates, openValue } from '../../../workspaces/variable-sets/reaching';
-import type { JobInputs, JobVariable, RunJob } from './job';
+import type { JobInputs, JobVariable, RegistryLogin, RunJob } from './job';
 
 /** Where the values given to the run itself stand among the ranks below: only priority sets go before them. */
 const runRank = 5;
@@ -26,8 +27,14 @@ export async function isOfFork(db: Database, runId: string): Promise<boolean> {
   return row !== undefined;
 }
 
+/** The tools speak to a registry over TLS only. */
+function registryOf(keyring: Keyring, job: RunJob, publicUrl: string): RegistryLogin | undefined {
+  const { protocol, host } = new URL(publicUrl);
+  return protocol === 'https:' ? { host, token: runToken(keyring, job) } : undefined;
+}
+
 /** Everything a job works with, opened; large things as streams when they are asked for. */
-export async function jobInputs(db: Database, keyring: Keyring, job: RunJob): Promise<JobInputs> {
+export async function jobInputs(db: Database, keyring: Keyring, job: RunJob, publicUrl: string): Promise<JobInputs> {
   const forked = await isOfFork(db, job.runId);
   const found = (await candidates(db, job.workspaceId)).filter(({ sensitive }) => !(forked && sensitive));
   const chosen = { terraform: new Map<string, JobVariable>(), env: new Map<string, JobVariable>() };
@@ -45,6 +52,7 @@ export async function jobInputs(db: Database, keyring: Keyring, job: RunJob): Pr
     variables: [...chosen.terraform.values()],
     environment: [...chosen.env.values()],
     sshKey: forked ? undefined : await sshKeyOf(db, keyring, job.workspaceId),
+    registry: forked ? undefined : registryOf(keyring, job, publicUrl),
     ...jobFiles(db, keyring, job),
   };
 }

@@ -55,6 +55,12 @@ export interface JobVariable {
   readonly sensitive: boolean;
 }
 
+/** Where the tool finds modules and providers of the organization, and a token that reads them while the job is under way. */
+export interface RegistryLogin {
+  readonly host: string;
+  readonly token: string;
+}
+
 /** What a job works with. Streams are opened when asked for; undefined where there is nothing. */
 export interface JobInputs {
   /** Terraform variables after all precedence, those of the run included. */
@@ -63,6 +69,8 @@ export interface JobInputs {
   readonly environment: readonly JobVariable[];
   /** The private key of the workspace, for modules fetched over SSH. */
   readonly sshKey: string | undefined;
+  /** Undefined for a run that is given no secrets. */
+  readonly registry: RegistryLogin | undefined;
   state(): Promise<Readable | undefined>;
   configuration(): Promise<Readable | undefined>;
   /** The plan that an apply carries out. */
@@ -187,7 +195,8 @@ export interface JobBoard {
   heartbeat(db: Database, job: RunJob, by: { workerId: string; leaseSeconds: number }): Promise<Heartbeat>;
   /** The tool is about to run: plan_queued becomes planning, apply_queued applying. False: the job is not ours any more. */
   started(db: Database, keyring: Keyring, job: RunJob, workerId: string): Promise<boolean>;
-  jobInputs(db: Database, keyring: Keyring, job: RunJob): Promise<JobInputs>;
+  /** `publicUrl` is where the tool finds the service. */
+  jobInputs(db: Database, keyring: Keyring, job: RunJob, publicUrl: string): Promise<JobInputs>;
   /** Adds to the log of the job. STX and ETX are added here. One call after the other. */
   appendLog(db: Database, keyring: Keyring, job: RunJob, bytes: Uint8Array): Promise<unknown>;
   /** Makes a state the current one while the apply goes on. Throws the refusal; the state is then in quarantine. */

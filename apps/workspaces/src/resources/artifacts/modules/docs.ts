@@ -1,0 +1,76 @@
+import path from 'node:path';
+import { Worker } from 'node:worker_threads';
+
+/** A module that cannot be read; the message is for the person who uploads it. */
+export class BadModule extends Error {
+  override readonly name = 'BadModule';
+}
+
+/** What one folder of a module says of itself, by the names of the registry protocol. */
+export interface FolderDocs {
+  readonly path: string;
+  readonly name: string;
+  readonly readme: string;
+  readonly empty: boolean;
+  readonly inputs: readonly {
+    readonly name: string;
+    readonly type: string;
+    readonly description: string;
+    /** As JSON; empty where there is none. */
+    readonly default: string;
+    readonly required: boolean;
+  }[];
+  readonly outputs: readonly { readonly name: string; readonly description: string }[];
+  readonly dependencies: readonly { readonly name: string; readonly source: string; readonly version: string }[];
+  readonly provider_dependencies: readonly {
+    readonly name: string;
+    readonly namespace: string;
+    readonly source: string;
+    readonly version: string;
+  }[];
+  readonly resources: readonly { readonly name: string; readonly type: string }[];
+}
+
+/** What a module says of itself, in its root and in the folders of its submodules and examples. */
+export interface ModuleDocs {
+  readonly root: FolderDocs;
+  readonly submodules: readonly FolderDocs[];
+  readonly examples: readonly FolderDocs[];
+}
+
+const readMs = 20_000;
+
+/** Texts of the root, and of folders right below `modules` and `examples`. */
+const described = /^(?:(?:modules|examples)\/[^/]+\/)?(?:README\.md|[^/]+\.(?:tf|tofu)(?:\.json)?)$/;
+
+/** Whether a file says something about its module. */
+export const isDescribed = (file: string): boolean => described.test(file);
+
+/**
+ * Reads the texts of a module in a separate thread: the parser is not ours to stop. Throws BadModule for what is not
+ * written in the language of the tools, takes too long, or declares nothing in its root.
+ */
+export async function readModule(files: ReadonlyMap<string, Uint8Array>): Promise<ModuleDocs> {
+  const thread = path.join(__dirname, `module-thread${path.extname(__filename)}`);
+  const worker = new Worker(thread, {
+    workerData: files,
+    // When running from source, the thread needs the loader for it.
+    execArgv: thread.endsWith('.ts') ? ['--conditions=source', '--require', 'tsx/cjs'] : [],
+    resourceLimits: { maxOldGenerationSizeMb: 256, stackSizeMb: 4 },
+  });
+  const late = setTimeout(() => void worker.terminate(), readMs);
+  try {
+    const answer = await new Promise<ModuleDocs | string>((resolve) => {
+      worker.once('message', resolve);
+      worker.once('error', () => resolve('the module cannot be read: it is too deeply nested, or too large'));
+      worker.once('exit', () => resolve('the module cannot be read: it takes too long'));
+    });
+    if (typeof answer === 'string') throw new BadModule(answer);
+    if (answer.root.empty)
+      throw new BadModule('the archive declares nothing in its root: no .tf file of a module is there');
+    return answer;
+  } finally {
+    clearTimeout(late);
+    await worker.terminate();
+  }
+}

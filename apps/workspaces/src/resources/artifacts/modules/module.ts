@@ -1,0 +1,127 @@
+import { rcompare } from 'semver';
+import {
+  Prisma,
+  type RegistryModule as Row,
+  type RegistryModuleVersion as VersionRow,
+} from '../../../generated/prisma/client';
+import type { Principal } from '../../../kernel/access/principal';
+import type { Database } from '../../../kernel/database/database';
+import { inOrder } from '../../../kernel/database/in-order';
+import { named, readersOf } from './names';
+
+/** What a list of versions says of one. */
+type ListedVersion = Pick<VersionRow, 'version' | 'status' | 'error'>;
+
+/** A module with its versions, newest first. */
+export interface RegistryModule extends Row {
+  readonly organizationName: string;
+  readonly versions: readonly ListedVersion[];
+  /** Organizations of the caller to which it is shared. */
+  readonly readers: readonly string[];
+}
+
+/** A version of a private module. */
+export interface ModuleVersion extends VersionRow {
+  readonly organizationId: string;
+  readonly readers: readonly string[];
+  readonly module: RegistryModule;
+  /** Only for those who may upload. */
+  readonly uploadUrl?: string;
+}
+
+/** How a module is named in paths. */
+export interface ModuleName {
+  readonly registryName: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly provider?: string;
+}
+
+const include = {
+  organization: { select: { name: true } },
+  versions: { select: { version: true, status: true, error: true } },
+} as const;
+
+/** Modules by id, in their order; `readers` as given. */
+export async function findMany(
+  db: Database,
+  ids: readonly string[],
+  readers: readonly string[] = [],
+): Promise<RegistryModule[]> {
+  const wanted = ids.map((id) => ({ id }));
+  const where = { id: { in: [...ids] }, organization: { removedAt: null } };
+  const rows = await db.prisma.registryModule.findMany({ where, include });
+  const found = rows.map(({ organization, versions, ...row }) => ({
+    ...row,
+    organizationName: organization.name,
+    namespace: row.registryName === 'private' ? organization.name : row.namespace,
+    versions: versions.sort((one, other) => rcompare(one.version, other.version)),
+    readers,
+  }));
+  return inOrder(wanted, async () => found);
+}
+
+/** One module. */
+export async function find(db: Database, principal: Principal, id: string): Promise<RegistryModule | undefined> {
+  const [found] = await findMany(db, [id]);
+  return found && { ...found, readers: await readersOf(db, principal, found.organizationId) };
+}
+
+/** The modules of an organization with a name: one for each provider, or that of one provider. */
+export async function findNamed(
+  db: Database,
+  principal: Principal,
+  organization: { readonly id: string; readonly name: string } | undefined,
+  { registryName, namespace, name, provider }: ModuleName,
+): Promise<RegistryModule[]> {
+  if (!organization) return [];
+  const own = namespace.toLowerCase() === organization.name.toLowerCase();
+  if (registryName === 'private' && !own) return [];
+  const rows = await db.prisma.$queryRaw<{ id: string }[]>`
+    SELECT m.id FROM registry_module m
+     WHERE m.organization_id = ${organization.id} AND m.registry_name = ${registryName}
+       AND ${named('m.namespace', registryName === 'private' ? '' : namespace)} AND ${named('m.name', name)}
+       AND ${provider === undefined ? Prisma.sql`true` : named('m.provider', provider)}
+     ORDER BY m.id`;
+  const ids = rows.map(({ id }) => id);
+  return ids.length === 0 ? [] : findMany(db, ids, await readersOf(db, principal, organization.id));
+}
+
+/** One version of a module, written in any case. */
+export async function findVersion(
+  db: Database,
+  module: RegistryModule | undefined,
+  version: string,
+): Promise<ModuleVersion | undefined> {
+  if (!module) return undefined;
+  const [row] = await db.prisma.$queryRaw<{ id: string }[]>`
+    SELECT v.id FROM registry_module_version v WHERE v.module_id = ${module.id} AND ${named('v.version', version)}`;
+  const found = row && (await db.prisma.registryModuleVersion.findUnique({ where: { id: row.id } }));
+  return found ? { ...found, organizationId: module.organizationId, readers: module.readers, module } : undefined;
+}
+
+/** Versions by id, as the caller sees them. */
+export async function findVersions(
+  db: Database,
+  ids: readonly string[],
+  principal?: Principal,
+): Promise<ModuleVersion[]> {
+  const rows = await db.prisma.registryModuleVersion.findMany({ where: { id: { in: [...ids] } } });
+  const modules = new Map(
+    (
+      await findMany(
+        db,
+        rows.map(({ moduleId }) => moduleId),
+      )
+    ).map((one) => [one.id, one]),
+  );
+  const found: ModuleVersion[] = [];
+  for (const row of rows) {
+    const module = modules.get(row.moduleId);
+    if (!module) continue;
+    const { organizationId } = module;
+    const readers = principal ? await readersOf(db, principal, organizationId) : [];
+    found.push({ ...row, organizationId, readers, module });
+  }
+  return found;
+}

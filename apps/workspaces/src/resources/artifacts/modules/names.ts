@@ -1,0 +1,53 @@
+import { invalid } from '@keystead/jsonapi';
+import { valid } from 'semver';
+import { z } from 'zod';
+import { Prisma } from '../../../generated/prisma/client';
+import type { Principal } from '../../../kernel/access/principal';
+import type { Database } from '../../../kernel/database/database';
+import { belonging } from '../../organizations/organizations/service';
+
+/** A name as the tools take it in addresses of modules and providers. */
+export const artifactName = z
+  .string()
+  .regex(
+    /^[0-9A-Za-z](?:[0-9A-Za-z_-]{0,62}[0-9A-Za-z])?$/,
+    'must be letters, digits, - and _, 64 at most, with a letter or digit at both ends',
+  );
+
+/** The registry that an artifact is in: of the organization, or the public one, of which only the name is kept. */
+export const registryNames = ['private', 'public'] as const;
+
+/** Everything that may follow in a version, such as a build, is kept as it was sent. */
+export const versionText = z
+  .string()
+  .max(128)
+  .refine((text) => valid(text) !== null && /^\d\S*$/.test(text), 'must be a semantic version such as 1.2.0');
+
+/** The namespace of an artifact that is made. Throws `invalid`. */
+export function requireNamespace(
+  registryName: string,
+  namespace: string | undefined,
+  organizationName: string,
+): string {
+  if (registryName === 'public') {
+    if (!namespace) throw invalid('namespace', 'must be given for the public registry');
+    return namespace;
+  }
+  if (namespace && namespace.toLowerCase() !== organizationName.toLowerCase()) {
+    throw invalid('namespace', 'must be the name of the organization');
+  }
+  return '';
+}
+
+/** The organizations besides the owner by which the caller may read what it shares: those that consume its modules. */
+export async function readersOf(db: Database, principal: Principal, ownerId: string): Promise<string[]> {
+  const found = await db.prisma.$queryRaw<{ id: string }[]>`
+    SELECT o.id FROM organization o JOIN organization p ON p.id = ${ownerId}
+     WHERE ${belonging(principal)} AND o.id <> p.id AND o.removed_at IS NULL
+       AND (p.global_module_sharing OR EXISTS (SELECT 1 FROM module_consumer c WHERE c.producer_id = p.id AND c.consumer_id = o.id))`;
+  return found.map(({ id }) => id);
+}
+
+/** SQL: a column has this text in any case. */
+export const named = (column: string, text: string): Prisma.Sql =>
+  Prisma.sql`lower(${Prisma.raw(column)}) = ${text.toLowerCase()}`;

@@ -1,0 +1,106 @@
+import { notFound } from '@keystead/refusal';
+import { rcompare } from 'semver';
+import type { Policy } from '../../../kernel/access/policy';
+import { readWholeBlob } from '../../../kernel/blobs/blobs';
+import { signedUrl } from '../../../kernel/blobs/signed-urls';
+import { endpoints, type LookupBy } from '../../../kernel/endpoints/endpoint';
+import * as organizations from '../../organizations/organizations/service';
+import { json } from '../../runs/agents/wire';
+import type { ModuleDocs } from './docs';
+import { findNamed, findVersion, type ModuleVersion, type RegistryModule } from './module';
+import { organizationsOf, readsArtifact } from './policy';
+
+/** How long what was found may be fetched. */
+export const linkSeconds = 900;
+
+/** The archive of a version: its name tells the tools how to unpack it. */
+export const archivePath = (id: string): string => `/registry-module-versions/${id}/object/module.tar.gz`;
+
+const spoken = {
+  outside: true,
+  tokens: ['user', 'team', 'organization', 'run'],
+  visible: readsArtifact,
+  organizationsOf,
+} as const;
+
+const { raw } = endpoints({} as Policy<RegistryModule>, undefined);
+const at = '/api/registry/v1/modules/:namespace/:module_name/:module_provider' as const;
+
+type ModuleLookup = LookupBy<'namespace' | 'module_name' | 'module_provider'>;
+
+async function load({ db, env, principal, params }: ModuleLookup): Promise<RegistryModule | undefined> {
+  const { namespace, module_name: name, module_provider: provider } = params;
+  const organization = await organizations.findByName(db, env, namespace);
+  const found = await findNamed(db, principal, organization, { registryName: 'private', namespace, name, provider });
+  return found[0];
+}
+
+async function loadVersion(lookup: ModuleLookup & LookupBy<'module_version'>): Promise<ModuleVersion | undefined> {
+  const found = await findVersion(lookup.db, await load(lookup), lookup.params.module_version);
+  return found?.status === 'ok' ? found : undefined;
+}
+
+const described = (description: string) => ({
+  200: { description, type: 'application/json', schema: { type: 'object' } },
+});
+const published = ({ versions }: RegistryModule): string[] =>
+  versions.flatMap(({ version, status }) => (status === 'ok' ? [version] : []));
+const addressOf = ({ namespace, name, provider }: RegistryModule): string => `${namespace}/${name}/${provider}`;
+
+const versions = raw('GET')(`${at}/versions`, {
+  ...spoken,
+  summary: 'List the published versions of a module, for the tools.',
+  answers: described('The versions.'),
+  load,
+  run: async ({ target }) =>
+    json({ modules: [{ source: addressOf(target), versions: published(target).map((version) => ({ version })) }] }),
+});
+
+/** The tools read the address of the archive in a header. */
+const located = { 204: { description: 'The header `X-Terraform-Get` says where the archive is.' } };
+
+const download = raw('GET')(`${at}/:module_version/download`, {
+  ...spoken,
+  summary: 'Say where the archive of a version is, for the tools.',
+  answers: located,
+  load: loadVersion,
+  run: async ({ env, target }) => ({
+    status: 204,
+    headers: { 'X-Terraform-Get': signedUrl(env, 'GET', archivePath(target.id), linkSeconds) },
+  }),
+});
+
+const show = raw('GET')(`${at}/:module_version`, {
+  ...spoken,
+  summary: 'Show what a version says of itself: README, inputs, outputs, resources, submodules.',
+  answers: described('The version.'),
+  load: loadVersion,
+  run: async ({ db, env, target }) => {
+    const { module, version, docsBlobId, updatedAt } = target;
+    const bytes = docsBlobId ? await readWholeBlob(db, env.keyring, docsBlobId) : undefined;
+    if (!bytes) throw notFound();
+    const docs = JSON.parse(bytes.toString('utf8')) as ModuleDocs;
+    const { namespace, name, provider } = module;
+    return json({
+      id: `${addressOf(module)}/${version}`,
+      owner: '',
+      namespace,
+      name,
+      version,
+      provider,
+      description: '',
+      source: '',
+      tag: '',
+      published_at: updatedAt.toISOString(),
+      downloads: 0,
+      verified: false,
+      ...docs,
+      root: { ...docs.root, name },
+      providers: [provider],
+      versions: published(module).sort((one, other) => rcompare(other, one)),
+    });
+  },
+});
+
+/** What the tools ask of a registry of modules. */
+export const moduleProtocol = [versions, download, show];

@@ -1,0 +1,228 @@
+import { notFound } from '@keystead/refusal';
+import type { Access } from '../../../kernel/access/access';
+import { actorOf } from '../../../kernel/audit/audit';
+import { readBlob } from '../../../kernel/blobs/blobs';
+import { signedUrl } from '../../../kernel/blobs/signed-urls';
+import {
+  both,
+  type Call,
+  endpoints,
+  includable,
+  type Lookup,
+  type LookupBy,
+  type Resource,
+} from '../../../kernel/endpoints/endpoint';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import { organizationPolicy } from '../../organizations/organizations/policy';
+import * as organizations from '../../organizations/organizations/service';
+import {
+  find,
+  findMany,
+  findNamed,
+  findVersion,
+  findVersions,
+  type ModuleVersion,
+  type RegistryModule,
+} from './module';
+import { modulePolicy, organizationsOf, readsArtifact } from './policy';
+import { archivePath, moduleProtocol } from './protocol';
+import { CreateModule, CreateModuleVersion } from './schema';
+import { moduleSerializer, moduleVersionSerializer } from './serializer';
+import * as modules from './service';
+import { handOut, upload as uploadArchive } from './upload';
+
+const onOrganization = endpoints(organizationPolicy, moduleSerializer, {
+  visible: (access, { id }) => access.isMember(id),
+  organizationsOf: (item) => ('readers' in item ? organizationsOf(item) : [item.id]),
+});
+const onModule = endpoints(modulePolicy, moduleSerializer, { visible: readsArtifact, organizationsOf });
+
+const mayUpload = (access: Access, { module }: ModuleVersion): boolean => modulePolicy['can-delete'](access, module);
+const onVersion = endpoints({ 'can-upload': mayUpload }, moduleVersionSerializer, {
+  visible: readsArtifact,
+  organizationsOf,
+});
+
+const inOrganization = '/organizations/:organization_name/registry-modules' as const;
+const loadOrganization = ({ db, env, params }: LookupBy<'organization_name'>) =>
+  organizations.findByName(db, env, params.organization_name);
+
+const index = onOrganization.list(inOrganization, {
+  summary: 'List the modules of an organization by name.',
+  query: {
+    q: 'A part of the name, the provider or the namespace.',
+    'filter[provider]': 'Modules for this provider.',
+    'filter[registry_name]': 'private or public.',
+    'filter[organization_name]': 'Modules of this organization.',
+  },
+  load: loadOrganization,
+  run: ({ db, target, query, page }) => {
+    const [any, provider, registryName, organizationName] = [
+      query.get('q'),
+      query.get('filter[provider]'),
+      query.get('filter[registry_name]'),
+      query.get('filter[organization_name]'),
+    ];
+    return modules.list(db, target, { any, provider, registryName, organizationName }, page!);
+  },
+});
+
+const create = onOrganization.post(inOrganization, {
+  summary: 'Create a module, whose versions will be uploaded.',
+  requires: (access, { id }) => access.can(id, 'manage-modules') || access.can(id, 'manage-public-modules'),
+  body: CreateModule,
+  load: loadOrganization,
+  run: ({ db, access, target, body, ...call }) => modules.create(db, actorOf(call), access, target, body),
+});
+
+type NameParts = 'organization_name' | 'module_name';
+type SomeParts = Partial<Record<'registry_name' | 'namespace' | 'module_provider' | 'module_version', string>>;
+type Naming = LookupBy<NameParts> & { readonly params: SomeParts };
+
+/** The modules that a path names. */
+async function loadNamed(lookup: Naming): Promise<RegistryModule[]> {
+  const { db, params, principal } = lookup;
+  const organization = await loadOrganization(lookup);
+  const { module_name: name, module_provider: provider, registry_name: registryName = 'private' } = params;
+  const namespace = params.namespace ?? organization?.name ?? '';
+  return findNamed(db, principal, organization, { registryName, namespace, name, provider });
+}
+
+const loadModule = async (lookup: Naming): Promise<RegistryModule | undefined> => (await loadNamed(lookup))[0];
+
+const byName = `${inOrganization}/:registry_name/:namespace/:module_name` as const;
+const byProvider = `${byName}/:module_provider` as const;
+
+const show = both(
+  onModule.get,
+  {
+    [byProvider]: loadModule,
+    '/registry-modules/:registry_module_id': ({ db, principal, params }: LookupBy<'registry_module_id'>) =>
+      find(db, principal, params.registry_module_id),
+  },
+  { summary: 'Show a module.', run: async ({ target }: Call<string, undefined, RegistryModule>) => target },
+);
+
+/** What is deleted together, by one right. */
+interface ModuleSet extends Pick<RegistryModule, 'organizationId' | 'registryName' | 'readers'> {
+  readonly id: string;
+  readonly name: string;
+  readonly modules: readonly RegistryModule[];
+  readonly version: ModuleVersion | undefined;
+}
+
+async function loadSet(lookup: Naming): Promise<ModuleSet | undefined> {
+  const found = await loadNamed(lookup);
+  const [first] = found;
+  const { module_version: text } = lookup.params;
+  const version = text === undefined ? undefined : await findVersion(lookup.db, first, text);
+  if (!first || (text !== undefined && !version)) return undefined;
+  const { organizationId, registryName, readers, id, name } = first;
+  return { organizationId, registryName, readers, id, name, modules: found, version };
+}
+
+const onSet = endpoints(modulePolicy, moduleSerializer, { visible: readsArtifact, organizationsOf });
+const deletion = {
+  requires: 'can-delete',
+  run: ({ db, target, ...call }: Lookup<string> & { target: ModuleSet; request: { id: string } }) =>
+    modules.remove(db, actorOf(call), target.modules, target.version),
+} as const;
+const oldForm = '/registry-modules/actions/delete/:organization_name/:module_name' as const;
+
+const destroy = [
+  ...both(
+    onSet.remove,
+    { [byName]: loadSet, [byProvider]: loadSet, [`${byProvider}/:module_version`]: loadSet },
+    { ...deletion, summary: 'Delete a module for all providers, for one, or one version of it.' },
+  ),
+  ...both(
+    onSet.command('POST'),
+    {
+      [oldForm]: loadSet,
+      [`${oldForm}/:module_provider`]: loadSet,
+      [`${oldForm}/:module_provider/:module_version`]: loadSet,
+    },
+    { ...deletion, summary: 'Delete a module for all providers, for one, or one version of it: the older form.' },
+  ),
+];
+
+/** Says where to upload a version that can still change. */
+const withUpload = (env: Environment, version: ModuleVersion): ModuleVersion =>
+  version.readAt ? version : { ...version, uploadUrl: signedUrl(env, 'PUT', archivePath(version.id)) };
+
+const privately = async (lookup: Naming): Promise<RegistryModule | undefined> => {
+  const found = await loadModule(lookup);
+  return found?.registryName === 'private' ? found : undefined;
+};
+
+const createVersion = endpoints(modulePolicy, moduleVersionSerializer, {
+  visible: readsArtifact,
+  organizationsOf,
+}).post('/registry-modules/:organization_name/:module_name/:module_provider/versions', {
+  summary: 'Announce a version of a module; the answer says where to upload it.',
+  requires: 'can-delete',
+  body: CreateModuleVersion,
+  load: privately,
+  run: ({ db, target, body, ...call }) => modules.createVersion(db, actorOf(call), target, body),
+  adds: (made, env) => withUpload(env, made),
+});
+
+const showVersion = onVersion.get(`${byProvider}/version`, {
+  summary: 'Show a version of a module.',
+  query: { module_version: 'The version; needed.' },
+  load: async (lookup) => findVersion(lookup.db, await privately(lookup), lookup.query.get('module_version') ?? ''),
+  run: async ({ env, access, target }) => (mayUpload(access, target) ? withUpload(env, target) : target),
+});
+
+const byLink = '/registry-module-versions/:module_version_id/object/module.tar.gz' as const;
+const loadLinked = async ({ db, principal, params }: LookupBy<'module_version_id'>) =>
+  (await findVersions(db, [params.module_version_id], principal))[0];
+const archive = { type: 'application/gzip', schema: { type: 'string', format: 'binary' } };
+
+const upload = onVersion.raw('PUT')(byLink, {
+  summary: 'Upload the archive of a version, a gzip tar.',
+  answers: { 200: { description: 'It is published.' } },
+  takes: 'application/octet-stream',
+  refuses: [413, 422],
+  link: 'only',
+  requires: 'can-upload',
+  streams: true,
+  load: loadLinked,
+  run: async ({ db, env, target, request, ...call }) => {
+    await uploadArchive(db, env, actorOf({ ...call, request }), target, request.stream!);
+    return { status: 200, headers: {}, body: '' };
+  },
+});
+
+const content = onVersion.raw('GET')(byLink, {
+  summary: 'Download the archive of a version, by a link that holds its own secret.',
+  answers: { 200: { description: 'The archive.', ...archive } },
+  link: 'only',
+  load: loadLinked,
+  run: async ({ db, env, target }) => {
+    const blobId = await handOut(db, target);
+    const body = blobId ? await readBlob(db, env.keyring, blobId) : undefined;
+    if (!body) throw notFound();
+    return { status: 200, headers: { 'Content-Type': archive.type }, body };
+  },
+});
+
+/** Modules that organizations share: by upload, with the protocol by which the tools fetch them. */
+export const moduleResource: Resource = {
+  name: 'registry-modules',
+  endpoints: [index, create, ...show, ...destroy, createVersion, showVersion, upload, content, ...moduleProtocol],
+  includable: {
+    'registry-modules': includable<RegistryModule>({
+      serializer: moduleSerializer,
+      load: (db, ids) => findMany(db, ids),
+      visible: readsArtifact,
+      organizationsOf,
+    }),
+    'registry-module-versions': includable<ModuleVersion>({
+      serializer: moduleVersionSerializer,
+      load: (db, ids) => findVersions(db, ids),
+      visible: readsArtifact,
+      organizationsOf,
+    }),
+  },
+};

@@ -1,0 +1,135 @@
+import { invalid, MissingPermission, type Page } from '@keystead/jsonapi';
+import { Prisma } from '../../../generated/prisma/client';
+import type { Access } from '../../../kernel/access/access';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import { type Database, still } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
+import type { Organization } from '../../organizations/organizations/organization';
+import { findMany, findVersions, type ModuleVersion, type RegistryModule } from './module';
+import { requireNamespace } from './names';
+import { modulePolicy } from './policy';
+import type { NewModule, NewModuleVersion } from './schema';
+
+const mostModules = 10_000;
+const mostVersions = 2000;
+
+/** What a list of modules is narrowed by. */
+export interface ModuleSearch {
+  readonly any?: string;
+  readonly provider?: string;
+  readonly registryName?: string;
+  readonly organizationName?: string;
+}
+
+const containing = (text: string): string => `%${text.replace(/[\\%_]/g, '\\$&')}%`;
+
+/** A page of the modules of an organization by name. */
+export async function list(
+  db: Database,
+  { id, name: organizationName }: Organization,
+  search: ModuleSearch,
+  { offset, size }: Page,
+): Promise<{ items: RegistryModule[]; total: number }> {
+  const own = search.organizationName?.toLowerCase() ?? organizationName.toLowerCase();
+  if (own !== organizationName.toLowerCase()) return { items: [], total: 0 };
+  const { any, provider, registryName } = search;
+  const like = containing(any ?? '');
+  const where = Prisma.sql`m.organization_id = ${id}
+    AND ${provider === undefined ? Prisma.sql`true` : Prisma.sql`m.provider = ${provider}`}
+    AND ${registryName === undefined ? Prisma.sql`true` : Prisma.sql`m.registry_name = ${registryName}`}
+    AND (m.name ILIKE ${like} OR m.provider ILIKE ${like} OR m.namespace ILIKE ${like})`;
+  const rows = await db.prisma.$queryRaw<{ id: string }[]>`
+    SELECT m.id FROM registry_module m WHERE ${where}
+     ORDER BY lower(m.name), m.provider, m.id LIMIT ${size} OFFSET ${offset}`;
+  const [{ total } = { total: 0 }] = await db.prisma.$queryRaw<{ total: number }[]>`
+    SELECT count(*)::int AS total FROM registry_module m WHERE ${where}`;
+  return {
+    items: await findMany(
+      db,
+      rows.map((row) => row.id),
+    ),
+    total,
+  };
+}
+
+/** Creates a module without versions. Throws `invalid` for a name that is taken, also in another case. */
+export async function create(
+  db: Database,
+  actor: Actor,
+  access: Access,
+  organization: Organization,
+  input: NewModule,
+): Promise<RegistryModule> {
+  const registryName = input.registryName ?? 'private';
+  const target = { organizationId: organization.id, registryName, readers: [] };
+  if (!modulePolicy['can-delete'](access, target)) {
+    throw new MissingPermission(registryName === 'public' ? 'can-manage-public-modules' : 'can-create-module');
+  }
+  const namespace = requireNamespace(registryName, input.namespace ?? undefined, organization.name);
+  const id = newId('mod');
+  return db.transaction(async (tx) => {
+    await lockRow(tx, 'organization', organization.id);
+    if ((await tx.prisma.registryModule.count({ where: { organizationId: organization.id } })) >= mostModules) {
+      throw invalid('name', `is one too many: an organization has ${mostModules} modules at most`);
+    }
+    const { name, provider } = input;
+    await tx.prisma.registryModule.create({
+      data: { id, organizationId: organization.id, registryName, namespace, name, provider },
+    });
+    const [made] = await findMany(tx, [id]);
+    await recordChange(tx, actor, { ...changeOf(still(made), 'create'), after: { name, provider, registryName } });
+    return still(made);
+  });
+}
+
+/** Announces a version. Throws `invalid` for one that is there: what was published under a number never becomes something else. */
+export async function createVersion(
+  db: Database,
+  actor: Actor,
+  module: RegistryModule,
+  { version, commitSha }: NewModuleVersion,
+): Promise<ModuleVersion> {
+  const id = newId('modver');
+  return db.transaction(async (tx) => {
+    await lockRow(tx, 'registry_module', module.id);
+    if ((await tx.prisma.registryModuleVersion.count({ where: { moduleId: module.id } })) >= mostVersions) {
+      throw invalid('version', `is one too many: a module has ${mostVersions} versions at most`);
+    }
+    const data = { id, moduleId: module.id, version, commitSha: commitSha ?? null };
+    await tx.prisma.registryModuleVersion.create({ data });
+    await recordChange(tx, actor, versionChange(module, version, 'create'));
+    const [made] = await findVersions(tx, [id]);
+    return still(made);
+  });
+}
+
+/** Deletes modules, or one version of a module. */
+export async function remove(
+  db: Database,
+  actor: Actor,
+  modules: readonly RegistryModule[],
+  version: ModuleVersion | undefined,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    if (version) {
+      const { count } = await tx.prisma.registryModuleVersion.deleteMany({ where: { id: version.id } });
+      if (count > 0) await recordChange(tx, actor, versionChange(version.module, version.version, 'delete'));
+      return;
+    }
+    for (const module of modules) {
+      const { count } = await tx.prisma.registryModule.deleteMany({ where: { id: module.id } });
+      if (count > 0) await recordChange(tx, actor, changeOf(module, 'delete'));
+    }
+  });
+}
+
+function changeOf({ id, name, provider, organizationId }: RegistryModule, verb: string) {
+  const target = { type: 'registry-modules', id, name: `${name}/${provider}` };
+  return { organizationId, action: `registry-module.${verb}`, target };
+}
+
+/** The event of what happened to a version, about its module. */
+export function versionChange(module: RegistryModule, version: string, verb: string) {
+  return { ...changeOf(module, `version-${verb}`), [verb === 'delete' ? 'before' : 'after']: { version } };
+}

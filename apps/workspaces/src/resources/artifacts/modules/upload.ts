@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { Refusal } from '@keystead/refusal';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import { BlobTooLarge, keepBlob, removeBlob, writeBlob } from '../../../kernel/blobs/blobs';
+import type { Database } from '../../../kernel/database/database';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import { ArchiveCheck, BadArchive } from '../../runs/configuration-versions/archive-check';
+import { BadModule, isDescribed, readModule } from './docs';
+import type { ModuleVersion } from './module';
+import { versionChange } from './service';
+
+const mostEntries = 20_000;
+/** How many times its size an archive may be once it is unpacked. */
+const growth = 4;
+/** Of all files that are read for what a module says of itself. */
+const mostText = 4 * 1024 * 1024;
+
+const taken = () => new Refusal('conflict', 'this version was downloaded already, and does not change any more');
+
+/**
+ * Takes the archive of a version. Until it is handed out to someone, another archive replaces it; the same again changes
+ * nothing. Throws `invalid` for other things than an archive of a module, and for one that would leave its folder.
+ */
+export async function upload(
+  db: Database,
+  env: Pick<Environment, 'keyring' | 'configurationBytes' | 'largeUploads'>,
+  actor: Actor,
+  version: ModuleVersion,
+  source: AsyncIterable<Uint8Array>,
+): Promise<void> {
+  const limit = env.configurationBytes;
+  const digest = createHash('sha256');
+  let text = 0;
+  const check = new ArchiveCheck({ bytes: growth * limit, entries: mostEntries }, (name, bytes) => {
+    if (!isDescribed(name)) return false;
+    text += bytes;
+    if (text > mostText) throw new BadArchive(`the texts of the module have more than ${mostText} bytes`);
+    return true;
+  });
+  const written: string[] = [];
+  const keep = async (bytes: AsyncIterable<Uint8Array>, most: number) => {
+    const blob = await writeBlob(db, env.keyring, bytes, { limit: most, provisional: true });
+    written.push(blob.id);
+    return blob;
+  };
+  try {
+    const pieces = async function* () {
+      for await (const piece of source) {
+        digest.update(piece);
+        await check.write(piece);
+        yield piece;
+      }
+      await check.end();
+    };
+    const { id: blobId, size } = await keep(pieces(), limit);
+    const docs = await env.largeUploads.run(() => readModule(check.kept), version.organizationId);
+    const about = Buffer.from(JSON.stringify(docs));
+    const { id: docsBlobId } = await keep(Readable.from([about]), about.length);
+    await publish(db, actor, version, { blobId, docsBlobId, size: BigInt(size), digest: digest.digest() });
+  } catch (error) {
+    check.close();
+    for (const id of written) await removeBlob(db, id);
+    if (error instanceof BlobTooLarge) {
+      throw await failed(db, version, new Refusal('too-large', `the archive is larger than ${limit} bytes`));
+    }
+    if (!(error instanceof BadArchive || error instanceof BadModule)) throw error;
+    throw await failed(db, version, new Refusal('invalid', error.message));
+  }
+}
+
+/** Remembers why a version that was never uploaded still has no files. */
+async function failed(db: Database, { id }: ModuleVersion, refusal: Refusal): Promise<Refusal> {
+  const data = { status: 'reg_ingress_failed', error: refusal.message, updatedAt: new Date() };
+  await db.prisma.registryModuleVersion.updateMany({ where: { id, blobId: null }, data });
+  return refusal;
+}
+
+interface Content {
+  readonly blobId: string;
+  readonly docsBlobId: string;
+  readonly size: bigint;
+  readonly digest: Buffer;
+}
+
+async function publish(db: Database, actor: Actor, { id, module, version }: ModuleVersion, content: Content) {
+  const digest = new Uint8Array(content.digest);
+  const stored = await db.transaction(async (tx) => {
+    const [before] = await tx.prisma.$queryRaw<{ digest: Uint8Array | null; read_at: Date | null }[]>`
+      SELECT digest, read_at FROM registry_module_version WHERE id = ${id} FOR UPDATE`;
+    if (!before) throw new Refusal('missing', '');
+    if (before.digest && content.digest.equals(before.digest)) return false;
+    if (before.read_at) throw taken();
+    await keepBlob(tx, content.blobId, content.docsBlobId);
+    const data = { ...content, digest, status: 'ok', error: null, updatedAt: new Date() };
+    await tx.prisma.registryModuleVersion.update({ where: { id }, data });
+    await tx.prisma.registryModule.update({ where: { id: module.id }, data: { updatedAt: new Date() } });
+    await recordChange(tx, actor, versionChange(module, version, 'publish'));
+    return true;
+  });
+  if (!stored) for (const one of [content.blobId, content.docsBlobId]) await removeBlob(db, one);
+}
+
+/** The archive of a version, which does not change any more; undefined where there is none. */
+export async function handOut({ prisma }: Database, version: ModuleVersion): Promise<string | undefined> {
+  if (version.readAt) return version.blobId ?? undefined;
+  const [row] = await prisma.$queryRaw<{ blob_id: string }[]>`
+    UPDATE registry_module_version SET read_at = coalesce(read_at, now()) WHERE id = ${version.id} AND status = 'ok'
+    RETURNING blob_id`;
+  return row?.blob_id;
+}

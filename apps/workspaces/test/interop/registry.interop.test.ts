@@ -1,0 +1,124 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:https';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { findProgram, freePort, testCertificate } from '@keystead/testing';
+import { archiveOf, configured, putUrl, startRun } from '../configurations';
+import { fakeWorker } from '../fake-worker';
+import { organizationToken } from '../members';
+import { resource, startWorkspaces } from '../start-workspaces';
+
+jest.setTimeout(120_000);
+const execute = promisify(execFile);
+const tools = [
+  ['Terraform', findProgram('terraform')],
+  ['OpenTofu', process.env.KEYSTEAD_TOFU ?? findProgram('tofu')],
+] as const;
+
+// The real tools over TLS, with a registry that only this installation serves.
+describe('the registry, as the tools use it', () => {
+  const box = mkdtempSync(path.join(tmpdir(), 'registry-'));
+  const env: Record<string, string> = {};
+  let host = '';
+  beforeAll(async () => {
+    host = `127.0.0.1:${await freePort()}`;
+    env.WORKSPACES_PUBLIC_URL = `https://${host}`;
+  });
+  const workspaces = startWorkspaces({ env });
+  const { admin } = workspaces;
+  const worker = fakeWorker(workspaces);
+  let listening: Server;
+
+  beforeAll(async () => {
+    listening = createServer(testCertificate, workspaces.service.app);
+    await new Promise<void>((resolve) => listening.listen(Number(host.split(':')[1]), resolve));
+    writeFileSync(path.join(box, 'ca.pem'), testCertificate.cert);
+    await workspaces.organization('acme');
+    await workspaces.organization('other');
+    await admin
+      .post('organizations/acme/registry-modules', resource('registry-modules', { name: 'quay', provider: 'crane' }))
+      .expect(201);
+    for (const [version, said] of [
+      ['1.0.0', 'old'],
+      ['1.1.0', 'new'],
+      ['2.0.0-rc1', 'next'],
+    ] as const) {
+      const body = resource('registry-module-versions', { version });
+      const made = await admin.post('registry-modules/acme/quay/crane/versions', body).expect(201);
+      const archive = await archiveOf([
+        ['main.tf', `output "said" { value = "${said}" }`],
+        ['modules/deep/main.tf', `output "deep" { value = "deep-${said}" }`],
+      ]);
+      await putUrl(workspaces, made.body.data.links.upload, archive).expect(200);
+    }
+  });
+  afterAll(() => {
+    listening.closeAllConnections();
+    listening.close();
+    rmSync(box, { recursive: true, force: true });
+  });
+
+  const folder = (name: string, main: string, token: string, program: string) => {
+    const cwd = path.join(box, name);
+    mkdirSync(cwd, { recursive: true });
+    writeFileSync(path.join(cwd, 'main.tf'), main);
+    const TF_CLI_CONFIG_FILE = path.join(cwd, 'tool.rc');
+    writeFileSync(TF_CLI_CONFIG_FILE, `disable_checkpoint = true\ncredentials "${host}" {\n  token = "${token}"\n}\n`);
+    const environment = {
+      PATH: process.env.PATH,
+      HOME: box,
+      TF_CLI_CONFIG_FILE,
+      SSL_CERT_FILE: path.join(box, 'ca.pem'),
+    };
+    const run = async (...args: string[]) => {
+      const { stdout, stderr } = await execute(program, args, { cwd, env: environment });
+      return stdout + stderr;
+    };
+    return { cwd, run };
+  };
+  const uses = (version: string) => `
+module "quay" {
+  source  = "${host}/acme/quay/crane"
+  version = "${version}"
+}
+module "deep" {
+  source  = "${host}/acme/quay/crane//modules/deep"
+  version = "${version}"
+}
+output "said" { value = "\${module.quay.said} \${module.deep.deep}" }`;
+
+  describe.each(tools)('%s', (product, program) => {
+    const it = program === undefined ? test.skip : test;
+
+    it('installs modules and submodules by init, and applies them', async () => {
+      const { cwd, run } = folder(`${product}-modules`, uses('~> 1.0'), admin.token!, program!);
+      await run('init', '-no-color');
+      const installed = readFileSync(path.join(cwd, '.terraform/modules/modules.json'), 'utf8');
+      expect(installed).toContain('"Version":"1.1.0"');
+      await run('apply', '-auto-approve', '-no-color');
+      expect(await run('output', '-raw', 'said')).toBe('new deep-new');
+    });
+
+    it('installs them with the token of a run', async () => {
+      const { id } = await workspaces.workspace('acme', `of-${product}`);
+      await configured(workspaces, id);
+      await startRun(admin, id).expect(201);
+      const job = await worker.take('plan');
+      const { registry } = await worker.inputs(job, `https://${host}`);
+      const { run } = folder(`${product}-run`, uses('2.0.0-rc1'), registry!.token, program!);
+      await run('init', '-no-color');
+      await worker.endPlan(job, { outcome: 'errored', errorMessage: 'over' });
+      const late = folder(`${product}-late`, uses('1.0.0'), registry!.token, program!);
+      await expect(late.run('init', '-no-color')).rejects.toThrow(/401|unauthorized/i);
+    });
+
+    it('is refused where it may not read', async () => {
+      const { token } = await organizationToken(workspaces, 'other');
+      const { run } = folder(`${product}-other`, uses('1.0.0'), token!, program!);
+      await expect(run('init', '-no-color')).rejects.toThrow(/not found/i);
+    });
+  });
+});

@@ -1,0 +1,322 @@
+import { randomBytes } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { archiveOf, configured, fetchUrl, putUrl, startRun } from './configurations';
+import { fakeWorker } from './fake-worker';
+import { member, organizationToken, team } from './members';
+import { type Client, resource, startWorkspaces } from './start-workspaces';
+
+const files = [
+  ['README.md', '# Quay <script>'],
+  [
+    'main.tf',
+    `variable "size" {
+  type        = list(object({ x = string, y = optional(number, 3) }))
+  description = "How many \${var.x}"
+  default     = [1, "2"]
+}
+variable "name" {}
+output "id" {
+  value       = crane_load.one[0].id
+  description = "the id"
+}
+terraform {
+  required_providers {
+    crane = {
+      source  = "acme/crane"
+      version = "~> 1.0"
+    }
+  }
+}
+resource "crane_load" "one" {}
+module "sub" {
+  source  = "./modules/sub"
+}`,
+  ],
+  ['more.tf.json', '{"output":{"more":{"value":"x"}}}'],
+  ['modules/sub/main.tf', 'variable "inner" { default = null }'],
+  ['modules/sub/deep/main.tf', 'not read at all {{{'],
+  ['examples/plain/README.md', 'plain'],
+] as const;
+
+describe('modules of the registry', () => {
+  const workspaces = startWorkspaces({ env: { WORKSPACES_CONFIGURATION_LIMIT_MIB: '1' } });
+  const { admin } = workspaces;
+  const worker = fakeWorker(workspaces);
+  const under = 'organizations/acme/registry-modules';
+  const protocol = '/api/registry/v1/modules';
+
+  beforeAll(async () => {
+    await workspaces.organization('acme');
+    await workspaces.organization('other');
+  });
+
+  const create = async (name: string, by: Client = admin, organization = 'acme') => {
+    const body = resource('registry-modules', { name, provider: 'crane', 'registry-name': 'private' });
+    return (await by.post(`organizations/${organization}/registry-modules`, body).expect(201)).body.data;
+  };
+  const announce = (name: string, version: string, organization = 'acme', by: Client = admin) =>
+    by.post(
+      `registry-modules/${organization}/${name}/crane/versions`,
+      resource('registry-module-versions', { version }),
+    );
+  const publish = async (name: string, version: string, archive?: Buffer, organization = 'acme') => {
+    const { body } = await announce(name, version, organization).expect(201);
+    await putUrl(workspaces, body.data.links.upload, archive ?? (await archiveOf())).expect(200);
+    return body.data;
+  };
+  const locate = async (by: Client, address: string) =>
+    (await by.get(`${protocol}/${address}/download`)).headers['x-terraform-get'];
+
+  it('are created, published by upload, described, and fetched by the protocol of the tools', async () => {
+    const made = await create('quay');
+    expect(made).toMatchObject({
+      id: expect.stringMatching(/^mod-/),
+      type: 'registry-modules',
+      attributes: {
+        name: 'quay',
+        provider: 'crane',
+        namespace: 'acme',
+        'registry-name': 'private',
+        status: 'pending',
+        'version-statuses': [],
+        'no-code': false,
+        permissions: { 'can-delete': true, 'can-resync': true, 'can-retry': true },
+      },
+      relationships: { organization: { data: { type: 'organizations', id: 'acme' } } },
+    });
+    const archive = await archiveOf(files);
+    const version = await publish('quay', '1.2.3', archive);
+    expect(version).toMatchObject({
+      attributes: { version: '1.2.3', status: 'pending' },
+      relationships: { 'registry-module': { data: { id: made.id } } },
+    });
+    const shown = await admin.get(`registry-modules/${made.id}`).expect(200);
+    expect(shown.body.data.attributes).toMatchObject({
+      status: 'setup_complete',
+      'version-statuses': [{ version: '1.2.3', status: 'ok' }],
+    });
+    const { body: discovered } = await admin.get('/.well-known/terraform.json').expect(200);
+    expect(discovered['modules.v1']).toBe(`${protocol}/`);
+    const { body: versions } = await admin.get(`${protocol}/acme/quay/crane/versions`).expect(200);
+    expect(versions).toEqual({ modules: [{ source: 'acme/quay/crane', versions: [{ version: '1.2.3' }] }] });
+    const link = await locate(admin, 'acme/quay/crane/1.2.3');
+    expect(link).toMatch(/^https:\/\/workspaces\.test\/.*\/module\.tar\.gz\?/);
+    expect((await fetchUrl(workspaces, link!).expect(200)).body.equals(archive)).toBe(true);
+    const { body: docs } = await admin.get(`${protocol}/acme/quay/crane/1.2.3`).expect(200);
+    expect(docs).toMatchObject({
+      id: 'acme/quay/crane/1.2.3',
+      versions: ['1.2.3'],
+      root: {
+        name: 'quay',
+        readme: '# Quay <script>',
+        empty: false,
+        inputs: [
+          { name: 'name', type: '', description: '', default: '', required: true },
+          {
+            name: 'size',
+            type: 'list(object({ x = string, y = optional(number, 3) }))',
+            description: `How many \${var.x}`,
+            default: '[1,"2"]',
+            required: false,
+          },
+        ],
+        outputs: [
+          { name: 'id', description: 'the id' },
+          { name: 'more', description: '' },
+        ],
+        provider_dependencies: [{ name: 'crane', namespace: 'acme', source: 'acme/crane', version: '~> 1.0' }],
+        resources: [{ name: 'one', type: 'crane_load' }],
+        dependencies: [{ name: 'sub', source: './modules/sub', version: '' }],
+      },
+      submodules: [{ path: 'modules/sub', name: 'sub', inputs: [{ name: 'inner', default: 'null', required: false }] }],
+      examples: [{ path: 'examples/plain', readme: 'plain' }],
+    });
+  });
+
+  it('keep a version as it is once it was downloaded', async () => {
+    await create('once');
+    const first = await archiveOf();
+    const { body } = await announce('once', '1.0.0').expect(201);
+    const { upload } = body.data.links;
+    await putUrl(workspaces, upload, first).expect(200);
+    // A client that got no answer sends the same again.
+    await putUrl(workspaces, upload, first).expect(200);
+    const second = await archiveOf([['main.tf', 'output "second" { value = 2 }']]);
+    await putUrl(workspaces, upload, second).expect(200);
+    await fetchUrl(workspaces, (await locate(admin, 'acme/once/crane/1.0.0'))!).expect(200);
+    await putUrl(workspaces, upload, second).expect(200);
+    await putUrl(workspaces, upload, first).expect(409);
+    const bytes = await fetchUrl(workspaces, (await locate(admin, 'acme/once/crane/1.0.0'))!).expect(200);
+    expect(bytes.body.equals(second)).toBe(true);
+    const shown = await admin.get(`${under}/private/acme/once/crane/version?module_version=1.0.0`).expect(200);
+    expect(shown.body.data.links?.upload).toBeUndefined();
+  });
+
+  it.each([
+    ['no archive', Buffer.from('no archive')],
+    ['a bomb', gzipSync(Buffer.alloc(8 * 1024 * 1024))],
+    ['a path outside', archiveOf([['../main.tf', 'x = 1']])],
+    ['an absolute path', archiveOf([['/etc/main.tf', 'x = 1']])],
+    ['a link outside', archiveOf([[{ name: 'l', type: 'symlink', linkname: '../../etc/passwd' }, '']])],
+    ['a device', archiveOf([[{ name: 'd', type: 'character-device' }, '']])],
+    ['a text that is no configuration', archiveOf([['main.tf', 'resource "x" {{']])],
+    ['JSON that is none', archiveOf([['main.tf.json', '{']])],
+    ['a text that is nested without end', archiveOf([['main.tf', `x = ${'['.repeat(100_000)}`]])],
+    ['nothing in the root', archiveOf([['modules/a/main.tf', 'variable "x" {}']])],
+  ])('refuse %s, say why, and can be uploaded again', async (what, archive) => {
+    const name = what.replace(/\W+/g, '-');
+    await create(name);
+    const { body } = await announce(name, '1.0.0').expect(201);
+    const answer = await putUrl(workspaces, body.data.links.upload, await archive).expect(422);
+    const [{ detail }] = answer.body.errors;
+    const { body: shown } = await admin.get(`${under}/private/acme/${name}/crane`).expect(200);
+    expect(shown.data.attributes['version-statuses']).toEqual([
+      { version: '1.0.0', status: 'reg_ingress_failed', error: detail },
+    ]);
+    await admin.get(`${protocol}/acme/${name}/crane/1.0.0/download`).expect(404);
+    const { body: none } = await admin.get(`${protocol}/acme/${name}/crane/versions`).expect(200);
+    expect(none.modules[0].versions).toEqual([]);
+    await putUrl(workspaces, body.data.links.upload, await archiveOf()).expect(200);
+    await admin.get(`${protocol}/acme/${name}/crane/1.0.0/download`).expect(204);
+  });
+
+  it('refuse an archive that is too large', async () => {
+    await create('large');
+    const { body } = await announce('large', '1.0.0').expect(201);
+    const large = await archiveOf([['data.txt', randomBytes(1024 * 1024).toString('base64')]]);
+    await putUrl(workspaces, body.data.links.upload, large).expect(413);
+  });
+
+  it('have one name and one version in any case, also when two ask at once', async () => {
+    const body = (name: string) => resource('registry-modules', { name, provider: 'crane' });
+    const both = await Promise.all(['Twin', 'tWIN'].map((name) => admin.post(under, body(name))));
+    expect(both.map(({ status }) => status).sort()).toEqual([201, 422]);
+    const refused = both.find(({ status }) => status === 422)!;
+    expect(refused.body.errors[0]).toMatchObject({ detail: 'Name has already been taken' });
+    const versions = await Promise.all(['1.0.0-RC1', '1.0.0-rc1'].map((version) => announce('twin', version)));
+    expect(versions.map(({ status }) => status).sort()).toEqual([201, 422]);
+    expect(versions.find(({ status }) => status === 422)!.body.errors[0].source.pointer).toBe(
+      '/data/attributes/version',
+    );
+  });
+
+  it.each([
+    ['name', { name: 'ünicode' }],
+    ['name', { name: '../up' }],
+    ['provider', { provider: 'Upper' }],
+    ['namespace', { namespace: 'other' }],
+    ['namespace', { 'registry-name': 'public' }],
+    ['registry-name', { 'registry-name': 'PRIVATE' }],
+    ['no-code', { 'no-code': true }],
+  ])('refuse a wrong %s by name', async (attribute, given) => {
+    const body = resource('registry-modules', { name: 'wrong', provider: 'crane', ...given });
+    const { body: answer } = await admin.post(under, body).expect(422);
+    expect(answer.errors[0].source.pointer).toBe(`/data/attributes/${attribute}`);
+  });
+
+  it('refuse versions that are none', async () => {
+    await create('numbers');
+    for (const version of ['1', 'v1.0.0', '1.0', 'latest', '1.0.0 ', '01.0.0']) {
+      await announce('numbers', version).expect(422);
+    }
+    for (const version of ['1.2.3-alpha+feature', '10.0.0']) await announce('numbers', version).expect(201);
+  });
+
+  it('are listed, searched and deleted, by version, provider or name, with their bytes', async () => {
+    const blobs = () => workspaces.service.db.prisma.blob.count();
+    const before = await blobs();
+    await create('gone');
+    for (const version of ['1.0.0', '1.1.0']) await publish('gone', version);
+    const names = async (query: string) =>
+      (await admin.get(`${under}?${query}`).expect(200)).body.data.map(
+        ({ attributes: { name } }: { attributes: { name: string } }) => name,
+      );
+    await expect(names('q=GON&filter[provider]=crane&filter[registry_name]=private')).resolves.toEqual(['gone']);
+    await expect(names('q=%25')).resolves.toEqual([]);
+    await expect(names('filter[organization_name]=other')).resolves.toEqual([]);
+    await admin.delete(`${under}/private/acme/gone/crane/1.1.0`).expect(204);
+    await admin.get(`${protocol}/acme/gone/crane/1.1.0/download`).expect(404);
+    await admin.delete(`${under}/private/acme/gone/crane/1.1.0`).expect(404);
+    await admin.post('registry-modules/actions/delete/acme/gone/crane').expect(204);
+    await admin.get(`${under}/private/acme/gone/crane`).expect(404);
+    await create('gone');
+    await admin.delete(`${under}/private/acme/gone`).expect(204);
+    await expect(blobs()).resolves.toBe(before);
+  });
+
+  it('are managed by a right of teams, read by members and no one else', async () => {
+    await create('rights');
+    await publish('rights', '1.0.0');
+    const managing = await team(workspaces, 'acme', 'publishers', ['manage-modules']);
+    const publisher = await member(workspaces, 'acme', [managing]);
+    const plain = await member(workspaces, 'acme');
+    const stranger = await workspaces.person('stan');
+    await announce('rights', '2.0.0', 'acme', publisher).expect(201);
+    await announce('rights', '3.0.0', 'acme', plain).expect(404);
+    await announce('rights', '3.0.0', 'acme', stranger).expect(404);
+    const body = resource('registry-modules', { name: 'mine', provider: 'crane' });
+    await publisher.post(under, body).expect(201);
+    await plain.post(under, body).expect(404);
+    const curated = resource('registry-modules', {
+      name: 'vpc',
+      provider: 'aws',
+      namespace: 'x',
+      'registry-name': 'public',
+    });
+    await publisher.post(under, curated).expect(404);
+    await admin.post(under, curated).expect(201);
+    await plain.delete(`${under}/private/acme/rights`).expect(404);
+    await plain.get(`${protocol}/acme/rights/crane/versions`).expect(200);
+    await (await organizationToken(workspaces, 'acme')).get(`${protocol}/acme/rights/crane/versions`).expect(200);
+    await (await organizationToken(workspaces, 'other')).get(`${protocol}/acme/rights/crane/versions`).expect(404);
+    await stranger.get(`${protocol}/acme/rights/crane/versions`).expect(404);
+    await stranger.get(`${protocol}/acme/rights/crane/1.0.0/download`).expect(404);
+    await workspaces.as('').get(`${protocol}/acme/rights/crane/versions`).expect(401);
+    // A link is as good as its holder.
+    const link = (await locate(plain, 'acme/rights/crane/1.0.0'))!;
+    await fetchUrl(workspaces, link).expect(200);
+    await admin.delete(`organization-memberships/${plain.membershipId}`).expect(204);
+    await fetchUrl(workspaces, link).expect(404);
+  });
+
+  it('are read by a run while it is under way, and only those of its organization', async () => {
+    await create('for-runs');
+    await publish('for-runs', '1.0.0');
+    await create('foreign', admin, 'other');
+    await publish('foreign', '1.0.0', undefined, 'other');
+    const { id } = await workspaces.workspace('acme', 'reader');
+    await configured(workspaces, id);
+    await startRun(admin, id).expect(201);
+    const job = await worker.take('plan');
+    const { registry } = await worker.inputs(job);
+    expect(registry?.host).toBe('workspaces.test');
+    const run = workspaces.as(registry!.token);
+    await run.get(`${protocol}/acme/for-runs/crane/versions`).expect(200);
+    const link = (await locate(run, 'acme/for-runs/crane/1.0.0'))!;
+    await fetchUrl(workspaces, link).expect(200);
+    await run.get(`${protocol}/other/foreign/crane/versions`).expect(404);
+    await run.get('organizations/acme').expect(404);
+    await run.get(under).expect(404);
+    await workspaces.as(`${registry!.token}x`).get(`${protocol}/acme/for-runs/crane/versions`).expect(401);
+    await worker.endPlan(job, { outcome: 'errored', errorMessage: 'over' });
+    await run.get(`${protocol}/acme/for-runs/crane/versions`).expect(401);
+    await fetchUrl(workspaces, link).expect(404);
+  });
+
+  it('are shared with the organizations that consume them, for their members and runs', async () => {
+    await create('shared');
+    await publish('shared', '1.0.0');
+    const reader = await organizationToken(workspaces, 'other');
+    await reader.get(`${protocol}/acme/shared/crane/versions`).expect(404);
+    await workspaces.service.pool.query(
+      `INSERT INTO module_consumer (producer_id, consumer_id)
+       SELECT p.id, c.id FROM organization p, organization c WHERE p.name = 'acme' AND c.name = 'other'`,
+    );
+    await reader.get(`${protocol}/acme/shared/crane/versions`).expect(200);
+    await fetchUrl(workspaces, (await locate(reader, 'acme/shared/crane/1.0.0'))!).expect(200);
+    await announce('shared', '2.0.0', 'acme', reader).expect(404);
+    await workspaces.service.pool.query('DELETE FROM module_consumer');
+    await reader.get(`${protocol}/acme/shared/crane/versions`).expect(404);
+  });
+});
