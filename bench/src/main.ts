@@ -1,4 +1,5 @@
 import { measureCeiling, prepareCeilings } from './ceilings';
+import { enginesFamily } from './engines-family';
 import { httpScenario, startHttp } from './http-family';
 import { largeListsFamily } from './large-lists-family';
 import { chooseGenerator } from './load';
@@ -39,6 +40,7 @@ async function bench(options: Options, { folder, postgres, atEnd }: Ground): Pro
     ceiling('upsert'),
     ceiling('select'),
     ...(await secretsFamily(setting)),
+    ...(await enginesFamily(setting)),
     ...(await outsideFamily(setting)),
     ...(await workspacesFamily(setting)),
     ...(await largeListsFamily(setting)),

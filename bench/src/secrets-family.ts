@@ -28,14 +28,7 @@ path "versions/*" { capabilities = ["create", "update", "read"] }`;
  */
 export async function secretsFamily(setting: Setting): Promise<Scenario[]> {
   if (!names.some(setting.wanted)) return [];
-  const service = await startServiceProcess(
-    'secrets',
-    {
-      SECRETS_SEAL_KEY: randomBytes(32).toString('hex'),
-      SECRETS_AUDIT_FILE: path.join(setting.folder, 'audit.log'),
-    },
-    setting,
-  );
+  const service = await startAudited(setting);
   const { token, approle, etag } = await prepare(service.url);
   const headers = { 'X-Service-Token': token, 'Content-Type': 'application/json' };
   const paths = Array.from({ length: entries }, (_, i) => `/v1/cubbyhole/bench/${i}`);
@@ -71,17 +64,26 @@ export async function secretsFamily(setting: Setting): Promise<Scenario[]> {
   ];
 }
 
+/** The secrets service with its file audit device on. */
+export const startAudited = (setting: Setting) =>
+  startServiceProcess(
+    'secrets',
+    {
+      SECRETS_SEAL_KEY: randomBytes(32).toString('hex'),
+      SECRETS_AUDIT_FILE: path.join(setting.folder, `audit-${randomBytes(4).toString('hex')}.log`),
+    },
+    setting,
+  );
+
+/** A token that may do everything. */
+export async function initialised(url: string): Promise<string> {
+  const shares = { recovery_shares: 1, recovery_threshold: 1 };
+  return (await ask<{ root_token: string }>(`${url}/v1/sys/init`, 'PUT', {}, shares)).root_token;
+}
+
 /** Initialises the service and makes what the load is sent with: a token, the body of a login, the tag of the document. */
 async function prepare(url: string): Promise<{ token: string; approle: string; etag: string }> {
-  const { root_token: root } = await ask<{ root_token: string }>(
-    `${url}/v1/sys/init`,
-    'PUT',
-    {},
-    {
-      recovery_shares: 1,
-      recovery_threshold: 1,
-    },
-  );
+  const root = await initialised(url);
   const admin = { 'X-Service-Token': root };
   await ask(`${url}/v1/sys/policies/acl/bench`, 'POST', admin, { policy });
   const { auth } = await ask<{ auth: { client_token: string } }>(`${url}/v1/auth/token/create`, 'POST', admin, {
