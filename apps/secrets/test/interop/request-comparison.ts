@@ -107,15 +107,14 @@ export async function compare(servers: readonly ComparedServer[], comparison: Co
         const [one, other] = [ours, theirs].map((each) => JSON.stringify(each));
         if (one === other) continue;
         const meant = comparison.differences.find(({ fits }) => fits(ours, theirs, request));
-        if (meant) {
-          count(meant.why);
-          // What is stored may differ, too.
-          if (request.method !== 'GET' && ours.status !== theirs.status) break;
-        } else {
+        if (meant) count(meant.why);
+        else {
           const kind = `${request.path.split(/[/?]/)[0]} ${one} ${other}`.replace(/\d+/g, '0');
           const text = `${index} ${JSON.stringify(request)}\n  ours   ${one}\n  theirs ${other}`;
           differences.set(kind, differences.get(kind) ?? text);
         }
+        // What is stored may differ, too.
+        if (request.method !== 'GET' && ours.status !== theirs.status) break;
       }
       await Promise.all(sides.map((side) => side.end()));
     }

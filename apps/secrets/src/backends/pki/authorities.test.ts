@@ -259,4 +259,23 @@ describe('authorities', () => {
       expect(await refused(`again/issuer/${ids[0]}/issue/a`, { common_name: 'a.test', ttl: '1h' })).toMatch(/usage/);
     }
   });
+
+  it('signs an authority with the names that are asked for, and those of its request only where that is said', async () => {
+    const { csr } = request({ subject: '/CN=Below', extensions: 'subjectAltName=DNS:sent.test' });
+    const names = async (more: object) => {
+      const fields = {
+        csr,
+        common_name: 'Below',
+        alt_names: 'asked.test',
+        exclude_cn_from_sans: true,
+        ttl: '1h',
+        ...more,
+      };
+      const { certificate } = await must('root/root/sign-intermediate', fields);
+      return described(certificate).match(/DNS:\S+/g);
+    };
+    expect(await names({})).toEqual(['DNS:asked.test']);
+    expect(await names({ use_csr_values: true })).toEqual(['DNS:sent.test']);
+    expect(await refused('root/sign-verbatim/absent', { csr })).toBe('unknown role: absent');
+  });
 });

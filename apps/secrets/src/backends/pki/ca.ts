@@ -169,12 +169,12 @@ export function issuerRef(ca: Ca, ref: string): Issuer | undefined {
 
 /** As issuerRef; throws `invalid` for none. */
 export function requireIssuer(ca: Ca, ref: string): Issuer {
-  const found = issuerRef(ca, ref);
-  if (found) return found;
-  refuse(
-    ref === 'default' ? 'no default issuer currently configured' : `unable to find PKI issuer for reference: ${ref}`,
-  );
+  return issuerRef(ca, ref) ?? refuse(noIssuer(ref));
 }
+
+/** Says that there is no such issuer. */
+export const noIssuer = (ref: string): string =>
+  ref === 'default' ? 'no default issuer currently configured' : `unable to find PKI issuer for reference: ${ref}`;
 
 /** The key of an id or name, or the default one. */
 export function keyRef(ca: Ca, ref: string): CaKey | undefined {

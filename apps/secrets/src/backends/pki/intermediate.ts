@@ -161,7 +161,9 @@ const signing = operation<{ readonly ref?: string }, typeof SignInput>({
     if (csr.keyType === 'rsa' && csr.keyBits < 2048) refuse('RSA keys < 2048 bits are unsafe and not supported');
     const role = {
       ...authorityRole(input, { key_type: 'any', key_bits: 0 }),
+      // What the request asks for besides its key counts only where `use_csr_values` says so.
       use_csr_common_name: !input.common_name,
+      use_csr_sans: false,
       signature_bits: input.signature_bits ?? 0,
     };
     const { subject, names, extensions } = signedNames(role, input, csr, warn);
@@ -196,7 +198,7 @@ const signing = operation<{ readonly ref?: string }, typeof SignInput>({
       );
     }
     if (subject.length === 0) warn(noSubjectWarning);
-    if (!(await mountHasUrls(storage))) warn(noUrlsWarning);
+    if (urlExtensions(ready.urls).length === 0) warn(noUrlsWarning);
     if (pathLength === 0) {
       warn(
         'Max path length of the signed certificate is zero. This certificate cannot be used to issue intermediate CA certificates.',

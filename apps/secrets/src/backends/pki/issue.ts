@@ -157,16 +157,17 @@ const signing = operation<RoleParams, typeof SignInput>({
     const csr = readRequest(input.csr ?? '');
     checkKey(role, csr);
     const named = requestedNames(role, input, csr, (text) => call.warn(text));
-    if (
-      csr.extensions.some(({ extnID }) => extnID === id_ce_basicConstraints) &&
-      !role.basic_constraints_valid_for_non_ca
-    ) {
-      call.warn('specified CSR contained a Basic Constraints extension that was ignored during issuance');
-    }
+    warnOfConstraints(role, csr, call);
     warnOfUnread(role, input, call);
     return issueLeaf(call, ready, role, input, { ...named, publicKey: csr.publicKey });
   },
 });
+
+function warnOfConstraints(role: Role, { extensions }: ReadRequest, call: LeafCall): void {
+  const asks = extensions.some(({ extnID }) => extnID === id_ce_basicConstraints);
+  if (!asks || role.basic_constraints_valid_for_non_ca) return;
+  call.warn('specified CSR contained a Basic Constraints extension that was ignored during issuance');
+}
 
 function warnOfUnread(role: Role, input: LeafInput, call: LeafCall): void {
   const set = (flag: string) => `was provided but the role is set with "${flag}" set to true`;
@@ -194,7 +195,8 @@ const signingVerbatim = operation<{ readonly role?: string; readonly ref?: strin
   output: signedOutput,
   async run(call) {
     const { input, params, storage } = call;
-    const named = params.role === undefined ? undefined : await roles.find(storage, params.role);
+    const { role: name } = params;
+    const named = name === undefined ? undefined : await roles.require(storage, name, unknownRole(name));
     const role = verbatimRole(named, {
       key_usage: input.key_usage ?? roleFields.defaults.key_usage,
       ext_key_usage: input.ext_key_usage ?? [],
@@ -206,6 +208,7 @@ const signingVerbatim = operation<{ readonly role?: string; readonly ref?: strin
     formatOf(input);
     const csr = readRequest(input.csr ?? '');
     checkKey(role, csr);
+    warnOfConstraints(role, csr, call);
     const { subject, names, publicKey } = csr;
     const extensions = takenOver(csr);
     return issueLeaf(call, ready, { ...role, signature_bits: input.signature_bits ?? 0 }, input, {

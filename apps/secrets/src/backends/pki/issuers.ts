@@ -13,6 +13,7 @@ import {
   findCa,
   type Issuer,
   issuerRef,
+  noIssuer,
   requireIssuer,
   type Usage,
   usages,
@@ -223,16 +224,18 @@ export const issuerPaths = [
       stepUp: true,
       async run({ params, storage, warn }) {
         let wasDefault = false;
+        let id = '';
         await changeCa(storage, (ca) => {
           const issuer = issuerRef(ca, params.ref);
           if (!issuer) return ca;
-          const { [issuer.issuer_id]: _gone, ...issuers } = ca.issuers;
-          wasDefault = issuer.issuer_id === ca.default_issuer;
+          id = issuer.issuer_id;
+          const { [id]: _gone, ...issuers } = ca.issuers;
+          wasDefault = id === ca.default_issuer;
           return { ...ca, issuers, default_issuer: wasDefault ? '' : ca.default_issuer };
         });
         if (wasDefault) {
           warn(
-            `Deleted issuer ${params.ref} (via issuer_ref ${params.ref}); this was configured as the default issuer. Operations without an explicit issuer will not work until a new default is configured.`,
+            `Deleted issuer ${id} (via issuer_ref ${params.ref}); this was configured as the default issuer. Operations without an explicit issuer will not work until a new default is configured.`,
           );
         }
         return empty;
@@ -275,17 +278,20 @@ const showDefault = (ca: Ca) => ({
   default_follows_latest_issuer: ca.default_follows_latest_issuer,
 });
 
+const resolved = (ca: Ca, ref: string): Issuer =>
+  issuerRef(ca, ref) ?? refuse(`Error resolving issuer reference: ${noIssuer(ref)}`);
+
 async function setDefault(
   storage: Parameters<typeof changeCa>[0],
   ref: string | undefined,
   follows: boolean | undefined,
 ) {
-  if (ref === '' || ref === 'default') {
+  if (ref === '' || ref === 'default' || (ref === undefined && follows === undefined)) {
     refuse("Invalid issuer specification; must be non-empty and can't be 'default'.");
   }
   const ca = await changeCa(storage, (before) => ({
     ...before,
-    default_issuer: ref === undefined ? before.default_issuer : requireIssuer(before, ref).issuer_id,
+    default_issuer: ref === undefined ? before.default_issuer : resolved(before, ref).issuer_id,
     default_follows_latest_issuer: follows ?? before.default_follows_latest_issuer,
   }));
   return data(showDefault(ca));

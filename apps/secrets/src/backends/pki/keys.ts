@@ -4,6 +4,7 @@ import { path } from '../../sdk/path';
 import { refuse } from '../../sdk/refuse';
 import { data, empty, keys } from '../../sdk/reply';
 import { type CaKey, changeCa, checkedName, findCa, keyRef, newKey, requireKey, withKey } from './ca';
+import { keyIdOf } from './certificate';
 import { checkedKeyRules, makeKey, shownKey } from './key-pair';
 
 const keyOutput = z.object({ key_id: z.string(), key_name: z.string(), key_type: z.string() });
@@ -65,15 +66,21 @@ export const keyPaths = [
     read: {
       summary: 'Read what is known of a key, without its private half.',
       operationId: 'read-key',
-      output: keyOutput,
-      run: async ({ params, storage }) => data(show(requireKey(await findCa(storage), params.ref))),
+      output: keyOutput.extend({ subject_key_id: z.string() }),
+      async run({ params, storage }) {
+        const key = requireKey(await findCa(storage), params.ref);
+        const subject_key_id = keyIdOf(Buffer.from(key.publicKey, 'base64'))
+          .toString('hex')
+          .replace(/..(?=.)/g, '$&:');
+        return data({ ...show(key), subject_key_id });
+      },
     },
     write: {
       summary: 'Name a key.',
       operationId: 'write-key',
       input: z.object({ key_name: string().optional().describe('Its name.') }),
       output: keyOutput,
-      async run({ input, params, storage }) {
+      async run({ input, params, storage, warn }) {
         const name = checkedName(input.key_name ?? '', 'key');
         let id = '';
         const after = await changeCa(storage, (ca) => {
@@ -83,6 +90,7 @@ export const keyPaths = [
           if (taken && taken.key_id !== id) refuse('key name already in use');
           return { ...ca, keys: { ...ca.keys, [id]: { ...key, key_name: name } } };
         });
+        if (name === '') warn(`Name successfully deleted, you will now need to reference this key by it's Id: ${id}`);
         return data(show(after.keys[id]!));
       },
     },

@@ -64,8 +64,16 @@ function requireNoIssuer(ca: Ca, serial: string): void {
   if (issuer) refuse(`adding issuer (id: ${issuer.issuer_id}) to its own CRL is not allowed`);
 }
 
+/** What is shorter is none. */
+const shortestPem = 75;
+
 /** The certificate that was sent, kept if it is not yet. Throws `invalid` where no issuer of the mount has signed it. */
 async function keptFromText(storage: Storage, ca: Ca, text: string): Promise<ReadCertificate> {
+  if (text.length < shortestPem) {
+    refuse(
+      'provided certificate data was too short; perhaps a path was passed to the API rather than the contents of a PEM file',
+    );
+  }
   const [block] = pemBlocks(text);
   if (!block) refuse('certificate contains no PEM data');
   const read = readCertificate(block.der);

@@ -153,7 +153,7 @@ export const rootPaths = [
         });
         if (count === 0) return empty;
         warn(
-          `DELETE /root deletes all keys and issuers within the mount; prefer the new DELETE /key/:key_ref and DELETE /issuer/:issuer_ref for finer granularity, unless removal of all keys and issuers is desired.`,
+          `DELETE /root deletes all keys and issuers; prefer the new DELETE /key/:key_ref and DELETE /issuer/:issuer_ref for finer granularity, unless removal of all keys and issuers is desired.`,
         );
         return empty;
       },

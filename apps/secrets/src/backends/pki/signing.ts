@@ -4,7 +4,7 @@ import { publicDer } from '../../sdk/asn1';
 import { refuse } from '../../sdk/refuse';
 import { algorithmFor, type Signer } from '../../sdk/signature-algorithm';
 import type { Storage } from '../../sdk/storage';
-import { type Ca, certificateOf, findCa, type Issuer, privateKey, requireIssuer, type Usage } from './ca';
+import { type Ca, certificateOf, findCa, type Issuer, issuerRef, noIssuer, privateKey, type Usage } from './ca';
 import { isSignedBy, keyIdOf, type ReadCertificate } from './certificate';
 import { chainOf } from './chain';
 import type { UrlSet } from './url-set';
@@ -25,8 +25,16 @@ export interface ReadyIssuer {
 /** The issuer of a reference, ready to issue. Throws `invalid` where there is none, or it may not. */
 export async function readyIssuer(storage: Storage, ref: string): Promise<ReadyIssuer> {
   const ca = await findCa(storage);
-  const issuer = requireIssuer(ca, ref);
-  const key = await keyFor(storage, issuer, 'issuing-certificates');
+  const issuer = issuerRef(ca, ref) ?? refuse(`could not fetch the CA certificate (was one set?): ${noIssuer(ref)}`);
+  const { issuer_id: id, issuer_name: name, usage } = issuer;
+  const wanted = 'issuing-certificates';
+  if (!usage.includes(wanted)) {
+    const only = [...usage].sort().join(',');
+    refuse(
+      `error fetching CA certificate: error while attempting to use issuer ${id}: requested usage ${wanted} for issuer ${name === '' ? `id:${id}` : `/ id:${id} name:${name}`} but only had usage ${only}`,
+    );
+  }
+  const key = await keyFor(storage, issuer, wanted);
   const certificate = certificateOf(issuer);
   return {
     issuer,

@@ -1,0 +1,307 @@
+import { X509Certificate } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { AsnConvert } from '@peculiar/asn1-schema';
+import { Certificate } from '@peculiar/asn1-x509';
+import { startSecrets } from '../start-secrets';
+import { generateRuns } from './generated-pki';
+import { type ReferenceServer, Speaker, startReferenceServer } from './reference-server';
+import { compare } from './request-comparison';
+import type { Difference, Told } from './transit-differences';
+
+// Every path of pki against a reference server, where KEYSTEAD_REFERENCE_SERVER names its program. What differs on purpose is
+// decision 0260.
+
+const program = process.env.KEYSTEAD_REFERENCE_SERVER;
+const compared = program ? it : it.skip;
+const perRun = 60;
+const total = Number(process.env.KEYSTEAD_REFERENCE_REQUESTS ?? (process.env.KEYSTEAD_LONG === '1' ? 20_000 : 600));
+const seed = Number(process.env.KEYSTEAD_REFERENCE_SEED ?? 20_261_128);
+
+/** Fields that say nothing here, or that only one of the services shows. */
+const unsaid = [
+  'allow_token_displayname',
+  'enable_aia_url_templating',
+  'maintain_stored_certificate_counts',
+  'publish_stored_certificate_count_metrics',
+  'tidy_invalid_certs',
+  'tidy_move_legacy_ca_bundle',
+];
+
+/** Extensions whose values are random: they name a key. */
+const ofKeys = ['2.5.29.14', '2.5.29.35'];
+
+/** A certificate without what is random or of its time. */
+function shown(pem: string): unknown {
+  let read: X509Certificate;
+  try {
+    read = new X509Certificate(pem);
+  } catch {
+    return 'no certificate';
+  }
+  const { tbsCertificate: tbs } = AsnConvert.parse(read.raw, Certificate);
+  const { notBefore, notAfter } = tbs.validity;
+  const seconds = (notAfter.getTime().getTime() - notBefore.getTime().getTime()) / 1000;
+  return {
+    subject: read.subject,
+    issuer: read.issuer,
+    names: read.subjectAltName,
+    minutes: Math.floor(seconds / 60),
+    algorithm: tbs.signature.algorithm,
+    extensions: (tbs.extensions ?? [])
+      .map(({ extnID, critical, extnValue }) =>
+        ofKeys.includes(extnID)
+          ? extnID
+          : `${extnID}${critical ? '!' : ''} ${Buffer.from(extnValue.buffer).toString('hex')}`,
+      )
+      .sort(),
+  };
+}
+
+const uuid = /[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}/g;
+const words = (text: string) =>
+  text
+    .replace(uuid, '«id»')
+    .replace(': time: invalid duration', ': invalid duration')
+    .replace(/([\da-f]{2}:){4,}[\da-f]{2}/gi, '«serial»')
+    .replace(/\d{4}-\d\d-\d\d[T ][\d:.]+(Z| \+0000 UTC)?( m=\S+)?/g, '«time»')
+    .replace(/\[([^\]]+)\]/, (_all, names: string) => names.split(' ').sort().join(' '));
+const pems = /-----BEGIN ([A-Z0-9 ]+)-----[^-]*-----END [A-Z0-9 ]+-----/g;
+
+function plainText(text: string): unknown {
+  const blocks = [...text.matchAll(pems)];
+  if (blocks.length === 0) return words(text);
+  return blocks.map(([pem, kind]) => (kind === 'CERTIFICATE' ? shown(pem) : kind));
+}
+
+function plainValue(field: string, value: unknown): unknown {
+  if (/^(expiration|not_before|revocation_time|time_|last_auto|revocation_queue|internal_backend)/.test(field)) {
+    return typeof value === 'number' && value === 0 ? 0 : typeof value;
+  }
+  if (typeof value === 'string') {
+    if (
+      ['certificate', 'issuing_ca', 'ca_chain', 'private_key', 'csr'].includes(field) &&
+      /^[A-Za-z0-9+/=]{60,}$/.test(value)
+    ) {
+      return field === 'private_key' || field === 'csr'
+        ? 'der'
+        : shown(`-----BEGIN CERTIFICATE-----\n${value.replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----`);
+    }
+    return plainText(value);
+  }
+  if (Array.isArray(value)) return value.map((one) => plainValue(field, one));
+  if (typeof value !== 'object' || value === null) return value;
+  if (field === 'key_info' || field === 'mapping') {
+    return Object.entries(value)
+      .map(([name, one]) => `${words(name)} ${JSON.stringify(plainValue('', one))}`)
+      .sort();
+  }
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort()
+      .filter(([name]) => !unsaid.includes(name))
+      .map(([name, each]) => [name, plainValue(name, each === null && name !== 'manual_chain' ? [] : each)]),
+  );
+}
+
+/** What a warning names, without fields that were always ignored. */
+const warning = (text: string): string =>
+  words(text.replace(/\n-----BEGIN.*/s, '')).replace(
+    /(unrecognized parameters: )(.*)/,
+    (_all, start: string, names: string) =>
+      start +
+      names
+        .split(' ')
+        .filter((name) => ![...unsaid, 'private_key_format', 'issuer_name', 'key_name'].includes(name))
+        .join(' '),
+  );
+
+function plain(told: Told): Told {
+  return {
+    ...told,
+    data: plainValue('', told.data),
+    errors: told.errors
+      ?.map((one) => words(one.replace(/\n-----BEGIN.*/s, '')))
+      .filter((one) => one !== 'unsupported path'),
+    warnings: told.warnings
+      .map(warning)
+      .filter(
+        (one) =>
+          !/unrecognized parameters: $|roles? references? |^Warning \d during CRL rebuild: |^parameters key_type and key_bits ignored|^Issuing Certificate was set to default/.test(
+            one,
+          ),
+      )
+      .sort(),
+  };
+}
+
+const text = ({ errors }: Told): string => errors?.[0] ?? '';
+/** What one request can be refused for. Of several mistakes any may be named. */
+const mistakes = [
+  /^role requires (keys of|a minimum)/,
+  /(not allowed|are not valid|is not valid) (by|in|for) this role|not allowed in this role/,
+  /^(IP|URI) Subject Alternative Names/,
+  /^(the value|the IP address|could not parse|invalid|unable to parse|requested|other SAN)/,
+  /^could not fetch the CA certificate|^error fetching CA certificate|^unable to find PKI/,
+  /^(unknown role|unknown key type|role key type)|^the common_name field is required/,
+  /^(failed to validate role: )?(unsupported bit length|unsupported key bit length)/,
+  /^(Either ttl or not_after|cannot satisfy request|parsing time|The certificate's Not Before|field not_after)/,
+  /^(ext_)?key_usage: unknown|could not be parsed as a valid oid|unknown (extended )?key usage/,
+  /external_key_ref|^kms: /,
+  /private_key|^provided (key|private)|^(The serial number|Must have|Must provide)|^Can not publish/i,
+  /^page_size must|^Validation for key_type|^RSA keys <|^error parsing allowed_ip|^while fetching issuer/,
+  /^Error parsing key|^failed to parse PEM block/,
+  /^(csr|"csr"|certificate request|[Tt]he "format"|the "private_key_format")/,
+  /^(Error parsing|error parsing|certificate (could not|contains|with serial)|given certificate|provided)/,
+  /^(error converting input|Unknown value for field|Unknown signature|Unable to parse)/,
+  /^new key name outside|^(expected non-empty|reserved keyword|issuer name|key name|Error resolving)/,
+  /safety_buffer must be|^Auto-tidy enabled|^Error parsing pause_duration/,
+  /^(signing certificate has|max_path_length|this issuer|no default)/i,
+];
+const isMistake = (told: Told) => mistakes.some((one) => one.test(text(told)));
+const bodyHas = (field: string, ...values: unknown[]) =>
+  ((_ours, _theirs, { body }) =>
+    body !== undefined && field in body && values.includes(body[field])) satisfies Difference['fits'];
+const differences: readonly Difference[] = [
+  { why: 'a field that is null is absent', fits: (_o, _t, { body }) => JSON.stringify(body ?? {}).includes(':null') },
+  {
+    why: 'another mistake is named',
+    fits: (ours, theirs) => ours.status === theirs.status && isMistake(ours) && isMistake(theirs),
+  },
+  {
+    why: 'an empty time is none',
+    fits: (ours, theirs, request) =>
+      /^parsing time ""/.test(text(theirs)) &&
+      (bodyHas('not_after', '')(ours, theirs, request) || bodyHas('not_before', '')(ours, theirs, request)),
+  },
+  {
+    why: 'no certificate ends before it begins',
+    fits: (ours, theirs) => theirs.status === 200 && /^The certificate's Not Before/.test(text(ours)),
+  },
+  {
+    why: 'a kind of key is no path',
+    fits: (ours, theirs, { path }) => path.startsWith('keys/generate/') && ours.status === 400 && theirs.status === 404,
+  },
+  {
+    why: 'what was revoked before is told the same again',
+    fits: (ours, theirs, { path }) =>
+      path.endsWith('/revoke') && ours.status === 200 && theirs.status === 200 && theirs.warnings.length === 0,
+  },
+  { why: 'an empty duration is none', fits: (ours) => /invalid duration ""/.test(text(ours)) },
+  {
+    why: 'fields that are not used are not converted, and a list may be sent as one',
+    fits: (ours, theirs) => ours.status === 200 && /for field "(alt_names|private_key_format)"$/.test(text(theirs)),
+  },
+  {
+    why: 'authorities begin when they are asked to',
+    fits: (_ours, _theirs, { path, body }) => path.endsWith('sign-intermediate') && Boolean(body?.not_before),
+  },
+  {
+    why: 'a request has no lifetime',
+    fits: (_ours, theirs, { path }) =>
+      path.includes('intermediate/generate') && theirs.warnings.some((one) => one.startsWith('TTL ')),
+  },
+  {
+    why: 'only default means the default',
+    fits: (ours, _theirs, { path }) => path.startsWith('issuer/DEFAULT') && ours.status === 400,
+  },
+  {
+    why: 'a key of another type or size than that of the role is refused',
+    fits: (ours, theirs) => theirs.status === 200 && /^role requires keys of/.test(text(ours)),
+  },
+  {
+    why: 'a name of an address must be one',
+    fits: (ours, theirs) => theirs.status === 200 && /Alternative Name ".*" is not a valid URI$/.test(text(ours)),
+  },
+  {
+    why: 'the type of a key as it is written here',
+    fits: (ours, theirs) => ours.status === theirs.status && /^unable to use issuer of type/.test(text(theirs)),
+  },
+  {
+    why: 'with use_csr_values all names are those of the request, kind by kind',
+    fits: (ours, theirs, { path, body }) =>
+      path.endsWith('sign-intermediate') &&
+      Boolean(body?.use_csr_values) &&
+      (ours.status === theirs.status || /SAN/.test(text(theirs))),
+  },
+  {
+    why: 'one of two settings may be sent',
+    fits: (ours, theirs, { path }) =>
+      path === 'config/issuers' && ours.status === 200 && /^Invalid issuer specification/.test(text(theirs)),
+  },
+  {
+    why: 'the buffer of revoked certificates stays where it is not sent',
+    fits: (ours, theirs, { path, body }) =>
+      path === 'config/auto-tidy' && ours.status === theirs.status && !('revoked_safety_buffer' in (body ?? {})),
+  },
+  {
+    why: 'a role says nothing of what sign-verbatim signs but how long',
+    fits: (ours, theirs, { path }) => path.startsWith('sign-verbatim/') && ours.status === theirs.status,
+  },
+  {
+    why: 'roots are left out of a bundle, too',
+    fits: (_ours, _theirs, { body }) => body?.format === 'pem_bundle' && Boolean(body.remove_roots_from_chain),
+  },
+  {
+    why: 'an authority without a key becomes the default where there is none',
+    fits: (ours, theirs, { path }) =>
+      (/import/.test(path) && ours.warnings.some((one) => one.startsWith('The default issuer has no key'))) ||
+      (path === 'config/issuers' && (theirs.data as { default?: string } | null)?.default === '') ||
+      (path === 'ca_chain' && theirs.status === 204),
+  },
+  { why: 'certificates are not counted', fits: (_ours, theirs) => /^Can not publish a running/.test(text(theirs)) },
+  {
+    why: 'who has issued it is not told',
+    fits: (_ours, theirs, { path }) => path.startsWith('cert/') && theirs.status === 200,
+  },
+  { why: 'authorities that are imported are listed', fits: (_ours, _theirs, { path }) => path === 'certs?list=true' },
+  {
+    why: 'roles that name an issuer are not counted',
+    fits: (ours, theirs, { method }) => method === 'DELETE' && ours.status === 204 && theirs.status === 200,
+  },
+  {
+    why: 'a key is not called default',
+    fits: (ours, theirs) => /^reserved keyword 'default'/.test(text(ours)) && theirs.status === 200,
+  },
+  {
+    why: 'an empty name is none',
+    fits: (ours, theirs) => ours.status === 200 && /^key name contained invalid/.test(text(theirs)),
+  },
+  { why: 'an empty address of the cluster clears it', fits: (_o, theirs) => /given to cluster: $/.test(text(theirs)) },
+  {
+    why: 'what is not used takes no name away',
+    fits: (ours, theirs, { path }) =>
+      path.startsWith('issuer/') && /^expected non-empty issuer name/.test(text(theirs)) && ours.status === 200,
+  },
+];
+
+describe('pki against a reference server', () => {
+  const secrets = startSecrets();
+  let reference: ReferenceServer;
+  let speaker: Speaker;
+  beforeAll(async () => {
+    if (!program) return;
+    reference = await startReferenceServer(program);
+    speaker = new Speaker((secrets.server.address() as AddressInfo).port);
+  }, 60_000);
+  afterAll(async () => {
+    speaker?.close();
+    await reference?.stop();
+  });
+
+  compared(
+    `answers the same to ${total} requests of seed ${seed}`,
+    async () => {
+      const runs = generateRuns(seed, Math.ceil(total / perRun), perRun);
+      const servers = [{ speaker, rootToken: secrets.rootToken }, reference];
+      const kept = ['issuer_id', 'key_id', 'serial_number', 'certificate', 'private_key'];
+      const result = await compare(servers, { type: 'pki', runs, kept, plain, differences });
+      if (process.env.KEYSTEAD_LONG === '1') process.stdout.write(`${JSON.stringify([...result.seen].sort())}\n`);
+      expect(result.differences).toEqual([]);
+      for (const path of ['POST roles 2xx', 'POST issue 2xx', 'POST sign 2xx', 'POST sign 4xx', 'POST revoke 2xx']) {
+        expect([path, (result.seen.get(path) ?? 0) > total / 100]).toEqual([path, true]);
+      }
+    },
+    3_600_000,
+  );
+});
