@@ -53,6 +53,8 @@ const elsewhere: Readonly<Record<string, string>> = {
   'state-versions lineage': 'state-versions',
   'notification-configurations enabled': 'notifications',
   'notification-configurations email-addresses': 'notifications',
+  'tasks enabled': 'run-tasks',
+  'workspace-tasks stage': 'run-tasks',
   'plan-exports data-type': 'plan-exports',
   'general-settings api-rate-limiting-enabled': 'admin',
   'general-settings api-rate-limit': 'admin',
@@ -64,6 +66,7 @@ const toldValue: Readonly<Record<string, (world: World) => Promise<unknown> | un
   'sign-in-providers issuer': () => 'https://another.provider.test',
   'sign-in-providers scopes': () => ['openid', 'email', 'phone'],
   'sign-in-providers organizations': ({ organization }) => [organization],
+  'tasks url': () => 'http://127.0.0.1:1/another',
   'runs infra-version': () => '1.5.7',
   'workspaces vcs-repo.oauth-token-id': async (world) => (await connected(world))['oauth-token-id'],
   'workspaces vcs-repo.identifier': () => 'acme/ships',
@@ -93,6 +96,7 @@ const connected = async (world: World): Promise<Json> => {
 };
 /** What else has to be said for an attribute to be taken. */
 const besides = async (type: string, name: string, world: World): Promise<Json> => {
+  if (type === 'tasks' && name === 'url') return { 'hmac-key': 'sent again with it' };
   if (type === 'team-workspaces' && name !== 'access') return { access: 'custom' };
   if (type === 'team-projects' && name !== 'access') return { access: 'custom' };
   if (type === 'workspaces' && name.startsWith('vcs-repo.'))
@@ -139,7 +143,7 @@ describe.each(editions)('what requests to the %s edition may say', (edition) => 
   it.each(keeping.map((one) => [one.name, one] as const))('%s keeps what it takes', async (_name, one) => {
     const { type } = one;
     // Some requests can be made once.
-    const once = type.startsWith('team-') || type === 'state-versions';
+    const once = type.startsWith('team-') || ['state-versions', 'workspace-tasks'].includes(type);
     const failures: string[] = [];
     let example = await make(one);
     let n = 0;

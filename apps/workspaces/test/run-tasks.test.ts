@@ -95,7 +95,16 @@ describe('run tasks', () => {
   it('take place at all four stages of a run, each signed, and what they say is shown (WP.24, WV.12, WV.25, WV.27)', async () => {
     const made = await task({ 'hmac-key': 'secret' });
     expect(made.attributes).toMatchObject({ 'hmac-key': null, enabled: true, category: 'task' });
-    await attach(made.id, stages);
+    const { id: attached } = await attach(made.id, ['post_plan']);
+    const again = async (attributes: object) =>
+      (
+        await admin
+          .patch(`workspaces/${runs.workspace}/tasks/${attached}`, resource('workspace-tasks', attributes))
+          .expect(200)
+      ).body.data.attributes;
+    // The earlier word for one stage.
+    expect(await again({ stage: 'pre_apply' })).toMatchObject({ stage: 'pre_apply', stages: ['pre_apply'] });
+    expect(await again({ stages })).toMatchObject({ stage: 'pre_plan', stages });
     const id = await runs.started();
     expect(await runs.statusOf(id)).toBe('pre_plan_running');
     expect(await runs.worker.claim()).toBeUndefined();
