@@ -81,6 +81,24 @@ const ofNotification = async (world: World) => {
   const made = await world.root('POST', `workspaces/${id}/notification-configurations`, notification(world.fresh()));
   return { at: { notification_configuration_id: made.id } };
 };
+/** A module with a version that was announced. */
+const moduleIn = async (world: World) => {
+  const { organization } = world;
+  const name = world.fresh();
+  await world.root('POST', under(world, 'registry-modules'), resource('registry-modules', { name, provider: 'crane' }));
+  const body = resource('registry-module-versions', { version: '1.0.0' });
+  const made = await world.root('POST', `registry-modules/${organization}/${name}/crane/versions`, body);
+  const at = {
+    organization_name: organization,
+    registry_name: 'private',
+    namespace: organization,
+    module_name: name,
+    module_provider: 'crane',
+    module_version: '1.0.0',
+  };
+  return { at, upload: made.links.upload as string };
+};
+const deletedModule = async (world: World) => ({ at: (await moduleIn(world)).at, ...once });
 const runTask = (name: string) =>
   resource('tasks', { name, url: 'http://127.0.0.1:1/', category: 'task', enabled: false });
 const taskIn = (world: World): Promise<Body> => world.root('POST', under(world, 'tasks'), runTask(world.fresh()));
@@ -752,6 +770,27 @@ export const examples: Readonly<Record<string, Making>> = {
   }),
   'POST /task-stages/:task_stage_id/actions/override': 'needs a task that did not pass: run-tasks.test.ts',
   'PATCH /task-results/:task_result_id/callback': 'needs the token of a request: run-tasks.test.ts',
+  'POST /organizations/:organization_name/registry-modules': (world) => ({
+    at: { organization_name: world.organization },
+    body: () => resource('registry-modules', { name: world.fresh(), provider: 'crane' }),
+  }),
+  'DELETE /organizations/:organization_name/registry-modules/:registry_name/:namespace/:module_name': deletedModule,
+  'DELETE /organizations/:organization_name/registry-modules/:registry_name/:namespace/:module_name/:module_provider':
+    deletedModule,
+  'DELETE /organizations/:organization_name/registry-modules/:registry_name/:namespace/:module_name/:module_provider/:module_version':
+    deletedModule,
+  'POST /registry-modules/actions/delete/:organization_name/:module_name': deletedModule,
+  'POST /registry-modules/actions/delete/:organization_name/:module_name/:module_provider': deletedModule,
+  'POST /registry-modules/actions/delete/:organization_name/:module_name/:module_provider/:module_version':
+    deletedModule,
+  'POST /registry-modules/:organization_name/:module_name/:module_provider/versions': async (world) => {
+    const { at } = await moduleIn(world);
+    return { at, body: () => resource('registry-module-versions', { version: '2.0.0' }), ...taken };
+  },
+  'PUT /registry-module-versions/:module_version_id/object/module.tar.gz': async (world) => ({
+    url: (await moduleIn(world)).upload,
+    body: () => world.archive,
+  }),
   // One at a time.
   'POST /plan-exports': async (world) => {
     const body = await planExport(world);

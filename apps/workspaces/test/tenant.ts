@@ -1,7 +1,7 @@
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { randomId } from '@keystead/auth';
 import type { RunJob } from '../src/resources/runs/runs/jobs/jobs';
-import { configured, startRun } from './configurations';
+import { archiveOf, configured, putUrl, startRun } from './configurations';
 import type { fakeWorker } from './fake-worker';
 import { stateWithOutput } from './run-fixture';
 import { type Client, ref, resource, type Spoken } from './start-workspaces';
@@ -25,6 +25,7 @@ const everyRight = [
   'manage-projects',
   'manage-vcs-settings',
   'manage-agent-pools',
+  'manage-modules',
   'manage-membership',
   'manage-teams',
   'manage-organization-access',
@@ -163,6 +164,14 @@ export async function tenant(
     await workspaces.as(agentToken.attributes.token).post('/api/agent/v1/agents', registration).expect(201)
   ).body;
 
+  const module = `${name}-module`;
+  await makeIn('registry-modules', 'registry-modules', { name: module, provider: `${name}crane` });
+  const moduleVersion = await make(
+    `registry-modules/${name}/${module}/${name}crane/versions`,
+    resource('registry-module-versions', { version: `1.0.0-${name}` }),
+  );
+  await putUrl(workspaces, moduleVersion.links.upload, await archiveOf()).expect(200);
+
   const oauthToken = oauthClient.relationships['oauth-tokens'].data[0].id;
   return {
     name,
@@ -205,6 +214,12 @@ export async function tenant(
       ':comment_id': comment.id,
       ':configuration_version_id': configuration.id,
       ':provider_id': signInProvider.id,
+      ':registry_module_id': moduleVersion.relationships['registry-module'].data.id,
+      ':namespace': name,
+      ':module_name': module,
+      ':module_provider': `${name}crane`,
+      ':module_version': `1.0.0-${name}`,
+      ':module_version_id': moduleVersion.id,
       'plans/:id': planId,
       'applies/:id': applyId,
       'entitlement-sets/:id': organization.id,

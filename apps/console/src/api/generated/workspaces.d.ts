@@ -3936,6 +3936,187 @@ export interface paths {
       };
     };
   };
+  "/api/v2/organizations/{organization_name}/registry-modules": {
+    /** List the modules of an organization by name. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[registry-modules]"?: string;
+          "filter[organization_name]"?: string;
+          "filter[provider]"?: string;
+          "filter[registry_name]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+          q?: string;
+        };
+        path: {
+          organization_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RegistryModulesResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Create a module, whose versions will be uploaded. */
+    post: {
+      parameters: {
+        path: {
+          organization_name: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                name: string;
+                namespace?: string | null;
+                provider: string;
+                "registry-name"?: "private" | "public" | null;
+              };
+              id?: string;
+              type: "registry-modules";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RegistryModulesResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/registry-modules/{registry_name}/{namespace}/{module_name}": {
+    /** Delete a module for all providers, for one, or one version of it. */
+    delete: {
+      parameters: {
+        path: {
+          module_name: string;
+          namespace: string;
+          organization_name: string;
+          registry_name: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}": {
+    /** Show a module. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[registry-modules]"?: string;
+        };
+        path: {
+          module_name: string;
+          module_provider: string;
+          namespace: string;
+          organization_name: string;
+          registry_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RegistryModulesResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Delete a module for all providers, for one, or one version of it. */
+    delete: {
+      parameters: {
+        path: {
+          module_name: string;
+          module_provider: string;
+          namespace: string;
+          organization_name: string;
+          registry_name: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/{module_version}": {
+    /** Delete a module for all providers, for one, or one version of it. */
+    delete: {
+      parameters: {
+        path: {
+          module_name: string;
+          module_provider: string;
+          module_version: string;
+          namespace: string;
+          organization_name: string;
+          registry_name: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/version": {
+    /** Show a version of a module. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[registry-module-versions]"?: string;
+          module_version?: string;
+        };
+        path: {
+          module_name: string;
+          module_provider: string;
+          namespace: string;
+          organization_name: string;
+          registry_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RegistryModuleVersionsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/organizations/{organization_name}/relationships/data-retention-policy": {
     /** Show the data retention policy in force for an organization, its own or inherited. */
     get: {
@@ -5871,6 +6052,161 @@ export interface paths {
               };
             };
           };
+        };
+      };
+    };
+  };
+  "/api/v2/registry-module-versions/{module_version_id}/object/module.tar.gz": {
+    /** Download the archive of a version, by a link that holds its own secret. */
+    get: {
+      parameters: {
+        query?: {
+          expires?: string;
+          "fields[registry-module-versions]"?: string;
+          signature?: string;
+        };
+        path: {
+          module_version_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/gzip": string;
+            "application/octet-stream": string;
+          };
+        };
+      };
+    };
+    /** Upload the archive of a version, a gzip tar. */
+    put: {
+      parameters: {
+        query?: {
+          expires?: string;
+          signature?: string;
+        };
+        path: {
+          module_version_id: string;
+        };
+      };
+      requestBody?: {
+        content: {
+          "application/octet-stream": string;
+        };
+      };
+      responses: {
+        200: {
+        };
+      };
+    };
+  };
+  "/api/v2/registry-modules/{organization_name}/{module_name}/{module_provider}/versions": {
+    /** Announce a version of a module; the answer says where to upload it. */
+    post: {
+      parameters: {
+        path: {
+          module_name: string;
+          module_provider: string;
+          organization_name: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                "commit-sha"?: string | null;
+                version: string;
+              };
+              id?: string;
+              type: "registry-module-versions";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RegistryModuleVersionsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/registry-modules/{registry_module_id}": {
+    /** Show a module. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[registry-modules]"?: string;
+        };
+        path: {
+          registry_module_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RegistryModulesResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/registry-modules/actions/delete/{organization_name}/{module_name}": {
+    /** Delete a module for all providers, for one, or one version of it: the older form. */
+    post: {
+      parameters: {
+        path: {
+          module_name: string;
+          organization_name: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/registry-modules/actions/delete/{organization_name}/{module_name}/{module_provider}": {
+    /** Delete a module for all providers, for one, or one version of it: the older form. */
+    post: {
+      parameters: {
+        path: {
+          module_name: string;
+          module_provider: string;
+          organization_name: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/registry-modules/actions/delete/{organization_name}/{module_name}/{module_provider}/{module_version}": {
+    /** Delete a module for all providers, for one, or one version of it: the older form. */
+    post: {
+      parameters: {
+        path: {
+          module_name: string;
+          module_provider: string;
+          module_version: string;
+          organization_name: string;
+        };
+      };
+      responses: {
+        204: {
         };
       };
     };
@@ -11311,6 +11647,67 @@ export interface components {
     Reference: {
       id: string;
       type: string;
+    };
+    RegistryModulesReference: {
+      id: string;
+      type: "registry-modules";
+    };
+    RegistryModulesResource: {
+      attributes: {
+        /** Format: date-time */
+        "created-at": string;
+        name: string;
+        namespace: string;
+        "no-code": boolean;
+        permissions: {
+          "can-delete": boolean;
+          "can-resync": boolean;
+          "can-retry": boolean;
+        };
+        provider: string;
+        "registry-name": "private" | "public";
+        status: "pending" | "setup_complete";
+        /** Format: date-time */
+        "updated-at": string;
+        "version-statuses": {
+          error?: string;
+          status: "pending" | "ok" | "reg_ingress_failed";
+          version: string;
+        }[];
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        organization: components["schemas"]["OrganizationsToOne"];
+      };
+      type: "registry-modules";
+    };
+    RegistryModulesToOne: {
+      data: components["schemas"]["RegistryModulesReference"] | components["schemas"]["Nothing"];
+      links?: components["schemas"]["RelationshipLinks"];
+    };
+    RegistryModuleVersionsResource: {
+      attributes: {
+        "commit-sha": string | null;
+        /** Format: date-time */
+        "created-at": string;
+        error: string | null;
+        source: string;
+        status: "pending" | "ok" | "reg_ingress_failed";
+        /** Format: date-time */
+        "updated-at": string;
+        version: string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        "registry-module": components["schemas"]["RegistryModulesToOne"];
+      };
+      type: "registry-module-versions";
     };
     RelationshipLinks: {
       related: string;
