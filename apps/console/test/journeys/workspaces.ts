@@ -71,7 +71,7 @@ describe('the first day in the workspace console', () => {
       await page.keyboard.press('Control+k');
       await page.locator('.palette input:focus').waitFor();
       await page.keyboard.type('hed');
-      await page.getByRole('option', { name: 'hedge', exact: true, selected: true }).waitFor();
+      await page.getByRole('option', { name: 'hedge garden', exact: true, selected: true }).waitFor();
       await page.keyboard.press('Enter');
       await page.getByRole('heading', { name: 'hedge', level: 1 }).waitFor();
     },
