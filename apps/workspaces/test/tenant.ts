@@ -172,6 +172,12 @@ export async function tenant(
   );
   await putUrl(workspaces, moduleVersion.links.upload, await archiveOf()).expect(200);
 
+  // Off, as no service is there to answer; after the runs, which have no stages of it.
+  const check = { name: `${name}-task`, url: `https://tasks.${name}.test/`, category: 'task', enabled: false };
+  const task = await makeIn('tasks', 'tasks', check);
+  const level = { 'enforcement-level': 'advisory', stages: ['post_plan'] };
+  const workspaceTask = await make(`${at}/tasks`, resource('workspace-tasks', level, { task: ref('tasks', task.id) }));
+
   const oauthToken = oauthClient.relationships['oauth-tokens'].data[0].id;
   return {
     name,
@@ -220,6 +226,8 @@ export async function tenant(
       ':module_provider': `${name}crane`,
       ':module_version': `1.0.0-${name}`,
       ':module_version_id': moduleVersion.id,
+      ':task_id': task.id,
+      ':workspace_task_id': workspaceTask.id,
       'plans/:id': planId,
       'applies/:id': applyId,
       'entitlement-sets/:id': organization.id,
@@ -245,6 +253,8 @@ export async function tenant(
       plans: planId,
       'state-versions': version.id,
       'configuration-versions': configuration.id,
+      tasks: task.id,
+      'team-tokens': teamToken.id,
     },
   };
 }

@@ -115,8 +115,8 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
     theirs = await tenant(workspaces, worker, 'zebra');
     mine = { ...mine, params: { ...mine.params, ':assessment_result_id': await assess(mine) } };
     theirs = { ...theirs, params: { ...theirs.params, ':assessment_result_id': await assess(theirs) } };
-    mine = await withApp(mine);
-    theirs = await withApp(theirs);
+    mine = await withStage(await withApp(mine));
+    theirs = await withStage(await withApp(theirs));
     canaries = [...new Set([...Object.values(theirs.params), ...Object.values(theirs.ids), 'zebra'])];
   });
 
@@ -151,6 +151,18 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
     );
     const params = { ...one.params, ':github_app_installation_id': id, ':manifest_id': `gham-${one.name}` };
     return { ...one, params, ids: { ...one.ids, 'github-app-installations': id } };
+  };
+
+  /** As if a task had been asked in its run, without a service to ask. */
+  const withStage = async (one: Tenant): Promise<Tenant> => {
+    const [stage, result] = [`ts-of-${one.name}`, `taskrs-of-${one.name}`];
+    const { ':run_id': run, ':task_id': task } = one.params;
+    await workspaces.service.pool.query(
+      `INSERT INTO task_stage (id, run_id, stage) VALUES ('${stage}', '${run}', 'post_plan');
+       INSERT INTO task_result (id, organization_id, task_stage_id, run_task_id, task_name, task_url, enforcement_level)
+       SELECT '${result}', organization_id, '${stage}', id, name, url, 'advisory' FROM run_task WHERE id = '${task}';`,
+    );
+    return { ...one, params: { ...one.params, ':task_stage_id': stage, ':task_result_id': result } };
   };
 
   const leaked = (text: string, said: string): string[] =>

@@ -8,6 +8,6 @@ export const notBuilt: Readonly<Record<string, readonly string[]>> = {
   'WV.15': ['policy sets'],
   'WV.17': ['policy sets'],
   'WV.18': ['policies'],
-  'WV.28': ['registry of modules and providers'],
-  'WV.31': ['registry of modules and providers'],
+  'WV.28': ['registry of providers'],
+  'WV.31': ['registry of modules'],
 };
