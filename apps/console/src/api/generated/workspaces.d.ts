@@ -12243,7 +12243,7 @@ export interface components {
     };
     TasksResource: {
       attributes: {
-        category: string;
+        category: "task";
         description: string;
         enabled: boolean;
         "global-configuration": {

@@ -142,8 +142,15 @@ async function identitiesFor(
 
 function vaultPlace({ settings }: DeclaredIdentity, jwt: string): Place {
   const { ADDR = '', ROLE = '', NAMESPACE = '', AUTH_PATH = 'jwt' } = settings;
-  const mount = AUTH_PATH.replace(/^\/+|\/+$/g, '').replace(/^auth\//, '');
-  return { role: ROLE, namespace: NAMESPACE, address: ADDR.replace(/\/+$/, ''), mount, jwt, ca: vaultCa(settings) };
+  const mount = AUTH_PATH.replace(/^\/+|(?<!\/)\/+$/g, '').replace(/^auth\//, '');
+  return {
+    role: ROLE,
+    namespace: NAMESPACE,
+    address: ADDR.replace(/(?<!\/)\/+$/, ''),
+    mount,
+    jwt,
+    ca: vaultCa(settings),
+  };
 }
 
 /** A login at the secrets service or Vault. */

@@ -11,7 +11,7 @@ import { findNamed, findVersion, type ModuleVersion, type RegistryModule } from 
 import { organizationsOf, readsArtifact } from './policy';
 
 /** How long what was found may be fetched. */
-export const linkSeconds = 900;
+const linkSeconds = 900;
 
 /** The archive of a version: its name tells the tools how to unpack it. */
 export const archivePath = (id: string): string => `/registry-module-versions/${id}/object/module.tar.gz`;

@@ -20,7 +20,7 @@ const taskSerializer = serializerOf<RunTask>()({
     name: text,
     url: text,
     description: text,
-    category: text,
+    category: choice(['task']),
     enabled: flag,
     'hmac-key': z.null(),
     'global-configuration': z
