@@ -30,6 +30,7 @@ const typeOf: Readonly<Record<string, string>> = {
   'rollback-state-version': 'state-versions',
   'configuration-version': 'configuration-versions',
   'ssh-key': 'ssh-keys',
+  task: 'tasks',
 };
 /** Names that end like ids and are none of this service's. */
 const others = ['sso-team-id', 'owners-team-saml-role-id', 'client-id'];
@@ -51,6 +52,7 @@ const needed = (path: string, method: string, slot: string): object => {
     return { ...isNew, ...(isPool ? { 'default-execution-mode': 'agent' } : {}) };
   }
   if (path === '/organizations/:organization_name') return isPool ? { 'default-execution-mode': 'agent' } : {};
+  if (slot === 'task') return { 'enforcement-level': 'advisory', stages: ['post_plan'] };
   if (path.endsWith('/organization-memberships')) return { email: `${name}@example.com` };
   if (path.includes('oauth-clients')) {
     const code = {

@@ -46,6 +46,8 @@ const innocent: ReadonlyMap<string, string> = new Map(
     key: 'a name',
     secret: 'always null: what was given is not shown',
     'rsa-public-key': 'public',
+    'hmac-key': 'always null: what was given is not shown',
+    'task-url': 'an address that those who read runs may know',
     'hosted-state-download-url': 'opens one state, for minutes',
     'hosted-json-state-download-url': 'opens one state, for minutes',
     'hosted-state-upload-url': 'opens one upload, for minutes',

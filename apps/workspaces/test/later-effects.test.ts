@@ -216,6 +216,7 @@ describe('what was asked for before a right was lost', () => {
       'renew Git host tokens',
     ],
     'the policy as it is now': ['apply retention policies'],
+    'the task as it is now: one that was deleted or leads elsewhere gets nothing': ['perform run tasks'],
     'no one: it ends, forgets or reads what is there': [
       'settle runs of lost workers',
       'end runs whose version no worker has',

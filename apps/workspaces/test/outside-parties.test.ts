@@ -63,6 +63,8 @@ describe('an outside system that fails', () => {
     'notification-configurations email-addresses': 'get mail from WORKSPACES_SMTP_URL',
     'saml-settings slo-endpoint-url': 'is where browsers go',
     'saml-settings sso-endpoint-url': 'is where browsers go',
+    'task-results url': 'is only shown',
+    'tasks url': 'is called as a run comes to its stages: apps/workspaces/test/run-tasks.test.ts',
     'workspaces source-url': 'is only shown',
     WORKSPACES_BLOB_STORE: 'apps/workspaces/test/storage-away.thorough.test.ts',
     WORKSPACES_DATABASE_URL: 'apps/workspaces/test/lost-database.test.ts',

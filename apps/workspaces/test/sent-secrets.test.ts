@@ -55,6 +55,22 @@ describe('a secret that is kept', () => {
           secret: { token: 'signs' },
         };
       },
+      '/api/v2/tasks/{task_id}': async () => {
+        const attributes = {
+          name: 'check',
+          category: 'task',
+          url: 'https://one.test/',
+          'hmac-key': 'signs',
+          enabled: false,
+        };
+        const made = await admin.post('organizations/acme/tasks', resource('tasks', attributes)).expect(201);
+        return {
+          path: `tasks/${made.body.data.id}`,
+          type: 'tasks',
+          moved: { url: 'https://two.test/' },
+          secret: { 'hmac-key': 'signs' },
+        };
+      },
     };
 
   const fieldsOf = (schema: Schema, at = ''): [string, Schema][] => [

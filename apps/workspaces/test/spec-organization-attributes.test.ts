@@ -5,15 +5,11 @@ import { ref, resource, startWorkspaces } from './start-workspaces';
 type Errors = { status: string; detail?: string; source?: { pointer?: string } }[];
 
 const never = [
-  'can-create-module',
   'can-manage-sso',
   'can-update-polengine',
   'can-manage-public-providers',
   'can-create-provider',
-  'can-manage-public-modules',
   'can-manage-custom-providers',
-  'can-manage-run-tasks',
-  'can-read-run-tasks',
 ];
 const ofOwners = [
   'can-update',
@@ -32,6 +28,9 @@ const ofOwners = [
   'can-manage-varsets',
   'can-read-varsets',
   'can-create-project',
+  'can-create-module',
+  'can-manage-public-modules',
+  'can-manage-run-tasks',
 ];
 
 describe.each(['self-hosted', 'hosted'] as const)('attributes of organizations as specified, %s', (edition) => {
@@ -169,10 +168,12 @@ describe.each(['self-hosted', 'hosted'] as const)('attributes of organizations a
       ...all(ofOwners, true),
       ...all(never, false),
       'can-traverse': true,
+      'can-read-run-tasks': true,
     });
     expect((await attributesOf('rights', bare)).permissions).toMatchObject({
       ...all([...ofOwners, ...never], false),
       'can-traverse': true,
+      'can-read-run-tasks': true,
     });
   });
 

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { grant, member, team } from './members';
 import { type Client, ref, resource, startWorkspaces } from './start-workspaces';
 
-const never = ['can-manage-run-tasks', 'can-manage-assessments'];
+const never = ['can-manage-assessments'];
 const ofReaders = [
   'can-read-settings',
   'can-read-state-versions',
@@ -25,6 +25,7 @@ const ofAdministrators = [
   'can-update',
   'can-update-variable',
   'can-force-delete',
+  'can-manage-run-tasks',
 ];
 
 describe.each(['self-hosted', 'hosted'] as const)('attributes of workspaces as specified, %s', (edition) => {

@@ -197,6 +197,8 @@ describe('work at Git hosts, while it goes on', () => {
     expect(
       jobs()
         .map(({ name }) => name)
+        // At no Git host; two nodes and dead ones are tried in run-tasks.test.ts.
+        .filter((name) => name !== 'perform run tasks')
         .sort(),
     ).toEqual(Object.keys(works).sort());
   });

@@ -63,6 +63,7 @@ const download = raw('GET')(`${at}/:module_version/download`, {
   ...spoken,
   summary: 'Say where the archive of a version is, for the tools.',
   answers: located,
+  discloses: { action: 'registry-module-version.download' },
   load: loadVersion,
   run: async ({ env, target }) => ({
     status: 204,

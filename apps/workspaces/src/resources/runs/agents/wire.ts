@@ -12,7 +12,8 @@ export function bodyOf<T>(shape: z.ZodType<T>) {
       const read = shape.safeParse(raw);
       if (read.success) return read.data;
       const issues = read.error.issues.map(({ path, message }) => ({
-        path: ['data', ...path.map(String)],
+        // Some bodies are whole documents.
+        path: path[0] === 'data' ? path.map(String) : ['data', ...path.map(String)],
         message: `${path.join('.') || 'the body'}: ${message}`,
       }));
       throw new Refusal('invalid', '', issues);

@@ -47,9 +47,15 @@ const taskSerializer = serializerOf<RunTask>()({
             'enforcement-level': task.globalEnforcement ?? 'advisory',
           },
   }),
-  relationships: ({ organization, workspaceTaskIds }) => ({
+  relationships: ({ organization, organizationId, workspaceTaskIds }, { access }) => ({
     organization: toOne('organizations', organization),
-    'workspace-tasks': toMany('workspace-tasks', workspaceTaskIds),
+    // They say which workspaces there are.
+    'workspace-tasks': toMany(
+      'workspace-tasks',
+      access.can(organizationId, 'manage-run-tasks') || access.can(organizationId, 'read-workspaces')
+        ? workspaceTaskIds
+        : [],
+    ),
   }),
 });
 
