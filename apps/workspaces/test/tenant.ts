@@ -165,9 +165,11 @@ export async function tenant(
   ).body;
 
   const module = `${name}-module`;
-  await makeIn('registry-modules', 'registry-modules', { name: module, provider: `${name}crane` });
+  // Providers have no dashes in their names.
+  const crane = `${name.replaceAll('-', '')}crane`;
+  await makeIn('registry-modules', 'registry-modules', { name: module, provider: crane });
   const moduleVersion = await make(
-    `registry-modules/${name}/${module}/${name}crane/versions`,
+    `registry-modules/${name}/${module}/${crane}/versions`,
     resource('registry-module-versions', { version: `1.0.0-${name}` }),
   );
   await putUrl(workspaces, moduleVersion.links.upload, await archiveOf()).expect(200);
@@ -223,7 +225,7 @@ export async function tenant(
       ':registry_module_id': moduleVersion.relationships['registry-module'].data.id,
       ':namespace': name,
       ':module_name': module,
-      ':module_provider': `${name}crane`,
+      ':module_provider': crane,
       ':module_version': `1.0.0-${name}`,
       ':module_version_id': moduleVersion.id,
       ':task_id': task.id,

@@ -69,6 +69,8 @@ async function outcomeOf(kernel: Kernel, call: RequestCall, reply: Reply, set: W
         reply.status,
       );
     case 'empty': {
+      // Who asks for a certificate or a list in its own form reads no JSON.
+      if (call.match.operation?.media) return noContent;
       const warnings = call.warnings(call.ignoresFields);
       return warnings ? enveloped(call, { requestId: call.requestId, warnings }) : noContent;
     }

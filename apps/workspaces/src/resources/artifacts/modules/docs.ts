@@ -55,7 +55,7 @@ export async function readModule(files: ReadonlyMap<string, Uint8Array>): Promis
   const worker = new Worker(thread, {
     workerData: files,
     // When running from source, the thread needs the loader for it.
-    execArgv: thread.endsWith('.ts') ? ['--conditions=source', '--require', 'tsx/cjs'] : [],
+    execArgv: thread.endsWith('.ts') ? ['--conditions=source', '--require', require.resolve('tsx/cjs')] : [],
     resourceLimits: { maxOldGenerationSizeMb: 256, stackSizeMb: 4 },
   });
   const late = setTimeout(() => void worker.terminate(), readMs);
