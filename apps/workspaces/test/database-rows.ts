@@ -22,9 +22,9 @@ export function allRows(databaseUrl: string): Promise<Record<string, string[]>> 
   });
 }
 
-/** The same without the events of refused requests, which a request that changes nothing leaves. */
+/** The same without the events of refusals and of reads, which a request that changes nothing leaves. */
 export async function rowsButRefusals(databaseUrl: string): Promise<Record<string, string[]>> {
   const rows = await allRows(databaseUrl);
-  const kept = rows.audit_event?.filter((text) => !text.includes('"action": "request.refuse"')) ?? [];
+  const kept = rows.audit_event?.filter((text) => !/"action": "(request\.refuse|[\w-]+\.download)"/.test(text)) ?? [];
   return { ...rows, audit_event: kept };
 }
