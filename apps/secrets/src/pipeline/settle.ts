@@ -70,7 +70,7 @@ async function outcomeOf(kernel: Kernel, call: RequestCall, reply: Reply, set: W
       );
     case 'empty': {
       // Who asks for a certificate or a list in its own form reads no JSON.
-      if (call.match.operation?.media) return noContent;
+      if (call.match.operation?.media?.includes('application/json') === false) return noContent;
       const warnings = call.warnings(call.ignoresFields);
       return warnings ? enveloped(call, { requestId: call.requestId, warnings }) : noContent;
     }
