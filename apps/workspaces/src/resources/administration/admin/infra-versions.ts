@@ -6,6 +6,7 @@ import type { Policy } from '../../../kernel/access/policy';
 import { type Actor, actorOf, recordChange, system } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { literally } from '../../../kernel/database/like';
 import { type Call, type Endpoint, endpoints, type LookupBy, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { isExact, releaseUrl, shippedVersions } from '../../../kernel/installation/infra-versions';
 
@@ -163,11 +164,9 @@ function endpointsUnder(type: string): Endpoint[] {
       query: { 'filter[version]': 'The exact version.', 'search[version]': 'Part of the version.' },
       async run({ db, query, page }) {
         await ensureShipped(db);
+        const part = query.get('search[version]');
         const where: Prisma.InfraVersionWhereInput = {
-          AND: [
-            { version: query.get('filter[version]') },
-            { version: { contains: query.get('search[version]')?.replace(/[\\%_]/g, '\\$&') } },
-          ],
+          AND: [{ version: query.get('filter[version]') }, { version: { contains: part && literally(part) } }],
         };
         const order = [{ createdAt: 'asc' as const }, { version: 'asc' as const }];
         const rows = await db.prisma.infraVersion.findMany({

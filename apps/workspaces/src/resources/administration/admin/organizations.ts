@@ -5,6 +5,7 @@ import { Prisma } from '../../../generated/prisma/client';
 import type { Policy } from '../../../kernel/access/policy';
 import { actorOf, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
+import { containing } from '../../../kernel/database/like';
 import { type Endpoint, endpoints, type LookupBy, serializerOf } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { timeout } from '../../../kernel/installation/run-timeouts';
@@ -103,7 +104,7 @@ const index = list('/admin/organizations', {
   query: { q: 'Part of the name or e-mail address.' },
   include: ['owners'],
   async run({ db, env, query, page }) {
-    const text = `%${(query.get('q') ?? '').replace(/[\\%_]/g, '\\$&')}%`;
+    const text = containing(query.get('q') ?? '');
     const where = Prisma.sql`(o.name ILIKE ${text} OR o.email ILIKE ${text})`;
     const { items, total } = await organizations.select(db, env, where, page);
     return { items: await withOwners(db, items), total };

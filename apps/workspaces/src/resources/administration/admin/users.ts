@@ -5,6 +5,7 @@ import type { Prisma } from '../../../generated/prisma/client';
 import type { Policy } from '../../../kernel/access/policy';
 import { type Actor, actorOf, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
+import { literally } from '../../../kernel/database/like';
 import { type Call, type Endpoint, endpoints, type LookupBy, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { accountInclude, directoryAttributes } from '../../people/users/service';
 
@@ -79,7 +80,8 @@ const index = list('/admin/users', {
   },
   include: ['organizations'],
   async run({ db, query, page }) {
-    const text = query.get('q')?.replace(/[\\%_]/g, '\\$&');
+    const asked = query.get('q');
+    const text = asked && literally(asked);
     const suspended = readFlag(query.get('filter[suspended]'));
     const where: Prisma.UserWhereInput = {
       siteAdmin: readFlag(query.get('filter[admin]')),

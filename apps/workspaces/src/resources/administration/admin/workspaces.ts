@@ -4,6 +4,7 @@ import { Prisma } from '../../../generated/prisma/client';
 import type { Policy } from '../../../kernel/access/policy';
 import { actorOf, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
+import { containing } from '../../../kernel/database/like';
 import { type Endpoint, endpoints, type LookupBy, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { currentRunIn, pageOf } from '../../workspaces/workspaces/list';
 import * as workspaces from '../../workspaces/workspaces/service';
@@ -47,7 +48,7 @@ const load = ({ db, params }: LookupBy<'workspace_id'>) => workspaces.find(db, p
  * organizations are looked up first: then the database knows how few they are, and which index finds the others.
  */
 async function standing(db: Database, text: string | undefined): Promise<Prisma.Sql[]> {
-  const pattern = text ? `%${text.replace(/[\\%_]/g, '\\$&')}%` : '';
+  const pattern = text ? containing(text) : '';
   const organizations = await db.prisma.$queryRaw<{ id: string; removed: boolean }[]>`
     SELECT id, removed_at IS NOT NULL AS removed FROM organization WHERE removed_at IS NOT NULL OR name ILIKE ${pattern}`;
   const removed = organizations.filter((one) => one.removed).map(({ id }) => id);

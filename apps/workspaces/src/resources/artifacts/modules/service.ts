@@ -4,6 +4,7 @@ import type { Access } from '../../../kernel/access/access';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { containing } from '../../../kernel/database/like';
 import { lockRow } from '../../../kernel/database/lock-row';
 import type { Organization } from '../../organizations/organizations/organization';
 import { findMany, findVersions, type ModuleVersion, type RegistryModule } from './module';
@@ -21,8 +22,6 @@ export interface ModuleSearch {
   readonly registryName?: string;
   readonly organizationName?: string;
 }
-
-const containing = (text: string): string => `%${text.replace(/[\\%_]/g, '\\$&')}%`;
 
 /** A page of the modules of an organization by name. */
 export async function list(

@@ -4,6 +4,7 @@ import type { WorkspaceTarget } from '../../../kernel/access/access';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { literally } from '../../../kernel/database/like';
 import { lockRow } from '../../../kernel/database/lock-row';
 
 /** An agent pool with the workspaces that use it, and what says which may. */
@@ -90,7 +91,7 @@ export async function list(
 ): Promise<{ items: AgentPool[]; total: number }> {
   const where: Prisma.AgentPoolWhereInput = { organizationId };
   if (search.text !== undefined) {
-    where.name = { contains: search.text.replace(/[\\%_]/g, '\\$&'), mode: 'insensitive' };
+    where.name = { contains: literally(search.text), mode: 'insensitive' };
   }
   where.AND = [];
   if (search.seen !== undefined) {

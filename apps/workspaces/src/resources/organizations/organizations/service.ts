@@ -5,6 +5,7 @@ import type { Principal } from '../../../kernel/access/principal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { containing } from '../../../kernel/database/like';
 import { lockRow } from '../../../kernel/database/lock-row';
 import { reclaimName } from '../../../kernel/database/released-names';
 import type { SiteSettings } from '../../../kernel/endpoints/environment';
@@ -57,8 +58,6 @@ export interface OrganizationSearch {
   name?: string;
   email?: string;
 }
-
-const containing = (text: string): string => `%${text.replace(/[\\%_]/g, '\\$&')}%`;
 
 function matching({ any, name, email }: OrganizationSearch): Prisma.Sql {
   if (any !== undefined) return Prisma.sql`(o.name ILIKE ${containing(any)} OR o.email ILIKE ${containing(any)})`;

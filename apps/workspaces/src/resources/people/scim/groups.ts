@@ -2,6 +2,7 @@ import type { Prisma } from '../../../generated/prisma/client';
 import { recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { literally } from '../../../kernel/database/like';
 import { lockRow } from '../../../kernel/database/lock-row';
 import { groupAttributes } from './attributes';
 import { ScimRefusal } from './dialect';
@@ -35,7 +36,7 @@ export async function list(
   const where: Prisma.ScimGroupWhereInput = {};
   if (filter?.attribute === 'externalId') where.externalId = filter.value;
   if (filter?.attribute === 'displayName') where.displayName = { equals: filter.value, mode: 'insensitive' };
-  if (q !== undefined) where.displayName = { contains: q.replace(/[\\%_]/g, '\\$&'), mode: 'insensitive' };
+  if (q !== undefined) where.displayName = { contains: literally(q), mode: 'insensitive' };
   const total = await db.prisma.scimGroup.count({ where });
   if (page.size === 0) return { items: [], total };
   const orderBy = [{ displayName: 'asc' as const }, { id: 'asc' as const }];

@@ -4,6 +4,7 @@ import { Prisma } from '../../../generated/prisma/client';
 import type { Access } from '../../../kernel/access/access';
 import { visibleWorkspaces } from '../../../kernel/access/visible';
 import type { Database } from '../../../kernel/database/database';
+import { containing } from '../../../kernel/database/like';
 import { fromRuns, type Run, runOf, selectRuns } from './run';
 import { confirmableStatuses, queuedStatuses, statusesOfGroup, waitingStatuses } from './statuses';
 
@@ -36,10 +37,8 @@ const operations: ReadonlyMap<string, Prisma.Sql> = new Map([
   ['empty_apply', Prisma.sql`r.allow_empty_apply`],
 ]);
 
-const contains = (text: string): string => `%${text.replace(/[\\%_]/g, '\\$&')}%`;
-
 const byUser = (text: string): Prisma.Sql => Prisma.sql`EXISTS (
-  SELECT 1 FROM user_account u WHERE u.id = r.created_by_id AND (u.username ILIKE ${contains(text)} OR u.email ILIKE ${contains(text)}))`;
+  SELECT 1 FROM user_account u WHERE u.id = r.created_by_id AND (u.username ILIKE ${containing(text)} OR u.email ILIKE ${containing(text)}))`;
 
 function operationFilter(asked: readonly string[]): Prisma.Sql[] {
   if (asked.length === 0) return [Prisma.sql`NOT r.plan_only`];
@@ -86,7 +85,7 @@ function conditions(query: Query, ofOrganization: boolean): Prisma.Sql[] {
   if (query.get('search[commit]') !== undefined) found.push(Prisma.sql`FALSE`);
   const basic = query.get('search[basic]');
   if (basic !== undefined) {
-    const like = contains(basic);
+    const like = containing(basic);
     found.push(Prisma.sql`(r.id ILIKE ${like} OR r.message ILIKE ${like} OR ${byUser(basic)})`);
   }
   return found;
@@ -173,7 +172,7 @@ export async function listAll(
   if (from !== undefined) where.push(Prisma.sql`r.created_at >= ${from}`);
   if (to !== undefined) where.push(Prisma.sql`r.created_at <= ${to}`);
   if (text !== undefined) {
-    const like = contains(text);
+    const like = containing(text);
     where.push(Prisma.sql`(r.id ILIKE ${like} OR w.name ILIKE ${like} OR o.name ILIKE ${like})`);
   }
   const all = Prisma.join(where, ' AND ');

@@ -5,6 +5,7 @@ import type { Access } from '../../../kernel/access/access';
 import { visibleWorkspaces } from '../../../kernel/access/visible';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
+import { containing } from '../../../kernel/database/like';
 import type { Project } from '../projects/project';
 import { changeOf } from '../projects/service';
 import { type Binding, bindingsOfProject, bindTags, isFixedKey } from '../projects/tag-bindings';
@@ -40,7 +41,7 @@ export async function listOfOrganization(
   search: { text?: string; exceptOf?: string },
   page: Page,
 ): Promise<{ items: Tag[]; total: number }> {
-  const text = `%${(search.text ?? '').replace(/[\\%_]/g, '\\$&')}%`;
+  const text = containing(search.text ?? '');
   const without = search.exceptOf ?? '';
   return select(
     db,

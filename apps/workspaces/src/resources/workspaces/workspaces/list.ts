@@ -3,6 +3,7 @@ import { Prisma } from '../../../generated/prisma/client';
 import type { Access } from '../../../kernel/access/access';
 import { visibleWorkspaces } from '../../../kernel/access/visible';
 import type { Database } from '../../../kernel/database/database';
+import { containing, literally } from '../../../kernel/database/like';
 import { taggedFilters, taggedParameters, workspaceHasBinding } from '../projects/tagged';
 import { over } from './over';
 import {
@@ -29,12 +30,10 @@ export const listParameters = {
   ...taggedParameters,
 } as const;
 
-const escaped = (text: string): string => text.replace(/[\\%_]/g, '\\$&');
-
 function wildcard(pattern: string): Prisma.Sql {
   const starts = pattern.startsWith('*');
   const ends = pattern.endsWith('*') && pattern.length > 1;
-  const core = escaped(pattern.slice(starts ? 1 : 0, ends ? -1 : undefined));
+  const core = literally(pattern.slice(starts ? 1 : 0, ends ? -1 : undefined));
   return Prisma.sql`w.name ILIKE ${`${starts ? '%' : ''}${core}${ends ? '%' : ''}`}`;
 }
 
@@ -46,7 +45,7 @@ function conditions(query: Query): Prisma.Sql[] {
   const found: Prisma.Sql[] = [];
   const name = query.get('search[name]');
   if (name !== undefined) {
-    found.push(Prisma.sql`w.name ILIKE ${`%${escaped(name)}%`}`);
+    found.push(Prisma.sql`w.name ILIKE ${containing(name)}`);
   }
   const pattern = query.get('search[wildcard-name]');
   if (pattern !== undefined) {
@@ -139,7 +138,7 @@ export async function list(
   }
   const onlyName = filters.length === 1 ? query.get('search[name]') : undefined;
   if (onlyName !== undefined && sort.length === 0 && visible.sql === 'TRUE') {
-    return findStampsMatching(db, organizationId, `%${escaped(onlyName)}%`, page);
+    return findStampsMatching(db, organizationId, containing(onlyName), page);
   }
   const where = Prisma.join([Prisma.sql`w.organization_id = ${organizationId}`, visible, ...filters], ' AND ');
   const isAll = filters.length === 0 && visible.sql === 'TRUE';
