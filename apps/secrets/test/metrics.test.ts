@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { startSecrets } from './start-secrets';
 
 describe('metrics', () => {
-  const secrets = startSecrets();
+  const lines: string[] = [];
+  const secrets = startSecrets({ log: (line) => lines.push(line) });
   const scrape = async () => (await secrets.root.read('sys/metrics?format=prometheus').expect(200)).text;
   const value = (text: string, series: string) =>
     Number(
@@ -29,5 +30,30 @@ describe('metrics', () => {
     expect(value(text, 'secrets_audit_failures_total')).toBe(0);
     expect([0, 1]).toContain(value(text, 'secrets_hears_changes'));
     expect(value(text, 'secrets_commits_waiting')).toBeGreaterThanOrEqual(0);
+  });
+
+  it('count users that are locked out and unlocked, and the log has each without the name', async () => {
+    await secrets.root.write('sys/auth/people', { type: 'userpass' }).expect(204);
+    await secrets.root.write('sys/auth/people/tune', { user_lockout_config: { lockout_threshold: '2' } }).expect(204);
+    await secrets.root.write('auth/people/users/ada-lovelace', { password: 'right-password' }).expect(204);
+    const wrong = () => secrets.anonymous.write('auth/people/login/ada-lovelace', { password: 'wrong' }).expect(400);
+    await wrong();
+    expect(value(await scrape(), 'secrets_users_locked_total')).toBe(0);
+    await wrong();
+    await secrets.anonymous.write('auth/people/login/ada-lovelace', { password: 'right-password' }).expect(400);
+    expect(value(await scrape(), 'secrets_users_locked_total')).toBe(1);
+    const { accessor, uuid } = (await secrets.root.read('sys/auth').expect(200)).body.data['people/'];
+    for (let i = 0; i < 2; i++)
+      await secrets.root.write(`sys/locked-users/${accessor}/unlock/ada-lovelace`).expect(204);
+    const text = await scrape();
+    expect([value(text, 'secrets_users_locked_total'), value(text, 'secrets_users_unlocked_total')]).toEqual([1, 1]);
+    const said = lines.map((line) => JSON.parse(line)).filter(({ msg }) => /locked/.test(msg));
+    expect(said.map(({ msg }) => msg)).toEqual([
+      'a user is locked out: too many wrong passwords',
+      'a locked user was unlocked',
+    ]);
+    expect(new Set(said.map(({ user }) => user)).size).toBe(1);
+    expect(said.every(({ mount }) => mount === uuid)).toBe(true);
+    expect(JSON.stringify(said)).not.toContain('ada');
   });
 });

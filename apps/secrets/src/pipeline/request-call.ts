@@ -114,7 +114,8 @@ export class RequestCall implements Call {
         await attempts.giveBack(attempt);
         throw error;
       });
-      if (right !== undefined) await attempts.succeed(attempt);
+      if (right === undefined) attempts.wrong(password, attempt);
+      else await attempts.succeed(attempt);
       return right;
     });
   }

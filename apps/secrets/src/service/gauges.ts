@@ -2,7 +2,7 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Modules } from './modules';
 
 /** Gauges of tokens, leases and pending work, counted on request. */
-export function addGauges(registry: Registry, { storage, leases, audit }: Modules): void {
+export function addGauges(registry: Registry, { storage, leases, audit, attempts }: Modules): void {
   const names = {
     leases: 'Leases there are.',
     irrevocable: 'Leases that could not be revoked.',
@@ -113,4 +113,18 @@ export function addGauges(registry: Registry, { storage, leases, audit }: Module
       this.inc(audit.devices.failures);
     },
   });
+  for (const [what, help] of [
+    ['locked', 'Times that wrong passwords locked a user out, on this node.'],
+    ['unlocked', 'Times that an administrator unlocked a user, on this node.'],
+  ] as const) {
+    new Counter({
+      name: `secrets_users_${what}_total`,
+      help,
+      registers: [registry],
+      collect() {
+        this.reset();
+        this.inc(attempts.counts[what]);
+      },
+    });
+  }
 }

@@ -48,6 +48,8 @@ export interface RefusedAttempt {
  * over: neither another failure nor a success that was under way when the lock began ends it sooner.
  */
 export class Attempts {
+  /** Locks that began on this node, and those that an administrator ended there. */
+  readonly counts = { locked: 0, unlocked: 0 };
   private readonly line = new SerialQueue();
 
   constructor(private readonly storage: StorageKernel) {
@@ -88,6 +90,17 @@ export class Attempts {
     await this.storage.database.query(SUCCEED, [key, this.storage.clock.now(), locksUntilMs]);
   }
 
+  /** The secret was wrong: where that began a lock, it is counted and logged. */
+  wrong(guessed: Guessed, { locksUntilMs }: TakenAttempt): void {
+    if (locksUntilMs === 0) return;
+    this.counts.locked++;
+    this.log(
+      guessed,
+      { until: new Date(locksUntilMs).toISOString() },
+      'a user is locked out: too many wrong passwords',
+    );
+  }
+
   /** The guess was neither right nor wrong, as one factor of an answer that failed by another: it was not made. */
   async giveBack({ key, locksUntilMs }: TakenAttempt): Promise<void> {
     await this.storage.database.query(GIVE_BACK, [key, locksUntilMs]);
@@ -95,7 +108,18 @@ export class Attempts {
 
   /** An administrator ends a lock, and all is forgotten. */
   async forget(guessed: Guessed): Promise<void> {
-    await this.storage.database.query(FORGET, [this.keyOf(guessed)]);
+    const { database, clock } = this.storage;
+    const { rows } = await database.query<{ locked_until_ms: string }>(FORGET, [this.keyOf(guessed)]);
+    if (Number(rows[0]?.locked_until_ms ?? 0) <= clock.now()) return;
+    this.counts.unlocked++;
+    this.log(guessed, {}, 'a locked user was unlocked');
+  }
+
+  /** The user is named by a keyed hash, the same in all lines; `sys/locked-users` shows the name. */
+  private log(guessed: Guessed, fields: object, message: string): void {
+    const [mount] = guessed.subject.split('/', 1);
+    const user = this.keyOf(guessed).toString('hex').slice(0, 16);
+    this.storage.log?.warn({ mount, user, ...fields }, message);
   }
 
   /** What is locked now at some login methods, by their ids; absent for those where nothing is. */
@@ -171,7 +195,10 @@ const LOCKED: Statement = {
         FROM attempt WHERE locked_until_ms > $1 AND mount_id = ANY($2::uuid[]) AND sealed IS NOT NULL) a
     WHERE place <= $3 ORDER BY place LIMIT $4`,
 };
-const FORGET: Statement = { name: 'attempt-forget', text: 'DELETE FROM attempt WHERE key = $1' };
+const FORGET: Statement = {
+  name: 'attempt-forget',
+  text: 'DELETE FROM attempt WHERE key = $1 RETURNING locked_until_ms',
+};
 const TIDY: Statement = {
   name: 'attempt-tidy',
   text: `DELETE FROM attempt WHERE key IN (
