@@ -171,6 +171,14 @@ export const examples: Readonly<Record<string, Making>> = {
   'patch kv/data/:path*': async (world) => ({ at: { path: await secret(world) }, body: (n) => ({ data: { n } }) }),
   'delete kv/data/:path*': removedByName('two/data', { data: { a: 1 } }, 'path'),
   'write kv/delete/:path*': versionsOf,
+  'write kv/move': async (world) => {
+    const [from, to] = [await secret(world), world.fresh()];
+    return { body: (n) => (n % 2 === 0 ? { from, to } : { from: to, to: from }), also: [404] };
+  },
+  'write kv/copy': async (world) => {
+    const from = await secret(world);
+    return { body: (n) => ({ from, to: `${from}-${n}` }) };
+  },
   'write kv/undelete/:path*': versionsOf,
   'write kv/destroy/:path*': versionsOf,
   'write kv/metadata/:path*': (world) => ({

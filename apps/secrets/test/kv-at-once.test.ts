@@ -93,4 +93,26 @@ describe('one secret written by many on two nodes', () => {
     expect(Object.keys(data)).toHaveLength(1 + callers * (patches / 2));
     expect(Object.keys(metadata.custom_metadata)).toHaveLength(callers);
   });
+
+  it('loses nothing that was written while secrets are moved away', async () => {
+    await secrets.root.write('two/config', { max_versions: 10_000 }).expect(204);
+    const kept: string[] = [];
+    const answers = new Set<number>();
+    await allCallers(async (caller, call) => {
+      const value = `${caller}.${call}`;
+      const from = `here/${call % 3}`;
+      if (caller % 2 === 0)
+        answers.add((await ask(caller >> 1, 'POST', 'two/move', { from, to: `there/${value}` })).status);
+      else {
+        await ask(caller >> 1, 'POST', `two/data/${from}`, { data: { value } });
+        kept.push(value);
+      }
+    });
+    expect([...answers].sort().join()).toMatch(/^200(,404)?$/);
+    const left: string[] = (await secrets.root.scan('two/metadata/').expect(200)).body.data.keys;
+    const found: string[] = [];
+    for (const path of left.filter((one) => /^(?:here|there)\//.test(one)))
+      found.push(...(await finalOf(path)).values.values());
+    expect(found.sort()).toEqual(kept.sort());
+  });
 });

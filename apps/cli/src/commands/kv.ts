@@ -3,7 +3,7 @@ import type { CommandSpec } from '../command';
 import type { Context } from '../context';
 import { exitCodes, Problem } from '../problem';
 import { listNames } from './data';
-import { findKvPath, findVersioned } from './kv-mount';
+import { findKvPath, findVersioned, type KvPath } from './kv-mount';
 import { print, printField, printOrField, printOrSay, saying } from './print';
 import { count, listed, parseValues, valuesHelp } from './values';
 
@@ -22,6 +22,9 @@ interface KvFlags {
   versions?: string;
   cas?: string;
   method?: string;
+  removeData?: string[];
+  overwrite?: boolean;
+  allVersions?: boolean;
 }
 
 /** `kv …`: key/value secrets, of engines that keep versions and of those that do not. */
@@ -77,15 +80,20 @@ export const kvCommands: readonly CommandSpec[] = [
       ...mount,
       ...field,
       ...cas,
+      '--remove-data <field>': { help: 'a field to remove', repeatable: true },
       '--method <method>': 'patch: one request; rw: read and write, for tokens that may not patch [patch]',
     },
-    examples: ['kv patch kv/app/db password=@/run/secrets/db'],
+    examples: ['kv patch kv/app/db password=@/run/secrets/db', 'kv patch -remove-data=old kv/app/db'],
     more: valuesHelp,
     async run(made, flags: KvFlags, path: string, ...given: string[]) {
-      if (given.length === 0) throw new Problem('give values to change');
-      const data = await parseValues(given, made.ask);
+      const { removeData = [] } = flags;
+      if (given.length + removeData.length === 0) throw new Problem('give values to change, or --remove-data');
+      const values = given.length === 0 ? {} : await parseValues(given, made.ask);
+      const both = removeData.find((name) => name in values);
+      if (both !== undefined) throw new Problem(`${both} is given a value and removed at once`);
       const found = await findVersioned(made, path, flags.mount);
       const { method = 'patch' } = flags;
+      const data = { ...values, ...Object.fromEntries(removeData.map((name) => [name, null])) };
       if (method !== 'patch' && method !== 'rw') throw new Problem(`--method ${method}: use patch or rw`);
       const answer =
         method === 'patch'
@@ -134,6 +142,14 @@ export const kvCommands: readonly CommandSpec[] = [
       printOrSay(made, answer, `destroyed: ${found.at('data')}`);
     },
   },
+  relocation('move', 'Move or rename a secret, or a folder that is written with a slash at its end.', {}),
+  relocation(
+    'copy',
+    'Copy the newest value of a secret, or of those in a folder that is written with a slash at its end.',
+    {
+      '--all-versions': 'copy older versions and the metadata as well',
+    },
+  ),
   {
     name: 'kv list',
     help: 'List secrets; names ending in / are folders.',
@@ -190,6 +206,31 @@ export const kvCommands: readonly CommandSpec[] = [
   },
 ];
 
+/** `kv move` and `kv copy`: all of what is meant, or nothing. */
+function relocation(verb: 'move' | 'copy', help: string, flags: CommandSpec['flags']): CommandSpec {
+  return {
+    name: `kv ${verb}`,
+    help,
+    args: {
+      '<from>': 'the secret or folder, for example kv/app/db or kv/app/',
+      '<to>': 'where it goes, in the same engine',
+    },
+    flags: { ...mount, ...flags, '--overwrite': 'replace secrets that are there' },
+    examples: [`kv ${verb} kv/app/db kv/app/database`, `kv ${verb} kv/app/ kv/team/app/`],
+    async run(made, { mount: engine, overwrite, allVersions }: KvFlags, from: string, to: string) {
+      const source = await findVersioned(made, from, engine);
+      const target = await findVersioned(made, to, engine);
+      if (source.mount !== target.mount) throw new Problem(`${from} and ${to} are in two engines: kv get and kv put`);
+      const place = (text: string, { key: at }: KvPath) => (text.endsWith('/') || at === '' ? `${at}/` : at);
+      const body = { from: place(from, source), to: place(to, target), overwrite, all_versions: allVersions };
+      const answer = await made.client.post(`${source.mount}/${verb}`, body);
+      const { secrets = [] } = (answer.body?.data ?? {}) as { secrets?: { from: string; to: string }[] };
+      if (made.output.forPrograms) print(made, answer);
+      else for (const one of secrets) made.output.line(`${source.mount}/${one.from} -> ${source.mount}/${one.to}`);
+    },
+  };
+}
+
 async function readAndWrite(
   { client }: Context,
   path: string,
@@ -197,7 +238,8 @@ async function readAndWrite(
 ): Promise<ServiceResponse> {
   const { body } = await client.get(path, { unwrapped: true });
   const { data, metadata } = (body?.data ?? {}) as { data?: object; metadata?: { version?: number } };
-  return client.put(path, { data: { ...data, ...change }, options: { cas: metadata?.version } });
+  const changed = Object.entries({ ...data, ...change }).filter(([name]) => change[name] !== null);
+  return client.put(path, { data: Object.fromEntries(changed), options: { cas: metadata?.version } });
 }
 
 function showVersion(

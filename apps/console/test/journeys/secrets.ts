@@ -105,6 +105,25 @@ describe('the console of the secrets service', () => {
     });
   });
 
+  journey('moves a secret, and copies a folder', async () => {
+    await api('POST', 'sys/mounts/moved', { type: 'kv', options: { version: '2' } });
+    await api('POST', 'moved/data/old/db', { data: { word: 'kept' } });
+    const page = await at.signedIn('secrets', '/ui/secrets?at=moved/old/db');
+    const dialog = page.getByRole('dialog');
+    await button(page, 'Move or copy').click();
+    await dialog.getByLabel('New path').fill('team/database');
+    expect(await at.violations(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Move', exact: true }).click();
+    await page.getByRole('heading', { name: 'database', exact: true }).waitFor();
+    await page.goto(`${at.installation.secretsUrl}/ui/secrets?at=moved/team/`);
+    await button(page, 'Move or copy').click();
+    await dialog.getByLabel('Action').selectOption('copy');
+    await dialog.getByLabel('New path').fill('spare');
+    await dialog.getByRole('button', { name: 'Copy', exact: true }).click();
+    await page.getByRole('link', { name: 'database' }).waitFor();
+    expect((await api('LIST', 'moved/metadata/')).data.keys).toEqual(['spare/', 'team/']);
+  });
+
   journey('keeps every line of a pasted value, and every digit of the unchanged fields', async () => {
     const pem = '-----BEGIN KEY-----\nYWJj\n-----END KEY-----\n';
     await api('POST', 'sys/mounts/exact', { type: 'kv' });

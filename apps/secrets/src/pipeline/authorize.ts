@@ -28,8 +28,11 @@ export interface Existence {
 
 /** A refusal by policy, with the rule that spoke against the request; the rule goes to the audit log only. */
 export class PolicyDenied extends Refusal {
-  constructor(readonly decision: Decision) {
-    super('denied', 'permission denied');
+  constructor(
+    readonly decision: Decision,
+    what = '',
+  ) {
+    super('denied', `permission denied${what}`);
   }
 }
 

@@ -4,16 +4,20 @@ import { jsonText } from '@keystead/envelope';
 import type { Guessed } from '../kernel/attempts/attempts';
 import { passwordRule } from '../kernel/mounts/lockout';
 import { fillTemplate, isTemplated } from '../kernel/policy/template';
-import type { RouteMatch } from '../kernel/routing/route-match';
-import type { Call, Caller, MountView, NamespaceView, ReusableSecret, Verb } from '../sdk/call';
+import type { DemandedMethod } from '../kernel/policy/types';
+import { questionOf, type RouteMatch } from '../kernel/routing/route-match';
+import { SentPath } from '../kernel/routing/sent-path';
+import type { Call, Caller, Included, MountView, NamespaceView, ReusableSecret, Verb } from '../sdk/call';
 import type { CanonicalPath, Spelling } from '../sdk/canonical-path';
 import type { Storage } from '../sdk/storage';
 import type { Bearer } from './authenticate';
+import { PolicyDenied } from './authorize';
 import type { Birthplace } from './issue-token';
 import type { Kernel } from './kernel';
 import { markSent, type Request } from './request';
 import type { Located } from './request-context';
 import { findReusable } from './reuse';
+import { requireStepUp } from './step-up';
 
 const noFields: Readonly<Record<string, unknown>> = {};
 const none: readonly string[] = [];
@@ -43,12 +47,36 @@ export class RequestCall implements Call {
     this.said ??= [];
     this.said.push(message);
   };
+  readonly requireRight = ({ operation, path, fields = noFields, destroys = false }: Included): void => {
+    const { namespaces, mounts } = this.kernel;
+    const verb = operation === 'create' || operation === 'update' ? 'write' : operation;
+    const match = SentPath.ofField(this.mount.path + path, 'path').locate(
+      namespaces,
+      mounts,
+      verb,
+      this.namespace.path,
+    );
+    if (match.mount !== this.match.mount || !match.operation) throw new Error(`${path} is no path of this mount`);
+    if (destroys) requireStepUp(this.request, match.operation);
+    const { access } = this.bearer!;
+    if (access.root) return;
+    const wrapTtlSeconds = this.wrapTtlSeconds > 0 ? this.wrapTtlSeconds : undefined;
+    const decision = access.decide({ ...questionOf(match), operation, parameters: fields, wrapTtlSeconds });
+    if (!decision.allowed) throw new PolicyDenied(decision, `: ${operation} on ${match.path}`);
+    // What the request itself has proven counts; a passcode cannot be proven twice.
+    const proven = this.proven ?? [];
+    const isProven = (decision.rule?.mfaMethods ?? []).every((demanded) =>
+      proven.some((one) => one.method === demanded.method && one.namespacePath === demanded.namespacePath),
+    );
+    if (!isProven) throw new PolicyDenied(decision, `: ${match.path} asks for a second factor of every request`);
+  };
   readonly alongside: Call['alongside'] = (work) => {
     const { inBackground, barrier, log } = this.kernel;
     inBackground(this.match.mount!, work).catch((error) => {
       if (!barrier.sealed) log.warn({ err: error, mount: this.mount.path }, 'work alongside a request failed');
     });
   };
+  private readonly proven: readonly DemandedMethod[] | undefined;
   private said: string[] | undefined;
 
   constructor(
@@ -64,6 +92,7 @@ export class RequestCall implements Call {
     this.match = match;
     this.bearer = bearer;
     this.wrapTtlSeconds = context.wrapTtlSeconds;
+    this.proven = context.grant?.decision?.rule?.mfaMethods;
     this.namespace = match.namespace;
     this.verb = request.verb;
     this.path = match.below;

@@ -60,6 +60,7 @@ export async function handleWhileSealed(kernel: Kernel, request: Request): Promi
     wrapTtlSeconds: 0,
     certificates: () => [],
     filled: () => undefined,
+    requireRight: () => {},
     warn: () => {},
     findReusable: async () => undefined,
     guess: async () => undefined,

@@ -81,6 +81,17 @@ export interface NamespaceView {
   readonly path: string;
 }
 
+/** A request to the same mount that a call makes the effect of, without being sent. */
+export interface Included {
+  readonly operation: 'create' | 'update' | 'read' | 'delete' | 'list';
+  /** Below the mount. */
+  readonly path: string;
+  /** What it would be sent with: rules about parameters judge it. */
+  readonly fields?: Readonly<Record<string, unknown>>;
+  /** It destroys for good: people at the console must have proven who they are minutes ago. */
+  readonly destroys?: boolean;
+}
+
 /** Everything a handler gets: parsed, checked, and already allowed. */
 export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<string, unknown>>> {
   readonly verb: Verb;
@@ -128,6 +139,11 @@ export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<
   readonly headOnly: boolean;
   /** Begins work of this mount that the answer does not wait for. It may end with the process: what must be done is in the storage. */
   alongside(work: (call: BackgroundCall) => Promise<void>): void;
+  /**
+   * Throws `denied` unless the caller's policies allow a request that this one includes, so that doing several things at once asks
+   * for no other rights than doing them one by one.
+   */
+  requireRight(included: Included): void;
   /** Adds a warning to the answer, if it has a body. */
   warn(message: string): void;
   /**

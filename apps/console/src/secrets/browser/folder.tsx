@@ -10,6 +10,7 @@ import { page } from '../pages';
 import { encodedPath, useList } from '../reads';
 import { crumbsOf } from './crumbs';
 import { NewSecret } from './new-secret';
+import { Relocate } from './relocate';
 
 /** A folder of an engine: its secrets and the folders below. */
 export function Folder({ mount, folder }: { readonly mount: Mount; readonly folder: string }) {
@@ -17,6 +18,7 @@ export function Folder({ mount, folder }: { readonly mount: Mount; readonly fold
   const names = useList(encodedPath(listed).replace(/\/$/, ''));
   const [part, setPart] = useState('');
   const [adding, setAdding] = useState(false);
+  const [moving, setMoving] = useState(false);
   const navigate = useNavigate();
   const shown = (names.data ?? []).filter((name) => name.includes(part));
   const title = folder === '' ? mount.path : folder.split('/').at(-2)!;
@@ -27,9 +29,12 @@ export function Folder({ mount, folder }: { readonly mount: Mount; readonly fold
         crumbs={crumbsOf(mount, folder)}
         state={<span className="second small">{kindOf(mount)}</span>}
         actions={
-          <Button kind="primary" icon={Plus} onClick={() => setAdding(true)}>
-            New secret
-          </Button>
+          <>
+            {hasVersions(mount) && folder !== '' ? <Button onClick={() => setMoving(true)}>Move or copy</Button> : null}
+            <Button kind="primary" icon={Plus} onClick={() => setAdding(true)}>
+              New secret
+            </Button>
+          </>
         }
       />
       <ErrorNotice error={names.error} onRetry={() => void names.refetch()} />
@@ -67,6 +72,14 @@ export function Folder({ mount, folder }: { readonly mount: Mount; readonly fold
           {shown.length === 0 ? <p className="second">No name here has “{part}” in it.</p> : null}
         </>
       )}
+      {moving ? (
+        <Relocate
+          mount={mount}
+          from={folder}
+          onClose={() => setMoving(false)}
+          onDone={(to) => void navigate(page('/secrets', { at: mount.path + to }))}
+        />
+      ) : null}
       {adding ? (
         <NewSecret
           mount={mount}

@@ -11,6 +11,7 @@ import { page } from '../pages';
 import { crumbsOf } from './crumbs';
 import { Difference } from './difference';
 import { EditSecret } from './edit-secret';
+import { Relocate } from './relocate';
 import { Removal } from './removal';
 import { ShareOnce } from './share-once';
 import { type Secret, textOf, useSecret, valuesAt } from './values';
@@ -29,7 +30,7 @@ export function SecretPage({
   readonly compared: number | undefined;
 }) {
   const secret = useSecret(mount, path, version);
-  const [doing, setDoing] = useState<'edit' | 'share' | 'remove'>();
+  const [doing, setDoing] = useState<'edit' | 'share' | 'move' | 'remove'>();
   const navigate = useNavigate();
   const at = mount.path + path;
   const versioned = hasVersions(mount);
@@ -37,7 +38,7 @@ export function SecretPage({
   const close = () => setDoing(undefined);
   const values = valuesAt(mount, path);
   const metadata = `${mount.path}metadata/${path}`;
-  const may = useMay(versioned ? [values, metadata] : [values]);
+  const may = useMay(versioned ? [values, metadata, `${mount.path}move`, `${mount.path}copy`] : [values]);
   return (
     <div className="stack">
       <PageHead
@@ -56,6 +57,17 @@ export function SecretPage({
               <Button {...may({ path: values, capabilities: ['update'] })} onClick={() => setDoing('edit')}>
                 {versioned ? 'New version' : 'Edit'}
               </Button>
+              {versioned ? (
+                <Button
+                  {...may(
+                    { path: `${mount.path}move`, capabilities: ['update'] },
+                    { path: `${mount.path}copy`, capabilities: ['update'] },
+                  )}
+                  onClick={() => setDoing('move')}
+                >
+                  Move or copy
+                </Button>
+              ) : null}
               <Button
                 kind="danger"
                 {...may(
@@ -103,6 +115,14 @@ export function SecretPage({
       </p>
       {doing === 'edit' && data ? <EditSecret mount={mount} path={path} secret={data} onClose={close} /> : null}
       {doing === 'share' ? <ShareOnce mount={mount} path={path} version={version} onClose={close} /> : null}
+      {doing === 'move' ? (
+        <Relocate
+          mount={mount}
+          from={path}
+          onClose={close}
+          onDone={(to) => void navigate(page('/secrets', { at: mount.path + to }))}
+        />
+      ) : null}
       {doing === 'remove' && data ? (
         <Removal
           mount={mount}

@@ -212,7 +212,8 @@ function merge(target: unknown, patch: unknown): unknown {
   return Object.fromEntries(merged);
 }
 
-function checkCas(key: KeyMetadata | undefined, config: KvConfig, cas: number | undefined): void {
+/** Throws `invalid` where a write must name the newest version and names none, or another. */
+export function checkCas(key: KeyMetadata | undefined, config: KvConfig, cas: number | undefined): void {
   if (cas === undefined) {
     if (!config.cas_required && !key?.casRequired) return;
     throw new Refusal('invalid', 'check-and-set parameter required for this call');
