@@ -2,3 +2,4 @@ import './journeys/workspaces';
 import './journeys/organization';
 import './journeys/first-day';
 import './journeys/one-sign-in';
+import './journeys/passkeys';

@@ -95,14 +95,16 @@ export interface ServiceOverrides {
 function consoleHost(config: Config, env: Environment, db: Database, log: Logger): ConsoleHost {
   const { keyring, now, edition, trail } = env;
   const { idleMinutes, sessionHours, secretsUrl } = config.console;
-  const sessions = new ConsoleSessions({ db, keyring, trail, now, idleMinutes, sessionHours });
+  const { publicUrl } = config;
+  const sessions = new ConsoleSessions({ db, keyring, trail, publicUrl, now, idleMinutes, sessionHours });
   const userLimit: UserLimit = async (tx, name) => (await findByName(tx, env, name))?.entitlements.userLimit ?? null;
-  const providers = new SignIn({ db, keyring, trail, now, publicUrl: config.publicUrl, sessions, userLimit });
+  const providers = new SignIn({ db, keyring, trail, now, publicUrl, sessions, userLimit });
   return new ConsoleHost({
     service: 'workspaces',
     sessions: consoleAdapter(sessions, { db, edition, secretsUrl, offered: () => providers.offered() }),
     providers,
-    secureOnly: config.publicUrl.startsWith('https:'),
+    passkeys: sessions.passkeys,
+    secureOnly: publicUrl.startsWith('https:'),
     from: (req) => ({ address: clientAddress(req, config.trustedProxies), requestId: requestId(req) }),
     onFault: (error, req) => log.error({ err: error, requestId: requestId(req) }, 'request failed'),
   });

@@ -31,6 +31,7 @@ const doors: Record<string, string> = {
   'code of the API token': 'SELECT FROM login_code WHERE user_id = $1 AND token_id <> $2',
   'reset link': "SELECT FROM one_time_link WHERE user_id = $1 AND kind = 'password-reset' AND $2 <> ''",
   'address link': "SELECT FROM one_time_link WHERE user_id = $1 AND kind = 'address-change' AND $2 <> ''",
+  passkey: "SELECT FROM passkey WHERE user_id = $1 AND $2 <> ''",
   'second factor': "SELECT FROM two_factor WHERE user_id = $1 AND $2 <> ''",
 };
 
@@ -87,6 +88,11 @@ describe('what opens an account', () => {
     const reset = await admin.post(`admin/users/${api.id}/actions/reset_password`).expect(200);
     await session.patch('account/update', resource('users', { email: `new-${username}@corp.example` })).expect(200);
     await sql("INSERT INTO two_factor (user_id, secret) VALUES ($1, 'x')", api.id);
+    await sql(
+      "INSERT INTO passkey (id, user_id, credential_id, public_key, counter, name, last_asked_at, created_at) VALUES ($2, $1, $2, 'x', 0, 'x', now(), now())",
+      api.id,
+      `passkey-${username}`,
+    );
     return {
       id: api.id,
       username,
@@ -140,6 +146,7 @@ describe('what opens an account', () => {
         'console session': 'it is of the token that made the change',
         'address link': 'it asks for the password',
         'second factor': 'it is of the same person',
+        passkey: 'it is of the same person',
       },
     },
     'a reset of the password': {
@@ -149,6 +156,7 @@ describe('what opens an account', () => {
         'API token': 'tokens of programs outlive a password',
         'address link': 'it asks for the password',
         'second factor': 'it is of the same person',
+        passkey: 'it is of the same person',
       },
     },
     'a person whom a provider vouches for': {
@@ -165,7 +173,10 @@ describe('what opens an account', () => {
     },
     'a suspension by the directory': {
       happens: ({ id }) => workspaces.service.db.transaction((tx) => suspend(tx, system, id, Date.now())),
-      keeps: { 'second factor': 'it opens nothing by itself' },
+      keeps: {
+        'second factor': 'it opens nothing by itself',
+        passkey: 'it opens nothing while its person is suspended',
+      },
     },
   };
 

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isRefusal, Refusal, usualStatus } from '@keystead/refusal';
 import { BodyTooLarge, labelRoute, readBody } from '@keystead/server';
 import { Pages } from './pages';
+import { type Passkeys, passkeyRoutes } from './passkeys';
 import { ProviderRoutes } from './provider-routes';
 import type { ProviderSignIn } from './provider-sign-in';
 import { isOwnPage } from './same-origin';
@@ -14,6 +15,8 @@ export interface ConsoleHostOptions {
   readonly sessions: Sessions;
   /** Without it, these addresses do not lead to a provider. */
   readonly providers?: ProviderSignIn;
+  /** Without it, the service knows no passkeys. */
+  readonly passkeys?: Passkeys;
   /** Whether the service is reached only over HTTPS. */
   readonly secureOnly: boolean;
   from(req: IncomingMessage): From;
@@ -32,11 +35,14 @@ export class ConsoleHost {
   private readonly pages: Pages;
   private readonly cookie: SessionCookie;
   private readonly providerRoutes: ProviderRoutes | undefined;
+  /** Binds a question to a passkey to the browser that asks it. */
+  private readonly askers: SessionCookie;
 
   constructor(private readonly options: ConsoleHostOptions) {
     this.pages = new Pages(options.service);
     const { service, secureOnly, providers, from, onFault } = options;
     this.cookie = new SessionCookie(service, secureOnly);
+    this.askers = new SessionCookie(`${service}-passkey`, secureOnly);
     const browsers = new SessionCookie(`${service}-sign-in`, secureOnly, 'lax');
     this.providerRoutes =
       providers && new ProviderRoutes({ providers, sessions: this.cookie, browsers, from, onFault });
@@ -69,7 +75,7 @@ export class ConsoleHost {
         return await this.providerRoutes.answer(req, res, asked);
       }
       const endpoint = this.endpointOf(asked, req.method ?? 'GET');
-      labelRoute(req, endpoint === undefined ? '/ui' : asked);
+      labelRoute(req, endpoint === undefined ? '/ui' : asked.replace(/^(\/ui\/passkeys\/)(?!ask$).*/, '$1:id'));
       if (endpoint === undefined) await this.pages.answer(req, res);
       else {
         if (!isOwnPage(req)) throw new Refusal('denied', 'only a page of this service may ask for this');
@@ -81,7 +87,8 @@ export class ConsoleHost {
   }
 
   private endpointOf(asked: string, method: string): HostEndpoint | undefined {
-    const { sessions, from } = this.options;
+    const { sessions, passkeys } = this.options;
+    const from = (req: IncomingMessage): From => ({ ...this.options.from(req), browser: this.askers.idOf(req) });
     const session: Readonly<Record<string, HostEndpoint>> = {
       GET: async (req, res) => {
         const id = this.cookie.idOf(req);
@@ -116,8 +123,11 @@ export class ConsoleHost {
       '/ui/session/step-up': { POST: stepUp },
       '/ui/config': { GET: async (_req, res) => json(res, 200, await sessions.config()) },
     };
-    if (!Object.hasOwn(table, asked)) return undefined;
-    const methods = table[asked]!;
+    const parts = { sessions: this.cookie, browsers: this.askers, from, read: readProof, json };
+    const methods = Object.hasOwn(table, asked)
+      ? table[asked]
+      : passkeys && passkeyRoutes({ passkeys, ...parts }, asked);
+    if (methods === undefined) return undefined;
     return Object.hasOwn(methods, method) ? methods[method] : notAllowed;
   }
 
@@ -127,6 +137,7 @@ export class ConsoleHost {
     const status = refusal === undefined ? 500 : usualStatus[refusal.kind];
     const detail =
       refusal === undefined ? 'internal error' : refusal.message || (wordless[refusal.kind] ?? refusal.kind);
+    if (error instanceof ProofNeeded) res.setHeader('X-Keystead-Step-Up', 'required');
     const errors = (refusal?.issues.length ? refusal.issues : [undefined]).map((issue) => ({
       status: String(status),
       title: refusal?.kind ?? 'fault',
@@ -145,6 +156,13 @@ const wordless: Readonly<Partial<Record<Refusal['kind'], string>>> = {
 };
 
 const codeMessage = 'is required';
+
+/** The refusal that makes the page ask once more who sits there, and send its request again. */
+export class ProofNeeded extends Refusal {
+  constructor() {
+    super('denied', 'step-up-required: prove once more who you are, at /ui/session/step-up, and send this again');
+  }
+}
 
 /** The refusal that makes the sign-in page ask for the code of a second factor. */
 export function codeRequired(): Refusal {

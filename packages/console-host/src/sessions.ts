@@ -27,4 +27,6 @@ export interface Sessions {
 export interface From {
   readonly address: string;
   readonly requestId: string;
+  /** What binds questions to a passkey to this browser, where it has asked one. */
+  readonly browser?: string | undefined;
 }

@@ -21,7 +21,7 @@ export interface Session {
 
 /** One way to sign in. */
 export interface SignInMethod {
-  readonly method: 'token' | 'userpass' | 'ldap' | 'password' | 'oidc' | 'saml';
+  readonly method: 'token' | 'userpass' | 'ldap' | 'password' | 'passkey' | 'oidc' | 'saml';
   /** For `userpass`, `ldap` and `oidc`: the mount it is at. */
   readonly mount?: string;
   /** For `oidc` and `saml` of the workspace service: the provider, which the service itself leads to. */

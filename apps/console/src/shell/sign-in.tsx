@@ -5,6 +5,7 @@ import { Button } from '../design/button';
 import { ErrorNotice } from '../design/error-notice';
 import { SelectField, TextField } from '../design/field';
 import { Product } from '../design/mark';
+import { askPasskey, knowsPasskeys } from './passkeys';
 import { addressOf, leaveForProvider } from './provider-sign-in';
 import type { ConsoleConfig, Session, SignInMethod } from './session';
 
@@ -27,7 +28,8 @@ const labelOf = ({ method, mount }: SignInMethod): string => {
 
 /** Exchanges what a person has for a session. What was typed is forgotten at once. */
 export function SignIn({ config, transport, onSignedIn, reason, returned }: SignInProps) {
-  const methods = config['sign-in'].filter(({ id }) => id === undefined);
+  const methods = config['sign-in'].filter(({ id, method }) => id === undefined && method !== 'passkey');
+  const takesPasskeys = config['sign-in'].some((one) => one.method === 'passkey') && knowsPasskeys();
   const providers = config['sign-in'].filter(({ id }) => id !== undefined);
   const [chosen, choose] = useState(0);
   const [proof, setProof] = useState({
@@ -85,6 +87,16 @@ export function SignIn({ config, transport, onSignedIn, reason, returned }: Sign
     }
   };
 
+  /** By a passkey; with it, where the password is right and a second factor is asked for. */
+  const enterByPasskey = async (more: object = { method: 'passkey' }) => {
+    setBusy(true);
+    setError(undefined);
+    await askPasskey(transport, 'sign-in')
+      .then((passkey) => enter({ ...more, passkey }))
+      .catch(setError);
+    setBusy(false);
+  };
+
   const came = useRef(returned);
   useEffect(() => {
     const sent = came.current;
@@ -107,7 +119,12 @@ export function SignIn({ config, transport, onSignedIn, reason, returned }: Sign
             Sign in with {name}
           </Button>
         ))}
-        {providers.length === 0 ? null : <p className="or">or</p>}
+        {takesPasskeys ? (
+          <Button busy={busy} onClick={() => void enterByPasskey()}>
+            Sign in with a passkey
+          </Button>
+        ) : null}
+        {providers.length === 0 && !takesPasskeys ? null : <p className="or">or</p>}
         <form className="stack" onSubmit={(event) => void send(event)}>
           {methods.length < 2 ? null : (
             <SelectField
@@ -154,6 +171,16 @@ export function SignIn({ config, transport, onSignedIn, reason, returned }: Sign
               />
             </>
           )}
+          {asksCode && takesPasskeys ? (
+            <Button
+              busy={busy}
+              onClick={() =>
+                void enterByPasskey({ method: 'password', username: proof.username, password: proof.password })
+              }
+            >
+              Use a passkey instead of a code
+            </Button>
+          ) : null}
           {asksCode ? (
             <TextField
               label="Code"

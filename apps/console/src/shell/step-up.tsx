@@ -4,12 +4,14 @@ import { Button } from '../design/button';
 import { Dialog } from '../design/dialog';
 import { ErrorNotice } from '../design/error-notice';
 import { SelectField, TextField } from '../design/field';
+import { askPasskey, knowsPasskeys } from './passkeys';
 import { proveAtProvider } from './provider-sign-in';
 
 const labels: ReadonlyMap<string, string> = new Map([
   ['password', 'Password'],
   ['token', 'Token'],
   ['code', 'Code'],
+  ['passkey', 'Passkey'],
   ['provider', 'Provider'],
 ]);
 
@@ -22,7 +24,8 @@ export interface StepUpProps {
 }
 
 /** Asks again who sits there, before what cannot be undone or outlives the session. It holds for five minutes. */
-export function StepUp({ methods, provider, transport, onDone }: StepUpProps) {
+export function StepUp({ methods: all, provider, transport, onDone }: StepUpProps) {
+  const methods = all.filter((one) => one !== 'passkey' || knowsPasskeys());
   const [method, setMethod] = useState(methods[0] ?? 'token');
   const [proof, setProof] = useState('');
   const [error, setError] = useState<unknown>();
@@ -31,7 +34,8 @@ export function StepUp({ methods, provider, transport, onDone }: StepUpProps) {
     try {
       // The page is left for it: what was to be done is asked for again afterwards.
       if (method === 'provider') return await proveAtProvider(transport, provider?.id ?? '');
-      await transport.call('POST', '/ui/session/step-up', { [method]: proof });
+      const shown = method === 'passkey' ? await askPasskey(transport, 'step-up') : proof;
+      await transport.call('POST', '/ui/session/step-up', { [method]: shown });
       onDone(true);
     } catch (failure) {
       setError(failure);
@@ -54,6 +58,8 @@ export function StepUp({ methods, provider, transport, onDone }: StepUpProps) {
         {methods.length > 0 ? null : <p>Sign out and sign in again to confirm.</p>}
         {method === 'provider' ? (
           <p>You sign in again with {provider?.name} and come back to this page; then ask for it once more.</p>
+        ) : method === 'passkey' ? (
+          <p>Your browser asks for it next.</p>
         ) : (
           <TextField label={labels.get(method) ?? method} masked autoFocus required value={proof} onChange={setProof} />
         )}

@@ -7,6 +7,7 @@ import { Loaded } from '../parts/loaded';
 import { NewToken, type TokenInput } from '../parts/new-token';
 import { SameByApi } from '../parts/same-by-api';
 import { TokenList } from '../parts/token-list';
+import { Passkeys } from './passkeys';
 import { Password, Profile } from './profile';
 import { TwoFactor } from './two-factor';
 
@@ -22,6 +23,7 @@ export function Account() {
             <>
               <Tokens user={data.id} />
               <TwoFactor />
+              <Passkeys />
               <ThisSession />
               <Profile key={data.id} user={data} />
               <Password />

@@ -27,16 +27,16 @@ export function consoleAdapter(
         version,
         edition,
         other: secretsUrl === undefined ? {} : { secrets: secretsUrl },
-        'sign-in': [...(await offered()), { method: 'password' }, { method: 'token' }],
+        'sign-in': [...(await offered()), { method: 'password' }, { method: 'passkey' }, { method: 'token' }],
         'needs-first-run': someone === null,
       };
     },
-    async signIn(proof, { requestId }) {
+    async signIn(proof, from) {
       try {
-        const made = await sessions.create(proof, requestId);
+        const made = await sessions.create(proof, from);
         return { ...made, view: shown(made.view) };
       } catch (error) {
-        throw proof.code === undefined && lacksCode(error) ? codeRequired() : error;
+        throw proof.code === undefined && proof.passkey === undefined && lacksCode(error) ? codeRequired() : error;
       }
     },
     async show(id) {
@@ -44,6 +44,6 @@ export function consoleAdapter(
       return found && shown(found);
     },
     signOut: (id, { requestId }) => sessions.end(id, requestId),
-    stepUp: async (id, proof) => shown(await sessions.stepUp(id, proof)),
+    stepUp: async (id, proof, { browser }) => shown(await sessions.stepUp(id, proof, browser)),
   };
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { type From, type Passkeys, ProofNeeded, type SessionView } from '@keystead/console-host';
 import { invalid, invalidAll } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
 import { isRefusal, Refusal } from '@keystead/refusal';
@@ -11,7 +12,8 @@ import { hashConsoleId, hashSecret } from '../tokens/secret';
 import * as tokens from '../tokens/service';
 import { prove } from '../users/attempts';
 import { checkPassword } from '../users/password';
-import { openSession, signIn } from './service';
+import * as passkeys from './passkeys';
+import { openSession, signIn, signInByPasskey } from './service';
 import { spendCode } from './two-factor';
 
 /** What console sessions are made with. */
@@ -19,6 +21,7 @@ export interface ConsoleParts {
   readonly db: Database;
   readonly keyring: Keyring;
   readonly trail: AccessTrail;
+  readonly publicUrl: string;
   readonly idleMinutes: number;
   readonly sessionHours: number;
   now(): number;
@@ -33,7 +36,7 @@ export interface ConsoleSession {
   readonly 'expires-at': string;
   readonly 'idle-ends-at': string;
   readonly 'step-up-until': string | null;
-  readonly 'step-up-methods': readonly ('password' | 'token' | 'code' | 'provider')[];
+  readonly 'step-up-methods': readonly ('password' | 'token' | 'code' | 'passkey' | 'provider')[];
   /** Where its person came from, if not from here. */
   readonly 'sign-in-provider': { readonly id: string; readonly name: string } | null;
 }
@@ -56,10 +59,17 @@ const Proof = z.discriminatedUnion('method', [
     username: z.string().min(1).max(254),
     password,
     code: code.optional(),
+    passkey: passkeys.PasskeyAnswer.optional(),
   }),
   z.strictObject({ method: z.literal('token'), token }),
+  z.strictObject({ method: z.literal('passkey'), passkey: passkeys.PasskeyAnswer }),
 ]);
-const Again = z.union([z.strictObject({ password }), z.strictObject({ code }), z.strictObject({ token })]);
+const Again = z.union([
+  z.strictObject({ password }),
+  z.strictObject({ code }),
+  z.strictObject({ token }),
+  z.strictObject({ passkey: passkeys.PasskeyAnswer }),
+]);
 
 /** Throws `invalid` with what is wrong, and nothing of what was sent. */
 function parse<T>(schema: z.ZodType<T>, given: unknown, whole: string): T {
@@ -80,6 +90,7 @@ interface SessionRow {
   readonly site_admin: boolean;
   readonly has_password: boolean;
   readonly two_factor: boolean;
+  readonly has_passkey: boolean;
   readonly token_hash: Uint8Array;
   readonly owns_token: boolean;
   readonly used_at: Date;
@@ -97,18 +108,94 @@ export class ConsoleSessions {
   constructor(private readonly parts: ConsoleParts) {}
 
   /**
-   * Makes a session for a password (and code), or for an API token. Throws `unauthenticated` for anything wrong, `limited`
-   * when locked, `invalid` at `code` when only that is lacking.
+   * Makes a session for a password (and code or passkey), for a passkey that `browser` was asked for, or for an API token.
+   * Throws `unauthenticated` for anything wrong, `limited` when locked, `invalid` at `code` when only that is lacking.
    */
-  async create(given: unknown, requestId: string): Promise<NewConsoleSession> {
-    const { db, sessionHours } = this.parts;
-    const proof = parse(Proof, given, 'method must be password or token');
+  async create(
+    given: unknown,
+    { requestId, browser }: Pick<From, 'requestId' | 'browser'>,
+  ): Promise<NewConsoleSession> {
+    const { sessionHours } = this.parts;
+    const proof = parse(Proof, given, 'method must be password, passkey or token');
     const now = this.parts.now();
     const minutes = sessionHours * 60;
-    const made = proof.method === 'password' ? await signIn(db, this.parts, requestId, proof, now, minutes) : undefined;
+    const made = proof.method === 'token' ? undefined : await this.signIn(proof, { requestId, browser }, now, minutes);
     const tokenId = made?.id ?? (await this.tokenOf((proof as { token: string }).token, now)).id;
     const endsMs = Math.min(now + minutes * 60_000, made?.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY);
     return this.open({ tokenId, ownsToken: made !== undefined }, endsMs, requestId);
+  }
+
+  private async signIn(
+    proof: Exclude<z.output<typeof Proof>, { method: 'token' }>,
+    { requestId, browser }: Pick<From, 'requestId' | 'browser'>,
+    now: number,
+    minutes: number,
+  ): Promise<tokens.Token> {
+    const { db } = this.parts;
+    const { passkey } = proof;
+    const owner = async () => passkey && this.passkeyOwner(passkey, 'sign-in', browser);
+    if (proof.method === 'passkey') {
+      return signInByPasskey(db, this.parts, requestId, await owner(), now, minutes);
+    }
+    const { username, code } = proof;
+    const shown = passkey && (async (userId: string) => (await owner()) === userId);
+    return signIn(
+      db,
+      this.parts,
+      requestId,
+      { username, password: proof.password, code, passkey: shown },
+      now,
+      minutes,
+    );
+  }
+
+  private async passkeyOwner(
+    answer: z.output<typeof passkeys.PasskeyAnswer>,
+    purpose: 'sign-in' | 'step-up',
+    browser: string | undefined,
+    session?: string,
+  ): Promise<string | undefined> {
+    if (browser === undefined) return undefined;
+    return passkeys.userOf(this.parts, { purpose, asker: { browser, session } }, answer);
+  }
+
+  /** Passkeys of the person of a session, and those that the sign-in page asks for. */
+  readonly passkeys: Passkeys = {
+    ask: async (purpose, asker) => {
+      const row = asker.session === undefined ? undefined : await this.personOf(asker.session, purpose === 'add');
+      const person = row && { id: row.user_id!, username: row.name };
+      return (await passkeys.ask(this.parts, { purpose, asker }, person)) as SessionView;
+    },
+    list: async (session) => {
+      const { user_id: userId } = await this.personOf(session, false);
+      return (await passkeys.list(this.parts.db, userId!)) as readonly object[] as readonly SessionView[];
+    },
+    add: async (given, asker, { requestId }) => {
+      const actor = actorOf({
+        principal: principalOf(await this.personOf(asker.session, true)),
+        request: { id: requestId },
+      });
+      const added = parse(passkeys.NewPasskey, given, 'give name and answer');
+      return (await passkeys.add(this.parts, { purpose: 'add', asker }, actor, added)) as object as SessionView;
+    },
+    remove: async (session, id, { requestId }) => {
+      const principal = principalOf(await this.personOf(session, true));
+      await passkeys.remove(this.parts.db, actorOf({ principal, request: { id: requestId } }), id);
+    },
+  };
+
+  /**
+   * A session of a person. What changes the ways into the account asks for a recent proof, and for a session that its person
+   * signed in to: one that was made with an API token has no more than the token.
+   */
+  private async personOf(session: string, changesAccess: boolean): Promise<SessionRow> {
+    const row = await this.read(session);
+    if (row === undefined) throw new Refusal('unauthenticated', 'sign in first');
+    if (row.user_id === null || (changesAccess && !row.owns_token)) {
+      throw new Refusal('denied', 'sign in as a person, not with a token');
+    }
+    if (changesAccess && (row.step_up_until?.getTime() ?? 0) <= this.parts.now()) throw new ProofNeeded();
+    return row;
   }
 
   /** Makes a session for a person whom a provider vouches for. */
@@ -189,11 +276,12 @@ export class ConsoleSessions {
   }
 
   /** Takes another proof of who sits there, good for some minutes. Throws `unauthenticated` for a wrong one, `limited`. */
-  async stepUp(id: string, given: unknown): Promise<ConsoleSession> {
+  async stepUp(id: string, given: unknown, browser?: string): Promise<ConsoleSession> {
     const { db, keyring } = this.parts;
-    const proof = parse(Again, given, 'give one of password, code and token');
+    const proof = parse(Again, given, 'give one of password, code, passkey and token');
     const row = await this.read(id);
-    if (row === undefined || !(await this.isProof(row, proof))) throw new Refusal('unauthenticated', '');
+    if (row === undefined || !(await this.isProof(row, proof, { browser, session: id })))
+      throw new Refusal('unauthenticated', '');
     const until = new Date(this.parts.now() + stepUpMinutes * 60_000);
     await db.prisma.consoleSession.updateMany({
       where: { hash: hashConsoleId(keyring, id) },
@@ -202,11 +290,16 @@ export class ConsoleSessions {
     return this.view({ ...row, step_up_until: until });
   }
 
-  private async isProof(row: SessionRow, proof: z.infer<typeof Again>): Promise<boolean> {
+  private async isProof(
+    row: SessionRow,
+    proof: z.output<typeof Again>,
+    { browser, session }: { browser: string | undefined; session: string },
+  ): Promise<boolean> {
     const { db, keyring } = this.parts;
     if ('token' in proof) return Buffer.from(row.token_hash).equals(hashSecret(keyring, proof.token));
     const { user_id: userId } = row;
     if (userId === null) return false;
+    if ('passkey' in proof) return (await this.passkeyOwner(proof.passkey, 'step-up', browser, session)) === userId;
     const now = this.parts.now();
     if ('code' in proof) {
       if (!row.two_factor) throw invalid('code', 'cannot be asked for: the account has no second factor');
@@ -236,7 +329,8 @@ export class ConsoleSessions {
     const [row] = await db.prisma.$queryRaw<SessionRow[]>`
       SELECT c.token_id, t.kind, t.user_id, t.team_id, o.id AS organization_id, coalesce(u.username, g.name, o.name) AS name,
              coalesce(u.site_admin, FALSE) AS site_admin, u.password_hash IS NOT NULL AS has_password,
-             f.verified_at IS NOT NULL AS two_factor, t.hash AS token_hash,
+             f.verified_at IS NOT NULL AS two_factor, EXISTS (SELECT FROM passkey k WHERE k.user_id = u.id) AS has_passkey,
+             t.hash AS token_hash,
              c.owns_token, c.used_at, c.expires_at, c.step_up_until,
              p.id AS provider_id, p.name AS provider_name
         FROM console_session c JOIN token t ON t.id = c.token_id
@@ -259,6 +353,7 @@ export class ConsoleSessions {
       ...(provider === null ? [] : (['provider'] as const)),
       ...(row.user_id !== null && row.has_password ? (['password'] as const) : []),
       ...(row.user_id !== null && row.two_factor ? (['code'] as const) : []),
+      ...(row.has_passkey ? (['passkey'] as const) : []),
       ...(row.owns_token ? [] : (['token'] as const)),
     ];
     const idleEndsMs = Math.min(row.used_at.getTime() + idleMinutes * 60_000, row.expires_at.getTime());

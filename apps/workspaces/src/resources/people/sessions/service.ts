@@ -1,6 +1,7 @@
 import { invalid } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
+import { Prisma } from '../../../generated/prisma/client';
 import type { Actor } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import type { Environment } from '../../../kernel/endpoints/environment';
@@ -17,6 +18,8 @@ export interface Credentials {
   readonly username: string;
   readonly password: string;
   readonly code?: string | null;
+  /** Whether a passkey of the account was shown instead of a code; absent where none was. */
+  readonly passkey?: ((userId: string) => Promise<boolean>) | undefined;
 }
 
 /**
@@ -28,19 +31,13 @@ export async function signIn(
   db: Database,
   { keyring, trail }: Pick<Environment, 'keyring' | 'trail'>,
   requestId: string,
-  { username, password, code }: Credentials,
+  { username, password, code, passkey }: Credentials,
   now: number,
   longestMinutes = LONGEST_MINUTES,
 ): Promise<tokens.Token> {
   const found = await findByLogin(db, username);
   const subject = found ? { userId: found.id } : { name: username };
-  const refuse = async (why: string): Promise<Refusal> => {
-    // The name that was typed is not kept: people type their password there.
-    const target = { type: 'users', id: found?.id ?? '', name: found?.username ?? null };
-    const change = { organizationId: null, action: 'account.refuse-sign-in', target, after: { why } };
-    await trail.refused({ ...signInPage, requestId }, change, found?.id);
-    return new Refusal('unauthenticated', '');
-  };
+  const refuse = (why: string): Promise<Refusal> => refusedSignIn(trail, requestId, found, why);
   const user = await inTurn(db, keyring, subject, async () => {
     const attempt = await takeAttempt(db, keyring, subject, now);
     // The password is checked even for an unknown name, so that the time taken reveals nothing.
@@ -49,17 +46,60 @@ export async function signIn(
       throw await refuse(!found ? 'unknown name' : matches ? 'suspended' : 'wrong password');
     }
     if (found.two_factor) {
-      if (!code) {
+      if (!code && !passkey) {
         await giveBack(db, attempt);
         throw invalid('code', "can't be blank: this account has a second factor");
       }
-      if (!(await spendCode(db, keyring, found.id, code, now))) throw await refuse('wrong code');
+      const isProven = code ? await spendCode(db, keyring, found.id, code, now) : await passkey?.(found.id);
+      if (!isProven) throw await refuse(code ? 'wrong code' : 'wrong passkey');
     }
     await succeed(db, attempt);
     return found;
   });
+  return enter(db, keyring, requestId, user, now, longestMinutes);
+}
+
+/** Signs in the person whose passkey was shown; undefined where it is no one's. Throws as `signIn` does. */
+export async function signInByPasskey(
+  db: Database,
+  { keyring, trail }: Pick<Environment, 'keyring' | 'trail'>,
+  requestId: string,
+  userId: string | undefined,
+  now: number,
+  longestMinutes: number,
+): Promise<tokens.Token> {
+  const user = userId === undefined ? undefined : await findLogin(db, Prisma.sql`u.id = ${userId}`);
+  if (!user || user.suspended_at !== null) {
+    await refusedSignIn(trail, requestId, user, user ? 'suspended' : 'wrong passkey');
+    throw new Refusal('unauthenticated', 'This passkey is not known here, or it took too long: try again.');
+  }
+  return enter(db, keyring, requestId, user, now, longestMinutes);
+}
+
+function enter(
+  db: Database,
+  keyring: Keyring,
+  requestId: string,
+  user: LoginRow,
+  now: number,
+  longestMinutes: number,
+): Promise<tokens.Token> {
   if (user.elsewhere) throw new Refusal('denied', 'Passwords are for site administrators here: use your provider');
   return openSession(db, keyring, requestId, user, now, longestMinutes);
+}
+
+/** Keeps in the trail why a person did not get in; the answer does not say it. */
+async function refusedSignIn(
+  trail: Environment['trail'],
+  requestId: string,
+  found: LoginRow | undefined,
+  why: string,
+): Promise<Refusal> {
+  // The name that was typed is not kept: people type their password there.
+  const target = { type: 'users', id: found?.id ?? '', name: found?.username ?? null };
+  const change = { organizationId: null, action: 'account.refuse-sign-in', target, after: { why } };
+  await trail.refused({ ...signInPage, requestId }, change, found?.id);
+  return new Refusal('unauthenticated', '');
 }
 
 /** Who asks before it is known who they are. */
@@ -90,14 +130,21 @@ interface LoginRow {
   elsewhere: boolean;
 }
 
-async function findByLogin(db: Database, login: string): Promise<LoginRow | undefined> {
+function findByLogin(db: Database, login: string): Promise<LoginRow | undefined> {
+  return findLogin(
+    db,
+    Prisma.sql`lower(u.username) = lower(${login}) OR (lower(u.email) = lower(${login}) AND u.confirmed)
+     ORDER BY lower(u.username) = lower(${login}) DESC`,
+  );
+}
+
+async function findLogin(db: Database, which: Prisma.Sql): Promise<LoginRow | undefined> {
   const [row] = await db.prisma.$queryRaw<LoginRow[]>`
     SELECT u.id, u.username, u.password_hash, u.suspended_at, f.verified_at IS NOT NULL AS two_factor,
            NOT u.site_admin AND EXISTS (SELECT 1 FROM sign_in_provider p
              WHERE p.enabled AND p.password_sign_in = 'administrators') AS elsewhere
       FROM user_account u LEFT JOIN two_factor f ON f.user_id = u.id
-     WHERE lower(u.username) = lower(${login}) OR (lower(u.email) = lower(${login}) AND u.confirmed)
-     ORDER BY lower(u.username) = lower(${login}) DESC LIMIT 1`;
+     WHERE ${which} LIMIT 1`;
   return row;
 }
 

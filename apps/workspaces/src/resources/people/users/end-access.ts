@@ -5,7 +5,7 @@ export type AccessEnd = 'password' | 'link' | 'suspension';
 
 /**
  * Ends what opens an account. All of it when its person comes from a provider for the first time, since another person may
- * have made the account; all but the second factor and its invitations when the directory suspends it; with a new password
+ * have made the account; all but second factor, passkeys and invitations when the directory suspends it; with a new password
  * what depends on the former one: sessions but for the current one, codes and reset links. API tokens outlive a password.
  */
 export async function endAccess(tx: Database, userId: string, by: AccessEnd, keepTokenId = ''): Promise<void> {
@@ -21,5 +21,8 @@ export async function endAccess(tx: Database, userId: string, by: AccessEnd, kee
   await prisma.token.deleteMany({ where: { userId } });
   const links = by === 'link' ? {} : { kind: { not: 'invitation' } };
   await prisma.oneTimeLink.deleteMany({ where: { userId, ...links } });
-  if (by === 'link') await prisma.twoFactor.deleteMany({ where: { userId } });
+  if (by === 'link') {
+    await prisma.twoFactor.deleteMany({ where: { userId } });
+    await prisma.passkey.deleteMany({ where: { userId } });
+  }
 }
