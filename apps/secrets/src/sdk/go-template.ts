@@ -291,7 +291,11 @@ const functions: Readonly<Record<string, TemplateFunction>> = Object.assign(Obje
     if (n < 1 || n > maxRandom) throw new TemplateError(`random: the length must be between 1 and ${maxRandom}`);
     return Array.from({ length: n }, () => base62[randomInt(62)]).join('');
   }),
-  truncate: fn(2, ([length, text]) => String(text).slice(0, count(length, 'truncate'))),
+  truncate: fn(2, ([length, text]) => {
+    const n = count(length, 'truncate');
+    if (n < 1) throw new TemplateError('truncate: the length must be above 0');
+    return String(text).slice(0, n);
+  }),
   truncate_sha256: fn(2, ([length, text]) => {
     const n = count(length, 'truncate_sha256');
     if (n <= 8) throw new TemplateError('truncate_sha256: the length must be above 8');

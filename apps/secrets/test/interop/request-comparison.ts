@@ -14,13 +14,19 @@ export interface ComparedRequest {
 export interface ComparedServer {
   readonly speaker: Speaker;
   readonly rootToken: string;
+  /** What requests to it say in place of `«name:0»`. */
+  readonly places?: Readonly<Record<string, string>>;
 }
 
 /** What two servers are asked, and what counts as the same. */
 export interface Comparison {
   readonly type: string;
-  /** Each has its own mount; those at the same moment do not meet. */
-  readonly runs: readonly (readonly ComparedRequest[])[];
+  /** The requests of the nth run. Each has its own mount; those at the same moment do not meet. */
+  readonly runOf: (index: number) => readonly ComparedRequest[];
+  /** Runs are begun until so many requests were answered. A run ends early where one changed what is stored on one side only. */
+  readonly total: number;
+  /** Runs at the same moment. */
+  readonly lanes?: number;
   /** Fields of answers that later requests send. */
   readonly kept: readonly string[];
   /** An answer without what is random or of its time. */
@@ -35,16 +41,20 @@ export interface Compared {
 }
 
 class Side {
-  private kept = new Map<string, unknown[]>();
+  private readonly kept: Map<string, unknown[]>;
   constructor(
     private readonly server: ComparedServer,
     private readonly mount: string,
-  ) {}
+  ) {
+    this.kept = new Map(Object.entries(server.places ?? {}).map(([name, place]) => [name, [place]]));
+  }
 
   async send({ method, path, body, anonymous }: ComparedRequest, kept: readonly string[]): Promise<Answer> {
     const token = anonymous ? undefined : this.server.rootToken;
     const sent = { method, path: `${this.mount}/${this.filled(path)}`, body: this.filled(body) as object, token };
-    const answer = await this.server.speaker.send(sent);
+    const answer = await this.server.speaker.send(sent).catch((error) => {
+      throw new Error(`${method} ${sent.path} ${JSON.stringify(sent.body)}: ${error}`);
+    });
     for (const field of kept) {
       const value = (answer.body.data as Record<string, unknown> | null | undefined)?.[field] ?? answer.body[field];
       if (value !== undefined) this.kept.set(field, [...(this.kept.get(field) ?? []), value]);
@@ -57,9 +67,13 @@ class Side {
     return speaker.must({ method: 'POST', path: `sys/mounts/${this.mount}`, body: { type }, token });
   }
 
-  end(): Promise<unknown> {
+  async end(): Promise<void> {
     const { speaker, rootToken: token } = this.server;
-    return speaker.must({ method: 'DELETE', path: `sys/mounts/${this.mount}`, token });
+    const unmount = { method: 'DELETE', path: `sys/mounts/${this.mount}`, token };
+    if ((await speaker.send(unmount)).status < 300) return;
+    // Leases whose end cannot be carried out keep a mount.
+    await speaker.must({ method: 'POST', path: `sys/leases/revoke-force/${this.mount}`, token });
+    await speaker.must(unmount);
   }
 
   private filled(value: unknown): unknown {
@@ -86,21 +100,21 @@ function told({ status, body }: Answer): Told {
   return { status: status === 500 ? 400 : status, errors, warnings, data: body.data ?? body.text ?? null };
 }
 
-const lanes = 3;
-
 /** Asks both servers the same. */
 export async function compare(servers: readonly ComparedServer[], comparison: Comparison): Promise<Compared> {
-  const { type, runs, kept, plain } = comparison;
+  const { type, runOf, total, lanes = 3, kept, plain } = comparison;
   const differences = new Map<string, string>();
   const seen = new Map<string, number>();
   const count = (what: string) => seen.set(what, (seen.get(what) ?? 0) + 1);
   let next = 0;
+  let answered = 0;
   const work = async () => {
-    while (next < runs.length && differences.size < 20) {
+    while (answered < total && differences.size < 20) {
       const index = next++;
       const sides = servers.map((server) => new Side(server, `${type}-${index}`));
       await Promise.all(sides.map((side) => side.start(type)));
-      for (const request of runs[index]!) {
+      for (const request of runOf(index)) {
+        answered++;
         const answers = await Promise.all(sides.map((side) => side.send(request, kept)));
         const [ours, theirs] = answers.map((answer) => plain(told(answer), request)) as [Told, Told];
         count(`${request.method} ${request.path.split(/[/?]/)[0]} ${Math.floor(theirs.status / 100)}xx`);

@@ -14,6 +14,10 @@ export type ConnectionRecord = z.output<typeof Stored>;
 /** The connections of a mount, by name. */
 export const configs = collection('config/', Stored);
 
+/** The connection with a name. Throws `invalid` for none. */
+export const connectionOf = (storage: Storage, name: string): Promise<ConnectionRecord> =>
+  configs.require(storage, name, `failed to find entry for connection with name: "${name}"`);
+
 /** Lays a change over a connection as it is when it is stored; undefined from `change` leaves it. */
 export function changeConfig(
   storage: Storage,

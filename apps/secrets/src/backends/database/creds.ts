@@ -6,6 +6,7 @@ import { lifetime } from '../../sdk/lifetime';
 import { path } from '../../sdk/path';
 import { refuse } from '../../sdk/refuse';
 import { data, secret } from '../../sdk/reply';
+import type { ConnectionRecord } from './config-record';
 import type { Databases, Opened } from './databases';
 import { type PasswordPolicies, usualPassword } from './passwords';
 import { type Role, roles } from './role';
@@ -137,9 +138,14 @@ export async function allowed(
   role: string,
 ): Promise<Opened> {
   const opened = await databases.open(storage, mount, connection);
-  const globs = new Globs();
-  if (opened.config.allowed_roles.some((glob) => globs.fits(glob, role))) return opened;
-  return refuse(`"${role}" is not an allowed role`);
+  requireAllowed(opened.config, role);
+  return opened;
+}
+
+/** Throws `invalid` where a connection does not allow a role. */
+export function requireAllowed({ allowed_roles: globs }: ConnectionRecord, role: string): void {
+  const matcher = new Globs();
+  if (!globs.some((glob) => matcher.fits(glob, role))) refuse(`"${role}" is not an allowed role`);
 }
 
 /** A password by the policy of a role, else of its connection. */

@@ -136,6 +136,7 @@ describe('the engine database with PostgreSQL', () => {
     [{ connection_url: 'postgresql://h/x?sslmode=some' }, 'sslmode "some" is not known'],
     [{ password_authentication: 'md5' }, "'md5' is not a valid password authentication type"],
     [{ username_template: '{{ .Nope }}' }, 'unable to initialize username template'],
+    [{ username_template: '{{ truncate 0 "abc" }}' }, 'invalid username template'],
     [{ max_open_connections: 0 }, 'max_open_connections'],
     [{ plugin_version: 'v1' }, 'plugin_version'],
     [{ tls_certificate: 'x' }, 'tls_certificate and private_key'],
@@ -349,6 +350,25 @@ describe('the engine database with PostgreSQL', () => {
       expect((await creds()).ttl).toBeGreaterThan(7000);
       await secrets.root.delete(`${at}/static-roles/s`).expect(204);
       expect(await logsIn(user, third.password)).toBe(true);
+    });
+
+    it('neither tells nor changes a password where the connection no longer allows the role, or is gone', async () => {
+      await mount();
+      const role = { db_name: 'pg', username: user, rotation_period: 3600 };
+      await secrets.root.write(`${at}/static-roles/s`, role).expect(204);
+      const { password } = await creds();
+      const refused = async (text: string) => {
+        for (const asked of [secrets.root.read(`${at}/static-creds/s`), secrets.root.write(`${at}/rotate-role/s`)]) {
+          expect((await asked.expect(400)).body.errors).toEqual([text]);
+        }
+      };
+      await secrets.root.write(`${at}/config/pg`, { allowed_roles: 'others-*' }).expect(204);
+      await refused('"s" is not an allowed role');
+      expect(await logsIn(user, password)).toBe(true);
+      await secrets.root.write(`${at}/config/pg`, { allowed_roles: '*' }).expect(204);
+      expect((await creds()).password).toBe(password);
+      await secrets.root.delete(`${at}/config/pg`).expect(204);
+      await refused('failed to find entry for connection with name: "pg"');
     });
 
     it('rotates the others where the connection of one is gone', async () => {

@@ -4,7 +4,7 @@ import type { MountView } from '../../sdk/call';
 import { Circuit, type OutsideParts, plainParts, Unreachable } from '../../sdk/outside';
 import { refuse } from '../../sdk/refuse';
 import type { Storage } from '../../sdk/storage';
-import { type ConnectionRecord, configs } from './config-record';
+import { type ConnectionRecord, connectionOf } from './config-record';
 import { type DatabaseClient, type Driver, type Statements, unanswered } from './driver';
 import { mysql, mysqlLegacy } from './drivers/mysql';
 import { postgresql } from './drivers/postgresql';
@@ -55,7 +55,7 @@ export class Databases {
 
   /** The named connection of a mount. Throws `invalid` for none. */
   async open(storage: Storage, mount: Pick<MountView, 'uuid'>, name: string): Promise<Opened> {
-    const config = await configs.require(storage, name, `failed to find entry for connection with name: "${name}"`);
+    const config = await connectionOf(storage, name);
     const driver = driverOf(config.plugin_name);
     const key = keyOf(mount, name);
     let kept = this.kept.get(key);

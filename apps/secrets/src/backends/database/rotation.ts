@@ -1,5 +1,5 @@
 import type { BackgroundCall } from '../../sdk/call';
-import { newPassword } from './creds';
+import { allowed, newPassword } from './creds';
 import type { Databases } from './databases';
 import type { PasswordPolicies } from './passwords';
 import { changeStatic, dueAfter, listDue, type StaticRole, staticRoles } from './static-record';
@@ -30,7 +30,7 @@ export async function rotateStatic(
   if (!found) return undefined;
   let pending = found.pending;
   try {
-    const opened = await databases.open(storage, mount, found.db_name);
+    const opened = await allowed(databases, storage, mount, found.db_name, name);
     const password = await newPassword(policies, mount, found, opened);
     const claimed = await changeStatic(
       storage,

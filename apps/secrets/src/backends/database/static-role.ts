@@ -5,7 +5,8 @@ import { path } from '../../sdk/path';
 import { namesPath } from '../../sdk/records';
 import { refuse } from '../../sdk/refuse';
 import { data, empty, missing } from '../../sdk/reply';
-import { allowed } from './creds';
+import { connectionOf } from './config-record';
+import { allowed, requireAllowed } from './creds';
 import { checkCredentials, namesClash, roles } from './role';
 import { type RotationParts, rotateStatic } from './rotation';
 import { changeStatic, dueAfter, type StaticRole, staticFields, staticRoles } from './static-record';
@@ -105,6 +106,7 @@ export const staticCredsPath = path('static-creds/:name', {
     }),
     async run({ params, storage, nowMs }) {
       const role = await staticRoles.require(storage, params.name, `unknown role: ${params.name}`);
+      requireAllowed(await connectionOf(storage, role.db_name), params.name);
       if (role.fresh) refuse('the password of this role could not be set yet; it is tried again');
       return data({
         username: role.username,

@@ -23,14 +23,18 @@ export function userName(template: string, { names }: Driver, who: UserNameParts
   return made;
 }
 
-/** Refuses a template that cannot be understood. */
+/** Refuses a template that cannot be understood, or gives no name. */
 export function checkTemplate(template: string): void {
+  const refused = (what: string, { message }: TemplateError) =>
+    refuse(`error creating database object: ${what} username template: ${message}`);
   try {
     parseTemplate(template, fieldNames);
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error;
-    refuse(`error creating database object: unable to initialize username template: ${error.message}`);
+    refused('unable to initialize', error);
   }
+  const made = filled(template, { displayName: 'token', role: 'role' }, 0);
+  if (made instanceof TemplateError) refused('invalid', made);
 }
 
 function filled(template: string, who: UserNameParts, nowMs: number): string | TemplateError {
