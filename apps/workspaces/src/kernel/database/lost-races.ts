@@ -48,10 +48,16 @@ function takenAttribute({ constraint, originalMessage = '' }: DriverError): stri
   );
 }
 
+/** Did a migration change what a prepared statement answers? */
+export function lostToMigration(error: unknown): boolean {
+  const { originalCode, originalMessage } = driverErrorIn(error) ?? {};
+  return isStalePlan({ code: originalCode, message: originalMessage });
+}
+
 /** Did it lose to another transaction or to a migration, so that a second try may win? */
 function lostToAnother(error: unknown): boolean {
   const failure = driverErrorIn(error);
-  if (isStalePlan(error)) return true;
+  if (lostToMigration(error)) return true;
   return (
     failure !== undefined && (codeOf(error) === 'P2034' || ['40001', '40P01'].includes(failure.originalCode ?? ''))
   );

@@ -9,12 +9,16 @@ import type { Database, Statement } from './database';
 import { KeyedMutex } from './keyed-mutex';
 import { type KeyedRead, KeyedReads, type KeyedRow, rowsOf } from './keyed-reads';
 import { LockedDecisions } from './locked-decisions';
-import { untilWon } from './lost-races';
+import { lostToMigration, untilWon } from './lost-races';
 import { SerialPostgres } from './serial-transaction';
+import { StatementNames } from './statement-names';
 import { isTorn, relationsOf, TornRead } from './torn-reads';
 
 const TRANSACTION = { maxWait: 10_000, timeout: 30_000 } as const;
 const TAKE_TURN = 'SELECT pg_advisory_xact_lock($1::bigint)::text AS taken';
+
+/** A keyed read of one key. A list that is a parameter is taken for ten keys, and a plan for ten is not kept for one. */
+const ofOneKey = (text: string): string => text.replace(/\$1\b(?:::text\[\])?/g, 'ARRAY[$$1::text]');
 
 /** The number of a lock. Names may hold the secrets of links, which the database must not come to know. */
 const lockOf = (name: string): bigint => createHash('sha256').update(`turn ${name}`).digest().readBigInt64BE();
@@ -24,18 +28,26 @@ const lockOf = (name: string): bigint => createHash('sha256').update(`turn ${nam
  * for the quick reads that every request begins with and for writes that share a commit.
  */
 export function openDatabase(pool: Pool, quickPool: Pool): Database & { close(): Promise<void> } {
+  const names = new StatementNames();
   const client = new PrismaClient({
-    adapter: new SerialPostgres(pool),
+    adapter: new SerialPostgres(pool, { statementNameGenerator: names.of }),
     // Its longer words repeat the arguments of a call, and these go to the log.
     errorFormat: 'minimal',
   });
   // The client tells it nowhere else.
   const { inlineSchema } = (client as unknown as { _engineConfig: { inlineSchema: string } })._engineConfig;
   const relations = relationsOf(inlineSchema);
+  const won = <T>(run: () => Promise<T>): Promise<T> =>
+    untilWon(() =>
+      run().catch((error) => {
+        if (lostToMigration(error)) names.forget();
+        throw error;
+      }),
+    );
   const guarded = client.$extends({
     query: {
       $allOperations: ({ model, operation, args, query }) =>
-        untilWon(async () => {
+        won(async () => {
           const result: unknown = await query(args);
           if (model === undefined || !isTorn(relations, model, (args ?? {}) as object, result)) return result;
           // What was written is not written twice.
@@ -82,8 +94,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
       write: (kind, item) => writeWithin(prisma, kind, item),
       decisions: { decide: notHere, isContested: () => true, lost: () => {} },
       async readOne<R extends KeyedRow>(read: KeyedRead, key: string) {
-        const found = rowsOf(read, await prisma.$queryRawUnsafe<R[]>(read.text, [key]));
-        return found[0] as R | undefined;
+        return rowsOf(read, await prisma.$queryRawUnsafe<R[]>(ofOneKey(read.text), key))[0] as R | undefined;
       },
     };
     return db;
@@ -93,7 +104,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
     sizeCalculation: ({ value }) => (Array.isArray(value) ? value.length : 0) + 50,
   });
   const turn = <T>(run: (db: Database) => Promise<T>, name?: string): Promise<T> =>
-    untilWon(() =>
+    won(() =>
       client.$transaction(async (tx) => {
         if (name !== undefined) await tx.$queryRawUnsafe(TAKE_TURN, lockOf(name));
         return run(inside(tx));
