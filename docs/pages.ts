@@ -31,7 +31,6 @@ export const notRun: Readonly<Record<string, string>> = {
   'docs/guides/acme.md': 'needs names and a web server of yours; apps/secrets/test/interop has clients of ACME',
   'docs/guides/audit.md': 'sends lines to a log server of yours',
   'docs/guides/backup.md': 'a database of your own; the tests of the command line restore into one',
-  'docs/guides/database.md': 'needs databases of yours; apps/secrets/src/backends/database has its own tests',
   'docs/guides/cert-login.md': 'needs TLS, which an npm start has not; apps/cli/test/cert-login.test.ts does the same',
   'docs/guides/import.md': 'needs another server; the tests of both imports have one',
   'docs/guides/remote-runs.md': 'starts a worker that goes on',

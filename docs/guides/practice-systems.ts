@@ -11,6 +11,7 @@ import { actionsClaims, gitlabClaims } from '../../apps/secrets/test/stand-ins/p
 import { listOf, listPem } from '../../apps/secrets/test/stand-ins/revocation';
 import { SchedulerStandIn } from '../../apps/secrets/test/stand-ins/scheduler';
 import { ObjectStoreStandIn } from '../../apps/workspaces/test/object-store-stand-in';
+import { startPracticeDatabase } from './practice-database';
 
 /** Stand-ins for the systems that engines and login methods use, for readers who follow a guide without the real ones. */
 export interface PracticeSystems {
@@ -25,7 +26,7 @@ const subscription = randomUUID();
 /** What a pipeline's token says of its run. */
 const build = { sub: 'project:harbour/crane:branch:main', project: 'harbour/crane', ref: 'main', teams: ['builders'] };
 
-/** Starts a scheduler, a cloud provider, a directory and an OpenID provider, a cluster, an LDAP directory and an object store on free ports of the loopback. */
+/** Starts a scheduler, a cloud provider, a directory and an OpenID provider, a cluster, an LDAP directory, an object store and a PostgreSQL on free ports of the loopback. */
 export async function startPracticeSystems(): Promise<PracticeSystems> {
   const scheduler = new SchedulerStandIn();
   const cloud = new CloudStandIn();
@@ -48,7 +49,8 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
     { dn: 'uid=ada,ou=people,dc=acme', password: 'correct horse', attributes: { uid: ['ada'] } },
     { dn: 'cn=ops,ou=groups,dc=acme', attributes: { cn: ['ops'], member: ['uid=ada,ou=people,dc=acme'] } },
   ];
-  await Promise.all([
+  const [database] = await Promise.all([
+    startPracticeDatabase(),
     ldap.start(),
     cluster.start(),
     accounts.start(),
@@ -84,6 +86,7 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
       BUCKET: `s3://${store.bucket}/backups?endpoint=${store.endpoint}&region=eu-test-1`,
       BUCKET_KEY: store.credentials.accessKeyId,
       BUCKET_SECRET: store.credentials.secretAccessKey,
+      DATABASE: database.address,
       CLUSTER: cluster.address,
       CLUSTER_CA: cluster.ca,
       CLUSTER_REVIEWER: cluster.reviewer,
@@ -106,6 +109,7 @@ export async function startPracticeSystems(): Promise<PracticeSystems> {
     },
     async stop() {
       await Promise.all([
+        database.stop(),
         ldap.stop(),
         cluster.stop(),
         accounts.stop(),

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -24,7 +25,8 @@ it('`npm run practice` starts the outside systems of the guides, and says what t
     }
   } finally {
     child.kill();
+    await once(child, 'exit');
   }
   expect(complained).toBe('');
-  expect(named).toEqual(expect.arrayContaining(['SCHEDULER', 'LDAP', 'BUCKET', 'SECRETS_TRUSTED_PROXIES']));
+  expect(named).toEqual(expect.arrayContaining(['SCHEDULER', 'LDAP', 'BUCKET', 'DATABASE', 'SECRETS_TRUSTED_PROXIES']));
 });

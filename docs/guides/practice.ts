@@ -4,7 +4,7 @@ import { startPracticeSystems } from './practice-systems';
 const lines = (variables: Record<string, string>) =>
   Object.entries(variables).map(([name, value]) => `  export ${name}='${value}'`);
 
-void startPracticeSystems().then(({ shell, service }) => {
+void startPracticeSystems().then(({ shell, service, stop }) => {
   const said = [
     'Before npm start:',
     ...lines(service),
@@ -15,4 +15,5 @@ void startPracticeSystems().then(({ shell, service }) => {
     'Ctrl-C ends the practice systems.',
   ];
   process.stdout.write(`${said.join('\n')}\n`);
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop().then(() => process.exit()));
 });
