@@ -352,6 +352,39 @@ describe('the engine database with PostgreSQL', () => {
       expect(await logsIn(user, third.password)).toBe(true);
     });
 
+    it('lets two users take turns, so that the password in use stays valid until the change after', async () => {
+      await mount();
+      const second = `${user}_b`;
+      await admin.query(`CREATE ROLE ${second} LOGIN; GRANT ${second} TO ${manager} WITH ADMIN OPTION`);
+      try {
+        const role = { db_name: 'pg', username: user, second_username: second, rotation_period: 3600 };
+        const absent = await secrets.root.write(`${at}/static-roles/s`, { ...role, second_username: 'absent' });
+        expect([absent.status, absent.body.errors[0]]).toEqual([502, 'role "absent" does not exist']);
+        await secrets.root.read(`${at}/static-roles/s`).expect(404);
+        await secrets.root.write(`${at}/static-roles/s`, { ...role, second_username: user }).expect(400);
+        await secrets.root.write(`${at}/static-roles/s`, role).expect(204);
+        const told = [await creds()];
+        for (let time = 0; time < 3; time++) {
+          clock.advance(3_601_000);
+          await until(async () => (await creds()).password !== told.at(-1).password);
+          told.push(await creds());
+        }
+        expect(told.map(({ username }) => username)).toEqual([user, second, user, second]);
+        const valid = await Promise.all(told.map(({ username, password }) => logsIn(username, password)));
+        expect(valid).toEqual([false, false, true, true]);
+        const change = { second_username: '' };
+        const refused = (await secrets.root.write(`${at}/static-roles/s`, change).expect(400)).body.errors[0];
+        expect(refused).toContain('is in use: rotate the role first');
+        await secrets.root.write(`${at}/rotate-role/s`).expect(204);
+        await secrets.root.write(`${at}/static-roles/s`, change).expect(204);
+        expect((await secrets.root.read(`${at}/static-roles/s`).expect(200)).body.data).not.toHaveProperty(
+          'second_username',
+        );
+      } finally {
+        await admin.query(`DROP ROLE ${second}`);
+      }
+    });
+
     it('neither tells nor changes a password where the connection no longer allows the role, or is gone', async () => {
       await mount();
       const role = { db_name: 'pg', username: user, rotation_period: 3600 };

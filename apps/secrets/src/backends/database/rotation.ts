@@ -2,7 +2,7 @@ import type { BackgroundCall } from '../../sdk/call';
 import { allowed, newPassword } from './creds';
 import type { Databases } from './databases';
 import type { PasswordPolicies } from './passwords';
-import { changeStatic, dueAfter, listDue, type StaticRole, staticRoles } from './static-record';
+import { changeStatic, dueAfter, listDue, nextUser, type StaticRole, staticRoles } from './static-record';
 
 /** No other node tries meanwhile. */
 const claimMs = 60_000;
@@ -39,8 +39,13 @@ export async function rotateStatic(
     );
     pending = claimed?.pending;
     if (!claimed || pending === undefined) return undefined;
-    const words = { name: claimed.username, username: claimed.username, password: pending };
-    await opened.call('setPassword', claimed.rotation_statements, words);
+    const set = (user: string, password: string) =>
+      opened.call('setPassword', claimed.rotation_statements, { name: user, username: user, password });
+    // That it can be set is seen when the role is made. No one learns this one.
+    if (claimed.fresh && claimed.second_username !== '') {
+      await set(claimed.second_username, await newPassword(policies, mount, found, opened));
+    }
+    await set(nextUser(claimed), pending);
   } catch (error) {
     // Also where the connection is gone: what stays due would hold up all others.
     await changeStatic(storage, name, (role) => {
@@ -54,7 +59,7 @@ export async function rotateStatic(
     if (!role || pending === undefined || role.pending !== pending) return undefined;
     const dueAtMs = dueAfter(role, nowMs);
     const { pending: _set, ...rest } = role;
-    return { ...rest, password: pending, rotatedAtMs: nowMs, dueAtMs, tryAtMs: dueAtMs, failures: 0, fresh: false };
+    return { ...rest, active: nextUser(role), password: pending, rotatedAtMs: nowMs, dueAtMs, tryAtMs: dueAtMs, failures: 0, fresh: false };
   });
 }
 

@@ -10,6 +10,12 @@ import type { Storage } from '../../sdk/storage';
 export const staticFields = recordFields({
   db_name: [string().describe('The connection that it uses.'), ''],
   username: [string().describe('The user; it is there already, and cannot be changed later.'), ''],
+  second_username: [
+    string().describe(
+      'A second user with the same rights: each change gives the other one a new password, so that the one in use stays valid until the change after.',
+    ),
+    '',
+  ],
   rotation_period: [duration().describe('The password is changed after so long; at least 5s.'), 0],
   rotation_schedule: [string().describe('Instead: when it is changed, a cron line of five fields, in UTC.'), ''],
   rotation_statements: [stringList().describe('Statements that change the password; empty for the usual one.'), []],
@@ -18,6 +24,8 @@ export const staticFields = recordFields({
 });
 
 const Stored = staticFields.input.extend({
+  /** The user that `password` is of; absent for `username`. */
+  active: z.string().optional(),
   password: z.string(),
   /** The password that is being set; it may be the valid one already. */
   pending: z.string().optional(),
@@ -55,6 +63,13 @@ export function changeStatic(
     return after ?? undefined;
   });
 }
+
+/** The user whose password is told. */
+export const activeUser = ({ active, username }: StaticRole): string => active ?? username;
+
+/** The user whose password is changed next. */
+export const nextUser = (role: StaticRole): string =>
+  role.fresh || role.second_username === '' || activeUser(role) !== role.username ? role.username : role.second_username;
 
 /** When the password is due, after it was set; epoch milliseconds. */
 export function dueAfter({ rotation_period, rotation_schedule }: StaticTerms, rotatedAtMs: number): number {

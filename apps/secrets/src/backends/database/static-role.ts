@@ -9,7 +9,7 @@ import { connectionOf } from './config-record';
 import { allowed, requireAllowed } from './creds';
 import { checkCredentials, namesClash, roles } from './role';
 import { type RotationParts, rotateStatic } from './rotation';
-import { changeStatic, dueAfter, type StaticRole, staticFields, staticRoles } from './static-record';
+import { activeUser, changeStatic, dueAfter, type StaticRole, staticFields, staticRoles } from './static-record';
 
 const shortestPeriodSeconds = 5;
 
@@ -31,14 +31,15 @@ export const staticRolePath = (parts: RotationParts) =>
       output: z
         .object({ last_vault_rotation: z.string().optional() })
         .extend(staticFields.output.shape)
-        .partial({ rotation_period: true, rotation_schedule: true }),
+        .partial({ second_username: true, rotation_period: true, rotation_schedule: true }),
       async run({ params, storage }) {
         const role = await staticRoles.find(storage, params.name);
         if (!role) return missing;
-        const { db_name, username, rotation_statements, credential_type, credential_config } = role;
+        const { db_name, username, second_username, rotation_statements, credential_type, credential_config } = role;
         return data({
           db_name,
           username,
+          ...(second_username === '' ? {} : { second_username }),
           ...shownTerms(role),
           rotation_statements,
           credential_type,
@@ -109,7 +110,7 @@ export const staticCredsPath = path('static-creds/:name', {
       requireAllowed(await connectionOf(storage, role.db_name), params.name);
       if (role.fresh) refuse('the password of this role could not be set yet; it is tried again');
       return data({
-        username: role.username,
+        username: activeUser(role),
         password: role.password,
         ...shownTerms(role),
         ttl: Math.max(0, Math.round((role.dueAtMs - nowMs) / 1000)),
@@ -139,10 +140,14 @@ const shownTerms = ({ rotation_period, rotation_schedule }: StaticRole) =>
   rotation_schedule ? { rotation_schedule } : { rotation_period };
 
 function check(input: z.output<typeof staticFields.input>, stored: StaticRole | undefined): void {
-  const { db_name, username, rotation_period: period, rotation_schedule: schedule } = input;
+  const { db_name, username, second_username: second, rotation_period: period, rotation_schedule: schedule } = input;
   if (db_name === '') refuse('database name is a required field');
   if (username === '') refuse('username is a required field to create a static account');
   if (stored && username !== stored.username) refuse('cannot update static account username');
+  if (second !== '' && second === username) refuse('second_username must be another user than username');
+  if (stored && second !== stored.second_username && activeUser(stored) !== username) {
+    refuse(`second_username cannot be changed while ${JSON.stringify(activeUser(stored))} is in use: rotate the role first`);
+  }
   if (period > 0 && schedule) refuse("only one of 'rotation_period' and 'rotation_schedule' can be set");
   if (schedule) {
     if (parseCron(schedule)?.next(0) === undefined) {
