@@ -55,7 +55,11 @@ const subject: FuzzSubject = {
             'collaborator-auth-policy': 'password',
           },
           parameters: { '/api/v2/users/{user_id}/authentication-tokens user_id': [self] },
-          secrets: { '/api/v2/session': 'token of sessions' },
+          secrets: {
+            '/api/v2/session': 'token of sessions',
+            '/api/agent/': 'token of an agent pool',
+            '/scim/': 'token of a directory',
+          },
           weights,
           // While a state is still on its way, which ends by itself.
           faults: {
@@ -120,6 +124,8 @@ function hints() {
     'filter[organization][name]': ['fuzz-1', 'fuzz-2'],
     'filter[workspace][name]': ['a', 'b'],
     'filter[run-trigger][type]': ['inbound', 'outbound'],
+    registry_name: ['private'],
+    scim_name: ['User', 'Group'],
     version: ['1.98.1', '1.98.2', '1.98.3'],
     sha: ['ab', 'a'.repeat(64)],
     response_type: ['code'],

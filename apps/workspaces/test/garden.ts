@@ -53,6 +53,13 @@ export async function startGarden(
   const uploads = await uploadsOf();
   const worker = patientWorker(fakeWorker({ service }));
   const tenants: Tenant[] = [];
+  /** SCIM switched on, with a token: others switch it off and end its tokens. */
+  const directory = async (): Promise<FuzzExample> => {
+    await root.patch('admin/scim-settings', resource('scim-settings', { enabled: true, paused: false })).expect(200);
+    const token = resource('authentication-tokens', { description: 'directory' });
+    const { body } = await root.post('admin/scim-tokens', token).expect(201);
+    return { pooled: ['token of a directory', body.data.attributes.token] };
+  };
   let made = 0;
   let madeAtMs = 0;
   return {
@@ -62,7 +69,7 @@ export async function startGarden(
       madeAtMs = Date.now();
       tenants.push(await tenant(spoken, worker, `garden-${++made}`, root));
       if (tenants.length > mostTenants) await root.delete(`organizations/${tenants.shift()!.name}`);
-      return [...tenants.slice(-1).flatMap(examplesOf), ...uploads];
+      return [...tenants.slice(-1).flatMap(examplesOf), ...uploads, await directory()];
     },
     close: () => service.close(),
   };
@@ -133,7 +140,7 @@ async function uploadsOf(): Promise<FuzzExample[]> {
 }
 
 /** Values other than ids, and those that people with a password send. */
-function plainExamplesOf({ name, params, plain }: Tenant): FuzzExample[] {
+function plainExamplesOf({ name, params, plain, tokens }: Tenant): FuzzExample[] {
   const under = `/api/v2/organizations/${name}`;
   const workspace = `/api/v2/workspaces/${params[':workspace_id']}`;
   const value = String(generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }));
@@ -147,8 +154,10 @@ function plainExamplesOf({ name, params, plain }: Tenant): FuzzExample[] {
     code_challenge: 'a'.repeat(43),
     code_challenge_method: 'S256',
   };
+  const agentToken = tokens.agent.token!;
   const named = `filter[organization][name]=${name}&filter[workspace][name]=${params[':name']}`;
   return [
+    { pooled: ['token of an agent pool', agentToken] },
     { path: `/app/oauth2/auth?${new URLSearchParams(login)}` },
     { path: `/api/v2/vars?${named}` },
     { path: `/api/v2/state-versions?${named}` },
@@ -173,7 +182,7 @@ function examplesOf(mine: Tenant): FuzzExample[] {
     const first = endpoint.path.split('/')[1]!;
     let isWhole = true;
     const filled = endpoint.path.replace(/:\w+/g, (part) => {
-      const value = mine.params[`${first}/${part}`] ?? mine.params[part];
+      const value = part === ':registry_name' ? 'private' : (mine.params[`${first}/${part}`] ?? mine.params[part]);
       isWhole &&= value !== undefined;
       return value ?? part;
     });

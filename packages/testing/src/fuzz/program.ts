@@ -27,6 +27,8 @@ export interface Example {
   readonly body?: unknown;
   /** Sent as it is; base64. */
   readonly bytes?: string;
+  /** Not a request, but a value that requests may send, for a pool. */
+  readonly pooled?: readonly [pool: string, value: string];
 }
 
 /** What it may be sent later: another token, and the paths of what exists. */
@@ -64,7 +66,8 @@ async function run({
   const bodies = new Bodies(pools);
   const known = { pools, places, bodies };
   const take = (examples: readonly Example[]) => {
-    for (const { operation, path, body: value, bytes } of examples) {
+    for (const { operation, path, body: value, bytes, pooled } of examples) {
+      if (pooled !== undefined) pools.add(...pooled);
       if (path !== undefined) places.learn(path);
       const body = bytes === undefined ? { value } : { bytes: Buffer.from(bytes, 'base64') };
       if (operation !== undefined)

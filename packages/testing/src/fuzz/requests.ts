@@ -34,7 +34,7 @@ export interface Dialect {
   readonly fixed: Readonly<Record<string, unknown>>;
   /** Values of a path parameter, by template and name: `/sys/audit/{path} path`. Nothing else is sent there. */
   readonly parameters: Readonly<Record<string, readonly string[]>>;
-  /** Pools of other tokens for operations that the caller's own does not open, by template. */
+  /** Pools of other tokens for operations that the caller's own does not open, by how their templates begin. */
   readonly secrets: Readonly<Record<string, string>>;
   /** How often an operation is chosen, by name, where 1 is usual. */
   readonly weights: Readonly<Record<string, number>>;
@@ -182,7 +182,7 @@ export class Requests {
 
   /** Mostly the caller's own token; sometimes none, a wrong one, or one that was made on the way. */
   private secret(token: string, { template }: Operation): string | undefined {
-    const others = this.dialect.secrets[template];
+    const others = Object.entries(this.dialect.secrets).find(([start]) => template.startsWith(start))?.[1];
     if (others !== undefined && this.random.chance(0.7)) return this.pools.pick(others, this.random) ?? token;
     const roll = this.random.next();
     if (roll < 0.94) return token;
