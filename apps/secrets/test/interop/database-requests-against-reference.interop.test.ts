@@ -82,10 +82,10 @@ const mistakes = [
   /^(connection_url (is no address|cannot be empty)|cannot parse connection url|\w+: must be sent again with another)/,
   /^(error converting input|invalid max_connection_lifetime: |decoding failed|.*is not a valid password authentication type$|failed to retrieve \w+: )/s,
   /^(invalid database version: |plugin not found|empty plugin name)/,
-  /^(no password policy found|invalid credential_type|plugin_version must be empty)/,
+  /^(no password policy found|invalid credential_type|unsupported credential_type|plugin_version must be empty)/,
   /^empty creation statements|it has \d+ of \d+ characters$|^role ".*" already exists$|^syntax error/,
   // Read before the database is called here, and after it there.
-  /password authentication failed for user|^(error verifying connection: |connection_url or username must)/,
+  /password authentication failed for user|^SASL: |^(error verifying connection: |connection_url or username must)/,
   /username template: /,
 ];
 const differences: readonly Difference[] = [
@@ -106,6 +106,25 @@ const differences: readonly Difference[] = [
     why: 'a kind of credential that cannot be made is refused when a role asks for it',
     fits: (ours, theirs) =>
       theirs.status < 300 && /^(unsupported credential_type|credential_config: \w+ is not known)/.test(text(ours)),
+  },
+  {
+    why: 'a template gives a name, and a lifetime is not negative',
+    fits: (ours, theirs) =>
+      theirs.status < 300 &&
+      /^(invalid username template: random: |error converting input for field "max_connection_lifetime")/.test(text(ours)),
+  },
+  {
+    why: 'numbers are taken for texts in all fields',
+    fits: (ours, theirs) => ours.status < 300 && /^failed to retrieve \w+: .* is a json\.Number$/.test(text(theirs)),
+  },
+  {
+    why: 'connections are opened when they are needed, not by a reset',
+    fits: (ours, theirs, { path }) =>
+      path.startsWith('reset/') && ours.status < 300 && /password authentication failed/.test(text(theirs)),
+  },
+  {
+    why: 'an empty name of a role is none',
+    fits: (_ours, theirs) => JSON.stringify(theirs.data ?? '').includes('"allowed_roles":["",'),
   },
   {
     why: 'a name that the database would cut is refused',
