@@ -15,5 +15,6 @@ void startPracticeSystems().then(({ shell, service, stop }) => {
     'Ctrl-C ends the practice systems.',
   ];
   process.stdout.write(`${said.join('\n')}\n`);
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop().then(() => process.exit()));
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => void stop().then(() => process.exit()));
 });

@@ -111,7 +111,9 @@ const differences: readonly Difference[] = [
     why: 'a template gives a name, and a lifetime is not negative',
     fits: (ours, theirs) =>
       theirs.status < 300 &&
-      /^(invalid username template: random: |error converting input for field "max_connection_lifetime")/.test(text(ours)),
+      /^(invalid username template: random: |error converting input for field "max_connection_lifetime")/.test(
+        text(ours),
+      ),
   },
   {
     why: 'numbers are taken for texts in all fields',

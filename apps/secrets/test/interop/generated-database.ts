@@ -52,10 +52,7 @@ const configFields = {
   plugin_name: [96, often(one('postgresql-database-plugin'), one<unknown>('', null, 'x', 'mysql', 7))],
   connection_url: [
     92,
-    often(
-      one('«address:0»', '«address:0»', '«address:0»'),
-      one<unknown>('', '«wrong:0»', 'x', '{{username}}'),
-    ),
+    often(one('«address:0»', '«address:0»', '«address:0»'), one<unknown>('', '«wrong:0»', 'x', '{{username}}')),
   ],
   username: [95, often(one('«manager:0»'), one<unknown>('nobody', '', null, 'a:b'))],
   password: [95, often(one('«password:0»'), one<unknown>('wrong', '', null))],
@@ -108,7 +105,13 @@ const nothing = often(one<Record<string, unknown>>({}), one<Record<string, unkno
 
 const weighted: readonly (readonly [number, fc.Arbitrary<ComparedRequest>])[] = [
   [12, write(at('config', connection), bodyOf(configFields))],
-  [4, write(at('config', connection), bodyOf({ ...configFields, plugin_name: [5, odd], connection_url: [5, one('', 'x')] }))],
+  [
+    4,
+    write(
+      at('config', connection),
+      bodyOf({ ...configFields, plugin_name: [5, odd], connection_url: [5, one('', 'x')] }),
+    ),
+  ],
   [6, ask('GET', at('config', connection))],
   [1, ask('DELETE', at('config', connection))],
   [2, write(at('reset', connection), nothing)],

@@ -59,7 +59,16 @@ export async function rotateStatic(
     if (!role || pending === undefined || role.pending !== pending) return undefined;
     const dueAtMs = dueAfter(role, nowMs);
     const { pending: _set, ...rest } = role;
-    return { ...rest, active: nextUser(role), password: pending, rotatedAtMs: nowMs, dueAtMs, tryAtMs: dueAtMs, failures: 0, fresh: false };
+    return {
+      ...rest,
+      active: nextUser(role),
+      password: pending,
+      rotatedAtMs: nowMs,
+      dueAtMs,
+      tryAtMs: dueAtMs,
+      failures: 0,
+      fresh: false,
+    };
   });
 }
 

@@ -69,7 +69,9 @@ export const activeUser = ({ active, username }: StaticRole): string => active ?
 
 /** The user whose password is changed next. */
 export const nextUser = (role: StaticRole): string =>
-  role.fresh || role.second_username === '' || activeUser(role) !== role.username ? role.username : role.second_username;
+  role.fresh || role.second_username === '' || activeUser(role) !== role.username
+    ? role.username
+    : role.second_username;
 
 /** When the password is due, after it was set; epoch milliseconds. */
 export function dueAfter({ rotation_period, rotation_schedule }: StaticTerms, rotatedAtMs: number): number {

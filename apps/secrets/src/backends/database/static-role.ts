@@ -146,7 +146,9 @@ function check(input: z.output<typeof staticFields.input>, stored: StaticRole | 
   if (stored && username !== stored.username) refuse('cannot update static account username');
   if (second !== '' && second === username) refuse('second_username must be another user than username');
   if (stored && second !== stored.second_username && activeUser(stored) !== username) {
-    refuse(`second_username cannot be changed while ${JSON.stringify(activeUser(stored))} is in use: rotate the role first`);
+    refuse(
+      `second_username cannot be changed while ${JSON.stringify(activeUser(stored))} is in use: rotate the role first`,
+    );
   }
   if (period > 0 && schedule) refuse("only one of 'rotation_period' and 'rotation_schedule' can be set");
   if (schedule) {
